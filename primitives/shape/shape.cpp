@@ -1,0 +1,48 @@
+#include "primitives/shape/shape.h"
+
+namespace tenon {
+
+std::optional<int64_t> checked_count(const Dims& dims, int64_t bytes_per_element) {
+  int64_t count = 1;
+  int64_t bytes = bytes_per_element;
+  bool empty = false;
+  for (int64_t dim : dims) {
+    if (dim < 0) return std::nullopt;
+    if (dim == 0) {
+      empty = true;
+      continue;
+    }
+    if (__builtin_mul_overflow(count, dim, &count) || __builtin_mul_overflow(bytes, dim, &bytes)) return std::nullopt;
+  }
+  return empty ? 0 : count;
+}
+
+Dims contiguous_strides(const Dims& dims) {
+  Dims strides = Dims::filled(dims.rank(), 1);
+  for (int32_t axis = dims.rank() - 2; axis >= 0; --axis) {
+    strides[axis] = strides[axis + 1] * std::max<int64_t>(dims[axis + 1], 1);
+  }
+  return strides;
+}
+
+bool is_contiguous(const Dims& dims, const Dims& strides) {
+  int64_t expected = 1;
+  for (int32_t axis = dims.rank() - 1; axis >= 0; --axis) {
+    if (dims[axis] == 0) return true;
+    if (dims[axis] == 1) continue;
+    if (strides[axis] != expected) return false;
+    expected *= dims[axis];
+  }
+  return true;
+}
+
+std::string to_string(const Dims& dims) {
+  std::string text = "[";
+  for (int32_t axis = 0; axis < dims.rank(); ++axis) {
+    if (axis > 0) text += ", ";
+    text += std::to_string(dims[axis]);
+  }
+  return text + "]";
+}
+
+}  // namespace tenon

@@ -1,0 +1,86 @@
+// Dims: a short vector of int64 held inline, up to EP_MAX_RANK; used for shapes and for strides (in elements).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ep_api/ep_api.h"
+
+namespace tenon {
+
+class Dims {
+ public:
+  Dims() = default;
+  Dims(std::initializer_list<int64_t> values) : Dims(std::span<const int64_t>(values.begin(), values.size())) {}
+  // At most EP_MAX_RANK values: callers check first (see the public API's "rank 9 is more than 8").
+  explicit Dims(std::span<const int64_t> values) : rank_(static_cast<int32_t>(values.size())) {
+    std::copy(values.begin(), values.end(), values_);
+  }
+  static Dims filled(int32_t rank, int64_t value) {
+    Dims dims;
+    dims.rank_ = rank;
+    std::fill_n(dims.values_, rank, value);
+    return dims;
+  }
+
+  int32_t rank() const { return rank_; }
+  size_t size() const { return static_cast<size_t>(rank_); }
+  bool empty() const { return rank_ == 0; }
+  int64_t* data() { return values_; }
+  const int64_t* data() const { return values_; }
+  int64_t& operator[](int64_t axis) { return values_[axis]; }
+  int64_t operator[](int64_t axis) const { return values_[axis]; }
+  int64_t* begin() { return values_; }
+  int64_t* end() { return values_ + rank_; }
+  const int64_t* begin() const { return values_; }
+  const int64_t* end() const { return values_ + rank_; }
+  int64_t back() const { return values_[rank_ - 1]; }
+
+  void push_back(int64_t value) { values_[rank_++] = value; }
+  void resize(int32_t rank, int64_t value = 0) {
+    for (int32_t axis = rank_; axis < rank; ++axis) values_[axis] = value;
+    rank_ = rank;
+  }
+  void erase(int64_t axis) {
+    std::copy(values_ + axis + 1, values_ + rank_, values_ + axis);
+    --rank_;
+  }
+  void insert(int64_t axis, int64_t value) {
+    std::copy_backward(values_ + axis, values_ + rank_, values_ + rank_ + 1);
+    values_[axis] = value;
+    ++rank_;
+  }
+
+  friend bool operator==(const Dims& a, const Dims& b) {
+    return a.rank_ == b.rank_ && std::equal(a.begin(), a.end(), b.begin());
+  }
+
+ private:
+  int32_t rank_ = 0;
+  int64_t values_[EP_MAX_RANK];
+};
+
+// Number of elements: the product of dims, 1 for rank 0. May only be called on dims that passed checked_count.
+inline int64_t element_count(const Dims& dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims) count *= dim;
+  return count;
+}
+
+// Number of elements, or nothing if a dim is negative or the number of bytes (count * bytes_per_element) overflows int64.
+std::optional<int64_t> checked_count(const Dims& dims, int64_t bytes_per_element = 8);
+
+// Row-major strides of `dims`: {12, 4, 1} for {2, 3, 4}.
+Dims contiguous_strides(const Dims& dims);
+
+// True if elements lie one after the other in row-major order (dims of 1 may have any stride; empty tensors are contiguous).
+bool is_contiguous(const Dims& dims, const Dims& strides);
+
+// "[2, 3, 4]"
+std::string to_string(const Dims& dims);
+
+}  // namespace tenon
