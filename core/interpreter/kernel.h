@@ -1,0 +1,32 @@
+// Kernel: one created primitive of one device, shared by everything that launches it. Internal to the library.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "ep_api/ep_api.h"
+
+namespace tenon {
+
+struct DeviceState;
+
+// Kept alive by the kernel cache, the per-thread choice tables and every VM slot that is still to launch or finish it.
+struct Kernel {
+  std::atomic<int32_t> count{1};
+  DeviceState* device = nullptr;
+  ep_primitive* primitive = nullptr;
+  std::string implementation;      // "onednn", "simd", "plain"
+  uint64_t host_bytes = 0;
+  uint64_t device_bytes = 0;
+  uint64_t workspace_bytes = 0;    // where dims are static
+  uint64_t scratch_bytes = 0;
+  bool dynamic = false;            // the descriptor holds EP_ANY: launches give shapes
+  bool dynamic_workspace = false;  // ask primitive_workspace per shape
+
+  void retain() { count.fetch_add(1, std::memory_order_relaxed); }
+  // Destroys the primitive when the last user is gone.
+  void release();
+};
+
+}  // namespace tenon

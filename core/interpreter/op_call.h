@@ -1,0 +1,101 @@
+// OpCall: the one record of an op, and OpInfo: the row of the op table it points to. Typed API, dynamic call, the ONNX
+// importer and (later) autograd all make OpCalls; interpreters take them. A row is generated from core/ops/ops.yaml.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/tensor/export.h"
+#include "core/tensor/scalar.h"
+#include "core/tensor/tensor.h"
+#include "primitives/status/status.h"
+
+namespace tenon {
+
+struct OpInfo;
+class Lowering;
+
+// An op applied to values. Borrowed for the call of Interpreter::apply.
+struct OpCall {
+  const OpInfo* op = nullptr;
+  // One per tensor parameter; null where an optional one is absent or where a scalar stands in its place.
+  std::span<const Tensor* const> inputs;
+  // Launch scalars by ABI slot (ep_api.h): for a binary op `scalars[1]` stands for an absent inputs[1]. They are not part
+  // of any cache key.
+  std::span<const Scalar> scalars;
+  // The op's generated attribute struct, or null. Part of the cache key.
+  const void* attributes = nullptr;
+  // In: a defined tensor is written in place (an in-place op or `out=`); an undefined one is made. Out: all defined.
+  std::span<Tensor> outputs;
+
+  template <class T>
+  const T& attributes_as() const {
+    return *static_cast<const T*>(attributes);
+  }
+};
+
+// How the interpreter treats an op.
+enum class OpForm : uint8_t {
+  elementwise,  // one unary, binary or ternary primitive: `kind` and `scalar_op` say which; shapes broadcast
+  view,         // shares its input's storage: `view` computes the metadata, nothing is launched
+  kernel,       // one primitive: `infer`, then `lower`
+  composite,    // never reaches an interpreter: its functor is written in other ops
+};
+
+// One row of the op table. Function pointers that a form does not need are null.
+struct OpInfo {
+  std::string_view name;   // "softmax"
+  uint16_t id = 0;         // position in the table
+  OpForm form = OpForm::composite;
+  int32_t kind = 0;        // EP_PRIMITIVE_* of elementwise and kernel forms
+  int32_t scalar_op = 0;   // of elementwise: id in its table of scalar_ops.def
+  bool bool_result = false;      // of elementwise: the output is bool
+  bool data_dependent = false;   // output shapes depend on data
+  bool cond_first = false;       // of elementwise: inputs[0] is bool (where)
+  uint16_t alias_input = 0xffff;  // the input whose exact alias an output may be; 0xffff none
+  uint32_t output_count = 1;      // 0: as many as call.outputs
+
+  // Attribute structs are plain, padding-free blocks of this many bytes, hashed and compared as bytes.
+  uint32_t attribute_bytes = 0;
+
+  // Dtype and dims (strides are filled in, row-major) of every output. Sees metadata only.
+  Status (*infer)(const OpCall& call, TensorMeta* outputs) = nullptr;
+  // view: dims, strides and offset of the output.
+  Status (*view)(const OpCall& call, TensorMeta* output, int64_t* offset) = nullptr;
+  // Describes the one primitive that computes the call; outputs have their metadata.
+  Status (*lower)(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) = nullptr;
+  // The op in terms of other ops, for the ladder's second rung; null when it has none. Writes call.outputs.
+  void (*decompose)(const OpCall& call) = nullptr;
+};
+
+// The rows, in the order of ops.yaml.
+TENON_API std::span<const OpInfo> op_table();
+
+// The interpreter door: everything an op does goes through apply.
+class TENON_API Interpreter {
+ public:
+  virtual ~Interpreter() = default;
+  // Computes (or records) `call` and fills call.outputs. Throws tenon::Error.
+  virtual void apply(const OpCall& call) = 0;
+  // The value of a small host-side integer tensor, if this interpreter knows it now (eager always does, by waiting).
+  virtual bool host_value_known(const Tensor& tensor) = 0;
+};
+
+// The calling thread's interpreter: eager unless an InterpreterScope is open.
+TENON_API Interpreter& current_interpreter();
+
+// Makes `interpreter` the calling thread's for its life; it must outlive the scope.
+class TENON_API InterpreterScope {
+ public:
+  explicit InterpreterScope(Interpreter& interpreter);
+  ~InterpreterScope();
+  InterpreterScope(const InterpreterScope&) = delete;
+  InterpreterScope& operator=(const InterpreterScope&) = delete;
+
+ private:
+  Interpreter* previous_;
+};
+
+}  // namespace tenon

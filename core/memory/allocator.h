@@ -1,0 +1,54 @@
+// Allocator: the host's caching allocator over one device's blocks (DESIGN.md section 7).
+//
+// Allocation and release happen at submission, on the calling thread. A released block carries the tickets that still
+// use it; whoever gets it next must wait for those (the VM does, device-side where it can). On a synchronous device
+// there are none.
+//
+// Threads: every function is thread-safe. Small blocks (up to 32 KiB) come from per-thread size-class lists; larger ones
+// from a coalescing best-fit heap under a mutex, at most 12.5 % waste.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/memory/block.h"
+#include "core/vm/ticket.h"
+#include "loader/loader.h"
+#include "primitives/status/status.h"
+
+namespace tenon::memory {
+
+// What an allocator holds, in bytes.
+struct Stats {
+  uint64_t live = 0;       // handed out
+  uint64_t peak = 0;       // highest `live` so far
+  uint64_t cached = 0;     // free, kept
+  uint64_t reserved = 0;   // live + cached + rounding: what the provider gave
+  uint64_t segments = 0;   // provider blocks
+  uint64_t limit = 0;      // TENON_MEMORY_LIMIT, 0 none
+};
+
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+
+  // A block of at least `bytes` > 0, 64-byte aligned at least. Tickets the new owner has to wait for are appended to
+  // `waits`. Errors: out_of_device_memory, with a table of who holds what, after cached blocks were given back, tickets
+  // already issued were waited for, and one retry.
+  virtual Result<Block> allocate(uint64_t bytes, std::vector<vm::Ticket>* waits) = 0;
+  // Takes a block back; `pending` are tickets that still use it.
+  virtual void release(const Block& block, std::span<const vm::Ticket> pending) = 0;
+  // Gives back to the provider every segment that is free and not pending.
+  virtual void trim() = 0;
+  // A housekeeping tick: gives back what two ticks one second apart did not touch, above max(64 MiB, recent peak).
+  virtual void tick() = 0;
+  virtual Stats stats() const = 0;
+};
+
+// The allocator of `device`.
+std::unique_ptr<Allocator> make_allocator(loader::OpenDevice* device);
+
+}  // namespace tenon::memory

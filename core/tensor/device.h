@@ -1,0 +1,45 @@
+// Device: a cheap handle to one open device. Devices open when first named and stay open until the process ends.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/tensor/export.h"
+
+namespace tenon {
+
+struct DeviceState;  // core/tensor/device_state.h, inside the library
+
+class TENON_API Device {
+ public:
+  // No device. Ops on tensors run where the tensors are; factories without a device use Device::current().
+  Device() = default;
+  explicit Device(DeviceState* state) : state_(state) {}
+  // Opens "cpu", "cuda:1", "vulkan:uuid=...". Errors: not_found, naming what there is and why what could have
+  // matched was refused.
+  explicit Device(std::string_view spelling);
+  explicit Device(const char* spelling) : Device(std::string_view(spelling)) {}
+
+  // The default device: set_current, else TENON_DEVICE, the config file, the best device there is (in that order).
+  static Device current();
+  // For the calling thread; a default-made Device resets it.
+  static void set_current(Device device);
+  // The device of class CPU that is synchronous and mapped: where the host rung runs and host data lives.
+  static Device host();
+
+  explicit operator bool() const { return state_ != nullptr; }
+  const std::string& spelling() const;  // "cuda:0"
+  const std::string& name() const;      // "NVIDIA H200"
+  bool synchronous() const;
+  // Waits for all work of this device; throws the first error not reported yet.
+  void synchronize() const;
+  DeviceState* state() const { return state_; }
+
+  friend bool operator==(Device a, Device b) { return a.state_ == b.state_; }
+
+ private:
+  DeviceState* state_ = nullptr;
+};
+
+}  // namespace tenon

@@ -1,0 +1,35 @@
+// DeviceState: what the core keeps for one open device; never destroyed. Internal to the library.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/memory/allocator.h"
+#include "loader/loader.h"
+
+namespace tenon {
+
+namespace vm {
+class DeviceQueue;
+}
+
+struct DeviceState {
+  loader::OpenDevice* opened = nullptr;
+  ep_device* handle = nullptr;
+  ep_device_ops ops{};         // full-size copy: no slot past the end is ever called
+  uint16_t id = 0;             // index in all_devices(), from 0
+  bool synchronous = false;
+  bool mapped = false;         // pool 0 is host-visible and coherent: Block::host is set
+  ep_stream* inline_stream = nullptr;  // of a synchronous device
+  std::unique_ptr<memory::Allocator> allocator;
+  vm::DeviceQueue* queue = nullptr;    // of an asynchronous device: its streams and launch thread (core/vm), never freed
+};
+
+// The state of the device named by `spelling` ("" is the default device), opened when it was not yet.
+Result<DeviceState*> device_state(std::string_view spelling);
+// The device of class CPU that is synchronous and mapped, found by these properties.
+Result<DeviceState*> host_device_state();
+// Every device opened so far.
+std::vector<DeviceState*> all_devices();
+
+}  // namespace tenon

@@ -1,0 +1,39 @@
+// What the public C++ API throws: a Status as an exception.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "core/tensor/export.h"
+#include "primitives/status/status.h"
+
+namespace tenon {
+
+// what() is the full message; code() says what a caller may do about it; remedy() says what to do, where we know.
+class TENON_API Error : public std::runtime_error {
+ public:
+  explicit Error(Status status);
+  Error(Code code, std::string message, std::string remedy = {});
+  ~Error() override;
+
+  const Status& status() const { return status_; }
+  Code code() const { return status_.code(); }
+  const std::string& remedy() const { return status_.remedy(); }
+
+ private:
+  Status status_;
+};
+
+// Throws tenon::Error unless `status` is ok.
+inline void throw_if_error(const Status& status) {
+  if (!status.ok()) throw Error(status);
+}
+
+// The value of `result`, or throws its failure.
+template <class T>
+T value_or_throw(Result<T> result) {
+  if (!result.ok()) throw Error(result.status());
+  return std::move(result).value();
+}
+
+}  // namespace tenon

@@ -1,0 +1,63 @@
+// Scalar: one number with its kind, as an argument of an op. Integers stay exact; it is not a tensor and has no device.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include "ep_api/ep_api.h"
+#include "primitives/dtype/dtype.h"
+
+namespace tenon {
+
+class Scalar {
+ public:
+  Scalar() : Scalar(0) {}
+  Scalar(bool value) : dtype_(DType::boolean) { value_.i64 = value ? 1 : 0; }
+  template <std::signed_integral T>
+  Scalar(T value) : dtype_(DType::i64) {
+    value_.i64 = value;
+  }
+  template <std::unsigned_integral T>
+    requires(!std::same_as<T, bool>)
+  Scalar(T value) : dtype_(DType::u64) {
+    value_.u64 = value;
+  }
+  template <std::floating_point T>
+  Scalar(T value) : dtype_(DType::f64) {
+    value_.f64 = static_cast<double>(value);
+  }
+
+  // boolean, i64, u64 or f64.
+  DType dtype() const { return dtype_; }
+  double to_double() const {
+    if (dtype_ == DType::f64) return value_.f64;
+    return dtype_ == DType::u64 ? static_cast<double>(value_.u64) : static_cast<double>(value_.i64);
+  }
+  // Floats truncate toward zero and saturate, NaN gives 0.
+  int64_t to_int() const;
+
+  // The value as the ABI carries it for operands of `dtype`.
+  ep_scalar to_abi(DType dtype) const {
+    ep_scalar out{static_cast<int32_t>(dtype), 0, {}};
+    switch (dtype_info(dtype).type_class) {
+      case DTypeClass::FLOAT: out.value.f64 = to_double(); break;
+      case DTypeClass::BOOL: out.value.u64 = dtype_ == DType::f64 ? value_.f64 != 0 : value_.i64 != 0; break;
+      default: out.value.i64 = to_int(); break;
+    }
+    return out;
+  }
+
+  friend bool operator==(const Scalar& a, const Scalar& b) {
+    return a.dtype_ == b.dtype_ && a.value_.u64 == b.value_.u64;
+  }
+
+ private:
+  DType dtype_;
+  union {
+    double f64;
+    int64_t i64;
+    uint64_t u64;
+  } value_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,63 @@
+// Storage: the memory that tensors share, and what the VM knows of who uses it. Internal to the library.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "core/memory/block.h"
+#include "core/vm/ticket.h"
+#include "primitives/status/status.h"
+
+namespace tenon {
+
+struct DeviceState;
+
+// Two counts. `tensors`: handles that can reach the data; at zero the block goes back to the allocator, with the tickets
+// that still use it, in the order of the program. `references`: everyone who may still look at this record (all tensors
+// together count one, each VM slot one); at zero the record itself is freed.
+struct Storage {
+  std::atomic<int32_t> tensors{1};
+  std::atomic<int32_t> references{1};
+  DeviceState* device = nullptr;
+  memory::Block block;
+  uint64_t bytes = 0;
+  std::atomic<uint64_t> version{0};  // bumped by in-place ops
+
+  // The last instruction of an asynchronous stream that writes here (Ticket::bits), 0 when none is known to be pending.
+  // The inline path reads this one word and nothing else. Written under the VM's submission lock.
+  std::atomic<uint64_t> last_write{0};
+  // Set while `reads` is not empty or `poison` is set: an inline writer then takes the slow path. Same lock.
+  std::atomic<bool> attention{false};
+  std::vector<vm::Ticket> reads;  // last read per stream other than the writer's. VM's lock
+  Status poison;                  // not ok: the last write failed. VM's lock
+
+  std::function<void()> deleter;  // of borrowed memory; runs when the last handle is dropped and no ticket uses it
+
+  // True if an inline instruction that reads (or also writes) it has to ask the VM first.
+  bool busy_for_read() const {
+    return last_write.load(std::memory_order_acquire) != 0 || attention.load(std::memory_order_relaxed);
+  }
+
+  void retain_tensor() { tensors.fetch_add(1, std::memory_order_relaxed); }
+  // Drops one handle; releases the block when it was the last.
+  void release_tensor() {
+    if (tensors.load(std::memory_order_acquire) == 1 || tensors.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      drop_block();
+    }
+  }
+  void retain_record() { references.fetch_add(1, std::memory_order_relaxed); }
+  void release_record();
+
+  // A storage of `bytes` on `device`, allocated now; tickets to wait for before its first use are appended to `waits`.
+  static Result<Storage*> make(DeviceState* device, uint64_t bytes, std::vector<vm::Ticket>* waits);
+  // A storage over memory the caller owns; `deleter` runs once nothing uses it.
+  static Storage* borrow(DeviceState* device, const memory::Block& block, uint64_t bytes, std::function<void()> deleter);
+
+ private:
+  void drop_block();
+};
+
+}  // namespace tenon

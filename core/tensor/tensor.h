@@ -1,0 +1,156 @@
+// Tensor: a cheap handle to {dtype, shape, strides, offset, storage}. Copying it shares the data; views (reshape, slice,
+// transpose, expand) are tensors over the same storage. Ops are free functions in core/ops (tenon::relu, tenon::matmul).
+//
+// Threads: each thread's calls take effect in its program order; concurrent reads are safe; two unordered calls on one
+// tensor of which one writes give unspecified values, never a crash or a leak.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/tensor/device.h"
+#include "core/tensor/error.h"
+#include "core/tensor/export.h"
+#include "core/tensor/scalar.h"
+#include "primitives/dtype/dtype.h"
+#include "primitives/shape/shape.h"
+
+namespace tenon {
+
+struct Storage;
+
+// What a tensor is, without where its data lies.
+struct TensorMeta {
+  DType dtype = DType::none;
+  Dims dims;
+  Dims strides;  // in elements
+};
+
+struct TensorImpl {
+  std::atomic<int32_t> count{1};
+  DType dtype = DType::none;
+  bool contiguous = true;  // cached layout class
+  uint32_t lazy_value = 0;  // id of the graph value it stands for while a program is recorded, 0 none
+  int64_t offset = 0;      // of the first element in the storage, in elements
+  int64_t elements = 0;
+  Storage* storage = nullptr;  // null: a tensor without data (being recorded or probed)
+  DeviceState* device = nullptr;
+  Dims dims;
+  Dims strides;
+};
+
+class TENON_API Tensor {
+ public:
+  // An undefined tensor; every function but defined() may only be called on defined ones.
+  Tensor() = default;
+  explicit Tensor(TensorImpl* impl) : impl_(impl) {}  // takes over one count
+  Tensor(const Tensor& other) : impl_(other.impl_) {
+    if (impl_) impl_->count.fetch_add(1, std::memory_order_relaxed);
+  }
+  Tensor(Tensor&& other) noexcept : impl_(std::exchange(other.impl_, nullptr)) {}
+  Tensor& operator=(Tensor other) noexcept {
+    std::swap(impl_, other.impl_);
+    return *this;
+  }
+  ~Tensor() {
+    if (impl_) drop(impl_);
+  }
+
+  // An uninitialised tensor. Shapes are in elements; `device` absent: Device::current().
+  // Errors: invalid_argument (negative dim, rank above 8, overflow), out_of_device_memory.
+  static Tensor empty(const Dims& dims, DType dtype, Device device = {});
+  // A tensor holding a copy of the row-major elements at `data`.
+  static Tensor copy_from_host(const void* data, const Dims& dims, DType dtype, Device device = {});
+  template <class T>
+  static Tensor from(std::span<const T> values, const Dims& dims, Device device = {});
+  // A tensor on the host device over memory the caller owns, without a copy; `deleter` runs once nothing uses it any
+  // more, on whatever thread that is. `strides` empty: row-major.
+  static Tensor borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter);
+
+  bool defined() const { return impl_ != nullptr; }
+  DType dtype() const { return impl_->dtype; }
+  const Dims& dims() const { return impl_->dims; }
+  const Dims& strides() const { return impl_->strides; }
+  int32_t rank() const { return impl_->dims.rank(); }
+  // The dim of `axis`, negative axes from the end. Errors: invalid_argument.
+  int64_t dim(int64_t axis) const;
+  int64_t elements() const { return impl_->elements; }
+  int64_t bytes() const;
+  bool contiguous() const { return impl_->contiguous; }
+  Device device() const { return Device(impl_->device); }
+
+  // Copies the elements, row-major, to `data` (bytes() of it). Waits only for what it reads.
+  // Errors: the error of the op that failed to compute this tensor; device_lost.
+  void copy_to_host(void* data) const;
+  // Overwrites the elements with those at `data`, row-major.
+  void copy_from(const void* data);
+  // The elements as a vector of T, which must be the tensor's own type (float for f32, int64_t for i64, uint8_t for bool).
+  template <class T>
+  std::vector<T> to_host() const;
+  // The one element of a tensor with one, as a number. Errors: invalid_argument when it has more or fewer.
+  Scalar item() const;
+  // The host address of the first element where the device's memory is mapped, after waiting for pending writes; else
+  // null. Valid while the tensor lives.
+  void* data() const;
+
+  // This tensor on `device`: itself when it is there already.
+  Tensor to(Device device) const;
+
+  TensorImpl* impl() const { return impl_; }
+
+ private:
+  static void drop(TensorImpl* impl) {
+    if (impl->count.load(std::memory_order_acquire) == 1 || impl->count.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      destroy(impl);
+    }
+  }
+  static void destroy(TensorImpl* impl);
+
+  TensorImpl* impl_ = nullptr;
+};
+
+using TensorList = std::vector<Tensor>;
+
+// The DType of a C++ type: float is f32, bool is bool.
+template <class T>
+constexpr DType dtype_of() {
+  if constexpr (std::is_same_v<T, float>) return DType::f32;
+  else if constexpr (std::is_same_v<T, double>) return DType::f64;
+  else if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+  else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>)
+    return sizeof(T) == 1 ? DType::i8 : sizeof(T) == 2 ? DType::i16 : sizeof(T) == 4 ? DType::i32 : DType::i64;
+  else if constexpr (std::is_integral_v<T>)
+    return sizeof(T) == 1 ? DType::u8 : sizeof(T) == 2 ? DType::u16 : sizeof(T) == 4 ? DType::u32 : DType::u64;
+  else
+    return DType::none;
+}
+
+template <class T>
+Tensor Tensor::from(std::span<const T> values, const Dims& dims, Device device) {
+  static_assert(dtype_of<T>() != DType::none, "no element type of Tenon is stored as this C++ type");
+  if (checked_count(dims) != static_cast<int64_t>(values.size())) {
+    throw Error(Code::invalid_argument, "Tensor::from: " + std::to_string(values.size()) + " values do not fill shape " +
+                                            to_string(dims) + ".");
+  }
+  return copy_from_host(values.data(), dims, dtype_of<T>(), device);
+}
+
+template <class T>
+std::vector<T> Tensor::to_host() const {
+  const bool as_bytes = dtype() == DType::boolean && sizeof(T) == 1;
+  if (dtype_of<T>() != dtype() && !as_bytes) {
+    throw Error(Code::invalid_argument, "to_host: the tensor holds " + std::string(dtype_name(dtype())) + ", not " +
+                                            std::string(dtype_name(dtype_of<T>())) + ".");
+  }
+  std::vector<T> values(static_cast<size_t>(elements()));
+  copy_to_host(values.data());
+  return values;
+}
+
+}  // namespace tenon
