@@ -1,0 +1,34 @@
+// Dtypes of results, with PyTorch's promotion rules.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "primitives/dtype/dtype.h"
+#include "primitives/status/status.h"
+
+namespace tenon::infer {
+
+// The dtype the arguments are cast to and computed in, and the dtype of the result.
+struct ScalarTypes {
+  DType compute = DType::none;
+  DType result = DType::none;
+};
+
+// EP_UNARY_*, EP_BINARY_*, EP_TERNARY_* on arguments of these types. Where the row is for floats only, bool and
+// integers are computed in f32; where it does not take bool, bool is computed in i64, as PyTorch's abs, floor and add
+// of Python bools.
+Result<ScalarTypes> unary(std::string_view op, int32_t scalar_op, DType x);
+Result<ScalarTypes> binary(std::string_view op, int32_t scalar_op, DType x, DType y);
+// `where`: x is the condition (bool), y and z promote.
+Result<ScalarTypes> ternary(std::string_view op, int32_t scalar_op, DType x, DType y, DType z);
+
+// EP_REDUCE_* over elements of `x`: sum and prod of bool and integers are i64; mean, norms and log_sum need floats;
+// any and all take everything as bool.
+Result<ScalarTypes> reduce(std::string_view op, int32_t reduce_op, DType x);
+
+// What a tensor of `tensor` and a plain number of class `number` (BOOL, INT or FLOAT) meet in: the tensor's dtype
+// unless the number is of a higher class (a float with an integer tensor gives f32; an integer with a bool tensor i64).
+DType promote_number(DType tensor, DTypeClass number);
+
+}  // namespace tenon::infer

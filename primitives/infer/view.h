@@ -1,0 +1,61 @@
+// Views: other dims and strides over the same elements. Nothing is copied here; a rule that may need a copy says so.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "primitives/shape/shape.h"
+#include "primitives/status/status.h"
+
+namespace tenon::infer {
+
+// A tensor's layout; `offset` in elements. Rules that move the first element add to the offset they were given.
+struct View {
+  Dims dims;
+  Dims strides;
+  int64_t offset = 0;
+};
+
+// `target` with its one -1 worked out; the number of elements must be that of `dims`.
+Result<Dims> reshape(std::string_view op, const Dims& dims, std::span<const int64_t> target);
+
+// The strides under which the elements of `view` read in row-major order have shape `target` (same number of elements),
+// or nothing if only a copy can have it.
+std::optional<Dims> reshape_strides(const View& view, const Dims& target);
+
+// dims[start] to dims[end] (both included, normalised) as one.
+Result<Dims> flatten(std::string_view op, const Dims& dims, int64_t start, int64_t end);
+
+// `axes` name each axis once, negative ones from the end: result axis i is axis axes[i].
+Result<View> permute(std::string_view op, const View& view, std::span<const int64_t> axes);
+Result<View> transpose(std::string_view op, const View& view, int64_t axis_a, int64_t axis_b);
+
+// What start:stop:step means on an axis of `dim` elements, as in Python: negative bounds count from the end, bounds
+// outside are moved to the edge. `step` may be negative, but not 0.
+struct SliceRange {
+  int64_t start = 0;   // of the first element taken
+  int64_t length = 0;  // elements taken
+  int64_t step = 1;
+};
+Result<SliceRange> slice_range(std::string_view op, int64_t dim, int64_t start, int64_t stop, int64_t step);
+
+// `axis` normalised, range.step > 0 (strides are never negative: the caller gathers where the step is).
+View slice(const View& view, int32_t axis, const SliceRange& range);
+
+// Element `index` (negative from the end) along `axis`, which vanishes.
+Result<View> select(std::string_view op, const View& view, int64_t axis, int64_t index);
+
+// Repeats axes of 1 to `target`; -1 keeps a dim. Strides are 0 along what repeats: such a view may not be written.
+Result<View> expand(std::string_view op, const View& view, std::span<const int64_t> target);
+
+// Drops the axes named, where they are 1 (PyTorch keeps the others); no axes: every axis of 1.
+Result<View> squeeze(std::string_view op, const View& view, std::span<const int64_t> axes);
+// Inserts axes of 1 so that they stand at the positions named in the result.
+Result<View> unsqueeze(std::string_view op, const View& view, std::span<const int64_t> axes);
+
+// True if no two elements of the view share a place: what may be written to.
+bool is_injective(const Dims& dims, const Dims& strides);
+
+}  // namespace tenon::infer
