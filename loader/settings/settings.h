@@ -1,0 +1,99 @@
+// Settings: what settings.def lists, resolved once per process. For each key the highest level that says something wins:
+// argument > environment > config file > default. A value that is invalid at the level that wins is an error
+// (`status`), never a fall through to the next level.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "primitives/status/status.h"
+
+namespace tenon::loader {
+
+#define TENON_CHOICES(type, ...) enum class type : uint8_t { __VA_ARGS__ };
+#include "loader/settings/settings.def"
+#undef TENON_CHOICES
+
+namespace setting_type {
+using Text = std::string;
+using Words = std::vector<std::string>;
+using Folders = std::vector<std::string>;
+using File = std::string;
+using Count = int32_t;
+using Bytes = uint64_t;
+using LogSpec = std::string;
+using Fallback = loader::Fallback;
+using VmMode = loader::VmMode;
+using Trust = loader::Trust;
+}  // namespace setting_type
+
+enum class Level : uint8_t { argument, environment, config, built_in };
+
+// "argument", "environment", "config file", "default"
+std::string_view level_name(Level level);
+
+// Where a value came from: `text` as it was written; `where` names the variable or the file, empty for the others.
+struct Origin {
+  std::string text;
+  Level level = Level::built_in;
+  std::string where;
+};
+
+struct Settings {
+#define TENON_SETTING(key, variable, type, initial, help) setting_type::type key{};
+#include "loader/settings/settings.def"
+#undef TENON_SETTING
+
+  // By key, one for each row.
+  std::map<std::string, Origin, std::less<>> origins;
+  // `[provider.<name>] key = "value"` of the config files, by provider and key.
+  std::map<std::string, std::map<std::string, std::string>, std::less<>> provider_values;
+  // Set-user-id and the like: environment and user folders were ignored.
+  bool privileged = false;
+  // The config files that were read.
+  std::vector<std::string> config_files;
+  // Unknown variables and keys, with the nearest known name. One sentence each.
+  std::vector<std::string> warnings;
+  // The first invalid value; opening a device fails with it.
+  Status status;
+};
+
+// What settings are made from, apart from the process so that tests can choose it.
+struct SettingSources {
+  std::map<std::string, std::string, std::less<>> arguments;    // by key
+  std::map<std::string, std::string, std::less<>> environment;  // by variable; those that begin with TENON_
+  std::vector<std::string> config_files;  // the user's, then the system's; TENON_CONFIG takes their place
+  bool privileged = false;                // then `environment` is ignored
+};
+
+// The sources of this process. Uses secure_getenv's rule: a privileged process has no environment and no user folders.
+SettingSources process_setting_sources();
+Settings resolve_settings(const SettingSources& sources);
+
+// One row of the table, for help texts and reports.
+struct SettingRow {
+  std::string_view key, variable, type, choices, initial, help;
+};
+const std::vector<SettingRow>& setting_rows();
+
+// The text of `tenon help env`, and the same as the Markdown table of README.md.
+std::string settings_help();
+std::string settings_markdown();
+
+// $XDG_<kind>_HOME/tenon, or ~/<fallback>/tenon; empty if there is neither or the process is privileged.
+std::string user_folder(const char* variable, const char* fallback);
+
+// The settings of this process, resolved at the first call; the reference stays valid for ever.
+const Settings& settings();
+// Sets `key` at the level of an argument (a command-line option). Errors: no such key, invalid value.
+Status set_argument(std::string_view key, std::string_view value);
+// Forgets arguments and resolves anew at the next call.
+void reset_settings_for_tests();
+
+// The number of threads the program may use: affinity, cgroup quota, and TENON_THREADS where that is less.
+int32_t thread_limit();
+
+}  // namespace tenon::loader
