@@ -27,6 +27,9 @@ struct OpCall {
   std::span<const Scalar> scalars;
   // The op's generated attribute struct, or null. Part of the cache key.
   const void* attributes = nullptr;
+  // Where a call without tensor inputs (a factory: fill, arange) runs; null: the current device. Factories leave their
+  // outputs undefined, so that a recording interpreter records them like any other op.
+  DeviceState* device = nullptr;
   // In: a defined tensor is written in place (an in-place op or `out=`); an undefined one is made. Out: all defined.
   std::span<Tensor> outputs;
 
