@@ -17,7 +17,7 @@ Result<Dims> convolution(std::string_view op, const Dims& src, const Dims& weigh
                          const ep_convolution_attributes& attributes, std::span<const int64_t> output_padding = {});
 
 // SRC [n, c, d...] gives [n, c, e...]. With `ceil_mode` a last window that would start in the high padding is dropped,
-// as in PyTorch. Padding is at most half the (dilated) kernel.
+// as in PyTorch. Padding is shorter than the (dilated) kernel.
 Result<Dims> pooling(std::string_view op, const Dims& src, const ep_pooling_attributes& attributes, bool ceil_mode);
 
 // ONNX's auto_pad: the padding of one axis with which the result has ceil(dim / stride) elements; the odd one goes to

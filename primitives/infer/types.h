@@ -16,14 +16,14 @@ struct ScalarTypes {
 };
 
 // EP_UNARY_*, EP_BINARY_*, EP_TERNARY_* on arguments of these types. Where the row is for floats only, bool and
-// integers are computed in f32; where it does not take bool, bool is computed in i64, as PyTorch's abs, floor and add
-// of Python bools.
+// integers are computed in f32; where it does not take bool, bool is computed in i64.
 Result<ScalarTypes> unary(std::string_view op, int32_t scalar_op, DType x);
 Result<ScalarTypes> binary(std::string_view op, int32_t scalar_op, DType x, DType y);
 // `where`: x is the condition (bool), y and z promote.
 Result<ScalarTypes> ternary(std::string_view op, int32_t scalar_op, DType x, DType y, DType z);
 
-// EP_REDUCE_* over elements of `x`: sum and prod of bool and integers are i64; mean, norms and log_sum need floats;
+// EP_REDUCE_* over elements of `x`: sum and prod of bool and integers are i64; max and min keep
+// the dtype (bool is computed in u8); mean, l2 norm and log_sum need floats;
 // any and all take everything as bool.
 Result<ScalarTypes> reduce(std::string_view op, int32_t reduce_op, DType x);
 

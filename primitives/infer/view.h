@@ -37,7 +37,7 @@ Result<View> transpose(std::string_view op, const View& view, int64_t axis_a, in
 struct SliceRange {
   int64_t start = 0;   // of the first element taken
   int64_t length = 0;  // elements taken
-  int64_t step = 1;
+  int64_t step = 1;    // 1 where fewer than two are taken
 };
 Result<SliceRange> slice_range(std::string_view op, int64_t dim, int64_t start, int64_t stop, int64_t step);
 
@@ -55,7 +55,8 @@ Result<View> squeeze(std::string_view op, const View& view, std::span<const int6
 // Inserts axes of 1 so that they stand at the positions named in the result.
 Result<View> unsqueeze(std::string_view op, const View& view, std::span<const int64_t> axes);
 
-// True if no two elements of the view share a place: what may be written to.
+// True if no two elements share a place: what may be written to. Says false of some layouts whose axes interleave
+// without meeting; nothing Tenon makes has them.
 bool is_injective(const Dims& dims, const Dims& strides);
 
 }  // namespace tenon::infer

@@ -3,8 +3,8 @@
 //
 // All functions work in place, allocate nothing, and return the new rank, 1 to 8. `dims` holds `rank` dims, none 0;
 // `strides` points to one array per operand of `rank` strides in elements, >= 0. Arrays have room for one axis at
-// least; entries from the new rank on are left undefined. An axis of length 1 that is kept gets stride 1 in every
-// operand that was not told otherwise, so that equal work has equal descriptors.
+// least; entries from the new rank on are left undefined. Rank 0 comes back as one axis of length 1. An axis of length
+// 1 that a fold makes has stride 1 in every operand, so that equal work has equal descriptors.
 #pragma once
 
 #include <cstdint>

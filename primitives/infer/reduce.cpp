@@ -1,0 +1,33 @@
+#include "primitives/infer/reduce.h"
+
+#include "primitives/status/sentence.h"
+
+namespace tenon::infer {
+
+Dims reduce(const Dims& dims, uint32_t axes, bool keep_dims) {
+  Dims result;
+  for (int32_t axis = 0; axis < dims.rank(); ++axis) {
+    if ((axes >> axis & 1) == 0) {
+      result.push_back(dims[axis]);
+    } else if (keep_dims) {
+      result.push_back(1);
+    }
+  }
+  return result;
+}
+
+int64_t reduced_count(const Dims& dims, uint32_t axes) {
+  int64_t count = 1;
+  for (int32_t axis = 0; axis < dims.rank(); ++axis) {
+    if (axes >> axis & 1) count *= dims[axis];
+  }
+  return count;
+}
+
+Status require_elements(std::string_view op, const Dims& dims, uint32_t axes) {
+  if (reduced_count(dims, axes) > 0 || element_count(reduce(dims, axes, false)) == 0) return {};
+  return Status(Code::invalid_argument,
+                sentence(op, ": cannot reduce shape ", dims, " over an axis of length 0: the result has no value."));
+}
+
+}  // namespace tenon::infer

@@ -1,0 +1,80 @@
+// The rows of primitives.def and scalar_ops.def as C++ tables: names, ids, domains. Whatever prints, checks, parses or
+// walks over kinds and scalar functions reads these; there is no second list.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "ep_api/ep_api.h"
+#include "primitives/dtype/dtype.h"
+
+namespace tenon::table {
+
+// On which dtypes a scalar function is defined; the words of scalar_ops.def.
+enum class Domain : uint8_t { FLOAT, SIGNED, NUMERIC, INTEGER, BITS, BOOL, ANY, COND };
+// The dtype of its result: that of its last argument, or bool.
+enum class ResultType : uint8_t { SAME, BOOL };
+// DIVISOR: on integers it faults where the last argument is 0, or -1 under the least integer.
+enum class Check : uint8_t { NONE, DIVISOR };
+
+struct ScalarRow {
+  std::string_view name;
+  int32_t id;
+  Domain domain;
+  ResultType result;
+  Check check;
+  int32_t parameters;  // launch scalars its expression reads: 0, 1 (a) or 2 (a and b); unary rows only
+};
+
+struct ReduceRow {
+  std::string_view name;
+  int32_t id;
+  Domain domain;
+};
+
+struct KindRow {
+  std::string_view name;
+  int32_t id;
+  uint32_t attribute_size;  // bytes of its struct in ep_attributes
+  int32_t alias;            // EP_ROLE_SRC if that operand may be DST itself, else 0
+};
+
+std::span<const KindRow> kinds();
+std::span<const ScalarRow> unary_rows();
+std::span<const ScalarRow> binary_rows();
+std::span<const ScalarRow> ternary_rows();
+std::span<const ReduceRow> reduce_rows();
+
+// The row with this id or name; null where there is none.
+const KindRow* kind_row(int32_t id);
+const KindRow* kind_row(std::string_view name);
+const ScalarRow* unary_row(int32_t id);
+const ScalarRow* binary_row(int32_t id);
+const ScalarRow* ternary_row(int32_t id);
+const ReduceRow* reduce_row(int32_t id);
+// Of arity 1, 2 or 3.
+const ScalarRow* scalar_row(int32_t arity, std::string_view name);
+const ReduceRow* reduce_row(std::string_view name);
+
+// "matmul", or "kind 47" for an id no row has.
+std::string kind_name(int32_t id);
+
+// Whether a function of `domain` is defined on `dtype` (for COND: on the chosen values; the condition is bool).
+bool in_domain(Domain domain, DType dtype);
+// "floating-point types": for messages.
+std::string_view domain_text(Domain domain);
+// The dtype a row gives for arguments of `dtype` (its last argument's).
+inline DType result_dtype(const ScalarRow& row, DType dtype) {
+  return row.result == ResultType::BOOL ? DType::boolean : dtype;
+}
+
+// "dst", "src_b", "epilogue_1", "src_3" (EP_ROLE_SRC_0 + 3); empty for an unknown role.
+std::string role_name(int32_t role);
+std::optional<int32_t> role_from_name(std::string_view name);
+// DST, DST_INDICES, DST_i, and, for layer_norm, MEAN and INV_STD.
+bool is_output(int32_t kind, int32_t role);
+
+}  // namespace tenon::table
