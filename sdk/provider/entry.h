@@ -1,0 +1,48 @@
+// entry<f>: `f` behind an exception barrier, ready to stand in a table of the ABI.
+//
+//   ops.copy = entry<copy>;   // ep_status copy(ep_stream*, ep_buffer, ep_buffer, uint64_t, ep_error**), may throw
+//
+// The first parameter of `f` is a handle whose struct has a member `const ep_host* host`, the last is `ep_error**`.
+// std::bad_alloc becomes EP_STATUS_OUT_OF_HOST_MEMORY, every other exception EP_STATUS_INTERNAL with its text. A
+// function of the table that returns nothing (destroy, free, close) needs no barrier: declare it noexcept.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <tuple>
+
+#include "sdk/provider/error.h"
+
+namespace tenon::provider {
+
+// Turns the exception being handled into the error of a call.
+inline ep_status caught(const ep_host* host, ep_error** error) noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return fail_text(host, error, EP_STATUS_OUT_OF_HOST_MEMORY, "The provider ran out of host memory.");
+  } catch (const std::exception& exception) {
+    return fail(host, error, EP_STATUS_INTERNAL, "The provider failed inside: %s.", exception.what());
+  } catch (...) {
+    return fail_text(host, error, EP_STATUS_INTERNAL, "The provider failed inside with an unknown exception.");
+  }
+}
+
+template <auto function>
+struct Entry;
+
+template <class Handle, class... Rest, ep_status (*function)(Handle*, Rest...)>
+struct Entry<function> {
+  static ep_status call(Handle* handle, Rest... rest) noexcept {
+    try {
+      return function(handle, rest...);
+    } catch (...) {
+      return caught(handle->host, std::get<sizeof...(Rest) - 1>(std::tuple<Rest...>(rest...)));
+    }
+  }
+};
+
+template <auto function>
+inline constexpr auto entry = &Entry<function>::call;
+
+}  // namespace tenon::provider

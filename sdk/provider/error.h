@@ -1,0 +1,57 @@
+// fail: makes the error of a call and returns its status; log_line: one line into the host's log.
+#pragma once
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "ep_api/ep_api.h"
+
+namespace tenon::provider {
+
+inline ep_string to_ep_string(std::string_view text) { return {text.data(), text.size()}; }
+inline std::string_view to_view(ep_string text) { return {text.data, static_cast<size_t>(text.size)}; }
+
+// Fills `*error` (if the caller wants it) with `status`, a sentence and what to do about it. Returns `status`.
+inline ep_status fail_text(const ep_host* host, ep_error** error, ep_status status, std::string_view sentence,
+                           std::string_view remedy = {}) {
+  if (error != nullptr) *error = host->error_make(host, status, to_ep_string(sentence), to_ep_string(remedy));
+  return status;
+}
+
+// As fail_text, the sentence formatted as by printf and cut at 511 bytes.
+[[gnu::format(printf, 4, 5)]] inline ep_status fail(const ep_host* host, ep_error** error, ep_status status,
+                                                    const char* format, ...) {
+  char sentence[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(sentence, sizeof sentence, format, arguments);
+  va_end(arguments);
+  return fail_text(host, error, status, sentence);
+}
+
+// As fail, with what to do about it.
+[[gnu::format(printf, 5, 6)]] inline ep_status fail_with_remedy(const ep_host* host, ep_error** error, ep_status status,
+                                                                std::string_view remedy, const char* format, ...) {
+  char sentence[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(sentence, sizeof sentence, format, arguments);
+  va_end(arguments);
+  return fail_text(host, error, status, sentence, remedy);
+}
+
+// One line on `topic` if anybody listens at `level` (EP_LOG_*); formats nothing otherwise.
+[[gnu::format(printf, 4, 5)]] inline void log_line(const ep_host* host, int32_t level, std::string_view topic,
+                                                   const char* format, ...) {
+  if (host->log_enabled(host, level, to_ep_string(topic)) == 0) return;
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  host->log(host, level, to_ep_string(topic), to_ep_string(line));
+}
+
+}  // namespace tenon::provider

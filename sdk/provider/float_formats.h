@@ -1,0 +1,72 @@
+// The narrow floating formats, as bits, to and from f32. To f32 is exact; from f32 rounds once, to nearest even.
+//
+// f16: IEEE binary16. bf16: the upper half of f32. f8e5m2: IEEE-like with infinities. f8e4m3fn: no infinities, one NaN
+// (0x7f), overflow gives NaN.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace tenon::provider {
+
+inline float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+inline uint16_t bf16_from_f32(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<uint16_t>((bits >> 16) | 0x40U);
+  return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
+}
+
+// A format of 1 sign bit, `exponent_bits` and `mantissa_bits`; `has_infinity` as in IEEE, else the f8e4m3fn rule.
+template <int exponent_bits, int mantissa_bits, bool has_infinity>
+struct NarrowFloat {
+  static constexpr int bias = (1 << (exponent_bits - 1)) - 1;
+  static constexpr uint32_t sign_bit = 1U << (exponent_bits + mantissa_bits);
+  static constexpr uint32_t exponent_all = ((1U << exponent_bits) - 1) << mantissa_bits;
+  static constexpr uint32_t magnitude_mask = sign_bit - 1;
+  static constexpr uint32_t nan_bits = has_infinity ? exponent_all | (1U << (mantissa_bits - 1)) : magnitude_mask;
+  static constexpr uint32_t overflow_bits = has_infinity ? exponent_all : nan_bits;
+  static constexpr uint32_t greatest_finite = has_infinity ? exponent_all - 1 : magnitude_mask - 1;
+
+  static float to_f32(uint32_t bits) {
+    const uint32_t sign = (bits & sign_bit) != 0 ? 0x80000000U : 0U;
+    const uint32_t magnitude = bits & magnitude_mask;
+    if (magnitude > (has_infinity ? exponent_all : greatest_finite)) return std::bit_cast<float>(sign | 0x7fc00000U);
+    if (has_infinity && magnitude == exponent_all) return std::bit_cast<float>(sign | 0x7f800000U);
+    if (magnitude < (1U << mantissa_bits)) {  // zero or denormal: exact in f32
+      const float scale = std::bit_cast<float>(static_cast<uint32_t>(127 + 1 - bias - mantissa_bits) << 23);
+      const float value = static_cast<float>(magnitude) * scale;
+      return sign != 0 ? -value : value;
+    }
+    return std::bit_cast<float>(sign |
+                                ((magnitude << (23 - mantissa_bits)) + (static_cast<uint32_t>(127 - bias) << 23)));
+  }
+
+  static uint32_t from_f32(float value) {
+    const uint32_t bits = std::bit_cast<uint32_t>(value);
+    const uint32_t sign = (bits >> 31) != 0 ? sign_bit : 0U;
+    const uint32_t magnitude = bits & 0x7fffffffU;
+    if (magnitude > 0x7f800000U) return sign | nan_bits;
+    if (magnitude == 0x7f800000U) return sign | overflow_bits;
+    const int exponent = static_cast<int>(magnitude >> 23) - 127;
+    // How many low bits of the 24-bit significand fall away; more for denormals of the narrow format.
+    int drop = 23 - mantissa_bits;
+    if (exponent < 1 - bias) drop += 1 - bias - exponent;
+    if (drop > 25) return sign;
+    const uint32_t significand = (magnitude & 0x7fffffU) | (magnitude >= 0x800000U ? 0x800000U : 0U);
+    uint32_t rounded = significand >> drop;
+    const uint32_t rest = significand & ((1U << drop) - 1);
+    const uint32_t half = 1U << (drop - 1);
+    if (rest > half || (rest == half && (rounded & 1U) != 0)) ++rounded;
+    // A carry out of the significand moves into the exponent by itself.
+    const uint32_t result =
+        exponent < 1 - bias ? rounded : rounded + (static_cast<uint32_t>(exponent + bias - 1) << mantissa_bits);
+    return sign | (result > greatest_finite ? overflow_bits : result);
+  }
+};
+
+using F16 = NarrowFloat<5, 10, true>;
+using F8E5M2 = NarrowFloat<5, 2, true>;
+using F8E4M3FN = NarrowFloat<4, 3, false>;
+
+}  // namespace tenon::provider

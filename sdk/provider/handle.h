@@ -1,0 +1,35 @@
+// The structs behind handles live in memory the host gives and counts, so that a leak has a name.
+#pragma once
+
+#include <new>
+#include <utility>
+
+#include "ep_api/ep_api.h"
+
+namespace tenon::provider {
+
+// A new T, whose member `host` is set. Throws std::bad_alloc.
+template <class T, class... Args>
+T* make(const ep_host* host, Args&&... args) {
+  void* place = host->allocate(host, sizeof(T), alignof(T));
+  if (place == nullptr) throw std::bad_alloc();
+  try {
+    T* object = new (place) T{std::forward<Args>(args)...};
+    object->host = host;
+    return object;
+  } catch (...) {
+    host->release(host, place, sizeof(T));
+    throw;
+  }
+}
+
+// Undoes make<T> for exactly this T. NULL is fine.
+template <class T>
+void destroy(T* object) noexcept {
+  if (object == nullptr) return;
+  const ep_host* host = object->host;
+  object->~T();
+  host->release(host, object, sizeof(T));
+}
+
+}  // namespace tenon::provider

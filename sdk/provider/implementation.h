@@ -1,0 +1,101 @@
+// Kernels are listed, not registered: one ordered array per kind, best first; each entry says why not.
+//
+//   constexpr Implementation matmul_list[] = {{"onednn", onednn_why_not, onednn_make}, {"plain", plain_why_not,
+//   plain_make}}; return choose("cpu", matmul_list, device, desc, error, ...);
+//
+// The first that does not refuse wins. The refusals before it are lines of topic `dispatch` ("matmul cpu onednn: bf16
+// needs avx512_core_bf16"); if all refuse, they are joined in the reason.
+#pragma once
+
+#include <cstdarg>
+#include <cstdio>
+#include <span>
+#include <string>
+
+#include "sdk/provider/descriptor.h"
+#include "sdk/provider/error.h"
+#include "sdk/provider/negotiate.h"
+
+namespace tenon::provider {
+
+// Why an implementation refuses: one clause with the values in it. Empty: it does not refuse.
+class Refusal {
+ public:
+  Refusal() { text_[0] = '\0'; }
+  [[gnu::format(printf, 1, 2)]] static Refusal because(const char* format, ...) {
+    Refusal refusal;
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(refusal.text_, sizeof refusal.text_, format, arguments);
+    va_end(arguments);
+    return refusal;
+  }
+  explicit operator bool() const { return text_[0] != '\0'; }
+  const char* text() const { return text_; }
+
+ private:
+  char text_[200];
+};
+
+struct Implementation {
+  const char* name;  // "onednn", "simd", "plain": static text
+  // Pure and quick. May set flags, baked scalars and alignments of `info` when it does not refuse.
+  Refusal (*why_not)(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  // Makes it; may still refuse, then `*out` is untouched. May set sizes of `info`.
+  Refusal (*make)(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+// The list of one kind.
+struct ImplementationList {
+  int32_t kind;
+  std::span<const Implementation> implementations;
+};
+
+// Tries the implementations of `desc.kind` in order, each with `attempt(implementation) -> Refusal`, until one accepts.
+template <class Attempt>
+ep_status choose(const ep_host* host, const char* provider, std::span<const ImplementationList> lists,
+                 const ep_primitive_desc& desc, ep_error** error, const Attempt& attempt) {
+  std::string reasons;
+  for (const ImplementationList& list : lists) {
+    if (list.kind != desc.kind) continue;
+    for (const Implementation& implementation : list.implementations) {
+      const Refusal refusal = attempt(implementation);
+      if (!refusal) return EP_STATUS_OK;
+      log_line(host, EP_LOG_DEBUG, "dispatch", "%s %s %s: %s", kind_name(desc.kind), provider, implementation.name,
+               refusal.text());
+      if (!reasons.empty()) reasons += "; ";
+      reasons.append(implementation.name).append(": ").append(refusal.text());
+    }
+  }
+  if (reasons.empty()) {
+    return fail(host, error, EP_STATUS_UNSUPPORTED, "%s has no implementation of kind %d (%s).", provider, desc.kind,
+                kind_name(desc.kind));
+  }
+  return fail_text(host, error, EP_STATUS_UNSUPPORTED, reasons + ".");
+}
+
+// What no provider may guess at: bits and extensions this header does not know.
+inline Refusal unknown_parts(const ep_primitive_desc& desc) {
+  if ((desc.flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0) {
+    return Refusal::because("unknown flags 0x%llx", static_cast<unsigned long long>(desc.flags));
+  }
+  if ((desc.extensions[0] & UINT64_C(0xffffffff)) != 0) {
+    return Refusal::because("unknown extension 0x%llx",
+                            static_cast<unsigned long long>(desc.extensions[0] & 0xffffffffU));
+  }
+  if (desc.operand_count > EP_MAX_OPERANDS) return Refusal::because("%u operands", desc.operand_count);
+  if (desc.precision != EP_PRECISION_DEFAULT && desc.precision != EP_PRECISION_FAST) {
+    return Refusal::because("unknown precision %d", desc.precision);
+  }
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if ((operand.flags & ~(EP_OPERAND_FLAG_SCALAR | EP_OPERAND_FLAG_CONSTANT)) != 0) {
+      return Refusal::because("operand %u has unknown flags 0x%llx", i, static_cast<unsigned long long>(operand.flags));
+    }
+    if (dtype_class(operand.dtype) == DTypeClass::NONE) return Refusal::because("unknown dtype %d", operand.dtype);
+    if (operand.rank < 0 || operand.rank > EP_MAX_RANK) return Refusal::because("rank %d", operand.rank);
+  }
+  return {};
+}
+
+}  // namespace tenon::provider

@@ -1,0 +1,312 @@
+// The scalar C++ dialect of the prelude of ep_api/scalar_ops.def: every function it names, for float, double, the
+// integer types and bool. f16, bf16 and f8 are computed in float: convert at load and store (float_formats.h).
+//
+// Bounds: as the table in scalar_ops.def; on floats and doubles these are the C library's functions (glibc: below 2
+// units in the last place) and so keep C99 Annex F; min and max give NaN if either argument is. Integers wrap; division
+// by 0 and of the least integer by -1 give 0 (the caller checks first, see divisor_fault).
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "ep_api/ep_api.h"
+
+namespace tenon::provider::scalar {
+
+template <class T>
+inline constexpr bool is_float = std::is_floating_point_v<T>;
+template <class T>
+inline constexpr bool is_int = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+// An unsigned type at least as wide as `unsigned` in which T's arithmetic wraps without being undefined.
+template <class T>
+struct WrapOf {
+  using type = std::conditional_t<(sizeof(T) > 4), uint64_t, uint32_t>;
+};
+template <class T>
+using Wrap = typename WrapOf<T>::type;
+
+template <class T>
+T ep_add(T x, T y) {
+  if constexpr (is_float<T>)
+    return x + y;
+  else
+    return static_cast<T>(static_cast<Wrap<T>>(x) + static_cast<Wrap<T>>(y));
+}
+template <class T>
+T ep_sub(T x, T y) {
+  if constexpr (is_float<T>)
+    return x - y;
+  else
+    return static_cast<T>(static_cast<Wrap<T>>(x) - static_cast<Wrap<T>>(y));
+}
+template <class T>
+T ep_mul(T x, T y) {
+  if constexpr (is_float<T>)
+    return x * y;
+  else
+    return static_cast<T>(static_cast<Wrap<T>>(x) * static_cast<Wrap<T>>(y));
+}
+template <class T>
+T ep_neg(T x) {
+  if constexpr (is_float<T>)
+    return -x;
+  else
+    return static_cast<T>(Wrap<T>{0} - static_cast<Wrap<T>>(x));
+}
+template <class T>
+T ep_abs(T x) {
+  if constexpr (is_float<T>)
+    return std::fabs(x);
+  else if constexpr (std::is_signed_v<T>)
+    return x < 0 ? ep_neg(x) : x;
+  else
+    return x;
+}
+
+// The code of the fault an integer division x / y meets, 0 for none; never one on floats.
+template <class T>
+int32_t divisor_fault(T x, T y) {
+  if constexpr (is_int<T>) {
+    if (y == 0) return EP_FAULT_DIVISION_BY_ZERO;
+    if constexpr (std::is_signed_v<T>) {
+      if (y == static_cast<T>(-1) && x == std::numeric_limits<T>::min()) return EP_FAULT_INTEGER_OVERFLOW;
+    }
+  }
+  return 0;
+}
+
+template <class T>
+T ep_div(T x, T y) {
+  if constexpr (is_float<T>)
+    return x / y;
+  else
+    return divisor_fault(x, y) != 0 ? T{0} : static_cast<T>(x / y);
+}
+template <class T>
+T ep_fmod(T x, T y) {
+  if constexpr (is_float<T>)
+    return std::fmod(x, y);
+  else
+    return divisor_fault(x, y) != 0 ? T{0} : static_cast<T>(x % y);
+}
+template <class T>
+T ep_mod(T x, T y) {
+  T remainder = ep_fmod(x, y);
+  if constexpr (is_float<T>) {
+    if (remainder == T{0}) return std::copysign(T{0}, y);
+    if ((remainder < T{0}) != (y < T{0})) remainder += y;
+  } else if constexpr (std::is_signed_v<T>) {
+    if (remainder != 0 && ((remainder < 0) != (y < 0))) remainder = static_cast<T>(remainder + y);
+  }
+  return remainder;
+}
+template <class T>
+T ep_floor_div(T x, T y) {
+  if constexpr (is_float<T>) {
+    // As Python: the quotient of what is left when the remainder is taken away, so that rounding of x / y cannot step
+    // over an integer.
+    if (y == T{0}) return x / y;
+    T remainder = std::fmod(x, y);
+    T quotient = (x - remainder) / y;
+    if (remainder != T{0} && (remainder < T{0}) != (y < T{0})) quotient -= T{1};
+    if (quotient == T{0}) return std::copysign(T{0}, x / y);
+    T floored = std::floor(quotient);
+    if (quotient - floored > T(0.5)) floored += T{1};
+    return floored;
+  } else {
+    if (divisor_fault(x, y) != 0) return T{0};
+    T quotient = static_cast<T>(x / y);
+    if constexpr (std::is_signed_v<T>) {
+      if (x % y != 0 && ((x < 0) != (y < 0))) quotient = static_cast<T>(quotient - 1);
+    }
+    return quotient;
+  }
+}
+
+template <class T>
+T ep_floor(T x) {
+  if constexpr (is_float<T>)
+    return std::floor(x);
+  else
+    return x;
+}
+template <class T>
+T ep_ceil(T x) {
+  if constexpr (is_float<T>)
+    return std::ceil(x);
+  else
+    return x;
+}
+template <class T>
+T ep_trunc(T x) {
+  if constexpr (is_float<T>)
+    return std::trunc(x);
+  else
+    return x;
+}
+template <class T>
+T ep_rint(T x) {
+  if constexpr (is_float<T>)
+    return std::nearbyint(x);
+  else
+    return x;
+}
+
+template <class T>
+bool ep_isnan(T x) {
+  if constexpr (is_float<T>)
+    return std::isnan(x);
+  else
+    return false;
+}
+template <class T>
+bool ep_isinf(T x) {
+  if constexpr (is_float<T>)
+    return std::isinf(x);
+  else
+    return false;
+}
+template <class T>
+T ep_max(T x, T y) {
+  if constexpr (is_float<T>) {
+    if (std::isnan(x)) return x;
+    return x > y ? x : y;
+  } else {
+    return x > y ? x : y;
+  }
+}
+template <class T>
+T ep_min(T x, T y) {
+  if constexpr (is_float<T>) {
+    if (std::isnan(x)) return x;
+    return x < y ? x : y;
+  } else {
+    return x < y ? x : y;
+  }
+}
+
+#define TENON_PRELUDE_LIBRARY(ep_name, function) \
+  template <class T>                             \
+  T ep_name(T x) {                               \
+    return function(x);                          \
+  }
+TENON_PRELUDE_LIBRARY(ep_sqrt, std::sqrt)
+TENON_PRELUDE_LIBRARY(ep_exp, std::exp)
+TENON_PRELUDE_LIBRARY(ep_expm1, std::expm1)
+TENON_PRELUDE_LIBRARY(ep_log, std::log)
+TENON_PRELUDE_LIBRARY(ep_log1p, std::log1p)
+TENON_PRELUDE_LIBRARY(ep_log2, std::log2)
+TENON_PRELUDE_LIBRARY(ep_log10, std::log10)
+TENON_PRELUDE_LIBRARY(ep_sin, std::sin)
+TENON_PRELUDE_LIBRARY(ep_cos, std::cos)
+TENON_PRELUDE_LIBRARY(ep_tan, std::tan)
+TENON_PRELUDE_LIBRARY(ep_asin, std::asin)
+TENON_PRELUDE_LIBRARY(ep_acos, std::acos)
+TENON_PRELUDE_LIBRARY(ep_atan, std::atan)
+TENON_PRELUDE_LIBRARY(ep_sinh, std::sinh)
+TENON_PRELUDE_LIBRARY(ep_cosh, std::cosh)
+TENON_PRELUDE_LIBRARY(ep_tanh, std::tanh)
+TENON_PRELUDE_LIBRARY(ep_asinh, std::asinh)
+TENON_PRELUDE_LIBRARY(ep_acosh, std::acosh)
+TENON_PRELUDE_LIBRARY(ep_atanh, std::atanh)
+TENON_PRELUDE_LIBRARY(ep_erf, std::erf)
+#undef TENON_PRELUDE_LIBRARY
+
+template <class T>
+T ep_pow(T x, T y) {
+  if constexpr (is_float<T>) {
+    return std::pow(x, y);
+  } else {
+    if constexpr (std::is_signed_v<T>) {
+      if (y < 0) return x == 1 ? T{1} : x == static_cast<T>(-1) ? ((y & 1) != 0 ? x : T{1}) : T{0};
+    }
+    T result = 1;
+    for (auto rest = static_cast<std::make_unsigned_t<T>>(y); rest != 0;
+         rest = static_cast<decltype(rest)>(rest >> 1)) {
+      if ((rest & 1U) != 0) result = ep_mul(result, x);
+      x = ep_mul(x, x);
+    }
+    return result;
+  }
+}
+template <class T>
+T ep_fma(T x, T y, T z) {
+  if constexpr (is_float<T>)
+    return std::fma(x, y, z);
+  else
+    return ep_add(ep_mul(x, y), z);
+}
+
+template <class T>
+bool ep_eq(T x, T y) {
+  return x == y;
+}
+template <class T>
+bool ep_ne(T x, T y) {
+  return x != y;
+}
+template <class T>
+bool ep_lt(T x, T y) {
+  return x < y;
+}
+template <class T>
+bool ep_le(T x, T y) {
+  return x <= y;
+}
+template <class T>
+bool ep_gt(T x, T y) {
+  return x > y;
+}
+template <class T>
+bool ep_ge(T x, T y) {
+  return x >= y;
+}
+template <class T>
+T ep_select(bool condition, T x, T y) {
+  return condition ? x : y;
+}
+inline bool ep_land(bool x, bool y) { return x && y; }
+inline bool ep_lor(bool x, bool y) { return x || y; }
+inline bool ep_lxor(bool x, bool y) { return x != y; }
+inline bool ep_lnot(bool x) { return !x; }
+template <class T>
+bool ep_truth(T x) {
+  return x != T{0};
+}
+
+template <class T>
+T ep_bit_and(T x, T y) {
+  return static_cast<T>(x & y);
+}
+template <class T>
+T ep_bit_or(T x, T y) {
+  return static_cast<T>(x | y);
+}
+template <class T>
+T ep_bit_xor(T x, T y) {
+  return static_cast<T>(x ^ y);
+}
+template <class T>
+T ep_bit_not(T x) {
+  if constexpr (std::is_same_v<T, bool>)
+    return !x;
+  else
+    return static_cast<T>(~x);
+}
+template <class T>
+T ep_shl(T x, T y) {
+  constexpr auto width = static_cast<T>(sizeof(T) * 8);
+  if (y < 0 || y >= width) return T{0};
+  return static_cast<T>(static_cast<Wrap<T>>(x) << static_cast<Wrap<T>>(y));
+}
+template <class T>
+T ep_shr(T x, T y) {
+  constexpr auto width = static_cast<T>(sizeof(T) * 8);
+  if (y < 0 || y >= width) return x < 0 ? static_cast<T>(-1) : T{0};
+  return static_cast<T>(x >> y);
+}
+
+}  // namespace tenon::provider::scalar
