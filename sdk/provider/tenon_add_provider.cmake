@@ -33,6 +33,7 @@ function(tenon_add_provider name)
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
     POSITION_INDEPENDENT_CODE ON
+    INSTALL_RPATH ""
     LINK_DEPENDS "${exports}")
   target_link_options(${target} PRIVATE "LINKER:--version-script=${exports}")
   # clang leaves the sanitizers' run-time symbols of a shared library to the program.

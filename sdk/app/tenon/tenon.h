@@ -1,0 +1,15 @@
+// Tenon for applications: tensors, devices, and the ops on them, as free functions in namespace tenon.
+//
+//   #include <tenon/tenon.h>
+//   auto x = tenon::Tensor::from<float>(values, {2, 3}, tenon::Device("cpu"));
+//   auto y = tenon::softmax(x, -1);
+//
+// Every function throws tenon::Error, whose text says what was given and what the limit is. Models: <tenon/onnx.h>.
+#pragma once
+
+#include "core/tensor/device.h"
+#include "core/tensor/error.h"
+#include "core/tensor/factory.h"
+#include "core/tensor/scalar.h"
+#include "core/tensor/tensor.h"
+#include "core/tensor/version.h"
