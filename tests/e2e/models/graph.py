@@ -1,0 +1,47 @@
+"""A pen for ONNX graphs: each method call appends one node and gives its output's name."""
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+
+class Graph:
+    """Nodes and weights in the making. `graph.Relu(x)` adds a Relu; weights come from `weight`, constants inline."""
+
+    def __init__(self, seed):
+        self.nodes, self.weights, self.rng = [], [], np.random.default_rng(seed)
+
+    def __getattr__(self, op):
+        if not op[0].isupper():
+            raise AttributeError(op)
+
+        def add(*inputs, output=None, **attributes):
+            output = output or f"/{op}_{len(self.nodes)}"
+            self.nodes.append(helper.make_node(op, list(inputs), [output], name=output, **attributes))
+            return output
+
+        return add
+
+    def constant(self, value, dtype=np.int64):
+        """A Constant node, as exporters write the numbers that stand in the model's code."""
+        return self.Constant(value=numpy_helper.from_array(np.array(value, dtype)))
+
+    def weight(self, name, array):
+        self.weights.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def normal(self, name, *shape, scale=1.0, mean=0.0):
+        return self.weight(name, (self.rng.standard_normal(shape) * scale + mean).astype(np.float32))
+
+    def model(self, inputs, outputs, opset):
+        """`inputs` and `outputs` are {name: (numpy dtype, dims)}, a dim in words being dynamic."""
+        types = onnx.mapping.NP_TYPE_TO_TENSOR_TYPE
+        infos = [
+            [helper.make_tensor_value_info(name, types[np.dtype(dtype)], dims) for name, (dtype, dims) in part.items()]
+            for part in (inputs, outputs)
+        ]
+        graph = helper.make_graph(self.nodes, "graph", *infos, self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name="tenon-tests")
+        model.ir_version = 7
+        onnx.checker.check_model(model)
+        return model

@@ -1,0 +1,163 @@
+"""The installed package, seen by a stranger.
+
+Usage: package_test.py SOURCE_ROOT BUILD_FOLDER CMAKE CXX_COMPILER
+
+Installs the build into a folder with a space in its name, moves it, and then uses nothing but the moved folder and copies
+of the two examples: headers alone, find_package, pkg-config, the tool, and a plug-in added by copying one file.
+"""
+import concurrent.futures
+import glob
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+EXPECTED = ["0.9959 0.0041", "0.7549 0.2451"]  # softmax(relu(x) @ w), worked out with NumPy
+
+
+class Package:
+    def __init__(self, source, build, cmake, compiler, work):
+        self.source, self.cmake, self.compiler, self.work = source, cmake, compiler, work
+        first = os.path.join(work, "first place")
+        self.run(cmake, "--install", build, "--prefix", first)
+        self.prefix = os.path.join(work, "moved to here")
+        os.rename(first, self.prefix)
+        self.lib = os.path.dirname(glob.glob(os.path.join(self.prefix, "lib*", "**", "libtenon.so"), recursive=True)[0])
+        self.plugins = os.path.join(self.lib, "tenon")
+        self.tool = os.path.join(self.prefix, "bin", "tenon")
+        self.include = os.path.join(self.prefix, "include")
+        self.failures = 0
+
+    # A clean environment: no setting of Tenon, no library path, a home without configuration.
+    def environment(self, **extra):
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("TENON_", "LD_", "GTEST_"))}
+        return {**kept, "HOME": self.work, "XDG_CONFIG_HOME": self.work, "XDG_DATA_HOME": self.work, **extra}
+
+    def run(self, *command, **extra):
+        result = subprocess.run(command, capture_output=True, text=True, env=self.environment(**extra), cwd=self.work)
+        if result.returncode != 0:
+            raise RuntimeError(f"{shlex.join(command)} ended with {result.returncode}:\n{result.stdout}\n{result.stderr}")
+        return result.stdout
+
+    def build_example(self, name):
+        source = os.path.join(self.work, name + " source")
+        shutil.copytree(os.path.join(self.source, "sdk/app/examples", name), source)
+        folder = os.path.join(self.work, name + " build")
+        self.run(self.cmake, "-S", source, "-B", folder, "-G", "Ninja", "-DCMAKE_PREFIX_PATH=" + self.prefix,
+                 "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_COMPILER=" + self.compiler)
+        self.run(self.cmake, "--build", folder)
+        return folder
+
+    def devices(self):
+        return self.run(self.tool, "devices")
+
+    # ---- the claims ----
+
+    def holds_what_readme_says(self):
+        for path in (self.tool, os.path.join(self.lib, "libtenon-onnx.so"), os.path.join(self.plugins, "libtenon_cpu.so"),
+                     os.path.join(self.include, "tenon/tenon.h"), os.path.join(self.include, "tenon/onnx.h"),
+                     os.path.join(self.include, "tenon/ep_api/ep_api.h")):
+            assert os.path.isfile(path), f"{path} is missing"
+        assert not glob.glob(os.path.join(self.prefix, "**", "*.a"), recursive=True), "a static library was installed"
+
+    def names_no_folder_of_this_machine(self):
+        for folder, _, files in os.walk(self.prefix):
+            for name in files:
+                path = os.path.join(folder, name)
+                content = open(path, "rb").read()
+                is_text = b"\0" not in content
+                if is_text:
+                    assert self.source.encode() not in content, f"{path} names {self.source}"
+                elif content[:4] == b"\x7fELF":
+                    for line in self.run("readelf", "-d", path).splitlines():
+                        if "RUNPATH" in line or "RPATH" in line:
+                            folders = line.split("[")[1].rstrip("]").split(":")
+                            assert all(f.startswith("$ORIGIN") for f in folders if f), f"{path}: {line}"
+
+    def headers_compile_alone(self):
+        headers = [os.path.relpath(path, self.include)
+                   for path in glob.glob(os.path.join(self.include, "**", "*.h*"), recursive=True)]
+        assert len(headers) > 10, f"only {len(headers)} headers were installed"
+
+        def compile_alone(header):
+            source = os.path.join(self.work, header.replace("/", "_") + ".cpp")
+            with open(source, "w") as file:
+                file.write(f"#include <{header}>\n")
+            self.run(self.compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", self.include, source)
+
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(compile_alone, headers))
+
+    def hello_runs(self):
+        hello = os.path.join(self.build_example("hello"), "hello")
+        lines = self.run(hello).splitlines()
+        assert lines[1:] == EXPECTED, lines
+        assert " on cpu:0" in lines[0], lines
+        self.hello = hello
+
+    def pkg_config_builds_hello(self):
+        if shutil.which("pkg-config") is None:
+            print("    pkg-config is not installed, so tenon.pc is not tried")
+            return
+        where = os.path.join(self.lib, "pkgconfig")
+        flags = shlex.split(self.run("pkg-config", "--cflags", "--libs", "tenon", PKG_CONFIG_PATH=where))
+        program = os.path.join(self.work, "hello by pkg-config")
+        self.run(self.compiler, "-std=c++20", os.path.join(self.work, "hello source", "hello.cpp"), *flags, "-o", program)
+        assert self.run(program, LD_LIBRARY_PATH=self.lib).splitlines()[1:] == EXPECTED
+
+    def tool_lists_the_cpu(self):
+        assert "cpu:0" in self.devices()
+        assert "sample:0" not in self.devices()
+
+    def a_plugin_is_taken_by_copying_one_file(self):
+        built = os.path.join(self.build_example("provider"), "libtenon_sample.so")
+        needed = [line for line in self.run("readelf", "-d", built).splitlines() if "(NEEDED)" in line]
+        assert not any("tenon" in line for line in needed), needed
+        shutil.copy(built, self.plugins)
+        assert "sample:0" in self.devices(), self.devices()
+
+    def every_op_runs_on_the_new_device(self):
+        lines = self.run(self.hello, "sample:0").splitlines()
+        assert lines[0].endswith(" on sample:0"), lines
+        assert lines[1:] == EXPECTED, lines
+        assert self.run(self.hello, TENON_DEVICE="sample:0").splitlines() == lines
+
+    def the_new_device_is_not_picked_unasked(self):
+        assert " on cpu:0" in self.run(self.hello)
+
+    def the_ladder_can_be_forbidden(self):
+        result = subprocess.run([self.hello, "sample:0"], capture_output=True, text=True,
+                                env=self.environment(TENON_FALLBACK="native"))
+        assert result.returncode == 1 and "sample" in result.stderr, (result.returncode, result.stderr)
+
+    def an_unknown_device_is_an_error_that_lists_what_there_is(self):
+        result = subprocess.run([self.hello, "toaster:0"], capture_output=True, text=True, env=self.environment())
+        assert result.returncode == 1, result
+        assert "toaster" in result.stderr and "cpu:0" in result.stderr and "sample:0" in result.stderr, result.stderr
+
+    def doctor_speaks_of_the_plugin_in_json(self):
+        assert "sample" in json.dumps(json.loads(self.run(self.tool, "doctor", "--json")))
+
+
+def main():
+    source, build, cmake, compiler = sys.argv[1:5]
+    claims = [name for name in vars(Package) if name[0] != "_" and name not in ("environment", "run", "build_example", "devices")]
+    failed = 0
+    with tempfile.TemporaryDirectory() as work:
+        package = Package(source, build, cmake, compiler, work)
+        for claim in claims:
+            try:
+                getattr(package, claim)()
+                print("  ok  ", claim.replace("_", " "))
+            except Exception as problem:
+                failed += 1
+                print("  FAIL", claim.replace("_", " "), "\n", problem)
+    print(f"{len(claims) - failed} claims hold, {failed} do not")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
