@@ -7,7 +7,7 @@
 The modules are written here in plain torch, so torchvision and transformers are not needed; layer sizes are those of
 He et al. 2016 (arXiv:1512.03385), Sandler et al. 2018 (arXiv:1801.04381) and Devlin et al. 2018 (arXiv:1810.04805).
 Batch and sequence are dynamic. The TorchScript exporter is used, whose graphs most models in the wild have. Weights
-come from a fixed seed; batch norms get statistics that keep activations near unit size, so that no output is a constant.
+come from a fixed seed; batch norms take their statistics from one random batch, so that no output fades to a constant.
 """
 
 import argparse
@@ -25,9 +25,14 @@ class Bottleneck(nn.Module):
         super().__init__()
         fan_out = 4 * width
         self.body = nn.Sequential(
-            nn.Conv2d(fan_in, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
-            nn.Conv2d(width, width, 3, stride, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True),
-            nn.Conv2d(width, fan_out, 1, bias=False), nn.BatchNorm2d(fan_out),
+            nn.Conv2d(fan_in, width, 1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(width, width, 3, stride, 1, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(inplace=True),
+            nn.Conv2d(width, fan_out, 1, bias=False),
+            nn.BatchNorm2d(fan_out),
         )
         self.skip = nn.Identity()
         if stride != 1 or fan_in != fan_out:
@@ -42,7 +47,9 @@ class ResNet(nn.Module):
 
     def __init__(self, depths=(3, 4, 6, 3), classes=1000):
         super().__init__()
-        self.stem = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1))
+        self.stem = nn.Sequential(
+            nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)
+        )
         blocks, fan_in = [], 64
         for stage, depth in enumerate(depths):
             for number in range(depth):
@@ -61,7 +68,11 @@ class InvertedResidual(nn.Module):
         width, layers = fan_in * expand, []
         if expand != 1:
             layers += [nn.Conv2d(fan_in, width, 1, bias=False), nn.BatchNorm2d(width), nn.ReLU6(inplace=True)]
-        layers += [nn.Conv2d(width, width, 3, stride, 1, groups=width, bias=False), nn.BatchNorm2d(width), nn.ReLU6(inplace=True)]
+        layers += [
+            nn.Conv2d(width, width, 3, stride, 1, groups=width, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU6(inplace=True),
+        ]
         layers += [nn.Conv2d(width, fan_out, 1, bias=False), nn.BatchNorm2d(fan_out)]
         self.body, self.residual = nn.Sequential(*layers), stride == 1 and fan_in == fan_out
 
@@ -108,7 +119,11 @@ class Encoder(nn.Module):
     def __init__(self, width, heads, hidden):
         super().__init__()
         self.attention, self.norm1 = Attention(width, heads), nn.LayerNorm(width, eps=1e-12)
-        self.up, self.down, self.norm2 = nn.Linear(width, hidden), nn.Linear(hidden, width), nn.LayerNorm(width, eps=1e-12)
+        self.up, self.down, self.norm2 = (
+            nn.Linear(width, hidden),
+            nn.Linear(hidden, width),
+            nn.LayerNorm(width, eps=1e-12),
+        )
 
     def forward(self, x, bias):
         x = self.norm1(self.attention(x, bias) + x)
@@ -179,8 +194,14 @@ def text_model(model):
     ids = torch.randint(0, 30522, (2, 16))
     example = (ids, torch.ones_like(ids), torch.zeros_like(ids))
     inputs = ["input_ids", "attention_mask", "token_type_ids"]
-    axes = {name: {0: "batch", 1: "sequence"} for name in inputs + ["last_hidden_state"]} | {"pooler_output": {0: "batch"}}
-    return model, example, {"input_names": inputs, "output_names": ["last_hidden_state", "pooler_output"], "dynamic_axes": axes}
+    axes = {name: {0: "batch", 1: "sequence"} for name in inputs + ["last_hidden_state"]} | {
+        "pooler_output": {0: "batch"}
+    }
+    return (
+        model,
+        example,
+        {"input_names": inputs, "output_names": ["last_hidden_state", "pooler_output"], "dynamic_axes": axes},
+    )
 
 
 MODELS = {
@@ -197,7 +218,9 @@ def export(name, path, opset):
     calibrate(model, example)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(model, example, str(path), opset_version=opset, do_constant_folding=True, dynamo=False, **options)
+        torch.onnx.export(
+            model, example, str(path), opset_version=opset, do_constant_folding=True, dynamo=False, **options
+        )
 
 
 def main():
@@ -213,11 +236,16 @@ def main():
         try:
             import onnx
 
-            ops = collections.Counter(node.op_type for node in onnx.load(str(path), load_external_data=False).graph.node)
+            ops = collections.Counter(
+                node.op_type for node in onnx.load(str(path), load_external_data=False).graph.node
+            )
             listed = ", ".join(f"{op} {count}" for op, count in sorted(ops.items()))
         except ImportError:
             listed = "install onnx to see its operators"
-        print(f"{path}: {path.stat().st_size / 1e6:.1f} MB, opset {args.opset}, torch {torch.__version__}: {listed}", flush=True)
+        print(
+            f"{path}: {path.stat().st_size / 1e6:.1f} MB, opset {args.opset}, torch {torch.__version__}: {listed}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the operators of the test models mean, in NumPy and double precision: slow, plain, and sharing no code with Tenon.
+"""What the operators of the test models mean: NumPy, double precision, slow, plain, sharing no code with Tenon.
 
 Floating-point values are kept as float64 from input to output, whatever the model says; integers stay integers.
 """

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Runs exported models through Tenon and ONNX Runtime: the same inputs, answers compared, latencies as a ratio.
+
+    VENV/bin/python compare.py FOLDER --tenon BUILD/bin/tenon [--models resnet50,...] [--device cpu] [--threads 1,2]
+
+FOLDER holds what export.py wrote. Each model gets two shapes; the second text input has padding, its mask zero there.
+The answers must agree within 1e-4 of the range of ONNX Runtime's before anything is timed. Then the two take turns,
+so that a busy minute of the machine hits both, and a row per model and shape is printed as JSON: medians and quartiles
+in milliseconds, and their ratio. ONNX Runtime gets all its optimisations and the better of the given thread counts.
+The exit status is 1 if an answer differs; --bar 2.0 makes a ratio above it count as well.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnxruntime
+
+TOLERANCE = 1e-4
+
+
+def image_inputs(batch, side):
+    return lambda rng: {"image": rng.standard_normal((batch, 3, side, side), np.float32)}
+
+
+def text_inputs(batch, sequence, padded):
+    def make(rng):
+        mask = np.ones((batch, sequence), np.int64)
+        for row in range(batch if padded else 0):
+            mask[row, sequence - rng.integers(1, sequence // 2) :] = 0
+        ids = rng.integers(1, 30522, (batch, sequence)) * mask
+        segments = (np.arange(sequence) > sequence // 2).astype(np.int64) * mask
+        return {"input_ids": ids, "attention_mask": mask, "token_type_ids": segments}
+
+    return make
+
+
+CASES = {
+    "resnet50": {"1x3x224x224": image_inputs(1, 224), "3x3x192x192": image_inputs(3, 192)},
+    "mobilenet_v2": {"1x3x224x224": image_inputs(1, 224), "3x3x192x192": image_inputs(3, 192)},
+    "bert_base": {"1x128": text_inputs(1, 128, False), "3x50 padded": text_inputs(3, 50, True)},
+}
+
+
+def peer_session(path, threads):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def peer_times(session, inputs, repeat):
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        session.run(None, inputs)
+        times.append((time.perf_counter() - start) * 1e3)
+    return times
+
+
+def tenon_run(args, model, inputs, repeat, folder):
+    """One `tenon run`; gives the outputs by name and the time of each repetition in milliseconds."""
+    command = [str(args.tenon), "run", str(model), "--device", args.device, "--repeat", str(repeat), "--json"]
+    for name, value in inputs.items():
+        np.save(folder / f"{name}.npy", value)
+        command += ["--input", f"{name}={folder / f'{name}.npy'}"]
+    done = subprocess.run(command + ["--output", str(folder / "out")], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}\nended with {done.returncode}:\n{done.stderr}{done.stdout}")
+    return {path.stem: np.load(path) for path in (folder / "out").glob("*.npy")}, json.loads(done.stdout)
+
+
+def times_of(report):
+    times = report["times_ms"]
+    if not times:
+        raise SystemExit("tenon run gave no times")
+    return times
+
+
+def largest_difference(expected, actual):
+    """The largest |difference| of each output in units of the range of the expected one."""
+    out = {}
+    for name, want in expected.items():
+        got = actual.get(name)
+        if got is None or got.shape != want.shape or got.dtype != want.dtype:
+            raise SystemExit(
+                f"output '{name}': expected {want.dtype}{list(want.shape)}, got "
+                + ("nothing" if got is None else f"{got.dtype}{list(got.shape)}")
+            )
+        span = float(want.max() - want.min())
+        out[name] = (
+            float(np.abs(want.astype(np.float64) - got).max() / span) if np.isfinite(got).all() else float("inf")
+        )
+    return out
+
+
+def spread(times):
+    low, middle, high = np.percentile(times, [25, 50, 75])
+    return {"median_ms": round(middle, 3), "quartiles_ms": [round(low, 3), round(high, 3)]}
+
+
+def compare(args, name, case, make, folder):
+    model = args.folder / f"{name}.onnx"
+    inputs = make(np.random.default_rng(5))
+    sessions = {count: peer_session(model, count) for count in args.threads}
+    warm = {count: np.median(peer_times(session, inputs, 5)[2:]) for count, session in sessions.items()}
+    threads = min(warm, key=warm.get)
+    session = sessions[threads]
+    expected = dict(zip([o.name for o in session.get_outputs()], session.run(None, inputs)))
+    actual, report = tenon_run(args, model, inputs, 1, folder)
+    error = largest_difference(expected, actual)
+    row = {
+        "benchmark": "model",
+        "model": name,
+        "case": case,
+        "error": error,
+        "agrees": max(error.values()) <= TOLERANCE,
+    }
+    if args.rounds:
+        ours, theirs = [], []
+        for _ in range(args.rounds):
+            ours += times_of(tenon_run(args, model, inputs, args.repeat + 2, folder)[1])[2:]
+            theirs += peer_times(session, inputs, args.repeat)
+        row |= {
+            "tenon": spread(ours),
+            "onnxruntime": spread(theirs) | {"version": onnxruntime.__version__, "threads": threads},
+        }
+        row["ratio"] = round(float(np.median(ours) / np.median(theirs)), 3)
+    row |= {key: report[key] for key in ("device", "version", "placement") if key in report}
+    print(json.dumps(row), flush=True)
+    return row["agrees"] and (args.bar is None or row.get("ratio", 0) <= args.bar)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--tenon", type=pathlib.Path, required=True, help="the tenon program")
+    parser.add_argument("--models", default=",".join(CASES))
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=lambda text: [int(t) for t in text.split(",")], default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=5, help="turns each takes; 0 compares answers only")
+    parser.add_argument("--repeat", type=int, default=10, help="runs per turn")
+    parser.add_argument("--bar", type=float, help="fail above this ratio of latencies")
+    args = parser.parse_args()
+    good = True
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in args.models.split(","):
+            for case, make in CASES[name].items():
+                folder = pathlib.Path(scratch) / f"{name} {case}"
+                folder.mkdir()
+                good &= compare(args, name, case, make, folder)
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
