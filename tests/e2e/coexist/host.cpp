@@ -1,0 +1,47 @@
+// Loads the shared libraries named on the command line in their order, into the global scope, as a program that links
+// them all would have them; then runs coexist_run of each, in turn and all at once, and exits through the normal path.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+#include <thread>
+#include <vector>
+
+int main(int argc, char** argv) {
+  struct Guest {
+    std::string path;
+    int (*run)();
+  };
+  std::vector<Guest> guests;
+  for (int i = 1; i < argc; i++) {
+    void* library = dlopen(argv[i], RTLD_NOW | RTLD_GLOBAL);
+    if (library == nullptr) {
+      std::printf("%s\n", dlerror());
+      return 1;
+    }
+    guests.push_back({argv[i], reinterpret_cast<int (*)()>(dlsym(library, "coexist_run"))});
+    if (guests.back().run == nullptr) {
+      std::printf("%s has no coexist_run\n", argv[i]);
+      return 1;
+    }
+  }
+  for (int round = 0; round < 3; round++) {
+    for (const Guest& guest : guests) {
+      if (guest.run() != 0) {
+        std::printf("%s answers wrongly in round %d\n", guest.path.c_str(), round);
+        return 1;
+      }
+    }
+  }
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (const Guest& guest : guests) {
+    threads.emplace_back([&guest, &wrong] {
+      for (int i = 0; i < 20; i++) wrong += guest.run() != 0;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  std::printf("%zu libraries, %d wrong answers side by side\n", guests.size(), wrong.load());
+  return wrong == 0 ? 0 : 1;
+}
