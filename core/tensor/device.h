@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/memory/stats.h"
 #include "core/tensor/export.h"
 
 namespace tenon {
@@ -34,6 +35,10 @@ class TENON_API Device {
   bool synchronous() const;
   // Waits for all work of this device; throws the first error not reported yet.
   void synchronize() const;
+  // Bytes handed out, cached and reserved, and the peak.
+  memory::Stats memory_stats() const;
+  // Waits for the device, then gives back to it every cached block.
+  void trim() const;
   DeviceState* state() const { return state_; }
 
   friend bool operator==(Device a, Device b) { return a.state_ == b.state_; }

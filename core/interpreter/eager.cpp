@@ -1,0 +1,452 @@
+// The path of one op, hottest first: an elementwise op whose layout class was seen before, on a synchronous device, runs
+// in apply_known; everything else takes run.
+#include "core/interpreter/eager.h"
+
+#include <memory>
+#include <vector>
+
+#include "core/interpreter/choice.h"
+#include "core/interpreter/elementwise.h"
+#include "core/interpreter/fault.h"
+#include "core/interpreter/plan.h"
+#include "core/interpreter/signature.h"
+#include "core/tensor/device_state.h"
+#include "core/tensor/factory.h"
+#include "core/tensor/storage.h"
+#include "core/vm/vm.h"
+#include "primitives/status/sentence.h"
+
+namespace tenon {
+namespace {
+
+[[noreturn]] void fail(const Status& status, const OpCall& call, const DeviceState* device) {
+  throw Error(status.with_context(sentence("  while running ", describe(call), " on ", device->opened->spelling)));
+}
+
+ep_buffer place(const Tensor& tensor, int64_t extra = 0) {
+  const TensorImpl& impl = *tensor.impl();
+  return impl.storage->block.at(static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset + extra)));
+}
+
+// --- elementwise ops of a known layout class -------------------------------------------------------------------------
+
+// The key of a folded call: two words that say everything but the lengths of axes.
+struct ElementwiseKey {
+  uint64_t words[2];
+
+  ElementwiseKey(const OpCall& call, const DeviceState* device, const FoldedCall& folded) {
+    uint64_t scalars = 0;
+    uint64_t layout = 0;
+    for (uint32_t i = 0; i < folded.operand_count; ++i) {
+      const bool scalar = i > 0 && folded.tensors[i] == nullptr;
+      scalars |= uint64_t{scalar} << i;
+      for (int32_t axis = 0; axis < folded.rank; ++axis) {
+        const uint64_t stride = scalar ? 0 : static_cast<uint64_t>(folded.strides[i][axis]);
+        layout = layout << 2 | (stride > 1 ? 2 : stride);
+      }
+    }
+    words[0] = uint64_t{call.op->id} | uint64_t{device->id} << 16 | static_cast<uint64_t>(folded.compute) << 32 |
+               static_cast<uint64_t>(folded.rank) << 40 | scalars << 48 | uint64_t{1} << 63;
+    words[1] = layout;
+  }
+};
+
+// The common case, folded without a walk: all tensors contiguous and of one shape. False: not that case.
+bool fold_flat(const OpCall& call, FoldedCall* folded) {
+  const uint32_t arity = elementwise_arity(call.op->kind);
+  const TensorImpl* first = nullptr;
+  folded->operand_count = arity + 1;
+  folded->strides[0][0] = 1;
+  for (uint32_t i = 0; i < arity; ++i) {
+    const Tensor* input = i < call.inputs.size() ? call.inputs[i] : nullptr;
+    folded->tensors[i + 1] = input;
+    if (input == nullptr) continue;
+    const TensorImpl& impl = *input->impl();
+    if (!impl.contiguous || impl.storage == nullptr) return false;
+    if (first == nullptr) {
+      first = &impl;
+    } else if (first->device != impl.device || !(first->dims == impl.dims)) {
+      return false;
+    }
+    if (i == 0 && call.op->cond_first) {
+      if (impl.dtype != DType::boolean) return false;
+    } else if (folded->compute == DType::none) {
+      folded->compute = impl.dtype;
+    } else if (folded->compute != impl.dtype) {
+      return false;
+    }
+    folded->strides[i + 1][0] = 1;
+  }
+  if (first == nullptr || first->elements == 0 || folded->compute == DType::none) return false;
+  folded->rank = 1;
+  folded->dims[0] = first->elements;
+  return true;
+}
+
+// True if `output`, given by the caller, can be written as it is: dense, of the result's type, and sharing memory with
+// inputs[0] as its exact alias or not at all.
+bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const Dims& dims) {
+  const TensorImpl& out = *output.impl();
+  if (!out.contiguous || out.dtype != dtype || !(out.dims == dims) || out.storage == nullptr) return false;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (call.inputs[i] == nullptr) continue;
+    const TensorImpl& in = *call.inputs[i]->impl();
+    if (in.device != out.device) return false;
+    if (in.storage == out.storage && !(i == 0 && in.offset == out.offset && in.dtype == out.dtype)) return false;
+  }
+  return !out.storage->busy_for_read();
+}
+
+// Runs `call` if it is flat, its class has a kernel, and nothing asks for attention. False: nothing happened.
+bool apply_known(const OpCall& call) {
+  FoldedCall folded;
+  if (vm::attention.load(std::memory_order_relaxed) != 0 || !fold_flat(call, &folded)) return false;
+  const Tensor& shaped = folded.tensors[1] != nullptr ? *folded.tensors[1] : *folded.tensors[2];
+  DeviceState* device = shaped.impl()->device;
+  if (!device->synchronous) return false;
+  ChoiceTables& tables = choice_tables();
+  const ElementwiseKey key(call, device, folded);
+  ElementwiseChoice& choice = tables.elementwise(key.words);
+  if (choice.key[0] != key.words[0] || choice.key[1] != key.words[1] || choice.kernel == nullptr) return false;
+  for (uint32_t i = 1; i < folded.operand_count; ++i) {
+    if (folded.tensors[i] != nullptr && folded.tensors[i]->impl()->storage->busy_for_read()) return false;
+  }
+  const DType result = call.op->bool_result ? DType::boolean : folded.compute;
+  Tensor& output = call.outputs[0];
+  const bool given = output.defined();
+  if (given && !writable_flat(call, output, result, shaped.dims())) return false;
+  if (!given) output = value_or_throw(make_tensor(device, result, shaped.dims()));
+
+  ep_buffer buffers[4];
+  ep_shape shapes[4];
+  ep_scalar scalars[3];
+  buffers[0] = place(output);
+  shapes[0] = {folded.dims, folded.strides[0], 1, 0};
+  for (uint32_t i = 1; i < folded.operand_count; ++i) {
+    const bool scalar = folded.tensors[i] == nullptr;
+    buffers[i] = scalar ? ep_buffer{} : place(*folded.tensors[i]);
+    shapes[i] = {folded.dims, folded.strides[i], scalar ? 0 : 1, 0};
+  }
+  const auto scalar_count = static_cast<uint32_t>(std::min<size_t>(call.scalars.size(), 3));
+  for (uint32_t slot = 0; slot < scalar_count; ++slot) scalars[slot] = call.scalars[slot].to_abi(folded.compute);
+
+  const ep_launch launch{buffers, shapes, scalars, folded.operand_count, scalar_count, {}, {}, 0};
+  ep_fault fault{};
+  ep_error* error = nullptr;
+  const ep_status code =
+      device->ops.primitive_launch(choice.kernel->primitive, device->inline_stream, &launch, &fault, &error);
+  Counters::add(choice.counters.launches, 1);
+  if (code != EP_STATUS_OK) [[unlikely]] {
+    if (!given) output = Tensor();
+    fail(launch_status(code, call.op->name, fault, error), call, device);
+  }
+  if (given) output.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+// --- everything else --------------------------------------------------------------------------------------------------
+
+// Bytes [first, last) of its storage that a tensor can touch.
+struct ByteRange {
+  int64_t first, last;
+  explicit ByteRange(const TensorImpl& impl) {
+    int64_t reach = impl.elements == 0 ? 0 : 1;
+    for (int32_t axis = 0; axis < impl.dims.rank() && reach > 0; ++axis) {
+      reach += (impl.dims[axis] - 1) * impl.strides[axis];
+    }
+    first = dtype_bytes(impl.dtype, impl.offset);
+    last = first + dtype_bytes(impl.dtype, reach);
+  }
+};
+
+bool same_elements(const TensorImpl& a, const TensorImpl& b) {
+  return a.storage == b.storage && a.offset == b.offset && a.dtype == b.dtype && a.dims == b.dims && a.strides == b.strides;
+}
+
+bool overlap(const TensorImpl& a, const TensorImpl& b) {
+  if (a.storage != b.storage) return false;
+  const ByteRange ra(a);
+  const ByteRange rb(b);
+  return ra.first < rb.last && rb.first < ra.last;
+}
+
+// A call with its inputs under its own hands, so that some can be replaced by copies.
+struct OwnedInputs {
+  explicit OwnedInputs(const OpCall& call) : call(call) {
+    std::copy(call.inputs.begin(), call.inputs.end(), pointers);
+    this->call.inputs = {pointers, call.inputs.size()};
+  }
+  void replace(size_t index, Tensor tensor) {
+    tensors[index] = std::move(tensor);
+    pointers[index] = &tensors[index];
+    copied_bytes += static_cast<uint64_t>(tensors[index].bytes());
+  }
+  Tensor tensors[EP_MAX_OPERANDS];
+  const Tensor* pointers[EP_MAX_OPERANDS] = {};
+  OpCall call;
+  uint64_t copied_bytes = 0;
+};
+
+// Copies the inputs that an output given by the caller overlaps in any way the kind does not allow.
+void separate_overlaps(OwnedInputs* owned) {
+  const OpCall& call = owned->call;
+  for (const Tensor& output : call.outputs) {
+    if (!output.defined()) continue;
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      if (owned->pointers[i] == nullptr || !overlap(*owned->pointers[i]->impl(), *output.impl())) continue;
+      if (i == call.op->alias_input && same_elements(*owned->pointers[i]->impl(), *output.impl())) continue;
+      owned->replace(i, dense_on_device(*owned->pointers[i]));
+    }
+  }
+}
+
+bool misaligned(const Tensor& tensor, int64_t extra, int32_t alignment) {
+  return alignment > 1 && place(tensor, extra).offset % static_cast<uint64_t>(alignment) != 0;
+}
+
+// An uninitialised row-major tensor whose first element is aligned.
+Tensor aligned_tensor(DeviceState* device, const TensorMeta& meta, int32_t alignment) {
+  Tensor tensor = value_or_throw(make_tensor(device, meta.dtype, meta.dims));
+  if (!misaligned(tensor, 0, alignment)) return tensor;
+  const int64_t size = dtype_size(meta.dtype);
+  const Tensor roomy =
+      value_or_throw(make_tensor(device, meta.dtype, Dims{element_count(meta.dims) + alignment / size}));
+  const auto past = static_cast<int64_t>(place(roomy).offset % static_cast<uint64_t>(alignment));
+  return make_view(roomy, meta.dtype, meta.dims, contiguous_strides(meta.dims), past == 0 ? 0 : (alignment - past) / size);
+}
+
+// The operands of one launch of a plan.
+struct LaunchOperands {
+  vm::Operand operands[EP_MAX_OPERANDS];
+  ep_shape shapes[EP_MAX_OPERANDS];
+  ep_scalar scalars[EP_MAX_SCALARS];
+  uint32_t count = 0;
+  uint32_t scalar_count = 0;
+  bool busy = false;
+};
+
+bool reads(const OpCall& call, const Storage* storage) {
+  for (const Tensor* input : call.inputs) {
+    if (input != nullptr && input->impl()->storage == storage) return true;
+  }
+  return false;
+}
+
+void collect(const OpCall& call, const Plan& plan, LaunchOperands* launch) {
+  launch->count = static_cast<uint32_t>(plan.operands.size());
+  for (uint32_t i = 0; i < launch->count; ++i) {
+    const PlanOperand& operand = plan.operands[i];
+    launch->shapes[i] = {operand.dims.data(), operand.strides.data(), operand.dims.rank(), 0};
+    if (operand.input < 0 && operand.output < 0) {
+      launch->operands[i] = {};
+      continue;
+    }
+    const bool write = operand.output >= 0;
+    const TensorImpl& impl = write ? *call.outputs[static_cast<size_t>(operand.output)].impl()
+                                   : *call.inputs[static_cast<size_t>(operand.input)]->impl();
+    const auto offset = static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset + operand.offset));
+    const bool whole = write && impl.contiguous &&
+                       static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.elements)) == impl.storage->bytes &&
+                       !reads(call, impl.storage);
+    launch->operands[i] = {impl.storage, offset, write, whole};
+    launch->busy = launch->busy || impl.storage->busy_for_read();
+  }
+  launch->scalar_count = plan.scalar_count;
+  for (uint32_t slot = 0; slot < plan.scalar_count; ++slot) {
+    const DType dtype = plan.scalar_dtypes[slot];
+    launch->scalars[slot] = dtype == DType::none ? ep_scalar{} : call.scalars[slot].to_abi(dtype);
+  }
+}
+
+Status launch_inline(const OpCall& call, const Plan& plan, const LaunchOperands& operands) {
+  ep_buffer buffers[EP_MAX_OPERANDS];
+  for (uint32_t i = 0; i < operands.count; ++i) {
+    const vm::Operand& operand = operands.operands[i];
+    buffers[i] = operand.storage == nullptr ? ep_buffer{} : operand.storage->block.at(operand.offset);
+  }
+  const ep_launch launch{buffers, plan.kernel->dynamic ? operands.shapes : nullptr, operands.scalars, operands.count,
+                         operands.scalar_count, {}, {}, 0};
+  ep_fault fault{};
+  ep_error* error = nullptr;
+  const ep_status code = plan.device->ops.primitive_launch(plan.kernel->primitive, plan.device->inline_stream, &launch,
+                                                           &fault, &error);
+  return code == EP_STATUS_OK ? Status() : launch_status(code, call.op->name, fault, error);
+}
+
+std::string describe_call(const void* context) { return describe(*static_cast<const OpCall*>(context)); }
+
+Status launch_native(const OpCall& call, const Plan& plan) {
+  LaunchOperands operands;
+  collect(call, plan, &operands);
+  const bool quiet = vm::attention.load(std::memory_order_relaxed) == 0 && !operands.busy;
+  const bool bare = plan.workspace_bytes == 0 && plan.kernel->scratch_bytes == 0;
+  if (plan.device->synchronous && quiet && bare) return launch_inline(call, plan, operands);
+  vm::OpLaunch launch;
+  launch.kernel = plan.kernel;
+  launch.operands = {operands.operands, operands.count};
+  launch.shapes = plan.kernel->dynamic ? operands.shapes : nullptr;
+  launch.scalars = operands.scalars;
+  launch.scalar_count = operands.scalar_count;
+  launch.workspace_bytes = plan.workspace_bytes;
+  launch.op = call.op->name;
+  launch.describe = describe_call;
+  launch.context = &call;
+  launch.stream = vm::current_stream(plan.device);
+  return vm::launch(launch, {});
+}
+
+// Runs the native rung: makes outputs, copies inputs that the device wants contiguous or better aligned, launches.
+void run_native(OwnedInputs* owned, const Plan& plan) {
+  OpCall& call = owned->call;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if ((plan.dense_inputs >> i & 1) != 0) owned->replace(i, dense_on_device(*owned->pointers[i]));
+  }
+  Tensor made[EP_MAX_OPERANDS];
+  int32_t output_alignment[EP_MAX_OPERANDS] = {};
+  for (const PlanOperand& operand : plan.operands) {
+    if (operand.output >= 0) {
+      int32_t& wanted = output_alignment[operand.output];
+      wanted = std::max(wanted, operand.alignment);
+    } else if (operand.input >= 0 && misaligned(*owned->pointers[operand.input], operand.offset, operand.alignment)) {
+      owned->replace(static_cast<size_t>(operand.input), dense_on_device(*owned->pointers[operand.input], operand.alignment));
+    }
+  }
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    const Tensor& given = call.outputs[i];
+    made[i] = given.defined() && !misaligned(given, 0, output_alignment[i])
+                  ? given
+                  : aligned_tensor(plan.device, plan.outputs[i], output_alignment[i]);
+  }
+  OpCall inner = call;
+  inner.outputs = {made, call.outputs.size()};
+  if (const Status status = launch_native(inner, plan); !status.ok()) fail(status, call, plan.device);
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    Tensor& output = call.outputs[i];
+    if (output.defined() && output.impl() != made[i].impl()) copy_elements(output, made[i]);
+    else output = std::move(made[i]);
+  }
+}
+
+void record(const OpCall& call, const Plan& plan, uint64_t bytes_copied) {
+  PlacementEntry entry{std::string(call.op->name), plan.device->opened->spelling,
+                       plan.kernel ? plan.kernel->implementation : "", plan.rung, plan.reason, 1, bytes_copied};
+  record_placement(std::move(entry));
+}
+
+// An elementwise plan whose kernel serves every shape of its layout class is found by class from now on.
+void learn(const OpCall& call, const Plan& plan) {
+  if (plan.rung != Rung::native || plan.kernel == nullptr || !plan.kernel->dynamic || plan.dense_inputs != 0) return;
+  if (!plan.reusable || plan.workspace_bytes != 0 || plan.kernel->dynamic_workspace || plan.kernel->scratch_bytes != 0) return;
+  for (const PlanOperand& operand : plan.operands) {
+    if (operand.alignment > 1) return;
+  }
+  FoldedCall folded;
+  if (!fold_flat(call, &folded)) return;
+  const ElementwiseKey key(call, plan.device, folded);
+  ChoiceTables& tables = choice_tables();
+  plan.kernel->retain();
+  tables.set(tables.elementwise(key.words), key.words, plan.kernel, call.op);
+}
+
+void run_plan(OwnedInputs* owned, Plan* plan) {
+  OpCall& call = owned->call;
+  bool nothing = true;
+  for (size_t i = 0; i < call.outputs.size(); ++i) nothing = nothing && element_count(plan->outputs[i].dims) == 0;
+  if (nothing && !call.outputs.empty()) {
+    for (size_t i = 0; i < call.outputs.size(); ++i) {
+      if (call.outputs[i].defined()) continue;
+      call.outputs[i] = value_or_throw(make_tensor(plan->device, plan->outputs[i].dtype, plan->outputs[i].dims));
+    }
+    return;
+  }
+  uint64_t moved = 0;
+  const Plan::InUse in_use(*plan);
+  switch (plan->rung) {
+    case Rung::native: run_native(owned, *plan); break;
+    case Rung::decomposed: run_decomposed(call); break;
+    case Rung::host: moved = run_on_host(call, plan->device); break;
+    case Rung::compiled: break;
+  }
+  Counters::add(plan->counters.launches, 1);
+  Counters::add(plan->counters.bytes_copied, moved + owned->copied_bytes);
+  if (vm::attention.load(std::memory_order_relaxed) & vm::kPlacement) record(call, *plan, moved + owned->copied_bytes);
+}
+
+void check_data(const OpCall& call) {
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (call.inputs[i] == nullptr || call.inputs[i]->impl()->storage != nullptr) continue;
+    throw Error(Code::invalid_argument, sentence(call.op->name, ": argument ", i, " of shape ", call.inputs[i]->dims(),
+                                                 " has no data: it stands for a value of a program being recorded."));
+  }
+}
+
+void run_view(const OpCall& call) {
+  TensorMeta meta;
+  int64_t offset = 0;
+  throw_if_error(call.op->view(call, &meta, &offset));
+  call.outputs[0] = make_view(*call.inputs[0], meta.dtype, meta.dims, meta.strides, offset);
+}
+
+void run(const OpCall& call) {
+  if (vm::attention.load(std::memory_order_relaxed) & vm::kForked) {
+    throw Error(Code::internal,
+                sentence(call.op->name, ": this process was forked from one that had opened devices, which it cannot use."),
+                "Fork before the first use of Tenon, or start the program anew with exec.");
+  }
+  check_data(call);
+  if (call.op->form == OpForm::view) return run_view(call);
+  DeviceState* device = value_or_throw(device_of(call));
+  uint32_t given = 0;
+  for (size_t i = 0; i < call.outputs.size(); ++i) given |= uint32_t{call.outputs[i].defined()} << i;
+  OwnedInputs owned(call);
+  separate_overlaps(&owned);
+  const Signature signature(owned.call, device);
+  ChoiceTables& tables = choice_tables();
+  Plan* plan = tables.find(signature.data(), signature.size());
+  std::unique_ptr<Plan> once;
+  if (plan == nullptr) {
+    once.reset(value_or_throw(make_plan(owned.call, device, Reach::setting)));
+    once->key.assign(signature.data(), signature.data() + signature.size());
+    plan = once.get();
+    if (call.op->form == OpForm::elementwise) learn(owned.call, *plan);
+  }
+  run_plan(&owned, plan);
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    if (given >> i & 1) call.outputs[i].impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (once != nullptr && once->reusable) tables.insert(std::move(once));
+}
+
+}  // namespace
+
+void EagerInterpreter::apply(const OpCall& call) {
+  if (call.op->form == OpForm::elementwise && apply_known(call)) [[likely]] return;
+  run(call);
+}
+
+bool EagerInterpreter::host_value_known(const Tensor&) { return true; }
+
+void copy_elements(Tensor& dst, const Tensor& src) {
+  static const OpInfo* const cast = find_op_row("cast");
+  const attributes::Cast attributes{static_cast<int32_t>(dst.dtype()), 0};
+  const Tensor* inputs[] = {&src};
+  OpCall call;
+  call.op = cast;
+  call.inputs = inputs;
+  call.attributes = &attributes;
+  call.outputs = {&dst, 1};
+  eager_interpreter().apply(call);
+}
+
+Tensor dense_on_device(const Tensor& tensor, int32_t alignment) {
+  Tensor copy = aligned_tensor(tensor.impl()->device, {tensor.dtype(), tensor.dims(), {}}, alignment);
+  copy_elements(copy, tensor);
+  return copy;
+}
+
+EagerInterpreter& eager_interpreter() {
+  static constinit EagerInterpreter interpreter;
+  return interpreter;
+}
+
+}  // namespace tenon

@@ -1,0 +1,105 @@
+#include "core/interpreter/elementwise.h"
+
+#include "primitives/infer/broadcast.h"
+#include "primitives/simplify/simplify.h"
+#include "primitives/status/sentence.h"
+
+namespace tenon {
+namespace {
+
+constexpr int32_t kSourceRoles[] = {EP_ROLE_SRC, EP_ROLE_SRC_B, EP_ROLE_SRC_C};
+
+const Tensor* argument(const OpCall& call, size_t index) {
+  return index < call.inputs.size() ? call.inputs[index] : nullptr;
+}
+
+// The dtype that the inputs share.
+Result<DType> compute_dtype(const OpCall& call) {
+  DType dtype = DType::none;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const Tensor* input = call.inputs[i];
+    if (input == nullptr) continue;
+    const bool condition = i == 0 && call.op->cond_first;
+    if (condition && input->dtype() != DType::boolean) {
+      return Status(Code::invalid_argument,
+                    sentence(call.op->name, ": the condition is ", dtype_name(input->dtype()), ", not bool."));
+    }
+    if (condition) continue;
+    if (dtype == DType::none) dtype = input->dtype();
+    if (dtype != input->dtype()) {
+      return Status(Code::invalid_argument, sentence(call.op->name, ": arguments of dtype ", dtype_name(dtype), " and ",
+                                                     dtype_name(input->dtype()), " meet; they must be cast to one."));
+    }
+  }
+  if (dtype == DType::none) {
+    return Status(Code::invalid_argument, sentence(call.op->name, ": no argument is a tensor."));
+  }
+  return dtype;
+}
+
+}  // namespace
+
+Status infer_elementwise(const OpCall& call, TensorMeta* output) {
+  TENON_ASSIGN_OR_RETURN(const DType compute, compute_dtype(call));
+  output->dtype = call.op->bool_result ? DType::boolean : compute;
+  bool first = true;
+  for (const Tensor* input : call.inputs) {
+    if (input == nullptr) continue;
+    if (first) {
+      output->dims = input->dims();
+      first = false;
+    } else if (!(output->dims == input->dims())) {
+      TENON_ASSIGN_OR_RETURN(output->dims, infer::broadcast(call.op->name, output->dims, input->dims()));
+    }
+  }
+  return {};
+}
+
+void fold_call(const OpCall& call, const TensorMeta& meta, FoldedCall* folded) {
+  const uint32_t arity = elementwise_arity(call.op->kind);
+  folded->operand_count = arity + 1;
+  int64_t* strides[4];
+  uint32_t used = 0;
+  const auto use = [&](uint32_t operand, const Dims& values) {
+    std::copy(values.begin(), values.end(), folded->strides[operand]);
+    strides[used++] = folded->strides[operand];
+  };
+  std::copy(meta.dims.begin(), meta.dims.end(), folded->dims);
+  use(0, meta.strides);
+  folded->compute = DType::none;
+  for (uint32_t i = 0; i < arity; ++i) {
+    const Tensor* input = argument(call, i);
+    folded->tensors[i + 1] = input;
+    if (input == nullptr) continue;
+    if (!(i == 0 && call.op->cond_first)) folded->compute = input->dtype();
+    use(i + 1, input->dims() == meta.dims ? input->strides()
+                                         : infer::broadcast_strides(input->dims(), input->strides(), meta.dims));
+  }
+  folded->rank = simplify::fold_elementwise(meta.dims.rank(), folded->dims, strides, static_cast<int32_t>(used));
+}
+
+Status lower_elementwise(const OpCall& call, const TensorMeta& output, Lowering* lowering) {
+  FoldedCall folded;
+  fold_call(call, output, &folded);
+  const auto rank = static_cast<size_t>(folded.rank);
+  const Dims dims(std::span<const int64_t>(folded.dims, rank));
+  const auto strides = [&](uint32_t operand) { return Dims(std::span<const int64_t>(folded.strides[operand], rank)); };
+  lowering->desc.attributes.unary.op = call.op->scalar_op;
+  lowering->output(EP_ROLE_DST, 0, output.dtype, dims, strides(0));
+  const bool is_unary = call.op->kind == EP_PRIMITIVE_unary;
+  for (uint32_t i = 0; i + 1 < folded.operand_count; ++i) {
+    const bool condition = i == 0 && call.op->cond_first;
+    const DType dtype = condition ? DType::boolean : folded.compute;
+    if (folded.tensors[i + 1] != nullptr) {
+      lowering->input(kSourceRoles[i], static_cast<int>(i), dtype, dims, strides(i + 1));
+    } else {
+      lowering->scalar(kSourceRoles[i], dtype);
+    }
+  }
+  if (is_unary) {
+    for (size_t slot = 0; slot < call.scalars.size(); ++slot) lowering->scalar_dtypes[slot] = folded.compute;
+  }
+  return {};
+}
+
+}  // namespace tenon

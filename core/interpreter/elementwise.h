@@ -1,0 +1,31 @@
+// Elementwise ops: unary, binary and ternary primitives over broadcast operands, the interpreter's hottest form. Internal.
+#pragma once
+
+#include <cstdint>
+
+#include "core/interpreter/lowering.h"
+#include "core/interpreter/op_call.h"
+
+namespace tenon {
+
+// How many arguments an elementwise kind takes: 1, 2 or 3.
+inline uint32_t elementwise_arity(int32_t kind) { return static_cast<uint32_t>(kind - EP_PRIMITIVE_unary + 1); }
+
+// Operands of one elementwise call, folded: operand 0 is the output.
+struct FoldedCall {
+  int32_t rank = 1;
+  uint32_t operand_count = 0;
+  DType compute = DType::none;             // dtype of the inputs (the condition of `where` apart)
+  int64_t dims[EP_MAX_RANK];
+  int64_t strides[4][EP_MAX_RANK];
+  const Tensor* tensors[4] = {};           // null: a scalar; [0] null too while the output is not made yet
+};
+
+// The dtype and dims of the result. Errors: dtypes differ, shapes do not broadcast, nothing but scalars.
+Status infer_elementwise(const OpCall& call, TensorMeta* output);
+// Folds `call` for an output of `meta`.
+void fold_call(const OpCall& call, const TensorMeta& meta, FoldedCall* folded);
+// Describes the primitive.
+Status lower_elementwise(const OpCall& call, const TensorMeta& output, Lowering* lowering);
+
+}  // namespace tenon

@@ -1,0 +1,19 @@
+#include "core/interpreter/eager.h"
+#include "core/interpreter/op_call.h"
+
+namespace tenon {
+namespace {
+
+thread_local constinit Interpreter* chosen = nullptr;
+
+}  // namespace
+
+Interpreter& current_interpreter() {
+  if (chosen != nullptr) [[likely]] return *chosen;
+  return *(chosen = &eager_interpreter());
+}
+
+InterpreterScope::InterpreterScope(Interpreter& interpreter) : previous_(chosen) { chosen = &interpreter; }
+InterpreterScope::~InterpreterScope() { chosen = previous_; }
+
+}  // namespace tenon

@@ -1,0 +1,183 @@
+#include <cstring>
+#include <list>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/interpreter/kernel_cache.h"
+
+namespace tenon {
+namespace {
+
+constexpr uint64_t kByteLimit = uint64_t{256} << 20;
+constexpr uint64_t kEntryBytes = 1024;  // what an entry costs beside the primitive: key, list and map nodes
+
+size_t used_bytes(const ep_primitive_desc& desc) {
+  return offsetof(ep_primitive_desc, operands) + desc.operand_count * sizeof(ep_operand_desc);
+}
+
+bool has_open_dims(const ep_primitive_desc& desc) {
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    for (int32_t axis = 0; axis < operand.rank; ++axis) {
+      if (operand.dims[axis] == EP_ANY) return true;
+    }
+  }
+  return false;
+}
+
+// Primitives of one device, most recently used first, and the refusals that only creation found out.
+class KernelCache {
+ public:
+  Result<Kernel*> get(DeviceState* device, const ep_primitive_desc& desc) {
+    const std::string key(reinterpret_cast<const char*>(&desc), used_bytes(desc));
+    {
+      std::lock_guard lock(mutex_);
+      if (auto found = index_.find(key); found != index_.end()) {
+        entries_.splice(entries_.begin(), entries_, found->second);
+        return hand_out(*found->second);
+      }
+    }
+    return insert(key, create(device, desc));
+  }
+
+  KernelCacheStats stats() {
+    std::lock_guard lock(mutex_);
+    return {entries_.size(), bytes_, kByteLimit};
+  }
+
+  void clear() { shrink_to(0); }
+
+ private:
+  struct Entry {
+    std::string key;
+    Kernel* kernel = nullptr;
+    Status refusal;
+    uint64_t bytes = 0;
+  };
+
+  static Result<Kernel*> hand_out(const Entry& entry) {
+    if (entry.kernel == nullptr) return entry.refusal;
+    entry.kernel->retain();
+    return entry.kernel;
+  }
+
+  Result<Kernel*> insert(const std::string& key, Result<Kernel*> made) {
+    if (!made.ok() && made.status().code() != Code::unsupported) return made;
+    Kernel* surplus = nullptr;
+    Result<Kernel*> answer = Status();
+    {
+      std::lock_guard lock(mutex_);
+      if (auto found = index_.find(key); found != index_.end()) {
+        if (made.ok()) surplus = made.value();
+        answer = hand_out(*found->second);
+      } else {
+        Entry entry{key, made.ok() ? made.value() : nullptr, made.status(), kEntryBytes};
+        if (entry.kernel != nullptr) entry.bytes += entry.kernel->host_bytes + entry.kernel->device_bytes;
+        bytes_ += entry.bytes;
+        entries_.push_front(std::move(entry));
+        index_.emplace(entries_.front().key, entries_.begin());
+        answer = hand_out(entries_.front());
+      }
+    }
+    if (surplus != nullptr) surplus->release();
+    shrink_to(kByteLimit);
+    return answer;
+  }
+
+  void shrink_to(uint64_t limit) {
+    std::list<Entry> dropped;
+    {
+      std::lock_guard lock(mutex_);
+      while (bytes_ > limit && !entries_.empty()) {
+        bytes_ -= entries_.back().bytes;
+        index_.erase(entries_.back().key);
+        dropped.splice(dropped.begin(), entries_, std::prev(entries_.end()));
+      }
+    }
+    for (Entry& entry : dropped) {
+      if (entry.kernel != nullptr) entry.kernel->release();
+    }
+  }
+
+  static Result<Kernel*> create(DeviceState* device, const ep_primitive_desc& desc) {
+    ep_primitive_info info{};
+    info.struct_size = sizeof info;
+    info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
+    ep_primitive* primitive = nullptr;
+    ep_error* error = nullptr;
+    const ep_status code = device->ops.primitive_create(device->handle, &desc, &primitive, &info, &error);
+    TENON_RETURN_IF_ERROR(loader::take_error(code, error, "creating a primitive on " + device->opened->spelling));
+    auto* kernel = new Kernel;
+    kernel->device = device;
+    kernel->primitive = primitive;
+    kernel->implementation.assign(info.implementation.data ? info.implementation.data : "", info.implementation.size);
+    kernel->host_bytes = info.host_bytes;
+    kernel->device_bytes = info.device_bytes;
+    kernel->workspace_bytes = info.workspace_bytes;
+    kernel->scratch_bytes = info.scratch_bytes;
+    kernel->dynamic = has_open_dims(desc);
+    kernel->dynamic_workspace = kernel->dynamic && device->ops.primitive_workspace != nullptr;
+    return kernel;
+  }
+
+  std::mutex mutex_;
+  std::list<Entry> entries_;
+  std::unordered_map<std::string_view, std::list<Entry>::iterator> index_;
+  uint64_t bytes_ = 0;
+};
+
+KernelCache& cache_of(DeviceState* device) {
+  static auto* mutex = new std::mutex;
+  static auto* caches = new std::unordered_map<DeviceState*, KernelCache>;
+  std::lock_guard lock(*mutex);
+  return (*caches)[device];
+}
+
+// Opens the dims and strides that the device does not need. Strides of 0 and 1 stay.
+void open_dims(ep_primitive_desc* desc, uint64_t flags) {
+  if ((flags & EP_SUPPORT_FLAG_ANY_DIMS) == 0) return;
+  for (uint32_t i = 0; i < desc->operand_count; ++i) {
+    ep_operand_desc& operand = desc->operands[i];
+    for (int32_t axis = 0; axis < operand.rank; ++axis) {
+      operand.dims[axis] = EP_ANY;
+      if ((flags & EP_SUPPORT_FLAG_ANY_STRIDES) != 0 && operand.strides[axis] > 1) operand.strides[axis] = EP_ANY;
+    }
+  }
+}
+
+}  // namespace
+
+void Kernel::release() {
+  if (count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  device->ops.primitive_destroy(device->handle, primitive);
+  delete this;
+}
+
+Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& desc, const ep_scalar* scalars,
+                                uint32_t scalar_count) {
+  ep_support_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_SUPPORT_INFO;
+  ep_error* error = nullptr;
+  const ep_status code = device->ops.primitive_support(device->handle, &desc, &info, &error);
+  TENON_RETURN_IF_ERROR(loader::take_error(code, error, {}));
+
+  ep_primitive_desc wanted = desc;
+  Resolved resolved;
+  open_dims(&wanted, info.flags);
+  for (uint32_t slot = 0; slot < EP_MAX_SCALARS; ++slot) {
+    if ((info.baked_scalars >> slot & 1) == 0 || slot >= scalar_count) continue;
+    wanted.baked_scalars |= 1u << slot;
+    wanted.scalars[slot] = scalars[slot];
+    resolved.baked = true;
+  }
+  TENON_ASSIGN_OR_RETURN(resolved.kernel, cache_of(device).get(device, wanted));
+  std::copy(std::begin(info.alignment), std::end(info.alignment), resolved.alignment);
+  return resolved;
+}
+
+KernelCacheStats kernel_cache_stats(DeviceState* device) { return cache_of(device).stats(); }
+void clear_kernel_cache(DeviceState* device) { cache_of(device).clear(); }
+
+}  // namespace tenon

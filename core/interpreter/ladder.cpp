@@ -1,0 +1,49 @@
+// The rungs of the fallback ladder below native (DESIGN.md section 5).
+#include "core/interpreter/eager.h"
+#include "core/interpreter/plan.h"
+#include "core/tensor/device_state.h"
+#include "core/tensor/transfer.h"
+
+namespace tenon {
+
+void run_decomposed(const OpCall& call) {
+  Tensor made[EP_MAX_OPERANDS];
+  OpCall inner = call;
+  inner.outputs = {made, call.outputs.size()};
+  call.op->decompose(inner);
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    if (call.outputs[i].defined()) {
+      copy_elements(call.outputs[i], made[i]);
+    } else {
+      call.outputs[i] = std::move(made[i]);
+    }
+  }
+}
+
+uint64_t run_on_host(const OpCall& call, DeviceState* device) {
+  DeviceState* host = value_or_throw(host_device_state());
+  uint64_t moved = 0;
+  Tensor inputs[EP_MAX_OPERANDS];
+  const Tensor* pointers[EP_MAX_OPERANDS] = {};
+  Tensor made[EP_MAX_OPERANDS];
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (call.inputs[i] == nullptr) continue;
+    inputs[i] = transfer(*call.inputs[i], host, &moved);
+    pointers[i] = &inputs[i];
+  }
+  OpCall inner = call;
+  inner.device = host;
+  inner.inputs = {pointers, call.inputs.size()};
+  inner.outputs = {made, call.outputs.size()};
+  eager_interpreter().apply(inner);
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    if (call.outputs[i].defined()) {
+      moved += store_into_view(call.outputs[i], made[i]);
+    } else {
+      call.outputs[i] = transfer(made[i], device, &moved);
+    }
+  }
+  return moved;
+}
+
+}  // namespace tenon

@@ -1,0 +1,51 @@
+// Placement: where each op ran and why not higher on the ladder. Counters are always on, per thread; a PlacementScope
+// lists every op of its thread in order, which is what a model's placement report prints.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/tensor/export.h"
+
+namespace tenon {
+
+// The rungs of the fallback ladder, best first.
+enum class Rung : uint8_t { native, decomposed, compiled, host };
+TENON_API std::string_view rung_name(Rung rung);
+
+struct PlacementEntry {
+  std::string op;              // "softmax"
+  std::string device;          // "cuda:0": where the op was asked for
+  std::string implementation;  // of a native rung: "onednn", "simd", "plain"
+  Rung rung = Rung::native;
+  std::string reason;          // why each higher rung was refused, and which inputs were copied to be contiguous
+  uint64_t launches = 0;       // times it ran
+  uint64_t bytes_copied = 0;   // between devices, by the host rung, or to make inputs contiguous
+};
+
+// Every (op, device, implementation, rung, reason) since the process started, with its counts, over all threads.
+TENON_API std::vector<PlacementEntry> placement_report();
+
+// While it lives, each op its thread runs appends one entry (launches = 1). Views and host-side bookkeeping do not show.
+// Parts of a decomposed op are listed before the op itself.
+class TENON_API PlacementScope {
+ public:
+  PlacementScope();
+  ~PlacementScope();
+  PlacementScope(const PlacementScope&) = delete;
+  PlacementScope& operator=(const PlacementScope&) = delete;
+
+  std::vector<PlacementEntry> take();
+
+ private:
+  std::vector<PlacementEntry> entries_;
+  PlacementScope* previous_;
+  friend void record_placement(PlacementEntry entry);
+};
+
+// Appends to the calling thread's innermost scope, if there is one. Internal.
+void record_placement(PlacementEntry entry);
+
+}  // namespace tenon

@@ -1,0 +1,71 @@
+#include "core/interpreter/probe.h"
+
+#include <memory>
+
+#include "core/interpreter/plan.h"
+#include "core/tensor/factory.h"
+#include "primitives/status/sentence.h"
+
+namespace tenon {
+namespace {
+
+// Answers every op with tensors that have no data, and refuses what the device has no primitive for.
+class ProbeInterpreter final : public Interpreter {
+ public:
+  explicit ProbeInterpreter(DeviceState* device) : device_(device) {}
+
+  void apply(const OpCall& call) override {
+    if (call.op->form == OpForm::view) {
+      TensorMeta meta;
+      int64_t offset = 0;
+      throw_if_error(call.op->view(call, &meta, &offset));
+      call.outputs[0] = make_meta(device_, meta);
+      return;
+    }
+    OpCall probed = call;
+    probed.device = device_;
+    const std::unique_ptr<Plan> plan(value_or_throw(make_plan(probed, device_, Reach::native_only)));
+    for (size_t i = 0; i < call.outputs.size(); ++i) {
+      if (!call.outputs[i].defined()) call.outputs[i] = make_meta(device_, plan->outputs[i]);
+    }
+  }
+
+  bool host_value_known(const Tensor&) override { return false; }
+
+ private:
+  DeviceState* device_;
+};
+
+Tensor without_data(const Tensor& tensor) {
+  return make_meta(tensor.impl()->device, {tensor.dtype(), tensor.dims(), tensor.strides()});
+}
+
+}  // namespace
+
+Status probe_decomposition(const OpCall& call) {
+  Tensor inputs[EP_MAX_OPERANDS];
+  const Tensor* pointers[EP_MAX_OPERANDS] = {};
+  Tensor outputs[EP_MAX_OPERANDS];
+  DeviceState* device = call.device;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (call.inputs[i] == nullptr) continue;
+    inputs[i] = without_data(*call.inputs[i]);
+    pointers[i] = &inputs[i];
+    device = inputs[i].impl()->device;
+  }
+  if (device == nullptr) return Status(Code::unsupported, "it has no tensor to tell its device.");
+  OpCall probed = call;
+  probed.device = device;
+  probed.inputs = {pointers, call.inputs.size()};
+  probed.outputs = {outputs, call.outputs.size()};
+  ProbeInterpreter probe(device);
+  InterpreterScope scope(probe);
+  try {
+    call.op->decompose(probed);
+  } catch (const Error& error) {
+    return Status(Code::unsupported, error.what());
+  }
+  return {};
+}
+
+}  // namespace tenon

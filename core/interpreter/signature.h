@@ -1,0 +1,50 @@
+// Signature: the exact key of a call, as words, built on the stack. Internal.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "core/interpreter/op_call.h"
+#include "core/tensor/device_state.h"
+
+namespace tenon {
+
+class Signature {
+ public:
+  // Of `call` on `device`: op, attributes, and of each tensor dtype, dims, and strides where it is not contiguous.
+  // Scalars' values are not in it, only which stand in place of a tensor.
+  Signature(const OpCall& call, const DeviceState* device) {
+    put(uint64_t{call.op->id} | uint64_t{device->id} << 16 | uint64_t{call.inputs.size()} << 32 |
+        uint64_t{call.outputs.size()} << 40 | uint64_t{call.scalars.size()} << 48);
+    for (const Tensor* input : call.inputs) put(input);
+    for (const Tensor& output : call.outputs) put(output.defined() ? &output : nullptr);
+    if (call.op->attribute_bytes == 0) return;
+    const size_t words = (call.op->attribute_bytes + 7) / 8;
+    words_[size_ + words - 1] = 0;
+    std::memcpy(words_ + size_, call.attributes, call.op->attribute_bytes);
+    size_ += words;
+  }
+
+  const uint64_t* data() const { return words_; }
+  size_t size() const { return size_; }
+
+ private:
+  void put(uint64_t word) { words_[size_++] = word; }
+  void put(const Tensor* tensor) {
+    if (tensor == nullptr) return put(uint64_t{0});
+    const TensorImpl& impl = *tensor->impl();
+    put(static_cast<uint64_t>(impl.dtype) | static_cast<uint64_t>(impl.dims.rank()) << 8 |
+        static_cast<uint64_t>(impl.contiguous) << 16 | uint64_t{1} << 24);
+    for (int64_t dim : impl.dims) put(static_cast<uint64_t>(dim));
+    if (impl.contiguous) return;
+    for (int64_t stride : impl.strides) put(static_cast<uint64_t>(stride));
+  }
+
+  // 16 tensors of rank 8 with strides, and the longest attribute struct (generated code asserts that it fits).
+  static constexpr size_t kCapacity = 1 + EP_MAX_OPERANDS * (1 + 2 * EP_MAX_RANK) + 128;
+  uint64_t words_[kCapacity];
+  size_t size_ = 0;
+};
+
+}  // namespace tenon

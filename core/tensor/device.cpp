@@ -1,0 +1,133 @@
+#include "core/tensor/device.h"
+
+#include <algorithm>
+#include <deque>
+#include <mutex>
+
+#include "core/tensor/device_state.h"
+#include "core/tensor/error.h"
+#include "core/vm/vm.h"
+
+namespace tenon {
+namespace {
+
+// Opened devices, in the order of their ids. States are never destroyed: tensors may outlive main.
+struct OpenedDevices {
+  std::mutex mutex;
+  std::deque<DeviceState> states;
+  std::atomic<DeviceState*> host{nullptr};
+  std::atomic<DeviceState*> standard{nullptr};  // what "" resolves to
+};
+
+OpenedDevices& opened_devices() {
+  static auto* devices = new OpenedDevices;
+  return *devices;
+}
+
+bool pool_is_mapped(const loader::DeviceInfo& info) {
+  constexpr uint64_t wanted = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT;
+  return !info.pools.empty() && (info.pools[0].flags & wanted) == wanted;
+}
+
+Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened) {
+  for (DeviceState& state : devices.states) {
+    if (state.opened == opened) return &state;
+  }
+  DeviceState& state = devices.states.emplace_back();
+  state.opened = opened;
+  state.handle = opened->handle;
+  state.ops = opened->ops;
+  state.id = static_cast<uint16_t>(devices.states.size() - 1);
+  state.synchronous = opened->info.synchronous();
+  state.mapped = pool_is_mapped(opened->info);
+  state.allocator = memory::make_allocator(opened);
+  Status status;
+  if (state.synchronous) {
+    ep_error* error = nullptr;
+    const ep_status code = state.ops.stream_create(state.handle, &state.inline_stream, &error);
+    status = loader::take_error(code, error, "creating the stream of " + opened->spelling);
+  }
+  if (status.ok()) status = vm::attach(&state);
+  if (!status.ok()) {
+    devices.states.pop_back();
+    return status;
+  }
+  return &state;
+}
+
+bool fit_for_host(const loader::DeviceInfo& info) {
+  return info.device_class == EP_DEVICE_CLASS_CPU && info.synchronous() && info.usable() && pool_is_mapped(info);
+}
+
+thread_local DeviceState* current_device = nullptr;
+
+}  // namespace
+
+Result<DeviceState*> device_state(std::string_view spelling) {
+  OpenedDevices& devices = opened_devices();
+  if (spelling.empty()) {
+    if (DeviceState* standard = devices.standard.load(std::memory_order_acquire)) return standard;
+  }
+  std::lock_guard lock(devices.mutex);
+  TENON_ASSIGN_OR_RETURN(loader::OpenDevice * opened, loader::open_device(spelling));
+  TENON_ASSIGN_OR_RETURN(DeviceState * state, prepare(devices, opened));
+  if (spelling.empty()) devices.standard.store(state, std::memory_order_release);
+  return state;
+}
+
+Result<DeviceState*> host_device_state() {
+  OpenedDevices& devices = opened_devices();
+  if (DeviceState* host = devices.host.load(std::memory_order_acquire)) return host;
+  {
+    std::lock_guard lock(devices.mutex);
+    for (DeviceState& state : devices.states) {
+      if (fit_for_host(state.opened->info)) {
+        devices.host.store(&state, std::memory_order_release);
+        return &state;
+      }
+    }
+  }
+  for (const loader::DeviceRecord& record : loader::list_devices()) {
+    if (!fit_for_host(record.info)) continue;
+    TENON_ASSIGN_OR_RETURN(DeviceState * state, device_state(record.spelling));
+    devices.host.store(state, std::memory_order_release);
+    return state;
+  }
+  return Status(Code::not_found,
+                "No device can hold host data: none of the providers found offers a synchronous device of class CPU whose "
+                "memory is host-visible and coherent.",
+                "Install the CPU provider in the plug-in folder, or see `tenon doctor` for why it was refused.");
+}
+
+std::vector<DeviceState*> all_devices() {
+  OpenedDevices& devices = opened_devices();
+  std::lock_guard lock(devices.mutex);
+  std::vector<DeviceState*> states;
+  for (DeviceState& state : devices.states) states.push_back(&state);
+  return states;
+}
+
+Device::Device(std::string_view spelling) : state_(value_or_throw(device_state(spelling))) {}
+
+Device Device::current() {
+  if (current_device != nullptr) return Device(current_device);
+  return Device(value_or_throw(device_state("")));
+}
+
+void Device::set_current(Device device) { current_device = device.state_; }
+
+Device Device::host() { return Device(value_or_throw(host_device_state())); }
+
+const std::string& Device::spelling() const { return state_->opened->spelling; }
+const std::string& Device::name() const { return state_->opened->info.name; }
+bool Device::synchronous() const { return state_->synchronous; }
+void Device::synchronize() const { throw_if_error(vm::synchronize(state_)); }
+
+memory::Stats Device::memory_stats() const { return state_->allocator->stats(); }
+void Device::trim() const {
+  throw_if_error(vm::synchronize(state_));
+  state_->allocator->trim();
+  if (state_->ops.device_trim != nullptr) state_->ops.device_trim(state_->handle);
+}
+
+}  // namespace tenon

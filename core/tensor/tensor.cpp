@@ -1,0 +1,185 @@
+#include "core/tensor/tensor.h"
+
+#include <cstring>
+
+#include "core/memory/free_list.h"
+#include "core/tensor/device_state.h"
+#include "core/tensor/factory.h"
+#include "core/tensor/storage.h"
+#include "core/tensor/transfer.h"
+#include "core/vm/vm.h"
+
+namespace tenon {
+namespace {
+
+using Impls = memory::FreeList<TensorImpl>;
+
+// The number of elements of `dims`, or why there cannot be such a tensor.
+Result<int64_t> checked_elements(const Dims& dims, DType dtype) {
+  for (int64_t dim : dims) {
+    if (dim < 0) {
+      return Status(Code::invalid_argument,
+                    "A tensor of shape " + to_string(dims) + " cannot be made: its dim " + std::to_string(dim) + " is negative.");
+    }
+  }
+  const std::optional<int64_t> count = checked_count(dims, std::max<int64_t>(1, dtype_size(dtype)));
+  if (!count) {
+    return Status(Code::invalid_argument, "A tensor of shape " + to_string(dims) + " and dtype " +
+                                              std::string(dtype_name(dtype)) +
+                                              " cannot be made: its size in bytes is more than 2^63 - 1.");
+  }
+  return *count;
+}
+
+TensorImpl* new_impl(DeviceState* device, DType dtype, const Dims& dims, int64_t elements) {
+  TensorImpl* impl = Impls::make();
+  impl->device = device;
+  impl->dtype = dtype;
+  impl->dims = dims;
+  impl->strides = contiguous_strides(dims);
+  impl->elements = elements;
+  return impl;
+}
+
+}  // namespace
+
+Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims, std::vector<vm::Ticket>* waits) {
+  TENON_ASSIGN_OR_RETURN(const int64_t elements, checked_elements(dims, dtype));
+  const int64_t bytes = dtype_bytes(dtype, elements);
+  std::vector<vm::Ticket> kept;
+  TENON_ASSIGN_OR_RETURN(Storage * storage, Storage::make(device, static_cast<uint64_t>(bytes), waits ? waits : &kept));
+  if (!kept.empty()) {
+    storage->reads = std::move(kept);
+    storage->attention.store(true, std::memory_order_relaxed);
+  }
+  TensorImpl* impl = new_impl(device, dtype, dims, elements);
+  impl->storage = storage;
+  return Tensor(impl);
+}
+
+Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset) {
+  TensorImpl* impl = Impls::make();
+  impl->device = base.impl()->device;
+  impl->dtype = dtype;
+  impl->dims = dims;
+  impl->strides = strides;
+  impl->offset = offset;
+  impl->elements = element_count(dims);
+  impl->contiguous = is_contiguous(dims, strides);
+  impl->storage = base.impl()->storage;
+  if (impl->storage != nullptr) impl->storage->retain_tensor();
+  return Tensor(impl);
+}
+
+Tensor make_meta(DeviceState* device, const TensorMeta& meta) {
+  TensorImpl* impl = Impls::make();
+  impl->device = device;
+  impl->dtype = meta.dtype;
+  impl->dims = meta.dims;
+  impl->strides = meta.strides;
+  impl->elements = element_count(meta.dims);
+  impl->contiguous = is_contiguous(meta.dims, meta.strides);
+  return Tensor(impl);
+}
+
+void Tensor::destroy(TensorImpl* impl) {
+  if (impl->storage != nullptr) impl->storage->release_tensor();
+  Impls::destroy(impl);
+}
+
+Tensor Tensor::empty(const Dims& dims, DType dtype, Device device) {
+  if (!device) device = Device::current();
+  return value_or_throw(make_tensor(device.state(), dtype, dims));
+}
+
+Tensor Tensor::copy_from_host(const void* data, const Dims& dims, DType dtype, Device device) {
+  if (!device) device = Device::current();
+  Tensor tensor = value_or_throw(make_tensor(device.state(), dtype, dims));
+  if (tensor.bytes() == 0) return tensor;
+  const vm::Operand dst{tensor.impl()->storage, 0, true, true};
+  throw_if_error(vm::upload(dst, data, static_cast<uint64_t>(tensor.bytes()), {}));
+  return tensor;
+}
+
+Tensor Tensor::borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter) {
+  DeviceState* host = value_or_throw(host_device_state());
+  const Dims actual = strides.empty() ? contiguous_strides(dims) : strides;
+  if (actual.rank() != dims.rank()) {
+    throw Error(Code::invalid_argument, "Tensor::borrow: strides " + to_string(actual) + " and dims " + to_string(dims) +
+                                            " have different ranks.");
+  }
+  const int64_t elements = value_or_throw(checked_elements(dims, dtype));
+  int64_t reach = elements == 0 ? 0 : 1;
+  for (int32_t axis = 0; axis < dims.rank() && elements > 0; ++axis) {
+    int64_t step = 0;
+    if (actual[axis] < 0 || __builtin_mul_overflow(actual[axis], dims[axis] - 1, &step) ||
+        __builtin_add_overflow(reach, step, &reach)) {
+      throw Error(Code::invalid_argument, "Tensor::borrow: strides " + to_string(actual) +
+                                              " are negative or reach further than 2^63 - 1 elements.");
+    }
+  }
+  const int64_t bytes = dtype_bytes(dtype, reach);
+  Storage* storage = value_or_throw(borrow_host_memory(host, data, static_cast<uint64_t>(bytes), std::move(deleter)));
+  TensorImpl* impl = new_impl(host, dtype, dims, elements);
+  impl->strides = actual;
+  impl->contiguous = is_contiguous(dims, actual);
+  impl->storage = storage;
+  return Tensor(impl);
+}
+
+int64_t Tensor::dim(int64_t axis) const {
+  const int64_t at = axis < 0 ? axis + rank() : axis;
+  if (at < 0 || at >= rank()) {
+    throw Error(Code::invalid_argument, "dim: axis " + std::to_string(axis) + " is outside [" + std::to_string(-rank()) +
+                                            ", " + std::to_string(rank()) + ") of a tensor of shape " + to_string(dims()) +
+                                            ".");
+  }
+  return dims()[at];
+}
+
+int64_t Tensor::bytes() const { return dtype_bytes(dtype(), elements()); }
+
+void Tensor::copy_to_host(void* data) const {
+  if (impl_->storage == nullptr) {
+    throw Error(Code::invalid_argument, "copy_to_host: the tensor of shape " + to_string(dims()) +
+                                            " has no data: it stands for a value of a program being recorded.");
+  }
+  if (elements() == 0) {
+    throw_if_error(vm::settle(impl_->storage, false, false));
+    return;
+  }
+  const Tensor dense = contiguous() ? *this : dense_copy(*this);
+  const TensorImpl& impl = *dense.impl();
+  const vm::Operand src{impl.storage, static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset)), false, false};
+  throw_if_error(vm::download(data, src, static_cast<uint64_t>(dense.bytes())));
+}
+
+void Tensor::copy_from(const void* data) {
+  if (elements() == 0) return;
+  if (!contiguous()) {
+    store_into_view(*this, copy_from_host(data, dims(), dtype(), Device::host()));
+    return;
+  }
+  const bool whole = static_cast<uint64_t>(bytes()) == impl_->storage->bytes;
+  const vm::Operand dst{impl_->storage, static_cast<uint64_t>(dtype_bytes(dtype(), impl_->offset)), true, whole};
+  throw_if_error(vm::upload(dst, data, static_cast<uint64_t>(bytes()), {}));
+  impl_->storage->version.fetch_add(1, std::memory_order_relaxed);
+}
+
+Scalar Tensor::item() const {
+  if (elements() != 1) {
+    throw Error(Code::invalid_argument, "item: a tensor of shape " + to_string(dims()) + " has " +
+                                            std::to_string(elements()) + " elements, not one.");
+  }
+  unsigned char bytes[16] = {};
+  copy_to_host(bytes);
+  return element_as_scalar(bytes, dtype());
+}
+
+void* Tensor::data() const {
+  if (impl_->storage == nullptr || impl_->storage->block.host == nullptr) return nullptr;
+  throw_if_error(vm::settle(impl_->storage, true, false));
+  return impl_->storage->block.host + dtype_bytes(dtype(), impl_->offset);
+}
+
+}  // namespace tenon
