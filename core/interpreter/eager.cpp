@@ -9,7 +9,9 @@
 #include "core/interpreter/elementwise.h"
 #include "core/interpreter/fault.h"
 #include "core/interpreter/plan.h"
-#include "core/interpreter/signature.h"
+#include "core/interpreter/call_key.h"
+#include "core/ops/attributes.h"
+#include "core/ops/op_rows.h"
 #include "core/tensor/device_state.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/storage.h"
@@ -400,13 +402,13 @@ void run(const OpCall& call) {
   for (size_t i = 0; i < call.outputs.size(); ++i) given |= uint32_t{call.outputs[i].defined()} << i;
   OwnedInputs owned(call);
   separate_overlaps(&owned);
-  const Signature signature(owned.call, device);
+  const CallKey key(owned.call, device);
   ChoiceTables& tables = choice_tables();
-  Plan* plan = tables.find(signature.data(), signature.size());
+  Plan* plan = tables.find(key.data(), key.size());
   std::unique_ptr<Plan> once;
   if (plan == nullptr) {
     once.reset(value_or_throw(make_plan(owned.call, device, Reach::setting)));
-    once->key.assign(signature.data(), signature.data() + signature.size());
+    once->key.assign(key.data(), key.data() + key.size());
     plan = once.get();
     if (call.op->form == OpForm::elementwise) learn(owned.call, *plan);
   }
@@ -427,11 +429,11 @@ void EagerInterpreter::apply(const OpCall& call) {
 bool EagerInterpreter::host_value_known(const Tensor&) { return true; }
 
 void copy_elements(Tensor& dst, const Tensor& src) {
-  static const OpInfo* const cast = find_op_row("cast");
-  const attributes::Cast attributes{static_cast<int32_t>(dst.dtype()), 0};
+  CastAttributes attributes{};
+  attributes.dtype = dst.dtype();
   const Tensor* inputs[] = {&src};
   OpCall call;
-  call.op = cast;
+  call.op = &op_row(OpId::cast);
   call.inputs = inputs;
   call.attributes = &attributes;
   call.outputs = {&dst, 1};

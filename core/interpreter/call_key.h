@@ -1,4 +1,4 @@
-// Signature: the exact key of a call, as words, built on the stack. Internal.
+// CallKey: the exact key of a call, as words, built on the stack. Internal.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace tenon {
 
-class Signature {
+class CallKey {
  public:
   // Of `call` on `device`: op, attributes, and of each tensor dtype, dims, and strides where it is not contiguous.
   // Scalars' values are not in it, only which stand in place of a tensor.
-  Signature(const OpCall& call, const DeviceState* device) {
+  CallKey(const OpCall& call, const DeviceState* device) {
     put(uint64_t{call.op->id} | uint64_t{device->id} << 16 | uint64_t{call.inputs.size()} << 32 |
         uint64_t{call.outputs.size()} << 40 | uint64_t{call.scalars.size()} << 48);
     for (const Tensor* input : call.inputs) put(input);
