@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/memory/block.h"
-#include "core/vm/ticket.h"
+#include "core/vm/ticket_list.h"
 #include "primitives/status/status.h"
 
 namespace tenon {
@@ -31,7 +31,7 @@ struct Storage {
   std::atomic<uint64_t> last_write{0};
   // Set while `reads` is not empty or `poison` is set: an inline writer then takes the slow path. Same lock.
   std::atomic<bool> attention{false};
-  std::vector<vm::Ticket> reads;  // last read per stream other than the writer's. VM's lock
+  vm::TicketList reads;           // last read per stream since the last write. VM's lock
   Status poison;                  // not ok: the last write failed. VM's lock
 
   std::function<void()> deleter;  // of borrowed memory; runs when the last handle is dropped and no ticket uses it
@@ -51,7 +51,8 @@ struct Storage {
   void retain_record() { references.fetch_add(1, std::memory_order_relaxed); }
   void release_record();
 
-  // A storage of `bytes` on `device`, allocated now; tickets to wait for before its first use are appended to `waits`.
+  // A storage of `bytes` on `device`, allocated now. What its block still waits for is kept as `reads`, so that the first
+  // write waits for it whoever that is; `waits` is room for the call and comes back empty.
   static Result<Storage*> make(DeviceState* device, uint64_t bytes, std::vector<vm::Ticket>* waits);
   // A storage over memory the caller owns; `deleter` runs once nothing uses it.
   static Storage* borrow(DeviceState* device, const memory::Block& block, uint64_t bytes, std::function<void()> deleter);

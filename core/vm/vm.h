@@ -13,7 +13,9 @@
 // Threads: every function is thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,6 +70,9 @@ Status settle(Storage* storage, bool write, bool whole);
 
 // Waits for everything submitted to `device`; the first error not reported yet.
 Status synchronize(DeviceState* device);
+
+// Runs the deleter of borrowed memory: here, or, inside the VM's own work, as soon as that has let go of its locks.
+void run_deleter(std::function<void()> deleter);
 
 // Tickets that may still use `storage`: what its block carries when it is released. VM's own lock.
 void pending_uses(Storage* storage, std::vector<Ticket>* out);

@@ -1,0 +1,226 @@
+#include "core/memory/heap.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/vm/rules.h"
+#include "core/vm/vm.h"
+
+namespace tenon::memory {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+uint64_t round_up(uint64_t bytes, uint64_t step) { return (bytes + step - 1) / step * step; }
+
+std::string bytes_text(uint64_t bytes) {
+  if (bytes >= kMiB && bytes % kMiB == 0) return std::to_string(bytes / kMiB) + " MiB";
+  if (bytes >= 1024 && bytes % 1024 == 0) return std::to_string(bytes / 1024) + " KiB";
+  return std::to_string(bytes) + " bytes";
+}
+
+}  // namespace
+
+Heap::Heap(loader::OpenDevice* device, uint64_t limit) : device_(device), limit_(limit) {
+  if (device->info.pools.empty()) return;
+  const loader::MemoryPool& pool = device->info.pools[0];
+  constexpr uint64_t wanted = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT;
+  mapped_ = (pool.flags & wanted) == wanted;
+  alignment_ = std::max(kGrain, pool.minimum_alignment);
+}
+
+Heap::~Heap() { abandon(); }
+
+void Heap::abandon() {
+  while (!segments_.empty()) drop_segment(segments_.size() - 1);
+  clean_.clear();
+  waiting_.clear();
+  live_ = 0;
+}
+
+Range* Heap::take(uint64_t bytes) {
+  bytes = round_up(bytes, alignment_);
+  Range probe;
+  probe.size = bytes;
+  for (FreeSet* set : {&clean_, &waiting_}) {
+    auto found = std::find_if(set->lower_bound(&probe), set->end(), [&](Range* range) { return range->size >= bytes; });
+    if (found != set->end()) return cut(*found, bytes);
+  }
+  return nullptr;
+}
+
+Result<Range*> Heap::take_new(uint64_t bytes) {
+  bytes = round_up(bytes, alignment_);
+  Result<Segment*> segment = make_segment(segment_bytes(bytes));
+  if (!segment.ok() && segment_bytes(bytes) > bytes) segment = make_segment(bytes);
+  TENON_RETURN_IF_ERROR(segment.status());
+  return cut(segment.value()->first, bytes);
+}
+
+// An eighth of what is held already, so that their number grows with the logarithm of the use; less on a small device.
+uint64_t Heap::segment_bytes(uint64_t bytes) const {
+  uint64_t wanted = std::clamp(round_up(reserved_ / 8, 2 * kMiB), 2 * kMiB, 64 * kMiB);
+  if (!device_->info.pools.empty()) {
+    const loader::MemoryPool& pool = device_->info.pools[0];
+    wanted = std::max(wanted, pool.preferred_block);
+    if (pool.size != 0) wanted = std::min(wanted, pool.size / 16);
+    if (pool.largest_allocation != 0) wanted = std::min(wanted, pool.largest_allocation);
+  }
+  wanted = round_up(std::max(wanted, bytes), alignment_);
+  return bytes >= 2 * kMiB ? std::max(round_up(bytes, 2 * kMiB), wanted) : wanted;
+}
+
+Result<Segment*> Heap::make_segment(uint64_t bytes) {
+  if (limit_ != 0 && reserved_ + bytes > limit_) {
+    return Status(Code::out_of_device_memory, "A further " + bytes_text(bytes) + " would exceed the limit of " +
+                                                  bytes_text(limit_) + " on " + device_->spelling + ".");
+  }
+  ep_memory* memory = nullptr;
+  ep_error* error = nullptr;
+  const ep_status code = device_->ops.memory_allocate(device_->handle, 0, bytes, &memory, &error);
+  if (code != EP_STATUS_OK) {
+    return loader::take_error(code, error, "allocating " + std::to_string(bytes) + " bytes on " + device_->spelling);
+  }
+  void* host = nullptr;
+  if (mapped_) {
+    const ep_status mapping = device_->ops.memory_map(device_->handle, memory, &host, &error);
+    if (mapping != EP_STATUS_OK) {
+      device_->ops.memory_free(device_->handle, memory);
+      return loader::take_error(mapping, error, "mapping memory of " + device_->spelling);
+    }
+  }
+  auto* segment = new Segment{memory, static_cast<char*>(host), bytes, tick_, nullptr};
+  auto* range = new Range;
+  range->segment = segment;
+  range->size = bytes;
+  range->free = true;
+  segment->first = range;
+  segments_.push_back(segment);
+  reserved_ += bytes;
+  enlist(range);
+  return segment;
+}
+
+Range* Heap::cut(Range* range, uint64_t bytes) {
+  delist(range);
+  range->segment->touched = tick_;
+  if (range->size - bytes >= std::max(alignment_, bytes / 64)) {
+    auto* rest = new Range;
+    rest->segment = range->segment;
+    rest->offset = range->offset + bytes;
+    rest->size = range->size - bytes;
+    rest->before = range;
+    rest->after = range->after;
+    rest->free = true;
+    rest->pending.add(range->pending);
+    if (range->after != nullptr) range->after->before = rest;
+    range->after = rest;
+    range->size = bytes;
+    enlist(rest);
+  }
+  range->free = false;
+  live_ += range->size;
+  return range;
+}
+
+void Heap::give(Range* range, std::span<const vm::Ticket> pending) {
+  live_ -= range->size;
+  range->free = true;
+  range->segment->touched = tick_;
+  range->pending.clear();
+  for (vm::Ticket ticket : pending) {
+    if (!vm::is_done(ticket)) range->pending.add(ticket);
+  }
+  if (range->after != nullptr && range->after->free) absorb_next(range);
+  if (range->before != nullptr && range->before->free) {
+    range = range->before;
+    delist(range);
+    absorb_next(range);
+  }
+  enlist(range);
+}
+
+// Merges `range` (in no set) with its free neighbour behind it.
+void Heap::absorb_next(Range* range) {
+  Range* next = range->after;
+  if (next->free) delist(next);
+  range->pending.add(next->pending);
+  range->size += next->size;
+  range->after = next->after;
+  if (range->after != nullptr) range->after->before = range;
+  delete next;
+}
+
+void Heap::enlist(Range* range) {
+  range->pending.remove_if([](vm::Ticket ticket) { return vm::is_done(ticket); });
+  range->listed_clean = range->pending.empty();
+  (range->listed_clean ? clean_ : waiting_).insert(range);
+}
+
+void Heap::delist(Range* range) { (range->listed_clean ? clean_ : waiting_).erase(range); }
+
+void Heap::refresh_pending() {
+  const std::vector<Range*> all(waiting_.begin(), waiting_.end());
+  for (Range* range : all) {
+    delist(range);
+    enlist(range);
+  }
+}
+
+void Heap::pending_tickets(vm::TicketList* out) const {
+  for (const Range* range : waiting_) out->add(range->pending);
+}
+
+void Heap::drop_segment(size_t index) {
+  Segment* segment = segments_[index];
+  for (Range* range = segment->first; range != nullptr;) {
+    Range* after = range->after;
+    if (range->free) delist(range);
+    delete range;
+    range = after;
+  }
+  device_->ops.memory_free(device_->handle, segment->memory);
+  reserved_ -= segment->size;
+  segments_.erase(segments_.begin() + static_cast<std::ptrdiff_t>(index));
+  delete segment;
+}
+
+uint64_t Heap::shrink(uint64_t untouched_since, uint64_t keep) {
+  refresh_pending();
+  std::sort(segments_.begin(), segments_.end(),
+            [](const Segment* a, const Segment* b) { return a->touched > b->touched; });
+  uint64_t given = 0;
+  for (size_t i = segments_.size(); i-- > 0;) {
+    const Range* range = segments_[i]->first;
+    const bool idle = range->free && range->after == nullptr && range->listed_clean;
+    if (!idle || (segments_[i]->touched > untouched_since && free_bytes() <= keep)) continue;
+    given += segments_[i]->size;
+    drop_segment(i);
+  }
+  return given;
+}
+
+uint64_t Heap::largest_free() const {
+  uint64_t largest = 0;
+  if (!clean_.empty()) largest = (*clean_.rbegin())->size;
+  if (!waiting_.empty()) largest = std::max(largest, (*waiting_.rbegin())->size);
+  return largest;
+}
+
+std::string Heap::largest_live(size_t lines) const {
+  std::map<uint64_t, uint64_t, std::greater<>> counts;
+  for (const Segment* segment : segments_) {
+    for (const Range* range = segment->first; range != nullptr; range = range->after) {
+      if (!range->free) ++counts[range->size];
+    }
+  }
+  std::string text;
+  for (const auto& [size, count] : counts) {
+    if (lines-- == 0) return text + ", ...";
+    if (!text.empty()) text += ", ";
+    text += std::to_string(count) + " x " + bytes_text(size);
+  }
+  return text;
+}
+
+}  // namespace tenon::memory

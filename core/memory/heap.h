@@ -1,0 +1,110 @@
+// Heap: best fit with coalescing over the provider's blocks (segments). Serves blocks above 32 KiB, and the slabs that
+// smaller ones are cut from.
+//
+// A range is live or free. Free ranges next to each other are one; the tickets that still use any part of it go with it.
+// A request takes the smallest free range without tickets that fits, else the smallest with them, else a new segment.
+//
+// Threads: none of its own; the allocator's lock is held around every call.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/memory/block.h"
+#include "core/memory/stats.h"
+#include "core/vm/ticket_list.h"
+#include "loader/loader.h"
+#include "primitives/status/status.h"
+
+namespace tenon::memory {
+
+struct Segment;
+
+// A range of a segment, between its neighbours in address order.
+struct Range {
+  Segment* segment = nullptr;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  Range* before = nullptr;
+  Range* after = nullptr;
+  bool free = false;
+  bool listed_clean = false;  // which of the two sets holds it while it is free
+  vm::TicketList pending;     // of a free range
+};
+
+// One block of the provider.
+struct Segment {
+  ep_memory* memory = nullptr;
+  char* host = nullptr;
+  uint64_t size = 0;
+  uint64_t touched = 0;  // the tick at which a range of it was last taken or given back
+  Range* first = nullptr;
+};
+
+class Heap {
+ public:
+  // Every range is a multiple of this, so that it starts 256-aligned.
+  static constexpr uint64_t kGrain = 512;
+
+  explicit Heap(loader::OpenDevice* device, uint64_t limit);
+  ~Heap();
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+
+  // A live range of at least `bytes` out of what is free already, or null.
+  Range* take(uint64_t bytes);
+  // The same from a new segment. Errors: out_of_device_memory, from the provider or from the limit.
+  Result<Range*> take_new(uint64_t bytes);
+  // Frees `range`; `pending` are tickets that still use it.
+  void give(Range* range, std::span<const vm::Ticket> pending);
+
+  // Gives segments that are free and that no ticket uses back to the provider: all that no one touched since tick
+  // `untouched_since`, and further ones until at most `keep` bytes are free. Returns the bytes given back.
+  uint64_t shrink(uint64_t untouched_since, uint64_t keep);
+  // Adds the tickets that free ranges still carry.
+  void pending_tickets(vm::TicketList* out) const;
+  // Gives everything back; live ranges become invalid.
+  void abandon();
+
+  void set_tick(uint64_t tick) { tick_ = tick; }
+  uint64_t live_bytes() const { return live_; }
+  uint64_t free_bytes() const { return reserved_ - live_; }
+  uint64_t reserved_bytes() const { return reserved_; }
+  uint64_t segment_count() const { return segments_.size(); }
+  uint64_t limit() const { return limit_; }
+  uint64_t largest_free() const;
+  // "3 x 4 MiB, 17 x 64 KiB": the live ranges, largest first.
+  std::string largest_live(size_t lines) const;
+
+ private:
+  struct BySize {
+    bool operator()(const Range* a, const Range* b) const { return a->size != b->size ? a->size < b->size : a < b; }
+  };
+  using FreeSet = std::set<Range*, BySize>;
+
+  Result<Segment*> make_segment(uint64_t bytes);
+  uint64_t segment_bytes(uint64_t bytes) const;
+  Range* cut(Range* range, uint64_t bytes);
+  void enlist(Range* range);
+  void delist(Range* range);
+  void absorb_next(Range* range);
+  void drop_segment(size_t index);
+  void refresh_pending();
+
+  loader::OpenDevice* device_;
+  uint64_t limit_;
+  uint64_t alignment_ = kGrain;
+  bool mapped_ = false;
+  uint64_t tick_ = 0;
+  uint64_t live_ = 0;
+  uint64_t reserved_ = 0;
+  FreeSet clean_;
+  FreeSet waiting_;
+  std::vector<Segment*> segments_;
+};
+
+}  // namespace tenon::memory

@@ -1,0 +1,70 @@
+#include "core/memory/housekeeping.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "core/vm/lifecycle.h"
+
+namespace tenon::memory {
+namespace {
+
+struct Housekeeper {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::thread thread;
+  std::atomic<bool> awake{false};
+  bool stopping = false;
+  bool stopped = false;
+
+  void run() {
+    std::unique_lock lock(mutex);
+    while (!stopping) {
+      if (!awake.load(std::memory_order_relaxed)) {
+        changed.wait(lock);
+        continue;
+      }
+      changed.wait_for(lock, std::chrono::seconds(1), [this] { return stopping; });
+      if (stopping) return;
+      lock.unlock();
+      const bool more = tick_all();
+      lock.lock();
+      if (!more) awake.store(false, std::memory_order_relaxed);
+    }
+  }
+};
+
+// Never destroyed: allocators outlive main.
+Housekeeper& housekeeper() {
+  static auto* keeper = new Housekeeper;
+  return *keeper;
+}
+
+}  // namespace
+
+void wake_housekeeping() {
+  Housekeeper& keeper = housekeeper();
+  if (keeper.awake.load(std::memory_order_relaxed) || vm::forked()) return;
+  std::lock_guard lock(keeper.mutex);
+  if (keeper.stopped) return;
+  keeper.awake.store(true, std::memory_order_relaxed);
+  if (!keeper.thread.joinable()) {
+    vm::register_exit_hook();
+    keeper.thread = std::thread([&keeper] { keeper.run(); });
+  }
+  keeper.changed.notify_all();
+}
+
+void stop_housekeeping() {
+  Housekeeper& keeper = housekeeper();
+  {
+    std::lock_guard lock(keeper.mutex);
+    keeper.stopping = keeper.stopped = true;
+    keeper.changed.notify_all();
+  }
+  if (keeper.thread.joinable()) keeper.thread.join();
+}
+
+}  // namespace tenon::memory

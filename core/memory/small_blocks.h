@@ -1,0 +1,117 @@
+// SmallBlocks: blocks up to 32 KiB, cut from slabs by size class. A thread keeps lists of its own, which it alone touches;
+// between those and the slabs stands a shared list per class, which threads exchange batches with (so blocks freed by
+// another thread than the one that took them find their way back).
+//
+// A free block remembers the tickets that still use it. A thread takes the blocks without any first, then the one freed
+// longest ago.
+//
+// Threads: ThreadLists belongs to one thread; SmallBlocks is called with the allocator's lock held.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/memory/block.h"
+#include "core/memory/heap.h"
+#include "core/memory/size_class.h"
+#include "core/vm/ticket_list.h"
+
+namespace tenon::memory {
+
+struct Slab;
+
+struct SmallBlock {
+  SmallBlock* next = nullptr;
+  Slab* slab = nullptr;
+  Block block;
+  vm::TicketList pending;
+  uint8_t size_class = 0;
+};
+
+// A range of the heap cut into blocks of one class.
+struct Slab {
+  Range* range = nullptr;
+  uint32_t count = 0;
+  uint32_t idle = 0;     // how many of them are in the shared list
+  uint64_t touched = 0;  // the tick at which that last changed
+  std::unique_ptr<SmallBlock[]> blocks;
+};
+
+// Free blocks of one class: those no ticket uses, last freed first, and those that wait, first freed first.
+struct ClassList {
+  SmallBlock* clean = nullptr;
+  SmallBlock* waiting = nullptr;
+  SmallBlock* waiting_last = nullptr;
+  uint32_t count = 0;
+
+  void push_clean(SmallBlock* block) {
+    block->next = clean;
+    clean = block;
+    ++count;
+  }
+  void push_waiting(SmallBlock* block) {
+    block->next = nullptr;
+    (waiting == nullptr ? waiting : waiting_last->next) = block;
+    waiting_last = block;
+    ++count;
+  }
+  // Null when the list is empty.
+  SmallBlock* pop_clean() {
+    SmallBlock* block = clean;
+    if (block != nullptr) {
+      clean = block->next;
+      --count;
+    }
+    return block;
+  }
+  SmallBlock* pop_waiting() {
+    SmallBlock* block = waiting;
+    if (block != nullptr) {
+      waiting = block->next;
+      --count;
+    }
+    return block;
+  }
+  SmallBlock* pop() { return clean != nullptr ? pop_clean() : pop_waiting(); }
+};
+
+// The lists of one thread. `taken` and `given` count bytes; written by the thread alone, read by anyone.
+struct ThreadLists {
+  std::array<ClassList, kSizeClasses> classes;
+  std::atomic<uint64_t> taken{0};
+  std::atomic<uint64_t> given{0};
+};
+
+class SmallBlocks {
+ public:
+  // How many free blocks of a class a thread keeps, and how many move at once.
+  static uint32_t kept(int size_class) { return class_bytes(size_class) <= 4096 ? 64 : 16; }
+  static uint32_t batch(int size_class) { return kept(size_class) / 2; }
+
+  // Moves a batch to `list`, cutting a slab if nothing is free. False: the heap has no room for one, and `status` says
+  // why it could not grow.
+  bool refill(Heap& heap, int size_class, ClassList& list, Status* status);
+  // Moves blocks of `list` back until `keep` are left.
+  void take_back(int size_class, ClassList& list, uint32_t keep);
+  // Gives slabs nobody uses and nobody touched since tick `untouched_since` back to the heap.
+  void shrink(Heap& heap, uint64_t untouched_since);
+  void pending_tickets(vm::TicketList* out) const;
+
+  void set_tick(uint64_t tick) { tick_ = tick; }
+  // Bytes of all slabs.
+  uint64_t slab_bytes() const { return slab_bytes_; }
+
+ private:
+  bool cut_slab(Heap& heap, int size_class, Status* status);
+  void filter(ClassList& list);
+
+  std::array<ClassList, kSizeClasses> shared_;
+  std::vector<std::unique_ptr<Slab>> slabs_;
+  uint64_t slab_bytes_ = 0;
+  uint64_t tick_ = 0;
+};
+
+}  // namespace tenon::memory

@@ -1,0 +1,66 @@
+#include "core/tensor/storage.h"
+
+#include "core/memory/free_list.h"
+#include "core/tensor/device_state.h"
+#include "core/vm/lifecycle.h"
+#include "core/vm/rules.h"
+#include "core/vm/vm.h"
+
+namespace tenon {
+namespace {
+
+using Records = memory::FreeList<Storage>;
+
+}  // namespace
+
+Result<Storage*> Storage::make(DeviceState* device, uint64_t bytes, std::vector<vm::Ticket>* waits) {
+  // What the block still waits for counts as reads of the new storage: whoever writes it first waits for them.
+  waits->clear();
+  Result<memory::Block> block = device->allocator->allocate(bytes == 0 ? 1 : bytes, waits);
+  if (!block.ok()) return block.status();
+  Storage* storage = Records::make();
+  storage->device = device;
+  storage->block = block.value();
+  storage->bytes = bytes;
+  if (!waits->empty()) [[unlikely]] {
+    if (vm::holds(vm::kWaitBeforeReuse)) {
+      storage->reads.add(*waits);
+      storage->attention.store(true, std::memory_order_relaxed);
+    }
+    waits->clear();
+  }
+  return storage;
+}
+
+Storage* Storage::borrow(DeviceState* device, const memory::Block& block, uint64_t bytes,
+                         std::function<void()> deleter) {
+  Storage* storage = Records::make();
+  storage->device = device;
+  storage->block = block;
+  storage->bytes = bytes;
+  storage->deleter = std::move(deleter);
+  return storage;
+}
+
+void Storage::drop_block() {
+  if (vm::forked()) return;
+  if (!deleter && !vm::ended()) {
+    if (busy_for_read()) [[unlikely]] {
+      thread_local std::vector<vm::Ticket> pending;
+      pending.clear();
+      vm::pending_uses(this, &pending);
+      device->allocator->release(block, pending);
+    } else {
+      device->allocator->release(block, {});
+    }
+  }
+  release_record();
+}
+
+void Storage::release_record() {
+  if (references.load(std::memory_order_acquire) != 1 && references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (deleter) vm::run_deleter(std::move(deleter));
+  Records::destroy(this);
+}
+
+}  // namespace tenon

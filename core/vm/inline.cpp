@@ -1,0 +1,201 @@
+#include "core/vm/inline.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "core/memory/size_class.h"
+#include "core/vm/lifecycle.h"
+#include "core/vm/trace.h"
+#include "primitives/dtype/dtype.h"
+
+namespace tenon::vm {
+namespace {
+
+Status wait_all(std::span<const Ticket> waits) {
+  for (Ticket ticket : waits) TENON_RETURN_IF_ERROR(wait(ticket));
+  return Status();
+}
+
+Status settle_operand(const Operand& operand) {
+  if (operand.storage == nullptr || !operand.storage->busy_for_read()) return Status();
+  return settle(operand.storage, operand.write, operand.whole);
+}
+
+// Persistent scratch of one thread on one device: zeroed when made and after an error.
+struct Scratch {
+  DeviceState* device = nullptr;
+  memory::Block block;
+  bool dirty = true;
+};
+
+struct ThreadScratch {
+  std::vector<Scratch> blocks;
+  ~ThreadScratch() {
+    if (forked() || ended()) return;
+    for (Scratch& scratch : blocks) {
+      if (scratch.block.memory != nullptr) scratch.device->allocator->release(scratch.block, {});
+    }
+  }
+};
+thread_local ThreadScratch thread_scratch;
+
+Status zero_block(DeviceState* device, const memory::Block& block, uint64_t bytes) {
+  if (block.host != nullptr) {
+    std::memset(block.host, 0, bytes);
+    return Status();
+  }
+  const std::vector<char> zeros(bytes);
+  ep_error* error = nullptr;
+  const ep_status code = device->ops.upload(device->inline_stream, block.at(0), zeros.data(), bytes, &error);
+  return loader::take_error(code, error, "zeroing scratch of " + device->opened->spelling);
+}
+
+Result<Scratch*> scratch_of(DeviceState* device, uint64_t bytes) {
+  auto& blocks = thread_scratch.blocks;
+  auto found = std::find_if(blocks.begin(), blocks.end(), [&](const Scratch& one) { return one.device == device; });
+  Scratch& scratch = found != blocks.end() ? *found : blocks.emplace_back(Scratch{device, {}, true});
+  if (scratch.block.size < bytes) {
+    if (scratch.block.memory != nullptr) device->allocator->release(scratch.block, {});
+    scratch.block = {};
+    std::vector<Ticket> waits;
+    TENON_ASSIGN_OR_RETURN(scratch.block, allocate_workspace(device, bytes, &waits));
+    TENON_RETURN_IF_ERROR(wait_all(waits));
+    scratch.dirty = true;
+  }
+  if (scratch.dirty) TENON_RETURN_IF_ERROR(zero_block(device, scratch.block, scratch.block.size));
+  scratch.dirty = false;
+  return &scratch;
+}
+
+Status run(const OpLaunch& launch, memory::Block workspace, Scratch* scratch) {
+  DeviceState* device = launch.kernel->device;
+  std::array<ep_buffer, EP_MAX_OPERANDS> buffers;
+  for (size_t i = 0; i < launch.operands.size(); ++i) {
+    const Operand& operand = launch.operands[i];
+    buffers[i] = operand.storage != nullptr ? operand.storage->block.at(operand.offset) : ep_buffer{nullptr, 0};
+  }
+  ep_launch request{};
+  request.operands = buffers.data();
+  request.shapes = launch.shapes;
+  request.scalars = launch.scalars;
+  request.operand_count = static_cast<uint32_t>(launch.operands.size());
+  request.scalar_count = launch.scalar_count;
+  if (workspace.memory != nullptr) request.workspace = workspace.at(0);
+  if (scratch != nullptr) request.scratch = scratch->block.at(0);
+  ep_fault fault{};
+  ep_error* error = nullptr;
+  const ep_status code =
+      device->ops.primitive_launch(launch.kernel->primitive, device->inline_stream, &request, &fault, &error);
+  if (code == EP_STATUS_OK) [[likely]] return Status();
+  if (scratch != nullptr) scratch->dirty = true;
+  Status cause = loader::take_error(code, error, {});
+  if (code == EP_STATUS_FAULT && fault.code != 0) cause = Status(Code::fault, fault_sentence(fault));
+  return launch_error(cause, launch.op, launch.describe != nullptr ? launch.describe(launch.context) : std::string(),
+                      device);
+}
+
+}  // namespace
+
+Result<memory::Block> allocate_workspace(DeviceState* device, uint64_t bytes, std::vector<Ticket>* waits) {
+  // A power of two of the small classes, and every larger block, starts 256-aligned.
+  const uint64_t rounded = bytes <= memory::kSmallLimit ? std::max<uint64_t>(256, std::bit_ceil(bytes)) : bytes;
+  return device->allocator->allocate(rounded, waits);
+}
+
+std::string fault_sentence(const ep_fault& fault) {
+  const std::string value = std::to_string(fault.value);
+  switch (fault.code) {
+    case EP_FAULT_INDEX_OUT_OF_RANGE:
+      return "index " + value + " is out of range for an axis of length " + std::to_string(fault.limit) + " (operand " +
+             std::to_string(fault.operand) + ").";
+    case EP_FAULT_DIVISION_BY_ZERO: return "integer division of " + value + " by zero.";
+    case EP_FAULT_INTEGER_OVERFLOW: return "the integer result for " + value + " does not fit its type.";
+    default: return "the kernel met bad data: fault code " + std::to_string(fault.code) + ", value " + value + ".";
+  }
+}
+
+Status launch_error(const Status& cause, std::string_view op, std::string_view what, const DeviceState* device) {
+  const std::string name(op.empty() ? std::string_view("the instruction") : op);
+  Status named(cause.code(), name + ": " + cause.message(), cause.remedy());
+  return named.with_context("while running " + (what.empty() ? name : std::string(what)) + " on " +
+                            device->opened->spelling);
+}
+
+Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
+  DeviceState* device = launch.kernel->device;
+  TENON_RETURN_IF_ERROR(wait_all(waits));
+  for (const Operand& operand : launch.operands) TENON_RETURN_IF_ERROR(settle_operand(operand));
+  Scratch* scratch = nullptr;
+  if (launch.kernel->scratch_bytes != 0) {
+    TENON_ASSIGN_OR_RETURN(scratch, scratch_of(device, launch.kernel->scratch_bytes));
+  }
+  TraceScope trace(launch.op, "launch", device);
+  if (launch.workspace_bytes == 0) return run(launch, {}, scratch);
+  std::vector<Ticket> pending;
+  TENON_ASSIGN_OR_RETURN(const memory::Block workspace, allocate_workspace(device, launch.workspace_bytes, &pending));
+  Status status = wait_all(pending);
+  if (status.ok()) status = run(launch, workspace, scratch);
+  device->allocator->release(workspace, {});
+  return status;
+}
+
+Status inline_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
+  if (bytes == 0) return Status();
+  TENON_RETURN_IF_ERROR(wait_all(waits));
+  TENON_RETURN_IF_ERROR(settle_operand(src));
+  TENON_RETURN_IF_ERROR(settle_operand(dst));
+  DeviceState* to = dst.storage->device;
+  DeviceState* from = src.storage->device;
+  TraceScope trace("copy", "copy", to);
+  const ep_buffer target = dst.storage->block.at(dst.offset);
+  const ep_buffer source = src.storage->block.at(src.offset);
+  const char* source_host = src.storage->block.host;
+  char* target_host = dst.storage->block.host;
+  ep_error* error = nullptr;
+  ep_status code = EP_STATUS_OK;
+  if (to == from) {
+    code = to->ops.copy(to->inline_stream, target, source, bytes, &error);
+  } else if (source_host != nullptr) {
+    code = to->ops.upload(to->inline_stream, target, source_host + src.offset, bytes, &error);
+  } else if (target_host != nullptr) {
+    code = from->ops.download(from->inline_stream, target_host + dst.offset, source, bytes, &error);
+  } else {
+    std::vector<char> staging(bytes);
+    code = from->ops.download(from->inline_stream, staging.data(), source, bytes, &error);
+    if (code == EP_STATUS_OK) code = to->ops.upload(to->inline_stream, target, staging.data(), bytes, &error);
+  }
+  if (code == EP_STATUS_OK) return Status();
+  return loader::take_error(code, error, "copying " + std::to_string(bytes) + " bytes from " + from->opened->spelling +
+                                             " to " + to->opened->spelling);
+}
+
+Status inline_upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits) {
+  if (bytes == 0) return Status();
+  TENON_RETURN_IF_ERROR(wait_all(waits));
+  TENON_RETURN_IF_ERROR(settle_operand(dst));
+  DeviceState* device = dst.storage->device;
+  TraceScope trace("upload", "copy", device);
+  ep_error* error = nullptr;
+  const ep_status code =
+      device->ops.upload(device->inline_stream, dst.storage->block.at(dst.offset), src, bytes, &error);
+  if (code == EP_STATUS_OK) return Status();
+  return loader::take_error(code, error,
+                            "uploading " + std::to_string(bytes) + " bytes to " + device->opened->spelling);
+}
+
+Status inline_download(void* dst, const Operand& src, uint64_t bytes) {
+  if (bytes == 0) return Status();
+  TENON_RETURN_IF_ERROR(settle_operand(src));
+  DeviceState* device = src.storage->device;
+  TraceScope trace("download", "copy", device);
+  ep_error* error = nullptr;
+  const ep_status code =
+      device->ops.download(device->inline_stream, dst, src.storage->block.at(src.offset), bytes, &error);
+  if (code == EP_STATUS_OK) return Status();
+  return loader::take_error(code, error,
+                            "downloading " + std::to_string(bytes) + " bytes from " + device->opened->spelling);
+}
+
+}  // namespace tenon::vm

@@ -1,0 +1,21 @@
+// Instructions of a synchronous device: they run on their caller and are done on return.
+#pragma once
+
+#include "core/vm/vm.h"
+
+namespace tenon::vm {
+
+Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits);
+// Both storages on one synchronous device, or on two whose memory the host can reach.
+Status inline_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits);
+Status inline_upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits);
+Status inline_download(void* dst, const Operand& src, uint64_t bytes);
+
+// `bytes` of workspace, 256-aligned.
+Result<memory::Block> allocate_workspace(DeviceState* device, uint64_t bytes, std::vector<Ticket>* waits);
+// The error of a launch, with the op, what it works on and where.
+Status launch_error(const Status& cause, std::string_view op, std::string_view what, const DeviceState* device);
+// A sentence for a fault.
+std::string fault_sentence(const ep_fault& fault);
+
+}  // namespace tenon::vm

@@ -1,0 +1,127 @@
+#include "core/vm/trace.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace tenon::vm {
+namespace {
+
+struct Event {
+  std::string name, category, detail;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint32_t track = 0;
+};
+
+// One list under a lock: tracing is for looking, and what it costs is seen in it.
+struct Recorder {
+  std::mutex mutex;
+  std::string path;
+  std::vector<Event> events;
+  std::map<std::string, uint32_t> tracks;
+  uint32_t threads = 0;
+
+  uint32_t track(const std::string& name) {
+    return tracks.try_emplace(name, static_cast<uint32_t>(tracks.size() + 1)).first->second;
+  }
+};
+
+Recorder& recorder() {
+  static auto* one = new Recorder;
+  return *one;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return out;
+}
+
+std::string microseconds(uint64_t ns) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%llu.%03llu", static_cast<unsigned long long>(ns / 1000),
+                static_cast<unsigned long long>(ns % 1000));
+  return text;
+}
+
+std::string line(const Event& event) {
+  return "{\"ph\":\"X\",\"pid\":1,\"tid\":" + std::to_string(event.track) + ",\"name\":\"" + escaped(event.name) +
+         "\",\"cat\":\"" + escaped(event.category) + "\",\"ts\":" + microseconds(event.begin) +
+         ",\"dur\":" + microseconds(event.end - std::min(event.begin, event.end)) + ",\"args\":{\"detail\":\"" +
+         escaped(event.detail) + "\"}}";
+}
+
+}  // namespace
+
+uint64_t trace_now() {
+  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+void trace_thread_span(std::string_view name, std::string_view category, uint64_t begin_ns, uint64_t end_ns,
+                       std::string_view detail) {
+  thread_local uint32_t number = 0;
+  Recorder& all = recorder();
+  std::lock_guard lock(all.mutex);
+  if (number == 0) number = ++all.threads;
+  all.events.push_back({std::string(name), std::string(category), std::string(detail), begin_ns, end_ns,
+                        all.track("thread " + std::to_string(number))});
+}
+
+void trace_stream_span(std::string_view name, const DeviceState* device, uint32_t index, uint64_t begin_ns,
+                       uint64_t end_ns, uint64_t number) {
+  Recorder& all = recorder();
+  std::lock_guard lock(all.mutex);
+  all.events.push_back({std::string(name), "stream", "instruction " + std::to_string(number), begin_ns, end_ns,
+                        all.track(device->opened->spelling + " stream " + std::to_string(index))});
+}
+
+void trace_begin(std::string path) {
+  Recorder& all = recorder();
+  std::lock_guard lock(all.mutex);
+  all.path = std::move(path);
+  all.events.clear();
+  attention.fetch_or(kTrace);
+}
+
+Status trace_end() {
+  attention.fetch_and(~uint32_t{kTrace});
+  Recorder& all = recorder();
+  std::lock_guard lock(all.mutex);
+  if (all.path.empty()) return Status();
+  const std::string path = std::exchange(all.path, {});
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) {
+    return Status(Code::invalid_argument, "The trace cannot be written: " + path + " cannot be opened for writing.");
+  }
+  std::fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", file);
+  std::fputs("{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"tenon\"}}", file);
+  for (const auto& [name, track] : all.tracks) {
+    std::fprintf(file, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}", track,
+                 escaped(name).c_str());
+  }
+  for (const Event& event : all.events) std::fprintf(file, ",\n%s", line(event).c_str());
+  std::fputs("\n]}\n", file);
+  all.events.clear();
+  if (std::fclose(file) == 0) return Status();
+  return Status(Code::internal, "The trace cannot be written: writing " + path + " failed.");
+}
+
+void TraceScope::begin(std::string_view name, std::string_view category, const DeviceState* device) {
+  name_ = name;
+  category_ = category;
+  device_ = device;
+  begin_ = trace_now();
+}
+
+void TraceScope::end() {
+  trace_thread_span(name_, category_, begin_, trace_now(), device_ != nullptr ? device_->opened->spelling : std::string());
+}
+
+}  // namespace tenon::vm

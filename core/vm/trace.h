@@ -1,0 +1,52 @@
+// Trace: what TENON_TRACE=file.json writes, in Chrome's trace-event format (chrome://tracing, Perfetto): submissions, waits,
+// launches, retirements, copies and allocations, with a track per thread and per stream. Off (kTrace in vm::attention is
+// not set) it costs the callers one relaxed load.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/vm/vm.h"
+
+namespace tenon::vm {
+
+inline bool tracing() { return (attention.load(std::memory_order_relaxed) & kTrace) != 0; }
+
+// Nanoseconds on the trace's clock.
+uint64_t trace_now();
+
+// A span on the calling thread's track. `name` and `category` are copied.
+void trace_thread_span(std::string_view name, std::string_view category, uint64_t begin_ns, uint64_t end_ns,
+                       std::string_view detail);
+// A span on the track of stream `index` of `device`: from its launch to its retirement.
+void trace_stream_span(std::string_view name, const DeviceState* device, uint32_t index, uint64_t begin_ns,
+                       uint64_t end_ns, uint64_t number);
+
+// Begins tracing to `path`; ends it and writes the file. Called by attach and the exit hook; tests call them too.
+void trace_begin(std::string path);
+Status trace_end();
+
+// A span on the calling thread's track for the life of the scope, if a trace is on.
+class TraceScope {
+ public:
+  TraceScope(std::string_view name, std::string_view category, const DeviceState* device) {
+    if (tracing()) [[unlikely]] begin(name, category, device);
+  }
+  ~TraceScope() {
+    if (begin_ != 0) [[unlikely]] end();
+  }
+  TraceScope(const TraceScope&) = delete;
+  TraceScope& operator=(const TraceScope&) = delete;
+
+ private:
+  void begin(std::string_view name, std::string_view category, const DeviceState* device);
+  void end();
+
+  uint64_t begin_ = 0;
+  std::string_view name_;
+  std::string_view category_;
+  const DeviceState* device_ = nullptr;
+};
+
+}  // namespace tenon::vm
