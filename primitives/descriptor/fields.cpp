@@ -1,0 +1,150 @@
+#include "primitives/descriptor/fields.h"
+
+#include <charconv>
+#include <cstring>
+
+#include "primitives/status/sentence.h"
+#include "primitives/table/table.h"
+
+namespace tenon::descriptor {
+namespace {
+
+#define FIELD(kind, member, type) \
+  { EP_PRIMITIVE_##kind, #member, offsetof(ep_attributes, kind.member), FieldType::type, 1 }
+#define FIELDS(kind, member, count) \
+  { EP_PRIMITIVE_##kind, #member, offsetof(ep_attributes, kind.member), FieldType::I64, count }
+
+constexpr Field rows[] = {
+    FIELD(unary, op, UNARY),
+    FIELD(binary, op, BINARY),
+    FIELD(ternary, op, TERNARY),
+    FIELD(reduce, op, REDUCE),
+    FIELD(reduce, axes, MASK),
+    FIELD(arg_reduce, op, REDUCE),
+    FIELD(arg_reduce, axis, I32),
+    FIELD(arg_reduce, last, I32),
+    FIELD(softmax, axis, I32),
+    FIELD(softmax, log, I32),
+    FIELD(convolution, spatial_rank, I32),
+    FIELD(convolution, transposed, I32),
+    FIELD(convolution, groups, I64),
+    FIELDS(convolution, stride, 3),
+    FIELDS(convolution, dilation, 3),
+    FIELDS(convolution, pad_low, 3),
+    FIELDS(convolution, pad_high, 3),
+    FIELD(pooling, op, POOLING),
+    FIELD(pooling, spatial_rank, I32),
+    FIELDS(pooling, kernel, 3),
+    FIELDS(pooling, stride, 3),
+    FIELDS(pooling, dilation, 3),
+    FIELDS(pooling, pad_low, 3),
+    FIELDS(pooling, pad_high, 3),
+    FIELD(layer_norm, axis, I32),
+    FIELD(batch_norm, axis, I32),
+    FIELD(gather, axis, I32),
+    FIELD(gather, mode, GATHER),
+    FIELD(concat, axis, I32),
+    FIELD(split, axis, I32),
+    FIELD(pad, mode, PAD),
+    FIELDS(pad, low, EP_MAX_RANK),
+    FIELDS(pad, high, EP_MAX_RANK),
+};
+#undef FIELD
+#undef FIELDS
+
+struct Name {
+  FieldType type;
+  int32_t value;
+  std::string_view text;
+};
+
+constexpr Name names[] = {
+    {FieldType::POOLING, EP_POOLING_MAX, "max"},
+    {FieldType::POOLING, EP_POOLING_AVERAGE, "average"},
+    {FieldType::POOLING, EP_POOLING_AVERAGE_INCLUDE_PAD, "average_include_pad"},
+    {FieldType::GATHER, EP_GATHER_SLICES, "slices"},
+    {FieldType::GATHER, EP_GATHER_ELEMENTS, "elements"},
+    {FieldType::PAD, EP_PAD_CONSTANT, "constant"},
+    {FieldType::PAD, EP_PAD_REFLECT, "reflect"},
+    {FieldType::PAD, EP_PAD_EDGE, "edge"},
+};
+
+bool is_number(FieldType type) { return type == FieldType::I32 || type == FieldType::MASK || type == FieldType::I64; }
+
+// The name of `value`, or nothing.
+std::string_view name_of(FieldType type, int64_t value) {
+  const auto id = static_cast<int32_t>(value);
+  const table::ScalarRow* row = nullptr;
+  if (type == FieldType::UNARY) row = table::unary_row(id);
+  if (type == FieldType::BINARY) row = table::binary_row(id);
+  if (type == FieldType::TERNARY) row = table::ternary_row(id);
+  if (row != nullptr) return row->name;
+  if (const table::ReduceRow* reduce = table::reduce_row(id); type == FieldType::REDUCE && reduce != nullptr) {
+    return reduce->name;
+  }
+  for (const Name& name : names) {
+    if (name.type == type && name.value == id) return name.text;
+  }
+  return {};
+}
+
+// The value named `text`, or 0.
+int64_t value_of(FieldType type, std::string_view text) {
+  const table::ScalarRow* row = nullptr;
+  if (type == FieldType::UNARY) row = table::scalar_row(1, text);
+  if (type == FieldType::BINARY) row = table::scalar_row(2, text);
+  if (type == FieldType::TERNARY) row = table::scalar_row(3, text);
+  if (row != nullptr) return row->id;
+  if (const table::ReduceRow* reduce = table::reduce_row(text); type == FieldType::REDUCE && reduce != nullptr) {
+    return reduce->id;
+  }
+  for (const Name& name : names) {
+    if (name.type == type && name.text == text) return name.value;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::span<const Field> fields() { return rows; }
+
+int64_t get_field(const ep_attributes& attributes, const Field& field, int32_t index) {
+  const char* at =
+      reinterpret_cast<const char*>(&attributes) + field.offset + field_size(field) * static_cast<size_t>(index);
+  int64_t wide = 0;
+  int32_t narrow = 0;
+  if (field_size(field) == 8) {
+    std::memcpy(&wide, at, 8);
+    return wide;
+  }
+  std::memcpy(&narrow, at, 4);
+  return field.type == FieldType::MASK ? static_cast<uint32_t>(narrow) : narrow;
+}
+
+void set_field(ep_attributes& attributes, const Field& field, int32_t index, int64_t value) {
+  char* at = reinterpret_cast<char*>(&attributes) + field.offset + field_size(field) * static_cast<size_t>(index);
+  const auto narrow = static_cast<int32_t>(value);
+  if (field_size(field) == 8) {
+    std::memcpy(at, &value, 8);
+  } else {
+    std::memcpy(at, &narrow, 4);
+  }
+}
+
+std::string value_text(FieldType type, int64_t value) {
+  const std::string_view name = name_of(type, value);
+  return name.empty() ? std::to_string(value) : std::string(name);
+}
+
+Result<int64_t> value_from_text(FieldType type, std::string_view text) {
+  if (const int64_t id = value_of(type, text); id != 0) return id;
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size()) return number;
+  return Status(Code::invalid_argument,
+                sentence("descriptor: '", text, "' is neither a number nor a name known here."));
+}
+
+bool is_known(FieldType type, int64_t value) { return is_number(type) || !name_of(type, value).empty(); }
+
+}  // namespace tenon::descriptor
