@@ -85,10 +85,10 @@ struct SearchedFolder {
   Status status;  // why it was not searched
 };
 
-// Opens the device `spelling` names: "cpu", "cuda:1", "vulkan:uuid=...", "cuda:pci=0000:01:00.0", "pci=...". A provider alone is its
-// best usable device. "" is the default: the setting `device`, else the first discrete, integrated or CPU device, never
-// a software one. The same device gives the same pointer. Loads only what it must.
-// Errors: invalid settings or spelling; nothing matches (lists what there is, and why what could have matched was refused).
+// Opens the device `spelling` names: "cpu", "cuda:1", "vulkan:uuid=...", "cuda:pci=0000:01:00.0", "pci=...". A provider
+// alone is its best usable device. "" is the default: the setting `device`, else the first discrete, integrated or CPU
+// device, never a software one. The same device gives the same pointer. Loads only what it must. Errors: invalid
+// settings or spelling; nothing matches (lists what there is, and why what could have matched was refused).
 Result<OpenDevice*> open_device(std::string_view spelling);
 
 // The canonical spelling ("cuda:1") of what open_device would open.
@@ -102,14 +102,14 @@ std::vector<DeviceRecord> list_devices();
 std::vector<Candidate> explain(Stage until = Stage::enumerated);
 std::vector<SearchedFolder> searched_folders();
 
-// Adds a provider linked into the program; it comes before all files of that name. To be called before the first use of the
-// name; later it changes nothing and is logged as an error.
+// Adds a provider linked into the program; it comes before all files of that name. To be called before the first use of
+// the name; later it changes nothing and is logged as an error.
 void register_provider(std::string name, ep_plugin_query_fn query);
 
 // Closes one device; everything made from it has been destroyed. Afterwards the pointer is invalid.
 void close_device(OpenDevice* device);
-// Closes all devices, shuts all plug-ins down, and logs what they leaked. Mappings stay. Later calls that need a provider
-// fail.
+// Closes all devices, shuts all plug-ins down, and logs what they leaked. Mappings stay. Later calls that need a
+// provider fail.
 void shutdown_all();
 
 // Turns what a provider's function answered into a Status and releases `error` (which may be NULL). `doing` completes

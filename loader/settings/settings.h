@@ -1,5 +1,5 @@
-// Settings: what settings.def lists, resolved once per process. For each key the highest level that says something wins:
-// argument > environment > config file > default. A value that is invalid at the level that wins is an error
+// Settings: what settings.def lists, resolved once per process. For each key the highest level that says something
+// wins: argument > environment > config file > default. A value that is invalid at the level that wins is an error
 // (`status`), never a fall through to the next level.
 #pragma once
 
@@ -41,6 +41,9 @@ struct Origin {
   Level level = Level::built_in;
   std::string where;
 };
+
+// "the environment variable TENON_DEVICE", "the setting 'device' in '/etc/tenon/tenon.toml'", ...
+std::string describe_origin(std::string_view key, const Origin& origin);
 
 struct Settings {
 #define TENON_SETTING(key, variable, type, initial, help) setting_type::type key{};

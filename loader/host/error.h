@@ -1,0 +1,20 @@
+// ep_error: the host's object that carries a failure across the border. take_error (loader.h) turns it into a Status.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "ep_api/ep_api.h"
+
+struct ep_error {
+  ep_status status;
+  std::string sentence, remedy;
+};
+
+namespace tenon::loader {
+
+// Never fails: without memory it gives one static error that is never released.
+ep_error* make_error(ep_status status, std::string_view sentence, std::string_view remedy) noexcept;
+void release_error(ep_error* error) noexcept;
+
+}  // namespace tenon::loader

@@ -1,0 +1,53 @@
+// The host services one plug-in gets: its ep_host table and what stands behind it.
+//
+// One object per plug-in, so that memory, configuration and log lines have a name. It must stay where it is while the
+// plug-in may call it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "ep_api/ep_api.h"
+#include "loader/loader.h"
+
+namespace tenon::loader {
+
+class HostServices {
+ public:
+  HostServices(std::string provider, std::string path, std::map<std::string, std::string> values);
+  HostServices(const HostServices&) = delete;
+  HostServices& operator=(const HostServices&) = delete;
+
+  const ep_host* table() const { return &table_; }
+  const std::string& provider() const { return provider_; }
+  HostMemory memory() const;
+  int64_t device_memory(const ep_device* device) const;
+
+ private:
+  static HostServices& of(const ep_host* host);
+  static void* allocate(const ep_host* host, uint64_t size, uint64_t alignment);
+  static void release(const ep_host* host, void* pointer, uint64_t size);
+  static ep_status config_get(const ep_host* host, ep_string key, ep_string* out_value);
+  static ep_string plugin_path(const ep_host* host);
+  static void device_memory_report(const ep_host* host, ep_device* device, int64_t delta);
+  static void log(const ep_host* host, int32_t level, ep_string topic, ep_string message);
+
+  const std::string provider_, path_;
+  const std::map<std::string, std::string> values_;
+  std::atomic<uint64_t> blocks_{0}, bytes_{0};
+  mutable std::mutex mutex_;
+  std::map<const ep_device*, int64_t> device_memory_;
+  ep_host table_{};
+};
+
+// A borrowed ep_string as C++ sees it; at most 64 KiB of it, and nothing where it is {NULL, n}.
+std::string_view view_of(ep_string text);
+
+// Calls `function` of a plug-in. Its failure, or the exception it wrongly let out, becomes a Status.
+Status call_plugin(const std::string& provider, const char* function, const std::function<ep_status(ep_error**)>& call);
+
+}  // namespace tenon::loader

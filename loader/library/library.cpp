@@ -1,0 +1,66 @@
+#include "loader/library/library.h"
+
+#define BOOST_DLL_USE_STD_FS
+#include <dlfcn.h>
+
+#include <boost/dll/shared_library.hpp>
+
+namespace tenon::loader {
+namespace {
+
+// dlopen names what it looked for first: "libfoo.so.1: cannot open shared object file: No such file or directory".
+std::string remedy_of(const std::string& text) {
+  const std::string missing = ": cannot open shared object file";
+  const size_t place = text.find(missing);
+  if (place != std::string::npos) {
+    return "Install the library " + text.substr(0, place) + ", or add its folder to LD_LIBRARY_PATH.";
+  }
+  if (text.find("undefined symbol") != std::string::npos) {
+    return "A library the provider needs is missing or of another version; link the provider with -Wl,-z,defs.";
+  }
+  return {};
+}
+
+class MappedLibrary : public Library {
+ public:
+  MappedLibrary(boost::dll::shared_library library, ep_plugin_query_fn query)
+      : library_(std::move(library)), query_(query) {}
+  ep_plugin_query_fn query() const override { return query_; }
+
+ private:
+  boost::dll::shared_library library_;
+  ep_plugin_query_fn query_;
+};
+
+Status check_unchanged(const CheckedFile& file) {
+  TENON_ASSIGN_OR_RETURN(const FileIdentity now, identify(file.descriptor.get(), file.path));
+  if (now == file.identity) return {};
+  return Status(Code::invalid_argument, "the file was changed after it had been checked.", "Try again.");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file) {
+  TENON_RETURN_IF_ERROR(check_unchanged(file));
+  boost::dll::shared_library library;
+  std::error_code failed;
+  dlerror();
+  library.load(file.path, failed, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  if (failed) {
+    // The error code says "bad file descriptor" whatever happened; dlerror still holds the reason.
+    const char* text = dlerror();
+    const std::string reason = text ? text : failed.message();
+    return Status(Code::not_found, "the dynamic linker refused it: " + reason + ".", remedy_of(reason));
+  }
+  void* symbol = dlsym(library.native(), EP_PLUGIN_QUERY_SYMBOL);
+  if (!symbol) {
+    return Status(Code::not_found, "it does not export the function " EP_PLUGIN_QUERY_SYMBOL ".",
+                  "Define it with EP_EXPORT, and let no version script make it local.");
+  }
+  TENON_RETURN_IF_ERROR(check_mapping(symbol, file));
+  TENON_RETURN_IF_ERROR(check_unchanged(file));
+  return std::unique_ptr<Library>(
+      std::make_unique<MappedLibrary>(std::move(library), reinterpret_cast<ep_plugin_query_fn>(symbol)));
+}
+
+}  // namespace tenon::loader

@@ -1,0 +1,107 @@
+#include "loader/loader.h"
+
+#include "loader/log/log.h"
+#include "loader/registry/registry.h"
+#include "loader/select/spelling.h"
+#include "loader/select/target.h"
+
+namespace tenon::loader {
+namespace {
+
+// The first call logs what the settings warn of; that must not happen under the registry's lock.
+std::unique_lock<std::mutex> locked(Registry& registry) {
+  static_cast<void>(settings());
+  return std::unique_lock(registry.mutex());
+}
+
+}  // namespace
+
+Result<OpenDevice*> open_device(std::string_view spelling) {
+  Registry& registry = Registry::instance();
+  const auto lock = locked(registry);
+  TENON_ASSIGN_OR_RETURN(const Target target, find_target(registry, spelling));
+  Result<OpenDevice*> device = target.entry->plugin->open(target.index);
+  if (!device.ok()) return device;
+  if (!target.entry->refused()) target.entry->report.stage = Stage::chosen;
+  return device;
+}
+
+Result<std::string> resolve_device(std::string_view spelling) {
+  Registry& registry = Registry::instance();
+  const auto lock = locked(registry);
+  TENON_ASSIGN_OR_RETURN(const Target target, find_target(registry, spelling));
+  return target.spelling();
+}
+
+std::vector<DeviceRecord> list_devices() {
+  Registry& registry = Registry::instance();
+  const auto lock = locked(registry);
+  if (!registry.is_shut_down()) registry.advance_all(Stage::usable);
+  return registry.devices();
+}
+
+std::vector<Candidate> explain(Stage until) {
+  Registry& registry = Registry::instance();
+  const auto lock = locked(registry);
+  if (!registry.is_shut_down()) registry.advance_all(until);
+  std::vector<Candidate> reports;
+  for (const auto& entry : registry.entries()) reports.push_back(entry->report);
+  return reports;
+}
+
+std::vector<SearchedFolder> searched_folders() {
+  Registry& registry = Registry::instance();
+  const auto lock = locked(registry);
+  return registry.folders();
+}
+
+void register_provider(std::string name, ep_plugin_query_fn query) {
+  Registry& registry = Registry::instance();
+  const std::lock_guard lock(registry.mutex());
+  registry.add(std::move(name), query);
+}
+
+void close_device(OpenDevice* device) {
+  Registry& registry = Registry::instance();
+  const std::lock_guard lock(registry.mutex());
+  for (const auto& entry : registry.entries()) {
+    if (entry->plugin && entry->plugin->close(device)) return;
+  }
+}
+
+void shutdown_all() {
+  Registry& registry = Registry::instance();
+  const std::lock_guard lock(registry.mutex());
+  registry.shut_down();
+}
+
+HostMemory provider_host_memory(std::string_view provider) {
+  Registry& registry = Registry::instance();
+  const std::lock_guard lock(registry.mutex());
+  for (const auto& entry : registry.entries()) {
+    if (entry->plugin && entry->report.provider == provider) return entry->plugin->host().memory();
+  }
+  return {};
+}
+
+int64_t reported_device_memory(const OpenDevice& device) {
+  Registry& registry = Registry::instance();
+  const std::lock_guard lock(registry.mutex());
+  for (const auto& entry : registry.entries()) {
+    if (entry->plugin && entry->report.provider == device.provider) {
+      return entry->plugin->host().device_memory(device.handle);
+    }
+  }
+  return 0;
+}
+
+void reset_for_tests() {
+  Registry& registry = Registry::instance();
+  {
+    const std::lock_guard lock(registry.mutex());
+    registry.reset();
+  }
+  reset_settings_for_tests();
+}
+
+}  // namespace tenon::loader

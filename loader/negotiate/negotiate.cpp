@@ -1,0 +1,227 @@
+#include "loader/negotiate/negotiate.h"
+
+#include <algorithm>
+#include <bit>
+#include <iterator>
+
+#include "loader/negotiate/table_buffer.h"
+
+namespace tenon::loader {
+namespace {
+
+const char* const author_remedy = "Report it to the provider's author.";
+
+// A slot of a table that must not be NULL under a condition on the device.
+struct Slot {
+  const char* name;
+  size_t offset;
+  bool (*required)(const DeviceInfo& info, const ep_device_ops& ops);
+};
+
+bool always(const DeviceInfo&, const ep_device_ops&) { return true; }
+bool asynchronous(const DeviceInfo& info, const ep_device_ops&) { return !info.synchronous(); }
+bool with_primitives(const DeviceInfo&, const ep_device_ops& ops) { return ops.primitive_create != nullptr; }
+
+bool host_visible(const DeviceInfo& info, const ep_device_ops&) {
+  return std::any_of(info.pools.begin(), info.pools.end(),
+                     [](const MemoryPool& pool) { return pool.flags & EP_POOL_FLAG_HOST_VISIBLE; });
+}
+
+bool non_coherent(const DeviceInfo& info, const ep_device_ops&) {
+  return std::any_of(info.pools.begin(), info.pools.end(), [](const MemoryPool& pool) {
+    return (pool.flags & EP_POOL_FLAG_HOST_VISIBLE) && !(pool.flags & EP_POOL_FLAG_COHERENT);
+  });
+}
+
+#define TENON_SLOT(name, required) \
+  { #name, offsetof(ep_device_ops, name), required }
+constexpr Slot device_slots[] = {
+    TENON_SLOT(device_close, always),
+    TENON_SLOT(memory_allocate, always),
+    TENON_SLOT(memory_free, always),
+    TENON_SLOT(memory_map, host_visible),
+    TENON_SLOT(memory_flush, non_coherent),
+    TENON_SLOT(memory_invalidate, non_coherent),
+    TENON_SLOT(stream_create, always),
+    TENON_SLOT(stream_destroy, always),
+    TENON_SLOT(stream_synchronize, always),
+    TENON_SLOT(copy, always),
+    TENON_SLOT(upload, always),
+    TENON_SLOT(download, always),
+    TENON_SLOT(event_create, asynchronous),
+    TENON_SLOT(event_destroy, asynchronous),
+    TENON_SLOT(event_record, asynchronous),
+    TENON_SLOT(event_query, asynchronous),
+    TENON_SLOT(event_host_wait, asynchronous),
+    TENON_SLOT(stream_wait_event, asynchronous),
+    TENON_SLOT(primitive_support, always),
+    TENON_SLOT(primitive_destroy, with_primitives),
+    TENON_SLOT(primitive_launch, with_primitives),
+};
+#undef TENON_SLOT
+
+bool is_null(const void* table, size_t offset) {
+  void* slot = nullptr;
+  std::memcpy(&slot, static_cast<const unsigned char*>(table) + offset, sizeof slot);
+  return slot == nullptr;
+}
+
+Status missing_slot(const std::string& what, const char* slot) {
+  return Status(Code::invalid_argument, what + " misses the required function '" + slot + "'.", author_remedy);
+}
+
+Status check_plugin_ops(const ep_plugin_ops& ops, const std::string& what) {
+  if (ops.abi_major != EP_ABI_MAJOR || ops.abi_minor != EP_ABI_MINOR) {
+    return Status(Code::version,
+                  what + " is of ABI " + std::to_string(ops.abi_major) + "." + std::to_string(ops.abi_minor) +
+                      ", this host speaks " + std::to_string(EP_ABI_MAJOR) + "." + std::to_string(EP_ABI_MINOR) + ".",
+                  "Build the provider against this Tenon; while the ABI is 0.x both must have the same minor version.");
+  }
+  if (!ops.shutdown) return missing_slot(what, "shutdown");
+  if (!ops.device_count) return missing_slot(what, "device_count");
+  if (!ops.device_info) return missing_slot(what, "device_info");
+  if (!ops.device_open) return missing_slot(what, "device_open");
+  return {};
+}
+
+Status bad_info(const std::string& what, const std::string& reason) {
+  return Status(Code::invalid_argument, what + " " + reason + ".", author_remedy);
+}
+
+Status check_pools(const ep_device_info& raw, const std::string& what) {
+  if (raw.pool_count == 0 || raw.pool_count > EP_MAX_POOLS) {
+    return bad_info(what, "claims " + std::to_string(raw.pool_count) + " memory pools; 1 to " +
+                              std::to_string(EP_MAX_POOLS) + " are possible");
+  }
+  for (uint32_t index = 0; index < raw.pool_count; ++index) {
+    if (std::has_single_bit(raw.pools[index].minimum_alignment)) continue;
+    return bad_info(what, "gives pool " + std::to_string(index) + " the minimum alignment " +
+                              std::to_string(raw.pools[index].minimum_alignment) + ", which is no power of two");
+  }
+  return {};
+}
+
+Status check_device_ops(const DeviceInfo& info, const ep_device_ops& ops, const std::string& what) {
+  for (const Slot& slot : device_slots) {
+    if (slot.required(info, ops) && is_null(&ops, slot.offset)) return missing_slot(what, slot.name);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check_table(const unsigned char* bytes, uint32_t known_size, uint32_t type, const std::string& what) {
+  TableHeader header{};
+  std::memcpy(&header, bytes, sizeof header);
+  const std::string size = std::to_string(header.struct_size);
+  if (header.struct_type != type) {
+    return Status(Code::version,
+                  what + " is of struct type " + std::to_string(header.struct_type) + ", " + std::to_string(type) +
+                      " was asked for.",
+                  author_remedy);
+  }
+  if (header.struct_size < sizeof header || header.struct_size > table_room || header.struct_size % 8 != 0) {
+    return Status(Code::invalid_argument,
+                  what + " says it has " + size + " bytes; a multiple of 8 from 16 to " + std::to_string(table_room) +
+                      " is possible.",
+                  author_remedy);
+  }
+  for (uint32_t place = known_size; place < header.struct_size; ++place) {
+    if (bytes[place] == 0) continue;
+    return Status(Code::version,
+                  what + " has " + size + " bytes and uses byte " + std::to_string(place) + ", this host knows " +
+                      std::to_string(known_size) + ".",
+                  "Use a newer Tenon, or an older provider.");
+  }
+  int links = 0;
+  for (const void* next = header.next; next; ++links) {
+    TableHeader extension{};
+    std::memcpy(&extension, next, sizeof extension);
+    if (links == 64)
+      return Status(Code::invalid_argument, what + " has a chain of extensions without end.", author_remedy);
+    if (extension.struct_type & extension_refuse_bit) {
+      return Status(Code::unsupported,
+                    what + " has the extension " + std::to_string(extension.struct_type & ~extension_refuse_bit) +
+                        ", which must be understood and is not.",
+                    "Use a newer Tenon.");
+    }
+    next = extension.next;
+  }
+  return {};
+}
+
+Result<ep_plugin_ops> negotiate_plugin(const HostServices& host, ep_plugin_query_fn query) {
+  const std::string& provider = host.provider();
+  TableBuffer<ep_plugin_ops> buffer(EP_STRUCT_PLUGIN_OPS);
+  TENON_RETURN_IF_ERROR(call_plugin(provider, EP_PLUGIN_QUERY_SYMBOL,
+                                    [&](ep_error** error) { return query(host.table(), buffer.get(), error); }));
+  const std::string what = "the table of the provider '" + provider + "'";
+  TENON_ASSIGN_OR_RETURN(const ep_plugin_ops ops, buffer.accept(what));
+  const Status checked = check_plugin_ops(ops, what);
+  if (checked.ok()) return ops;
+  if (ops.abi_major == EP_ABI_MAJOR && ops.abi_minor == EP_ABI_MINOR && ops.shutdown) {
+    const Status ignored = call_plugin(provider, "shutdown", [&](ep_error**) {
+      ops.shutdown(ops.plugin);
+      return EP_STATUS_OK;
+    });
+  }
+  return checked;
+}
+
+Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugin_ops& plugin, uint32_t index) {
+  TableBuffer<ep_device_info> buffer(EP_STRUCT_DEVICE_INFO);
+  TENON_RETURN_IF_ERROR(call_plugin(provider, "device_info", [&](ep_error** error) {
+    return plugin.device_info(plugin.plugin, index, buffer.get(), error);
+  }));
+  const std::string what = "the description of device " + std::to_string(index) + " of the provider '" + provider + "'";
+  TENON_ASSIGN_OR_RETURN(const ep_device_info raw, buffer.accept(what));
+  DeviceInfo info;
+  info.name = view_of(raw.name);
+  info.fingerprint = view_of(raw.fingerprint);
+  info.unusable_reason = view_of(raw.unusable_reason);
+  info.remedy = view_of(raw.remedy);
+  info.device_class = raw.device_class;
+  info.flags = raw.flags;
+  info.dtypes = raw.dtypes;
+  info.threads = raw.threads;
+  std::copy(std::begin(raw.uuid), std::end(raw.uuid), info.uuid.begin());
+  const bool placed = std::any_of(std::begin(raw.pci), std::end(raw.pci), [](int64_t part) { return part != 0; });
+  if (placed) std::copy(std::begin(raw.pci), std::end(raw.pci), info.pci.begin());
+  if (!info.usable()) return info;
+  if (raw.device_class < EP_DEVICE_CLASS_CPU || raw.device_class > EP_DEVICE_CLASS_SOFTWARE) {
+    return bad_info(what,
+                    "gives it the class " + std::to_string(raw.device_class) + ", which is none of the known ones");
+  }
+  TENON_RETURN_IF_ERROR(check_pools(raw, what));
+  for (uint32_t pool = 0; pool < raw.pool_count; ++pool) {
+    const ep_memory_pool_info& from = raw.pools[pool];
+    info.pools.push_back({from.flags, from.size, from.minimum_alignment, from.preferred_block, from.largest_allocation,
+                          from.maximum_allocations});
+  }
+  return info;
+}
+
+Status open_device_table(const std::string& provider, const ep_plugin_ops& plugin, OpenDevice& device) {
+  TableBuffer<ep_device_ops> buffer(EP_STRUCT_DEVICE_OPS);
+  ep_device* handle = nullptr;
+  TENON_RETURN_IF_ERROR(call_plugin(provider, "device_open", [&](ep_error** error) {
+    return plugin.device_open(plugin.plugin, device.index, &handle, buffer.get(), error);
+  }));
+  const std::string what = "the table of the device " + device.spelling;
+  TENON_ASSIGN_OR_RETURN(const ep_device_ops ops, buffer.accept(what));
+  const Status checked = check_device_ops(device.info, ops, what);
+  if (!checked.ok()) {
+    if (ops.device_close) {
+      const Status ignored = call_plugin(provider, "device_close", [&](ep_error**) {
+        ops.device_close(handle);
+        return EP_STATUS_OK;
+      });
+    }
+    return checked;
+  }
+  device.handle = handle;
+  device.ops = ops;
+  return {};
+}
+
+}  // namespace tenon::loader

@@ -1,0 +1,113 @@
+#include "loader/registry/plugin.h"
+
+#include <algorithm>
+
+#include "loader/log/log.h"
+#include "loader/negotiate/negotiate.h"
+
+namespace tenon::loader {
+namespace {
+
+constexpr uint32_t most_devices = 1024;
+
+// Libraries stay mapped: their code may have left threads, exit handlers or thread-local destructors behind.
+void keep_for_ever(std::unique_ptr<Library> library) {
+  static auto* kept = new std::vector<std::unique_ptr<Library>>;
+  if (library) kept->push_back(std::move(library));
+}
+
+}  // namespace
+
+Plugin::Plugin(std::unique_ptr<HostServices> host, ep_plugin_ops ops, std::unique_ptr<Library> library)
+    : host_(std::move(host)), ops_(ops), library_(std::move(library)) {}
+
+Plugin::~Plugin() { shut_down(); }
+
+Result<std::unique_ptr<Plugin>> Plugin::make(const std::string& provider, std::unique_ptr<Library> library,
+                                             ep_plugin_query_fn query, const std::string& path,
+                                             const std::map<std::string, std::string>& values) {
+  auto host = std::make_unique<HostServices>(provider, path, values);
+  TENON_ASSIGN_OR_RETURN(const ep_plugin_ops ops, negotiate_plugin(*host, query));
+  return std::unique_ptr<Plugin>(new Plugin(std::move(host), ops, std::move(library)));
+}
+
+Status Plugin::enumerate() {
+  keep_for_ever(std::move(library_));
+  const std::string& provider = host_->provider();
+  uint32_t count = 0;
+  TENON_RETURN_IF_ERROR(call_plugin(provider, "device_count",
+                                    [&](ep_error** error) { return ops_.device_count(ops_.plugin, &count, error); }));
+  if (count > most_devices) {
+    return Status(Code::invalid_argument, "it claims " + std::to_string(count) + " devices; at most " +
+                                              std::to_string(most_devices) + " are possible.");
+  }
+  for (uint32_t index = 0; index < count; ++index) {
+    DeviceRecord record{provider + ":" + std::to_string(index), provider, index, {}, {}};
+    Result<DeviceInfo> info = query_device_info(provider, ops_, index);
+    if (info.ok()) {
+      record.info = std::move(info).value();
+    } else {
+      record.info.unusable_reason = info.status().message();
+      record.info.remedy = info.status().remedy();
+    }
+    devices_.push_back(std::move(record));
+  }
+  if (count > 0) return {};
+  return Status(Code::not_found, "it works, but found no device.");
+}
+
+Result<OpenDevice*> Plugin::open(uint32_t index) {
+  const auto found = open_.find(index);
+  if (found != open_.end()) return found->second.get();
+  const DeviceRecord& record = devices_.at(index);
+  if (!record.info.usable()) {
+    return Status(Code::unsupported,
+                  "the device " + record.spelling + " cannot be used: " + record.info.unusable_reason,
+                  record.info.remedy);
+  }
+  auto device = std::make_unique<OpenDevice>();
+  device->spelling = record.spelling;
+  device->provider = record.provider;
+  device->index = index;
+  device->info = record.info;
+  TENON_RETURN_IF_ERROR(open_device_table(record.provider, ops_, *device));
+  OpenDevice* pointer = device.get();
+  open_.emplace(index, std::move(device));
+  return pointer;
+}
+
+void Plugin::close_table(OpenDevice& device) {
+  const Status closed = call_plugin(device.provider, "device_close", [&](ep_error**) {
+    device.ops.device_close(device.handle);
+    return EP_STATUS_OK;
+  });
+  if (!closed.ok()) log(LogTopic::load, LogLevel::error, closed.message());
+}
+
+bool Plugin::close(OpenDevice* device) {
+  const auto found =
+      std::find_if(open_.begin(), open_.end(), [&](const auto& entry) { return entry.second.get() == device; });
+  if (found == open_.end()) return false;
+  close_table(*device);
+  open_.erase(found);
+  return true;
+}
+
+void Plugin::shut_down() {
+  if (down_) return;
+  down_ = true;
+  for (auto& [index, device] : open_) close_table(*device);
+  open_.clear();
+  const Status stopped = call_plugin(host_->provider(), "shutdown", [&](ep_error**) {
+    ops_.shutdown(ops_.plugin);
+    return EP_STATUS_OK;
+  });
+  if (!stopped.ok()) log(LogTopic::load, LogLevel::error, stopped.message());
+  const HostMemory held = host_->memory();
+  if (held.blocks == 0) return;
+  log(LogTopic::memory, LogLevel::warning,
+      "the provider '" + host_->provider() + "' has leaked " + std::to_string(held.bytes) +
+          " bytes of host memory in " + std::to_string(held.blocks) + " blocks.");
+}
+
+}  // namespace tenon::loader

@@ -1,0 +1,269 @@
+#include "loader/registry/registry.h"
+
+#include <algorithm>
+
+#include "loader/log/log.h"
+#include "loader/search/search.h"
+#include "loader/select/spelling.h"
+
+namespace tenon::loader {
+namespace {
+
+void stop(Candidate& report, Stage stage, const Status& failure) {
+  report.stage = stage;
+  report.code = failure.code();
+  report.sentence = failure.message();
+  report.remedy = failure.remedy();
+  const LogLevel level = failure.code() == Code::cancelled ? LogLevel::debug : LogLevel::info;
+  if (!log_enabled(LogTopic::load, level)) return;
+  log(LogTopic::load, level,
+      (report.path.empty() ? "registered provider '" + report.provider + "'" : report.path) + ": stopped at " +
+          std::string(stage_name(stage)) + ": " + report.sentence);
+}
+
+bool is_listed(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+}  // namespace
+
+std::string_view stage_name(Stage stage) {
+  constexpr std::string_view names[] = {"found",      "trusted",    "note",   "loaded",
+                                        "negotiated", "enumerated", "usable", "chosen"};
+  return names[static_cast<size_t>(stage)];
+}
+
+Registry& Registry::instance() {
+  static auto* registry = new Registry;
+  return *registry;
+}
+
+void Registry::add(std::string name, ep_plugin_query_fn query) {
+  if (!is_provider_name(name) || !query) {
+    log(LogTopic::load, LogLevel::error,
+        "the provider '" + name + "' cannot be registered: its name must be 1 to 31 " +
+            "lower-case letters, digits and underscores, its query not NULL.");
+    return;
+  }
+  const auto used = [&](const std::unique_ptr<Entry>& entry) {
+    return entry->report.provider == name && entry->plugin;
+  };
+  if (std::any_of(entries_.begin(), entries_.end(), used)) {
+    log(LogTopic::load, LogLevel::error,
+        "the provider '" + name + "' cannot be registered: one of that name is in use.");
+    return;
+  }
+  auto entry = std::make_unique<Entry>();
+  entry->report.provider = std::move(name);
+  entry->report.source = "registered by the application";
+  entry->registered = query;
+  if (searched_) {
+    entries_.insert(entries_.begin(), std::move(entry));
+  } else {
+    registered_.push_back(std::move(entry));
+  }
+}
+
+void Registry::search() {
+  if (searched_) return;
+  searched_ = true;
+  entries_ = std::move(registered_);
+  registered_.clear();
+  for (const PluginFolder& folder : plugin_folders(settings())) search_folder(folder.path, folder.source);
+  const std::vector<std::string>& allowed = settings().providers;
+  for (const auto& entry : entries_) {
+    if (allowed.empty() || is_listed(allowed, entry->report.provider)) continue;
+    stop(entry->report, Stage::found,
+         Status(Code::cancelled, "it is not among the providers allowed (" + joined(allowed) + ").",
+                "Add it to TENON_PROVIDERS, or to 'providers' in tenon.toml."));
+  }
+}
+
+void Registry::search_folder(const std::string& path, const std::string& source) {
+  Result<std::vector<FoundFile>> files = find_plugins(path);
+  SearchedFolder folder{path, source, 0, files.status()};
+  if (files.ok()) {
+    folder.candidates = static_cast<uint32_t>(files->size());
+    for (const FoundFile& file : files.value()) add_file(file.path, file.name, source);
+  } else if (source == "TENON_PLUGIN_PATH" || files.status().code() != Code::not_found) {
+    log(LogTopic::load, LogLevel::warning, files.status().message());
+  }
+  folders_.push_back(std::move(folder));
+}
+
+void Registry::add_file(const std::string& path, const std::string& name, const std::string& source) {
+  auto entry = std::make_unique<Entry>();
+  entry->report.provider = name;
+  entry->report.path = path;
+  entry->report.source = source;
+  if (!is_provider_name(name)) {
+    stop(entry->report, Stage::found,
+         Status(Code::invalid_argument,
+                "its name '" + name + "' is no provider's: 1 to 31 lower-case letters, digits and underscores.",
+                "Rename the file."));
+  }
+  entries_.push_back(std::move(entry));
+}
+
+Status Registry::check_duplicate(const Entry& entry) {
+  for (const auto& earlier : entries_) {
+    if (earlier.get() == &entry) break;
+    const bool same = !earlier->file.path.empty() && earlier->file.identity.same_file(entry.file.identity);
+    if (same) return Status(Code::cancelled, "it is the same file as '" + earlier->report.path + "'.");
+  }
+  return {};
+}
+
+Status Registry::take_step(Entry& entry, Stage stage) {
+  Candidate& report = entry.report;
+  switch (stage) {
+    case Stage::trusted: {
+      if (entry.registered) return {};
+      TENON_ASSIGN_OR_RETURN(entry.file, open_checked(report.path, settings().trust == Trust::owned));
+      return check_duplicate(entry);
+    }
+    case Stage::note: {
+      if (entry.registered) return {};
+      TENON_ASSIGN_OR_RETURN(entry.note, read_note(entry.file.descriptor.get(), entry.file.identity.size));
+      report.version = entry.note.version;
+      report.toolchain = entry.note.toolchain;
+      return check_note(entry.note, report.provider);
+    }
+    case Stage::loaded: {
+      if (entry.registered) return {};
+      TENON_ASSIGN_OR_RETURN(entry.library, Library::load(entry.file));
+      entry.file.descriptor = Descriptor();
+      return {};
+    }
+    case Stage::negotiated: {
+      const auto& all = settings().provider_values;
+      const auto values = all.find(report.provider);
+      const ep_plugin_query_fn query = entry.registered ? entry.registered : entry.library->query();
+      TENON_ASSIGN_OR_RETURN(entry.plugin,
+                             Plugin::make(report.provider, std::move(entry.library), query, entry.file.path,
+                                          values == all.end() ? std::map<std::string, std::string>() : values->second));
+      return {};
+    }
+    case Stage::enumerated: {
+      TENON_RETURN_IF_ERROR(entry.plugin->enumerate());
+      report.devices = entry.plugin->devices();
+      return {};
+    }
+    case Stage::usable: {
+      const DeviceInfo& first = report.devices.front().info;
+      const bool any = std::any_of(report.devices.begin(), report.devices.end(),
+                                   [](const DeviceRecord& device) { return device.info.usable(); });
+      return any ? Status() : Status(Code::unsupported, first.unusable_reason, first.remedy);
+    }
+    case Stage::found:
+    case Stage::chosen: return {};
+  }
+  return {};
+}
+
+void Registry::advance(Entry& entry, Stage until) {
+  while (!entry.refused() && entry.report.stage < std::min(until, Stage::usable)) {
+    const auto next = static_cast<Stage>(static_cast<int>(entry.report.stage) + 1);
+    const Status step = take_step(entry, next);
+    if (step.ok()) {
+      entry.report.stage = next;
+      continue;
+    }
+    entry.library.reset();
+    entry.file.descriptor = Descriptor();
+    if (next == Stage::enumerated) entry.plugin.reset();
+    stop(entry.report, next, step);
+  }
+}
+
+// The entry may be refused at `usable`: it is loaded, has devices, and none works. It is the provider all the same.
+Entry* Registry::provider(const std::string& name) {
+  search();
+  for (const auto& entry : entries_) {
+    if (entry->report.provider != name) continue;
+    const bool fresh = !entry->plugin;
+    advance(*entry, Stage::usable);
+    if (!entry->plugin) continue;
+    if (fresh) set_aside_others(*entry);
+    return entry.get();
+  }
+  return nullptr;
+}
+
+void Registry::set_aside_others(const Entry& winner) {
+  const std::string where = winner.report.path.empty() ? "the one registered by the application" : winner.report.path;
+  for (const auto& entry : entries_) {
+    if (entry.get() == &winner || entry->report.provider != winner.report.provider || entry->refused()) continue;
+    const bool same = entry->report.version == winner.report.version && !winner.report.version.empty();
+    stop(entry->report, Stage::found,
+         Status(Code::cancelled,
+                "it is not loaded: '" + where + "' comes first and has the same name" + (same ? " and version." : "."),
+                "Remove one of the two, or name the folder of the one you want first in TENON_PLUGIN_PATH."));
+  }
+}
+
+std::vector<std::string> Registry::allowed_names() {
+  search();
+  if (!settings().providers.empty()) return settings().providers;
+  std::vector<std::string> names;
+  for (const auto& entry : entries_) {
+    if (!is_listed(names, entry->report.provider)) names.push_back(entry->report.provider);
+  }
+  return names;
+}
+
+void Registry::advance_all(Stage until) {
+  search();
+  if (until >= Stage::loaded) {
+    for (const std::string& name : allowed_names()) provider(name);
+    return;
+  }
+  for (const auto& entry : entries_) advance(*entry, until);
+}
+
+std::vector<DeviceRecord> Registry::devices() {
+  std::vector<DeviceRecord> all;
+  for (const std::string& name : allowed_names()) {
+    for (const auto& entry : entries_) {
+      if (entry->report.provider != name || !entry->plugin) continue;
+      const auto& devices = entry->plugin->devices();
+      all.insert(all.end(), devices.begin(), devices.end());
+    }
+  }
+  mark_same_hardware(all);
+  return all;
+}
+
+std::vector<std::unique_ptr<Entry>>& Registry::entries() {
+  search();
+  return entries_;
+}
+
+const std::vector<SearchedFolder>& Registry::folders() {
+  search();
+  return folders_;
+}
+
+void Registry::shut_down() {
+  shut_down_ = true;
+  for (const auto& entry : entries_) {
+    if (entry->plugin) entry->plugin->shut_down();
+  }
+}
+
+void Registry::reset() {
+  shut_down();
+  entries_.clear();
+  registered_.clear();
+  folders_.clear();
+  searched_ = false;
+  shut_down_ = false;
+}
+
+}  // namespace tenon::loader

@@ -1,0 +1,77 @@
+// Registry: the candidates of this process, each taken through the stages only as far as someone asked.
+//
+// Order decides among files of one name: the first that loads is the provider, the others are not loaded. So a folder
+// the user names overrides an installed one, whatever the versions.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "loader/loader.h"
+#include "loader/note/note.h"
+#include "loader/registry/plugin.h"
+#include "loader/trust/trust.h"
+
+namespace tenon::loader {
+
+// One candidate and what has been made of it. `report.code` other than ok means that it ended at `report.stage`.
+struct Entry {
+  Candidate report;
+  ep_plugin_query_fn registered = nullptr;
+  CheckedFile file;
+  PluginNote note;
+  std::unique_ptr<Library> library;
+  std::unique_ptr<Plugin> plugin;
+
+  bool refused() const { return report.code != Code::ok; }
+};
+
+class Registry {
+ public:
+  Registry() = default;
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+
+  // The one of this process; never destroyed.
+  static Registry& instance();
+
+  // Each of these expects the lock to be held.
+  std::mutex& mutex() { return mutex_; }
+
+  void add(std::string name, ep_plugin_query_fn query);
+  // The provider `name`, loaded and asked for its devices. Null: no candidate of that name got so far.
+  Entry* provider(const std::string& name);
+  // The names of candidates allowed, in order of preference: that of the setting `providers`, else of the search.
+  std::vector<std::string> allowed_names();
+  // Takes every candidate as far as `until`.
+  void advance_all(Stage until);
+  // Every device of the providers loaded so far, in order of preference, same hardware marked.
+  std::vector<DeviceRecord> devices();
+
+  std::vector<std::unique_ptr<Entry>>& entries();
+  const std::vector<SearchedFolder>& folders();
+
+  bool is_shut_down() const { return shut_down_; }
+  void shut_down();
+  void reset();
+
+ private:
+  void search();
+  void search_folder(const std::string& path, const std::string& source);
+  void add_file(const std::string& path, const std::string& name, const std::string& source);
+  void advance(Entry& entry, Stage until);
+  Status take_step(Entry& entry, Stage stage);
+  Status check_duplicate(const Entry& entry);
+  void set_aside_others(const Entry& winner);
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Entry>> registered_, entries_;
+  std::vector<SearchedFolder> folders_;
+  bool searched_ = false;
+  bool shut_down_ = false;
+};
+
+}  // namespace tenon::loader

@@ -1,0 +1,58 @@
+// Spellings of devices, and which device each means.
+//
+//   cpu              the best usable device of the provider: discrete, integrated, CPU, software; then the lowest index
+//   cuda:1           by index
+//   vulkan:uuid=...  by UUID, as 32 hexadecimal digits; dashes and a leading "GPU-" are ignored
+//   cuda:pci=...     by PCI address, as 0000:01:00.0 or 01:00.0
+//   uuid=..., pci=...  of whatever provider comes first
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loader/loader.h"
+#include "primitives/status/status.h"
+
+namespace tenon::loader {
+
+struct Spelling {
+  enum class By : uint8_t { best, index, uuid, pci };
+  std::string provider;  // empty: any
+  By by = By::best;
+  uint32_t index = 0;
+  std::array<uint8_t, 16> uuid{};
+  std::array<int64_t, 4> pci{};
+};
+
+// Errors: INVALID_ARGUMENT, with the spellings there are.
+Result<Spelling> parse_spelling(std::string_view text);
+
+// "3f2a..." without dashes; "0000:01:00.0".
+std::string uuid_text(const std::array<uint8_t, 16>& uuid);
+std::string pci_text(const std::array<int64_t, 4>& pci);
+
+// The place in `devices` of the one `spelling` means. An index, UUID or PCI address may mean an unusable one; "best"
+// never does.
+std::optional<size_t> match_device(const Spelling& spelling, const std::vector<DeviceRecord>& devices);
+
+// The place of the best device to use where nobody asked for one: discrete, integrated, CPU, in this order and then in
+// the order given. Never a software device, never an unusable one.
+std::optional<size_t> choose_default(const std::vector<DeviceRecord>& devices);
+
+// Whether a device of this class may be the default.
+bool may_be_default(const DeviceInfo& info);
+bool is_discrete(const DeviceInfo& info);
+
+// One piece of hardware seen through two providers: equal UUIDs, or where one has none, equal PCI addresses.
+bool is_same_hardware(const DeviceRecord& a, const DeviceRecord& b);
+// Sets same_as of each device to the first earlier one that is the same hardware.
+void mark_same_hardware(std::vector<DeviceRecord>& devices);
+
+// "discrete", "integrated", "cpu", "software"
+std::string_view device_class_name(int32_t device_class);
+
+}  // namespace tenon::loader

@@ -1,0 +1,26 @@
+// Values of settings: from text to each type of settings.def, with the reason where the text is not one.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loader/settings/settings.h"
+
+namespace tenon::loader {
+
+// Sets `value` from `text`; otherwise gives the reason, which follows "is invalid: " in the message.
+using Reason = std::string;
+Reason parse_text(std::string_view text, std::string& value);
+Reason parse_words(std::string_view text, std::vector<std::string>& value);
+Reason parse_folders(std::string_view text, std::vector<std::string>& value);
+Reason parse_count(std::string_view text, int32_t& value);
+Reason parse_bytes(std::string_view text, uint64_t& value);
+Reason parse_log_spec(std::string_view text, std::string& value);
+
+// The words of a TENON_CHOICES row: "native, decompose" gives two.
+std::vector<std::string> choice_words(std::string_view choices);
+// The place of `text` among them.
+Reason parse_choice(std::string_view text, std::string_view choices, uint8_t& value);
+
+}  // namespace tenon::loader

@@ -1,0 +1,75 @@
+// Trust: whether a file may be loaded (or believed), by who could have written it.
+//
+// The file, its folder and every folder above must belong to root or to the user, and nobody else may be able to write
+// them: not others, not a group other than the owner's own, not through an access list. Folders of root with the sticky
+// bit (/tmp) are allowed: in them nobody replaces another's entries.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "primitives/status/status.h"
+
+namespace tenon::loader {
+
+// A descriptor that closes itself.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int value) : value_(value) {}
+  Descriptor(Descriptor&& other) noexcept : value_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+
+  int get() const { return value_; }
+  int release() {
+    const int value = value_;
+    value_ = -1;
+    return value;
+  }
+
+ private:
+  int value_ = -1;
+};
+
+// Which file it was: equal while nobody replaced or rewrote it.
+struct FileIdentity {
+  uint64_t device = 0, inode = 0, size = 0;
+  int64_t seconds = 0, nanoseconds = 0;  // of the last modification
+
+  bool same_file(const FileIdentity& other) const { return device == other.device && inode == other.inode; }
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+
+// A file opened for reading, with what it was when it was checked. Keeps the descriptor open.
+struct CheckedFile {
+  std::string path;  // resolved: absolute, without links
+  FileIdentity identity;
+  Descriptor descriptor;
+};
+
+// Opens the regular file `path`. With `check_owners` it, and the folders of `path` and of what it resolves to, are
+// checked as above. Errors: not there, not a regular file, not to be trusted (names the file or folder, and what would
+// mend it).
+Result<CheckedFile> open_checked(const std::string& path, bool check_owners = true);
+
+Result<FileIdentity> identify(int descriptor, const std::string& path);
+
+// Who may do what, apart from the system so that tests can choose it: who can write a thing with this owner, group,
+// mode and POSIX access list (the raw value of system.posix_acl_access, empty for none). Empty: root and `user` alone.
+struct Ownership {
+  uid_t owner = 0;
+  gid_t group = 0;
+  mode_t mode = 0;
+  std::string access_list;
+};
+struct Complaint {
+  std::string sentence;  // follows the name of the thing: "can be written by anyone (mode 0777)"
+  std::string remedy;    // a command, with "%" for the name
+  bool empty() const { return sentence.empty(); }
+};
+Complaint find_stranger(const Ownership& ownership, uid_t user);
+
+}  // namespace tenon::loader
