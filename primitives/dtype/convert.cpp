@@ -1,0 +1,104 @@
+#include "primitives/dtype/convert.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tenon {
+namespace {
+
+// sign, exponent_bits, mantissa_bits; exponent 0 is denormal.
+struct Format {
+  int exponent_bits;
+  int mantissa_bits;
+  bool has_infinity;  // else the greatest exponent holds numbers too, and only all ones is NaN
+
+  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  uint64_t sign() const { return uint64_t{1} << (exponent_bits + mantissa_bits); }
+  uint64_t exponent_mask() const { return ((uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
+  uint64_t mantissa_mask() const { return (uint64_t{1} << mantissa_bits) - 1; }
+  uint64_t nan() const {
+    return has_infinity ? exponent_mask() | uint64_t{1} << (mantissa_bits - 1) : exponent_mask() | mantissa_mask();
+  }
+  // The first bit pattern, sign aside, that is no finite number.
+  uint64_t finite_end() const { return has_infinity ? exponent_mask() : nan(); }
+};
+
+Format format_of(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return {5, 10, true};
+    case DType::bf16: return {8, 7, true};
+    case DType::f8e4m3fn: return {4, 3, false};
+    case DType::f8e5m2: return {5, 2, true};
+    case DType::f32: return {8, 23, true};
+    default: return {11, 52, true};
+  }
+}
+
+}  // namespace
+
+double decode_float(DType dtype, uint64_t bits) {
+  const Format format = format_of(dtype);
+  const uint64_t magnitude = bits & (format.exponent_mask() | format.mantissa_mask());
+  const double sign = bits & format.sign() ? -1.0 : 1.0;
+  if (magnitude >= format.finite_end()) {
+    const bool infinite = format.has_infinity && magnitude == format.exponent_mask();
+    const double special =
+        infinite ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+    return std::copysign(special, sign);
+  }
+  const auto mantissa = static_cast<double>(magnitude & format.mantissa_mask());
+  const int exponent = static_cast<int>(magnitude >> format.mantissa_bits);
+  const double one = std::ldexp(1.0, format.mantissa_bits);
+  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - format.bias() - format.mantissa_bits);
+  return sign * std::ldexp(one + mantissa, exponent - format.bias() - format.mantissa_bits);
+}
+
+uint64_t encode_float(DType dtype, long double value) {
+  const Format format = format_of(dtype);
+  const uint64_t sign = std::signbit(value) ? format.sign() : 0;
+  if (std::isnan(value)) return sign | format.nan();
+  const uint64_t overflow = format.has_infinity ? format.exponent_mask() : format.nan();
+  if (std::isinf(value)) return sign | overflow;
+  const long double magnitude = std::fabs(value);
+  const int least = 1 - format.bias();
+  const int exponent = magnitude == 0 ? least : std::max(std::ilogb(magnitude), least);
+  // In units of the last place of numbers with this exponent; rounding up to the next power of two carries by itself.
+  const long double units = std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent));
+  if (exponent > format.bias() + 1) return sign | overflow;
+  const auto steps = static_cast<uint64_t>(units);
+  const uint64_t bits = steps + (static_cast<uint64_t>(exponent - least) << format.mantissa_bits);
+  return sign | (bits >= format.finite_end() ? overflow : bits);
+}
+
+uint16_t f32_to_bf16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 0x40);
+  const uint32_t to_even = 0x7fff + (bits >> 16 & 1);
+  return static_cast<uint16_t>((bits + to_even) >> 16);
+}
+
+float f16_to_f32(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+  const uint32_t magnitude = bits & 0x7fff;
+  if (magnitude >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
+  if (magnitude < 0x400) return std::copysign(static_cast<float>(magnitude) * 0x1p-24F, sign ? -1.0F : 1.0F);
+  return std::bit_cast<float>(sign | ((magnitude << 13) + (112U << 23)));
+}
+
+uint16_t f32_to_f16(float value) {
+  const auto bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = bits >> 16 & 0x8000;
+  const uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return static_cast<uint16_t>(sign | 0x7e00);
+  if (magnitude >= 0x47800000) return static_cast<uint16_t>(sign | 0x7c00);
+  if (magnitude < 0x38800000) {
+    const float units = std::nearbyint(std::bit_cast<float>(magnitude) * 0x1p24F);
+    return static_cast<uint16_t>(sign | static_cast<uint32_t>(units));
+  }
+  const uint32_t rebiased = magnitude - (112U << 23);
+  const uint32_t to_even = 0xfff + (rebiased >> 13 & 1);
+  return static_cast<uint16_t>(sign | (rebiased + to_even) >> 13);
+}
+
+}  // namespace tenon

@@ -1,0 +1,26 @@
+// Conversions between the narrow floating types and the machine's own, one element at a time, written to be read. Every
+// narrowing rounds once, to nearest even. NaN stays NaN (quiet, sign kept, payload not). Beyond the greatest finite
+// number f16, bf16 and f8e5m2 become infinite; f8e4m3fn, which has no infinity, becomes NaN.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "primitives/dtype/dtype.h"
+
+namespace tenon {
+
+// The number that the low dtype_info(dtype).bits bits of `bits` stand for; every floating dtype.
+double decode_float(DType dtype, uint64_t bits);
+
+// The bits of the number of `dtype` nearest to `value`. long double holds every int64, uint64 and double exactly, so
+// integers are rounded once as well.
+uint64_t encode_float(DType dtype, long double value);
+
+// The same for the two that kernels convert often, in bit arithmetic.
+inline float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+uint16_t f32_to_bf16(float value);
+float f16_to_f32(uint16_t bits);
+uint16_t f32_to_f16(float value);
+
+}  // namespace tenon

@@ -1,0 +1,265 @@
+// The prelude of scalar_ops.def for double, int64_t and uint64_t. Integers wrap: they are computed in uint64_t, and
+// what is stored keeps the low bits of its dtype.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace tenon::reference::prelude {
+
+template <class T>
+inline constexpr bool is_float = std::is_same_v<T, double>;
+
+template <class T>
+T wrap(uint64_t bits) {
+  return static_cast<T>(bits);
+}
+template <class T>
+uint64_t raw(T x) {
+  return static_cast<uint64_t>(x);
+}
+
+template <class T>
+T ep_add(T x, T y) {
+  if constexpr (is_float<T>)
+    return x + y;
+  else
+    return wrap<T>(raw(x) + raw(y));
+}
+template <class T>
+T ep_sub(T x, T y) {
+  if constexpr (is_float<T>)
+    return x - y;
+  else
+    return wrap<T>(raw(x) - raw(y));
+}
+template <class T>
+T ep_mul(T x, T y) {
+  if constexpr (is_float<T>)
+    return x * y;
+  else
+    return wrap<T>(raw(x) * raw(y));
+}
+// Integers: the caller has refused a divisor of 0 and an overflow.
+template <class T>
+T ep_div(T x, T y) {
+  return x / y;
+}
+template <class T>
+T ep_neg(T x) {
+  if constexpr (is_float<T>)
+    return -x;
+  else
+    return wrap<T>(0 - raw(x));
+}
+template <class T>
+T ep_abs(T x) {
+  if constexpr (is_float<T>)
+    return std::fabs(x);
+  else
+    return x < 0 ? ep_neg(x) : x;
+}
+inline uint64_t ep_abs(uint64_t x) { return x; }
+
+inline double ep_sqrt(double x) { return std::sqrt(x); }
+inline double ep_exp(double x) { return std::exp(x); }
+inline double ep_expm1(double x) { return std::expm1(x); }
+inline double ep_log(double x) { return std::log(x); }
+inline double ep_log1p(double x) { return std::log1p(x); }
+inline double ep_log2(double x) { return std::log2(x); }
+inline double ep_log10(double x) { return std::log10(x); }
+inline double ep_sin(double x) { return std::sin(x); }
+inline double ep_cos(double x) { return std::cos(x); }
+inline double ep_tan(double x) { return std::tan(x); }
+inline double ep_asin(double x) { return std::asin(x); }
+inline double ep_acos(double x) { return std::acos(x); }
+inline double ep_atan(double x) { return std::atan(x); }
+inline double ep_sinh(double x) { return std::sinh(x); }
+inline double ep_cosh(double x) { return std::cosh(x); }
+inline double ep_tanh(double x) { return std::tanh(x); }
+inline double ep_asinh(double x) { return std::asinh(x); }
+inline double ep_acosh(double x) { return std::acosh(x); }
+inline double ep_atanh(double x) { return std::atanh(x); }
+inline double ep_erf(double x) { return std::erf(x); }
+
+template <class T>
+T ep_floor(T x) {
+  if constexpr (is_float<T>)
+    return std::floor(x);
+  else
+    return x;
+}
+template <class T>
+T ep_ceil(T x) {
+  if constexpr (is_float<T>)
+    return std::ceil(x);
+  else
+    return x;
+}
+template <class T>
+T ep_trunc(T x) {
+  if constexpr (is_float<T>)
+    return std::trunc(x);
+  else
+    return x;
+}
+template <class T>
+T ep_rint(T x) {
+  if constexpr (is_float<T>)
+    return std::nearbyint(x);
+  else
+    return x;
+}
+
+template <class T>
+bool ep_isnan(T x) {
+  if constexpr (is_float<T>)
+    return std::isnan(x);
+  else
+    return false;
+}
+template <class T>
+bool ep_isinf(T x) {
+  if constexpr (is_float<T>)
+    return std::isinf(x);
+  else
+    return false;
+}
+template <class T>
+T ep_min(T x, T y) {
+  if (ep_isnan(x)) return x;
+  return ep_isnan(y) || y < x ? y : x;
+}
+template <class T>
+T ep_max(T x, T y) {
+  if (ep_isnan(x)) return x;
+  return ep_isnan(y) || y > x ? y : x;
+}
+
+template <class T>
+T integer_pow(T x, T y) {
+  if (y < T{0}) {
+    if (x == T{1}) return 1;
+    if (x == static_cast<T>(-1)) return y % 2 == 0 ? T{1} : x;
+    return 0;
+  }
+  uint64_t result = 1;
+  uint64_t square = raw(x);
+  for (uint64_t exponent = raw(y); exponent != 0; exponent >>= 1) {
+    if (exponent & 1) result *= square;
+    square *= square;
+  }
+  return wrap<T>(result);
+}
+template <class T>
+T ep_pow(T x, T y) {
+  if constexpr (is_float<T>)
+    return std::pow(x, y);
+  else
+    return integer_pow(x, y);
+}
+
+template <class T>
+T ep_fmod(T x, T y) {
+  if constexpr (is_float<T>)
+    return std::fmod(x, y);
+  else
+    return x % y;
+}
+// The remainder that has the sign of y.
+template <class T>
+T ep_mod(T x, T y) {
+  const T rest = ep_fmod(x, y);
+  if (rest != T{0} && (rest < T{0}) != (y < T{0})) return rest + y;
+  if constexpr (is_float<T>)
+    return rest == 0 ? std::copysign(0.0, y) : rest;
+  else
+    return rest;
+}
+// The greatest whole number not above the exact quotient.
+template <class T>
+T ep_floor_div(T x, T y) {
+  if constexpr (is_float<T>) {
+    if (y == 0 || std::isinf(x) || std::isnan(x)) return x / y;
+    if (std::isinf(y)) return x != 0 && std::signbit(x) != std::signbit(y) ? -1.0 : x / y;
+    const double rest = ep_mod(x, y);
+    return std::nearbyint((x - rest) / y);
+  } else {
+    return x / y - (x % y != T{0} && (x < T{0}) != (y < T{0}) ? 1 : 0);
+  }
+}
+template <class T>
+T ep_fma(T x, T y, T z) {
+  if constexpr (is_float<T>)
+    return std::fma(x, y, z);
+  else
+    return ep_add(ep_mul(x, y), z);
+}
+
+template <class T>
+bool ep_eq(T x, T y) {
+  return x == y;
+}
+template <class T>
+bool ep_ne(T x, T y) {
+  return x != y;
+}
+template <class T>
+bool ep_lt(T x, T y) {
+  return x < y;
+}
+template <class T>
+bool ep_le(T x, T y) {
+  return x <= y;
+}
+template <class T>
+bool ep_gt(T x, T y) {
+  return x > y;
+}
+template <class T>
+bool ep_ge(T x, T y) {
+  return x >= y;
+}
+template <class T>
+T ep_select(bool condition, T x, T y) {
+  return condition ? x : y;
+}
+template <class T>
+bool ep_truth(T x) {
+  return x != T{0};
+}
+inline bool ep_land(bool x, bool y) { return x && y; }
+inline bool ep_lor(bool x, bool y) { return x || y; }
+inline bool ep_lxor(bool x, bool y) { return x != y; }
+inline bool ep_lnot(bool x) { return !x; }
+
+template <class T>
+T ep_bit_and(T x, T y) {
+  return x & y;
+}
+template <class T>
+T ep_bit_or(T x, T y) {
+  return x | y;
+}
+template <class T>
+T ep_bit_xor(T x, T y) {
+  return x ^ y;
+}
+template <class T>
+T ep_bit_not(T x) {
+  return ~x;
+}
+// A shift by 64 or more; narrower dtypes lose their bits when the result is stored, or shift in copies of the sign.
+template <class T>
+T ep_shl(T x, T y) {
+  return raw(y) >= 64 ? T{0} : wrap<T>(raw(x) << raw(y));
+}
+template <class T>
+T ep_shr(T x, T y) {
+  if (raw(y) >= 64) return x < T{0} ? static_cast<T>(-1) : T{0};
+  return x >> y;
+}
+
+}  // namespace tenon::reference::prelude
