@@ -7,7 +7,6 @@
 
 #include "core/interpreter/choice.h"
 #include "core/interpreter/elementwise.h"
-#include "core/interpreter/fault.h"
 #include "core/interpreter/plan.h"
 #include "core/interpreter/call_key.h"
 #include "core/ops/attributes.h"
@@ -15,14 +14,19 @@
 #include "core/tensor/device_state.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/storage.h"
+#include "core/vm/inline.h"
 #include "core/vm/vm.h"
 #include "primitives/status/sentence.h"
 
 namespace tenon {
 namespace {
 
-[[noreturn]] void fail(const Status& status, const OpCall& call, const DeviceState* device) {
-  throw Error(status.with_context(sentence("  while running ", describe(call), " on ", device->opened->spelling)));
+// The failure of an inline launch. Releases `error`.
+Status launch_failure(ep_status code, const ep_fault& fault, ep_error* error, const OpCall& call,
+                      const DeviceState* device) {
+  Status cause = loader::take_error(code, error, {});
+  if (code == EP_STATUS_FAULT && fault.code != 0) cause = Status(Code::fault, vm::fault_sentence(fault));
+  return vm::launch_error(cause, call.op->name, describe(call), device);
 }
 
 ep_buffer place(const Tensor& tensor, int64_t extra = 0) {
@@ -140,7 +144,7 @@ bool apply_known(const OpCall& call) {
   Counters::add(choice.counters.launches, 1);
   if (code != EP_STATUS_OK) [[unlikely]] {
     if (!given) output = Tensor();
-    fail(launch_status(code, call.op->name, fault, error), call, device);
+    throw Error(launch_failure(code, fault, error, call, device));
   }
   if (given) output.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -272,7 +276,7 @@ Status launch_inline(const OpCall& call, const Plan& plan, const LaunchOperands&
   ep_error* error = nullptr;
   const ep_status code = plan.device->ops.primitive_launch(plan.kernel->primitive, plan.device->inline_stream, &launch,
                                                            &fault, &error);
-  return code == EP_STATUS_OK ? Status() : launch_status(code, call.op->name, fault, error);
+  return code == EP_STATUS_OK ? Status() : launch_failure(code, fault, error, call, plan.device);
 }
 
 std::string describe_call(const void* context) { return describe(*static_cast<const OpCall*>(context)); }
@@ -321,7 +325,7 @@ void run_native(OwnedInputs* owned, const Plan& plan) {
   }
   OpCall inner = call;
   inner.outputs = {made, call.outputs.size()};
-  if (const Status status = launch_native(inner, plan); !status.ok()) fail(status, call, plan.device);
+  throw_if_error(launch_native(inner, plan));
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     Tensor& output = call.outputs[i];
     if (output.defined() && output.impl() != made[i].impl()) copy_elements(output, made[i]);

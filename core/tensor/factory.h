@@ -2,17 +2,14 @@
 #pragma once
 
 #include <functional>
-#include <vector>
 
 #include "core/tensor/tensor.h"
-#include "core/vm/ticket.h"
 
 namespace tenon {
 
-// A contiguous uninitialised tensor. Tickets its first writer has to wait for (its block's last users) are appended to
-// `waits`, or with null kept with the storage, whose first writer then finds them as reads.
+// A contiguous uninitialised tensor.
 // Errors: invalid_argument (negative dim, overflow), out_of_device_memory.
-Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims, std::vector<vm::Ticket>* waits = nullptr);
+Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims);
 
 // A tensor over `base`'s storage; `offset` in elements of `dtype` from the storage's start.
 Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset);

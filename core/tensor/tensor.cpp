@@ -43,15 +43,11 @@ TensorImpl* new_impl(DeviceState* device, DType dtype, const Dims& dims, int64_t
 
 }  // namespace
 
-Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims, std::vector<vm::Ticket>* waits) {
+Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims) {
   TENON_ASSIGN_OR_RETURN(const int64_t elements, checked_elements(dims, dtype));
   const int64_t bytes = dtype_bytes(dtype, elements);
-  std::vector<vm::Ticket> kept;
-  TENON_ASSIGN_OR_RETURN(Storage * storage, Storage::make(device, static_cast<uint64_t>(bytes), waits ? waits : &kept));
-  if (!kept.empty()) {
-    storage->reads = std::move(kept);
-    storage->attention.store(true, std::memory_order_relaxed);
-  }
+  std::vector<vm::Ticket> room;
+  TENON_ASSIGN_OR_RETURN(Storage * storage, Storage::make(device, static_cast<uint64_t>(bytes), &room));
   TensorImpl* impl = new_impl(device, dtype, dims, elements);
   impl->storage = storage;
   return Tensor(impl);

@@ -128,14 +128,17 @@ uint64_t store_into_view(const Tensor& view, const Tensor& source) {
 }
 
 Scalar element_as_scalar(const void* bytes, DType dtype) {
-  if (dtype_info(dtype).type_class == DTypeClass::FLOAT) return Scalar(load_double(bytes, dtype, 0));
-  if (dtype == DType::u64) {
-    uint64_t value = 0;
-    std::memcpy(&value, bytes, sizeof value);
-    return Scalar(value);
+  const DTypeInfo& info = dtype_info(dtype);
+  uint64_t bits = 0;
+  std::memcpy(&bits, bytes, static_cast<size_t>(dtype_bytes(dtype, 1)));
+  if (info.bits < 8) bits &= (uint64_t{1} << info.bits) - 1;
+  const int unused = 64 - info.bits;
+  switch (info.type_class) {
+    case DTypeClass::FLOAT: return Scalar(decode_float(dtype, bits));
+    case DTypeClass::BOOL: return Scalar(bits != 0);
+    case DTypeClass::INT: return Scalar(static_cast<int64_t>(bits << unused) >> unused);
+    default: return dtype == DType::u64 ? Scalar(bits) : Scalar(static_cast<int64_t>(bits));
   }
-  const int64_t value = load_int(bytes, dtype, 0);
-  return dtype == DType::boolean ? Scalar(value != 0) : Scalar(value);
 }
 
 Result<Storage*> borrow_host_memory(DeviceState* host, void* data, uint64_t bytes, std::function<void()> deleter) {
