@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "providers/cpu/device.h"
+#include "providers/cpu/onednn/version.h"
+
+EP_PLUGIN_NOTE("cpu", "0.1.0", 0)
+
+namespace tenon::provider::cpu {
+namespace {
+
+constexpr uint64_t every_dtype = 0
+#define EP_DTYPE(name, id, bits, type_class) | (UINT64_C(1) << (id))
+#include "ep_api/dtypes.def"
+#undef EP_DTYPE
+    ;
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.compare(0, 10, "model name") != 0) continue;
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "CPU";
+}
+
+int32_t thread_limit(const ep_host* host) {
+#if defined(__SANITIZE_THREAD__)
+  static_cast<void>(host);  // the sanitizer cannot see into libgomp
+  return 1;
+#else
+  return std::max(host->thread_limit(host), 1);
+#endif
+}
+
+// The setting `simd`, or the best this processor has.
+ep_status read_simd_level(const ep_host* host, SimdLevel* out_level, ep_error** error) {
+  const SimdLevel best = best_simd_level();
+  ep_string text{};
+  if (host->config_get(host, to_ep_string("simd"), &text) != EP_STATUS_OK) {
+    *out_level = best;
+    return EP_STATUS_OK;
+  }
+  const std::optional<SimdLevel> level = simd_level_from_name(to_view(text));
+  if (!level || *level > best) {
+    return fail_with_remedy(host, error, EP_STATUS_INVALID_ARGUMENT,
+                            "Set simd to baseline, avx2 or avx3, or leave it out.",
+                            "The setting simd of provider cpu is '%.*s'; this processor has up to '%s'.",
+                            static_cast<int>(text.size), text.data, simd_level_name(best).data());
+  }
+  *out_level = *level;
+  return EP_STATUS_OK;
+}
+
+void shutdown(ep_plugin* plugin) noexcept { destroy(plugin); }
+
+ep_status device_count(ep_plugin*, uint32_t* out_count, ep_error**) {
+  *out_count = 1;
+  return EP_STATUS_OK;
+}
+
+ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_info, ep_error** error) {
+  if (index != 0) return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "cpu has one device; there is no %u.", index);
+  std::call_once(plugin->described, [plugin] {
+    plugin->name = processor_name();
+    plugin->fingerprint =
+        plugin->name + ", " + simd_level_name(best_simd_level()).data() + ", oneDNN " + onednn_version();
+  });
+  ep_device_info info{};
+  info.name = to_ep_string(plugin->name);
+  info.fingerprint = to_ep_string(plugin->fingerprint);
+  info.device_class = EP_DEVICE_CLASS_CPU;
+  info.flags = EP_DEVICE_FLAG_SYNCHRONOUS;
+  info.dtypes = every_dtype;
+  for (int64_t& part : info.pci) part = -1;
+  info.threads = static_cast<uint32_t>(thread_limit(plugin->host));
+  info.pool_count = 1;
+  info.pools[0].flags = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT | EP_POOL_FLAG_HOST_CACHED;
+  info.pools[0].minimum_alignment = 256;
+  info.pools[0].preferred_block = 2 * 1024 * 1024;
+  fill(out_info, info);
+  return EP_STATUS_OK;
+}
+
+ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
+                      ep_error** error) {
+  const ep_host* host = plugin->host;
+  if (index != 0) return fail(host, error, EP_STATUS_NOT_FOUND, "cpu has one device; there is no %u.", index);
+  SimdLevel level{};
+  if (const ep_status status = read_simd_level(host, &level, error); status != EP_STATUS_OK) return status;
+  *out_device = make<ep_device>(host, host, level, thread_limit(host), ep_stream{host});
+  fill(out_ops, device_ops());
+  return EP_STATUS_OK;
+}
+
+ep_status query(const ep_host* host, ep_plugin_ops* out_ops) {
+  ep_plugin_ops ops{};
+  ops.abi_major = EP_ABI_MAJOR;
+  ops.abi_minor = EP_ABI_MINOR;
+  ops.plugin = make<ep_plugin>(host);
+  ops.shutdown = shutdown;
+  ops.device_count = entry<device_count>;
+  ops.device_info = entry<device_info>;
+  ops.device_open = entry<device_open>;
+  fill(out_ops, ops);
+  return EP_STATUS_OK;
+}
+
+}  // namespace
+}  // namespace tenon::provider::cpu
+
+ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) try {
+  const ep_status status = tenon::provider::negotiate(host, out_ops, error);
+  return status == EP_STATUS_OK ? tenon::provider::cpu::query(host, out_ops) : status;
+} catch (...) {
+  return tenon::provider::caught(host, error);
+}

@@ -1,0 +1,29 @@
+// Chooses among the copies of a function that foreach_target.h made, one per dispatch target.
+//
+//   #if HWY_ONCE
+//   const UnaryTable& unary_table(SimdLevel level) { return *TENON_CPU_DISPATCH(level, unary_table_of)(); }
+//   #endif
+//
+// The targets are three: the baseline of the compiler's flags, AVX2 and AVX3 (AVX-512 as in Skylake servers); on other
+// processors than x86-64 the baseline alone. CMakeLists.txt switches the others off, which bounds the compile time.
+#pragma once
+
+#include "providers/cpu/simd/level.h"
+
+#if defined(__x86_64__)
+#define TENON_CPU_DISPATCH(level, function)         \
+  ((level) == SimdLevel::avx3   ? &N_AVX3::function \
+   : (level) == SimdLevel::avx2 ? &N_AVX2::function \
+                                : &TENON_CPU_BASELINE_NAMESPACE::function)
+#if HWY_STATIC_TARGET == HWY_AVX3
+#define TENON_CPU_BASELINE_NAMESPACE N_AVX3
+#elif HWY_STATIC_TARGET == HWY_AVX2
+#define TENON_CPU_BASELINE_NAMESPACE N_AVX2
+#elif HWY_STATIC_TARGET == HWY_EMU128
+#define TENON_CPU_BASELINE_NAMESPACE N_EMU128
+#else
+#define TENON_CPU_BASELINE_NAMESPACE N_SCALAR
+#endif
+#else
+#define TENON_CPU_DISPATCH(level, function) (static_cast<void>(level), &HWY_NAMESPACE::function)
+#endif

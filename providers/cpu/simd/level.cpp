@@ -1,0 +1,32 @@
+#include "providers/cpu/simd/level.h"
+
+#include "hwy/targets.h"
+
+namespace tenon::provider::cpu {
+
+SimdLevel best_simd_level() {
+#if defined(__x86_64__)
+  const int64_t targets = hwy::SupportedTargets();
+  if ((targets & HWY_AVX3) != 0) return SimdLevel::avx3;
+  if ((targets & HWY_AVX2) != 0) return SimdLevel::avx2;
+#endif
+  return SimdLevel::baseline;
+}
+
+std::string_view simd_level_name(SimdLevel level) {
+  switch (level) {
+    case SimdLevel::baseline: return "baseline";
+    case SimdLevel::avx2: return "avx2";
+    case SimdLevel::avx3: return "avx3";
+  }
+  return "baseline";
+}
+
+std::optional<SimdLevel> simd_level_from_name(std::string_view name) {
+  for (SimdLevel level : {SimdLevel::baseline, SimdLevel::avx2, SimdLevel::avx3}) {
+    if (simd_level_name(level) == name) return level;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,19 @@
+// SimdLevel: which of the compiled sets of instructions the loops of a device use.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace tenon::provider::cpu {
+
+enum class SimdLevel : uint8_t { baseline, avx2, avx3 };
+
+// The best level this processor has (and the only one, baseline, where it is no x86-64).
+SimdLevel best_simd_level();
+
+// "baseline", "avx2", "avx3"
+std::string_view simd_level_name(SimdLevel level);
+std::optional<SimdLevel> simd_level_from_name(std::string_view name);
+
+}  // namespace tenon::provider::cpu

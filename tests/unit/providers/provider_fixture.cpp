@@ -1,0 +1,183 @@
+#include "tests/unit/providers/provider_fixture.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+namespace tenon::provider {
+
+TestHost::TestHost(std::map<std::string, std::string> settings, int32_t threads)
+    : settings_(std::move(settings)), threads_(threads) {
+  table_.struct_size = sizeof table_;
+  table_.struct_type = EP_STRUCT_HOST;
+  table_.abi_major = EP_ABI_MAJOR;
+  table_.abi_minor = EP_ABI_MINOR;
+  table_.context = this;
+  table_.error_make = error_make;
+  table_.log_enabled = [](const ep_host*, int32_t, ep_string) -> int32_t { return 0; };
+  table_.log = [](const ep_host*, int32_t, ep_string, ep_string) {};
+  table_.allocate = [](const ep_host* host, uint64_t size, uint64_t alignment) {
+    auto* self = static_cast<TestHost*>(host->context);
+    __atomic_fetch_add(&self->held_, static_cast<int64_t>(size), __ATOMIC_RELAXED);
+    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  };
+  table_.release = [](const ep_host* host, void* pointer, uint64_t size) {
+    auto* self = static_cast<TestHost*>(host->context);
+    if (pointer != nullptr) __atomic_fetch_sub(&self->held_, static_cast<int64_t>(size), __ATOMIC_RELAXED);
+    std::free(pointer);
+  };
+  table_.config_get = config_get;
+  table_.thread_limit = [](const ep_host* host) -> int32_t { return static_cast<TestHost*>(host->context)->threads_; };
+  table_.plugin_path = [](const ep_host*) { return ep_string{"", 0}; };
+  table_.device_memory_report = [](const ep_host*, ep_device*, int64_t) {};
+}
+
+ep_error* TestHost::error_make(const ep_host* host, ep_status, ep_string sentence, ep_string) {
+  auto* self = static_cast<TestHost*>(host->context);
+  self->sentence_.assign(sentence.data, sentence.size);
+  return reinterpret_cast<ep_error*>(self);
+}
+
+ep_status TestHost::config_get(const ep_host* host, ep_string key, ep_string* out_value) {
+  auto* self = static_cast<TestHost*>(host->context);
+  const auto found = self->settings_.find(std::string(key.data, key.size));
+  if (found == self->settings_.end()) return EP_STATUS_NOT_FOUND;
+  *out_value = {found->second.data(), found->second.size()};
+  return EP_STATUS_OK;
+}
+
+OpenProvider::OpenProvider(const std::string& name, std::map<std::string, std::string> settings, int32_t threads)
+    : host(std::move(settings), threads) {
+  const char* folder = std::getenv("TENON_TEST_PROVIDERS");
+  const std::string path = std::string(folder == nullptr ? "." : folder) + "/libtenon_" + name + ".so";
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  auto query = reinterpret_cast<ep_plugin_query_fn>(dlsym(library, EP_PLUGIN_QUERY_SYMBOL));
+  if (query == nullptr) throw std::runtime_error(path + " has no " EP_PLUGIN_QUERY_SYMBOL);
+  ep_error* error = nullptr;
+  plugin.struct_size = sizeof plugin;
+  plugin.struct_type = EP_STRUCT_PLUGIN_OPS;
+  if (query(host.table(), &plugin, &error) != EP_STATUS_OK) throw std::runtime_error(host.sentence());
+  ops.struct_size = sizeof ops;
+  ops.struct_type = EP_STRUCT_DEVICE_OPS;
+  if (plugin.device_open(plugin.plugin, 0, &device, &ops, &error) != EP_STATUS_OK ||
+      ops.stream_create(device, &stream, &error) != EP_STATUS_OK) {
+    plugin.shutdown(plugin.plugin);
+    throw std::runtime_error(host.sentence());
+  }
+}
+
+OpenProvider::~OpenProvider() {
+  ops.stream_destroy(device, stream);
+  ops.device_close(device);
+  plugin.shutdown(plugin.plugin);
+}
+
+ep_operand_desc strided(int32_t role, int32_t dtype, const std::vector<int64_t>& dims,
+                        const std::vector<int64_t>& strides) {
+  ep_operand_desc operand{};
+  operand.role = role;
+  operand.dtype = dtype;
+  operand.rank = static_cast<int32_t>(dims.size());
+  for (size_t axis = 0; axis < dims.size(); ++axis) {
+    operand.dims[axis] = dims[axis];
+    operand.strides[axis] = strides[axis];
+  }
+  return operand;
+}
+
+ep_operand_desc dense(int32_t role, int32_t dtype, const std::vector<int64_t>& dims) {
+  std::vector<int64_t> strides(dims.size(), 1);
+  for (size_t axis = dims.size() - 1; axis-- > 0;) strides[axis] = strides[axis + 1] * dims[axis + 1];
+  return strided(role, dtype, dims, strides);
+}
+
+ep_operand_desc scalar_operand(int32_t role, int32_t dtype) {
+  ep_operand_desc operand{};
+  operand.role = role;
+  operand.dtype = dtype;
+  operand.flags = EP_OPERAND_FLAG_SCALAR;
+  return operand;
+}
+
+ep_primitive_desc descriptor(int32_t kind, const std::vector<ep_operand_desc>& operands) {
+  ep_primitive_desc desc{};
+  desc.kind = kind;
+  desc.operand_count = static_cast<uint32_t>(operands.size());
+  for (size_t i = 0; i < operands.size(); ++i) desc.operands[i] = operands[i];
+  return desc;
+}
+
+int64_t extent(const ep_operand_desc& operand) {
+  int64_t last = 0;
+  for (int32_t axis = 0; axis < operand.rank; ++axis) last += (operand.dims[axis] - 1) * operand.strides[axis];
+  return last + 1;
+}
+
+namespace {
+
+ep_primitive_desc with_dims_at_launch(ep_primitive_desc desc) {
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    for (int32_t axis = 0; axis < desc.operands[i].rank; ++axis) {
+      desc.operands[i].dims[axis] = EP_ANY;
+      if (desc.operands[i].strides[axis] > 1) desc.operands[i].strides[axis] = EP_ANY;
+    }
+  }
+  return desc;
+}
+
+struct Workspace {
+  ~Workspace() { std::free(place); }
+  void* place = nullptr;
+};
+
+}  // namespace
+
+LaunchResult run_once(OpenProvider& provider, const ep_primitive_desc& desc, const std::vector<void*>& operands,
+                      const std::vector<ep_scalar>& scalars, bool dynamic) {
+  LaunchResult result;
+  const ep_device_ops& ops = provider.ops;
+  ep_error* error = nullptr;
+  const ep_primitive_desc created = dynamic ? with_dims_at_launch(desc) : desc;
+  ep_primitive* primitive = nullptr;
+  ep_primitive_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
+  result.status = ops.primitive_create(provider.device, &created, &primitive, &info, &error);
+  if (result.status != EP_STATUS_OK) return result;
+  result.implementation.assign(info.implementation.data, info.implementation.size);
+
+  std::vector<ep_buffer> buffers(desc.operand_count, ep_buffer{});
+  std::vector<ep_shape> shapes(desc.operand_count);
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    shapes[i] = {desc.operands[i].dims, desc.operands[i].strides, desc.operands[i].rank, 0};
+    if (operands[i] == nullptr) continue;
+    ops.memory_import_host(provider.device, operands[i], UINT64_C(1) << 40, &buffers[i].memory, &error);
+  }
+  uint64_t workspace_bytes = info.workspace_bytes;
+  if (dynamic && ops.primitive_workspace != nullptr) {
+    ops.primitive_workspace(primitive, shapes.data(), desc.operand_count, &workspace_bytes, &error);
+  }
+  Workspace workspace;
+  ep_launch launch{};
+  launch.operands = buffers.data();
+  launch.operand_count = desc.operand_count;
+  if (dynamic) launch.shapes = shapes.data();
+  launch.scalars = scalars.data();
+  launch.scalar_count = static_cast<uint32_t>(scalars.size());
+  launch.tag = 77;
+  if (workspace_bytes != 0) {
+    workspace.place = std::aligned_alloc(256, (workspace_bytes + 255) / 256 * 256);
+    std::memset(workspace.place, 0xff, workspace_bytes);
+    ops.memory_import_host(provider.device, workspace.place, workspace_bytes, &launch.workspace.memory, &error);
+  }
+  result.status = ops.primitive_launch(primitive, provider.stream, &launch, &result.fault, &error);
+  for (const ep_buffer& buffer : buffers) ops.memory_free(provider.device, buffer.memory);
+  ops.memory_free(provider.device, launch.workspace.memory);
+  ops.primitive_destroy(provider.device, primitive);
+  return result;
+}
+
+}  // namespace tenon::provider

@@ -1,0 +1,76 @@
+// A provider opened through the raw ABI by a small host of the test's own, and primitives run on it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ep_api/ep_api.h"
+
+namespace tenon::provider {
+
+// A host that counts what the plug-in holds, keeps the text of the last error, and answers settings from a map.
+class TestHost {
+ public:
+  explicit TestHost(std::map<std::string, std::string> settings = {}, int32_t threads = 2);
+  const ep_host* table() const { return &table_; }
+  int64_t held() const { return held_; }
+  const std::string& sentence() const { return sentence_; }
+
+ private:
+  static ep_error* error_make(const ep_host* host, ep_status status, ep_string sentence, ep_string remedy);
+  static ep_status config_get(const ep_host* host, ep_string key, ep_string* out_value);
+
+  ep_host table_{};
+  std::map<std::string, std::string> settings_;
+  int32_t threads_;
+  int64_t held_ = 0;
+  std::string sentence_;
+};
+
+// libtenon_<name>.so with device 0 open. Throws std::runtime_error with the provider's sentence if that fails.
+class OpenProvider {
+ public:
+  explicit OpenProvider(const std::string& name, std::map<std::string, std::string> settings = {}, int32_t threads = 2);
+  ~OpenProvider();
+  OpenProvider(const OpenProvider&) = delete;
+  OpenProvider& operator=(const OpenProvider&) = delete;
+
+  TestHost host;
+  ep_plugin_ops plugin{};
+  ep_device_ops ops{};
+  ep_device* device = nullptr;
+  ep_stream* stream = nullptr;
+};
+
+// One operand of a primitive under test: its bytes, with guard bytes around them.
+struct TestOperand {
+  std::vector<unsigned char> bytes;
+  uint64_t offset = 0;  // of element 0
+  void* data() { return bytes.data() + offset; }
+};
+
+// A descriptor of `kind` to which operands are added, outputs first.
+ep_operand_desc dense(int32_t role, int32_t dtype, const std::vector<int64_t>& dims);
+ep_operand_desc strided(int32_t role, int32_t dtype, const std::vector<int64_t>& dims,
+                        const std::vector<int64_t>& strides);
+ep_operand_desc scalar_operand(int32_t role, int32_t dtype);
+ep_primitive_desc descriptor(int32_t kind, const std::vector<ep_operand_desc>& operands);
+
+// Elements from 0 to the last that `operand` reaches.
+int64_t extent(const ep_operand_desc& operand);
+
+struct LaunchResult {
+  ep_status status = EP_STATUS_OK;
+  ep_fault fault{};
+  std::string implementation;
+};
+
+// Creates, launches once on the given bytes (imported, so the provider must map host memory), destroys. With `dynamic`
+// dims and strides other than 0 and 1 are given at launch.
+LaunchResult run_once(OpenProvider& provider, const ep_primitive_desc& desc, const std::vector<void*>& operands,
+                      const std::vector<ep_scalar>& scalars = {}, bool dynamic = false);
+
+}  // namespace tenon::provider

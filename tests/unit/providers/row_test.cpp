@@ -1,0 +1,263 @@
+// Every row of scalar_ops.def on every type it is defined on, on every dispatch target, against the double-precision
+// reference: contiguous, strided and broadcast operands, scalars, dims given at launch.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "primitives/dtype/dtype.h"
+#include "primitives/reference/element.h"
+#include "primitives/reference/reference.h"
+#include "sdk/provider/descriptor.h"
+#include "sdk/provider/scalar_rows.h"
+#include "tests/unit/providers/provider_fixture.h"
+
+namespace tenon::provider {
+namespace {
+
+constexpr int32_t byte_dtypes[] = {EP_DTYPE_bool, EP_DTYPE_i8,  EP_DTYPE_i16, EP_DTYPE_i32,      EP_DTYPE_i64,
+                                   EP_DTYPE_u8,   EP_DTYPE_u16, EP_DTYPE_u32, EP_DTYPE_u64,      EP_DTYPE_f16,
+                                   EP_DTYPE_bf16, EP_DTYPE_f32, EP_DTYPE_f64, EP_DTYPE_f8e4m3fn, EP_DTYPE_f8e5m2};
+
+// Half of one unit in the last place, relative.
+double epsilon(int32_t dtype) {
+  switch (dtype) {
+    case EP_DTYPE_f64: return 1e-15;
+    case EP_DTYPE_f32: return 6e-8;
+    case EP_DTYPE_f16: return 5e-4;
+    case EP_DTYPE_bf16: return 4e-3;
+    case EP_DTYPE_f8e4m3fn: return 0.0625;
+    case EP_DTYPE_f8e5m2: return 0.125;
+    default: return 0;
+  }
+}
+
+class Values {
+ public:
+  explicit Values(uint32_t seed) : generator_(seed) {}
+
+  std::vector<unsigned char> of(const ep_operand_desc& operand, bool positive_integers) {
+    const int64_t count = extent(operand);
+    std::vector<unsigned char> bytes(static_cast<size_t>(count * dtype_size(operand.dtype)));
+    for (int64_t i = 0; i < count; ++i) put(operand.dtype, bytes.data(), i, positive_integers);
+    return bytes;
+  }
+
+ private:
+  void put(int32_t dtype, void* base, int64_t i, bool positive_integers) {
+    const auto type = static_cast<DType>(dtype);
+    if (is_floating(dtype)) {
+      std::uniform_real_distribution<double> distribution(-4.0, 4.0);
+      const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1.0, -1.0, 100.0, -100.0, 1e-40};
+      const bool take = generator_() % 8 == 0;
+      return reference::store(type, base, i, take ? special[generator_() % 10] : distribution(generator_));
+    }
+    if (dtype == EP_DTYPE_bool) return reference::store<uint64_t>(type, base, i, generator_() % 2);
+    const auto bits = static_cast<int64_t>((static_cast<uint64_t>(generator_()) << 32) | generator_());
+    const int64_t value = generator_() % 3 == 0 ? bits : bits % 40;
+    reference::store<int64_t>(type, base, i, positive_integers ? std::abs(value % 100) + 1 : value);
+  }
+
+  std::mt19937 generator_;
+};
+
+// Results of the provider and of the reference may differ by `ulps` of the type; NaN equals NaN.
+void expect_close(const ep_operand_desc& operand, const std::vector<unsigned char>& actual,
+                  const std::vector<unsigned char>& expected, double ulps, const std::string& what) {
+  const auto type = static_cast<DType>(operand.dtype);
+  for (int64_t i = 0; i < extent(operand); ++i) {
+    if (is_floating(operand.dtype)) {
+      const double a = reference::load<double>(type, actual.data(), i);
+      const double e = reference::load<double>(type, expected.data(), i);
+      if ((std::isnan(a) && std::isnan(e)) || a == e) continue;
+      ASSERT_LE(std::fabs(a - e), ulps * 2 * epsilon(operand.dtype) * std::fabs(e) + 1e-6 * (ulps > 1))
+          << what << ", element " << i;
+    } else {
+      ASSERT_EQ(reference::load<int64_t>(type, actual.data(), i), reference::load<int64_t>(type, expected.data(), i))
+          << what << ", element " << i;
+    }
+  }
+}
+
+struct Case {
+  ep_primitive_desc desc;
+  std::string what;
+  double ulps = 1;
+  bool positive_integers = false;
+};
+
+void check(OpenProvider& provider, const Case& test, bool dynamic, Values& values) {
+  std::vector<std::vector<unsigned char>> bytes;
+  std::vector<void*> operands;
+  for (uint32_t i = 0; i < test.desc.operand_count; ++i) {
+    const bool scalar = is_scalar(test.desc.operands[i]);
+    bytes.push_back(scalar ? std::vector<unsigned char>() : values.of(test.desc.operands[i], test.positive_integers));
+  }
+  std::vector<ep_scalar> scalars;
+  for (uint32_t slot = 0; slot < 3; ++slot) {
+    const uint32_t on = std::min(slot + 1, test.desc.operand_count - 1);
+    ep_scalar scalar{};
+    scalar.dtype = test.desc.operands[on].dtype;
+    if (is_floating(scalar.dtype))
+      scalar.value.f64 = 0.5 + slot;
+    else
+      scalar.value.u64 = scalar.dtype == EP_DTYPE_bool ? 1 : 3 + slot;
+    scalars.push_back(scalar);
+  }
+  std::vector<unsigned char> poisoned(bytes[0].size(), 0xa5);
+  std::vector<unsigned char> expected = poisoned;
+  for (auto& operand : bytes) operands.push_back(operand.empty() ? nullptr : operand.data());
+  operands[0] = expected.data();
+  ep_fault expected_fault{};
+  const Status reference = reference::run(test.desc, operands.data(), scalars.data(), 3, &expected_fault);
+  ASSERT_TRUE(reference.ok() || reference.code() == Code::fault) << test.what << reference.message();
+  operands[0] = poisoned.data();
+  const LaunchResult result = run_once(provider, test.desc, operands, scalars, dynamic);
+  ASSERT_EQ(result.status, static_cast<ep_status>(reference.code())) << test.what << ": " << provider.host.sentence();
+  if (!reference.ok()) {
+    EXPECT_EQ(result.fault.operand, expected_fault.operand) << test.what;
+    EXPECT_EQ(result.fault.tag, 77u);
+  }
+  expect_close(test.desc.operands[0], poisoned, expected, test.ulps, test.what);
+}
+
+// The same row over the layouts a host may ask for.
+std::vector<ep_primitive_desc> layouts(int32_t kind, int32_t dst_dtype, const std::vector<int32_t>& src_dtypes) {
+  std::vector<ep_primitive_desc> all;
+  const int32_t roles[] = {EP_ROLE_SRC, EP_ROLE_SRC_B, EP_ROLE_SRC_C};
+  const auto add = [&](auto&& dst, auto&& src) {
+    std::vector<ep_operand_desc> operands{dst()};
+    for (size_t i = 0; i < src_dtypes.size(); ++i) operands.push_back(src(roles[i], src_dtypes[i], i));
+    all.push_back(descriptor(kind, operands));
+  };
+  for (int64_t n : {1, 4, 61, 5000}) {
+    add([&] { return dense(EP_ROLE_DST, dst_dtype, {n}); },
+        [&](int32_t role, int32_t dtype, size_t) { return dense(role, dtype, {n}); });
+  }
+  add(
+      [&] {
+        return strided(EP_ROLE_DST, dst_dtype, {3, 1, 35}, {80, 80, 2});
+      },
+      [&](int32_t role, int32_t dtype, size_t i) {
+        return i == 0 ? strided(role, dtype, {3, 1, 35}, {1, 7, 3}) : strided(role, dtype, {3, 1, 35}, {0, 0, 1});
+      });
+  add(
+      [&] {
+        return dense(EP_ROLE_DST, dst_dtype, {3, 70});
+      },
+      [&](int32_t role, int32_t dtype, size_t i) {
+        return i == 0 ? dense(role, dtype, {3, 70}) : strided(role, dtype, {3, 70}, {1, 0});
+      });
+  if (src_dtypes.size() > 1) {
+    add([&] { return dense(EP_ROLE_DST, dst_dtype, {50}); },
+        [&](int32_t role, int32_t dtype, size_t i) {
+          return i == 1 ? scalar_operand(role, dtype) : dense(role, dtype, {50});
+        });
+    add([&] { return dense(EP_ROLE_DST, dst_dtype, {50}); },
+        [&](int32_t role, int32_t dtype, size_t i) {
+          return i == 0 ? scalar_operand(role, dtype) : dense(role, dtype, {50});
+        });
+  }
+  return all;
+}
+
+class Rows : public testing::TestWithParam<const char*> {
+ protected:
+  static std::unique_ptr<OpenProvider> open() {
+    try {
+      return std::make_unique<OpenProvider>("cpu", std::map<std::string, std::string>{{"simd", GetParam()}}, 1);
+    } catch (const std::exception& exception) {
+      return nullptr;
+    }
+  }
+};
+
+double bound_of(const std::string& name) {
+  const bool is_pow = name == "pow";
+  return is_pow ? 20 : 16;
+}
+
+TEST_P(Rows, UnaryEqualTheReference) {
+  auto provider = open();
+  if (provider == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  Values values(1);
+  for (int32_t op = 1; scalar::unary_facts(op).known; ++op) {
+    const scalar::RowFacts facts = scalar::unary_facts(op);
+    for (int32_t dtype : byte_dtypes) {
+      if (!scalar::defined_on(facts.domain, dtype)) continue;
+      for (ep_primitive_desc desc : layouts(EP_PRIMITIVE_unary, facts.bool_result ? EP_DTYPE_bool : dtype, {dtype})) {
+        desc.attributes.unary.op = op;
+        const std::string what = std::string(unary_name(op)) + " " + dtype_name(dtype);
+        check(*provider, {desc, what, bound_of(unary_name(op))}, desc.operands[0].rank % 2 == 0, values);
+        if (HasFatalFailure()) break;
+      }
+    }
+  }
+}
+
+TEST_P(Rows, BinaryEqualTheReference) {
+  auto provider = open();
+  if (provider == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  Values values(2);
+  for (int32_t op = 1; scalar::binary_facts(op).known; ++op) {
+    const scalar::RowFacts facts = scalar::binary_facts(op);
+    for (int32_t dtype : byte_dtypes) {
+      if (!scalar::defined_on(facts.domain, dtype)) continue;
+      for (bool positive : {true, false}) {
+        for (ep_primitive_desc desc :
+             layouts(EP_PRIMITIVE_binary, facts.bool_result ? EP_DTYPE_bool : dtype, {dtype, dtype})) {
+          desc.attributes.binary.op = op;
+          const std::string what = std::string(binary_name(op)) + " " + dtype_name(dtype);
+          check(*provider, {desc, what, bound_of(binary_name(op)), positive}, desc.operands[0].rank % 2 == 0, values);
+          if (HasFatalFailure()) break;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Rows, TernaryEqualTheReference) {
+  auto provider = open();
+  if (provider == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  Values values(3);
+  for (int32_t op = 1; scalar::ternary_facts(op).known; ++op) {
+    const scalar::RowFacts facts = scalar::ternary_facts(op);
+    const bool condition = facts.domain == scalar::Domain::COND;
+    for (int32_t dtype : byte_dtypes) {
+      if (!scalar::defined_on(facts.domain, dtype)) continue;
+      for (ep_primitive_desc desc :
+           layouts(EP_PRIMITIVE_ternary, dtype, {condition ? EP_DTYPE_bool : dtype, dtype, dtype})) {
+        desc.attributes.ternary.op = op;
+        check(*provider, {desc, "ternary " + std::to_string(op) + " " + dtype_name(dtype), 16},
+              desc.operands[0].rank % 2 == 0, values);
+        if (HasFatalFailure()) break;
+      }
+    }
+  }
+}
+
+TEST_P(Rows, CopyCastsAsTheReference) {
+  auto provider = open();
+  if (provider == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  Values values(4);
+  for (int32_t from : byte_dtypes) {
+    for (int32_t to : byte_dtypes) {
+      for (const ep_primitive_desc& desc : layouts(EP_PRIMITIVE_copy, to, {from})) {
+        check(*provider, {desc, std::string("copy ") + dtype_name(from) + " to " + dtype_name(to), 0},
+              desc.operands[0].rank % 2 == 0, values);
+        if (HasFatalFailure()) break;
+      }
+    }
+    check(
+        *provider,
+        {descriptor(EP_PRIMITIVE_fill, {dense(EP_ROLE_DST, from, {3, 5})}), std::string("fill ") + dtype_name(from), 0},
+        false, values);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Target, Rows, testing::Values("baseline", "avx2", "avx3"),
+                         [](const testing::TestParamInfo<const char*>& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tenon::provider
