@@ -92,7 +92,9 @@ def arrow(points, rng, n):
     neck = rng.uniform(-0.3, 0.1, n)
     zero, one = np.zeros(n), np.full(n, 0.95)
     barb = neck + np.where(rng.random(n) < 0.3, rng.uniform(0, 0.2, n), 0)
-    return polygon_distance(points, mirrored(np.stack([zero + 0.01, head, shaft, shaft], 1), np.stack([-one, barb, neck, one], 1)))
+    return polygon_distance(
+        points, mirrored(np.stack([zero + 0.01, head, shaft, shaft], 1), np.stack([-one, barb, neck, one], 1))
+    )
 
 
 def moon(points, rng, n):

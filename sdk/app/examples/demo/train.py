@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """Trains the demo's network from the pictures of make_data.py and writes it as `shapes.onnx`.
 
-    ./train.py [--pictures 16384] [--epochs 8] [--seed 1] [--output shapes.onnx]
+    ./train.py [--pictures 20480] [--epochs 10] [--seed 1] [--output shapes.onnx]
 
 NumPy only, every gradient by hand: four convolutions with batch norm and relu, a max pool after the first two, an
 average over what is left of the picture, one fully connected layer. Activations are [batch, height, width, channel],
-so that a convolution is one matrix product over its unfolded windows. Takes about four minutes on two cores if NumPy
-uses OpenBLAS (Debian: libopenblas0); with the plain reference BLAS, half an hour.
+so that a convolution is one matrix product over its unfolded windows. Takes some ten minutes on two cores if NumPy
+uses OpenBLAS (Debian: libopenblas0); far longer with the plain reference BLAS.
 """
 
 import argparse
@@ -219,7 +219,10 @@ def measure(layers, rng, count=4096):
     for number, name in enumerate(make_data.CLASSES):
         wrong = guesses[(labels == number) & (guesses != number)]
         taken = ", ".join(f"{(wrong == w).sum()} {make_data.CLASSES[w]}" for w in np.unique(wrong))
-        print(f"  {name}: {(labels == number).sum() - len(wrong)} of {(labels == number).sum()}" + (f" (rest: {taken})" if taken else ""))
+        print(
+            f"  {name}: {(labels == number).sum() - len(wrong)} of {(labels == number).sum()}"
+            + (f" (rest: {taken})" if taken else "")
+        )
 
 
 def write_onnx(layers, path):
@@ -241,7 +244,14 @@ def write_onnx(layers, path):
         kind = type(layer).__name__
         if kind == "Conv":
             pad, size = [layer.kernel // 2] * 4, [layer.kernel] * 2
-            add("Conv", [value], {"weight": layer.weight.transpose(3, 2, 0, 1)}, kernel_shape=size, pads=pad, strides=[layer.stride] * 2)
+            add(
+                "Conv",
+                [value],
+                {"weight": layer.weight.transpose(3, 2, 0, 1)},
+                kernel_shape=size,
+                pads=pad,
+                strides=[layer.stride] * 2,
+            )
         elif kind == "BatchNorm":
             stored = {"scale": layer.scale, "shift": layer.shift, "mean": layer.mean, "variance": layer.variance}
             add("BatchNormalization", [value], stored, epsilon=EPSILON)
@@ -273,8 +283,8 @@ def write_onnx(layers, path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pictures", type=int, default=16384)
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--pictures", type=int, default=20480)
+    parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", default="shapes.onnx")
     args = parser.parse_args()
