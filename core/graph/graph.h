@@ -1,0 +1,54 @@
+// Graph: a recorded program for one set of input shapes. Immutable once made; any number of threads may run it at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/interpreter/op_call.h"
+#include "core/interpreter/placement.h"
+#include "core/tensor/export.h"
+#include "core/tensor/tensor.h"
+
+namespace tenon::graph {
+
+// A value of the program: an input, a constant, or what a step makes. Id 0 stands for "absent".
+struct Value {
+  TensorMeta meta;
+  Tensor constant;  // defined: known when the program was recorded
+};
+
+// One recorded OpCall.
+struct Step {
+  const OpInfo* op = nullptr;
+  std::vector<uint32_t> inputs;
+  std::vector<Scalar> scalars;
+  std::vector<uint64_t> attributes;  // the op's attribute struct, in whole words
+  DeviceState* device = nullptr;     // of a factory
+  std::vector<uint32_t> outputs;
+  bool in_place = false;             // the outputs existed before: the step writes into them
+  std::vector<uint32_t> drops;       // values nobody needs after this step
+  uint32_t label = 0;
+};
+
+struct Graph {
+  std::vector<Value> values;         // [0] is nobody
+  std::vector<Step> steps;
+  std::vector<uint32_t> inputs;
+  std::vector<uint32_t> outputs;
+  std::vector<std::string> labels;   // "node 14 (/encoder/MatMul)", by Step::label
+};
+
+struct StepPlacement {
+  uint32_t label = 0;
+  PlacementEntry entry;
+};
+
+// Runs `graph` on `inputs`, which have the shapes it was recorded for (row-major copies are made of what is not), through the
+// calling thread's interpreter. `bound`, if not empty, has one tensor per output: where it is defined the result is written
+// there. `placement` may be null. Errors: those of the ops, with "  while running node 14 (...) on cpu:0".
+TENON_API TensorList run(const Graph& graph, std::span<const Tensor> inputs, std::span<const Tensor> bound = {},
+                         std::vector<StepPlacement>* placement = nullptr);
+
+}  // namespace tenon::graph

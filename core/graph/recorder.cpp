@@ -1,0 +1,172 @@
+#include "core/graph/recorder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "core/interpreter/plan.h"
+#include "core/tensor/device_state.h"
+#include "core/tensor/factory.h"
+
+namespace tenon::graph {
+namespace {
+
+// A result of known inputs is computed while recording if it has at most this many elements, or fewer than its inputs.
+constexpr int64_t kSmall = int64_t{1} << 16;
+// A factory's result (no inputs) only if it is this small: a large one would be memory held for nothing.
+constexpr int64_t kSmallFactory = 1024;
+
+bool is_value(const Tensor& tensor) { return tensor.impl()->storage == nullptr; }
+
+int64_t input_elements(const OpCall& call) {
+  int64_t elements = 0;
+  for (const Tensor* input : call.inputs) {
+    if (input != nullptr) elements += input->elements();
+  }
+  return elements;
+}
+
+// Marks what `outputs` need, from the last step to the first, and takes out the rest.
+void drop_unneeded_steps(Graph* graph) {
+  std::vector<bool> needed(graph->values.size(), false);
+  for (uint32_t id : graph->outputs) needed[id] = true;
+  std::vector<Step> kept;
+  for (size_t i = graph->steps.size(); i-- > 0;) {
+    Step& step = graph->steps[i];
+    const bool wanted = step.in_place || std::any_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t id) { return needed[id]; });
+    if (!wanted) continue;
+    for (uint32_t id : step.inputs) needed[id] = true;
+    for (uint32_t id : step.outputs) needed[id] = needed[id] || step.in_place;
+    kept.push_back(std::move(step));
+  }
+  std::reverse(kept.begin(), kept.end());
+  graph->steps = std::move(kept);
+}
+
+// Each value is dropped by the last step that reads or makes it.
+void find_last_uses(Graph* graph) {
+  std::vector<bool> seen(graph->values.size(), false);
+  for (uint32_t id : graph->outputs) seen[id] = true;
+  for (size_t i = graph->steps.size(); i-- > 0;) {
+    Step& step = graph->steps[i];
+    for (const std::vector<uint32_t>* ids : {&step.inputs, &step.outputs}) {
+      for (uint32_t id : *ids) {
+        if (id == 0 || seen[id] || graph->values[id].constant.defined()) continue;
+        seen[id] = true;
+        step.drops.push_back(id);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Recorder::Recorder(Device device, Options options)
+    : device_(device.state()), options_(options), known_(current_interpreter()) {
+  graph_.values.emplace_back();
+  graph_.labels.emplace_back();
+}
+
+Tensor Recorder::new_value(const TensorMeta& meta, uint32_t* id) {
+  *id = static_cast<uint32_t>(graph_.values.size());
+  graph_.values.push_back({meta, Tensor()});
+  Tensor tensor = make_meta(device_, meta);
+  tensor.impl()->lazy_value = *id;
+  return tensor;
+}
+
+Tensor Recorder::input(const TensorMeta& meta) {
+  uint32_t id = 0;
+  Tensor tensor = new_value({meta.dtype, meta.dims, contiguous_strides(meta.dims)}, &id);
+  graph_.inputs.push_back(id);
+  return tensor;
+}
+
+void Recorder::label(std::string text) { graph_.labels.push_back(std::move(text)); }
+
+bool Recorder::host_value_known(const Tensor& tensor) { return !is_value(tensor); }
+
+uint32_t Recorder::value_of(const Tensor& tensor) {
+  if (is_value(tensor)) return tensor.impl()->lazy_value;
+  const auto id = static_cast<uint32_t>(graph_.values.size());
+  graph_.values.push_back({{tensor.dtype(), tensor.dims(), tensor.strides()}, tensor});
+  return id;
+}
+
+void Recorder::infer(const OpCall& call, std::vector<TensorMeta>* outputs) const {
+  if (call.op->form == OpForm::view) {
+    outputs->resize(1);
+    int64_t offset = 0;
+    throw_if_error(call.op->view(call, outputs->data(), &offset));
+  } else if (options_.check_support) {
+    DeviceState* device = value_or_throw(device_of(call));
+    const std::unique_ptr<Plan> plan(value_or_throw(make_plan(call, device, Reach::setting)));
+    *outputs = plan->outputs;
+  } else {
+    throw_if_error(infer_outputs(call, outputs));
+  }
+}
+
+bool Recorder::compute_now(const OpCall& call, std::span<const TensorMeta> outputs) const {
+  const auto unknown = [](const Tensor* tensor) { return tensor != nullptr && tensor->defined() && is_value(*tensor); };
+  if (std::any_of(call.inputs.begin(), call.inputs.end(), unknown)) return false;
+  for (const Tensor& output : call.outputs) {
+    if (unknown(&output)) return false;
+  }
+  if (call.op->form == OpForm::view) return true;
+  int64_t made = 0;
+  for (const TensorMeta& meta : outputs) made += element_count(meta.dims);
+  const bool factory = std::all_of(call.inputs.begin(), call.inputs.end(), [](const Tensor* input) { return input == nullptr; });
+  return made <= (factory ? kSmallFactory : std::max(kSmall, input_elements(call)));
+}
+
+void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
+  Step step;
+  step.op = call.op;
+  step.device = call.device;
+  step.label = static_cast<uint32_t>(graph_.labels.size() - 1);
+  for (const Tensor* input : call.inputs) step.inputs.push_back(input == nullptr ? 0 : value_of(*input));
+  step.scalars.assign(call.scalars.begin(), call.scalars.end());
+  if (call.op->attribute_bytes != 0) {
+    step.attributes.resize((call.op->attribute_bytes + 7) / 8);
+    std::memcpy(step.attributes.data(), call.attributes, call.op->attribute_bytes);
+  }
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    uint32_t id = 0;
+    if (call.outputs[i].defined()) {
+      if (!is_value(call.outputs[i])) {
+        throw Error(Code::internal, std::string(call.op->name) + ": a constant of a recorded program cannot be written in place.");
+      }
+      step.in_place = true;
+      id = call.outputs[i].impl()->lazy_value;
+    } else {
+      call.outputs[i] = new_value(outputs[i], &id);
+    }
+    step.outputs.push_back(id);
+  }
+  graph_.steps.push_back(std::move(step));
+}
+
+void Recorder::apply(const OpCall& call) {
+  std::vector<TensorMeta> outputs;
+  infer(call, &outputs);
+  if (compute_now(call, outputs)) {
+    InterpreterScope scope(known_);
+    known_.apply(call);
+    return;
+  }
+  record(call, outputs);
+}
+
+Graph Recorder::finish(std::span<const Tensor> outputs) {
+  for (const Tensor& output : outputs) graph_.outputs.push_back(value_of(output));
+  drop_unneeded_steps(&graph_);
+  find_last_uses(&graph_);
+  Graph done = std::move(graph_);
+  graph_ = Graph();
+  graph_.values.emplace_back();
+  graph_.labels.emplace_back();
+  return done;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#include "core/graph/graph.h"
+#include "core/ops/ops.h"
+
+namespace tenon::graph {
+namespace {
+
+class Runner {
+ public:
+  Runner(const Graph& graph, std::vector<StepPlacement>* placement)
+      : graph_(graph), placement_(placement), values_(graph.values.size()), interpreter_(current_interpreter()) {}
+
+  Tensor& operator[](uint32_t id) { return values_[id]; }
+  const Tensor& get(uint32_t id) const {
+    const Tensor& constant = graph_.values[id].constant;
+    return constant.defined() ? constant : values_[id];
+  }
+
+  void run(const Step& step) {
+    try {
+      if (placement_ == nullptr) return apply(step);
+      PlacementScope scope;
+      apply(step);
+      for (PlacementEntry& entry : scope.take()) placement_->push_back({step.label, std::move(entry)});
+    } catch (const Error& error) {
+      throw Error(error.status().with_context(where(step)));
+    }
+  }
+
+ private:
+  std::string where(const Step& step) const {
+    std::string text = "  while running " + graph_.labels[step.label];
+    for (uint32_t id : step.inputs) {
+      if (id != 0 && get(id).defined()) return text + " on " + get(id).device().spelling();
+    }
+    return text;
+  }
+
+  void apply(const Step& step) {
+    pointers_.clear();
+    for (uint32_t id : step.inputs) pointers_.push_back(id == 0 ? nullptr : &get(id));
+    results_.resize(step.outputs.size());
+    for (size_t i = 0; i < results_.size(); ++i) results_[i] = step.in_place ? values_[step.outputs[i]] : Tensor();
+    OpCall call;
+    call.op = step.op;
+    call.inputs = pointers_;
+    call.scalars = step.scalars;
+    call.attributes = step.attributes.data();
+    call.device = step.device;
+    call.outputs = results_;
+    interpreter_.apply(call);
+    for (size_t i = 0; i < results_.size(); ++i) values_[step.outputs[i]] = std::move(results_[i]);
+    for (uint32_t id : step.drops) values_[id] = Tensor();
+  }
+
+  const Graph& graph_;
+  std::vector<StepPlacement>* placement_;
+  std::vector<Tensor> values_;
+  Interpreter& interpreter_;
+  std::vector<const Tensor*> pointers_;
+  std::vector<Tensor> results_;
+};
+
+}  // namespace
+
+TensorList run(const Graph& graph, std::span<const Tensor> inputs, std::span<const Tensor> bound,
+               std::vector<StepPlacement>* placement) {
+  if (inputs.size() != graph.inputs.size()) {
+    throw Error(Code::invalid_argument, "The program has " + std::to_string(graph.inputs.size()) + " inputs, but " +
+                                            std::to_string(inputs.size()) + " were given.");
+  }
+  Runner runner(graph, placement);
+  for (size_t i = 0; i < inputs.size(); ++i) runner[graph.inputs[i]] = contiguous(inputs[i]);
+  for (const Step& step : graph.steps) runner.run(step);
+  TensorList outputs;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    Tensor result = runner.get(graph.outputs[i]);
+    if (i < bound.size() && bound[i].defined()) {
+      Tensor target = bound[i];
+      copy_(target, result);
+      result = target;
+    }
+    outputs.push_back(std::move(result));
+  }
+  return outputs;
+}
+
+}  // namespace tenon::graph

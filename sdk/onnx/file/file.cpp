@@ -1,0 +1,141 @@
+#include "sdk/onnx/file/file.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace tenon::onnx {
+namespace {
+
+// At most this many external files are held open at a time.
+constexpr size_t kMaxOpenFiles = 256;
+
+std::string why(int error) { return std::strerror(error); }
+
+Status read_exactly(int fd, uint64_t offset, uint64_t length, void* data) {
+  auto* out = static_cast<char*>(data);
+  while (length > 0) {
+    const ssize_t got = pread(fd, out, std::min<uint64_t>(length, uint64_t{1} << 30), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Status(Code::internal, "Reading failed: " + why(errno) + ".");
+    if (got == 0) return Status(Code::invalid_argument, "The file became shorter while it was read.");
+    out += got;
+    offset += static_cast<uint64_t>(got);
+    length -= static_cast<uint64_t>(got);
+  }
+  return {};
+}
+
+bool names_parent(std::string_view location) {
+  for (size_t at = 0; at <= location.size();) {
+    const size_t end = std::min(location.find('/', at), location.size());
+    if (location.substr(at, end - at) == "..") return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+// openat2 where the kernel has it, else one component after the other without following links.
+int open_beneath(int folder, const std::string& location) {
+  constexpr uint64_t kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY;
+  open_how how{};
+  how.flags = kFlags;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  const long fd = syscall(SYS_openat2, folder, location.c_str(), &how, sizeof how);
+  if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(fd);
+  Descriptor at(fcntl(folder, F_DUPFD_CLOEXEC, 0));
+  for (size_t begin = 0;;) {
+    const size_t end = location.find('/', begin);
+    const std::string part = location.substr(begin, end == std::string::npos ? end : end - begin);
+    if (end == std::string::npos) return openat(at.get(), part.c_str(), static_cast<int>(kFlags));
+    if (!part.empty()) {
+      Descriptor next(openat(at.get(), part.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (!next) return -1;
+      at = std::move(next);
+    }
+    begin = end + 1;
+  }
+}
+
+}  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Result<std::string> read_file(const std::string& path, uint64_t limit) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) {
+    return Status(errno == ENOENT ? Code::not_found : Code::invalid_argument,
+                  "'" + path + "' cannot be opened: " + why(errno) + ".");
+  }
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0) return Status(Code::internal, "'" + path + "' cannot be examined: " + why(errno) + ".");
+  if (!S_ISREG(info.st_mode)) return Status(Code::invalid_argument, "'" + path + "' is not a regular file.");
+  const auto size = static_cast<uint64_t>(info.st_size);
+  if (size > limit) {
+    return Status(Code::invalid_argument, "'" + path + "' has " + std::to_string(size) + " bytes; at most " +
+                                              std::to_string(limit) + " are read.");
+  }
+  std::string bytes(size, '\0');
+  const Status status = read_exactly(file.get(), 0, size, bytes.data());
+  if (!status.ok()) return status.with_context("  while reading '" + path + "'");
+  return bytes;
+}
+
+Result<const ExternalFiles::Opened*> ExternalFiles::open(std::string_view location) {
+  if (const auto found = opened_.find(location); found != opened_.end()) return &found->second;
+  const std::string name(location);
+  const auto refuse = [&](std::string_view what, std::string remedy = {}) {
+    return Status(Code::invalid_argument, "External data '" + name + "' " + std::string(what) + ".", std::move(remedy));
+  };
+  if (root_.empty()) return refuse("cannot be read: no folder for external data was given", "Set Options::external_data_root.");
+  if (location.empty() || location.find('\0') != std::string_view::npos) return refuse("has no usable name");
+  if (location.front() == '/') return refuse("is an absolute path; it must be relative to '" + root_ + "'");
+  if (names_parent(location)) return refuse("names a parent folder; it must lie below '" + root_ + "'");
+  if (!folder_) {
+    folder_ = Descriptor(::open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!folder_) return Status(Code::not_found, "The folder '" + root_ + "' for external data cannot be opened: " + why(errno) + ".");
+  }
+  Opened opened;
+  opened.descriptor = Descriptor(open_beneath(folder_.get(), name));
+  if (!opened.descriptor) {
+    if (errno == ENOENT) return Status(Code::not_found, "External data '" + name + "' does not exist in '" + root_ + "'.");
+    if (errno == ELOOP || errno == EXDEV) {
+      return refuse("is or passes through a symbolic link", "Copy the file itself into '" + root_ + "'.");
+    }
+    return refuse("cannot be opened in '" + root_ + "': " + why(errno));
+  }
+  struct stat info {};
+  if (fstat(opened.descriptor.get(), &info) != 0) return refuse("cannot be examined: " + why(errno));
+  if (!S_ISREG(info.st_mode)) return refuse("is not a regular file");
+  if (info.st_nlink != 1) return refuse("is a hard link: the same file has another name", "Copy the file itself.");
+  opened.size = static_cast<uint64_t>(info.st_size);
+  if (opened_.size() >= kMaxOpenFiles) opened_.erase(opened_.begin());
+  return &opened_.emplace(name, std::move(opened)).first->second;
+}
+
+Result<uint64_t> ExternalFiles::size(std::string_view location) {
+  TENON_ASSIGN_OR_RETURN(const Opened* file, open(location));
+  return file->size;
+}
+
+Status ExternalFiles::read(std::string_view location, uint64_t offset, uint64_t length, void* data) {
+  TENON_ASSIGN_OR_RETURN(const Opened* file, open(location));
+  if (offset > file->size || length > file->size - offset) {
+    return Status(Code::invalid_argument, "External data '" + std::string(location) + "' has " + std::to_string(file->size) +
+                                              " bytes; a tensor wants " + std::to_string(length) + " bytes at offset " +
+                                              std::to_string(offset) + ".");
+  }
+  return read_exactly(file->descriptor.get(), offset, length, data)
+      .with_context("  while reading external data '" + std::string(location) + "'");
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,57 @@
+// Reading untrusted files: whole model files, and ranges of external data below one folder.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "primitives/status/status.h"
+
+namespace tenon::onnx {
+
+// The bytes of the regular file at `path`. Errors: not_found, invalid_argument (not a regular file, too large).
+Result<std::string> read_file(const std::string& path, uint64_t limit);
+
+// Owns a file descriptor.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor();
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+// Files below one folder, as named by a model: relative, without "..", symbolic links, hard links or special files.
+class ExternalFiles {
+ public:
+  // `root` empty: nothing may be opened.
+  explicit ExternalFiles(std::string root) : root_(std::move(root)) {}
+
+  // Reads `length` bytes at `offset` of the file `location` into `data`; the range was checked against the file's size before.
+  Status read(std::string_view location, uint64_t offset, uint64_t length, void* data);
+  // The size of the file, once opened and checked.
+  Result<uint64_t> size(std::string_view location);
+
+ private:
+  struct Opened {
+    Descriptor descriptor;
+    uint64_t size = 0;
+  };
+  Result<const Opened*> open(std::string_view location);
+
+  std::string root_;
+  Descriptor folder_;
+  std::map<std::string, Opened, std::less<>> opened_;
+};
+
+}  // namespace tenon::onnx

@@ -1,0 +1,305 @@
+#include <algorithm>
+#include <list>
+#include <mutex>
+
+#include "core/graph/graph.h"
+#include "core/interpreter/placement.h"
+#include "core/ops/ops.h"
+#include "sdk/onnx/file/file.h"
+#include "sdk/onnx/importer/trace.h"
+#include "sdk/onnx/onnx.h"
+
+namespace tenon::onnx {
+namespace {
+
+// Model files may be this large; weights beyond belong into external data.
+constexpr uint64_t kLargestFile = uint64_t{16} << 30;
+// An input of at most this many elements may be taken by value when the program's shapes depend on it.
+constexpr int64_t kByValueElements = 64;
+
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+
+std::string names_of(const std::vector<ValueInfo>& infos) {
+  std::string text;
+  for (const ValueInfo& info : infos) text += (text.empty() ? "" : ", ") + quoted(info.name);
+  return text.empty() ? "none" : text;
+}
+
+Tensor fitting_input(const Tensor& tensor, const ValueInfo& info, Device device) {
+  bool fits = tensor.defined() && tensor.dtype() == info.dtype;
+  if (fits && info.has_shape) {
+    fits = tensor.rank() == static_cast<int32_t>(info.dims.size());
+    for (int32_t axis = 0; fits && axis < tensor.rank(); ++axis) {
+      const int64_t dim = info.dims[static_cast<size_t>(axis)].value;
+      fits = dim < 0 || dim == tensor.dims()[axis];
+    }
+  }
+  if (!fits) {
+    throw Error(Code::invalid_argument,
+                "Input " + quoted(info.name) + " must be " + to_string(info) + ", but " +
+                    (tensor.defined() ? std::string(dtype_name(tensor.dtype())) + tenon::to_string(tensor.dims()) : "an undefined tensor") +
+                    " was given.");
+  }
+  return contiguous(tensor.to(device));
+}
+
+bool same_storage(const Tensor& a, const Tensor& b) {
+  return a.defined() && b.defined() && a.impl()->storage != nullptr && a.impl()->storage == b.impl()->storage;
+}
+
+}  // namespace
+
+struct Model::Impl {
+  Program program;
+  Options options;
+  std::vector<uint64_t> dependences;  // of values on inputs
+
+  std::mutex mutex;
+  std::list<std::shared_ptr<const Plan>> plans;  // latest used first
+  std::vector<bool> by_value;                    // inputs that are part of the signature with their elements
+
+  TensorList bind(const Inputs& inputs) const;
+  std::vector<int64_t> signature(std::span<const Tensor> inputs, const std::vector<bool>& values) const;
+  std::shared_ptr<const Plan> plan_for(std::span<const Tensor> inputs);
+  std::shared_ptr<const Plan> make_plan(std::span<const Tensor> inputs, std::vector<bool> values);
+  bool take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const;
+  TensorList run_nodes(std::span<const Tensor> inputs, std::vector<Placement>* placement) const;
+  TensorList run_plan(const Plan& plan, std::span<const Tensor> inputs, std::span<const Tensor> bound, std::vector<Placement>* placement) const;
+  TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<Placement>* placement);
+  Tensor own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const;
+  Placement place(int32_t node, PlacementEntry entry) const;
+};
+
+TensorList Model::Impl::bind(const Inputs& inputs) const {
+  TensorList bound;
+  for (const ValueInfo& info : program.inputs) {
+    const auto found = inputs.find(info.name);
+    if (found == inputs.end()) {
+      throw Error(Code::invalid_argument, "Input " + quoted(info.name) + ", " + to_string(info) + ", is missing.");
+    }
+    bound.push_back(fitting_input(found->second, info, program.device));
+  }
+  for (const auto& [name, tensor] : inputs) {
+    const bool known = std::any_of(program.inputs.begin(), program.inputs.end(), [&](const ValueInfo& info) { return info.name == name; });
+    if (!known) throw Error(Code::invalid_argument, "The model has no input " + quoted(name) + "; its inputs are " + names_of(program.inputs) + ".");
+  }
+  return bound;
+}
+
+std::vector<int64_t> Model::Impl::signature(std::span<const Tensor> inputs, const std::vector<bool>& values) const {
+  std::vector<int64_t> key;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    key.push_back(values[i] ? -inputs[i].rank() - 1 : inputs[i].rank());
+    key.insert(key.end(), inputs[i].dims().begin(), inputs[i].dims().end());
+    if (!values[i]) continue;
+    const size_t at = key.size();
+    key.resize(at + (static_cast<size_t>(inputs[i].bytes()) + 7) / 8, 0);
+    inputs[i].copy_to_host(key.data() + at);
+  }
+  return key;
+}
+
+// Whether taking more inputs by value may make `value` known; marks them.
+bool Model::Impl::take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const {
+  const uint64_t bits = dependences[static_cast<size_t>(value)];
+  bool more = false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool needed = (bits >> std::min<size_t>(i, 63) & 1) != 0;
+    if (!needed || (*values)[i] || inputs[i].elements() > kByValueElements) continue;
+    (*values)[i] = more = true;
+  }
+  return more;
+}
+
+std::shared_ptr<const Plan> Model::Impl::make_plan(std::span<const Tensor> inputs, std::vector<bool> values) {
+  auto plan = std::make_shared<Plan>();
+  while (true) {
+    try {
+      *plan = record_plan(program, inputs, values);
+      break;
+    } catch (const UnknownValue& unknown) {
+      if (take_by_value(unknown.value, inputs, &values)) continue;
+      *plan = Plan();
+      break;
+    }
+  }
+  const std::lock_guard lock(mutex);
+  // A plan without a graph runs whatever the elements: they need not be in its signature.
+  if (plan->graph) {
+    for (size_t i = 0; i < values.size(); ++i) by_value[i] = by_value[i] || values[i];
+  }
+  plan->signature = signature(inputs, by_value);
+  plans.push_front(plan);
+  while (plans.size() > std::max<uint32_t>(1, options.max_plans)) plans.pop_back();
+  return plan;
+}
+
+std::shared_ptr<const Plan> Model::Impl::plan_for(std::span<const Tensor> inputs) {
+  std::vector<bool> values;
+  {
+    const std::lock_guard lock(mutex);
+    values = by_value;
+  }
+  const std::vector<int64_t> key = signature(inputs, values);
+  {
+    const std::lock_guard lock(mutex);
+    const auto found = std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan->signature == key; });
+    if (found != plans.end()) {
+      plans.splice(plans.begin(), plans, found);
+      return plans.front();
+    }
+  }
+  return make_plan(inputs, std::move(values));
+}
+
+Placement Model::Impl::place(int32_t node, PlacementEntry entry) const {
+  Placement placement;
+  if (node >= 0) {
+    const Node& from = program.nodes[static_cast<size_t>(node)];
+    placement.node = from.position;
+    placement.node_name = from.name;
+    placement.op_type = from.op_type;
+  }
+  placement.provider = entry.device.substr(0, entry.device.find(':'));
+  placement.op = std::move(entry.op);
+  placement.device = std::move(entry.device);
+  placement.implementation = std::move(entry.implementation);
+  placement.rung = std::string(rung_name(entry.rung));
+  placement.reason = std::move(entry.reason);
+  placement.bytes_copied = entry.bytes_copied;
+  return placement;
+}
+
+TensorList Model::Impl::run_nodes(std::span<const Tensor> inputs, std::vector<Placement>* placement) const {
+  std::vector<Tensor> values = initial_values(program, inputs);
+  for (size_t i = 0; i < program.nodes.size(); ++i) {
+    const Node& node = program.nodes[i];
+    if (is_settled(program, node)) continue;
+    if (placement == nullptr) {
+      apply_node(program, node, &values);
+    } else {
+      PlacementScope scope;
+      apply_node(program, node, &values);
+      for (PlacementEntry& entry : scope.take()) placement->push_back(place(static_cast<int32_t>(i), std::move(entry)));
+    }
+    const auto drop = [&](int32_t value) {
+      if (value >= 0 && program.drop_after[static_cast<size_t>(value)] == static_cast<int32_t>(i)) values[static_cast<size_t>(value)] = Tensor();
+    };
+    std::for_each(node.inputs.begin(), node.inputs.end(), drop);
+    std::for_each(node.outputs.begin(), node.outputs.end(), drop);
+  }
+  TensorList outputs;
+  for (int32_t value : program.output_values) outputs.push_back(values[static_cast<size_t>(value)]);
+  return outputs;
+}
+
+TensorList Model::Impl::run_plan(const Plan& plan, std::span<const Tensor> inputs, std::span<const Tensor> bound,
+                                 std::vector<Placement>* placement) const {
+  if (!plan.graph) return run_nodes(inputs, placement);
+  TensorList recorded;
+  for (uint32_t i : plan.recorded) recorded.push_back(inputs[i]);
+  if (placement == nullptr) return graph::run(*plan.graph, recorded, bound);
+  std::vector<graph::StepPlacement> steps;
+  TensorList outputs = graph::run(*plan.graph, recorded, bound, &steps);
+  for (graph::StepPlacement& step : steps) placement->push_back(place(plan.nodes[step.label], std::move(step.entry)));
+  return outputs;
+}
+
+// `result` as a tensor of the caller's own: on the model's device, sharing nothing with inputs, weights or other outputs.
+Tensor Model::Impl::own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const {
+  const Tensor here = contiguous(result.to(program.device));
+  const auto shared = [&](const Tensor& other) { return same_storage(here, other); };
+  const bool taken = std::any_of(inputs.begin(), inputs.end(), shared) || std::any_of(before.begin(), before.end(), shared) ||
+                     std::any_of(program.constants.begin(), program.constants.end(), shared);
+  return taken ? clone(here) : here;
+}
+
+TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vector<Placement>* placement) {
+  const TensorList given = bind(inputs);
+  TensorList targets(program.outputs.size());
+  for (const auto& [name, tensor] : bound) {
+    const auto found = std::find_if(program.outputs.begin(), program.outputs.end(), [&](const ValueInfo& info) { return info.name == name; });
+    if (found == program.outputs.end()) {
+      throw Error(Code::invalid_argument, "The model has no output " + quoted(name) + "; its outputs are " + names_of(program.outputs) + ".");
+    }
+    targets[static_cast<size_t>(found - program.outputs.begin())] = tensor;
+  }
+  std::shared_ptr<const Plan> plan;
+  TensorList results;
+  if (options.eager) {
+    results = run_nodes(given, placement);
+  } else {
+    plan = plan_for(given);
+    results = run_plan(*plan, given, {}, placement);
+  }
+  TensorList outputs;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (targets[i].defined()) {
+      if (targets[i].dims() != results[i].dims() || targets[i].dtype() != results[i].dtype()) {
+        throw Error(Code::invalid_argument, "Output " + quoted(program.outputs[i].name) + " is " + std::string(dtype_name(results[i].dtype())) +
+                                                tenon::to_string(results[i].dims()) + ", but the tensor bound to it is " +
+                                                std::string(dtype_name(targets[i].dtype())) + tenon::to_string(targets[i].dims()) + ".");
+      }
+      copy_(targets[i], results[i]);
+      outputs.push_back(targets[i]);
+      continue;
+    }
+    const bool constant = plan && plan->graph && plan->graph->values[plan->graph->outputs[i]].constant.defined();
+    outputs.push_back(constant ? clone(results[i].to(program.device)) : own(results[i], given, outputs));
+  }
+  return outputs;
+}
+
+Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+const std::vector<ValueInfo>& Model::inputs() const { return impl_->program.inputs; }
+const std::vector<ValueInfo>& Model::outputs() const { return impl_->program.outputs; }
+const ModelInfo& Model::info() const { return impl_->program.info; }
+Device Model::device() const { return impl_->program.device; }
+TensorList Model::run(const Inputs& inputs) const { return impl_->run(inputs, {}, nullptr); }
+TensorList Model::run(const Inputs& inputs, const Inputs& bound) const { return impl_->run(inputs, bound, nullptr); }
+TensorList Model::run(const Inputs& inputs, std::vector<Placement>* placement) const { return impl_->run(inputs, {}, placement); }
+
+Model load_bytes(std::string_view bytes, const Options& options) {
+  auto impl = std::make_shared<Model::Impl>();
+  impl->options = options;
+  std::vector<std::string> refusals;
+  const Device device = options.device ? options.device : Device::current();
+  impl->program = read_program(bytes, options.external_data_root, device, &refusals);
+  settle_constants(&impl->program);
+  find_refusals(impl->program, &refusals);
+  if (!refusals.empty()) {
+    std::string text = "The model cannot run for " + std::to_string(refusals.size()) + (refusals.size() == 1 ? " reason:" : " reasons:");
+    for (const std::string& line : refusals) text += "\n  " + line;
+    throw Error(Code::unsupported, text);
+  }
+  impl->dependences = input_dependences(impl->program);
+  impl->by_value.assign(impl->program.inputs.size(), false);
+  return Model(std::move(impl));
+}
+
+Model load(const std::string& path, const Options& options) {
+  const std::string bytes = value_or_throw(read_file(path, kLargestFile));
+  Options with_root = options;
+  if (with_root.external_data_root.empty()) {
+    const size_t slash = path.rfind('/');
+    with_root.external_data_root = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  }
+  try {
+    return load_bytes(bytes, with_root);
+  } catch (const Error& error) {
+    throw Error(error.status().with_context("  while loading '" + path + "'"));
+  }
+}
+
+std::string to_string(const ValueInfo& info) {
+  std::string text(dtype_name(info.dtype));
+  if (!info.has_shape) return text + "[...]";
+  text += "[";
+  for (size_t i = 0; i < info.dims.size(); ++i) {
+    const Dim& dim = info.dims[i];
+    text += (i == 0 ? "" : ", ") + (dim.value >= 0 ? std::to_string(dim.value) : dim.name.empty() ? "?" : dim.name);
+  }
+  return text + "]";
+}
+
+}  // namespace tenon::onnx

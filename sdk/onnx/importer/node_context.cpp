@@ -1,0 +1,141 @@
+#include "sdk/onnx/importer/node_context.h"
+
+#include "core/interpreter/op_call.h"
+#include "core/ops/ops.h"
+
+namespace tenon::onnx {
+
+NodeContext::NodeContext(const Program& program, const Node& node, std::span<const Tensor> values)
+    : program_(program), node_(node), values_(values), device_(program.device), moved_(node.inputs.size()) {
+  bool any = false;
+  for (int32_t value : node.inputs) {
+    if (value < 0) continue;
+    const Tensor& tensor = values[static_cast<size_t>(value)];
+    if (!tensor.defined()) throw UnknownValue{value};
+    any = true;
+    if (!stays_on_host(tensor.dtype(), tensor.elements()) || tensor.device() != Device::host()) return;
+    if (!current_interpreter().host_value_known(tensor)) return;
+  }
+  if (any) device_ = Device::host();
+}
+
+const Tensor& NodeContext::raw(size_t i) const {
+  if (!has(i)) invalid("input " + std::to_string(i) + " is missing");
+  return values_[static_cast<size_t>(node_.inputs[i])];
+}
+
+const Tensor& NodeContext::input(size_t i) {
+  const Tensor& tensor = raw(i);
+  if (tensor.device() == device_) return tensor;
+  if (!moved_[i].defined()) moved_[i] = tensor.to(device_);
+  return moved_[i];
+}
+
+TensorList NodeContext::inputs(size_t first) {
+  TensorList list;
+  for (size_t i = first; i < input_count(); ++i) list.push_back(input(i));
+  return list;
+}
+
+const Tensor& NodeContext::known(size_t i) const {
+  const Tensor& tensor = raw(i);
+  if (!current_interpreter().host_value_known(tensor)) throw UnknownValue{node_.inputs[i]};
+  return tensor;
+}
+
+std::vector<double> NodeContext::numbers(size_t i) const {
+  const Tensor& tensor = known(i);
+  if (tensor.elements() > kHostElements) {
+    invalid("input " + std::to_string(i) + " has " + std::to_string(tensor.elements()) + " elements where at most " +
+            std::to_string(kHostElements) + " are possible");
+  }
+  return cast(tensor.to(Device::host()), DType::f64).to_host<double>();
+}
+
+std::vector<int64_t> NodeContext::ints(size_t i) const {
+  const Tensor& tensor = known(i);
+  if (!is_integer(tensor.dtype()) || tensor.elements() > kHostElements) {
+    invalid("input " + std::to_string(i) + " must hold at most " + std::to_string(kHostElements) + " integers, not " +
+            std::to_string(tensor.elements()) + " of " + std::string(dtype_name(tensor.dtype())));
+  }
+  return cast(tensor.to(Device::host()), DType::i64).to_host<int64_t>();
+}
+
+Scalar NodeContext::scalar(size_t i) const {
+  const Tensor& tensor = known(i);
+  if (tensor.elements() != 1) {
+    invalid("input " + std::to_string(i) + " must have one element, not shape " + to_string(tensor.dims()));
+  }
+  return tensor.item();
+}
+
+const Attribute* NodeContext::find(std::string_view name) const {
+  const auto found = node_.attributes.find(name);
+  return found == node_.attributes.end() ? nullptr : &found->second;
+}
+
+const Attribute* NodeContext::find(std::string_view name, Attribute::Kind kind) const {
+  const Attribute* attribute = find(name);
+  if (attribute != nullptr && attribute->kind != kind) {
+    invalid("attribute '" + std::string(name) + "' must be a " + std::string(attribute_kind_name(kind)) + ", not a " +
+            std::string(attribute_kind_name(attribute->kind)));
+  }
+  return attribute;
+}
+
+const Attribute& NodeContext::require(std::string_view name, Attribute::Kind kind) const {
+  const Attribute* attribute = find(name, kind);
+  if (attribute == nullptr) invalid("attribute '" + std::string(name) + "' is missing");
+  return *attribute;
+}
+
+int64_t NodeContext::integer(std::string_view name, int64_t initial) const {
+  const Attribute* attribute = find(name, Attribute::Kind::integer);
+  return attribute != nullptr ? attribute->i : initial;
+}
+
+double NodeContext::number(std::string_view name, double initial) const {
+  const Attribute* attribute = find(name, Attribute::Kind::number);
+  return attribute != nullptr ? static_cast<double>(attribute->f) : initial;
+}
+
+std::string NodeContext::text(std::string_view name, std::string_view initial) const {
+  const Attribute* attribute = find(name, Attribute::Kind::text);
+  return attribute != nullptr ? attribute->s : std::string(initial);
+}
+
+std::optional<std::vector<int64_t>> NodeContext::integers(std::string_view name) const {
+  const Attribute* attribute = find(name, Attribute::Kind::integers);
+  if (attribute == nullptr) return std::nullopt;
+  return attribute->ints;
+}
+
+int64_t NodeContext::normalise_axis(int64_t axis, int64_t rank) const {
+  if (axis < -rank || axis >= rank) {
+    invalid("axis " + std::to_string(axis) + " is outside [" + std::to_string(-rank) + ", " + std::to_string(rank) + ")");
+  }
+  return axis < 0 ? axis + rank : axis;
+}
+
+int64_t NodeContext::axis(int64_t initial, int32_t rank, bool end) const {
+  const int64_t given = integer("axis", initial);
+  return end && given == rank ? given : normalise_axis(given, rank);
+}
+
+std::optional<std::vector<int64_t>> NodeContext::axes(size_t index, int64_t since_input) const {
+  if (version() < since_input) return integers("axes");
+  if (!has(index)) return std::nullopt;
+  return ints(index);
+}
+
+Tensor NodeContext::host_ints(std::span<const int64_t> values) {
+  return Tensor::from<int64_t>(values, Dims{static_cast<int64_t>(values.size())}, Device::host());
+}
+
+void NodeContext::unsupported(const std::string& reason) const { throw Error(Code::unsupported, reason + "."); }
+
+void NodeContext::invalid(const std::string& what) const {
+  throw Error(Code::invalid_argument, node_.op_type + ": " + what + ".");
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,208 @@
+#include "sdk/onnx/tensors/tensor_data.h"
+
+#include <charconv>
+#include <cstring>
+
+#include "sdk/onnx/onnx.h"
+#include "sdk/onnx/proto/wire.h"
+
+namespace tenon::onnx {
+namespace {
+
+using Proto = onnx_proto::TensorProto;
+
+struct TypeRow {
+  int32_t id;
+  DType dtype;
+  const char* name;
+};
+// Ids of TensorProto.DataType, those younger than the onnx.proto at hand included.
+constexpr TypeRow kTypes[] = {
+    {1, DType::f32, "float"},       {2, DType::u8, "uint8"},         {3, DType::i8, "int8"},
+    {4, DType::u16, "uint16"},      {5, DType::i16, "int16"},        {6, DType::i32, "int32"},
+    {7, DType::i64, "int64"},       {8, DType::none, "string"},      {9, DType::boolean, "bool"},
+    {10, DType::f16, "float16"},    {11, DType::f64, "double"},      {12, DType::u32, "uint32"},
+    {13, DType::u64, "uint64"},     {14, DType::none, "complex64"},  {15, DType::none, "complex128"},
+    {16, DType::bf16, "bfloat16"},  {17, DType::f8e4m3fn, "float8e4m3fn"}, {19, DType::f8e5m2, "float8e5m2"},
+};
+
+Status bad(const Proto& proto, const std::string& what) {
+  return Status(Code::invalid_argument, "Tensor '" + std::string(proto.name) + "' " + what + ".");
+}
+
+bool parse_number(std::string_view text, uint64_t* value) {
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return result.ec == std::errc() && result.ptr == text.data() + text.size();
+}
+
+Status check_external(const Proto& proto, ExternalFiles& files, TensorHeader* header) {
+  uint64_t length = static_cast<uint64_t>(header->bytes);
+  for (const onnx_proto::StringStringEntryProto& entry : proto.external_data) {
+    if (entry.key == "location") {
+      header->location = std::string(entry.value);
+    } else if (entry.key == "offset" || entry.key == "length") {
+      if (!parse_number(entry.value, entry.key == "offset" ? &header->offset : &length)) {
+        return bad(proto, "has external data whose " + std::string(entry.key) + ", '" + std::string(entry.value) +
+                              "', is not a number of bytes");
+      }
+    } else if (entry.key != "checksum" && entry.key != "basepath") {
+      return bad(proto, "has external data with the unknown key '" + std::string(entry.key) + "'");
+    }
+  }
+  if (length != static_cast<uint64_t>(header->bytes)) {
+    return bad(proto, "of shape " + to_string(header->dims) + " needs " + std::to_string(header->bytes) +
+                          " bytes, but its external data has length " + std::to_string(length));
+  }
+  TENON_ASSIGN_OR_RETURN(const uint64_t size, files.size(header->location));
+  if (header->offset > size || length > size - header->offset) {
+    return bad(proto, "wants " + std::to_string(length) + " bytes at offset " + std::to_string(header->offset) + " of '" +
+                          header->location + "', which has " + std::to_string(size) + " bytes");
+  }
+  return {};
+}
+
+// How many elements the typed field of `dtype` holds.
+size_t typed_count(const Proto& proto, DType dtype) {
+  switch (dtype) {
+    case DType::f32: return proto.float_data.size();
+    case DType::f64: return proto.double_data.size();
+    case DType::i64: return proto.int64_data.size();
+    case DType::u32:
+    case DType::u64: return proto.uint64_data.size();
+    default: return proto.int32_data.size();
+  }
+}
+
+template <class T, class Source>
+void narrow(const std::vector<Source>& source, void* out) {
+  T* to = static_cast<T*>(out);
+  for (size_t i = 0; i < source.size(); ++i) to[i] = static_cast<T>(source[i]);
+}
+
+void read_typed(const Proto& proto, DType dtype, void* out) {
+  switch (dtype) {
+    case DType::f32: return narrow<float>(proto.float_data, out);
+    case DType::f64: return narrow<double>(proto.double_data, out);
+    case DType::i64: return narrow<int64_t>(proto.int64_data, out);
+    case DType::u32: return narrow<uint32_t>(proto.uint64_data, out);
+    case DType::u64: return narrow<uint64_t>(proto.uint64_data, out);
+    case DType::i32: return narrow<int32_t>(proto.int32_data, out);
+    default: break;
+  }
+  if (dtype_size(dtype) == 2) return narrow<uint16_t>(proto.int32_data, out);
+  narrow<uint8_t>(proto.int32_data, out);
+}
+
+void normalise_bools(void* data, int64_t count) {
+  auto* bytes = static_cast<uint8_t*>(data);
+  for (int64_t i = 0; i < count; ++i) bytes[i] = bytes[i] != 0;
+}
+
+}  // namespace
+
+DType dtype_of_onnx(int32_t data_type) {
+  for (const TypeRow& row : kTypes) {
+    if (row.id == data_type) return row.dtype;
+  }
+  return DType::none;
+}
+
+int32_t onnx_type_of(DType dtype) {
+  for (const TypeRow& row : kTypes) {
+    if (row.dtype == dtype && dtype != DType::none) return row.id;
+  }
+  return 0;
+}
+
+std::string onnx_type_name(int32_t data_type) {
+  for (const TypeRow& row : kTypes) {
+    if (row.id == data_type) return row.name;
+  }
+  return "type " + std::to_string(data_type);
+}
+
+Result<TensorHeader> check_tensor(const Proto& proto, ExternalFiles& files) {
+  TensorHeader header;
+  header.dtype = dtype_of_onnx(proto.data_type);
+  if (header.dtype == DType::none) {
+    return Status(Code::unsupported, "Tensor '" + std::string(proto.name) + "' holds " + onnx_type_name(proto.data_type) +
+                                         ", an element type that Tenon does not have.");
+  }
+  if (proto.has(Proto::k_segment)) return Status(Code::unsupported, "Tensor '" + std::string(proto.name) + "' is stored in segments.");
+  if (proto.dims.size() > EP_MAX_RANK) {
+    return bad(proto, "has rank " + std::to_string(proto.dims.size()) + "; at most " + std::to_string(EP_MAX_RANK) + " is possible");
+  }
+  header.dims = Dims(proto.dims);
+  const int64_t size = dtype_size(header.dtype);
+  const std::optional<int64_t> count = checked_count(header.dims, size);
+  if (!count) return bad(proto, "has the impossible shape " + to_string(header.dims));
+  header.elements = *count;
+  header.bytes = *count * size;
+  header.external = proto.data_location == Proto::DataLocation_EXTERNAL;
+  if (header.external) {
+    TENON_RETURN_IF_ERROR(check_external(proto, files, &header));
+    return header;
+  }
+  const bool raw = proto.has(Proto::k_raw_data);
+  const uint64_t have = raw ? proto.raw_data.size() : typed_count(proto, header.dtype);
+  const uint64_t want = static_cast<uint64_t>(raw ? header.bytes : header.elements);
+  if (have != want) {
+    return bad(proto, "of shape " + to_string(header.dims) + " and type " + std::string(dtype_name(header.dtype)) + " needs " +
+                          std::to_string(want) + (raw ? " bytes" : " elements") + ", but the file has " + std::to_string(have));
+  }
+  return header;
+}
+
+Status read_elements(const Proto& proto, const TensorHeader& header, ExternalFiles& files, void* out) {
+  if (header.bytes == 0) return {};
+  if (header.external) {
+    TENON_RETURN_IF_ERROR(files.read(header.location, header.offset, static_cast<uint64_t>(header.bytes), out));
+  } else if (proto.has(Proto::k_raw_data)) {
+    std::memcpy(out, proto.raw_data.data(), proto.raw_data.size());
+  } else {
+    read_typed(proto, header.dtype, out);
+  }
+  if (header.dtype == DType::boolean) normalise_bools(out, header.elements);
+  return {};
+}
+
+Result<Tensor> read_tensor(const Proto& proto, ExternalFiles& files, Device device) {
+  TENON_ASSIGN_OR_RETURN(const TensorHeader header, check_tensor(proto, files));
+  Tensor tensor = Tensor::empty(header.dims, header.dtype, device);
+  if (header.elements == 0) return tensor;
+  if (void* direct = tensor.data()) {
+    TENON_RETURN_IF_ERROR(read_elements(proto, header, files, direct));
+    return tensor;
+  }
+  std::string staging(static_cast<size_t>(header.bytes), '\0');
+  TENON_RETURN_IF_ERROR(read_elements(proto, header, files, staging.data()));
+  tensor.copy_from(staging.data());
+  return tensor;
+}
+
+Tensor tensor_from_bytes(std::string_view bytes, Device device, std::string* name) {
+  Proto proto;
+  if (const std::string error = onnx_proto::decode(bytes, &proto); !error.empty()) {
+    throw Error(Code::invalid_argument, "This is not a TensorProto. " + error);
+  }
+  ExternalFiles none{std::string()};
+  if (name != nullptr) *name = std::string(proto.name);
+  return value_or_throw(read_tensor(proto, none, device ? device : Device::current()));
+}
+
+std::string tensor_to_bytes(const Tensor& tensor, std::string_view name) {
+  Proto proto;
+  proto.name = name;
+  proto.data_type = onnx_type_of(tensor.dtype());
+  if (proto.data_type == 0) {
+    throw Error(Code::unsupported, "ONNX has no element type for " + std::string(dtype_name(tensor.dtype())) + ".");
+  }
+  proto.dims.assign(tensor.dims().begin(), tensor.dims().end());
+  std::string data(static_cast<size_t>(tensor.bytes()), '\0');
+  tensor.copy_to_host(data.data());
+  proto.raw_data = data;
+  proto.present = 1u << Proto::k_name | 1u << Proto::k_data_type | 1u << Proto::k_raw_data;
+  return onnx_proto::encode(proto);
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,39 @@
+// ONNX's tensors and Tenon's: element types, and the checked way from a TensorProto to elements.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+#include "onnx_messages.h"
+#include "sdk/onnx/file/file.h"
+
+namespace tenon::onnx {
+
+// The dtype of a TensorProto.DataType; none where Tenon has no such type.
+DType dtype_of_onnx(int32_t data_type);
+// TensorProto.DataType of a dtype, 0 where ONNX has none.
+int32_t onnx_type_of(DType dtype);
+// "float", "string", "type 99"
+std::string onnx_type_name(int32_t data_type);
+
+// What a TensorProto says it holds, checked: supported dtype, at most 8 dims, none negative, no overflow, as much data as
+// elements (for external data: a range inside the file).
+struct TensorHeader {
+  DType dtype = DType::none;
+  Dims dims;
+  int64_t elements = 0;
+  int64_t bytes = 0;
+  bool external = false;
+  std::string location;
+  uint64_t offset = 0;
+};
+Result<TensorHeader> check_tensor(const onnx_proto::TensorProto& proto, ExternalFiles& files);
+
+// Writes the elements of a checked tensor, row-major, to `out` (header.bytes of it).
+Status read_elements(const onnx_proto::TensorProto& proto, const TensorHeader& header, ExternalFiles& files, void* out);
+
+// Both, into a tensor on `device`.
+Result<Tensor> read_tensor(const onnx_proto::TensorProto& proto, ExternalFiles& files, Device device);
+
+}  // namespace tenon::onnx

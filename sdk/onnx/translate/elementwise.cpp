@@ -1,0 +1,238 @@
+// Operators that work element by element.
+#include <limits>
+
+#include "core/ops/ops.h"
+#include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/tensors/tensor_data.h"
+#include "sdk/onnx/translate/translator.h"
+
+namespace tenon::onnx {
+namespace {
+
+template <Tensor (*op)(const Tensor&)>
+TensorList unary(NodeContext& n) {
+  return {op(n.input(0))};
+}
+
+// Both arguments have one dtype in ONNX.
+template <Tensor (*op)(const Tensor&, const Tensor&)>
+TensorList binary(NodeContext& n) {
+  if (n.dtype(0) != n.dtype(1)) {
+    n.unsupported("its inputs have different types, " + std::string(dtype_name(n.dtype(0))) + " and " + std::string(dtype_name(n.dtype(1))));
+  }
+  return {op(n.input(0), n.input(1))};
+}
+
+Tensor add2(const Tensor& a, const Tensor& b) { return add(a, b); }
+Tensor sub2(const Tensor& a, const Tensor& b) { return sub(a, b); }
+Tensor mul2(const Tensor& a, const Tensor& b) { return mul(a, b); }
+Tensor div2(const Tensor& a, const Tensor& b) { return is_floating(a.dtype()) ? div(a, b) : div(a, b, "trunc"); }
+Tensor identity(const Tensor& x) { return x; }
+
+// Any number of inputs, taken two by two.
+template <Tensor (*op)(const Tensor&, const Tensor&)>
+TensorList variadic(NodeContext& n) {
+  Tensor result = n.input(0);
+  for (size_t i = 1; i < n.input_count(); ++i) result = op(result, n.input(i));
+  return {result};
+}
+
+TensorList mean_of_inputs(NodeContext& n) {
+  const Tensor sum = variadic<add2>(n)[0];
+  return {mul(sum, Scalar(1.0 / static_cast<double>(n.input_count())))};
+}
+
+// The result has the type of the base; integer bases to float powers go through f64.
+TensorList translate_pow(NodeContext& n) {
+  const DType base = n.dtype(0), exponent = n.dtype(1);
+  if (base == exponent) return {tenon::pow(n.input(0), n.input(1))};
+  if (is_floating(base)) return {tenon::pow(n.input(0), cast(n.input(1), base))};
+  if (!is_floating(exponent)) return {tenon::pow(n.input(0), cast(n.input(1), base))};
+  return {cast(tenon::pow(cast(n.input(0), DType::f64), cast(n.input(1), DType::f64)), base)};
+}
+
+TensorList translate_mod(NodeContext& n) {
+  if (n.flag("fmod", false)) return {tenon::fmod(n.input(0), n.input(1))};
+  if (is_floating(n.dtype(0))) n.invalid("floats need the attribute fmod to be 1");
+  return {remainder(n.input(0), n.input(1))};
+}
+
+std::string bit_shift_why_not(const Node& node) {
+  const auto direction = node.attributes.find("direction");
+  const bool known = direction != node.attributes.end() && (direction->second.s == "LEFT" || direction->second.s == "RIGHT");
+  return known ? std::string() : "its direction must be LEFT or RIGHT.";
+}
+
+TensorList bit_shift(NodeContext& n) {
+  const bool left = n.text("direction", "") == "LEFT";
+  return {left ? bitwise_left_shift(n.input(0), n.input(1)) : bitwise_right_shift(n.input(0), n.input(1))};
+}
+
+TensorList is_inf(NodeContext& n) {
+  const bool negative = n.flag("detect_negative", true), positive = n.flag("detect_positive", true);
+  const Tensor& x = n.input(0);
+  if (negative && positive) return {isinf(x)};
+  const double infinity = std::numeric_limits<double>::infinity();
+  if (positive) return {eq(x, Scalar(infinity))};
+  return {negative ? eq(x, Scalar(-infinity)) : logical_and(isinf(x), Scalar(false))};
+}
+
+TensorList leaky(NodeContext& n) { return {leaky_relu(n.input(0), n.number("alpha", 0.01))}; }
+TensorList translate_elu(NodeContext& n) { return {elu(n.input(0), n.number("alpha", 1.0))}; }
+TensorList translate_celu(NodeContext& n) { return {celu(n.input(0), n.number("alpha", 1.0))}; }
+TensorList translate_selu(NodeContext& n) {
+  return {selu(n.input(0), n.number("alpha", 1.67326319217681884765625), n.number("gamma", 1.05070102214813232421875))};
+}
+TensorList translate_hard_sigmoid(NodeContext& n) {
+  return {hard_sigmoid(n.input(0), n.number("alpha", 0.2), n.number("beta", 0.5))};
+}
+TensorList thresholded(NodeContext& n) { return {thresholded_relu(n.input(0), n.number("alpha", 1.0))}; }
+TensorList translate_shrink(NodeContext& n) { return {shrink(n.input(0), n.number("lambd", 0.5), n.number("bias", 0.0))}; }
+TensorList translate_gelu(NodeContext& n) { return {gelu(n.input(0), n.text("approximate", "none"))}; }
+
+// The slope broadcasts in one direction only: to x.
+TensorList translate_prelu(NodeContext& n) { return {prelu(n.input(0), n.input(1))}; }
+
+Tensor clip(const Tensor& x, const Tensor& low, const Tensor& high) {
+  if (!low.defined() && !high.defined()) return x;
+  return clamp(x, low, high);
+}
+
+TensorList clip_inputs(NodeContext& n) { return {clip(n.input(0), n.optional(1), n.optional(2))}; }
+TensorList clip_attributes(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const Attribute* low = n.find("min");
+  const Attribute* high = n.find("max");
+  if (low == nullptr && high == nullptr) return {x};
+  std::optional<Scalar> min, max;
+  if (low != nullptr) min = Scalar(low->f);
+  if (high != nullptr) max = Scalar(high->f);
+  return {clamp(x, min, max)};
+}
+
+TensorList translate_where(NodeContext& n) { return {where(n.input(0), n.input(1), n.input(2))}; }
+
+DType target_type(NodeContext& n) {
+  const auto to = static_cast<int32_t>(n.require("to", Attribute::Kind::integer).i);
+  const DType dtype = dtype_of_onnx(to);
+  if (dtype == DType::none) n.unsupported("it casts to " + onnx_type_name(to) + ", an element type that Tenon does not have");
+  return dtype;
+}
+
+std::string cast_why_not(const Node& node) {
+  const auto to = node.attributes.find("to");
+  if (to == node.attributes.end() || to->second.kind != Attribute::Kind::integer) return "its attribute 'to' is missing.";
+  const auto type = static_cast<int32_t>(to->second.i);
+  if (dtype_of_onnx(type) != DType::none) return {};
+  return "it casts to " + onnx_type_name(type) + ", an element type that Tenon does not have.";
+}
+
+// To bool: whether the element is not 0.
+Tensor convert(const Tensor& x, DType dtype) {
+  if (dtype == DType::boolean && x.dtype() != DType::boolean) return ne(x, Scalar(0));
+  return cast(x, dtype);
+}
+
+TensorList translate_cast(NodeContext& n) { return {convert(n.input(0), target_type(n))}; }
+TensorList cast_like(NodeContext& n) { return {convert(n.input(0), n.dtype(1))}; }
+
+std::string dropout_why_not(const Node& node) {
+  if (node.version >= 12 || node.version >= 7) return {};
+  const auto test = node.attributes.find("is_test");
+  return test != node.attributes.end() && test->second.i != 0 ? std::string() : "it drops at random (training mode).";
+}
+
+// Inference only: y = x, and a mask of ones.
+TensorList dropout(NodeContext& n) {
+  if (n.version() >= 12 && n.has(2)) {
+    const char* training = "it may drop at random (training mode), which Tenon does not do yet";
+    try {
+      if (n.scalar(2).to_int() != 0) n.unsupported(training);
+    } catch (const UnknownValue&) {
+      n.unsupported(training);
+    }
+  }
+  TensorList results = {n.input(0)};
+  if (n.wants(1)) results.push_back(full(n.dims(0), n.version() >= 10 ? Scalar(true) : Scalar(1), n.version() >= 10 ? DType::boolean : n.dtype(0), n.device()));
+  return results;
+}
+
+constexpr Translator kRows[] = {
+    {"Abs", 1, unary<abs>},
+    {"Acos", 7, unary<acos>},
+    {"Acosh", 9, unary<acosh>},
+    {"Add", 7, binary<add2>},
+    {"And", 7, binary<logical_and>},
+    {"Asin", 7, unary<asin>},
+    {"Asinh", 9, unary<asinh>},
+    {"Atan", 7, unary<atan>},
+    {"Atanh", 9, unary<atanh>},
+    {"BitShift", 11, bit_shift, bit_shift_why_not},
+    {"BitwiseAnd", 18, binary<bitwise_and>},
+    {"BitwiseNot", 18, unary<bitwise_not>},
+    {"BitwiseOr", 18, binary<bitwise_or>},
+    {"BitwiseXor", 18, binary<bitwise_xor>},
+    {"Cast", 6, translate_cast, cast_why_not},
+    {"CastLike", 15, cast_like},
+    {"Ceil", 1, unary<ceil>},
+    {"Celu", 12, translate_celu},
+    {"Clip", 1, clip_attributes, nullptr, false, 10},
+    {"Clip", 11, clip_inputs},
+    {"Cos", 7, unary<cos>},
+    {"Cosh", 9, unary<cosh>},
+    {"Div", 7, binary<div2>},
+    {"Dropout", 1, dropout, dropout_why_not},
+    {"Elu", 1, translate_elu},
+    {"Equal", 7, binary<eq>},
+    {"Erf", 9, unary<erf>},
+    {"Exp", 1, unary<exp>},
+    {"Floor", 1, unary<floor>},
+    {"Gelu", 20, translate_gelu},
+    {"Greater", 7, binary<gt>},
+    {"GreaterOrEqual", 12, binary<ge>},
+    {"HardSigmoid", 1, translate_hard_sigmoid},
+    {"HardSwish", 14, unary<hard_swish>},
+    {"Identity", 1, unary<identity>},
+    {"IsInf", 10, is_inf},
+    {"IsNaN", 9, unary<isnan>},
+    {"LeakyRelu", 1, leaky},
+    {"Less", 7, binary<lt>},
+    {"LessOrEqual", 12, binary<le>},
+    {"Log", 1, unary<log>},
+    {"Max", 8, variadic<maximum>},
+    {"Mean", 8, mean_of_inputs},
+    {"Min", 8, variadic<minimum>},
+    {"Mish", 18, unary<mish>},
+    {"Mod", 10, translate_mod},
+    {"Mul", 7, binary<mul2>},
+    {"Neg", 1, unary<neg>},
+    {"Not", 1, unary<logical_not>},
+    {"Or", 7, binary<logical_or>},
+    {"PRelu", 7, translate_prelu},
+    {"Pow", 7, translate_pow},
+    {"Reciprocal", 1, unary<reciprocal>},
+    {"Relu", 1, unary<relu>},
+    {"Round", 11, unary<round>},
+    {"Selu", 1, translate_selu},
+    {"Shrink", 9, translate_shrink},
+    {"Sigmoid", 1, unary<sigmoid>},
+    {"Sign", 9, unary<sign>},
+    {"Sin", 7, unary<sin>},
+    {"Sinh", 9, unary<sinh>},
+    {"Softplus", 1, unary<softplus>},
+    {"Softsign", 1, unary<softsign>},
+    {"Sqrt", 1, unary<sqrt>},
+    {"Sub", 7, binary<sub2>},
+    {"Sum", 8, variadic<add2>},
+    {"Tan", 7, unary<tan>},
+    {"Tanh", 1, unary<tanh>},
+    {"ThresholdedRelu", 10, thresholded},
+    {"Where", 9, translate_where},
+    {"Xor", 7, binary<logical_xor>},
+};
+
+}  // namespace
+
+std::span<const Translator> elementwise_translators() { return kRows; }
+
+}  // namespace tenon::onnx

@@ -1,0 +1,104 @@
+// Operators that pick elements by index.
+#include "core/ops/ops.h"
+#include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/translator.h"
+
+namespace tenon::onnx {
+namespace {
+
+TensorList translate_gather(NodeContext& n) {
+  return {take(n.input(0), n.input(1), n.axis(0, n.dims(0).rank()))};
+}
+
+TensorList gather_elements(NodeContext& n) {
+  return {gather(n.input(0), n.axis(0, n.dims(0).rank()), n.input(1))};
+}
+
+// Rows of indices [.., k] name places along the k axes after the batch axes: they become one index into those axes
+// flattened. Negative indices count from the end; each is checked by the gather, the flattened one.
+TensorList gather_nd(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const Tensor& indices = n.input(1);
+  const int64_t batch = n.integer("batch_dims", 0);
+  const int64_t k = indices.rank() == 0 ? 0 : indices.dim(-1);
+  if (indices.rank() == 0 || batch < 0 || k < 1 || batch >= indices.rank() || batch + k > x.rank()) {
+    n.invalid("indices of shape " + tenon::to_string(indices.dims()) + " with " + std::to_string(batch) + " batch axes do not fit shape " +
+              tenon::to_string(x.dims()));
+  }
+  int64_t outer = 1, places = 1, inner = 1, rows = 1;
+  for (int32_t i = 0; i < x.rank(); ++i) (i < batch ? outer : i < batch + k ? places : inner) *= x.dims()[i];
+  for (int32_t i = static_cast<int32_t>(batch); i + 1 < indices.rank(); ++i) rows *= indices.dims()[i];
+  Tensor flat;
+  for (int64_t i = 0; i < k; ++i) {
+    const int64_t length = x.dims()[batch + i];
+    const Tensor column = select(indices, -1, i);
+    const Tensor positive = where(lt(column, Scalar(0)), add(column, Scalar(length)), column);
+    flat = flat.defined() ? add(mul(flat, Scalar(length)), positive) : positive;
+  }
+  Dims result;
+  for (int32_t i = 0; i + 1 < indices.rank(); ++i) result.push_back(indices.dims()[i]);
+  for (int32_t i = static_cast<int32_t>(batch + k); i < x.rank(); ++i) result.push_back(x.dims()[i]);
+  const Tensor index = expand(reshape(flat, {outer, rows, 1}), {outer, rows, inner});
+  return {reshape(gather(reshape(x, {outer, places, inner}), 1, index), result)};
+}
+
+TensorList translate_one_hot(NodeContext& n) {
+  const Tensor& indices = n.input(0);
+  const int64_t depth = n.scalar(1).to_int();
+  if (depth < 1) n.invalid("its depth is " + std::to_string(depth));
+  const Tensor& values = n.input(2);
+  if (values.rank() != 1 || values.elements() != 2) n.invalid("its values must be two numbers, not shape " + tenon::to_string(values.dims()));
+  const int32_t rank = indices.rank() + 1;
+  if (rank > EP_MAX_RANK) n.invalid("the result would have rank " + std::to_string(rank));
+  const int64_t axis = n.axis(-1, rank);
+  Dims shape = Dims::filled(rank, 1);
+  shape[axis] = depth;
+  const Tensor places = reshape(arange(Scalar(depth), DType::i64, indices.device()), shape);
+  const Tensor whole = cast(indices, DType::i64);
+  const Tensor index = unsqueeze(where(lt(whole, Scalar(0)), add(whole, Scalar(depth)), whole), axis);
+  return {where(eq(index, places), select(values, 0, 1), select(values, 0, 0))};
+}
+
+// Sums of the elements up to each, as a product with a triangle of ones.
+TensorList cum_sum(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const int64_t axis = n.normalise_axis(n.scalar(1).to_int(), x.rank());
+  const int64_t length = x.dims()[axis];
+  const bool exclusive = n.flag("exclusive", false), reverse = n.flag("reverse", false);
+  if (length > 4096) n.unsupported("it sums along " + std::to_string(length) + " elements; at most 4096 are possible");
+  const Tensor from = reshape(arange(Scalar(length), DType::i64, x.device()), {length, 1});
+  const Tensor to = reshape(from, {1, length});
+  const Tensor used = reverse ? (exclusive ? gt(from, to) : ge(from, to)) : (exclusive ? lt(from, to) : le(from, to));
+  const Tensor last = transpose(x, axis, x.rank() - 1);
+  const Tensor sums = sum(where(used, unsqueeze(last, -1), Scalar(0)), -2, false, x.dtype());
+  return {transpose(sums, axis, x.rank() - 1)};
+}
+
+TensorList reverse_sequence(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const int64_t batch = n.integer("batch_axis", 1), time = n.integer("time_axis", 0);
+  if (x.rank() < 2 || batch == time || batch < 0 || batch > 1 || time < 0 || time > 1) n.invalid("its axes must be 0 and 1");
+  const int64_t length = x.dims()[time];
+  Dims along = Dims::filled(x.rank(), 1), across = Dims::filled(x.rank(), 1);
+  along[time] = length;
+  across[batch] = x.dims()[batch];
+  const Tensor places = reshape(arange(Scalar(length), DType::i64, x.device()), along);
+  const Tensor lengths = reshape(cast(n.input(1), DType::i64), across);
+  const Tensor mirrored = sub(sub(lengths, Scalar(1)), places);
+  return {gather(x, time, expand(where(lt(places, lengths), mirrored, places), x.dims()))};
+}
+
+constexpr Translator kRows[] = {
+    {"CumSum", 11, cum_sum},
+    {"Gather", 1, translate_gather},
+    {"GatherElements", 11, gather_elements},
+    {"GatherND", 11, gather_nd},
+    {"OneHot", 9, translate_one_hot},
+    {"ReverseSequence", 10, reverse_sequence},
+};
+
+}  // namespace
+
+std::span<const Translator> index_translators() { return kRows; }
+
+}  // namespace tenon::onnx

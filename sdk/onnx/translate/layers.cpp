@@ -1,0 +1,260 @@
+// Products, convolutions, pooling and normalisation.
+#include <algorithm>
+#include <numeric>
+
+#include "core/ops/ops.h"
+#include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/translator.h"
+
+namespace tenon::onnx {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+TensorList translate_matmul(NodeContext& n) { return {matmul(n.input(0), n.input(1))}; }
+
+TensorList gemm(NodeContext& n) {
+  const Tensor& first = n.input(0);
+  const Tensor& second = n.input(1);
+  if (first.rank() != 2 || second.rank() != 2) {
+    n.invalid("a and b must be matrices, not " + tenon::to_string(first.dims()) + " and " + tenon::to_string(second.dims()));
+  }
+  const Tensor a = n.flag("transA", false) ? t(first) : first;
+  const Tensor b = n.flag("transB", false) ? t(second) : second;
+  const double alpha = n.number("alpha", 1.0), beta = n.number("beta", 1.0);
+  Tensor c = beta == 0.0 ? Tensor() : n.optional(2);
+  if (c.defined() && beta != 1.0) c = mul(c, Scalar(beta));
+  if (alpha == 1.0) return {matmul(a, b, c)};
+  const Tensor product = mul(matmul(a, b), Scalar(alpha));
+  return {c.defined() ? add(product, c) : product};
+}
+
+// A window over the spatial axes: lengths, one number per axis; pads are all low ends, then all high ends.
+struct Window {
+  Ints kernel, strides, dilations, pads;
+  std::string auto_pad;
+};
+
+int64_t reach(const Window& w, size_t i) { return (w.kernel[i] - 1) * w.dilations[i] + 1; }
+
+void check_window(NodeContext& n, const Window& w, size_t axes) {
+  if (axes < 1 || axes > 3) n.unsupported("it has " + std::to_string(axes) + " spatial axes; 1 to 3 are possible");
+  if (w.kernel.size() != axes || w.strides.size() != axes || w.dilations.size() != axes || w.pads.size() != 2 * axes) {
+    n.invalid("its kernel, strides, dilations and pads do not fit " + std::to_string(axes) + " spatial axes");
+  }
+  const auto positive = [](const Ints& values) {
+    return std::all_of(values.begin(), values.end(), [](int64_t v) { return v > 0 && v < (int64_t{1} << 31); });
+  };
+  if (!positive(w.kernel) || !positive(w.strides) || !positive(w.dilations)) n.invalid("its kernel, strides and dilations must be positive");
+  for (int64_t pad : w.pads) {
+    if (pad < 0 || pad >= int64_t{1} << 31) n.invalid("its pads must not be negative or huge");
+  }
+}
+
+Window read_window(NodeContext& n, const Ints& kernel) {
+  Window w;
+  w.kernel = n.integers("kernel_shape").value_or(kernel);
+  const auto axes = static_cast<size_t>(std::max(0, n.dims(0).rank() - 2));
+  w.strides = n.integers("strides").value_or(Ints(axes, 1));
+  w.dilations = n.integers("dilations").value_or(Ints(axes, 1));
+  w.pads = n.integers("pads").value_or(Ints(2 * axes, 0));
+  w.auto_pad = n.text("auto_pad", "NOTSET");
+  check_window(n, w, axes);
+  return w;
+}
+
+// SAME_UPPER and SAME_LOWER: as much padding as gives ceil(length / stride) windows.
+void resolve_same(NodeContext& n, Window* w) {
+  if (w->auto_pad == "VALID") w->pads.assign(w->pads.size(), 0);
+  if (w->auto_pad != "SAME_UPPER" && w->auto_pad != "SAME_LOWER") return;
+  const size_t axes = w->kernel.size();
+  for (size_t i = 0; i < axes; ++i) {
+    const int64_t length = n.dims(0)[static_cast<int64_t>(i) + 2];
+    const int64_t windows = (length + w->strides[i] - 1) / w->strides[i];
+    const int64_t total = std::max<int64_t>(0, (windows - 1) * w->strides[i] + reach(*w, i) - length);
+    const int64_t less = total / 2;
+    w->pads[i] = w->auto_pad == "SAME_UPPER" ? less : total - less;
+    w->pads[axes + i] = total - w->pads[i];
+  }
+}
+
+Ints spatial_dims(const Tensor& x) { return Ints(x.dims().begin() + std::min(2, x.rank()), x.dims().end()); }
+
+TensorList translate_conv(NodeContext& n) {
+  Window w = read_window(n, spatial_dims(n.input(1)));
+  resolve_same(n, &w);
+  return {conv(n.input(0), n.input(1), n.optional(2), w.strides, w.pads, w.dilations, n.integer("group", 1))};
+}
+
+TensorList translate_conv_transpose(NodeContext& n) {
+  Window w = read_window(n, spatial_dims(n.input(1)));
+  const size_t axes = w.kernel.size();
+  const Ints extra = n.integers("output_padding").value_or(Ints(axes, 0));
+  std::optional<Ints> shape = n.integers("output_shape");
+  const bool same = w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER";
+  if (extra.size() != axes || (shape && shape->size() != axes)) n.invalid("output_padding or output_shape does not fit the spatial axes");
+  for (size_t i = 0; i < axes && (shape || same); ++i) {
+    const int64_t length = n.dims(0)[static_cast<int64_t>(i) + 2];
+    const int64_t wanted = shape ? (*shape)[i] : length * w.strides[i];
+    const int64_t total = (length - 1) * w.strides[i] + extra[i] + reach(w, i) - wanted;
+    if (total < 0) n.unsupported("its output is larger than input and kernel make it");
+    const int64_t low = w.auto_pad == "SAME_UPPER" ? total / 2 : total - total / 2;
+    w.pads[i] = low;
+    w.pads[axes + i] = total - low;
+  }
+  return {conv_transpose(n.input(0), n.input(1), n.optional(2), w.strides, w.pads, extra, n.integer("group", 1), w.dilations)};
+}
+
+TensorList average_pool(NodeContext& n) {
+  Window w = read_window(n, {});
+  resolve_same(n, &w);
+  return {avg_pool(n.input(0), w.kernel, w.strides, w.pads, n.flag("ceil_mode", false), n.flag("count_include_pad", false), w.dilations)};
+}
+
+// Positions in a plane [.., h, w] become positions in the whole tensor, in row-major order or with the axes of the plane reversed.
+Tensor whole_positions(const Tensor& positions, const Tensor& x, bool column_major) {
+  const Ints plane = spatial_dims(x);
+  const int64_t size = std::accumulate(plane.begin(), plane.end(), int64_t{1}, std::multiplies<>());
+  Tensor in_plane = positions;
+  if (column_major) {
+    Tensor rest = positions, result;
+    for (size_t i = plane.size(); i-- > 0;) {
+      int64_t stride = 1;
+      for (size_t j = 0; j < i; ++j) stride *= plane[j];
+      const Tensor part = mul(remainder(rest, Scalar(plane[i])), Scalar(stride));
+      result = result.defined() ? add(result, part) : part;
+      rest = floor_divide(rest, Scalar(plane[i]));
+    }
+    in_plane = result;
+  }
+  Dims shape = Dims::filled(x.rank(), 1);
+  shape[0] = x.dims()[0];
+  shape[1] = x.dims()[1];
+  const Tensor planes = reshape(arange(Scalar(shape[0] * shape[1]), DType::i64, x.device()), shape);
+  return add(in_plane, mul(planes, Scalar(size)));
+}
+
+TensorList translate_max_pool(NodeContext& n) {
+  Window w = read_window(n, {});
+  resolve_same(n, &w);
+  const bool ceil = n.flag("ceil_mode", false);
+  const Tensor& x = n.input(0);
+  if (!n.wants(1)) return {max_pool(x, w.kernel, w.strides, w.pads, w.dilations, ceil)};
+  auto [values, positions] = max_pool_with_indices(x, w.kernel, w.strides, w.pads, w.dilations, ceil);
+  return {values, whole_positions(positions, x, n.integer("storage_order", 0) == 1)};
+}
+
+Ints spatial_axes(NodeContext& n) {
+  if (n.dims(0).rank() < 3) n.invalid("its input has shape " + tenon::to_string(n.dims(0)) + ", without spatial axes");
+  Ints axes(static_cast<size_t>(n.dims(0).rank()) - 2);
+  std::iota(axes.begin(), axes.end(), 2);
+  return axes;
+}
+
+TensorList global_average_pool(NodeContext& n) { return {mean(n.input(0), spatial_axes(n), true)}; }
+TensorList global_max_pool(NodeContext& n) { return {amax(n.input(0), spatial_axes(n), true)}; }
+TensorList global_lp_pool(NodeContext& n) { return {l2_norm(n.input(0), spatial_axes(n), true)}; }
+std::string lp_why_not(const Node& node) {
+  const auto p = node.attributes.find("p");
+  return p == node.attributes.end() || p->second.i == 2 ? std::string() : "its p is " + std::to_string(p->second.i) + "; only 2 is translated.";
+}
+
+std::string batch_norm_why_not(const Node& node) {
+  const auto value = [&](const char* name, int64_t initial) {
+    const auto found = node.attributes.find(name);
+    return found == node.attributes.end() ? initial : found->second.i;
+  };
+  if (node.version < 7 && value("is_test", 0) == 0) return "it works in training mode.";
+  if (node.version < 9 && value("spatial", 1) == 0) return "it has a mean for each element (spatial = 0).";
+  if (node.version < 14 && node.outputs.size() > 1) return "it works in training mode: more than its first output is wanted.";
+  return {};
+}
+
+// Statistics of the batch, and the running ones moved towards them.
+TensorList batch_norm_training(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  Ints axes;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    if (i != 1) axes.push_back(i);
+  }
+  const Tensor batch_mean = mean(x, axes), batch_var = var(x, axes, 0);
+  const double momentum = n.number("momentum", 0.9);
+  const auto moved = [&](const Tensor& running, const Tensor& batch) {
+    return add(mul(running, Scalar(momentum)), mul(batch, Scalar(1.0 - momentum)));
+  };
+  return {batch_norm(x, batch_mean, batch_var, n.input(1), n.input(2), n.number("epsilon", 1e-5)), moved(n.input(3), batch_mean),
+          moved(n.input(4), batch_var)};
+}
+
+TensorList batch_normalization(NodeContext& n) {
+  if (n.flag("training_mode", false)) return batch_norm_training(n);
+  return {batch_norm(n.input(0), n.input(3), n.input(4), n.input(1), n.input(2), n.number("epsilon", 1e-5))};
+}
+
+TensorList instance_normalization(NodeContext& n) {
+  return {instance_norm(n.input(0), n.input(1), n.input(2), n.number("epsilon", 1e-5))};
+}
+
+TensorList layer_normalization(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const int64_t axis = n.axis(-1, x.rank());
+  const Dims inner(std::span<const int64_t>(x.dims().begin() + axis, x.dims().end()));
+  const double epsilon = n.number("epsilon", 1e-5);
+  const Tensor& scale = n.input(1);
+  const Tensor bias = n.optional(2);
+  const bool fits = scale.dims() == inner && (!bias.defined() || bias.dims() == inner);
+  Tensor y = fits ? layer_norm(x, inner, scale, bias, epsilon) : mul(layer_norm(x, inner, Tensor(), Tensor(), epsilon), scale);
+  if (!fits && bias.defined()) y = add(y, bias);
+  if (!n.wants(1) && !n.wants(2)) return {y};
+  Ints axes(static_cast<size_t>(x.rank() - axis));
+  std::iota(axes.begin(), axes.end(), axis);
+  const Tensor deviation = sqrt(add(var(x, axes, 0, true), Scalar(epsilon)));
+  return {y, mean(x, axes, true), reciprocal(deviation)};
+}
+
+// Each element divided by a power of the sum of squares of its neighbours among the channels.
+TensorList local_response_normalization(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const int64_t size = n.require("size", Attribute::Kind::integer).i;
+  if (x.rank() < 2 || size < 1 || size > 4096) n.invalid("its size is " + std::to_string(size));
+  Ints padding(2 * static_cast<size_t>(x.rank()), 0);
+  padding[2 * static_cast<size_t>(x.rank() - 2)] = (size - 1) / 2;
+  padding[2 * static_cast<size_t>(x.rank() - 2) + 1] = size - 1 - (size - 1) / 2;
+  const Tensor squares = pad(square(x), padding);
+  Tensor total;
+  for (int64_t i = 0; i < size; ++i) {
+    const Tensor part = narrow(squares, 1, i, x.dims()[1]);
+    total = total.defined() ? add(total, part) : part;
+  }
+  const Tensor scaled = add(mul(total, Scalar(n.number("alpha", 1e-4) / static_cast<double>(size))), Scalar(n.number("bias", 1.0)));
+  return {div(x, tenon::pow(scaled, Scalar(n.number("beta", 0.75))))};
+}
+
+TensorList lp_normalization(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const int64_t axis = n.axis(-1, x.rank());
+  return {div(x, n.integer("p", 2) == 1 ? l1_norm(x, axis, true) : l2_norm(x, axis, true))};
+}
+
+constexpr Translator kRows[] = {
+    {"AveragePool", 1, average_pool},
+    {"BatchNormalization", 1, batch_normalization, batch_norm_why_not},
+    {"Conv", 1, translate_conv},
+    {"ConvTranspose", 1, translate_conv_transpose},
+    {"Gemm", 7, gemm},
+    {"GlobalAveragePool", 1, global_average_pool},
+    {"GlobalLpPool", 2, global_lp_pool, lp_why_not},
+    {"GlobalMaxPool", 1, global_max_pool},
+    {"InstanceNormalization", 6, instance_normalization},
+    {"LRN", 1, local_response_normalization},
+    {"LayerNormalization", 17, layer_normalization},
+    {"LpNormalization", 1, lp_normalization},
+    {"MatMul", 1, translate_matmul},
+    {"MaxPool", 1, translate_max_pool},
+};
+
+}  // namespace
+
+std::span<const Translator> layer_translators() { return kRows; }
+
+}  // namespace tenon::onnx

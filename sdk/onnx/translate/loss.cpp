@@ -1,0 +1,53 @@
+// Losses.
+#include "core/ops/ops.h"
+#include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/translator.h"
+
+namespace tenon::onnx {
+namespace {
+
+std::string reduction_why_not(const Node& node) {
+  const auto reduction = node.attributes.find("reduction");
+  if (reduction == node.attributes.end()) return {};
+  const std::string& text = reduction->second.s;
+  return text == "none" || text == "sum" || text == "mean" ? std::string() : "its reduction '" + text + "' is not none, sum or mean.";
+}
+
+// -weight[target] * x[.., target, ..] per target; the mean is by the weights that took part. x is [n, c, d..], target [n, d..].
+Tensor negative_log_likelihood(NodeContext& n, const Tensor& x, const Tensor& target, const Tensor& weight) {
+  if (x.rank() < 2 || target.rank() != x.rank() - 1) {
+    n.invalid("targets of shape " + tenon::to_string(target.dims()) + " do not fit scores of shape " + tenon::to_string(x.dims()));
+  }
+  Tensor ignored, index = target;
+  if (n.find("ignore_index") != nullptr) {
+    ignored = eq(target, Scalar(n.integer("ignore_index", 0)));
+    index = where(ignored, Scalar(0), target);
+  }
+  Tensor loss = neg(squeeze(gather(x, 1, unsqueeze(index, 1)), 1));
+  Tensor weights = weight.defined() ? take(weight, index, 0) : ignored.defined() ? ones_like(loss) : Tensor();
+  if (ignored.defined()) weights = where(ignored, Scalar(0), weights);
+  if (weights.defined()) loss = mul(loss, weights);
+  const std::string reduction = n.text("reduction", "mean");
+  if (reduction == "none") return loss;
+  if (reduction == "sum") return sum(loss);
+  return weights.defined() ? div(sum(loss), sum(weights)) : mean(loss);
+}
+
+TensorList nll_loss(NodeContext& n) { return {negative_log_likelihood(n, n.input(0), n.input(1), n.optional(2))}; }
+
+TensorList cross_entropy(NodeContext& n) {
+  if (n.dims(0).rank() < 2) n.invalid("its scores have shape " + tenon::to_string(n.dims(0)));
+  const Tensor scores = log_softmax(n.input(0), 1);
+  return {negative_log_likelihood(n, scores, n.input(1), n.optional(2)), scores};
+}
+
+constexpr Translator kRows[] = {
+    {"NegativeLogLikelihoodLoss", 12, nll_loss, reduction_why_not},
+    {"SoftmaxCrossEntropyLoss", 12, cross_entropy, reduction_why_not},
+};
+
+}  // namespace
+
+std::span<const Translator> loss_translators() { return kRows; }
+
+}  // namespace tenon::onnx

@@ -1,0 +1,93 @@
+// Quantisation, in floats: integers up to 2^24 are exact in f32.
+#include "core/ops/ops.h"
+#include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/translate/translator.h"
+
+namespace tenon::onnx {
+namespace {
+
+// A scale or zero point: one number, or one per index of the attribute `axis`.
+Tensor along_axis(NodeContext& n, const Tensor& value) {
+  if (value.elements() == 1) return reshape(value, Dims());
+  const int64_t axis = n.axis(1, n.dims(0).rank());
+  Dims shape = Dims::filled(n.dims(0).rank(), 1);
+  if (value.rank() != 1 || value.elements() != n.dims(0)[axis]) {
+    n.invalid("a scale or zero point of shape " + tenon::to_string(value.dims()) + " does not fit axis " + std::to_string(axis) + " of " +
+              tenon::to_string(n.dims(0)));
+  }
+  shape[axis] = value.elements();
+  return reshape(value, shape);
+}
+
+Tensor quantize(const Tensor& x, const Tensor& scale, const Tensor& zero, DType dtype) {
+  const bool is_signed = dtype == DType::i8;
+  const Tensor steps = round(div(x, scale));
+  const Tensor moved = zero.defined() ? add(steps, cast(zero, x.dtype())) : steps;
+  return cast(clamp(moved, Scalar(is_signed ? -128 : 0), Scalar(is_signed ? 127 : 255)), dtype);
+}
+
+void check_quantized(NodeContext& n, DType dtype) {
+  if (dtype != DType::i8 && dtype != DType::u8) n.unsupported("it quantises to " + std::string(dtype_name(dtype)) + "; i8 and u8 are translated");
+}
+
+TensorList quantize_linear(NodeContext& n) {
+  const Tensor zero = n.has(2) ? along_axis(n, n.input(2)) : Tensor();
+  const DType dtype = n.has(2) ? n.dtype(2) : DType::u8;
+  check_quantized(n, dtype);
+  return {quantize(cast(n.input(0), DType::f32), along_axis(n, n.input(1)), zero, dtype)};
+}
+
+// x - zero point, in f32.
+Tensor centred(const Tensor& x, const Tensor& zero) {
+  const Tensor floats = cast(x, DType::f32);
+  return zero.defined() ? sub(floats, cast(zero, DType::f32)) : floats;
+}
+
+TensorList dequantize_linear(NodeContext& n) {
+  const Tensor zero = n.has(2) ? along_axis(n, n.input(2)) : Tensor();
+  return {mul(centred(n.input(0), zero), along_axis(n, n.input(1)))};
+}
+
+// u8 over the range of x, which is widened to hold 0.
+TensorList dynamic_quantize_linear(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const Tensor low = minimum(amin(x), Scalar(0.0)), high = maximum(amax(x), Scalar(0.0));
+  const Tensor scale = div(sub(high, low), Scalar(255.0));
+  const Tensor zero = cast(round(clamp(div(neg(low), scale), Scalar(0.0), Scalar(255.0))), DType::u8);
+  return {quantize(x, scale, zero, DType::u8), scale, zero};
+}
+
+// A zero point per row of a becomes a column.
+Tensor row_zero(const Tensor& zero) { return zero.defined() && zero.rank() == 1 && zero.elements() > 1 ? unsqueeze(zero, 1) : zero; }
+
+void check_exact(NodeContext& n, int64_t terms) {
+  // The products are below 2^16, so this many sum up below 2^24.
+  if (terms > 256) n.unsupported("it sums " + std::to_string(terms) + " products of integers; at most 256 are exact here");
+}
+
+TensorList matmul_integer(NodeContext& n) {
+  check_exact(n, n.dims(0).rank() == 0 ? 0 : n.dims(0).back());
+  return {cast(matmul(centred(n.input(0), row_zero(n.optional(2))), centred(n.input(1), n.optional(3))), DType::i32)};
+}
+
+TensorList qlinear_matmul(NodeContext& n) {
+  check_exact(n, n.dims(0).rank() == 0 ? 0 : n.dims(0).back());
+  check_quantized(n, n.dtype(7));
+  const Tensor product = matmul(centred(n.input(0), row_zero(n.input(2))), centred(n.input(3), n.input(5)));
+  const Tensor scale = div(mul(row_zero(n.input(1)), n.input(4)), n.input(6));
+  return {quantize(mul(product, scale), full({}, Scalar(1.0), DType::f32, n.device()), n.input(7), n.dtype(7))};
+}
+
+constexpr Translator kRows[] = {
+    {"DequantizeLinear", 10, dequantize_linear},
+    {"DynamicQuantizeLinear", 11, dynamic_quantize_linear},
+    {"MatMulInteger", 10, matmul_integer},
+    {"QLinearMatMul", 10, qlinear_matmul},
+    {"QuantizeLinear", 10, quantize_linear},
+};
+
+}  // namespace
+
+std::span<const Translator> quantize_translators() { return kRows; }
+
+}  // namespace tenon::onnx

@@ -1,0 +1,318 @@
+// Operators that move elements about, and those that make tensors from shapes.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/ops/ops.h"
+#include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/tensors/tensor_data.h"
+#include "sdk/onnx/translate/translator.h"
+
+namespace tenon::onnx {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+Dims checked_dims(NodeContext& n, const Ints& values) {
+  if (values.size() > EP_MAX_RANK) {
+    n.invalid("the result would have rank " + std::to_string(values.size()) + "; at most " + std::to_string(EP_MAX_RANK) + " is possible");
+  }
+  return Dims(values);
+}
+
+TensorList translate_reshape(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  Ints shape = n.version() < 5 ? n.integers("shape").value_or(Ints()) : n.ints(1);
+  const bool zero_is_zero = n.flag("allowzero", false);
+  for (size_t i = 0; i < shape.size() && !zero_is_zero; ++i) {
+    if (shape[i] != 0) continue;
+    if (static_cast<int32_t>(i) >= x.rank()) n.invalid("dim " + std::to_string(i) + " of the new shape is 0, but the input has rank " + std::to_string(x.rank()));
+    shape[i] = x.dims()[static_cast<int64_t>(i)];
+  }
+  return {reshape(x, checked_dims(n, shape))};
+}
+
+TensorList translate_transpose(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  Ints axes(static_cast<size_t>(x.rank()));
+  std::iota(axes.rbegin(), axes.rend(), 0);
+  return {permute(x, n.integers("perm").value_or(axes))};
+}
+
+TensorList translate_squeeze(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const std::optional<Ints> axes = n.axes(1, 13);
+  if (!axes) return {squeeze(x)};
+  for (int64_t axis : *axes) {
+    if (x.dims()[n.normalise_axis(axis, x.rank())] != 1) {
+      n.invalid("axis " + std::to_string(axis) + " of shape " + tenon::to_string(x.dims()) + " is not 1");
+    }
+  }
+  return {squeeze(x, *axes)};
+}
+
+TensorList translate_unsqueeze(NodeContext& n) {
+  Ints axes = n.axes(1, 13).value_or(Ints());
+  const int64_t rank = n.dims(0).rank() + static_cast<int64_t>(axes.size());
+  if (rank > EP_MAX_RANK) n.invalid("the result would have rank " + std::to_string(rank));
+  for (int64_t& axis : axes) axis = n.normalise_axis(axis, rank);
+  std::sort(axes.begin(), axes.end());
+  return {unsqueeze(n.input(0), axes)};
+}
+
+TensorList translate_flatten(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const int64_t axis = n.axis(1, x.rank(), true);
+  int64_t rows = 1, columns = 1;
+  for (int32_t i = 0; i < x.rank(); ++i) (i < axis ? rows : columns) *= x.dims()[i];
+  return {reshape(x, {rows, columns})};
+}
+
+// Numpy's rule in both directions: a 1 in the wanted shape keeps the input's dim.
+TensorList translate_expand(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const Dims wanted = checked_dims(n, n.ints(1));
+  Dims dims = Dims::filled(std::max(wanted.rank(), x.rank()), 1);
+  for (int32_t i = 0; i < dims.rank(); ++i) {
+    const int32_t a = i - (dims.rank() - x.rank()), b = i - (dims.rank() - wanted.rank());
+    const int64_t have = a < 0 ? 1 : x.dims()[a], want = b < 0 ? 1 : wanted[b];
+    if (have != want && have != 1 && want != 1) {
+      n.invalid("shape " + tenon::to_string(x.dims()) + " does not broadcast to " + tenon::to_string(wanted));
+    }
+    dims[i] = have == 1 ? want : have;
+  }
+  return {expand(x, dims)};
+}
+
+TensorList translate_tile(NodeContext& n) {
+  const Ints repeats = n.ints(1);
+  if (static_cast<int32_t>(repeats.size()) != n.dims(0).rank()) {
+    n.invalid(std::to_string(repeats.size()) + " repeats are given for an input of rank " + std::to_string(n.dims(0).rank()));
+  }
+  return {tile(n.input(0), repeats)};
+}
+
+TensorList shape_of(NodeContext& n) {
+  const Dims& dims = n.dims(0);
+  const auto clip = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + dims.rank() : at, 0, dims.rank()); };
+  const int64_t start = clip(n.integer("start", 0)), end = clip(n.integer("end", dims.rank()));
+  return {NodeContext::host_ints({dims.begin() + start, static_cast<size_t>(std::max<int64_t>(0, end - start))})};
+}
+
+TensorList size_of(NodeContext& n) {
+  const int64_t elements = element_count(n.dims(0));
+  return {Tensor::copy_from_host(&elements, Dims(), DType::i64, Device::host())};
+}
+
+std::string constant_why_not(const Node& node) {
+  for (const char* name : {"value", "value_float", "value_floats", "value_int", "value_ints"}) {
+    if (node.attributes.find(name) != node.attributes.end()) return {};
+  }
+  return "it holds no tensor and no numbers (strings and sparse tensors have no place in Tenon).";
+}
+
+TensorList constant(NodeContext& n) {
+  const auto place = [&](const Tensor& host) {
+    return stays_on_host(host.dtype(), host.elements()) ? host : host.to(n.device());
+  };
+  if (n.find("value") != nullptr) return {place(n.require("value", Attribute::Kind::tensor).tensor)};
+  if (const Attribute* value = n.find("value_float")) return {place(Tensor::copy_from_host(&value->f, Dims(), DType::f32, Device::host()))};
+  if (const Attribute* value = n.find("value_int")) return {place(Tensor::copy_from_host(&value->i, Dims(), DType::i64, Device::host()))};
+  if (const Attribute* value = n.find("value_ints")) return {place(NodeContext::host_ints(value->ints))};
+  const std::vector<float>& floats = n.require("value_floats", Attribute::Kind::numbers).floats;
+  return {place(Tensor::from<float>(floats, Dims{static_cast<int64_t>(floats.size())}, Device::host()))};
+}
+
+TensorList constant_of_shape(NodeContext& n) {
+  const Dims dims = checked_dims(n, n.ints(0));
+  if (!checked_count(dims)) n.invalid("shape " + tenon::to_string(dims) + " is impossible");
+  const Attribute* value = n.find("value");
+  if (value == nullptr) return {full(dims, Scalar(0.0), DType::f32, n.device())};
+  const Tensor& element = n.require("value", Attribute::Kind::tensor).tensor;
+  const Device where = stays_on_host(element.dtype(), element_count(dims)) ? Device::host() : n.device();
+  return {full(dims, element.item(), element.dtype(), where)};
+}
+
+TensorList range(NodeContext& n) {
+  const Scalar start = n.scalar(0), limit = n.scalar(1), delta = n.scalar(2);
+  const DType dtype = n.dtype(0);
+  if (delta.to_double() == 0) n.invalid("its step is 0");
+  const double count = std::ceil((limit.to_double() - start.to_double()) / delta.to_double());
+  if (!(count < 1e12)) n.invalid("it would have " + std::to_string(count) + " elements");
+  if (count <= 0) return {full({0}, Scalar(0), dtype, n.device())};
+  return {arange(start, limit, delta, dtype, n.device())};
+}
+
+TensorList translate_concat(NodeContext& n) {
+  const int64_t axis = n.axis(1, n.dims(0).rank());
+  if (n.input_count() == 1) return {n.input(0)};
+  return {concat(n.inputs(), axis)};
+}
+
+// Lengths of `parts` parts of `length`, all alike but the last.
+Ints even_parts(int64_t length, int64_t parts) {
+  const int64_t each = parts == 0 ? 0 : (length + parts - 1) / parts;
+  Ints sizes;
+  for (int64_t i = 0; i < parts; ++i) sizes.push_back(std::clamp<int64_t>(length - i * each, 0, each));
+  return sizes;
+}
+
+TensorList translate_split(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const int64_t axis = n.axis(0, x.rank());
+  const int64_t length = x.dims()[axis];
+  std::optional<Ints> sizes = n.version() < 13 ? n.integers("split") : n.has(1) ? std::optional(n.ints(1)) : std::nullopt;
+  if (!sizes) sizes = even_parts(length, n.integer("num_outputs", static_cast<int64_t>(n.output_count())));
+  if (sizes->size() < n.output_count()) n.invalid("it has " + std::to_string(n.output_count()) + " outputs, but " + std::to_string(sizes->size()) + " lengths");
+  int64_t sum = 0;
+  for (int64_t size : *sizes) {
+    if (size < 0 || size > length) n.invalid("a part of length " + std::to_string(size) + " does not fit an axis of " + std::to_string(length));
+    sum += size;
+  }
+  if (sum != length) n.invalid("the parts have " + std::to_string(sum) + " elements together, the axis has " + std::to_string(length));
+  return split(x, *sizes, axis);
+}
+
+Tensor slice_axis(NodeContext& n, const Tensor& x, int64_t axis, int64_t start, int64_t end, int64_t step) {
+  if (step == 0) n.invalid("a step is 0");
+  const int64_t length = x.dims()[axis];
+  // A negative step reaches element 0 only by an end "before" it, which Python writes as None.
+  const bool to_first = step < 0 && end < 0 && end + length < 0;
+  return slice(x, axis, start, to_first ? std::nullopt : std::optional(end), step);
+}
+
+TensorList translate_slice(NodeContext& n) {
+  Tensor x = n.input(0);
+  Ints starts, ends, steps;
+  std::optional<Ints> axes;
+  if (n.version() < 10) {
+    starts = n.require("starts", Attribute::Kind::integers).ints;
+    ends = n.require("ends", Attribute::Kind::integers).ints;
+    axes = n.integers("axes");
+  } else {
+    starts = n.ints(1);
+    ends = n.ints(2);
+    if (n.has(3)) axes = n.ints(3);
+    if (n.has(4)) steps = n.ints(4);
+  }
+  if (!axes) {
+    axes = Ints(starts.size());
+    std::iota(axes->begin(), axes->end(), 0);
+  }
+  if (steps.empty()) steps.assign(starts.size(), 1);
+  if (ends.size() != starts.size() || axes->size() != starts.size() || steps.size() != starts.size()) {
+    n.invalid("starts, ends, axes and steps have different lengths");
+  }
+  for (size_t i = 0; i < starts.size(); ++i) {
+    x = slice_axis(n, x, n.normalise_axis((*axes)[i], x.rank()), starts[i], ends[i], steps[i]);
+  }
+  return {x};
+}
+
+std::string pad_why_not(const Node& node) {
+  const auto mode = node.attributes.find("mode");
+  if (mode == node.attributes.end()) return {};
+  const std::string& text = mode->second.s;
+  return text == "constant" || text == "reflect" || text == "edge" ? std::string() : "its mode is '" + text + "'; constant, reflect and edge are known.";
+}
+
+TensorList translate_pad(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const Ints pads = n.version() < 11 ? n.require(n.version() < 2 ? "paddings" : "pads", Attribute::Kind::integers).ints : n.ints(1);
+  Ints axes(static_cast<size_t>(x.rank()));
+  std::iota(axes.begin(), axes.end(), 0);
+  if (n.has(3)) axes = n.ints(3);
+  if (pads.size() != 2 * axes.size()) n.invalid(std::to_string(pads.size()) + " pads are given for " + std::to_string(axes.size()) + " axes");
+  Ints by_axis(2 * static_cast<size_t>(x.rank()), 0);  // low and high, the last axis first
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto at = static_cast<size_t>(x.rank() - 1 - n.normalise_axis(axes[i], x.rank()));
+    by_axis[2 * at] = pads[i];
+    by_axis[2 * at + 1] = pads[axes.size() + i];
+  }
+  const std::string mode = n.text("mode", "constant");
+  const Scalar value = n.version() < 11 ? Scalar(n.number("value", 0.0)) : n.has(2) ? n.scalar(2) : Scalar(0);
+  return {pad(x, by_axis, mode == "edge" ? "replicate" : mode, value)};
+}
+
+// The row and the column number of each place of an [.., rows, columns] tensor.
+struct Grid {
+  Tensor rows, columns;
+};
+
+Grid grid(const Tensor& x) {
+  const int64_t rows = x.dim(-2), columns = x.dim(-1);
+  return {reshape(arange(Scalar(rows), DType::i64, x.device()), {rows, 1}), reshape(arange(Scalar(columns), DType::i64, x.device()), {1, columns})};
+}
+
+TensorList eye_like(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  if (x.rank() != 2) n.invalid("its input has rank " + std::to_string(x.rank()) + ", not 2");
+  DType dtype = x.dtype();
+  if (n.find("dtype") != nullptr) dtype = dtype_of_onnx(static_cast<int32_t>(n.require("dtype", Attribute::Kind::integer).i));
+  if (dtype == DType::none) n.unsupported("its dtype is one that Tenon does not have");
+  const Grid places = grid(x);
+  return {cast(eq(places.columns, add(places.rows, Scalar(n.integer("k", 0)))), dtype)};
+}
+
+TensorList trilu(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  if (x.rank() < 2) n.invalid("its input has rank " + std::to_string(x.rank()) + ", not 2 or more");
+  const Scalar k = n.has(1) ? Scalar(n.scalar(1).to_int()) : Scalar(0);
+  const Grid places = grid(x);
+  const Tensor diagonal = add(places.rows, k);
+  const Tensor kept = n.flag("upper", true) ? ge(places.columns, diagonal) : le(places.columns, diagonal);
+  return {where(kept, x, Scalar(0))};
+}
+
+// x [n, c, h, w] with blocks of channels laid out in space.
+TensorList depth_to_space(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const int64_t b = n.require("blocksize", Attribute::Kind::integer).i;
+  if (x.rank() != 4 || b <= 0 || x.dims()[1] % (b * b) != 0) {
+    n.invalid("shape " + tenon::to_string(x.dims()) + " cannot be cut into blocks of " + std::to_string(b));
+  }
+  const int64_t batch = x.dims()[0], c = x.dims()[1] / (b * b), h = x.dims()[2], w = x.dims()[3];
+  const bool column_row_depth = n.text("mode", "DCR") == "CRD";
+  const Tensor blocks = column_row_depth ? permute(reshape(x, {batch, c, b, b, h, w}), {0, 1, 4, 2, 5, 3})
+                                         : permute(reshape(x, {batch, b, b, c, h, w}), {0, 3, 4, 1, 5, 2});
+  return {reshape(blocks, {batch, c, h * b, w * b})};
+}
+
+TensorList space_to_depth(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  const int64_t b = n.require("blocksize", Attribute::Kind::integer).i;
+  if (x.rank() != 4 || b <= 0 || x.dims()[2] % b != 0 || x.dims()[3] % b != 0) {
+    n.invalid("shape " + tenon::to_string(x.dims()) + " cannot be cut into blocks of " + std::to_string(b));
+  }
+  const int64_t batch = x.dims()[0], c = x.dims()[1], h = x.dims()[2] / b, w = x.dims()[3] / b;
+  return {reshape(permute(reshape(x, {batch, c, h, b, w, b}), {0, 3, 5, 1, 2, 4}), {batch, c * b * b, h, w})};
+}
+
+constexpr Translator kRows[] = {
+    {"Concat", 4, translate_concat},
+    {"Constant", 1, constant, constant_why_not},
+    {"ConstantOfShape", 9, constant_of_shape},
+    {"DepthToSpace", 1, depth_to_space},
+    {"Expand", 8, translate_expand},
+    {"EyeLike", 9, eye_like, nullptr, true},
+    {"Flatten", 1, translate_flatten},
+    {"Pad", 1, translate_pad, pad_why_not},
+    {"Range", 11, range},
+    {"Reshape", 1, translate_reshape},
+    {"Shape", 1, shape_of, nullptr, true},
+    {"Size", 1, size_of, nullptr, true},
+    {"Slice", 1, translate_slice},
+    {"SpaceToDepth", 1, space_to_depth},
+    {"Split", 2, translate_split},
+    {"Squeeze", 1, translate_squeeze},
+    {"Tile", 6, translate_tile},
+    {"Transpose", 1, translate_transpose},
+    {"Trilu", 14, trilu},
+    {"Unsqueeze", 1, translate_unsqueeze},
+};
+
+}  // namespace
+
+std::span<const Translator> shape_translators() { return kRows; }
+
+}  // namespace tenon::onnx

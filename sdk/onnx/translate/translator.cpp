@@ -1,0 +1,55 @@
+#include "sdk/onnx/translate/translator.h"
+
+#include <algorithm>
+
+#include "sdk/onnx/onnx.h"
+
+namespace tenon::onnx {
+namespace {
+
+using Rows = std::span<const Translator>;
+
+const std::vector<Rows>& families() {
+  static const std::vector<Rows> all = {elementwise_translators(), reduce_translators(),   shape_translators(),
+                                        index_translators(),       layer_translators(),    loss_translators(),
+                                        quantize_translators(),    window_translators()};
+  return all;
+}
+
+}  // namespace
+
+const Translator* find_translator(const Node& node, std::string* reason) {
+  if (!node.domain.empty()) {
+    *reason = "operators of the domain '" + node.domain + "' are not known.";
+    return nullptr;
+  }
+  std::string versions;
+  for (Rows rows : families()) {
+    for (const Translator& row : rows) {
+      if (row.name != node.op_type) continue;
+      if (node.version < row.since || node.version > row.until) {
+        versions += (versions.empty() ? "" : ", ") + std::to_string(row.since) + " to " + std::to_string(row.until);
+        continue;
+      }
+      *reason = row.why_not != nullptr ? row.why_not(node) : std::string();
+      return reason->empty() ? &row : nullptr;
+    }
+  }
+  *reason = versions.empty() ? "there is no translation of this operator."
+                             : "it is translated for the opset versions " + versions + ", but the model imports version " +
+                                   std::to_string(node.version) + ".";
+  return nullptr;
+}
+
+std::vector<SupportedOperator> supported_operators() {
+  std::vector<SupportedOperator> list;
+  for (Rows rows : families()) {
+    for (const Translator& row : rows) list.push_back({"ai.onnx", row.name, row.since, row.until});
+  }
+  std::sort(list.begin(), list.end(), [](const SupportedOperator& a, const SupportedOperator& b) {
+    return a.name != b.name ? a.name < b.name : a.since < b.since;
+  });
+  return list;
+}
+
+}  // namespace tenon::onnx
