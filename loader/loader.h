@@ -16,6 +16,7 @@
 #include "loader/settings/settings.h"
 #include "primitives/status/status.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon::loader {
 
 struct MemoryPool {
@@ -73,7 +74,7 @@ struct Candidate {
   std::string version, toolchain;
   Stage stage = Stage::found;
   Code code = Code::ok;
-  std::string sentence;  // what is wrong, or what it has
+  std::string sentence;  // what is wrong, or which devices it has
   std::string remedy;
   std::vector<DeviceRecord> devices;
 };
@@ -128,3 +129,5 @@ int64_t reported_device_memory(const OpenDevice& device);
 void reset_for_tests();
 
 }  // namespace tenon::loader
+
+#pragma GCC visibility pop

@@ -11,6 +11,7 @@
 
 #include "primitives/status/status.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon::loader {
 
 #define TENON_CHOICES(type, ...) enum class type : uint8_t { __VA_ARGS__ };
@@ -100,3 +101,5 @@ void reset_settings_for_tests();
 int32_t thread_limit();
 
 }  // namespace tenon::loader
+
+#pragma GCC visibility pop

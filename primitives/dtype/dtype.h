@@ -7,6 +7,7 @@
 
 #include "ep_api/ep_api.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
 enum class DType : int32_t {
@@ -56,3 +57,5 @@ inline bool is_integer(DType dtype) {
 DType promote(DType a, DType b);
 
 }  // namespace tenon
+
+#pragma GCC visibility pop

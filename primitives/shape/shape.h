@@ -10,6 +10,7 @@
 
 #include "ep_api/ep_api.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
 class Dims {
@@ -84,3 +85,5 @@ bool is_contiguous(const Dims& dims, const Dims& strides);
 std::string to_string(const Dims& dims);
 
 }  // namespace tenon
+
+#pragma GCC visibility pop

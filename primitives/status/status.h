@@ -11,6 +11,7 @@
 
 #include "ep_api/ep_api.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
 // The EP_STATUS_* codes, as a C++ enum.
@@ -77,6 +78,8 @@ class [[nodiscard]] Result {
 };
 
 }  // namespace tenon
+
+#pragma GCC visibility pop
 
 #define TENON_CONCAT_INNER_(a, b) a##b
 #define TENON_CONCAT_(a, b) TENON_CONCAT_INNER_(a, b)
