@@ -1,0 +1,40 @@
+// ArgumentList: the arguments of a dynamic call bound to the parameters of one signature, which accepts them all.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <tuple>
+
+#include "core/ops/call.h"
+#include "core/ops/int_list.h"
+
+namespace tenon {
+
+class ArgumentList {
+ public:
+  // One pointer per parameter, null where the caller left it out.
+  explicit ArgumentList(std::span<const Value* const> values) : values_(values) {}
+
+  bool given(size_t i) const { return values_[i] != nullptr; }
+  bool none(size_t i) const { return values_[i]->kind() == kAcceptsNone; }
+  const Tensor& tensor(size_t i) const { return *values_[i]->tensor(); }
+  Tensor& mutable_tensor(size_t i) const { return *values_[i]->tensor(); }
+  // A tensor, or a number as a tensor of rank 0 that computes with argument `like` without changing its dtype more than
+  // the number itself would.
+  Tensor tensor_or_number(size_t i, size_t like) const;
+  TensorList tensors(size_t i) const;
+  Scalar scalar(size_t i) const;
+  int64_t integer(size_t i) const { return *values_[i]->get<int64_t>(); }
+  double number(size_t i) const { return scalar(i).to_double(); }
+  bool boolean(size_t i) const { return *values_[i]->get<bool>(); }
+  IntList ints(size_t i) const;
+  DType dtype(size_t i) const { return *values_[i]->get<DType>(); }
+  Device device(size_t i) const { return *values_[i]->get<Device>(); }
+  std::string_view text(size_t i) const { return *values_[i]->get<std::string>(); }
+
+ private:
+  std::span<const Value* const> values_;
+};
+
+}  // namespace tenon

@@ -1,0 +1,185 @@
+#include "core/ops/call.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/ops/argument_list.h"
+#include "core/ops/op_rows.h"
+#include "core/ops/ops.h"
+#include "primitives/infer/types.h"
+#include "primitives/status/sentence.h"
+
+namespace tenon {
+namespace {
+
+constexpr size_t kMostParameters = 24;
+
+using Bound = std::array<const Value*, kMostParameters>;
+
+bool accepts(const Parameter& parameter, const Value& value) { return (parameter.accepts & value.kind()) != 0; }
+
+size_t positional_count(const Signature& signature) {
+  const auto first = std::find_if(signature.parameters.begin(), signature.parameters.end(),
+                                  [](const Parameter& p) { return p.keyword_only; });
+  return static_cast<size_t>(first - signature.parameters.begin());
+}
+
+// True, and `bound` filled, if `signature` takes the arguments. Says nothing about why not: see first_failure.
+bool bind(const Signature& signature, std::span<const Value> args, std::span<const Keyword> kwargs, Bound* bound) {
+  const std::span<const Parameter> parameters = signature.parameters;
+  if (args.size() > parameters.size()) return false;
+  size_t used = 0;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& parameter = parameters[i];
+    const Value* value = nullptr;
+    if (i < args.size()) {
+      if (parameter.keyword_only) return false;
+      value = &args[i];
+    } else {
+      for (const Keyword& keyword : kwargs) {
+        if (keyword.name == parameter.name) value = &keyword.value;
+      }
+      if (value != nullptr) ++used;
+    }
+    if (value == nullptr ? parameter.required : !accepts(parameter, *value)) return false;
+    (*bound)[i] = value;
+  }
+  return used == kwargs.size();
+}
+
+// The first thing that keeps `signature` from taking the arguments, as a sentence without its subject.
+std::string first_failure(const Signature& signature, std::span<const Value> args, std::span<const Keyword> kwargs) {
+  const std::span<const Parameter> parameters = signature.parameters;
+  const size_t positional = positional_count(signature);
+  if (args.size() > positional) {
+    return sentence("takes ", positional, positional == 1 ? " positional argument" : " positional arguments", " but ",
+                    args.size(), args.size() == 1 ? " was given" : " were given");
+  }
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!accepts(parameters[i], args[i])) {
+      return sentence("argument '", parameters[i].name, "' must be ", parameters[i].type, ", not ",
+                      args[i].type_name());
+    }
+  }
+  for (size_t k = 0; k < kwargs.size(); ++k) {
+    const Keyword& keyword = kwargs[k];
+    const auto found =
+        std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == keyword.name; });
+    if (found == parameters.end()) return sentence("got an unexpected keyword argument '", keyword.name, "'");
+    const bool again = std::any_of(kwargs.begin(), kwargs.begin() + static_cast<ptrdiff_t>(k),
+                                   [&](const Keyword& other) { return other.name == keyword.name; });
+    if (again || static_cast<size_t>(found - parameters.begin()) < args.size()) {
+      return sentence("got multiple values for argument '", keyword.name, "'");
+    }
+    if (!accepts(*found, keyword.value)) {
+      return sentence("argument '", keyword.name, "' must be ", found->type, ", not ", keyword.value.type_name());
+    }
+  }
+  for (size_t i = args.size(); i < parameters.size(); ++i) {
+    const Parameter& parameter = parameters[i];
+    const bool given =
+        std::any_of(kwargs.begin(), kwargs.end(), [&](const Keyword& k) { return k.name == parameter.name; });
+    if (parameter.required && !given) return sentence("missing required argument ", parameter.name);
+  }
+  return "takes these arguments";
+}
+
+[[noreturn]] void refuse_call(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs) {
+  if (op.signatures.size() == 1) {
+    throw Error(Code::invalid_argument, sentence(op.name, "(): ", first_failure(op.signatures[0], args, kwargs)),
+                sentence("The signature is ", op.signatures[0].text, "."));
+  }
+  std::string text = sentence(op.name, "(): received an invalid combination of arguments. The valid signatures are:");
+  for (size_t i = 0; i < op.signatures.size(); ++i) {
+    const Signature& signature = op.signatures[i];
+    text += sentence("\n  ", i, ": ", signature.text, "\n     ", first_failure(signature, args, kwargs));
+  }
+  throw Error(Code::invalid_argument, text);
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+uint16_t Value::kind() const {
+  constexpr uint16_t kinds[] = {kAcceptsNone, kAcceptsTensor,  kAcceptsBool,  kAcceptsInt,    kAcceptsFloat,
+                                kAcceptsInts, kAcceptsTensors, kAcceptsDtype, kAcceptsDevice, kAcceptsString};
+  if (const Ints* ints = get<Ints>(); ints != nullptr && ints->empty()) return kAcceptsEmpty;
+  if (const TensorList* list = get<TensorList>(); list != nullptr && list->empty()) return kAcceptsEmpty;
+  return kinds[held_.index()];
+}
+
+std::string_view Value::type_name() const {
+  constexpr std::string_view names[] = {"None",         "Tensor",          "bool",  "int",    "float",
+                                        "list of ints", "list of Tensors", "dtype", "device", "str"};
+  return names[held_.index()];
+}
+
+Scalar ArgumentList::scalar(size_t i) const {
+  const Value& value = *values_[i];
+  if (const bool* flag = value.get<bool>()) return Scalar(*flag);
+  if (const int64_t* integer = value.get<int64_t>()) return Scalar(*integer);
+  return Scalar(*value.get<double>());
+}
+
+Tensor ArgumentList::tensor_or_number(size_t i, size_t like) const {
+  if (const Tensor* tensor = values_[i]->tensor()) return *tensor;
+  const Scalar number = scalar(i);
+  if (!given(like) || values_[like]->tensor() == nullptr || !tensor(like).defined()) return full(IntList(), number);
+  const DType dtype = infer::promote_number(tensor(like).dtype(), dtype_info(number.dtype()).type_class);
+  return full(IntList(), number, dtype, tensor(like).device());
+}
+
+TensorList ArgumentList::tensors(size_t i) const {
+  const TensorList* list = values_[i]->get<TensorList>();
+  return list == nullptr ? TensorList() : *list;
+}
+
+IntList ArgumentList::ints(size_t i) const {
+  if (const int64_t* integer = values_[i]->get<int64_t>()) return IntList(*integer);
+  const Value::Ints* list = values_[i]->get<Value::Ints>();
+  return list == nullptr ? IntList() : IntList(*list);
+}
+
+std::span<const DynamicOp> list_ops() { return dynamic_ops(); }
+
+const DynamicOp& find_op(std::span<const DynamicOp> table, std::string_view name) {
+  const auto found = std::lower_bound(table.begin(), table.end(), name,
+                                      [](const DynamicOp& op, std::string_view wanted) { return op.name < wanted; });
+  if (found != table.end() && found->name == name) return *found;
+  const auto nearest = std::min_element(table.begin(), table.end(), [&](const DynamicOp& a, const DynamicOp& b) {
+    return edit_distance(a.name, name) < edit_distance(b.name, name);
+  });
+  const std::string near = nearest == table.end() ? std::string() : sentence("; the nearest is '", nearest->name, "'");
+  throw Error(Code::not_found, sentence("There is no op called '", name, "'", near, "."));
+}
+
+const DynamicOp& find_op(std::string_view name) { return find_op(dynamic_ops(), name); }
+
+TensorList call(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs) {
+  Bound bound;
+  for (const Signature& signature : op.signatures) {
+    if (!bind(signature, args, kwargs, &bound)) continue;
+    return signature.invoke(ArgumentList({bound.data(), signature.parameters.size()}));
+  }
+  refuse_call(op, args, kwargs);
+}
+
+TensorList call(std::string_view name, std::span<const Value> args, std::span<const Keyword> kwargs) {
+  return call(find_op(name), args, kwargs);
+}
+
+}  // namespace tenon

@@ -1,0 +1,87 @@
+// The dynamic call: an op by name, with arguments as values, its overload chosen as Python chooses: positional
+// arguments in order, keywords by name, defaults for the rest; the first signature in table order that takes them all
+// wins.
+//
+//   TensorList y = tenon::call("pow", {x, 2}, {{"out", z}});
+//   const DynamicOp& op = tenon::find_op("pow");  // once, then
+//   TensorList y = tenon::call(op, {x, 2});
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/ops/signature.h"
+#include "core/tensor/export.h"
+#include "core/tensor/tensor.h"
+
+namespace tenon {
+
+// An argument of a dynamic call.
+class TENON_API Value {
+ public:
+  using Ints = std::vector<int64_t>;
+
+  Value() = default;  // None
+  Value(Tensor tensor) : held_(std::move(tensor)) {}
+  Value(bool value) : held_(value) {}
+  template <std::integral T>
+  Value(T value) : held_(static_cast<int64_t>(value)) {}
+  template <std::floating_point T>
+  Value(T value) : held_(static_cast<double>(value)) {}
+  Value(Ints values) : held_(std::move(values)) {}
+  Value(TensorList tensors) : held_(std::move(tensors)) {}
+  Value(DType dtype) : held_(dtype) {}
+  Value(Device device) : held_(device) {}
+  Value(std::string text) : held_(std::move(text)) {}
+  Value(const char* text) : held_(std::string(text)) {}
+
+  // The one kAccepts... bit it is.
+  uint16_t kind() const;
+  // As Python would call its type: "Tensor", "int", "list".
+  std::string_view type_name() const;
+
+  template <class T>
+  const T* get() const {
+    return std::get_if<T>(&held_);
+  }
+  Tensor* tensor() const { return std::get_if<Tensor>(&held_); }
+
+ private:
+  // mutable: in-place ops write through the handle of an argument that is otherwise constant.
+  mutable std::variant<std::monostate, Tensor, bool, int64_t, double, Ints, TensorList, DType, Device, std::string>
+      held_;
+};
+
+struct Keyword {
+  std::string_view name;
+  Value value;
+};
+
+// The op called `name`. Lives for ever. Errors: not_found, naming the nearest one.
+TENON_API const DynamicOp& find_op(std::string_view name);
+// The same in a table of one's own, sorted by name.
+TENON_API const DynamicOp& find_op(std::span<const DynamicOp> table, std::string_view name);
+
+// Calls `op`. Errors: invalid_argument when no signature takes the arguments, saying why for each; those of the op.
+TENON_API TensorList call(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs = {});
+TENON_API TensorList call(std::string_view name, std::span<const Value> args, std::span<const Keyword> kwargs = {});
+inline TensorList call(const DynamicOp& op, std::initializer_list<Value> args,
+                       std::initializer_list<Keyword> kwargs = {}) {
+  return call(op, std::span(args.begin(), args.size()), std::span(kwargs.begin(), kwargs.size()));
+}
+inline TensorList call(std::string_view name, std::initializer_list<Value> args,
+                       std::initializer_list<Keyword> kwargs = {}) {
+  return call(find_op(name), args, kwargs);
+}
+
+// Every op of the dynamic call, sorted by name.
+TENON_API std::span<const DynamicOp> list_ops();
+
+}  // namespace tenon

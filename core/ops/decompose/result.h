@@ -1,0 +1,25 @@
+// How a decomposition hands over what it has computed.
+#pragma once
+
+#include "core/interpreter/op_call.h"
+#include "core/ops/functors/record.h"
+
+namespace tenon::ops {
+
+// Gives `result` to the call: as its output, or written into the one it was given.
+inline void store(const OpCall& call, const Tensor& result) {
+  if (call.outputs[0].defined()) {
+    copy_(call.outputs[0], result);
+  } else {
+    call.outputs[0] = result;
+  }
+}
+
+inline const Tensor& input(const OpCall& call, size_t index) { return *call.inputs[index]; }
+
+// Input `index`, undefined where it is absent.
+inline Tensor optional(const OpCall& call, size_t index) {
+  return index < call.inputs.size() && call.inputs[index] != nullptr ? *call.inputs[index] : Tensor();
+}
+
+}  // namespace tenon::ops

@@ -1,0 +1,26 @@
+// DimsAttribute: Dims as an attribute struct carries them: every byte defined, so that bytes can be compared.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "primitives/shape/shape.h"
+
+namespace tenon {
+
+struct DimsAttribute {
+  int64_t rank;
+  int64_t values[EP_MAX_RANK];
+
+  // At most EP_MAX_RANK values.
+  static DimsAttribute of(std::span<const int64_t> list) {
+    DimsAttribute attribute{};
+    attribute.rank = static_cast<int64_t>(list.size());
+    for (size_t i = 0; i < list.size(); ++i) attribute.values[i] = list[i];
+    return attribute;
+  }
+  std::span<const int64_t> span() const { return {values, static_cast<size_t>(rank)}; }
+  Dims dims() const { return Dims(span()); }
+};
+
+}  // namespace tenon

@@ -1,0 +1,109 @@
+// add, sub, div, pow, gelu: elementwise ops whose extra argument chooses what is computed.
+#include <limits>
+
+#include "core/ops/functors/record.h"
+
+namespace tenon::functors {
+namespace {
+
+bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }
+
+template <class A>
+Tensor scaled_add(OpId id, Tensor* out, const A& input, const Tensor& other, const Scalar& alpha) {
+  if (is_one(alpha)) [[likely]]
+    return binary_to(id, out, input, other);
+  require_defined(op_row(id).name, "other", other);
+  return binary_to(id, out, input, tenon::mul(other, alpha));
+}
+
+// alpha * other as a number; whole where both are.
+Scalar product(const Scalar& other, const Scalar& alpha) {
+  if (is_one(alpha)) return other;
+  if (other.dtype() == DType::f64 || alpha.dtype() == DType::f64) return Scalar(other.to_double() * alpha.to_double());
+  return Scalar(static_cast<int64_t>(static_cast<uint64_t>(other.to_int()) * static_cast<uint64_t>(alpha.to_int())));
+}
+
+// Integers divide as f32.
+Tensor as_float(std::string_view name, const Tensor& x) {
+  require_defined("div", name, x);
+  return is_floating(x.dtype()) ? x : tenon::cast(x, DType::f32);
+}
+Scalar as_float(std::string_view, const Scalar& x) { return x; }
+
+bool any_floating(const Tensor& x) { return is_floating(x.dtype()); }
+bool any_floating(const Scalar& x) { return x.dtype() == DType::f64; }
+
+template <class A, class B>
+Tensor divide(Tensor* out, const A& input, const B& other, std::optional<std::string_view> mode) {
+  if (!mode) return binary_to(OpId::div, out, as_float("input", input), as_float("other", other));
+  if (*mode == "floor") return binary_to(OpId::floor_divide, out, input, other);
+  if (*mode != "trunc") refuse("div: rounding_mode is '", *mode, "'; it may be None, 'trunc' or 'floor'.");
+  const Tensor quotient =
+      binary_to(OpId::div, any_floating(input) || any_floating(other) ? nullptr : out, input, other);
+  return is_floating(quotient.dtype()) ? unary_to(OpId::trunc, out, quotient) : quotient;
+}
+
+}  // namespace
+
+Tensor add(Tensor* out, const Tensor& input, const Tensor& other, Scalar alpha) {
+  return scaled_add(OpId::add, out, input, other, alpha);
+}
+Tensor add(Tensor* out, const Tensor& input, Scalar other, Scalar alpha) {
+  return binary_to(OpId::add, out, input, product(other, alpha));
+}
+Tensor add(Tensor* out, Scalar input, const Tensor& other, Scalar alpha) {
+  return scaled_add(OpId::add, out, input, other, alpha);
+}
+
+Tensor sub(Tensor* out, const Tensor& input, const Tensor& other, Scalar alpha) {
+  return scaled_add(OpId::sub, out, input, other, alpha);
+}
+Tensor sub(Tensor* out, const Tensor& input, Scalar other, Scalar alpha) {
+  return binary_to(OpId::sub, out, input, product(other, alpha));
+}
+Tensor sub(Tensor* out, Scalar input, const Tensor& other, Scalar alpha) {
+  return scaled_add(OpId::sub, out, input, other, alpha);
+}
+
+Tensor div(Tensor* out, const Tensor& input, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+  return divide(out, input, other, rounding_mode);
+}
+Tensor div(Tensor* out, const Tensor& input, Scalar other, std::optional<std::string_view> rounding_mode) {
+  return divide(out, input, other, rounding_mode);
+}
+Tensor div(Tensor* out, Scalar input, const Tensor& other, std::optional<std::string_view> rounding_mode) {
+  return divide(out, input, other, rounding_mode);
+}
+
+Tensor pow(Tensor* out, const Tensor& input, const Tensor& exponent) {
+  return binary_to(OpId::pow, out, input, exponent);
+}
+
+Tensor pow(Tensor* out, const Tensor& input, Scalar exponent) {
+  require_defined("pow", "input", input);
+  const bool whole = exponent.dtype() != DType::f64 && !is_floating(input.dtype());
+  if (whole && exponent.to_int() < 0) {
+    refuse("pow: integers to the negative integer power ", exponent.to_int(), " have no integer result; cast to f32.");
+  }
+  if (input.dtype() != DType::boolean && promote_with(input.dtype(), exponent) == input.dtype()) {
+    if (exponent.to_double() == 2) return unary_to(OpId::square, out, input);
+    if (exponent.to_double() == 0.5) return unary_to(OpId::sqrt, out, input);
+  }
+  return binary_to(OpId::pow, out, input, exponent);
+}
+
+Tensor pow(Tensor* out, Scalar input, const Tensor& exponent) { return binary_to(OpId::pow, out, input, exponent); }
+
+Tensor gelu(Tensor* out, const Tensor& x, std::string_view approximate) {
+  if (approximate == "none") return unary_to(OpId::gelu, out, x);
+  if (approximate != "tanh") refuse("gelu: approximate is '", approximate, "'; it may be 'none' or 'tanh'.");
+  return unary_to(OpId::gelu_tanh, out, x);
+}
+
+Tensor isfinite(const Tensor& x) {
+  require_defined("isfinite", "x", x);
+  if (!is_floating(x.dtype())) return tenon::eq(x, x);
+  return tenon::lt(tenon::abs(x), Scalar(std::numeric_limits<double>::infinity()));
+}
+
+}  // namespace tenon::functors

@@ -1,0 +1,212 @@
+// Putting tensors together and taking them apart.
+#include <algorithm>
+
+#include "core/ops/functors/record.h"
+#include "primitives/infer/assemble.h"
+
+namespace tenon::functors {
+namespace {
+
+// Operands of one primitive beside its output (or input).
+constexpr size_t kMostParts = EP_MAX_OPERANDS - 1;
+
+bool is_bare_empty(const Tensor& tensor) { return tensor.rank() == 1 && tensor.elements() == 0; }
+
+// The tensors in one dtype, without those that add nothing.
+TensorList joined_parts(const TensorList& tensors) {
+  DType dtype = tensors[0].dtype();
+  for (const Tensor& tensor : tensors) dtype = promote(dtype, tensor.dtype());
+  TensorList parts;
+  for (const Tensor& tensor : tensors) {
+    if (tensor.elements() > 0) parts.push_back(tenon::cast(tensor, dtype));
+  }
+  if (parts.empty()) {
+    const auto shaped = std::find_if_not(tensors.begin(), tensors.end(), is_bare_empty);
+    parts.push_back(tenon::cast(shaped == tensors.end() ? tensors[0] : *shaped, dtype));
+  }
+  return parts;
+}
+
+Tensor concat_some(std::span<const Tensor> parts, int32_t axis) {
+  if (parts.size() == 1) return parts[0];
+  const Tensor* inputs[kMostParts];
+  for (size_t i = 0; i < parts.size(); ++i) inputs[i] = &parts[i];
+  AxisAttributes attributes{};
+  attributes.axis = axis;
+  Tensor result[1];
+  record(OpId::concat, {inputs, parts.size()}, &attributes, result);
+  return result[0];
+}
+
+// An empty result still has the length that the parts along `axis` add up to.
+Tensor concat_empty(const Tensor& like, const Dims& dims) {
+  return tenon::full(dims, Scalar(0), like.dtype(), like.device());
+}
+
+int64_t checked_size(std::string_view op, int64_t size) {
+  if (size < 1) refuse(op, ": parts of ", size, " elements cannot be; they need 1 at least.");
+  return size;
+}
+
+TensorList narrowed(const Tensor& input, int32_t axis, std::span<const int64_t> sizes) {
+  TensorList parts;
+  int64_t start = 0;
+  for (const int64_t size : sizes) {
+    parts.push_back(tenon::narrow(input, axis, start, size));
+    start += size;
+  }
+  return parts;
+}
+
+int32_t split_axis(std::string_view op, const Tensor& input, int64_t dim) {
+  require_defined(op, "input", input);
+  if (input.rank() == 0) refuse(op, ": a tensor of rank 0 has no axis to split.");
+  return axis_of(op, dim, input.rank());
+}
+
+int32_t pad_mode(std::string_view mode) {
+  if (mode == "constant") return EP_PAD_CONSTANT;
+  if (mode == "reflect") return EP_PAD_REFLECT;
+  if (mode == "replicate") return EP_PAD_EDGE;
+  refuse("pad: mode is '", mode, "'; it may be 'constant', 'reflect' or 'replicate'.");
+}
+
+// `input` without what negative padding takes away, which is then 0.
+Tensor cropped(Tensor input, ep_pad_attributes* window) {
+  for (int32_t axis = 0; axis < input.rank(); ++axis) {
+    const int64_t low = std::min<int64_t>(window->low[axis], 0);
+    const int64_t high = std::min<int64_t>(window->high[axis], 0);
+    if (low == 0 && high == 0) continue;
+    input = tenon::narrow(input, axis, -low, input.dims()[axis] + low + high);
+    window->low[axis] -= low;
+    window->high[axis] -= high;
+  }
+  return input;
+}
+
+bool pads_nothing(const ep_pad_attributes& window, int32_t rank) {
+  for (int32_t axis = 0; axis < rank; ++axis) {
+    if (window.low[axis] != 0 || window.high[axis] != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Tensor concat(const TensorList& tensors, int64_t dim) {
+  if (tensors.empty()) refuse("concat: the list of tensors is empty.");
+  std::vector<Dims> shapes;
+  for (const Tensor& tensor : tensors) {
+    require_defined("concat", "tensors", tensor);
+    shapes.push_back(tensor.dims());
+  }
+  const auto shaped = std::find_if_not(tensors.begin(), tensors.end(), is_bare_empty);
+  const Tensor& first = shaped == tensors.end() ? tensors[0] : *shaped;
+  if (first.rank() == 0) refuse("concat: tensors of rank 0 have no axis to be put together along; use stack.");
+  const int32_t axis = axis_of("concat", dim, first.rank());
+  const Dims dims = value_or_throw(infer::concat("concat", shapes, axis));
+  TensorList parts = joined_parts(tensors);
+  if (element_count(dims) == 0) return concat_empty(parts[0], dims);
+  if (parts.size() == 1) return tenon::clone(parts[0]);
+  while (parts.size() > 1) {
+    TensorList longer;
+    for (size_t i = 0; i < parts.size(); i += kMostParts) {
+      longer.push_back(concat_some(std::span(parts).subspan(i, std::min(kMostParts, parts.size() - i)), axis));
+    }
+    parts = std::move(longer);
+  }
+  return parts[0];
+}
+
+Tensor stack(const TensorList& tensors, int64_t dim) {
+  if (tensors.empty()) refuse("stack: the list of tensors is empty.");
+  TensorList rows;
+  for (const Tensor& tensor : tensors) {
+    require_defined("stack", "tensors", tensor);
+    if (!(tensor.dims() == tensors[0].dims())) {
+      refuse("stack: shapes ", tensors[0].dims(), " and ", tensor.dims(), " differ.");
+    }
+    rows.push_back(tenon::unsqueeze(tensor, dim));
+  }
+  return tenon::concat(rows, axis_of("stack", dim, tensors[0].rank() + 1));
+}
+
+TensorList split(const Tensor& input, int64_t split_size, int64_t dim) {
+  const int32_t axis = split_axis("split", input, dim);
+  const int64_t size = checked_size("split", split_size);
+  return narrowed(input, axis, value_or_throw(infer::split_sizes("split", input.dims()[axis], size)));
+}
+
+TensorList split(const Tensor& input, IntList split_size, int64_t dim) {
+  const int32_t axis = split_axis("split", input, dim);
+  (void)value_or_throw(infer::split("split", input.dims(), axis, split_size));
+  return narrowed(input, axis, split_size);
+}
+
+TensorList split_copy(const Tensor& input, IntList split_sizes, int64_t dim) {
+  const int32_t axis = split_axis("split_copy", input, dim);
+  (void)value_or_throw(infer::split("split_copy", input.dims(), axis, split_sizes));
+  const bool all_there = std::find(split_sizes.begin(), split_sizes.end(), 0) == split_sizes.end();
+  if (split_sizes.size() > kMostParts || !all_there || split_sizes.size() < 2 || input.elements() == 0) {
+    TensorList parts = narrowed(input, axis, split_sizes);
+    for (Tensor& part : parts) part = tenon::clone(part);
+    return parts;
+  }
+  SplitAttributes attributes{};
+  attributes.axis = axis;
+  attributes.count = static_cast<int32_t>(split_sizes.size());
+  std::copy(split_sizes.begin(), split_sizes.end(), attributes.sizes);
+  TensorList parts(split_sizes.size());
+  const Tensor* inputs[] = {&input};
+  record(OpId::split_copy, inputs, &attributes, parts);
+  return parts;
+}
+
+TensorList chunk(const Tensor& input, int64_t chunks, int64_t dim) {
+  const int32_t axis = split_axis("chunk", input, dim);
+  if (chunks < 1) refuse("chunk: ", chunks, " parts cannot be; there must be 1 at least.");
+  const int64_t size = std::max<int64_t>((input.dims()[axis] - 1) / chunks + 1, 1);
+  return tenon::split(input, size, axis);
+}
+
+Tensor pad(const Tensor& input, IntList padding, std::string_view mode, Scalar value) {
+  require_defined("pad", "input", input);
+  if (padding.size() % 2 != 0 || padding.size() / 2 > static_cast<size_t>(input.rank())) {
+    refuse("pad: ", padding.size(), " numbers are not two for each of at most ", input.rank(), " axes.");
+  }
+  PadAttributes attributes{};
+  attributes.window.mode = pad_mode(mode);
+  for (size_t i = 0; i < padding.size() / 2; ++i) {
+    attributes.window.low[static_cast<size_t>(input.rank()) - 1 - i] = padding[2 * i];
+    attributes.window.high[static_cast<size_t>(input.rank()) - 1 - i] = padding[2 * i + 1];
+  }
+  const auto rank = static_cast<size_t>(input.rank());
+  const Dims dims = value_or_throw(infer::pad("pad", input.dims(), attributes.window.mode,
+                                              {attributes.window.low, rank}, {attributes.window.high, rank}));
+  if (input.elements() == 0) return tenon::full(dims, value, input.dtype(), input.device());
+  const Tensor source = cropped(input, &attributes.window);
+  if (source.elements() == 0) return tenon::full(dims, value, input.dtype(), input.device());
+  if (pads_nothing(attributes.window, source.rank())) return tenon::clone(source);
+  return record(OpId::pad, {&source}, &attributes, {&value, 1});
+}
+
+Tensor tile(const Tensor& input, IntList dims) {
+  require_defined("tile", "input", input);
+  const Dims repeats = dims_of("tile", dims);
+  Tensor result = input;
+  while (result.rank() < repeats.rank()) result = tenon::unsqueeze(result, 0);
+  for (int32_t i = 0; i < repeats.rank(); ++i) {
+    const int64_t count = repeats[repeats.rank() - 1 - i];
+    const int32_t axis = result.rank() - 1 - i;
+    if (count < 0) refuse("tile: ", count, " repeats cannot be.");
+    if (count == 1) continue;
+    if (count == 0) {
+      result = tenon::narrow(result, axis, 0, 0);
+    } else {
+      result = tenon::concat(TensorList(static_cast<size_t>(count), result), axis);
+    }
+  }
+  return result.impl() == input.impl() ? tenon::clone(input) : result;
+}
+
+}  // namespace tenon::functors

@@ -1,0 +1,56 @@
+// Casts, copies and writes into existing tensors.
+#include "core/ops/functors/record.h"
+
+namespace tenon::functors {
+namespace {
+
+Tensor copied(const Tensor& input, DType dtype, Tensor* out = nullptr) {
+  CastAttributes attributes{};
+  attributes.dtype = dtype;
+  return record(OpId::cast, {&input}, &attributes, {}, out);
+}
+
+}  // namespace
+
+Tensor cast(const Tensor& input, DType dtype) {
+  require_defined("cast", "input", input);
+  if (dtype_info(dtype).bits == 0) refuse("cast: the dtype to cast to is none.");
+  return input.dtype() == dtype ? input : copied(input, dtype);
+}
+
+Tensor contiguous(const Tensor& input) {
+  require_defined("contiguous", "input", input);
+  return input.contiguous() ? input : copied(input, input.dtype());
+}
+
+Tensor clone(const Tensor& input) {
+  require_defined("clone", "input", input);
+  return copied(input, input.dtype());
+}
+
+Tensor& copy_(Tensor& input, const Tensor& src) {
+  require_defined("copy_", "input", input);
+  require_defined("copy_", "src", src);
+  if (!infer::broadcasts_to(src.dims(), input.dims())) {
+    refuse("copy_: shape ", src.dims(), " of src does not broadcast to shape ", input.dims(), " of input.");
+  }
+  Tensor source = src.to(input.device());
+  const Storage* storage = source.impl()->storage;
+  if (storage != nullptr && storage == input.impl()->storage) source = tenon::clone(source);
+  if (!(source.dims() == input.dims())) source = tenon::expand(source, input.dims());
+  copied(source, input.dtype(), &input);
+  return input;
+}
+
+Tensor& fill_(Tensor& input, Scalar value) {
+  require_defined("fill_", "input", input);
+  FillAttributes attributes{};
+  attributes.dims = DimsAttribute::of({input.dims().data(), input.dims().size()});
+  attributes.dtype = input.dtype();
+  record(OpId::full, {}, &attributes, {&value, 1}, &input);
+  return input;
+}
+
+Tensor& zero_(Tensor& input) { return tenon::fill_(input, Scalar(0)); }
+
+}  // namespace tenon::functors

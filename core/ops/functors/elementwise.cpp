@@ -1,0 +1,88 @@
+#include "core/ops/functors/elementwise.h"
+
+#include "core/ops/functors/record.h"
+
+namespace tenon::elementwise {
+namespace {
+
+using functors::refuse;
+using functors::require_defined;
+
+int class_order(DType dtype) {
+  const DTypeClass type_class = dtype_info(dtype).type_class;
+  return type_class == DTypeClass::BOOL ? 0 : type_class == DTypeClass::FLOAT ? 2 : 1;
+}
+
+// Refuses an `out` that cannot hold a result of `dtype` and `dims`.
+void check_out(const OpInfo& op, const Tensor& out, DType dtype, const Dims& dims) {
+  require_defined(op.name, "out", out);
+  if (!(out.dims() == dims)) {
+    refuse(op.name, ": the result of shape ", dims, " cannot be written into a tensor of shape ", out.dims(), ".");
+  }
+  if (class_order(out.dtype()) < class_order(dtype)) {
+    refuse(op.name, ": the result is ", dtype_name(dtype), ", which cannot be stored in a tensor of ",
+           dtype_name(out.dtype()), ".");
+  }
+}
+
+Tensor finish(const OpInfo& op, Tensor* out, infer::ScalarTypes types, const Dims& dims,
+              std::span<const Tensor* const> inputs, Scalars scalars) {
+  if (out == nullptr) return apply(op, inputs, scalars);
+  check_out(op, *out, types.result, dims);
+  if (out->dtype() == types.result) {
+    apply_into(op, *out, inputs, scalars);
+  } else {
+    copy_(*out, apply(op, inputs, scalars));
+  }
+  return *out;
+}
+
+infer::ScalarTypes binary_types(const OpInfo& op, DType dtype) {
+  return value_or_throw(infer::binary(op.name, op.scalar_op, dtype, dtype));
+}
+
+// A number's class decides with that of the tensor; the row's domain decides after that.
+infer::ScalarTypes number_types(const OpInfo& op, const Tensor& x, const Scalar& number) {
+  return binary_types(op, functors::promote_with(x.dtype(), number));
+}
+
+}  // namespace
+
+Tensor unary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& x, Scalars scalars) {
+  require_defined(op.name, "x", x);
+  const infer::ScalarTypes types = value_or_throw(infer::unary(op.name, op.scalar_op, x.dtype()));
+  const Tensor source = cast(x, types.compute);
+  const Tensor* inputs[] = {&source};
+  return finish(op, out, types, x.dims(), inputs, scalars);
+}
+
+Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input, const Tensor& other) {
+  require_defined(op.name, "input", input);
+  require_defined(op.name, "other", other);
+  const infer::ScalarTypes types = binary_types(op, functors::promote_tensors(input, other));
+  const Dims dims = value_or_throw(infer::broadcast(op.name, input.dims(), other.dims()));
+  const Tensor a = cast(input, types.compute);
+  const Tensor b = cast(other, types.compute);
+  const Tensor* inputs[] = {&a, &b};
+  return finish(op, out, types, dims, inputs, {});
+}
+
+Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input, const Scalar& other) {
+  require_defined(op.name, "input", input);
+  const infer::ScalarTypes types = number_types(op, input, other);
+  const Tensor a = cast(input, types.compute);
+  const Tensor* inputs[] = {&a, nullptr};
+  const Scalar scalars[] = {Scalar(), other};
+  return finish(op, out, types, input.dims(), inputs, scalars);
+}
+
+Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Scalar& input, const Tensor& other) {
+  require_defined(op.name, "other", other);
+  const infer::ScalarTypes types = number_types(op, other, input);
+  const Tensor b = cast(other, types.compute);
+  const Tensor* inputs[] = {nullptr, &b};
+  const Scalar scalars[] = {input};
+  return finish(op, out, types, other.dims(), inputs, scalars);
+}
+
+}  // namespace tenon::elementwise

@@ -1,0 +1,121 @@
+// New tensors.
+#include <cmath>
+#include <vector>
+
+#include "core/ops/functors/record.h"
+
+namespace tenon::functors {
+namespace {
+
+DType dtype_of_number(const Scalar& number) {
+  return number.dtype() == DType::f64 ? DType::f32 : number.dtype() == DType::boolean ? DType::boolean : DType::i64;
+}
+
+DType chosen(DType dtype, const Tensor& like) { return dtype == DType::none ? like.dtype() : dtype; }
+
+Tensor from_host(const void* data, const Dims& dims, DType made, DType wanted, Device device) {
+  return tenon::cast(Tensor::copy_from_host(data, dims, made, device), wanted);
+}
+
+constexpr int64_t kMaxArange = int64_t{1} << 40;
+
+Tensor range_of_ints(int64_t start, int64_t end, int64_t step, DType dtype, Device device) {
+  if (step == 0) refuse("arange: step is 0.");
+  const auto low = static_cast<__int128>(start);
+  const __int128 distance = static_cast<__int128>(end) - low;
+  if (distance != 0 && (distance > 0) != (step > 0)) {
+    refuse("arange: a step of ", step, " does not lead from ", start, " to ", end, ".");
+  }
+  const __int128 count = (distance + step + (step > 0 ? -1 : 1)) / step;
+  if (count > kMaxArange)
+    refuse("arange: ", static_cast<int64_t>(kMaxArange), " elements are the most; there would be more.");
+  std::vector<int64_t> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = start + static_cast<int64_t>(i) * step;
+  const Dims dims{static_cast<int64_t>(count)};
+  if (dtype == DType::i32) {
+    const std::vector<int32_t> narrow(values.begin(), values.end());
+    return from_host(narrow.data(), dims, DType::i32, dtype, device);
+  }
+  return from_host(values.data(), dims, DType::i64, dtype, device);
+}
+
+Tensor range_of_floats(double start, double end, double step, DType dtype, Device device) {
+  const double count = std::ceil((end - start) / step);
+  if (step == 0 || !std::isfinite(count) || count < 0 || count > static_cast<double>(kMaxArange)) {
+    refuse("arange: a step of ", std::to_string(step), " does not lead from ", std::to_string(start), " to ",
+           std::to_string(end), " in a number of steps that can be.");
+  }
+  const Dims dims{static_cast<int64_t>(count)};
+  std::vector<double> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = start + static_cast<double>(i) * step;
+  if (dtype == DType::f64) return from_host(values.data(), dims, DType::f64, dtype, device);
+  const std::vector<float> narrow(values.begin(), values.end());
+  return from_host(narrow.data(), dims, DType::f32, dtype, device);
+}
+
+}  // namespace
+
+Tensor empty(IntList size, DType dtype, Device device) {
+  return Tensor::empty(value_or_throw(infer::checked("empty", dims_of("empty", size))), dtype, device);
+}
+
+Tensor full(IntList size, Scalar fill_value, DType dtype, Device device) {
+  FillAttributes attributes{};
+  const Dims dims = value_or_throw(infer::checked("full", dims_of("full", size)));
+  attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
+  attributes.dtype = dtype == DType::none ? dtype_of_number(fill_value) : dtype;
+  Tensor result;
+  OpCall call;
+  call.op = &op_row(OpId::full);
+  call.scalars = {&fill_value, 1};
+  call.attributes = &attributes;
+  call.device = device.state();
+  call.outputs = {&result, 1};
+  current_interpreter().apply(call);
+  return result;
+}
+
+Tensor zeros(IntList size, DType dtype, Device device) { return tenon::full(size, Scalar(0), dtype, device); }
+Tensor ones(IntList size, DType dtype, Device device) { return tenon::full(size, Scalar(1), dtype, device); }
+
+Tensor empty_like(const Tensor& input, DType dtype) {
+  require_defined("empty_like", "input", input);
+  return Tensor::empty(input.dims(), chosen(dtype, input), input.device());
+}
+Tensor full_like(const Tensor& input, Scalar fill_value, DType dtype) {
+  require_defined("full_like", "input", input);
+  return tenon::full(input.dims(), fill_value, chosen(dtype, input), input.device());
+}
+Tensor zeros_like(const Tensor& input, DType dtype) {
+  require_defined("zeros_like", "input", input);
+  return tenon::full(input.dims(), Scalar(0), chosen(dtype, input), input.device());
+}
+Tensor ones_like(const Tensor& input, DType dtype) {
+  require_defined("ones_like", "input", input);
+  return tenon::full(input.dims(), Scalar(1), chosen(dtype, input), input.device());
+}
+
+Tensor arange(Scalar end, DType dtype, Device device) { return tenon::arange(Scalar(0), end, Scalar(1), dtype, device); }
+
+Tensor arange(Scalar start, Scalar end, Scalar step, DType dtype, Device device) {
+  const bool floating = start.dtype() == DType::f64 || end.dtype() == DType::f64 || step.dtype() == DType::f64;
+  if (dtype == DType::none) dtype = floating ? DType::f32 : DType::i64;
+  if (floating) return range_of_floats(start.to_double(), end.to_double(), step.to_double(), dtype, device);
+  return range_of_ints(start.to_int(), end.to_int(), step.to_int(), dtype, device);
+}
+
+Tensor eye(int64_t n, std::optional<int64_t> m, DType dtype, Device device) {
+  const Dims dims = value_or_throw(infer::checked("eye", Dims{n, m.value_or(n)}));
+  std::vector<float> values(static_cast<size_t>(element_count(dims)));
+  for (int64_t i = 0; i < std::min(dims[0], dims[1]); ++i) values[static_cast<size_t>(i * dims[1] + i)] = 1;
+  return from_host(values.data(), dims, DType::f32, dtype, device);
+}
+
+Tensor one_hot(const Tensor& input, int64_t num_classes, DType dtype) {
+  require_defined("one_hot", "input", input);
+  if (num_classes < 1) refuse("one_hot: num_classes is ", num_classes, "; it must be at least 1.");
+  const Tensor classes = tenon::arange(num_classes, input.dtype(), input.device());
+  return tenon::cast(tenon::eq(tenon::unsqueeze(input, -1), classes), dtype);
+}
+
+}  // namespace tenon::functors

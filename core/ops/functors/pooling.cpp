@@ -1,0 +1,99 @@
+// Pooling over windows of one to three spatial axes.
+#include "core/ops/functors/record.h"
+#include "core/ops/functors/window.h"
+
+namespace tenon::functors {
+namespace {
+
+struct Window {
+  IntList kernel_size;
+  IntList stride;
+  IntList padding;
+  IntList dilation;
+  bool ceil_mode;
+};
+
+PoolingAttributes attributes_of(std::string_view op, int32_t kind, const Tensor& input, const Window& window) {
+  require_defined(op, "input", input);
+  const int32_t spatial = window::spatial_rank(op, input);
+  PoolingAttributes attributes{};
+  attributes.window.op = kind;
+  attributes.window.spatial_rank = spatial;
+  attributes.ceil_mode = window.ceil_mode ? 1 : 0;
+  window::per_axis(op, "kernel_size", window.kernel_size, spatial, attributes.window.kernel);
+  const IntList& stride = window.stride.empty() ? window.kernel_size : window.stride;
+  window::per_axis(op, "stride", stride, spatial, attributes.window.stride);
+  window::per_axis(op, "dilation", window.dilation, spatial, attributes.window.dilation);
+  window::padding(op, window.padding, spatial, attributes.window.pad_low, attributes.window.pad_high);
+  return attributes;
+}
+
+Tensor floating(const Tensor& input) { return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32); }
+
+void require_rank(std::string_view op, const Tensor& input, int32_t rank) {
+  require_defined(op, "input", input);
+  if (input.rank() != rank) refuse(op, ": input of shape ", input.dims(), " must have rank ", rank, ".");
+}
+
+}  // namespace
+
+Tensor max_pool(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
+                bool ceil_mode) {
+  const PoolingAttributes attributes =
+      attributes_of("max_pool", EP_POOLING_MAX, input, {kernel_size, stride, padding, dilation, ceil_mode});
+  return record(OpId::max_pool, {&input}, &attributes);
+}
+
+std::tuple<Tensor, Tensor> max_pool_with_indices(const Tensor& input, IntList kernel_size, IntList stride,
+                                                 IntList padding, IntList dilation, bool ceil_mode) {
+  const PoolingAttributes attributes = attributes_of("max_pool_with_indices", EP_POOLING_MAX, input,
+                                                     {kernel_size, stride, padding, dilation, ceil_mode});
+  const Tensor* inputs[] = {&input};
+  Tensor outputs[2];
+  record(OpId::max_pool_with_indices, inputs, &attributes, outputs);
+  return {outputs[0], outputs[1]};
+}
+
+Tensor avg_pool(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
+                bool count_include_pad, IntList dilation) {
+  const int32_t kind = count_include_pad ? EP_POOLING_AVERAGE_INCLUDE_PAD : EP_POOLING_AVERAGE;
+  const PoolingAttributes attributes =
+      attributes_of("avg_pool", kind, input, {kernel_size, stride, padding, dilation, ceil_mode});
+  const Tensor source = floating(input);
+  return record(OpId::avg_pool, {&source}, &attributes);
+}
+
+Tensor max_pool2d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
+                  bool ceil_mode) {
+  require_rank("max_pool2d", input, 4);
+  return tenon::max_pool(input, kernel_size, stride, padding, dilation, ceil_mode);
+}
+
+Tensor avg_pool2d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, bool ceil_mode,
+                  bool count_include_pad) {
+  require_rank("avg_pool2d", input, 4);
+  return tenon::avg_pool(input, kernel_size, stride, padding, ceil_mode, count_include_pad);
+}
+
+Tensor adaptive_avg_pool(const Tensor& input, IntList output_size) {
+  require_defined("adaptive_avg_pool", "input", input);
+  const int32_t spatial = window::spatial_rank("adaptive_avg_pool", input);
+  int64_t sizes[window::kMaxSpatialRank];
+  window::per_axis("adaptive_avg_pool", "output_size", output_size, spatial, sizes);
+  Dims kernel;
+  bool whole = true;
+  for (int32_t i = 0; i < spatial; ++i) {
+    const int64_t dim = input.dims()[i + 2];
+    if (sizes[i] < 1 || dim % sizes[i] != 0 || dim == 0) {
+      refuse("adaptive_avg_pool: output size ", sizes[i], " does not divide spatial axis ", i, " of length ", dim, ".");
+    }
+    kernel.push_back(dim / sizes[i]);
+    whole = whole && sizes[i] == 1;
+  }
+  if (!whole) return tenon::avg_pool(input, kernel, kernel);
+  Dims axes;
+  for (int32_t i = 0; i < spatial; ++i) axes.push_back(i + 2);
+  return tenon::mean(input, axes, true);
+}
+
+}  // namespace tenon::functors

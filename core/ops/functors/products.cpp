@@ -1,0 +1,189 @@
+// matmul, convolution and attention.
+#include <cmath>
+#include <limits>
+
+#include "core/ops/functors/record.h"
+#include "core/ops/functors/window.h"
+#include "core/ops/kernels/epilogue.h"
+#include "primitives/infer/convolution.h"
+#include "primitives/infer/matmul.h"
+
+namespace tenon::functors {
+namespace {
+
+using ops::Activation;
+
+// What is added to a product and applied to it.
+struct Epilogue {
+  Tensor bias;
+  Tensor residual;
+  Activation activation;
+
+  bool empty() const { return !bias.defined() && !residual.defined() && activation.id == 0; }
+  Tensor applied(const Tensor& product) const {
+    Tensor result = bias.defined() ? tenon::add(product, bias) : product;
+    if (residual.defined()) result = tenon::add(result, residual);
+    return ops::activate(result, activation);
+  }
+};
+
+void check_addend(std::string_view op, std::string_view name, const Tensor& addend, const Dims& result) {
+  if (addend.defined() && !infer::broadcasts_to(addend.dims(), result)) {
+    refuse(op, ": ", name, " of shape ", addend.dims(), " does not broadcast to the result of shape ", result, ".");
+  }
+}
+
+Tensor cast_if_defined(const Tensor& tensor, DType dtype) {
+  return tensor.defined() ? tenon::cast(tensor, dtype) : tensor;
+}
+
+Epilogue make_epilogue(std::string_view op, const Tensor& bias, const Tensor& residual, std::string_view activation,
+                       double a, double b, DType dtype) {
+  Epilogue epilogue{cast_if_defined(bias, dtype), cast_if_defined(residual, dtype),
+                    value_or_throw(ops::find_activation(op, activation, a, b))};
+  if (epilogue.activation.id != 0 && !is_floating(dtype)) {
+    refuse(op, ": activation '", activation, "' needs a floating-point result, not ", dtype_name(dtype), ".");
+  }
+  return epilogue;
+}
+
+template <class Attributes>
+Tensor record_product(OpId id, const Tensor& a, const Tensor& b, const Epilogue& epilogue,
+                      const Attributes& attributes) {
+  Scalar scalars[ops::kActivationSlot + 2];
+  scalars[ops::kActivationSlot] = Scalar(epilogue.activation.a);
+  scalars[ops::kActivationSlot + 1] = Scalar(epilogue.activation.b);
+  const Scalars given = epilogue.activation.id == 0 ? Scalars() : Scalars(scalars);
+  return record(id, {&a, &b, or_null(epilogue.bias), or_null(epilogue.residual)}, &attributes, given);
+}
+
+Tensor product(std::string_view op, const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
+  const infer::MatmulShape shape = value_or_throw(infer::matmul(op, a.dims(), b.dims()));
+  check_addend(op, "bias", epilogue.bias, shape.dims);
+  check_addend(op, "residual", epilogue.residual, shape.dims);
+  if (shape.k == 0) return epilogue.applied(tenon::full(shape.dims, Scalar(0), a.dtype(), a.device()));
+  MatmulAttributes attributes{};
+  if (!epilogue.empty() && (a.rank() == 1 || b.rank() == 1)) {
+    return epilogue.applied(record_product(OpId::matmul, a, b, Epilogue{}, attributes));
+  }
+  attributes.activation = epilogue.activation.id;
+  return record_product(OpId::matmul, a, b, epilogue, attributes);
+}
+
+}  // namespace
+
+Tensor matmul(const Tensor& input, const Tensor& other, const Tensor& bias, const Tensor& residual,
+              std::string_view activation, double activation_a, double activation_b) {
+  require_defined("matmul", "input", input);
+  require_defined("matmul", "other", other);
+  const DType dtype = promote(input.dtype(), other.dtype());
+  const Epilogue epilogue = make_epilogue("matmul", bias, residual, activation, activation_a, activation_b, dtype);
+  if (input.dtype() == other.dtype()) return product("matmul", input, other, epilogue);
+  return product("matmul", tenon::cast(input, dtype), tenon::cast(other, dtype), epilogue);
+}
+
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& residual,
+              std::string_view activation, double activation_a, double activation_b) {
+  require_defined("linear", "input", input);
+  require_defined("linear", "weight", weight);
+  (void)value_or_throw(infer::linear("linear", input.dims(), weight.dims(), bias.defined() ? &bias.dims() : nullptr));
+  const DType dtype = promote(input.dtype(), weight.dtype());
+  const Epilogue epilogue = make_epilogue("linear", bias, residual, activation, activation_a, activation_b, dtype);
+  const Tensor columns = tenon::transpose(tenon::cast(weight, dtype), 0, 1);
+  return product("linear", tenon::cast(input, dtype), columns, epilogue);
+}
+
+Tensor conv(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+            IntList dilation, int64_t groups, const Tensor& residual, std::string_view activation, double activation_a,
+            double activation_b) {
+  require_defined("conv", "input", input);
+  require_defined("conv", "weight", weight);
+  const int32_t spatial = window::spatial_rank("conv", input, weight);
+  ConvolutionAttributes attributes{};
+  attributes.window.spatial_rank = spatial;
+  attributes.window.groups = groups;
+  window::per_axis("conv", "stride", stride, spatial, attributes.window.stride);
+  window::per_axis("conv", "dilation", dilation, spatial, attributes.window.dilation);
+  window::padding("conv", padding, spatial, attributes.window.pad_low, attributes.window.pad_high);
+  const DType dtype = promote(input.dtype(), weight.dtype());
+  const Tensor x = tenon::cast(input, dtype);
+  const Tensor w = tenon::cast(weight, dtype);
+  const Epilogue epilogue = make_epilogue("conv", bias, residual, activation, activation_a, activation_b, dtype);
+  attributes.activation = epilogue.activation.id;
+  const Dims dims = value_or_throw(
+      infer::convolution("conv", x.dims(), w.dims(), bias.defined() ? &bias.dims() : nullptr, attributes.window));
+  check_addend("conv", "residual", epilogue.residual, dims);
+  return record_product(OpId::conv, x, w, epilogue, attributes);
+}
+
+namespace {
+
+Tensor conv_of_rank(std::string_view op, int32_t spatial, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                    IntList stride, IntList padding, IntList dilation, int64_t groups) {
+  require_defined(op, "input", input);
+  require_defined(op, "weight", weight);
+  if (input.rank() != spatial + 2 || weight.rank() != spatial + 2) {
+    refuse(op, ": input of shape ", input.dims(), " and weight of shape ", weight.dims(), " must have rank ",
+           spatial + 2, ".");
+  }
+  return tenon::conv(input, weight, bias, stride, padding, dilation, groups);
+}
+
+}  // namespace
+
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+              IntList dilation, int64_t groups) {
+  return conv_of_rank("conv1d", 1, input, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+              IntList dilation, int64_t groups) {
+  return conv_of_rank("conv2d", 2, input, weight, bias, stride, padding, dilation, groups);
+}
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+              IntList dilation, int64_t groups) {
+  return conv_of_rank("conv3d", 3, input, weight, bias, stride, padding, dilation, groups);
+}
+
+Tensor conv_transpose(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
+                      IntList output_padding, int64_t groups, IntList dilation) {
+  require_defined("conv_transpose", "input", input);
+  require_defined("conv_transpose", "weight", weight);
+  const int32_t spatial = window::spatial_rank("conv_transpose", input, weight);
+  ConvolutionAttributes attributes{};
+  attributes.window.spatial_rank = spatial;
+  attributes.window.transposed = 1;
+  attributes.window.groups = groups;
+  window::per_axis("conv_transpose", "stride", stride, spatial, attributes.window.stride);
+  window::per_axis("conv_transpose", "dilation", dilation, spatial, attributes.window.dilation);
+  window::per_axis("conv_transpose", "output_padding", output_padding, spatial, attributes.output_padding);
+  window::padding("conv_transpose", padding, spatial, attributes.window.pad_low, attributes.window.pad_high);
+  const DType dtype = promote(input.dtype(), weight.dtype());
+  const Epilogue epilogue{cast_if_defined(bias, dtype), Tensor(), Activation{}};
+  return record_product(OpId::conv_transpose, tenon::cast(input, dtype), tenon::cast(weight, dtype), epilogue,
+                        attributes);
+}
+
+Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                                    const Tensor& attn_mask, bool is_causal, std::optional<double> scale) {
+  constexpr std::string_view op = "scaled_dot_product_attention";
+  require_defined(op, "query", query);
+  require_defined(op, "key", key);
+  require_defined(op, "value", value);
+  if (query.rank() < 2 || key.rank() < 2) refuse(op, ": query and key must have rank 2 at least.");
+  if (is_causal && attn_mask.defined()) refuse(op, ": is_causal and attn_mask exclude each other.");
+  const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.dims().back())));
+  Tensor scores = tenon::matmul(tenon::mul(query, Scalar(factor)), tenon::transpose(key, -2, -1));
+  Tensor mask = attn_mask;
+  if (is_causal) {
+    const Tensor rows = tenon::unsqueeze(tenon::arange(query.dim(-2), DType::i64, query.device()), 1);
+    mask = tenon::ge(rows, tenon::arange(key.dim(-2), DType::i64, query.device()));
+  }
+  if (mask.defined() && mask.dtype() == DType::boolean) {
+    scores = tenon::where(mask, scores, Scalar(-std::numeric_limits<double>::infinity()));
+  } else if (mask.defined()) {
+    scores = tenon::add(scores, mask);
+  }
+  return tenon::matmul(tenon::softmax(scores, -1), value);
+}
+
+}  // namespace tenon::functors

@@ -1,0 +1,59 @@
+#include "core/ops/functors/record.h"
+
+namespace tenon::functors {
+
+void require_defined(std::string_view op, std::string_view name, const Tensor& tensor) {
+  if (!tensor.defined()) refuse(op, ": argument '", name, "' is an undefined tensor.");
+}
+
+Dims dims_of(std::string_view op, IntList list) {
+  if (list.size() > EP_MAX_RANK) refuse(op, ": rank ", list.size(), " is more than ", EP_MAX_RANK, ".");
+  return Dims(std::span<const int64_t>(list));
+}
+
+int32_t axis_of(std::string_view op, int64_t axis, int32_t rank) { return value_or_throw(infer::axis(op, axis, rank)); }
+
+Tensor record(OpId id, std::initializer_list<const Tensor*> inputs, const void* attributes, Scalars scalars,
+              Tensor* out) {
+  Tensor result;
+  OpCall call;
+  call.op = &op_row(id);
+  call.inputs = {inputs.begin(), inputs.size()};
+  call.scalars = scalars;
+  call.attributes = attributes;
+  call.outputs = {out == nullptr ? &result : out, 1};
+  current_interpreter().apply(call);
+  return out == nullptr ? result : *out;
+}
+
+void record(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs) {
+  OpCall call;
+  call.op = &op_row(id);
+  call.inputs = inputs;
+  call.attributes = attributes;
+  call.outputs = outputs;
+  current_interpreter().apply(call);
+}
+
+namespace {
+
+int class_order(DTypeClass type_class) {
+  return type_class == DTypeClass::BOOL ? 0 : type_class == DTypeClass::FLOAT ? 2 : 1;
+}
+
+}  // namespace
+
+DType promote_tensors(const Tensor& a, const Tensor& b) {
+  const int order_a = class_order(dtype_info(a.dtype()).type_class);
+  const int order_b = class_order(dtype_info(b.dtype()).type_class);
+  if (a.rank() == 0 && b.rank() > 0 && order_a <= order_b) return b.dtype();
+  if (b.rank() == 0 && a.rank() > 0 && order_b <= order_a) return a.dtype();
+  return promote(a.dtype(), b.dtype());
+}
+
+DType promote_with(DType dtype, const Scalar& number) {
+  const DTypeClass type_class = dtype_info(number.dtype()).type_class;
+  return infer::promote_number(dtype, type_class == DTypeClass::UINT ? DTypeClass::INT : type_class);
+}
+
+}  // namespace tenon::functors

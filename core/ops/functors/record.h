@@ -1,0 +1,66 @@
+// What functors are made of: checking arguments and handing records to the calling thread's interpreter.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+#include "core/interpreter/op_call.h"
+#include "core/ops/attributes.h"
+#include "core/ops/functors.h"
+#include "core/ops/functors/elementwise.h"
+#include "core/ops/int_list.h"
+#include "core/ops/op_rows.h"
+#include "core/ops/ops.h"
+#include "primitives/infer/axis.h"
+#include "primitives/infer/broadcast.h"
+#include "primitives/infer/types.h"
+#include "primitives/status/sentence.h"
+
+namespace tenon::functors {
+
+using elementwise::Scalars;
+
+// Throws invalid_argument with the sentence made of `parts`.
+template <class... Parts>
+[[noreturn]] void refuse(const Parts&... parts) {
+  throw Error(Code::invalid_argument, sentence(parts...));
+}
+
+// Refuses an undefined tensor.
+void require_defined(std::string_view op, std::string_view name, const Tensor& tensor);
+
+// `list` as a shape of at most EP_MAX_RANK dims, which may still be negative.
+Dims dims_of(std::string_view op, IntList list);
+
+// `axis` in [0, rank).
+int32_t axis_of(std::string_view op, int64_t axis, int32_t rank);
+
+// `tensor` if defined, else null, as OpCall wants optional inputs.
+inline const Tensor* or_null(const Tensor& tensor) { return tensor.defined() ? &tensor : nullptr; }
+
+// Applies `id` to `inputs` (null where one is absent) and gives the one output, made new or written into `out`.
+Tensor record(OpId id, std::initializer_list<const Tensor*> inputs, const void* attributes, Scalars scalars = {},
+              Tensor* out = nullptr);
+// The same with outputs that are all made new.
+void record(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs);
+
+// The dtype two tensors are computed in: promoted, except that a tensor of rank 0 does not widen one of higher rank
+// and at least its class (PyTorch's rule).
+DType promote_tensors(const Tensor& a, const Tensor& b);
+DType promote_with(DType dtype, const Scalar& number);
+
+template <class A, class B>
+Tensor binary_to(OpId id, Tensor* out, const A& input, const B& other) {
+  if (out == nullptr) return elementwise::binary(op_row(id), dtypes_of(id), input, other);
+  elementwise::binary_into(op_row(id), dtypes_of(id), *out, input, other);
+  return *out;
+}
+
+inline Tensor unary_to(OpId id, Tensor* out, const Tensor& x) {
+  if (out == nullptr) return elementwise::unary(op_row(id), dtypes_of(id), x);
+  elementwise::unary_into(op_row(id), dtypes_of(id), *out, x);
+  return *out;
+}
+
+}  // namespace tenon::functors

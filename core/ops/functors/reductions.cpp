@@ -1,0 +1,143 @@
+// Reductions over axes, and what is made of them.
+#include <limits>
+
+#include "core/ops/functors/record.h"
+#include "primitives/infer/reduce.h"
+
+namespace tenon::functors {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// What a reduction of no elements gives; max and min have nothing to give.
+Scalar value_of_none(int32_t reduce_op) {
+  switch (reduce_op) {
+    case EP_REDUCE_prod: return Scalar(1);
+    case EP_REDUCE_all: return Scalar(true);
+    case EP_REDUCE_any: return Scalar(false);
+    case EP_REDUCE_mean: return Scalar(std::numeric_limits<double>::quiet_NaN());
+    case EP_REDUCE_log_sum: return Scalar(-kInfinity);
+    default: return Scalar(0);
+  }
+}
+
+bool needs_floats(int32_t reduce_op) {
+  return reduce_op == EP_REDUCE_mean || reduce_op == EP_REDUCE_l2_norm || reduce_op == EP_REDUCE_log_sum;
+}
+
+// `input` in the dtype it is reduced in.
+Tensor prepared(const OpInfo& op, const Tensor& input, DType dtype, DType* result) {
+  require_defined(op.name, "input", input);
+  Tensor x = dtype == DType::none ? input : tenon::cast(input, dtype);
+  if (needs_floats(op.scalar_op) && !is_floating(x.dtype())) x = tenon::cast(x, DType::f32);
+  const infer::ScalarTypes types = value_or_throw(infer::reduce(op.name, op.scalar_op, x.dtype()));
+  *result = dtype == DType::none ? types.result : dtype;
+  return tenon::cast(x, types.compute);
+}
+
+Tensor reduced(OpId id, const Tensor& input, IntList dim, bool keepdim, DType dtype = DType::none) {
+  const OpInfo& op = op_row(id);
+  DType result_dtype = DType::none;
+  Tensor x = prepared(op, input, dtype, &result_dtype);
+  const uint32_t mask = value_or_throw(infer::axis_mask(op.name, dim, x.rank()));
+  if (x.rank() == 0) x = tenon::reshape(x, 1);
+  ReduceAttributes attributes{};
+  attributes.axes = mask == 0 ? 1 : mask;
+  attributes.keep_dims = keepdim && input.rank() > 0 ? 1 : 0;
+  if (op.scalar_op == EP_REDUCE_max || op.scalar_op == EP_REDUCE_min) {
+    throw_if_error(infer::require_elements(op.name, x.dims(), attributes.axes));
+  }
+  if (x.elements() == 0) {
+    const Dims dims = infer::reduce(x.dims(), attributes.axes, attributes.keep_dims != 0);
+    return tenon::full(dims, value_of_none(op.scalar_op), result_dtype, x.device());
+  }
+  return tenon::cast(record(id, {&x}, &attributes), result_dtype);
+}
+
+Tensor position(OpId id, const Tensor& input, std::optional<int64_t> dim, bool keepdim, bool last) {
+  const OpInfo& op = op_row(id);
+  require_defined(op.name, "input", input);
+  Tensor x = input.dtype() == DType::boolean ? tenon::cast(input, DType::u8) : input;
+  if (!dim || x.rank() == 0) x = tenon::reshape(x, -1);
+  ArgReduceAttributes attributes{};
+  attributes.axis = axis_of(op.name, dim && input.rank() > 0 ? *dim : 0, x.rank());
+  attributes.keep_dims = keepdim && dim && input.rank() > 0 ? 1 : 0;
+  attributes.last = last ? 1 : 0;
+  throw_if_error(infer::require_elements(op.name, x.dims(), 1u << attributes.axis));
+  const Tensor result = record(id, {&x}, &attributes);
+  return keepdim && !dim ? tenon::reshape(result, Dims::filled(input.rank(), 1)) : result;
+}
+
+Tensor floating(std::string_view op, const Tensor& input) {
+  require_defined(op, "input", input);
+  return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
+}
+
+}  // namespace
+
+Tensor sum(const Tensor& input, DType dtype) { return reduced(OpId::sum, input, {}, false, dtype); }
+Tensor sum(const Tensor& input, IntList dim, bool keepdim, DType dtype) {
+  return reduced(OpId::sum, input, dim, keepdim, dtype);
+}
+Tensor prod(const Tensor& input, DType dtype) { return reduced(OpId::prod, input, {}, false, dtype); }
+Tensor prod(const Tensor& input, IntList dim, bool keepdim, DType dtype) {
+  return reduced(OpId::prod, input, dim, keepdim, dtype);
+}
+Tensor mean(const Tensor& input, DType dtype) { return reduced(OpId::mean, input, {}, false, dtype); }
+Tensor mean(const Tensor& input, IntList dim, bool keepdim, DType dtype) {
+  return reduced(OpId::mean, input, dim, keepdim, dtype);
+}
+Tensor amax(const Tensor& input, IntList dim, bool keepdim) { return reduced(OpId::amax, input, dim, keepdim); }
+Tensor amin(const Tensor& input, IntList dim, bool keepdim) { return reduced(OpId::amin, input, dim, keepdim); }
+Tensor any(const Tensor& input, IntList dim, bool keepdim) { return reduced(OpId::any, input, dim, keepdim); }
+Tensor all(const Tensor& input, IntList dim, bool keepdim) { return reduced(OpId::all, input, dim, keepdim); }
+Tensor l1_norm(const Tensor& input, IntList dim, bool keepdim) { return reduced(OpId::l1_norm, input, dim, keepdim); }
+Tensor l2_norm(const Tensor& input, IntList dim, bool keepdim) { return reduced(OpId::l2_norm, input, dim, keepdim); }
+Tensor sum_square(const Tensor& input, IntList dim, bool keepdim) {
+  return reduced(OpId::sum_square, input, dim, keepdim);
+}
+Tensor log_sum(const Tensor& input, IntList dim, bool keepdim) { return reduced(OpId::log_sum, input, dim, keepdim); }
+
+Tensor log_sum_exp(const Tensor& input, IntList dim, bool keepdim) {
+  const Tensor x = floating("log_sum_exp", input);
+  if (x.elements() == 0) return reduced(OpId::log_sum, x, dim, keepdim);
+  const Tensor top = tenon::amax(x, dim, true);
+  const Tensor shift = tenon::where(tenon::isfinite(top), top, Scalar(0.0));
+  const Tensor result = tenon::add(tenon::log(tenon::sum(tenon::exp(tenon::sub(x, shift)), dim, true)), shift);
+  if (keepdim) return result;
+  const uint32_t mask = value_or_throw(infer::axis_mask("log_sum_exp", dim, x.rank()));
+  return tenon::reshape(result, infer::reduce(x.dims(), mask, false));
+}
+
+Tensor var(const Tensor& input, IntList dim, int64_t correction, bool keepdim) {
+  const Tensor x = floating("var", input);
+  const uint32_t mask = value_or_throw(infer::axis_mask("var", dim, x.rank()));
+  const double count = static_cast<double>(infer::reduced_count(x.dims(), mask));
+  const Tensor centred = tenon::sub(x, tenon::mean(x, dim, true));
+  const double degrees = std::max(count - static_cast<double>(correction), 0.0);
+  return tenon::div(tenon::sum(tenon::square(centred), dim, keepdim), Scalar(degrees));
+}
+
+Tensor std(const Tensor& input, IntList dim, int64_t correction, bool keepdim) {
+  return tenon::sqrt(tenon::var(input, dim, correction, keepdim));
+}
+
+Tensor max(const Tensor& input) { return tenon::amax(input); }
+std::tuple<Tensor, Tensor> max(const Tensor& input, int64_t dim, bool keepdim) {
+  return {tenon::amax(input, dim, keepdim), tenon::argmax(input, dim, keepdim)};
+}
+Tensor max(const Tensor& input, const Tensor& other) { return tenon::maximum(input, other); }
+Tensor min(const Tensor& input) { return tenon::amin(input); }
+std::tuple<Tensor, Tensor> min(const Tensor& input, int64_t dim, bool keepdim) {
+  return {tenon::amin(input, dim, keepdim), tenon::argmin(input, dim, keepdim)};
+}
+Tensor min(const Tensor& input, const Tensor& other) { return tenon::minimum(input, other); }
+
+Tensor argmax(const Tensor& input, std::optional<int64_t> dim, bool keepdim, bool last) {
+  return position(OpId::argmax, input, dim, keepdim, last);
+}
+Tensor argmin(const Tensor& input, std::optional<int64_t> dim, bool keepdim, bool last) {
+  return position(OpId::argmin, input, dim, keepdim, last);
+}
+
+}  // namespace tenon::functors

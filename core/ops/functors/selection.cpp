@@ -1,0 +1,116 @@
+// where, clamp, fma: elementwise ops of three arguments, each a tensor or a number.
+#include "core/ops/functors/record.h"
+
+namespace tenon::functors {
+namespace {
+
+// A tensor or a number.
+struct Operand {
+  Operand(const Tensor& value) : tensor(&value) {}
+  Operand(const Scalar& value) : number(value) {}
+  const Tensor* tensor = nullptr;
+  Scalar number;
+};
+
+DType joint_dtype(const Operand& a, const Operand& b) {
+  if (a.tensor != nullptr && b.tensor != nullptr) return promote_tensors(*a.tensor, *b.tensor);
+  if (a.tensor != nullptr) return promote_with(a.tensor->dtype(), b.number);
+  if (b.tensor != nullptr) return promote_with(b.tensor->dtype(), a.number);
+  const DType none = DType::boolean;
+  return promote_with(promote_with(none, a.number), b.number);
+}
+
+Tensor as_dtype(const Operand& operand, DType dtype) {
+  return operand.tensor == nullptr ? Tensor() : tenon::cast(*operand.tensor, dtype);
+}
+
+void check_out(std::string_view op, const Tensor& out, DType dtype, const Dims& dims) {
+  require_defined(op, "out", out);
+  if (!(out.dims() == dims) || out.dtype() != dtype) {
+    refuse(op, ": the result is ", dtype_name(dtype), " ", dims, ", but it is to be written into ",
+           dtype_name(out.dtype()), " ", out.dims(), ".");
+  }
+}
+
+Tensor ternary(OpId id, Tensor* out, const Operand& a, const Operand& b, const Operand& c, DType dtype) {
+  const OpInfo& op = op_row(id);
+  const Tensor x = op.cond_first ? *a.tensor : as_dtype(a, dtype);
+  const Tensor y = as_dtype(b, dtype);
+  const Tensor z = as_dtype(c, dtype);
+  if (out != nullptr) {
+    Dims dims = x.defined() ? x.dims() : Dims();
+    if (y.defined()) dims = value_or_throw(infer::broadcast(op.name, dims, y.dims()));
+    if (z.defined()) dims = value_or_throw(infer::broadcast(op.name, dims, z.dims()));
+    check_out(op.name, *out, dtype, dims);
+  }
+  const Scalar scalars[] = {a.number, b.number, c.number};
+  return record(id, {or_null(x), or_null(y), or_null(z)}, nullptr, scalars, out);
+}
+
+Tensor choose(Tensor* out, const Tensor& condition, const Operand& input, const Operand& other) {
+  require_defined("where", "condition", condition);
+  if (condition.dtype() != DType::boolean) {
+    refuse("where: the condition must be bool, not ", dtype_name(condition.dtype()), ".");
+  }
+  const DType dtype = joint_dtype(input, other);
+  if (input.tensor != nullptr || other.tensor != nullptr)
+    return ternary(OpId::where, out, condition, input, other, dtype);
+  const Tensor value = tenon::full(IntList(), input.number, dtype, condition.device());
+  return ternary(OpId::where, out, condition, value, other, dtype);
+}
+
+DType numeric(std::string_view op, DType dtype) {
+  return value_or_throw(infer::ternary(op, EP_TERNARY_clamp, dtype, dtype, dtype)).compute;
+}
+
+}  // namespace
+
+Tensor where(Tensor* out, const Tensor& condition, const Tensor& input, const Tensor& other) {
+  require_defined("where", "input", input);
+  require_defined("where", "other", other);
+  return choose(out, condition, input, other);
+}
+Tensor where(Tensor* out, const Tensor& condition, const Tensor& input, Scalar other) {
+  require_defined("where", "input", input);
+  return choose(out, condition, input, other);
+}
+Tensor where(Tensor* out, const Tensor& condition, Scalar input, const Tensor& other) {
+  require_defined("where", "other", other);
+  return choose(out, condition, input, other);
+}
+Tensor where(Tensor* out, const Tensor& condition, Scalar input, Scalar other) {
+  return choose(out, condition, input, other);
+}
+
+Tensor masked_fill(const Tensor& input, const Tensor& mask, Scalar value) {
+  require_defined("masked_fill", "input", input);
+  return tenon::where(mask, value, input);
+}
+
+Tensor clamp(Tensor* out, const Tensor& input, std::optional<Scalar> min, std::optional<Scalar> max) {
+  require_defined("clamp", "input", input);
+  if (!min && !max) refuse("clamp: both min and max are absent.");
+  if (!max) return binary_to(OpId::maximum, out, input, *min);
+  if (!min) return binary_to(OpId::minimum, out, input, *max);
+  const DType dtype = numeric("clamp", promote_with(promote_with(input.dtype(), *min), *max));
+  return ternary(OpId::clamp, out, input, *min, *max, dtype);
+}
+
+Tensor clamp(Tensor* out, const Tensor& input, const Tensor& min, const Tensor& max) {
+  require_defined("clamp", "input", input);
+  if (!min.defined() && !max.defined()) refuse("clamp: both min and max are absent.");
+  if (!max.defined()) return binary_to(OpId::maximum, out, input, min);
+  if (!min.defined()) return binary_to(OpId::minimum, out, input, max);
+  const DType dtype = numeric("clamp", promote(promote_tensors(input, min), promote_tensors(input, max)));
+  return ternary(OpId::clamp, out, input, min, max, dtype);
+}
+
+Tensor fma(Tensor* out, const Tensor& input, const Tensor& other, const Tensor& addend) {
+  require_defined("fma", "input", input);
+  require_defined("fma", "other", other);
+  require_defined("fma", "addend", addend);
+  const DType dtype = numeric("fma", promote(promote_tensors(input, other), promote_tensors(input, addend)));
+  return ternary(OpId::fma, out, input, other, addend, dtype);
+}
+
+}  // namespace tenon::functors

@@ -1,0 +1,202 @@
+// Views: other shapes and strides over the same storage.
+#include "core/ops/functors/record.h"
+#include "primitives/infer/view.h"
+
+namespace tenon::functors {
+namespace {
+
+infer::View layout(const Tensor& tensor) { return {tensor.dims(), tensor.strides(), 0}; }
+
+ShapeAttributes shape_attributes(std::string_view op, IntList list) {
+  const Dims dims = dims_of(op, list);
+  ShapeAttributes attributes{};
+  attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
+  return attributes;
+}
+
+AxesAttributes axes_attributes(std::string_view op, IntList list) {
+  AxesAttributes attributes{};
+  attributes.axes = shape_attributes(op, list).dims;
+  return attributes;
+}
+
+Tensor viewed(const Tensor& input, const Dims& dims) {
+  const ShapeAttributes attributes = shape_attributes("reshape", dims);
+  return record(OpId::reshape, {&input}, &attributes);
+}
+
+bool needs_copy(const Tensor& input, const Dims& target) {
+  return !input.contiguous() && !infer::reshape_strides(layout(input), target);
+}
+
+}  // namespace
+
+Tensor reshape(const Tensor& input, IntList shape) {
+  require_defined("reshape", "input", input);
+  const Dims asked = dims_of("reshape", shape);
+  const Dims target = value_or_throw(infer::reshape("reshape", input.dims(), {asked.data(), asked.size()}));
+  return needs_copy(input, target) ? viewed(tenon::contiguous(input), target) : viewed(input, target);
+}
+
+Tensor view(const Tensor& input, IntList shape) {
+  require_defined("view", "input", input);
+  const Dims asked = dims_of("view", shape);
+  const Dims target = value_or_throw(infer::reshape("view", input.dims(), {asked.data(), asked.size()}));
+  if (needs_copy(input, target)) {
+    throw Error(Code::invalid_argument,
+                sentence("view: a tensor of shape ", input.dims(), " and strides ", input.strides(),
+                         " cannot be seen as shape ", target, " without a copy."),
+                "Use reshape(), which copies where it must.");
+  }
+  return viewed(input, target);
+}
+
+Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
+  require_defined("flatten", "input", input);
+  return tenon::reshape(input, value_or_throw(infer::flatten("flatten", input.dims(), start_dim, end_dim)));
+}
+
+Tensor unflatten(const Tensor& input, int64_t dim, IntList sizes) {
+  require_defined("unflatten", "input", input);
+  const int32_t axis = axis_of("unflatten", dim, input.rank());
+  const Dims asked = dims_of("unflatten", sizes);
+  const Dims parts = value_or_throw(infer::reshape("unflatten", Dims{input.dim(axis)}, {asked.data(), asked.size()}));
+  std::vector<int64_t> target(input.dims().begin(), input.dims().begin() + axis);
+  target.insert(target.end(), parts.begin(), parts.end());
+  target.insert(target.end(), input.dims().begin() + axis + 1, input.dims().end());
+  return tenon::reshape(input, target);
+}
+
+Tensor permute(const Tensor& input, IntList dims) {
+  require_defined("permute", "input", input);
+  PermuteAttributes attributes{};
+  attributes.axes = shape_attributes("permute", dims).dims;
+  return record(OpId::permute, {&input}, &attributes);
+}
+
+Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
+  require_defined("transpose", "input", input);
+  const int32_t a = axis_of("transpose", dim0, input.rank());
+  const int32_t b = axis_of("transpose", dim1, input.rank());
+  if (a == b) return input;
+  PermuteAttributes attributes{};
+  attributes.axes.rank = input.rank();
+  for (int32_t axis = 0; axis < input.rank(); ++axis) attributes.axes.values[axis] = axis;
+  std::swap(attributes.axes.values[a], attributes.axes.values[b]);
+  return record(OpId::permute, {&input}, &attributes);
+}
+
+Tensor t(const Tensor& input) {
+  require_defined("t", "input", input);
+  if (input.rank() > 2) refuse("t: a tensor of rank ", input.rank(), " is no matrix; use transpose.");
+  return input.rank() < 2 ? input : tenon::transpose(input, 0, 1);
+}
+
+Tensor movedim(const Tensor& input, IntList source, IntList destination) {
+  require_defined("movedim", "input", input);
+  if (source.size() != destination.size()) {
+    refuse("movedim: ", source.size(), " axes cannot move to ", destination.size(), " places.");
+  }
+  Dims axes = Dims::filled(input.rank(), -1);
+  uint32_t moved = 0;
+  for (size_t i = 0; i < source.size(); ++i) {
+    const int32_t from = axis_of("movedim", source[i], input.rank());
+    const int32_t to = axis_of("movedim", destination[i], input.rank());
+    if ((moved >> from & 1) != 0 || axes[to] >= 0) refuse("movedim: an axis or a place is named twice.");
+    moved |= 1u << from;
+    axes[to] = from;
+  }
+  int32_t next = 0;
+  for (int64_t& axis : axes) {
+    if (axis >= 0) continue;
+    while ((moved >> next & 1) != 0) ++next;
+    axis = next++;
+  }
+  return tenon::permute(input, axes);
+}
+
+Tensor squeeze(const Tensor& input) { return tenon::squeeze(input, IntList()); }
+
+Tensor squeeze(const Tensor& input, IntList dim) {
+  require_defined("squeeze", "input", input);
+  const AxesAttributes attributes = axes_attributes("squeeze", dim);
+  return record(OpId::squeeze, {&input}, &attributes);
+}
+
+Tensor unsqueeze(const Tensor& input, IntList dim) {
+  require_defined("unsqueeze", "input", input);
+  const AxesAttributes attributes = axes_attributes("unsqueeze", dim);
+  return record(OpId::unsqueeze, {&input}, &attributes);
+}
+
+Tensor expand(const Tensor& input, IntList size) {
+  require_defined("expand", "input", input);
+  const ShapeAttributes attributes = shape_attributes("expand", size);
+  return record(OpId::expand, {&input}, &attributes);
+}
+
+Tensor broadcast_to(const Tensor& input, IntList size) {
+  require_defined("broadcast_to", "input", input);
+  const Dims dims = value_or_throw(infer::checked("broadcast_to", dims_of("broadcast_to", size)));
+  return tenon::expand(input, dims);
+}
+
+Tensor expand_as(const Tensor& input, const Tensor& other) {
+  require_defined("expand_as", "input", input);
+  require_defined("expand_as", "other", other);
+  return tenon::expand(input, other.dims());
+}
+
+Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+  require_defined("slice", "input", input);
+  if (input.rank() == 0) refuse("slice: a tensor of rank 0 has no axis to slice.");
+  const int32_t axis = axis_of("slice", dim, input.rank());
+  const int64_t first = start.value_or(step < 0 ? INT64_MAX : 0);
+  const int64_t last = end.value_or(step < 0 ? INT64_MIN : INT64_MAX);
+  const infer::SliceRange range = value_or_throw(infer::slice_range("slice", input.dims()[axis], first, last, step));
+  if (range.step < 0) {
+    const int64_t stop = range.start + range.length * range.step;
+    if (range.length == 0) return tenon::narrow(input, axis, 0, 0);
+    return tenon::take(input, tenon::arange(range.start, stop, range.step, DType::i64, input.device()), axis);
+  }
+  SliceAttributes attributes{};
+  attributes.axis = axis;
+  attributes.start = range.start;
+  attributes.length = range.length;
+  attributes.step = range.step;
+  return record(OpId::slice, {&input}, &attributes);
+}
+
+Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
+  require_defined("narrow", "input", input);
+  if (input.rank() == 0) refuse("narrow: a tensor of rank 0 has no axis to narrow.");
+  const int32_t axis = axis_of("narrow", dim, input.rank());
+  const int64_t size = input.dims()[axis];
+  const int64_t first = start < 0 ? start + size : start;
+  if (first < 0 || length < 0 || first > size - length) {
+    refuse("narrow: ", length, " elements from ", start, " are not all inside axis ", axis, " of length ", size, ".");
+  }
+  SliceAttributes attributes{};
+  attributes.axis = axis;
+  attributes.start = first;
+  attributes.length = length;
+  attributes.step = 1;
+  return record(OpId::slice, {&input}, &attributes);
+}
+
+Tensor select(const Tensor& input, int64_t dim, int64_t index) {
+  require_defined("select", "input", input);
+  SelectAttributes attributes{};
+  attributes.axis = dim;
+  attributes.index = index;
+  return record(OpId::select, {&input}, &attributes);
+}
+
+Tensor flip(const Tensor& input, IntList dims) {
+  require_defined("flip", "input", input);
+  Tensor result = input;
+  for (const int64_t dim : dims) result = tenon::slice(result, dim, std::nullopt, std::nullopt, -1);
+  return result.impl() == input.impl() ? tenon::clone(input) : result;
+}
+
+}  // namespace tenon::functors

@@ -1,0 +1,23 @@
+// Strides, dilations and paddings of sliding windows, as users write them.
+#pragma once
+
+#include <string_view>
+
+#include "core/ops/int_list.h"
+#include "core/tensor/tensor.h"
+
+namespace tenon::window {
+
+constexpr int32_t kMaxSpatialRank = 3;
+
+// Number of spatial axes of an input [n, c, d..].
+int32_t spatial_rank(std::string_view op, const Tensor& input);
+// The same of a convolution, whose weight has as many.
+int32_t spatial_rank(std::string_view op, const Tensor& input, const Tensor& weight);
+
+// One number for all axes, or one for each.
+void per_axis(std::string_view op, std::string_view name, IntList list, int32_t spatial, int64_t* values);
+// One number, one per axis for both ends, or all low ends and then all high ends.
+void padding(std::string_view op, IntList list, int32_t spatial, int64_t* low, int64_t* high);
+
+}  // namespace tenon::window

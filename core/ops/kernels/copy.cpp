@@ -1,0 +1,40 @@
+// fill and copy: cast, contiguous, clone, copy_, full, fill_.
+#include "core/ops/attributes.h"
+#include "core/ops/kernels.h"
+#include "core/ops/kernels/folding.h"
+
+namespace tenon::ops {
+
+Status infer_cast(const OpCall& call, TensorMeta* outputs) {
+  outputs->dtype = call.attributes_as<CastAttributes>().dtype;
+  outputs->dims = call.inputs[0]->dims();
+  return {};
+}
+
+Status lower_copy(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  Folding folding(outputs[0].dims);
+  folding.add(outputs[0].strides);
+  folding.add(call.inputs[0]->strides());
+  folding.fold_elementwise();
+  lowering->output(EP_ROLE_DST, 0, outputs[0].dtype, folding.dims(), folding.strides(0));
+  lowering->input(EP_ROLE_SRC, 0, input_dtype(call, 0), folding.dims(), folding.strides(1));
+  return {};
+}
+
+Status infer_fill(const OpCall& call, TensorMeta* outputs) {
+  const auto& attributes = call.attributes_as<FillAttributes>();
+  outputs->dtype = attributes.dtype;
+  outputs->dims = attributes.dims.dims();
+  return {};
+}
+
+Status lower_fill(const OpCall&, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  Folding folding(outputs[0].dims);
+  folding.add(outputs[0].strides);
+  folding.fold_elementwise();
+  lowering->output(EP_ROLE_DST, 0, outputs[0].dtype, folding.dims(), folding.strides(0));
+  lowering->scalar_dtypes[0] = outputs[0].dtype;
+  return {};
+}
+
+}  // namespace tenon::ops

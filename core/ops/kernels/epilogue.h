@@ -1,0 +1,33 @@
+// The epilogue of matmul and convolution: + residual, then an activation, computed before the result is stored.
+#pragma once
+
+#include <string_view>
+
+#include "core/interpreter/lowering.h"
+#include "core/tensor/tensor.h"
+
+namespace tenon::ops {
+
+constexpr int32_t kClampActivation = -1;
+
+// An activation by name: none, clamp with bounds a and b, or a unary op of floats with parameters a and b.
+struct Activation {
+  int32_t id = 0;  // 0, an EP_UNARY_* id, or kClampActivation
+  double a = 0;
+  double b = 0;
+};
+
+// Launch scalars of an activation stand from here on.
+constexpr size_t kActivationSlot = 4;
+
+// Errors: invalid_argument for a name that is none of them.
+Result<Activation> find_activation(std::string_view op, std::string_view name, double a, double b);
+// The same as ops of their own, for results that were computed without an epilogue.
+Tensor activate(const Tensor& x, const Activation& activation);
+
+// Adds the epilogues to a descriptor whose operands are complete. `residual` is call.inputs[3], or null; it broadcasts
+// to the result, which has `dims` as the user sees it and, as the descriptor has it, the rank of operand 0.
+void lower_epilogue(const OpCall& call, int32_t activation, Lowering* lowering, const Dims& residual_dims,
+                    const Dims& residual_strides);
+
+}  // namespace tenon::ops

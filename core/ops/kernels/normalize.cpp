@@ -1,0 +1,88 @@
+// softmax, layer norm and batch norm: results like their first input.
+#include "core/ops/attributes.h"
+#include "core/ops/kernels.h"
+#include "core/ops/kernels/folding.h"
+
+namespace tenon::ops {
+namespace {
+
+Status like_input(const OpCall& call, TensorMeta* outputs) {
+  outputs->dtype = call.inputs[0]->dtype();
+  outputs->dims = call.inputs[0]->dims();
+  return {};
+}
+
+// The strides of a tensor of the dims from `axis` on, as one of all dims.
+Dims trailing_strides(const Tensor& tensor, int32_t axis) {
+  Dims strides = Dims::filled(axis, 0);
+  for (const int64_t stride : tensor.strides()) strides.push_back(stride);
+  return strides;
+}
+
+Dims from(const Dims& values, int32_t axis) {
+  return Dims(std::span<const int64_t>(values.begin() + axis, static_cast<size_t>(values.rank() - axis)));
+}
+
+}  // namespace
+
+Status infer_softmax(const OpCall& call, TensorMeta* outputs) { return like_input(call, outputs); }
+
+Status lower_softmax(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  const auto& attributes = call.attributes_as<SoftmaxAttributes>();
+  const Tensor& input = *call.inputs[0];
+  Folding folding(input.dims());
+  folding.add(outputs[0].strides);
+  folding.add(input.strides());
+  lowering->desc.attributes.softmax.axis = folding.fold_around(attributes.axis);
+  lowering->desc.attributes.softmax.log = attributes.log;
+  lowering->output(EP_ROLE_DST, 0, outputs[0].dtype, folding.dims(), folding.strides(0));
+  lowering->input(EP_ROLE_SRC, 0, input.dtype(), folding.dims(), folding.strides(1));
+  return {};
+}
+
+Status infer_layer_norm(const OpCall& call, TensorMeta* outputs) { return like_input(call, outputs); }
+
+Status lower_layer_norm(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  const Tensor& input = *call.inputs[0];
+  int32_t axis = call.attributes_as<AxisAttributes>().axis;
+  Folding folding(input.dims());
+  folding.add(outputs[0].strides);
+  folding.add(input.strides());
+  for (size_t i = 1; i < 3; ++i) {
+    if (call.inputs[i] != nullptr) folding.add(trailing_strides(*call.inputs[i], axis));
+  }
+  folding.fold_halves(&axis);
+  lowering->desc.attributes.layer_norm.axis = axis;
+  lowering->scalar_dtypes[0] = outputs[0].dtype;
+  lowering->output(EP_ROLE_DST, 0, outputs[0].dtype, folding.dims(), folding.strides(0));
+  lowering->input(EP_ROLE_SRC, 0, input.dtype(), folding.dims(), folding.strides(1));
+  size_t operand = 2;
+  for (const int i : {1, 2}) {
+    if (call.inputs[static_cast<size_t>(i)] == nullptr) continue;
+    const Dims strides = from(folding.strides(operand++), axis);
+    lowering->input(i == 1 ? EP_ROLE_SCALE : EP_ROLE_SHIFT, i, input.dtype(), from(folding.dims(), axis), strides);
+  }
+  return {};
+}
+
+Status infer_batch_norm(const OpCall& call, TensorMeta* outputs) { return like_input(call, outputs); }
+
+Status lower_batch_norm(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  constexpr int32_t roles[] = {EP_ROLE_SCALE, EP_ROLE_SHIFT, EP_ROLE_MEAN, EP_ROLE_VARIANCE};
+  const Tensor& input = *call.inputs[0];
+  Folding folding(input.dims());
+  folding.add(outputs[0].strides);
+  folding.add(input.strides());
+  const int32_t axis = folding.fold_around(call.attributes_as<AxisAttributes>().axis);
+  lowering->desc.attributes.batch_norm.axis = axis;
+  lowering->scalar_dtypes[0] = outputs[0].dtype;
+  lowering->output(EP_ROLE_DST, 0, outputs[0].dtype, folding.dims(), folding.strides(0));
+  lowering->input(EP_ROLE_SRC, 0, input.dtype(), folding.dims(), folding.strides(1));
+  for (int i = 1; i <= 4; ++i) {
+    const Tensor& list = *call.inputs[static_cast<size_t>(i)];
+    lowering->input(roles[i - 1], i, list.dtype(), list.dims(), list_strides(list));
+  }
+  return {};
+}
+
+}  // namespace tenon::ops

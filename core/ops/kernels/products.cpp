@@ -1,0 +1,130 @@
+// matmul and convolution with their epilogues. Inputs: the two factors, bias or null, residual or null.
+#include <vector>
+
+#include "core/ops/attributes.h"
+#include "core/ops/kernels.h"
+#include "core/ops/kernels/epilogue.h"
+#include "core/ops/kernels/folding.h"
+#include "primitives/infer/broadcast.h"
+#include "primitives/infer/convolution.h"
+#include "primitives/infer/matmul.h"
+
+namespace tenon::ops {
+namespace {
+
+const Tensor* optional_input(const OpCall& call, size_t index) {
+  return index < call.inputs.size() ? call.inputs[index] : nullptr;
+}
+
+infer::View layout(const Tensor& tensor) { return {tensor.dims(), tensor.strides(), 0}; }
+
+// A product on its way into a descriptor: dims [batch.., m, n], operands dst, left, right, then bias and residual.
+struct Product {
+  Dims dims;
+  std::vector<Dims> strides;
+
+  // Rows of all batches as rows of one matrix, where the right factor is the same for all and every other operand walks
+  // them so.
+  void merge_batch_into_rows() {
+    if (dims.rank() != 3 || strides[2][0] != 0) return;
+    for (size_t i = 0; i < strides.size(); ++i) {
+      if (i != 2 && dims[1] != 1 && strides[i][0] != dims[1] * strides[i][1]) return;
+    }
+    for (size_t i = 0; i < strides.size(); ++i) {
+      if (i != 2 && dims[1] == 1) strides[i][1] = strides[i][0];
+      strides[i].erase(0);
+    }
+    dims[1] *= dims[0];
+    dims.erase(0);
+  }
+
+  Dims with_last(int64_t rows, int64_t columns) const {
+    Dims result = dims;
+    result[dims.rank() - 2] = rows;
+    result[dims.rank() - 1] = columns;
+    return result;
+  }
+};
+
+Product fold_product(const OpCall& call, const infer::MatmulShape& shape, const TensorMeta& output) {
+  // A product with a row or a column has no addends, and its output is new: the axis that vanished can come back.
+  const Dims dst = output.dims == shape.full ? output.strides : contiguous_strides(shape.full);
+  Folding folding(shape.full);
+  folding.add(dst);
+  folding.add(infer::matmul_left(shape, layout(*call.inputs[0])).strides);
+  folding.add(infer::matmul_right(shape, layout(*call.inputs[1])).strides);
+  size_t count = 3;
+  for (size_t i = 2; i < 4; ++i) {
+    const Tensor* addend = optional_input(call, i);
+    if (addend == nullptr) continue;
+    folding.add(infer::broadcast_strides(addend->dims(), addend->strides(), shape.full));
+    ++count;
+  }
+  folding.fold_batch();
+  Product product{folding.dims(), {}};
+  for (size_t i = 0; i < count; ++i) product.strides.push_back(folding.strides(i));
+  product.merge_batch_into_rows();
+  return product;
+}
+
+}  // namespace
+
+Status infer_matmul(const OpCall& call, TensorMeta* outputs) {
+  TENON_ASSIGN_OR_RETURN(const infer::MatmulShape shape,
+                         infer::matmul(call.op->name, call.inputs[0]->dims(), call.inputs[1]->dims()));
+  outputs->dtype = call.inputs[0]->dtype();
+  outputs->dims = shape.dims;
+  return {};
+}
+
+Status lower_matmul(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  TENON_ASSIGN_OR_RETURN(const infer::MatmulShape shape,
+                         infer::matmul(call.op->name, call.inputs[0]->dims(), call.inputs[1]->dims()));
+  const DType dtype = outputs[0].dtype;
+  const Product product = fold_product(call, shape, outputs[0]);
+  const int64_t rows = product.dims[product.dims.rank() - 2];
+  lowering->output(EP_ROLE_DST, 0, dtype, product.dims, product.strides[0]);
+  lowering->input(EP_ROLE_SRC, 0, dtype, product.with_last(rows, shape.k), product.strides[1]);
+  lowering->input(EP_ROLE_SRC_B, 1, dtype, product.with_last(shape.k, shape.n), product.strides[2]);
+  size_t operand = 3;
+  if (optional_input(call, 2) != nullptr) {
+    lowering->input(EP_ROLE_BIAS, 2, dtype, product.dims, product.strides[operand++]);
+  }
+  const Dims residual = optional_input(call, 3) != nullptr ? product.strides[operand] : Dims();
+  lower_epilogue(call, call.attributes_as<MatmulAttributes>().activation, lowering, product.dims, residual);
+  return {};
+}
+
+Status infer_convolution(const OpCall& call, TensorMeta* outputs) {
+  const auto& attributes = call.attributes_as<ConvolutionAttributes>();
+  const Tensor* bias = optional_input(call, 2);
+  std::span<const int64_t> output_padding;
+  if (attributes.window.transposed != 0) {
+    output_padding = {attributes.output_padding, static_cast<size_t>(attributes.window.spatial_rank)};
+  }
+  TENON_ASSIGN_OR_RETURN(
+      outputs->dims, infer::convolution(call.op->name, call.inputs[0]->dims(), call.inputs[1]->dims(),
+                                        bias == nullptr ? nullptr : &bias->dims(), attributes.window, output_padding));
+  outputs->dtype = call.inputs[0]->dtype();
+  return {};
+}
+
+Status lower_convolution(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  const auto& attributes = call.attributes_as<ConvolutionAttributes>();
+  const DType dtype = outputs[0].dtype;
+  lowering->desc.attributes.convolution = attributes.window;
+  lowering->output(EP_ROLE_DST, 0, dtype, outputs[0].dims, outputs[0].strides);
+  lowering->input(EP_ROLE_SRC, 0, dtype, call.inputs[0]->dims(), call.inputs[0]->strides());
+  lowering->input(EP_ROLE_WEIGHT, 1, dtype, call.inputs[1]->dims(), call.inputs[1]->strides());
+  if (const Tensor* bias = optional_input(call, 2)) {
+    lowering->input(EP_ROLE_BIAS, 2, dtype, bias->dims(), list_strides(*bias));
+  }
+  Dims residual;
+  if (const Tensor* addend = optional_input(call, 3)) {
+    residual = infer::broadcast_strides(addend->dims(), addend->strides(), outputs[0].dims);
+  }
+  lower_epilogue(call, attributes.activation, lowering, outputs[0].dims, residual);
+  return {};
+}
+
+}  // namespace tenon::ops

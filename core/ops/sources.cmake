@@ -1,0 +1,49 @@
+# The ops of tenon_core: what core/ops/generate.py makes from ops.yaml, and what is written by hand.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# tenon_generate_ops(<out-variable> YAML <file> FOLDER <folder> NAMESPACE <namespace> INCLUDE <path>)
+#
+# Generates API and tables of an op list into <folder> and names the sources made in <out-variable>.  Says at configure
+# time what the system's Python lacks.
+function(tenon_generate_ops out)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "YAML;FOLDER;NAMESPACE;INCLUDE" "")
+  set(generator "${PROJECT_SOURCE_DIR}/core/ops/generate.py")
+  file(GLOB templates CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/ops/templates/*.j2")
+  foreach(template IN LISTS templates)
+    cmake_path(GET template FILENAME name)
+    string(REGEX REPLACE "\\.j2$" "" name "${name}")
+    list(APPEND made "${arg_FOLDER}/${name}")
+  endforeach()
+  set(abi "${PROJECT_SOURCE_DIR}/ep_api")
+  add_custom_command(
+    OUTPUT ${made}
+    COMMAND "${Python3_EXECUTABLE}" "${generator}" "${arg_YAML}" --out "${arg_FOLDER}" --namespace "${arg_NAMESPACE}"
+            --include "${arg_INCLUDE}" --ep-api "${abi}"
+    COMMAND "${CMAKE_COMMAND}" -E touch ${made}
+    DEPENDS "${generator}" "${arg_YAML}" ${templates} "${abi}/ep_api.h" "${abi}/dtypes.def" "${abi}/primitives.def"
+            "${abi}/scalar_ops.def"
+    COMMENT "Generating ops from ${arg_YAML}"
+    VERBATIM)
+  set(${out} ${made} PARENT_SCOPE)
+endfunction()
+
+execute_process(COMMAND "${Python3_EXECUTABLE}" -c "import yaml, jinja2" RESULT_VARIABLE missing ERROR_VARIABLE why)
+if(missing)
+  message(FATAL_ERROR "${Python3_EXECUTABLE} cannot import PyYAML and Jinja2, which generate the ops: ${why}")
+endif()
+
+set(TENON_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated")
+tenon_generate_ops(generated
+  YAML "${PROJECT_SOURCE_DIR}/core/ops/ops.yaml"
+  FOLDER "${TENON_GENERATED_DIR}/core/ops"
+  NAMESPACE tenon
+  INCLUDE core/ops)
+target_include_directories(tenon_core PUBLIC "${TENON_GENERATED_DIR}")
+target_sources(tenon_core PRIVATE ${generated})
+file(GLOB ops_sources CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/core/ops/*.cpp"
+  "${PROJECT_SOURCE_DIR}/core/ops/functors/*.cpp"
+  "${PROJECT_SOURCE_DIR}/core/ops/kernels/*.cpp"
+  "${PROJECT_SOURCE_DIR}/core/ops/decompose/*.cpp")
+target_sources(tenon_core PRIVATE ${ops_sources})
+install(FILES "${TENON_GENERATED_DIR}/core/ops/ops.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
