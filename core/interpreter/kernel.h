@@ -17,6 +17,7 @@ struct Kernel {
   DeviceState* device = nullptr;
   ep_primitive* primitive = nullptr;
   std::string implementation;      // "onednn", "simd", "plain"
+  std::string signature;           // what an error of an asynchronous launch says: "relu(f32 [4, 5])"; may be empty
   uint64_t host_bytes = 0;
   uint64_t device_bytes = 0;
   uint64_t workspace_bytes = 0;    // where dims are static

@@ -1,6 +1,11 @@
 target_sources(tenon_core PRIVATE
   tensor/storage.cpp
+  vm/engine.cpp
   vm/inline.cpp
+  vm/launcher.cpp
   vm/lifecycle.cpp
+  vm/queue.cpp
+  vm/submit.cpp
   vm/trace.cpp
-  vm/vm.cpp)
+  vm/vm.cpp
+  vm/wait.cpp)

@@ -1,0 +1,56 @@
+#include "core/vm/engine.h"
+
+#include <algorithm>
+
+namespace tenon::vm {
+namespace {
+
+struct PutOff {
+  int depth = 0;
+  std::vector<std::function<void()>> deleters;
+};
+thread_local PutOff put_off;
+
+}  // namespace
+
+Engine& engine() {
+  static auto* one = new Engine;
+  return *one;
+}
+
+void Engine::forget_failures() {
+  uint64_t oldest = sequence + 1;
+  for (uint32_t id = 1; id <= stream_count.load(std::memory_order_relaxed); ++id) {
+    Stream& stream = *streams[id];
+    const uint64_t retired = stream.retired.load(std::memory_order_acquire);
+    if (retired == stream.submitted.load(std::memory_order_relaxed)) continue;
+    oldest = std::min(oldest, stream.slot(retired + 1).sequence);
+  }
+  std::erase_if(failures, [&](const auto& entry) { return entry.second.sequence < oldest; });
+  failure_count.store(static_cast<uint32_t>(failures.size()), std::memory_order_release);
+}
+
+void Engine::reported(const Status& status) {
+  for (DeviceQueue* queue : queues) {
+    std::erase_if(queue->unreported, [&](const Status& one) { return &one.message() == &status.message(); });
+  }
+}
+
+DeleterScope::DeleterScope() { ++put_off.depth; }
+
+DeleterScope::~DeleterScope() {
+  if (--put_off.depth != 0 || put_off.deleters.empty()) return;
+  std::vector<std::function<void()>> deleters;
+  deleters.swap(put_off.deleters);
+  for (auto& deleter : deleters) deleter();
+}
+
+void run_deleter(std::function<void()> deleter) {
+  if (put_off.depth != 0) {
+    put_off.deleters.push_back(std::move(deleter));
+  } else {
+    deleter();
+  }
+}
+
+}  // namespace tenon::vm

@@ -1,0 +1,200 @@
+// DeviceQueue's launch thread, and what the threads do that wait and launch meanwhile.
+#include <algorithm>
+
+#include "core/vm/engine.h"
+#include "core/vm/lifecycle.h"
+
+namespace tenon::vm {
+namespace {
+
+using std::chrono::nanoseconds;
+
+constexpr uint64_t kBudget = 4 * Stream::kRing;
+constexpr int kLooks = 100;  // how often the launch thread looks for work before it parks
+constexpr nanoseconds kFirstNap{50'000};
+constexpr nanoseconds kLongestNap{4'000'000};
+constexpr uint64_t kElsewhereNs = 100'000;
+
+void pause_briefly() {
+  for (int i = 0; i < 20; ++i) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+}
+
+}  // namespace
+
+void DeviceQueue::notify() {
+  if (!started_.load(std::memory_order_acquire)) [[unlikely]] {
+    std::lock_guard lock(park_mutex_);
+    if (started_.load(std::memory_order_relaxed) || stopping_) return;
+    thread_ = std::thread([this] { run_thread(); });
+    started_.store(true, std::memory_order_release);
+    return;
+  }
+  if (!parked_.load(std::memory_order_seq_cst)) return;
+  std::lock_guard lock(park_mutex_);
+  parked_.store(false, std::memory_order_relaxed);
+  park_changed_.notify_one();
+}
+
+void DeviceQueue::run_thread() {
+  nanoseconds nap = kFirstNap;
+  for (int looks = 0; !stopping_.load(std::memory_order_relaxed);) {
+    const uint64_t seen = submissions();
+    bool moved = false;
+    Ticket elsewhere;
+    {
+      DeleterScope deleters;
+      std::lock_guard right(right_);
+      moved = progress(kBudget);
+      if (!moved && looks >= kLooks) {
+        record_and_flush();
+        elsewhere = blocked_on();
+      }
+    }
+    if (moved) {
+      looks = 0;
+      nap = kFirstNap;
+      if (waiting_.load(std::memory_order_relaxed) != 0) std::this_thread::yield();
+    } else if (looks < kLooks) {
+      ++looks;
+      pause_briefly();
+    } else if (elsewhere) {
+      DeviceQueue* other = engine().stream(elsewhere).queue;
+      const NextStep step = other->advance(elsewhere);
+      if (step.mark != nullptr) other->wait_mark(step.mark, kElsewhereNs);
+      if (step.mark == nullptr) rest(seen, kFirstNap);
+    } else {
+      rest(seen, nap);
+      nap = std::min(nap * 2, kLongestNap);
+    }
+  }
+}
+
+// Parks until something is submitted (since `seen`), or, if work is under way, until it is time to look how far it is.
+void DeviceQueue::rest(uint64_t seen, nanoseconds nap) {
+  std::unique_lock lock(park_mutex_);
+  parked_.store(true, std::memory_order_seq_cst);
+  const auto awake = [this] {
+    return stopping_.load(std::memory_order_relaxed) || !parked_.load(std::memory_order_relaxed);
+  };
+  if (submissions() == seen) {
+    if (outstanding()) {
+      park_changed_.wait_for(lock, nap, awake);
+    } else {
+      park_changed_.wait(lock, awake);
+    }
+  }
+  parked_.store(false, std::memory_order_relaxed);
+}
+
+void DeviceQueue::stop() {
+  {
+    std::lock_guard lock(park_mutex_);
+    stopping_.store(true);
+    park_changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+// The ticket of another device that the next instruction of some stream waits for, if any.
+Ticket DeviceQueue::blocked_on() {
+  for (uint16_t i = 0; i < stream_count(); ++i) {
+    Stream& stream = *streams_[i];
+    const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
+    if (launched == stream.submitted.load(std::memory_order_acquire)) continue;
+    for (Ticket ticket : stream.slot(launched + 1).deps) {
+      if (engine().stream(ticket).queue != this && !is_done(ticket)) return ticket;
+    }
+  }
+  return {};
+}
+
+NextStep DeviceQueue::advance(Ticket ticket) {
+  DeleterScope deleters;
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  std::lock_guard right(right_);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  progress(kBudget);
+  return next_step(ticket);
+}
+
+// Follows what `ticket` waits for, within this device, until something that can be waited for comes.
+NextStep DeviceQueue::next_step(Ticket ticket) {
+  Engine& all = engine();
+  for (;;) {
+    Stream& stream = all.stream(ticket);
+    if (stream.done(ticket.number())) return {};
+    Ticket next;
+    const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
+    if (launched < ticket.number()) {
+      for (Ticket dep : stream.slot(launched + 1).deps) {
+        Stream& other = all.stream(dep);
+        if (other.done(dep.number())) continue;
+        if (other.queue != this || other.launched.load(std::memory_order_relaxed) < dep.number()) next = dep;
+      }
+    } else if (stream.completed < ticket.number()) {
+      EventMark* mark = event_covering(stream, ticket.number());
+      if (mark != nullptr) ++mark->pins;
+      return {mark, {}};
+    } else {
+      const Slot& head = stream.slot(stream.retired.load(std::memory_order_relaxed) + 1);
+      for (uint8_t i = 0; i < head.source_count; ++i) {
+        if (!is_done(head.sources[i])) next = head.sources[i];
+      }
+    }
+    if (!next) return {};
+    if (all.stream(next).queue != this) return {nullptr, next};
+    ticket = next;
+  }
+}
+
+void DeviceQueue::wait_mark(EventMark* mark, uint64_t timeout_ns) {
+  ep_error* error = nullptr;
+  const ep_status code = device_->ops.event_host_wait(mark->handle, timeout_ns, &error);
+  if (code != EP_STATUS_OK) static_cast<void>(loader::take_error(code, error, {}));
+  std::lock_guard right(right_);
+  if (--mark->pins == 0 && mark->passed) free_marks_.push_back(mark);
+}
+
+std::string DeviceQueue::pending_text() {
+  std::lock_guard right(right_);
+  std::string text;
+  for (uint16_t i = 0; i < stream_count(); ++i) {
+    Stream& stream = *streams_[i];
+    const uint64_t retired = stream.retired.load(std::memory_order_relaxed);
+    const uint64_t submitted = stream.submitted.load(std::memory_order_acquire);
+    const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
+    if (retired == submitted) continue;
+    text += "; " + device_->opened->spelling + " stream " + std::to_string(i) + ": instruction " +
+            std::to_string(retired + 1) + " (" + std::string(stream.slot(retired + 1).op) + ") is " +
+            (launched > retired ? "launched" : "queued") + ", " + std::to_string(submitted - retired - 1) + " more behind it";
+    if (launched == submitted) continue;
+    for (Ticket ticket : stream.slot(launched + 1).deps) {
+      if (is_done(ticket)) continue;
+      text += ", instruction " + std::to_string(launched + 1) + " waits for instruction " +
+              std::to_string(ticket.number()) + " of " + engine().stream(ticket).queue->device()->opened->spelling +
+              " stream " + std::to_string(engine().stream(ticket).index);
+    }
+  }
+  return text.empty() ? "nothing is pending" : text.substr(2);
+}
+
+void DeviceQueue::close() {
+  std::lock_guard right(right_);
+  for (uint16_t i = 0; i < stream_count(); ++i) {
+    Stream& stream = *streams_[i];
+    while (!stream.events.empty()) pass(stream, stream.events.front());
+    if (stream.scratch.memory != nullptr) device_->allocator->release(stream.scratch, {});
+    device_->ops.stream_destroy(device_->handle, stream.handle);
+  }
+  for (EventMark* mark : all_marks_) device_->ops.event_destroy(device_->handle, mark->handle);
+  all_marks_.clear();
+  free_marks_.clear();
+}
+
+}  // namespace tenon::vm

@@ -1,0 +1,69 @@
+// Slot: one instruction of an asynchronous stream, from its submission to its retirement. Slots stand in rings and are
+// used again and again; filling one takes nothing from the heap once it has served its kind of instruction.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/interpreter/kernel.h"
+#include "core/tensor/storage.h"
+#include "core/vm/ticket_list.h"
+#include "ep_api/ep_api.h"
+#include "primitives/status/status.h"
+
+namespace tenon::vm {
+
+enum class Policy : uint8_t { launch, copy, upload, download };
+
+// Host memory between two copies, kept by each of the slots that use it.
+struct Staging {
+  std::atomic<int32_t> count{1};
+  std::vector<char> bytes;
+
+  void release() {
+    if (count.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+};
+
+// How an instruction ended, for the one thread that waits for it.
+struct Completion {
+  Status status;
+};
+
+struct Slot {
+  uint64_t sequence = 0;  // position among all submissions of the process
+  Policy policy = Policy::launch;
+  uint8_t operand_count = 0;
+  uint8_t scalar_count = 0;
+  uint8_t source_count = 0;
+  uint8_t record_count = 0;
+  uint16_t output_mask = 0;  // bit i: records[i] is written
+  bool has_shapes = false;
+  bool derived = false;      // `status` came from a source
+  Kernel* kernel = nullptr;  // retained
+  std::string_view op;
+  Status status;             // why it failed, once that is known
+  TicketList deps;           // in other streams: waited for before the launch
+
+  uint64_t bytes = 0;        // of a copy, upload or download
+  char* host = nullptr;      // its host side
+  Staging* staging = nullptr;
+  Completion* completion = nullptr;
+  uint64_t scratch_bytes = 0;
+  ep_buffer workspace{};
+  ep_buffer scratch{};
+  uint64_t submitted_ns = 0;  // while tracing
+  uint64_t launched_ns = 0;
+
+  std::array<ep_buffer, EP_MAX_OPERANDS> buffers{};
+  std::array<Storage*, EP_MAX_OPERANDS> records{};          // retained: outputs, and borrowed memory
+  std::array<Ticket, EP_MAX_OPERANDS + 1> sources{};        // the pending writes it reads
+  std::array<ep_scalar, EP_MAX_SCALARS> scalars{};
+  std::vector<int64_t> shape_words;                         // dims, then strides, operand by operand
+  std::vector<ep_shape> shapes;
+};
+
+}  // namespace tenon::vm

@@ -1,0 +1,214 @@
+// Submission: on the calling thread, under one lock for all asynchronous streams. Here tickets are given, dependences
+// are derived from what the storages know, and a slot is filled.
+#include <algorithm>
+
+#include "core/vm/engine.h"
+#include "core/vm/inline.h"
+#include "core/vm/lifecycle.h"
+#include "core/vm/rules.h"
+#include "core/vm/trace.h"
+
+namespace tenon::vm {
+namespace {
+
+// True if `operands[index]` overwrites its storage without anything of the instruction reading it.
+bool overwrites(std::span<const Operand> operands, size_t index) {
+  if (!operands[index].whole) return false;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (i != index && operands[i].storage == operands[index].storage && !operands[i].whole) return false;
+  }
+  return true;
+}
+
+class Submission {
+ public:
+  Submission(const Request& request, Slot& slot) : request_(request), stream_(*request.stream), slot_(slot) {}
+
+  // The first poison among what the instruction reads.
+  Status known_poison() const {
+    if (!request_.poison.ok()) return request_.poison;
+    if (!holds(kPoison)) return Status();
+    for (size_t i = 0; i < request_.operands.size(); ++i) {
+      const Operand& operand = request_.operands[i];
+      if (operand.storage == nullptr || operand.storage->poison.ok()) continue;
+      if (!overwrites(request_.operands, i)) return operand.storage->poison;
+    }
+    return Status();
+  }
+
+  void poison_outputs(const Status& poison) const {
+    for (const Operand& operand : request_.operands) {
+      if (operand.storage == nullptr || !operand.write) continue;
+      operand.storage->poison = poison;
+      operand.storage->attention.store(true, std::memory_order_relaxed);
+    }
+  }
+
+  void derive_dependences() {
+    slot_.deps.clear();
+    slot_.source_count = 0;
+    for (Ticket ticket : request_.waits) depend(ticket);
+    if (request_.source) {
+      depend(request_.source);
+      add_source(request_.source);
+    }
+    for (size_t i = 0; i < request_.operands.size(); ++i) {
+      const Operand& operand = request_.operands[i];
+      if (operand.storage == nullptr) continue;
+      refresh(operand.storage);
+      const Ticket write{operand.storage->last_write.load(std::memory_order_relaxed)};
+      if (write) {
+        depend(write);
+        if (!overwrites(request_.operands, i)) add_source(write);
+      }
+      if (!operand.write || !holds(kWriteAfterRead)) continue;
+      for (Ticket read : operand.storage->reads) depend(read);
+    }
+    for (Ticket ticket : slot_.deps) {
+      uint64_t& covered = covered_by(ticket);
+      covered = std::max(covered, ticket.number());
+    }
+  }
+
+  void update_storages(Ticket ticket) {
+    slot_.record_count = 0;
+    slot_.output_mask = 0;
+    for (const Operand& operand : request_.operands) {
+      if (operand.storage == nullptr) continue;
+      if (operand.write || operand.storage->deleter) keep(operand);
+      if (!operand.write) continue;
+      operand.storage->last_write.store(ticket.bits, std::memory_order_release);
+      operand.storage->reads.clear();
+      if (!operand.storage->poison.ok() && holds(kHeal)) operand.storage->poison = Status();
+      operand.storage->attention.store(!operand.storage->poison.ok(), std::memory_order_relaxed);
+    }
+    for (const Operand& operand : request_.operands) {
+      if (operand.storage == nullptr || operand.write) continue;
+      if (operand.storage->last_write.load(std::memory_order_relaxed) == ticket.bits) continue;
+      operand.storage->reads.add(ticket);
+      operand.storage->attention.store(true, std::memory_order_relaxed);
+    }
+  }
+
+  void fill() {
+    slot_.policy = request_.policy;
+    slot_.op = request_.op;
+    slot_.derived = false;
+    slot_.bytes = request_.bytes;
+    slot_.host = request_.host;
+    slot_.staging = request_.staging;
+    slot_.completion = request_.completion;
+    slot_.workspace = request_.workspace;
+    slot_.scratch_bytes = 0;
+    slot_.operand_count = static_cast<uint8_t>(request_.operands.size());
+    for (size_t i = 0; i < request_.operands.size(); ++i) {
+      const Operand& operand = request_.operands[i];
+      slot_.buffers[i] = operand.storage != nullptr ? operand.storage->block.at(operand.offset) : ep_buffer{nullptr, 0};
+    }
+    if (request_.launch != nullptr) fill_launch(*request_.launch);
+  }
+
+ private:
+  void depend(Ticket ticket) {
+    if (ticket.stream() == stream_.id || is_done(ticket)) return;
+    if (covered_by(ticket) >= ticket.number()) return;
+    const bool same_device = engine().stream(ticket).queue == stream_.queue;
+    if (!holds(same_device ? kWaitBetweenStreams : kWaitBetweenDevices)) return;
+    slot_.deps.add(ticket);
+  }
+
+  uint64_t& covered_by(Ticket ticket) {
+    if (stream_.covered.size() <= ticket.stream()) stream_.covered.resize(ticket.stream() + 1u);
+    return stream_.covered[ticket.stream()];
+  }
+
+  void add_source(Ticket ticket) { slot_.sources[slot_.source_count++] = ticket; }
+
+  void keep(const Operand& operand) {
+    operand.storage->retain_record();
+    if (operand.write) slot_.output_mask |= static_cast<uint16_t>(1u << slot_.record_count);
+    slot_.records[slot_.record_count++] = operand.storage;
+  }
+
+  void fill_launch(const OpLaunch& launch) {
+    slot_.kernel = launch.kernel;
+    slot_.kernel->retain();
+    slot_.scalar_count = static_cast<uint8_t>(launch.scalar_count);
+    std::copy_n(launch.scalars, launch.scalar_count, slot_.scalars.begin());
+    slot_.scratch_bytes = launch.kernel->scratch_bytes;
+    slot_.scratch = slot_.scratch_bytes != 0 ? stream_.scratch.at(0) : ep_buffer{nullptr, 0};
+    slot_.has_shapes = launch.shapes != nullptr;
+    if (slot_.has_shapes) copy_shapes(launch);
+  }
+
+  void copy_shapes(const OpLaunch& launch) {
+    slot_.shape_words.clear();
+    slot_.shapes.assign(launch.shapes, launch.shapes + launch.operands.size());
+    for (const ep_shape& shape : slot_.shapes) {
+      slot_.shape_words.insert(slot_.shape_words.end(), shape.dims, shape.dims + shape.rank);
+      slot_.shape_words.insert(slot_.shape_words.end(), shape.strides, shape.strides + shape.rank);
+    }
+    const int64_t* next = slot_.shape_words.data();
+    for (ep_shape& shape : slot_.shapes) {
+      shape.dims = next;
+      shape.strides = next + shape.rank;
+      next += 2 * shape.rank;
+    }
+  }
+
+  const Request& request_;
+  Stream& stream_;
+  Slot& slot_;
+};
+
+bool has_room(const Stream& stream) {
+  return stream.submitted.load(std::memory_order_relaxed) - stream.retired.load(std::memory_order_acquire) < Stream::kRing;
+}
+
+// Waits, with no lock held, until a good part of the ring is free.
+void make_room(Stream& stream) {
+  const uint64_t submitted = stream.submitted.load(std::memory_order_acquire);
+  static_cast<void>(wait(stream.ticket(submitted - Stream::kRing / 4 * 3)));
+}
+
+}  // namespace
+
+void refresh(Storage* storage) {
+  const Ticket write{storage->last_write.load(std::memory_order_relaxed)};
+  if (write && is_done(write)) storage->last_write.store(0, std::memory_order_release);
+  if (!storage->attention.load(std::memory_order_relaxed)) return;
+  storage->reads.remove_if([](Ticket ticket) { return is_done(ticket); });
+  storage->attention.store(!storage->reads.empty() || !storage->poison.ok(), std::memory_order_relaxed);
+}
+
+Submitted submit(const Request& request) {
+  Stream& stream = *request.stream;
+  Engine& all = engine();
+  std::unique_lock lock(all.submission);
+  while (!has_room(stream)) {
+    lock.unlock();
+    make_room(stream);
+    lock.lock();
+  }
+  const uint64_t number = stream.submitted.load(std::memory_order_relaxed) + 1;
+  Slot& slot = stream.slot(number);
+  Submission submission(request, slot);
+  if (Status poison = submission.known_poison(); !poison.ok()) {
+    submission.poison_outputs(poison);
+    lock.unlock();
+    if (request.staging != nullptr) request.staging->release();
+    return {Ticket(), std::move(poison)};
+  }
+  const Ticket ticket = stream.ticket(number);
+  slot.sequence = ++all.sequence;
+  submission.derive_dependences();
+  submission.fill();
+  submission.update_storages(ticket);
+  if (tracing()) [[unlikely]] slot.submitted_ns = trace_now();
+  stream.submitted.store(number, std::memory_order_seq_cst);
+  lock.unlock();
+  stream.queue->notify();
+  return {ticket, Status()};
+}
+
+}  // namespace tenon::vm

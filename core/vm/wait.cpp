@@ -1,0 +1,122 @@
+// Waiting: for tickets, for storages, for devices. A thread that waits launches what must be launched first.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "core/vm/engine.h"
+#include "core/vm/lifecycle.h"
+#include "core/vm/rules.h"
+#include "core/vm/trace.h"
+#include "loader/log/log.h"
+
+namespace tenon::vm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr uint64_t kSliceNs = 100'000'000;
+constexpr auto kReportAfter = std::chrono::seconds(10);
+constexpr uint64_t kForEver = ~uint64_t{0};
+
+// Says what is pending on what when a wait takes long: after ten seconds, then after twice as long each time.
+class Patience {
+ public:
+  void look(Ticket ticket) {
+    const auto now = Clock::now();
+    if (started_ == Clock::time_point()) {
+      started_ = now;
+      return;
+    }
+    if (now - started_ < next_) return;
+    next_ *= 2;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - started_).count();
+    Stream& stream = engine().stream(ticket);
+    loader::log(loader::LogTopic::vm, loader::LogLevel::warning,
+                "waiting since " + std::to_string(seconds) + " s for instruction " + std::to_string(ticket.number()) +
+                    " of " + stream.queue->device()->opened->spelling + " stream " + std::to_string(stream.index) + ": " +
+                    stream.queue->pending_text());
+  }
+
+ private:
+  Clock::time_point started_{};
+  Clock::duration next_ = kReportAfter;
+};
+
+}  // namespace
+
+bool is_done(Ticket ticket) { return engine().streams[ticket.stream()]->done(ticket.number()); }
+
+Status wait_for(Ticket ticket, uint64_t timeout_ns) {
+  Stream& stream = engine().stream(ticket);
+  if (stream.done(ticket.number())) return Status();
+  if (forked()) return usable();
+  TraceScope trace("wait", "wait", stream.queue->device());
+  const auto begin = timeout_ns == kForEver ? Clock::time_point() : Clock::now();
+  Patience patience;
+  for (;;) {
+    const NextStep step = stream.queue->advance(ticket);
+    if (step.mark != nullptr) {
+      stream.queue->wait_mark(step.mark, std::min(kSliceNs, timeout_ns));
+    } else if (step.elsewhere) {
+      static_cast<void>(wait_for(step.elsewhere, std::min(kSliceNs, timeout_ns)));
+    }
+    if (stream.done(ticket.number())) return Status();
+    if (timeout_ns != kForEver && Clock::now() - begin > std::chrono::nanoseconds(timeout_ns)) {
+      return Status(Code::timeout, "Work of " + stream.queue->device()->opened->spelling + " is still pending: " +
+                                       stream.queue->pending_text() + ".");
+    }
+    if (timeout_ns == kForEver) patience.look(ticket);
+  }
+}
+
+Status wait(Ticket ticket) { return ticket ? wait_for(ticket, kForEver) : Status(); }
+
+Status settle(Storage* storage, bool write, bool whole) {
+  if (!storage->busy_for_read()) return Status();
+  TENON_RETURN_IF_ERROR(usable());
+  Engine& all = engine();
+  thread_local std::vector<Ticket> tickets;
+  tickets.clear();
+  {
+    std::lock_guard lock(all.submission);
+    if (const Ticket last{storage->last_write.load(std::memory_order_relaxed)}) tickets.push_back(last);
+    if (write) tickets.insert(tickets.end(), storage->reads.begin(), storage->reads.end());
+  }
+  for (size_t i = 0; i < tickets.size(); ++i) TENON_RETURN_IF_ERROR(wait(tickets[i]));
+  std::lock_guard lock(all.submission);
+  if (!storage->poison.ok()) {
+    if (!whole) {
+      all.reported(storage->poison);
+      return storage->poison;
+    }
+    if (holds(kHeal)) storage->poison = Status();
+  }
+  refresh(storage);
+  return Status();
+}
+
+void pending_uses(Storage* storage, std::vector<Ticket>* out) {
+  std::lock_guard lock(engine().submission);
+  refresh(storage);
+  if (const Ticket last{storage->last_write.load(std::memory_order_relaxed)}) out->push_back(last);
+  out->insert(out->end(), storage->reads.begin(), storage->reads.end());
+}
+
+Status synchronize(DeviceState* device) {
+  if (device->synchronous) return Status();
+  TENON_RETURN_IF_ERROR(usable());
+  DeviceQueue& queue = *device->queue;
+  for (uint16_t i = 0; i < queue.stream_count(); ++i) {
+    Stream& stream = *queue.stream(i);
+    TENON_RETURN_IF_ERROR(wait(stream.ticket(stream.submitted.load(std::memory_order_acquire))));
+  }
+  Engine& all = engine();
+  std::lock_guard lock(all.submission);
+  if (all.failure_count.load(std::memory_order_relaxed) != 0) all.forget_failures();
+  if (queue.unreported.empty()) return Status();
+  Status first = queue.unreported.front();
+  queue.unreported.erase(queue.unreported.begin());
+  return first;
+}
+
+}  // namespace tenon::vm

@@ -1,0 +1,60 @@
+// AsyncControl: how a test steers the asynchronous fake, and what the fake saw. One for the process; the devices read it
+// as they work.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "ep_api/ep_api.h"
+
+namespace tenon::fakes {
+
+// The kind of dst = 31*a + b + tag.
+constexpr int32_t kMix = 0x10000;
+// Values of launch scalar 1 of that kind.
+constexpr int64_t kMixRuns = 0;
+constexpr int64_t kMixRefused = 1;  // the launch returns an error
+constexpr int64_t kMixFaults = 2;   // the kernel faults: found out later
+
+struct AsyncControl {
+  std::atomic<uint32_t> devices{2};               // read when the provider is asked for them
+  std::atomic<uint64_t> memory{uint64_t{1} << 20};  // bytes per device
+  std::atomic<uint64_t> delay_us{0};              // longest delay of one instruction; most have none
+  std::atomic<uint64_t> seed{1};
+  std::atomic<bool> shadow{true};
+  std::atomic<bool> lazy{false};                  // work starts only when flushed
+  std::atomic<bool> abort_on_violation{false};
+
+  // The allocation (launch) that comes after so many others, and those that follow it, `fail_count` in all, fail. -1: none.
+  std::atomic<int64_t> fail_allocation{-1};
+  std::atomic<int64_t> fail_launch{-1};
+  std::atomic<int64_t> fail_count{1};
+  std::atomic<int64_t> failed_allocations{0};
+  std::atomic<int64_t> failed_launches{0};
+  std::atomic<bool> lose_device{false};  // every call answers that the device is lost
+
+  std::atomic<uint64_t> allocations{0};
+  std::atomic<uint64_t> allocated_bytes{0};  // now
+  std::atomic<uint64_t> launches{0};
+  std::atomic<uint64_t> overlaps{0};  // instructions that ran while one of another stream ran
+  std::atomic<uint64_t> faults{0};
+  std::atomic<uint64_t> device_waits{0};
+
+  // The first access out of order, or empty.
+  std::string violation();
+  void violate(const std::string& text);
+  // Back to the defaults, the counters to 0.
+  void reset();
+
+ private:
+  std::mutex mutex_;
+  std::string violation_;
+};
+
+AsyncControl& async_control();
+
+ep_status async_query(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error);
+
+}  // namespace tenon::fakes

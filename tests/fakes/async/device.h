@@ -1,0 +1,100 @@
+// The asynchronous fake's objects.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "ep_api/ep_api.h"
+#include "tests/fakes/async/control.h"
+#include "tests/fakes/async/shadow.h"
+
+struct ep_memory {
+  explicit ep_memory(uint64_t size) : bytes(size), shadow(0) {}
+  std::vector<char> bytes;
+  tenon::fakes::ShadowMemory shadow;
+};
+
+// What an event holds: the point that was recorded last.
+struct ep_event {
+  std::mutex mutex;
+  std::condition_variable fired;
+  ep_stream* stream = nullptr;
+  uint64_t recorded = 0;  // counts records; under `mutex`
+  uint64_t completed = 0;
+  std::atomic<uint64_t> recorded_now{0};  // the same, to be read without the lock
+  std::atomic<uint64_t> completed_now{0};
+  tenon::fakes::Clock clock;
+};
+
+struct ep_primitive {
+  ep_device* device = nullptr;
+  ep_primitive_desc desc{};
+};
+
+namespace tenon::fakes {
+
+struct Command {
+  enum Kind : uint8_t { launch, copy, upload, download, record, wait } kind = launch;
+  bool faults = false;
+  const ep_primitive* primitive = nullptr;
+  ep_event* event = nullptr;
+  uint64_t point = 0;  // of the event
+  uint64_t tag = 0;
+  std::array<char*, 3> pointers{};
+  std::array<ep_scalar, 2> scalars{};
+  uint64_t bytes = 0;
+};
+
+}  // namespace tenon::fakes
+
+// An in-order stream and its thread.
+struct ep_stream {
+  explicit ep_stream(ep_device* device);
+  ~ep_stream();
+
+  void push(const tenon::fakes::Command& command);
+  // Starts what was put off because the device is lazy.
+  void flush();
+  void drain();
+
+  ep_device* device;
+  int number = 0;  // in the shadow
+
+  std::mutex mutex;
+  std::condition_variable work, idle;
+  std::vector<tenon::fakes::Command> put_off;  // not flushed yet
+  std::vector<tenon::fakes::Command> queue;
+  bool running = false, stopping = false, sleeping = false;
+  std::deque<ep_fault> faults;
+  std::atomic<uint32_t> fault_count{0};
+  uint64_t random = 0;
+  std::thread thread;
+
+ private:
+  void run();
+  void execute(const tenon::fakes::Command& command);
+  void delay();
+};
+
+struct ep_device {
+  const ep_host* host = nullptr;
+  ep_plugin* plugin = nullptr;
+  uint32_t index = 0;
+  std::mutex mutex;
+  uint64_t allocated = 0;
+  std::atomic<int32_t> busy{0};  // streams that run an instruction now
+};
+
+struct ep_plugin {
+  const ep_host* host = nullptr;
+  tenon::fakes::Shadow shadow;
+  std::array<std::string, 8> names;
+};
