@@ -1,0 +1,110 @@
+#include <string_view>
+
+#include "primitives/infer/convolution.h"
+#include "tests/cases/case.h"
+
+namespace tenon::cases {
+namespace {
+
+struct Shape {
+  std::string_view name;
+  Dims src;
+  Dims weight;
+  ep_convolution_attributes attributes;
+  bool bias;
+  Dims output_padding;
+};
+
+ep_convolution_attributes window(int32_t rank, int64_t groups, int64_t stride, int64_t dilation, int64_t pad_low,
+                                 int64_t pad_high, bool transposed = false) {
+  ep_convolution_attributes attributes = {};
+  attributes.spatial_rank = rank;
+  attributes.transposed = transposed ? 1 : 0;
+  attributes.groups = groups;
+  for (int32_t i = 0; i < rank; ++i) {
+    attributes.stride[i] = stride;
+    attributes.dilation[i] = dilation;
+    attributes.pad_low[i] = pad_low;
+    attributes.pad_high[i] = pad_high;
+  }
+  return attributes;
+}
+
+std::vector<Shape> shapes() {
+  Shape uneven = {"uneven", {2, 3, 9, 14}, {5, 3, 3, 2}, window(2, 1, 1, 1, 1, 0), true, {}};
+  uneven.attributes.stride[1] = 3;
+  uneven.attributes.pad_high[0] = 2;
+  return {
+      {"1x1", {1, 8, 7, 7}, {16, 8, 1, 1}, window(2, 1, 1, 1, 0, 0), false, {}},
+      {"1x1_stride_2", {2, 8, 9, 9}, {4, 8, 1, 1}, window(2, 1, 2, 1, 0, 0), true, {}},
+      {"3x3", {2, 5, 11, 13}, {7, 5, 3, 3}, window(2, 1, 1, 1, 1, 1), true, {}},
+      {"3x3_stride_2", {1, 4, 14, 14}, {8, 4, 3, 3}, window(2, 1, 2, 1, 1, 1), true, {}},
+      {"7x7_stride_2", {1, 3, 23, 23}, {8, 3, 7, 7}, window(2, 1, 2, 1, 3, 3), false, {}},
+      {"dilated", {1, 3, 13, 13}, {4, 3, 3, 3}, window(2, 1, 1, 2, 2, 2), false, {}},
+      {"grouped", {1, 6, 9, 9}, {4, 3, 3, 3}, window(2, 2, 1, 1, 1, 1), true, {}},
+      {"depthwise", {1, 8, 10, 10}, {8, 1, 3, 3}, window(2, 8, 1, 1, 1, 1), true, {}},
+      {"wide_channels", {1, 64, 5, 5}, {32, 64, 3, 3}, window(2, 1, 1, 1, 1, 1), true, {}},
+      uneven,
+      {"1d", {2, 4, 37}, {6, 4, 5}, window(1, 1, 2, 1, 2, 2), true, {}},
+      {"3d", {1, 3, 5, 6, 7}, {4, 3, 2, 3, 3}, window(3, 1, 1, 1, 1, 0), true, {}},
+      {"transposed", {1, 4, 7, 7}, {4, 6, 3, 3}, window(2, 1, 2, 1, 1, 1, true), true, {1, 1}},
+      {"transposed_grouped", {1, 4, 5, 5}, {4, 3, 2, 2}, window(2, 2, 2, 1, 0, 0, true), false, {}},
+      {"transposed_1d", {2, 3, 11}, {3, 5, 4}, window(1, 1, 3, 1, 1, 2, true), true, {}},
+  };
+}
+
+Case convolution_case(const Shape& shape, DType in, DType out, bool channels_last, std::string_view suffix) {
+  std::string name = "convolution/" + std::string(dtype_name(in));
+  if (in != out) name += "_to_" + std::string(dtype_name(out));
+  name.append("/").append(shape.name).append(suffix);
+  Case made = {name, make_desc(EP_PRIMITIVE_convolution), {}, {}, {}, 0};
+  made.desc.attributes.convolution = shape.attributes;
+  const auto dst = infer::convolution("convolution", shape.src, shape.weight, nullptr, shape.attributes,
+                                      {shape.output_padding.data(), shape.output_padding.size()});
+  const auto strides = [&](const Dims& dims) {
+    return channels_last ? permuted_strides(dims, {0, 2, 3, 1}) : contiguous_strides(dims);
+  };
+  add_operand(made.desc, EP_ROLE_DST, out, dst.value(), strides(dst.value()));
+  add_operand(made.desc, EP_ROLE_SRC, in, shape.src, strides(shape.src));
+  add_operand(made.desc, EP_ROLE_WEIGHT, in, shape.weight);
+  if (shape.bias) add_operand(made.desc, EP_ROLE_BIAS, out, {dst.value()[1]});
+  made.values.assign(made.desc.operand_count, {Fill::RANDOM, -1, 1});
+  double terms = 1;
+  for (int32_t axis = 1; axis < shape.weight.rank(); ++axis) terms *= static_cast<double>(shape.weight[axis]);
+  if (shape.attributes.transposed) terms *= static_cast<double>(shape.weight[0]) / static_cast<double>(shape.weight[1]);
+  made.tolerance = {dtype_info(out).bits < 32 ? 1.0 : 2.0, terms + 2, 0};
+  return made;
+}
+
+}  // namespace
+
+void add_convolution_cases(std::vector<Case>* cases) {
+  for (const Shape& shape : shapes()) {
+    cases->push_back(convolution_case(shape, DType::f32, DType::f32, false, ""));
+    if (shape.src.rank() == 4) cases->push_back(convolution_case(shape, DType::f32, DType::f32, true, "_nhwc"));
+    if (shape.name != "3x3" && shape.name != "depthwise" && shape.name != "transposed") continue;
+    for (DType dtype : {DType::f64, DType::f16, DType::bf16}) {
+      cases->push_back(convolution_case(shape, dtype, dtype, false, ""));
+    }
+    cases->push_back(convolution_case(shape, DType::bf16, DType::f32, false, ""));
+
+    Case relu = convolution_case(shape, DType::f32, DType::f32, false, "_relu");
+    relu.desc.epilogues[relu.desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
+    cases->push_back(relu);
+
+    Case residual = convolution_case(shape, DType::f32, DType::f32, false, "_add_relu");
+    residual.desc.epilogues[residual.desc.epilogue_count++] = {2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0};
+    residual.desc.epilogues[residual.desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
+    const ep_operand_desc dst = residual.desc.operands[0];
+    residual.desc.operands[residual.desc.operand_count++] = dst;
+    residual.desc.operands[residual.desc.operand_count - 1].role = EP_ROLE_EPILOGUE_0;
+    residual.values.push_back({});
+    cases->push_back(residual);
+
+    Case constant = convolution_case(shape, DType::f32, DType::f32, false, "_constant_weight");
+    constant.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
+    cases->push_back(constant);
+  }
+}
+
+}  // namespace tenon::cases

@@ -1,0 +1,305 @@
+#include "tests/cases/image.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "primitives/descriptor/descriptor.h"
+#include "primitives/dtype/convert.h"
+#include "primitives/reference/call.h"
+#include "primitives/status/sentence.h"
+#include "primitives/table/table.h"
+
+namespace tenon::cases {
+namespace {
+
+constexpr uint64_t guard_bytes = 256;
+constexpr uint8_t pattern = 0xa7;
+
+DType type_of(const ep_operand_desc& operand) { return static_cast<DType>(operand.dtype); }
+
+// Elements from the first to the last one addressed.
+int64_t extent(const ep_operand_desc& operand) {
+  int64_t last = 0;
+  for (int32_t axis = 0; axis < operand.rank; ++axis) last += (operand.dims[axis] - 1) * operand.strides[axis];
+  return last + 1;
+}
+
+// Visits each element of the operand once, however often it is repeated: its number in order, and its place.
+template <class Visit>
+void for_each_element(const ep_operand_desc& operand, Visit&& visit) {
+  int64_t dims[EP_MAX_RANK];
+  for (int32_t axis = 0; axis < operand.rank; ++axis) dims[axis] = operand.strides[axis] == 0 ? 1 : operand.dims[axis];
+  const reference::Operand view = {&operand, nullptr, nullptr};
+  int64_t number = 0;
+  reference::for_each_index({dims, static_cast<size_t>(operand.rank)},
+                            [&](const int64_t* index) { visit(number++, view.at(index)); });
+}
+
+// Small, good enough, the same everywhere (splitmix64).
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t bits() {
+    uint64_t z = state_ += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return z ^ z >> 31;
+  }
+  double unit() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
+
+ private:
+  uint64_t state_;
+};
+
+uint64_t hash_text(std::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+double greatest_finite(DType dtype) {
+  switch (dtype) {
+    case DType::f16: return 65504;
+    case DType::bf16: return 3.3895313892515355e38;
+    case DType::f8e4m3fn: return 448;
+    case DType::f8e5m2: return 57344;
+    case DType::f32: return std::numeric_limits<float>::max();
+    default: return std::numeric_limits<double>::max();
+  }
+}
+
+// One step above 0, 1 and so on: what the bit patterns of a floating dtype say.
+std::vector<uint64_t> special_floats(DType dtype) {
+  const double greatest = greatest_finite(dtype);
+  std::vector<uint64_t> bits;
+  const double inf = std::numeric_limits<double>::infinity();
+  for (double value :
+       {std::nan(""), inf, -inf, 0.0, -0.0, 1.0, -1.0, greatest, -greatest, 0.5, -0.5, 2.0, 3.5, -2.5, 100.0, -100.0}) {
+    bits.push_back(encode_float(dtype, value));
+  }
+  bits.push_back(1);                              // the least denormal
+  bits.push_back(encode_float(dtype, -0.0) | 1);  // the same, negative
+  bits.push_back(encode_float(dtype, 1.0) + 1);   // the one after 1
+  bits.push_back(encode_float(dtype, 1.0) - 1);   // the one before
+  return bits;
+}
+
+std::vector<uint64_t> special_integers(DType dtype) {
+  const DTypeInfo& info = dtype_info(dtype);
+  if (info.type_class == DTypeClass::BOOL) return {0, 1};
+  const uint64_t top = uint64_t{1} << (info.bits - 1);
+  const uint64_t ones = top | (top - 1);
+  return {0, 1, ones, top, top - 1, top + 1, ones - 1, 2, 3, 7, 5};
+}
+
+void put_bits(DType dtype, void* base, int64_t place, uint64_t bits) {
+  if (is_floating(dtype)) {
+    const int32_t bytes = dtype_info(dtype).bits / 8;
+    std::memcpy(static_cast<char*>(base) + place * bytes, &bits, static_cast<size_t>(bytes));
+  } else {
+    reference::store<uint64_t>(dtype, base, place, bits);
+  }
+}
+
+double decoded(DType dtype, uint64_t bits) { return is_floating(dtype) ? decode_float(dtype, bits) : 0; }
+
+double random_value(DType dtype, const Values& values, Random* random) {
+  const DTypeInfo& info = dtype_info(dtype);
+  if (info.type_class == DTypeClass::BOOL) return static_cast<double>(random->bits() & 1);
+  double low = values.low;
+  double high = values.high;
+  if (info.type_class == DTypeClass::FLOAT) {
+    const double value = low + random->unit() * (high - low);
+    return value == 0 ? high : value;
+  }
+  const double top = std::ldexp(1.0, std::min(info.bits, 53) - 1);
+  low = std::max(low, info.type_class == DTypeClass::INT ? -top : 1);
+  high = std::min(high, info.type_class == DTypeClass::INT ? top - 1 : 2 * top - 1);
+  const double value = std::floor(low + random->unit() * (high - low + 1));
+  return value == 0 ? 1 : value;
+}
+
+double value_of(DType dtype, const Values& values, int64_t number, Random* random) {
+  switch (values.fill) {
+    case Fill::GRID: {
+      const double steps = std::floor(random->unit() * (values.high - values.low) * 8 + 0.5);
+      const double value = values.low + steps / 8;
+      return value == 0 ? 0.625 : value;
+    }
+    case Fill::DIVISOR: {
+      const double value = random_value(dtype, values, random);
+      return value == -1 || value == 0 ? 3 : value;
+    }
+    case Fill::INDEX:
+      if (number < 2) return number == 0 ? values.low : values.high;
+      return std::floor(values.low + random->unit() * (values.high - values.low + 1));
+    case Fill::TIES: return values.low + static_cast<double>(random->bits() % 4) * (values.high - values.low) / 3;
+    default: return random_value(dtype, values, random);
+  }
+}
+
+// Which special value element `number` gets, or -1.
+int64_t special_number(Fill fill, int64_t number, int64_t count) {
+  switch (fill) {
+    case Fill::SPECIAL:
+    case Fill::FINITE: return number < count ? number : -1;
+    case Fill::SPECIAL_A: return number < count * count ? number % count : -1;
+    case Fill::SPECIAL_B: return number < count * count ? number / count : -1;
+    default: return -1;
+  }
+}
+
+void fill_operand(const Values& values, const ep_operand_desc& operand, void* base, Random* random) {
+  const DType dtype = type_of(operand);
+  const std::vector<uint64_t> specials = is_floating(dtype) ? special_floats(dtype) : special_integers(dtype);
+  for_each_element(operand, [&](int64_t number, int64_t place) {
+    const int64_t special = special_number(values.fill, number, static_cast<int64_t>(specials.size()));
+    if (special >= 0) {
+      const uint64_t bits = specials[static_cast<size_t>(special)];
+      const bool beyond = values.fill == Fill::FINITE && !(std::fabs(decoded(dtype, bits)) <= values.high);
+      if (!beyond) return put_bits(dtype, base, place, bits);
+    }
+    reference::store<double>(dtype, base, place, value_of(dtype, values, number, random));
+  });
+}
+
+// --- comparing ---
+
+// The bit patterns of a floating dtype as whole numbers in the order of their values; -0 and 0 are both 0.
+int64_t ordered(DType dtype, uint64_t bits) {
+  const uint64_t sign = uint64_t{1} << (dtype_info(dtype).bits - 1);
+  const auto magnitude = static_cast<int64_t>(bits & (sign - 1));
+  return bits & sign ? -magnitude : magnitude;
+}
+
+uint64_t raw_bits(DType dtype, const void* base, int64_t place) {
+  if (!is_floating(dtype)) return reference::load<uint64_t>(dtype, base, place);
+  uint64_t bits = 0;
+  const int32_t bytes = dtype_info(dtype).bits / 8;
+  std::memcpy(&bits, static_cast<const char*>(base) + place * bytes, static_cast<size_t>(bytes));
+  return bits;
+}
+
+bool near(DType dtype, const Tolerance& tolerance, uint64_t got, uint64_t want) {
+  if (got == want) return true;
+  if (!is_floating(dtype)) return false;
+  const double g = decode_float(dtype, got);
+  const double w = decode_float(dtype, want);
+  if (std::isnan(g) || std::isnan(w)) return std::isnan(g) && std::isnan(w);
+  const double steps = std::fabs(static_cast<double>(ordered(dtype, got)) - static_cast<double>(ordered(dtype, want)));
+  if (steps <= tolerance.ulps) return true;
+  const bool wide = dtype == DType::f64;
+  const double epsilon = wide ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  const double least = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
+  return std::fabs(g - w) <= std::max(tolerance.epsilons * epsilon, tolerance.tiny * least);
+}
+
+std::string value_text(DType dtype, uint64_t bits) {
+  if (!is_floating(dtype)) {
+    const bool is_signed = dtype_info(dtype).type_class == DTypeClass::INT;
+    return is_signed ? std::to_string(static_cast<int64_t>(bits)) : std::to_string(bits);
+  }
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.9g", decode_float(dtype, bits));
+  return text;
+}
+
+std::string tolerance_text(const Tolerance& tolerance) {
+  char text[96];
+  std::snprintf(text, sizeof(text), "%g ulp, %g epsilons, %g least normals", tolerance.ulps, tolerance.epsilons,
+                tolerance.tiny);
+  return text;
+}
+
+// Compares output `i`, and writes what the reference has over what was near enough.
+Status settle_output(const Case& test, const ep_primitive_desc& desc, uint32_t i, const Image& start, Image* got,
+                     Image* want) {
+  const ep_operand_desc& operand = desc.operands[i];
+  const DType dtype = type_of(operand);
+  int64_t wrong = 0;
+  std::string first;
+  for_each_element(operand, [&](int64_t number, int64_t place) {
+    const uint64_t g = raw_bits(dtype, got->address(i), place);
+    const uint64_t w = raw_bits(dtype, want->address(i), place);
+    const bool dropped =
+        test.fault != 0 && w == 0 && g == raw_bits(dtype, start.bytes.data() + start.offsets[i], place);
+    if (!dropped && !near(dtype, test.tolerance, g, w)) {
+      if (wrong++ == 0) {
+        first = sentence("element ", number, " of ", table::role_name(operand.role), " is ", value_text(dtype, g),
+                         " but must be ", value_text(dtype, w));
+      }
+    }
+    put_bits(dtype, got->address(i), place, w);
+  });
+  if (wrong == 0) return {};
+  return Status(Code::internal,
+                sentence(first, " (", wrong, " elements differ; allowed: ", tolerance_text(test.tolerance), ")."));
+}
+
+}  // namespace
+
+bool can_run_in_place(const ep_primitive_desc& desc) {
+  const table::KindRow* row = table::kind_row(desc.kind);
+  const ep_operand_desc* dst = descriptor::find_operand(desc, EP_ROLE_DST);
+  const ep_operand_desc* src = row->alias == 0 ? nullptr : descriptor::find_operand(desc, row->alias);
+  if (dst == nullptr || src == nullptr || dst->dtype != src->dtype || dst->rank != src->rank) return false;
+  return std::memcmp(dst->dims, src->dims, sizeof(dst->dims)) == 0 &&
+         std::memcmp(dst->strides, src->strides, sizeof(dst->strides)) == 0;
+}
+
+Image make_image(const ep_primitive_desc& desc, bool in_place) {
+  Image image;
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    const bool alias = in_place && operand.role == table::kind_row(desc.kind)->alias;
+    if (operand.flags & EP_OPERAND_FLAG_SCALAR || alias) {
+      image.offsets.push_back(alias ? image.offsets[0] : 0);
+      continue;
+    }
+    const auto unit = static_cast<uint64_t>(std::max<int64_t>(dtype_size(type_of(operand)), 1));
+    end = (end + guard_bytes + 255) / 256 * 256;
+    if (operand.alignment == 0) end += unit * (1 + 2 * (i % 3));
+    image.offsets.push_back(end);
+    end += static_cast<uint64_t>(dtype_bytes(type_of(operand), extent(operand)));
+  }
+  image.bytes.assign(end + guard_bytes, pattern);
+  return image;
+}
+
+void fill_inputs(const Case& test, const ep_primitive_desc& desc, Image* image) {
+  Random random(hash_text(test.name));
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if (operand.flags & EP_OPERAND_FLAG_SCALAR || table::is_output(desc.kind, operand.role)) continue;
+    fill_operand(test.values[i], operand, image->address(i), &random);
+  }
+}
+
+Status compare_images(const Case& test, const ep_primitive_desc& desc, const Image& start, Image got, Image want) {
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    if (!table::is_output(desc.kind, desc.operands[i].role)) continue;
+    TENON_RETURN_IF_ERROR(settle_output(test, desc, i, start, &got, &want));
+    const DType dtype = type_of(desc.operands[i]);
+    if (dtype_info(dtype).bits == 4 && extent(desc.operands[i]) % 2 == 1) {
+      for (Image* image : {&got, &want})
+        reference::store<uint64_t>(dtype, image->address(i), extent(desc.operands[i]), 0);
+    }
+  }
+  for (size_t at = 0; at < got.bytes.size(); ++at) {
+    if (got.bytes[at] == want.bytes[at]) continue;
+    uint32_t nearest = 0;
+    for (uint32_t i = 0; i < desc.operand_count; ++i) {
+      if (got.offsets[i] <= at + guard_bytes && got.offsets[i] >= got.offsets[nearest]) nearest = i;
+    }
+    const auto distance = static_cast<int64_t>(at) - static_cast<int64_t>(got.offsets[nearest]);
+    return Status(Code::internal,
+                  sentence("byte ", distance, " from the start of operand ", nearest, " (",
+                           table::role_name(desc.operands[nearest].role), ") changed: it is no element of an output."));
+  }
+  return {};
+}
+
+}  // namespace tenon::cases

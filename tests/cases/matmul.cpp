@@ -1,0 +1,142 @@
+#include <string_view>
+
+#include "tests/cases/case.h"
+
+namespace tenon::cases {
+namespace {
+
+enum class Bias : uint8_t { NONE, ROW, FULL };
+
+struct Shape {
+  std::string_view name;
+  Dims batch_a;
+  Dims batch_b;
+  Dims batch;
+  int64_t m, n, k;
+  bool a_transposed, b_transposed;
+  Bias bias;
+};
+
+const Shape shapes[] = {
+    {"one", {}, {}, {}, 1, 1, 1, false, false, Bias::NONE},
+    {"vector_matrix", {}, {}, {}, 1, 33, 65, false, false, Bias::NONE},
+    {"matrix_vector", {}, {}, {}, 33, 1, 65, false, false, Bias::NONE},
+    {"outer", {}, {}, {}, 17, 19, 1, false, false, Bias::NONE},
+    {"odd", {}, {}, {}, 7, 5, 3, false, false, Bias::NONE},
+    {"square", {}, {}, {}, 64, 64, 64, false, false, Bias::NONE},
+    {"ragged", {}, {}, {}, 67, 45, 131, false, false, Bias::NONE},
+    {"a_transposed", {}, {}, {}, 33, 17, 65, true, false, Bias::NONE},
+    {"b_transposed", {}, {}, {}, 33, 17, 65, false, true, Bias::NONE},
+    {"both_transposed", {}, {}, {}, 33, 17, 65, true, true, Bias::NONE},
+    {"row_bias", {}, {}, {}, 33, 17, 65, false, true, Bias::ROW},
+    {"full_bias", {}, {}, {}, 33, 17, 65, false, false, Bias::FULL},
+    {"batch", {5}, {5}, {5}, 9, 17, 33, false, false, Bias::NONE},
+    {"batch_b_shared", {5}, {1}, {5}, 9, 17, 33, false, true, Bias::ROW},
+    {"batch_a_shared", {1}, {5}, {5}, 9, 17, 33, false, false, Bias::NONE},
+    {"batch_crossed", {3, 1}, {1, 4}, {3, 4}, 5, 6, 7, true, false, Bias::NONE},
+    {"attention_scores", {2, 4}, {2, 4}, {2, 4}, 16, 16, 32, false, true, Bias::NONE},
+};
+
+// Strides of [batch..., rows, columns] stored one after the other, batch axes of 1 repeated where `full` is longer.
+Dims strides_of(const Dims& batch, const Dims& full, int64_t rows, int64_t columns, bool transposed) {
+  Dims dims = batch;
+  dims.push_back(rows);
+  dims.push_back(columns);
+  Dims strides = contiguous_strides(dims);
+  for (int32_t axis = 0; axis < batch.rank(); ++axis) {
+    if (batch[axis] != full[axis]) strides[axis] = 0;
+  }
+  if (transposed) {
+    strides[batch.rank()] = 1;
+    strides[batch.rank() + 1] = rows;
+  }
+  return strides;
+}
+
+Dims with_matrix(Dims batch, int64_t rows, int64_t columns) {
+  batch.push_back(rows);
+  batch.push_back(columns);
+  return batch;
+}
+
+Case matmul_case(const Shape& shape, DType in, DType out, std::string_view suffix) {
+  std::string name = "matmul/" + std::string(dtype_name(in));
+  if (in != out) name += "_to_" + std::string(dtype_name(out));
+  name.append("/").append(shape.name).append(suffix);
+  Case made = {name, make_desc(EP_PRIMITIVE_matmul), {}, {}, {}, 0};
+  const Dims dst = with_matrix(shape.batch, shape.m, shape.n);
+  add_operand(made.desc, EP_ROLE_DST, out, dst);
+  add_operand(made.desc, EP_ROLE_SRC, in, with_matrix(shape.batch, shape.m, shape.k),
+              strides_of(shape.batch_a, shape.batch, shape.m, shape.k, shape.a_transposed));
+  add_operand(made.desc, EP_ROLE_SRC_B, in, with_matrix(shape.batch, shape.k, shape.n),
+              strides_of(shape.batch_b, shape.batch, shape.k, shape.n, shape.b_transposed));
+  if (shape.bias != Bias::NONE) {
+    Dims strides = contiguous_strides(dst);
+    for (int32_t axis = 0; shape.bias == Bias::ROW && axis < dst.rank() - 1; ++axis) strides[axis] = 0;
+    add_operand(made.desc, EP_ROLE_BIAS, out, dst, strides);
+  }
+  const double reach = is_floating(in) ? 1 : 100;
+  made.values.assign(made.desc.operand_count, {Fill::RANDOM, -reach, reach});
+  // Products of numbers below 1, k of them, added in any order in the type computed in.
+  if (is_floating(out)) made.tolerance = {dtype_info(out).bits < 32 ? 1.0 : 2.0, static_cast<double>(shape.k) + 2, 0};
+  return made;
+}
+
+void add_epilogue(Case* made, int32_t arity, int32_t op, int32_t role, int32_t scalar) {
+  made->desc.epilogues[made->desc.epilogue_count++] = {arity, op, role, scalar};
+}
+
+void add_matmul_epilogues(std::vector<Case>* cases) {
+  const Shape shape = {"epilogue", {}, {}, {}, 33, 17, 65, false, false, Bias::ROW};
+  const Dims dst = {33, 17};
+  Case relu = matmul_case(shape, DType::f32, DType::f32, "_relu");
+  add_epilogue(&relu, 1, EP_UNARY_relu, 0, 0);
+  cases->push_back(relu);
+
+  Case gelu = matmul_case(shape, DType::f32, DType::f32, "_gelu");
+  add_epilogue(&gelu, 1, EP_UNARY_gelu, 0, 0);
+  gelu.tolerance.epsilons *= 2;
+  cases->push_back(gelu);
+
+  Case leaky = matmul_case(shape, DType::f32, DType::f32, "_leaky_relu");
+  add_epilogue(&leaky, 1, EP_UNARY_leaky_relu, 0, 4);
+  leaky.scalars.assign(5, make_scalar(DType::f32, 0.25));
+  cases->push_back(leaky);
+
+  Case scaled = matmul_case(shape, DType::f32, DType::f32, "_scaled");
+  add_epilogue(&scaled, 2, EP_BINARY_mul, 0, 5);
+  scaled.scalars.assign(6, make_scalar(DType::f32, 0.125));
+  cases->push_back(scaled);
+
+  Case residual = matmul_case(shape, DType::f32, DType::f32, "_add_relu");
+  add_epilogue(&residual, 2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0);
+  add_epilogue(&residual, 1, EP_UNARY_relu, 0, 0);
+  add_operand(residual.desc, EP_ROLE_EPILOGUE_0, DType::f32, dst);
+  residual.values.push_back({});
+  cases->push_back(residual);
+
+  Case constant = matmul_case(shape, DType::f32, DType::f32, "_constant_weight");
+  constant.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
+  constant.desc.operands[3].flags = EP_OPERAND_FLAG_CONSTANT;
+  cases->push_back(constant);
+}
+
+}  // namespace
+
+void add_matmul_cases(std::vector<Case>* cases) {
+  for (const Shape& shape : shapes) cases->push_back(matmul_case(shape, DType::f32, DType::f32, ""));
+  for (const Shape& shape : shapes) {
+    const bool some =
+        shape.name == "odd" || shape.name == "ragged" || shape.name == "batch_b_shared" || shape.name == "b_transposed";
+    if (!some) continue;
+    for (DType dtype : {DType::f64, DType::f16, DType::bf16, DType::i32, DType::i64, DType::u8}) {
+      cases->push_back(matmul_case(shape, dtype, dtype, ""));
+    }
+    cases->push_back(matmul_case(shape, DType::bf16, DType::f32, ""));
+    cases->push_back(matmul_case(shape, DType::f16, DType::f32, ""));
+    cases->push_back(matmul_case(shape, DType::i8, DType::i32, ""));
+  }
+  add_matmul_epilogues(cases);
+}
+
+}  // namespace tenon::cases

@@ -1,0 +1,96 @@
+#include <string_view>
+
+#include "primitives/infer/convolution.h"
+#include "tests/cases/case.h"
+
+namespace tenon::cases {
+namespace {
+
+struct Shape {
+  std::string_view name;
+  Dims src;
+  ep_pooling_attributes attributes;  // op is filled in per case
+  bool ceil_mode;
+};
+
+ep_pooling_attributes window(int32_t rank, int64_t kernel, int64_t stride, int64_t dilation, int64_t low,
+                             int64_t high) {
+  ep_pooling_attributes attributes = {};
+  attributes.spatial_rank = rank;
+  for (int32_t i = 0; i < rank; ++i) {
+    attributes.kernel[i] = kernel;
+    attributes.stride[i] = stride;
+    attributes.dilation[i] = dilation;
+    attributes.pad_low[i] = low;
+    attributes.pad_high[i] = high;
+  }
+  return attributes;
+}
+
+std::vector<Shape> shapes() {
+  Shape uneven = {"uneven", {2, 3, 9, 14}, window(2, 3, 1, 1, 1, 0), false};
+  uneven.attributes.kernel[1] = 2;
+  uneven.attributes.stride[1] = 3;
+  return {
+      {"2x2", {2, 3, 8, 10}, window(2, 2, 2, 1, 0, 0), false},
+      {"3x3_stride_2", {1, 5, 15, 15}, window(2, 3, 2, 1, 1, 1), false},
+      {"3x3_stride_1", {1, 4, 9, 9}, window(2, 3, 1, 1, 1, 1), false},
+      {"ceil", {1, 4, 9, 8}, window(2, 2, 2, 1, 0, 0), true},
+      {"ceil_padded", {1, 4, 10, 10}, window(2, 3, 2, 1, 1, 1), true},
+      {"dilated", {1, 3, 11, 11}, window(2, 3, 1, 2, 1, 1), false},
+      {"global", {2, 7, 7, 7}, window(2, 7, 1, 1, 0, 0), false},
+      uneven,
+      {"1d", {2, 3, 31}, window(1, 4, 3, 1, 1, 2), false},
+      {"3d", {1, 2, 5, 6, 7}, window(3, 2, 2, 1, 0, 1), false},
+  };
+}
+
+struct Op {
+  std::string_view name;
+  int32_t op;
+  bool indices;
+};
+constexpr Op ops[] = {{"max", EP_POOLING_MAX, false},
+                      {"max_indices", EP_POOLING_MAX, true},
+                      {"average", EP_POOLING_AVERAGE, false},
+                      {"average_include_pad", EP_POOLING_AVERAGE_INCLUDE_PAD, false}};
+
+Case pooling_case(const Shape& shape, const Op& op, DType dtype, bool channels_last, Fill fill,
+                  std::string_view suffix) {
+  std::string name = "pooling/" + std::string(op.name) + "/" + std::string(dtype_name(dtype));
+  name.append("/").append(shape.name).append(suffix);
+  Case made = {name, make_desc(EP_PRIMITIVE_pooling), {}, {}, {}, 0};
+  made.desc.attributes.pooling = shape.attributes;
+  made.desc.attributes.pooling.op = op.op;
+  const Dims dst = infer::pooling("pooling", shape.src, made.desc.attributes.pooling, shape.ceil_mode).value();
+  const auto strides = [&](const Dims& dims) {
+    return channels_last ? permuted_strides(dims, {0, 2, 3, 1}) : contiguous_strides(dims);
+  };
+  add_operand(made.desc, EP_ROLE_DST, dtype, dst, strides(dst));
+  if (op.indices) add_operand(made.desc, EP_ROLE_DST_INDICES, DType::i64, dst, strides(dst));
+  add_operand(made.desc, EP_ROLE_SRC, dtype, shape.src, strides(shape.src));
+  made.values.assign(made.desc.operand_count, {fill, -8, 8});
+  if (op.op != EP_POOLING_MAX) made.tolerance = {dtype_info(dtype).bits < 32 ? 1.0 : 2.0, 64, 0};
+  return made;
+}
+
+}  // namespace
+
+void add_pooling_cases(std::vector<Case>* cases) {
+  for (const Op& op : ops) {
+    for (const Shape& shape : shapes()) {
+      cases->push_back(pooling_case(shape, op, DType::f32, false, Fill::RANDOM, ""));
+      if (shape.src.rank() == 4) cases->push_back(pooling_case(shape, op, DType::f32, true, Fill::RANDOM, "_nhwc"));
+      if (shape.name != "3x3_stride_2") continue;
+      for (DType dtype : {DType::f64, DType::f16, DType::bf16, DType::i8, DType::i32}) {
+        if (op.op != EP_POOLING_MAX && !is_floating(dtype)) continue;
+        cases->push_back(pooling_case(shape, op, dtype, false, Fill::RANDOM, ""));
+      }
+      if (op.op != EP_POOLING_MAX) continue;
+      cases->push_back(pooling_case(shape, op, DType::f32, false, Fill::TIES, "_ties"));
+      cases->push_back(pooling_case(shape, op, DType::f32, false, Fill::SPECIAL, "_special"));
+    }
+  }
+}
+
+}  // namespace tenon::cases
