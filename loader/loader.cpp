@@ -16,14 +16,19 @@ std::unique_lock<std::mutex> locked(Registry& registry) {
 
 }  // namespace
 
+// Where nobody asked for a device, one that only a defect of its provider keeps from opening must not hide the others.
+// Any other failure of the best device is an error: the next best would be a silent run on another device.
 Result<OpenDevice*> open_device(std::string_view spelling) {
   Registry& registry = Registry::instance();
   const auto lock = locked(registry);
-  TENON_ASSIGN_OR_RETURN(const Target target, find_target(registry, spelling));
-  Result<OpenDevice*> device = target.entry->plugin->open(target.index);
-  if (!device.ok()) return device;
-  if (!target.entry->refused()) target.entry->report.stage = Stage::chosen;
-  return device;
+  const bool asked = !spelling.empty() || !settings().device.empty();
+  while (true) {
+    TENON_ASSIGN_OR_RETURN(const Target target, find_target(registry, spelling));
+    Result<OpenDevice*> device = target.entry->plugin->open(target.index);
+    registry.note_opening(*target.entry, device.ok());
+    if (device.ok() || asked || target.entry->plugin->devices()[target.index].info.usable()) return device;
+    log(LogTopic::load, LogLevel::warning, "passed over " + target.spelling() + ": " + device.status().message());
+  }
 }
 
 Result<std::string> resolve_device(std::string_view spelling) {

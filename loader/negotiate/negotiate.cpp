@@ -208,20 +208,21 @@ Status open_device_table(const std::string& provider, const ep_plugin_ops& plugi
     return plugin.device_open(plugin.plugin, device.index, &handle, buffer.get(), error);
   }));
   const std::string what = "the table of the device " + device.spelling;
-  TENON_ASSIGN_OR_RETURN(const ep_device_ops ops, buffer.accept(what));
-  const Status checked = check_device_ops(device.info, ops, what);
-  if (!checked.ok()) {
-    if (ops.device_close) {
-      const Status ignored = call_plugin(provider, "device_close", [&](ep_error**) {
-        ops.device_close(handle);
-        return EP_STATUS_OK;
-      });
-    }
-    return checked;
+  const Result<ep_device_ops> ops = buffer.accept(what);
+  const Status checked = ops.ok() ? check_device_ops(device.info, ops.value(), what) : ops.status();
+  if (checked.ok()) {
+    device.handle = handle;
+    device.ops = ops.value();
+    return {};
   }
-  device.handle = handle;
-  device.ops = ops;
-  return {};
+  device.info.unusable_reason = checked.message();
+  device.info.remedy = checked.remedy();
+  if (!ops.ok() || !ops->device_close) return checked;
+  const Status ignored = call_plugin(provider, "device_close", [&](ep_error**) {
+    ops->device_close(handle);
+    return EP_STATUS_OK;
+  });
+  return checked;
 }
 
 }  // namespace tenon::loader

@@ -22,7 +22,8 @@ Result<ep_plugin_ops> negotiate_plugin(const HostServices& host, ep_plugin_query
 Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugin_ops& plugin, uint32_t index);
 
 // Opens device `index`; on success `device.handle` and `device.ops` are set.
-// Errors: the provider's own; a table that is malformed or misses a slot that a device with `device.info` must have.
+// Errors: the provider's own; a table that is malformed or misses a slot that a device with `device.info` must have,
+// and then `device.info.unusable_reason` says so too.
 Status open_device_table(const std::string& provider, const ep_plugin_ops& plugin, OpenDevice& device);
 
 }  // namespace tenon::loader

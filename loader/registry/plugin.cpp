@@ -59,7 +59,7 @@ Status Plugin::enumerate() {
 Result<OpenDevice*> Plugin::open(uint32_t index) {
   const auto found = open_.find(index);
   if (found != open_.end()) return found->second.get();
-  const DeviceRecord& record = devices_.at(index);
+  DeviceRecord& record = devices_.at(index);
   if (!record.info.usable()) {
     return Status(Code::unsupported,
                   "the device " + record.spelling + " cannot be used: " + record.info.unusable_reason,
@@ -70,7 +70,15 @@ Result<OpenDevice*> Plugin::open(uint32_t index) {
   device->provider = record.provider;
   device->index = index;
   device->info = record.info;
-  TENON_RETURN_IF_ERROR(open_device_table(record.provider, ops_, *device));
+  const Status opened = open_device_table(record.provider, ops_, *device);
+  if (!opened.ok()) {
+    const bool defect = !device->info.usable() || opened.code() == Code::internal;
+    if (defect) {
+      record.info.unusable_reason = opened.message();
+      record.info.remedy = opened.remedy();
+    }
+    return opened;
+  }
   OpenDevice* pointer = device.get();
   open_.emplace(index, std::move(device));
   return pointer;

@@ -26,6 +26,7 @@ class Plugin {
   Status enumerate();
   const std::vector<DeviceRecord>& devices() const { return devices_; }
 
+  // A device whose opening shows a defect of the provider is unusable from then on; other failures may pass.
   Result<OpenDevice*> open(uint32_t index);
   // False if `device` is not one of this plug-in's.
   bool close(OpenDevice* device);

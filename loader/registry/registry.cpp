@@ -25,6 +25,19 @@ bool is_listed(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Fills in which devices it has, or fails where none of them works.
+Status check_usable(Candidate& report) {
+  const DeviceInfo& first = report.devices.front().info;
+  const bool any = std::any_of(report.devices.begin(), report.devices.end(),
+                               [](const DeviceRecord& device) { return device.info.usable(); });
+  if (!any) return Status(Code::unsupported, first.unusable_reason, first.remedy);
+  report.sentence.clear();
+  for (const DeviceRecord& device : report.devices) {
+    report.sentence += (report.sentence.empty() ? "" : ", ") + device.spelling;
+  }
+  return {};
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -155,12 +168,7 @@ Status Registry::take_step(Entry& entry, Stage stage) {
       report.devices = entry.plugin->devices();
       return {};
     }
-    case Stage::usable: {
-      const DeviceInfo& first = report.devices.front().info;
-      const bool any = std::any_of(report.devices.begin(), report.devices.end(),
-                                   [](const DeviceRecord& device) { return device.info.usable(); });
-      return any ? Status() : Status(Code::unsupported, first.unusable_reason, first.remedy);
-    }
+    case Stage::usable: return check_usable(report);
     case Stage::found:
     case Stage::chosen: return {};
   }
@@ -238,6 +246,14 @@ std::vector<DeviceRecord> Registry::devices() {
   }
   mark_same_hardware(all);
   return all;
+}
+
+void Registry::note_opening(Entry& entry, bool opened) {
+  if (entry.refused()) return;
+  entry.report.devices = entry.plugin->devices();
+  if (opened) entry.report.stage = Stage::chosen;
+  const Status usable = check_usable(entry.report);
+  if (!usable.ok()) stop(entry.report, Stage::usable, usable);
 }
 
 std::vector<std::unique_ptr<Entry>>& Registry::entries() {

@@ -51,6 +51,9 @@ class Registry {
   // Every device of the providers loaded so far, in order of preference, same hardware marked.
   std::vector<DeviceRecord> devices();
 
+  // To be called after an attempt to open a device of `entry`: brings its report up to date.
+  void note_opening(Entry& entry, bool opened);
+
   std::vector<std::unique_ptr<Entry>>& entries();
   const std::vector<SearchedFolder>& folders();
 

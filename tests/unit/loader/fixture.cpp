@@ -1,0 +1,82 @@
+#include "fixture.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "sample_provider.h"
+
+namespace tenon::loader {
+
+ScratchFolder::ScratchFolder() {
+  std::string pattern = std::filesystem::temp_directory_path() / "tenon-loader-XXXXXX";
+  const char* made = mkdtemp(pattern.data());
+  if (made) path_ = std::filesystem::canonical(made);
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+std::string ScratchFolder::make_folder(const std::string& name) const {
+  std::filesystem::create_directories(path_ + "/" + name);
+  return path_ + "/" + name;
+}
+
+std::string ScratchFolder::write(const std::string& name, const std::string& content) const {
+  const std::string path = path_ + "/" + name;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream(path, std::ios::binary) << content;
+  return path;
+}
+
+std::string ScratchFolder::copy(const std::string& from, const std::string& name) const {
+  const std::string path = path_ + "/" + name;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::filesystem::copy_file(from, path, std::filesystem::copy_options::overwrite_existing);
+  return path;
+}
+
+LoaderTest::LoaderTest() {
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string text = *entry;
+    if (text.starts_with("TENON_")) before_[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+  }
+  for (const auto& [variable, value] : before_) unsetenv(variable.c_str());
+  set("HOME", scratch_.path());
+  set("XDG_CONFIG_HOME", scratch_.path() + "/config");
+  set("XDG_DATA_HOME", scratch_.path() + "/data");
+  reset_samples();
+  restart();
+}
+
+LoaderTest::~LoaderTest() {
+  for (const auto& [variable, value] : before_) {
+    value ? setenv(variable.c_str(), value->c_str(), 1) : unsetenv(variable.c_str());
+  }
+  restart();
+}
+
+void LoaderTest::set(const std::string& variable, const std::string& value) {
+  const char* now = std::getenv(variable.c_str());
+  before_.emplace(variable, now ? std::optional<std::string>(now) : std::nullopt);
+  setenv(variable.c_str(), value.c_str(), 1);
+}
+
+void LoaderTest::restart() { reset_for_tests(); }
+
+std::string broken_folder() { return TENON_BROKEN_FOLDER; }
+
+Candidate candidate_of(const std::string& provider, Stage until) {
+  for (const Candidate& candidate : explain(until)) {
+    if (candidate.provider == provider) return candidate;
+  }
+  ADD_FAILURE() << "there is no candidate named " << provider;
+  return {};
+}
+
+}  // namespace tenon::loader

@@ -1,0 +1,210 @@
+#include "loader/note/note.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <random>
+
+#include "ep_api/ep_api.h"
+#include "fixture.h"
+#include "loader/trust/trust.h"
+
+namespace tenon::loader {
+namespace {
+
+// A small ELF file with another note first, and the fields a test may change before it is put together.
+struct ElfFile {
+  Elf64_Ehdr header{};
+  Elf64_Phdr segment{};
+  ep_elf_note note{};
+  std::string tail;
+
+  ElfFile() {
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_ident[EI_CLASS] = ELFCLASS64;
+    header.e_ident[EI_DATA] = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+#if defined(__x86_64__)
+    header.e_machine = EM_X86_64;
+#else
+    header.e_machine = EM_AARCH64;
+#endif
+    header.e_type = ET_DYN;
+    header.e_phentsize = sizeof segment;
+    header.e_phnum = 1;
+    header.e_phoff = sizeof header;
+    segment.p_type = PT_NOTE;
+    segment.p_align = 4;
+    segment.p_offset = sizeof header + sizeof segment;
+    segment.p_filesz = other_note().size() + sizeof note;
+    note = {sizeof(EP_NOTE_OWNER),
+            sizeof(ep_plugin_note),
+            EP_NOTE_TYPE,
+            EP_NOTE_OWNER,
+            {sizeof(ep_plugin_note), 3, 7, 5, EP_SANITIZER_THREAD, "sample", "2.4.6", "gcc"}};
+  }
+
+  static std::string other_note() { return std::string("\4\0\0\0\5\0\0\0\3\0\0\0GNU\0abcde\0\0\0", 24); }
+
+  std::string bytes() const {
+    const auto raw = [](const auto& object) {
+      return std::string(reinterpret_cast<const char*>(&object), sizeof object);
+    };
+    return raw(header) + raw(segment) + other_note() + raw(note) + tail;
+  }
+};
+
+Result<PluginNote> read(const std::string& bytes) {
+  return read_note(bytes.size(), [&](uint64_t offset, void* target, size_t size) {
+    if (offset > bytes.size() || size > bytes.size() - offset) return false;
+    std::memcpy(target, bytes.data() + offset, size);
+    return true;
+  });
+}
+
+std::string sentence_for(const std::function<void(ElfFile&)>& change) {
+  ElfFile file;
+  change(file);
+  const Result<PluginNote> note = read(file.bytes());
+  return note.ok() ? "accepted" : note.status().message();
+}
+
+TEST(Note, ReadsEveryField) {
+  const Result<PluginNote> note = read(ElfFile().bytes());
+  ASSERT_TRUE(note.ok()) << note.status().message();
+  EXPECT_EQ(note->name, "sample");
+  EXPECT_EQ(note->version, "2.4.6");
+  EXPECT_EQ(note->toolchain, "gcc");
+  EXPECT_EQ(note->abi_major, 3);
+  EXPECT_EQ(note->abi_minor, 7);
+  EXPECT_EQ(note->flags, 5u);
+  EXPECT_EQ(note->sanitizer, uint32_t{EP_SANITIZER_THREAD});
+}
+
+TEST(Note, ReadsWhatTheMacroWrites) {
+  const std::string path = broken_folder() + "/libtenon_sound.so";
+  const Descriptor file(open(path.c_str(), O_RDONLY));
+  const Result<PluginNote> note = read_note(file.get(), std::filesystem::file_size(path));
+  ASSERT_TRUE(note.ok()) << note.status().message();
+  EXPECT_EQ(note->name, "sound");
+  EXPECT_EQ(note->version, "1.0.0");
+  EXPECT_EQ(note->abi_major, EP_ABI_MAJOR);
+  EXPECT_EQ(note->abi_minor, EP_ABI_MINOR);
+  EXPECT_EQ(note->sanitizer, uint32_t{EP_SANITIZER_OF_THIS_BUILD});
+  EXPECT_FALSE(note->toolchain.empty());
+  EXPECT_TRUE(check_note(note.value(), "sound").ok());
+}
+
+TEST(Note, RefusesOtherWordSizeByteOrderAndMachine) {
+  const std::string begin = "it is not a shared library of this machine: ";
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_ident[EI_CLASS] = ELFCLASS32; }),
+            begin + "it is a 32-bit file, this is a 64-bit program.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_ident[EI_DATA] = ELFDATA2MSB; }),
+            begin + "its byte order is big-endian, this machine's is little-endian.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_machine = EM_RISCV; }).find(begin + "it was built for risc-v"),
+            0u);
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_machine = 4711; }).find(begin + "it was built for machine 4711"),
+            0u);
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_type = ET_REL; }), begin + "its ELF type is 1, not a library.");
+  EXPECT_EQ(read("#!/bin/sh").status().message(), begin + "it does not begin as an ELF file does.");
+  EXPECT_EQ(read("").status().message(), begin + "it has only 0 bytes.");
+}
+
+TEST(Note, RefusesLyingHeaders) {
+  const std::string begin = "the ELF file is cut short or damaged: ";
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_phoff = UINT64_MAX - 8; }),
+            begin + "its program headers lie past its end.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_phnum = 1000; }), begin + "its program headers lie past its end.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_phnum = 0xffff; }),
+            begin + "it claims 65535 program headers, at most 1024 are read.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_phentsize = 32; }),
+            begin + "its program headers have 32 bytes each, not 56.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.segment.p_filesz = UINT64_MAX; }),
+            begin + "a note segment lies past its end.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.segment.p_offset = UINT64_MAX; }),
+            begin + "a note segment lies past its end.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) {
+              f.tail.assign(2 << 20, '\0');
+              f.segment.p_filesz += f.tail.size();
+            }),
+            begin + "its notes are larger than 1 MiB.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc_size = UINT32_MAX; }),
+            begin + "a note reaches past the end of its segment.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.name_size = UINT32_MAX; }),
+            begin + "a note reaches past the end of its segment.");
+}
+
+TEST(Note, RefusesMalformedNotes) {
+  const std::string begin = "its Tenon note is malformed: ";
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc_size = 40; }),
+            begin + "it has 40 bytes, at least 80 are needed.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc.struct_size = 4000; }),
+            begin + "it says it has 4000 bytes, there are 144.");
+  for (const char* name : {"", "Upper", "with space", "../../etc", "a-b"}) {
+    EXPECT_EQ(sentence_for([&](ElfFile& f) {
+                std::memset(f.note.desc.name, 0, sizeof f.note.desc.name);
+                std::strncpy(f.note.desc.name, name, sizeof f.note.desc.name - 1);
+              }),
+              begin + "its name must be 1 to 31 lower-case letters, digits and underscores.")
+        << name;
+  }
+  EXPECT_NE(sentence_for([](ElfFile& f) { std::memset(f.note.desc.name, 'a', sizeof f.note.desc.name); }), "accepted");
+  EXPECT_NE(sentence_for([](ElfFile& f) { std::memset(f.note.desc.version, 1, sizeof f.note.desc.version - 1); }),
+            "accepted");
+}
+
+TEST(Note, RefusesFilesWithoutOne) {
+  const std::string sentence = "it is not a Tenon provider: it holds no note named 'Tenon'.";
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.segment.p_type = PT_LOAD; }), sentence);
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_phnum = 0; }), sentence);
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.owner[0] = 'V'; }), sentence);
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.type = 2; }), sentence);
+}
+
+TEST(Note, TakesLongerAndShorterNotesOfOtherVersions) {
+  EXPECT_EQ(sentence_for([](ElfFile& f) {
+              f.tail.assign(64, 'x');
+              f.segment.p_filesz += 64;
+              f.note.desc_size += 64;
+              f.note.desc.struct_size += 64;
+            }),
+            "accepted");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc_size = f.note.desc.struct_size = 80; }), "accepted");
+}
+
+TEST(Note, EveryTruncationAndEveryChangedByteGivesAnAnswer) {
+  const std::string whole = ElfFile().bytes();
+  for (size_t size = 0; size < whole.size(); ++size) EXPECT_FALSE(read(whole.substr(0, size)).ok()) << size;
+  std::mt19937 random(7);
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes = whole;
+    for (int change = 0; change < 3; ++change) bytes[random() % bytes.size()] = static_cast<char>(random());
+    const Result<PluginNote> note = read(bytes);
+    EXPECT_NE(note.ok(), !note.status().message().empty());
+  }
+}
+
+TEST(CheckNote, RefusesWhatThisHostCannotLoad) {
+  PluginNote note{"sample", "1.0", "gcc", EP_ABI_MAJOR, EP_ABI_MINOR, 0, EP_SANITIZER_NONE};
+  EXPECT_TRUE(check_note(note, "sample").ok());
+  EXPECT_EQ(check_note(note, "other").code(), Code::invalid_argument);
+  note.abi_minor = EP_ABI_MINOR + 1;
+  EXPECT_EQ(check_note(note, "sample").code(), Code::version);
+  note.abi_minor = EP_ABI_MINOR;
+  note.abi_major = EP_ABI_MAJOR + 1;
+  EXPECT_EQ(check_note(note, "sample").code(), Code::version);
+  note.abi_major = EP_ABI_MAJOR;
+  note.sanitizer = EP_SANITIZER_MEMORY;
+  EXPECT_EQ(check_note(note, "sample").code(), Code::unsupported);
+  note.sanitizer = 77;
+  EXPECT_EQ(check_note(note, "sample").message(),
+            "it was built with the unknown sanitizer 77, which this program was not built with.");
+  note.sanitizer = EP_SANITIZER_OF_THIS_BUILD;
+  EXPECT_TRUE(check_note(note, "sample").ok());
+}
+
+}  // namespace
+}  // namespace tenon::loader

@@ -1,0 +1,59 @@
+#include "loader/search/search.h"
+
+#include <filesystem>
+
+#include "fixture.h"
+
+namespace tenon::loader {
+namespace {
+
+class Search : public LoaderTest {};
+
+TEST_F(Search, FindsPluginsByNameAlone) {
+  const std::string folder = scratch().make_folder("plugins");
+  for (const char* name : {"libtenon_b.so", "libtenon_a.so", "libtenon.so", "libtenon-onnx.so", "libtenon_.so",
+                           "libother_a.so", "libtenon_a.so.1", "libtenon_c.txt"}) {
+    scratch().write(std::string("plugins/") + name, "");
+  }
+  const std::vector<FoundFile> found = find_plugins(folder).value();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].name, "a");
+  EXPECT_EQ(found[0].path, folder + "/libtenon_a.so");
+  EXPECT_EQ(found[1].name, "b");
+}
+
+TEST_F(Search, AMissingFolderIsNotFound) {
+  EXPECT_EQ(find_plugins("/nowhere/at/all").status().code(), Code::not_found);
+  EXPECT_EQ(find_plugins(scratch().write("file", "")).status().code(), Code::not_found);
+}
+
+TEST_F(Search, FoldersComeInOrderAndOnce) {
+  const std::string first = scratch().make_folder("first");
+  const std::string second = scratch().make_folder("second");
+  std::filesystem::create_symlink(first, scratch().path() + "/again");
+  Settings settings;
+  settings.plugin_path = {first, second, scratch().path() + "/again"};
+  const std::vector<PluginFolder> folders = plugin_folders(settings);
+  ASSERT_GE(folders.size(), 5u);
+  EXPECT_EQ(folders[0].path, first);
+  EXPECT_EQ(folders[0].source, "TENON_PLUGIN_PATH");
+  EXPECT_EQ(folders[1].path, second);
+  EXPECT_EQ(folders[2].path, data_folder());
+  EXPECT_EQ(folders[2].source, "the user's folder");
+  EXPECT_EQ(folders[3].path, library_folder() + "/tenon");
+  EXPECT_EQ(folders[3].source, "beside the library");
+  EXPECT_EQ(folders[4].source, "the system's folder");
+}
+
+TEST_F(Search, PrivilegedProcessesSkipTheUsersFolder) {
+  Settings settings;
+  settings.privileged = true;
+  for (const PluginFolder& folder : plugin_folders(settings)) EXPECT_NE(folder.source, "the user's folder");
+}
+
+TEST_F(Search, LibraryFolderIsWhereThisProgramIs) {
+  EXPECT_EQ(library_folder(), std::filesystem::canonical("/proc/self/exe").parent_path().string());
+}
+
+}  // namespace
+}  // namespace tenon::loader
