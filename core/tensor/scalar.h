@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstdint>
 
+#include "core/tensor/export.h"
 #include "ep_api/ep_api.h"
 #include "primitives/dtype/dtype.h"
 
@@ -34,7 +35,7 @@ class Scalar {
     return dtype_ == DType::u64 ? static_cast<double>(value_.u64) : static_cast<double>(value_.i64);
   }
   // Floats truncate toward zero and saturate, NaN gives 0.
-  int64_t to_int() const;
+  TENON_API int64_t to_int() const;
 
   // The value as the ABI carries it for operands of `dtype`.
   ep_scalar to_abi(DType dtype) const {
