@@ -77,7 +77,8 @@ class DeviceQueue {
 
   DeviceState* device() const { return device_; }
   Result<Stream*> add_stream();
-  Stream* stream(uint16_t index) { return index < stream_count_.load(std::memory_order_acquire) ? streams_[index] : nullptr; }
+  // Stream `index`, below stream_count().
+  Stream& stream(uint16_t index) { return *streams_[index]; }
   uint16_t stream_count() const { return stream_count_.load(std::memory_order_acquire); }
 
   // Something was submitted: wakes the launch thread if it is parked; the first call starts it.

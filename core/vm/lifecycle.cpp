@@ -32,7 +32,7 @@ void warn(const std::string& text) { loader::log(loader::LogTopic::vm, loader::L
 
 bool drain(DeviceQueue& queue) {
   for (uint16_t i = 0; i < queue.stream_count(); ++i) {
-    Stream& stream = *queue.stream(i);
+    Stream& stream = queue.stream(i);
     const uint64_t last = stream.submitted.load(std::memory_order_acquire);
     if (last == 0) continue;
     if (Status status = wait_for(stream.ticket(last), kDrainNs); !status.ok()) {

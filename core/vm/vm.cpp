@@ -17,7 +17,7 @@ constexpr uint64_t kStagedUpload = 64 * 1024;  // smaller uploads are copied and
 
 thread_local std::vector<uint16_t> current_streams;  // by device id
 
-Stream& copy_stream(DeviceState* device) { return *device->queue->stream(kCopyStream); }
+Stream& copy_stream(DeviceState* device) { return device->queue->stream(kCopyStream); }
 
 Staging* make_staging(const void* src, uint64_t bytes) {
   auto* staging = new Staging;
@@ -66,16 +66,16 @@ Status grow_scratch(Stream& stream, uint64_t bytes) {
 
 Status submit_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   DeviceState* device = launch.kernel->device;
-  Stream* stream = device->queue->stream(launch.stream);
-  if (stream == nullptr) {
+  if (launch.stream >= device->queue->stream_count()) {
     return Status(Code::invalid_argument, device->opened->spelling + " has " +
                                               std::to_string(device->queue->stream_count()) + " streams, but stream " +
                                               std::to_string(launch.stream) + " was asked for.");
   }
+  Stream& stream = device->queue->stream(launch.stream);
   TraceScope trace(launch.op, "submit", device);
-  if (launch.kernel->scratch_bytes != 0) TENON_RETURN_IF_ERROR(grow_scratch(*stream, launch.kernel->scratch_bytes));
+  if (launch.kernel->scratch_bytes != 0) TENON_RETURN_IF_ERROR(grow_scratch(stream, launch.kernel->scratch_bytes));
   Request request;
-  request.stream = stream;
+  request.stream = &stream;
   request.launch = &launch;
   request.op = launch.op;
   request.operands = launch.operands;
@@ -154,7 +154,7 @@ Status submit_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::
     const Operand operands[] = {dst, src};
     Request request;
     request.policy = Policy::copy;
-    request.stream = to->queue->stream(current_stream(to));
+    request.stream = &to->queue->stream(current_stream(to));
     request.op = "copy";
     request.operands = operands;
     request.waits = waits;

@@ -107,7 +107,7 @@ Status synchronize(DeviceState* device) {
   TENON_RETURN_IF_ERROR(usable());
   DeviceQueue& queue = *device->queue;
   for (uint16_t i = 0; i < queue.stream_count(); ++i) {
-    Stream& stream = *queue.stream(i);
+    Stream& stream = queue.stream(i);
     TENON_RETURN_IF_ERROR(wait(stream.ticket(stream.submitted.load(std::memory_order_acquire))));
   }
   Engine& all = engine();
