@@ -1,0 +1,56 @@
+#include <cstdio>
+
+#include "core/tensor/version.h"
+#include "loader/loader.h"
+#include "loader/settings/settings.h"
+#include "sdk/cli/commands.h"
+
+#define TENON_TEXT_INNER(x) #x
+#define TENON_TEXT(x) TENON_TEXT_INNER(x)
+
+namespace tenon::cli {
+namespace {
+
+std::string compiler() {
+#if defined(__clang__)
+  return "clang " TENON_TEXT(__clang_major__) "." TENON_TEXT(__clang_minor__);
+#else
+  return "g++ " TENON_TEXT(__GNUC__) "." TENON_TEXT(__GNUC_MINOR__);
+#endif
+}
+
+}  // namespace
+
+std::string version_text() {
+  std::string text = "tenon " + std::string(version()) + " (commit " TENON_COMMIT ")\n";
+  text += "  provider ABI " TENON_TEXT(EP_ABI_MAJOR) "." TENON_TEXT(EP_ABI_MINOR) ", built by " + compiler() + "\n";
+  text += "  libraries: " TENON_LIBRARIES "\n";
+  for (const loader::Candidate& candidate : loader::explain(loader::Stage::note)) {
+    text += "  provider " + candidate.provider + " " + candidate.version + ": " + (candidate.path.empty() ? "in the program" : candidate.path);
+    if (!candidate.toolchain.empty()) text += " (" + candidate.toolchain + ")";
+    if (candidate.code != Code::ok) text += ", refused";
+    text += "\n";
+  }
+  return text;
+}
+
+std::string environment_help() { return loader::settings_help(); }
+
+void print_table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const std::vector<std::string>& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const std::vector<std::string>& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] - row[i].size() + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::printf("%s\n", line.c_str());
+  }
+}
+
+}  // namespace tenon::cli

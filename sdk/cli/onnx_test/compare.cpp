@@ -1,0 +1,100 @@
+#include "sdk/cli/onnx_test/compare.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "core/ops/ops.h"
+
+namespace tenon::cli {
+namespace {
+
+std::string type_of(const Tensor& tensor) { return std::string(dtype_name(tensor.dtype())) + to_string(tensor.dims()); }
+
+std::string place_of(int64_t at, const Dims& dims) {
+  Dims place = dims;
+  for (int32_t axis = dims.rank(); axis-- > 0;) {
+    place[axis] = at % dims[axis];
+    at /= dims[axis];
+  }
+  return to_string(place);
+}
+
+std::string number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+std::string report(int64_t first, int64_t count, const Dims& dims, const std::string& actual, const std::string& expected) {
+  return "element " + place_of(first, dims) + " is " + actual + " where " + expected + " is expected (" + std::to_string(count) + " of " +
+         std::to_string(element_count(dims)) + " differ)";
+}
+
+// Signed positions on the line of all bf16 values, so that a difference is a number of units in the last place.
+int64_t bf16_position(uint16_t bits) {
+  const int64_t magnitude = bits & 0x7fff;
+  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+}
+
+bool close(double actual, double expected, const Tolerance& tolerance) {
+  if (std::isnan(expected) || std::isnan(actual)) return std::isnan(expected) && std::isnan(actual);
+  if (std::isinf(expected) || std::isinf(actual)) return expected == actual;
+  return std::fabs(actual - expected) <= tolerance.atol + tolerance.rtol * std::fabs(expected);
+}
+
+std::string compare_floats(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+  const std::vector<double> a = cast(actual.to(Device::host()), DType::f64).to_host<double>();
+  const std::vector<double> e = cast(expected.to(Device::host()), DType::f64).to_host<double>();
+  int64_t first = -1, count = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (close(a[i], e[i], tolerance)) continue;
+    if (count++ == 0) first = static_cast<int64_t>(i);
+  }
+  if (count == 0) return {};
+  return report(first, count, actual.dims(), number(a[static_cast<size_t>(first)]), number(e[static_cast<size_t>(first)]));
+}
+
+std::string compare_bf16(const Tensor& actual, const Tensor& expected) {
+  std::vector<uint16_t> a(static_cast<size_t>(actual.elements())), e(a.size());
+  actual.copy_to_host(a.data());
+  expected.copy_to_host(e.data());
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool a_nan = (a[i] & 0x7fff) > 0x7f80, e_nan = (e[i] & 0x7fff) > 0x7f80;
+    if (a_nan && e_nan) continue;
+    if (a_nan || e_nan || std::llabs(bf16_position(a[i]) - bf16_position(e[i])) > 2) {
+      char bits[2][8];
+      std::snprintf(bits[0], sizeof bits[0], "0x%04x", a[i]);
+      std::snprintf(bits[1], sizeof bits[1], "0x%04x", e[i]);
+      return report(static_cast<int64_t>(i), 1, actual.dims(), bits[0], bits[1]);
+    }
+  }
+  return {};
+}
+
+std::string compare_bytes(const Tensor& actual, const Tensor& expected) {
+  const auto size = static_cast<size_t>(dtype_size(actual.dtype()));
+  std::string a(static_cast<size_t>(actual.bytes()), '\0'), e = a;
+  actual.copy_to_host(a.data());
+  expected.copy_to_host(e.data());
+  int64_t first = -1, count = 0;
+  for (size_t i = 0; i < static_cast<size_t>(actual.elements()); ++i) {
+    if (std::memcmp(a.data() + i * size, e.data() + i * size, size) == 0) continue;
+    if (count++ == 0) first = static_cast<int64_t>(i);
+  }
+  if (count == 0) return {};
+  const auto element = [&](const Tensor& tensor) { return number(select(reshape(tensor, {-1}), 0, first).item().to_double()); };
+  return report(first, count, actual.dims(), element(actual), element(expected));
+}
+
+}  // namespace
+
+std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
+  if (actual.dtype() != expected.dtype() || actual.dims() != expected.dims()) {
+    return "it is " + type_of(actual) + " where " + type_of(expected) + " is expected";
+  }
+  if (actual.dtype() == DType::bf16) return compare_bf16(actual, expected);
+  return is_floating(actual.dtype()) ? compare_floats(actual, expected, tolerance) : compare_bytes(actual, expected);
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,132 @@
+#include "sdk/cli/onnx_test/onnx_case.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "sdk/cli/onnx_test/compare.h"
+#include "sdk/cli/tensor_file.h"
+#include "sdk/onnx/onnx.h"
+
+namespace tenon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Case folders stand at most this far below the folder named.
+constexpr int kDepth = 4;
+
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
+void collect(const fs::path& folder, int depth, std::vector<std::string>* cases) {
+  if (fs::is_regular_file(folder / "model.onnx")) {
+    cases->push_back(folder.string());
+    return;
+  }
+  if (depth == 0) return;
+  std::vector<fs::path> below;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory()) below.push_back(entry.path());
+  }
+  std::sort(below.begin(), below.end());
+  for (const fs::path& path : below) collect(path, depth - 1, cases);
+}
+
+std::vector<std::string> data_sets(const std::string& folder) {
+  std::vector<std::string> sets;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory() && entry.path().filename().string().rfind("test_data_set_", 0) == 0) sets.push_back(entry.path().string());
+  }
+  std::sort(sets.begin(), sets.end());
+  return sets;
+}
+
+std::string numbered(const std::string& set, const char* kind, size_t i) { return set + "/" + kind + "_" + std::to_string(i) + ".pb"; }
+
+// The first difference between the model's outputs and the data set's, or empty.
+std::string run_data_set(const onnx::Model& model, const std::string& set, const Tolerance& tolerance) {
+  onnx::Inputs inputs;
+  for (size_t i = 0; i < model.inputs().size(); ++i) {
+    inputs[model.inputs()[i].name] = read_tensor_file(numbered(set, "input", i), model.device());
+  }
+  const TensorList outputs = model.run(inputs);
+  if (fs::exists(numbered(set, "output", outputs.size()))) return "it has fewer outputs than " + set + " expects";
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Tensor expected = read_tensor_file(numbered(set, "output", i), Device::host());
+    const std::string text = difference(outputs[i], expected, tolerance);
+    if (!text.empty()) return "output '" + model.outputs()[i].name + "' of " + fs::path(set).filename().string() + ": " + text;
+  }
+  return {};
+}
+
+CaseResult judge(const std::string& folder, const std::string& device, const Tolerance& tolerance) {
+  onnx::Options options;
+  options.device = device.empty() ? Device::current() : Device(device);
+  std::optional<onnx::Model> model;
+  try {
+    model.emplace(onnx::load(folder + "/model.onnx", options));
+  } catch (const Error& error) {
+    const Verdict verdict = error.code() == Code::unsupported ? Verdict::skipped : Verdict::failed;
+    return {verdict, one_line(error.what()), 0};
+  }
+  const std::vector<std::string> sets = data_sets(folder);
+  if (sets.empty()) return {Verdict::failed, "it has no test_data_set_* to compare with", 0};
+  for (const std::string& set : sets) {
+    const std::string text = run_data_set(*model, set, tolerance);
+    if (!text.empty()) return {Verdict::failed, one_line(text), 0};
+  }
+  return {Verdict::passed, "", 0};
+}
+
+}  // namespace
+
+const char* verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::passed: return "passed";
+    case Verdict::failed: return "failed";
+    case Verdict::skipped: return "skipped";
+  }
+  return "";
+}
+
+std::vector<std::string> find_cases(const std::vector<std::string>& folders) {
+  std::vector<std::string> cases;
+  for (const std::string& folder : folders) {
+    if (!fs::is_directory(folder)) throw Error(Code::not_found, "'" + folder + "' is not a folder.");
+    const size_t before = cases.size();
+    collect(fs::path(folder), kDepth, &cases);
+    if (cases.size() == before) {
+      throw Error(Code::not_found, "'" + folder + "' holds no test case: no model.onnx in it or in a folder below.");
+    }
+  }
+  return cases;
+}
+
+Tolerance case_tolerance(const std::string& folder, const Tolerance& initial) {
+  const std::string path = folder + "/data.json";
+  if (!fs::exists(path)) return initial;
+  Tolerance tolerance = initial;
+  const nlohmann::json data = nlohmann::json::parse(read_bytes(path), nullptr, false);
+  if (!data.is_object()) throw Error(Code::invalid_argument, "'" + path + "' is not a JSON object.");
+  tolerance.rtol = data.value("rtol", initial.rtol);
+  tolerance.atol = data.value("atol", initial.atol);
+  return tolerance;
+}
+
+CaseResult run_case(const std::string& folder, const std::string& device, const Tolerance& tolerance) {
+  const auto begin = std::chrono::steady_clock::now();
+  CaseResult result;
+  try {
+    result = judge(folder, device, tolerance);
+  } catch (const std::exception& error) {
+    result = {Verdict::failed, one_line(error.what()), 0};
+  }
+  result.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  return result;
+}
+
+}  // namespace tenon::cli

@@ -1,0 +1,31 @@
+// One ONNX test case: a folder with model.onnx and test_data_set_*/input_*.pb, output_*.pb.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace tenon::cli {
+
+struct Tolerance {
+  double rtol = 1e-3, atol = 1e-7;
+};
+
+enum class Verdict { passed, failed, skipped };
+const char* verdict_name(Verdict verdict);
+
+struct CaseResult {
+  Verdict verdict = Verdict::failed;
+  std::string sentence;  // why it failed or was skipped; one line
+  double milliseconds = 0;
+};
+
+// Every case at or below `folders`, in their order and by name. Errors: a folder that does not exist or holds none.
+std::vector<std::string> find_cases(const std::vector<std::string>& folders);
+
+// What `data.json` of the case says, else `initial`.
+Tolerance case_tolerance(const std::string& folder, const Tolerance& initial);
+
+// Loads the model, runs every data set and compares every output: dtype, shape, and elements. Skipped: refused when loaded.
+CaseResult run_case(const std::string& folder, const std::string& device, const Tolerance& tolerance);
+
+}  // namespace tenon::cli

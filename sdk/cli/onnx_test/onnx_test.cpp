@@ -1,0 +1,76 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "loader/settings/settings.h"
+#include "sdk/cli/commands.h"
+#include "sdk/cli/onnx_test/onnx_case.h"
+#include "sdk/cli/onnx_test/workers.h"
+
+namespace tenon::cli {
+namespace {
+
+class Reporter {
+ public:
+  Reporter(const OnnxTestOptions& options, const std::vector<std::string>& cases)
+      : options_(options), cases_(cases), progress_(isatty(STDERR_FILENO) != 0) {}
+
+  void add(size_t index, const CaseResult& result) {
+    ++counts_[static_cast<int>(result.verdict)];
+    ++finished_;
+    if (progress_) std::fprintf(stderr, "\r\x1b[K");
+    if (options_.json) {
+      std::printf("%s\n", nlohmann::json{{"case", name(index)}, {"folder", cases_[index]}, {"verdict", verdict_name(result.verdict)},
+                                         {"sentence", result.sentence}, {"ms", result.milliseconds}}
+                              .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
+                              .c_str());
+    } else if (!options_.quiet || result.verdict == Verdict::failed) {
+      std::printf("%-7s %s%s%s\n", verdict_name(result.verdict), name(index).c_str(), result.sentence.empty() ? "" : ": ", result.sentence.c_str());
+    }
+    if (progress_ && finished_ < cases_.size()) {
+      std::fprintf(stderr, "%zu of %zu, %zu failed", finished_, cases_.size(), counts_[static_cast<int>(Verdict::failed)]);
+    }
+  }
+
+  int finish() {
+    const size_t failed = counts_[static_cast<int>(Verdict::failed)];
+    std::printf("%zu passed, %zu failed, %zu skipped\n", counts_[static_cast<int>(Verdict::passed)], failed,
+                counts_[static_cast<int>(Verdict::skipped)]);
+    return failed == 0 ? 0 : 1;
+  }
+
+ private:
+  std::string name(size_t index) const {
+    std::filesystem::path path(cases_[index]);
+    return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+  }
+
+  const OnnxTestOptions& options_;
+  const std::vector<std::string>& cases_;
+  bool progress_;
+  size_t counts_[3] = {}, finished_ = 0;
+};
+
+}  // namespace
+
+int onnx_test(const OnnxTestOptions& options) {
+  const std::vector<std::string> cases = find_cases(options.folders);
+  const Tolerance given{options.rtol, options.atol};
+  Reporter reporter(options, cases);
+  WorkerOptions workers;
+  workers.jobs = options.jobs != 0 ? options.jobs : static_cast<uint32_t>(std::max(1, loader::thread_limit()));
+  workers.time_limit = options.time_limit;
+  const auto run = [&](size_t i) {
+    try {
+      return run_case(cases[i], options.device, options.tolerance_given ? given : case_tolerance(cases[i], given));
+    } catch (const std::exception& error) {
+      return CaseResult{Verdict::failed, error.what(), 0};
+    }
+  };
+  run_in_children(cases.size(), workers, run, [&](size_t i, const CaseResult& result) { reporter.add(i, result); });
+  return reporter.finish();
+}
+
+}  // namespace tenon::cli
