@@ -183,7 +183,7 @@ template <class T>
 T ep_floor_div(T x, T y) {
   if constexpr (is_float<T>) {
     if (y == 0) return x / y;
-    if (std::isinf(x)) return std::numeric_limits<double>::quiet_NaN();  // as Python and NumPy
+    if (!std::isfinite(x)) return std::numeric_limits<double>::quiet_NaN();  // as Python and NumPy
     if (std::isinf(y)) return x != 0 && std::signbit(x) != std::signbit(y) ? -1.0 : x / y;
     const double rest = ep_mod(x, y);
     return std::nearbyint((x - rest) / y);
