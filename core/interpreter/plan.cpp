@@ -118,7 +118,8 @@ Status try_native(const OpCall& call, Plan* plan) {
 
 bool is_refusal(const Status& status) { return !status.ok() && status.code() == Code::unsupported; }
 
-void add_reason(Plan* plan, std::string_view rung, const std::string& reason) {
+void add_reason(Plan* plan, std::string_view rung, std::string_view reason) {
+  while (!reason.empty() && reason.back() == '.') reason.remove_suffix(1);
   if (!plan->reason.empty()) plan->reason += "; ";
   plan->reason += sentence(rung, ": ", reason);
 }
@@ -140,7 +141,7 @@ Status nothing_serves(const OpCall& call, const Plan& plan, loader::Fallback low
   constexpr std::string_view names[] = {"native", "decompose", "compile", "host"};
   return Status(Code::unsupported,
                 sentence(describe(call), " cannot run on ", plan.device->opened->spelling, " with fallback ",
-                         names[static_cast<size_t>(lowest)], ": ", plan.reason),
+                         names[static_cast<size_t>(lowest)], ": ", plan.reason, "."),
                 lowest == loader::Fallback::host ? "" : "Allow a lower rung with TENON_FALLBACK=host.");
 }
 

@@ -1,0 +1,214 @@
+// The eager interpreter against plain loops, on the cpu provider.
+#include "core/interpreter/eager.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "core/interpreter/kernel_cache.h"
+#include "core/interpreter/placement.h"
+#include "core/ops/ops.h"
+#include "core/tensor/device_state.h"
+
+namespace tenon {
+namespace {
+
+std::vector<float> random_floats(size_t count, uint32_t seed) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<float> values(0.25f, 2.0f);
+  std::vector<float> out(count);
+  for (size_t i = 0; i < count; ++i) out[i] = (i % 2 == 0 ? 1.0f : -1.0f) * values(engine);
+  return out;
+}
+
+Tensor random_tensor(const Dims& dims, uint32_t seed, const char* device = "cpu") {
+  const std::vector<float> values = random_floats(static_cast<size_t>(element_count(dims)), seed);
+  return Tensor::from<float>(values, dims, Device(device));
+}
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+TEST(Eager, AddsTensorsOfOneShape) {
+  const std::vector<float> a = random_floats(1000, 1);
+  const std::vector<float> b = random_floats(1000, 2);
+  const Tensor ta = Tensor::from<float>(a, {10, 100}, Device("cpu"));
+  const Tensor tb = Tensor::from<float>(b, {10, 100}, Device("cpu"));
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    const std::vector<float> sum = add(ta, tb).to_host<float>();
+    for (size_t i = 0; i < a.size(); ++i) ASSERT_EQ(sum[i], a[i] + b[i]) << i;
+  }
+}
+
+TEST(Eager, OneClassServesEveryShape) {
+  for (int64_t n = 1; n < 70; ++n) {
+    const Tensor x = random_tensor({n}, static_cast<uint32_t>(n));
+    const std::vector<float> in = x.to_host<float>();
+    const std::vector<float> out = relu(x).to_host<float>();
+    for (size_t i = 0; i < in.size(); ++i) ASSERT_EQ(out[i], std::max(in[i], 0.0f)) << "n " << n << " element " << i;
+  }
+}
+
+TEST(Eager, BroadcastsStridesAndScalars) {
+  const Tensor a = random_tensor({3, 4}, 5);
+  const Tensor b = random_tensor({4, 3}, 6);
+  const Tensor row = random_tensor({4}, 7);
+  const std::vector<float> va = a.to_host<float>(), vb = b.to_host<float>(), vr = row.to_host<float>();
+  const std::vector<float> product = mul(a, transpose(b, 0, 1)).to_host<float>();
+  const std::vector<float> shifted = sub(a, row).to_host<float>();
+  const std::vector<float> scaled = mul(a, 2.5).to_host<float>();
+  for (size_t i = 0; i < 3; ++i) {
+    for (size_t j = 0; j < 4; ++j) {
+      EXPECT_EQ(product[i * 4 + j], va[i * 4 + j] * vb[j * 3 + i]);
+      EXPECT_EQ(shifted[i * 4 + j], va[i * 4 + j] - vr[j]);
+      EXPECT_EQ(scaled[i * 4 + j], va[i * 4 + j] * 2.5f);
+    }
+  }
+}
+
+TEST(Eager, WritesInPlaceAndBumpsTheVersion) {
+  Tensor x = random_tensor({5, 5}, 8);
+  const std::vector<float> before = x.to_host<float>();
+  const Tensor view = select(x, 0, 2);
+  for (int repeat = 0; repeat < 2; ++repeat) relu_(x);
+  const std::vector<float> after = x.to_host<float>();
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_EQ(after[i], std::max(before[i], 0.0f));
+  EXPECT_EQ(view.to_host<float>()[1], after[11]);
+}
+
+TEST(Eager, AnOutputThatOverlapsItsInputGetsTheOldValues) {
+  const Tensor whole = random_tensor({9}, 9);
+  const std::vector<float> before = whole.to_host<float>();
+  const Tensor source = slice(whole, 0, 0, 8);
+  Tensor target = slice(whole, 0, 1, 9);
+  neg_out(target, source);
+  const std::vector<float> after = whole.to_host<float>();
+  EXPECT_EQ(after[0], before[0]);
+  for (size_t i = 1; i < 9; ++i) EXPECT_EQ(after[i], -before[i - 1]) << i;
+}
+
+TEST(Eager, WritesStridedOutputs) {
+  const Tensor base = random_tensor({4, 6}, 10);
+  const Tensor a = random_tensor({6, 4}, 11);
+  Tensor target = transpose(base, 0, 1);
+  exp_out(target, a);
+  const std::vector<float> in = a.to_host<float>(), out = base.to_host<float>();
+  for (size_t i = 0; i < 6; ++i) {
+    for (size_t j = 0; j < 4; ++j) EXPECT_NEAR(out[j * 6 + i], std::exp(in[i * 4 + j]), 2e-6 * std::exp(in[i * 4 + j]));
+  }
+}
+
+TEST(Eager, MultipliesMatricesLikeALoop) {
+  const Tensor a = random_tensor({7, 5}, 12);
+  const Tensor b = random_tensor({5, 9}, 13);
+  const std::vector<float> va = a.to_host<float>(), vb = b.to_host<float>(), vc = matmul(a, b).to_host<float>();
+  for (size_t m = 0; m < 7; ++m) {
+    for (size_t n = 0; n < 9; ++n) {
+      double sum = 0;
+      for (size_t k = 0; k < 5; ++k) sum += static_cast<double>(va[m * 5 + k]) * vb[k * 9 + n];
+      EXPECT_NEAR(vc[m * 9 + n], sum, 1e-5);
+    }
+  }
+}
+
+TEST(Eager, SettlesEmptyTensors) {
+  const Tensor x = Tensor::empty({0, 3}, DType::f32, Device("cpu"));
+  EXPECT_EQ(relu(x).dims(), (Dims{0, 3}));
+  EXPECT_EQ(matmul(x, random_tensor({3, 2}, 1)).dims(), (Dims{0, 2}));
+}
+
+TEST(Eager, NamesBothDevicesWhenTheyDiffer) {
+  const Tensor a = random_tensor({2}, 1);
+  const Tensor b = random_tensor({2}, 1, "null");
+  EXPECT_EQ(message_of([&] { add(a, b); }),
+            "Expected all tensors to be on the same device, but found cpu:0 (argument 0) and null:0 (argument 1).");
+}
+
+TEST(Eager, SaysWhichShapesDoNotMatch) {
+  EXPECT_EQ(message_of([] { matmul(random_tensor({4, 25}, 1), random_tensor({256, 3}, 2)); }),
+            "matmul: columns of a (25) do not match rows of b (256).");
+  const std::string text = message_of([] { add(random_tensor({2, 3}, 1), random_tensor({4}, 2)); });
+  EXPECT_NE(text.find("[2, 3]"), std::string::npos) << text;
+  EXPECT_NE(text.find("[4]"), std::string::npos) << text;
+}
+
+TEST(Eager, AFaultNamesTheBadValueAndTheNextCallWorks) {
+  const Tensor x = random_tensor({4, 2}, 3);
+  const std::vector<int64_t> bad{0, 7};
+  const std::string text = message_of([&] { take(x, Tensor::from<int64_t>(bad, {2}, Device("cpu"))); });
+  EXPECT_NE(text.find("index 7 is out of range for an axis of length 4"), std::string::npos) << text;
+  const std::vector<int64_t> good{3, -4};
+  EXPECT_EQ(take(x, Tensor::from<int64_t>(good, {2}, Device("cpu"))).dims(), (Dims{2, 2}));
+}
+
+TEST(Eager, DividingTheLeastIntegerByMinusOneIsAnError) {
+  const std::vector<int32_t> a{INT32_MIN, 6}, b{-1, 3}, zero{1, 0};
+  const auto tensor = [](const std::vector<int32_t>& v) { return Tensor::from<int32_t>(v, {2}, Device("cpu")); };
+  EXPECT_NE(message_of([&] { floor_divide(tensor(a), tensor(b)); }).find("does not fit"), std::string::npos);
+  EXPECT_NE(message_of([&] { floor_divide(tensor(a), tensor(zero)); }).find("by zero"), std::string::npos);
+  const std::vector<int32_t> six{6, 6};
+  EXPECT_EQ(floor_divide(tensor(six), tensor(b)).to_host<int32_t>(), (std::vector<int32_t>{-6, 2}));
+}
+
+TEST(Eager, RefusesDimsThatOverflow) {
+  const int64_t huge = int64_t{1} << 40;
+  EXPECT_EQ(message_of([&] { Tensor::empty({huge, huge}, DType::f32, Device("cpu")); }),
+            "A tensor of shape [1099511627776, 1099511627776] and dtype f32 cannot be made: its size in bytes is more "
+            "than 2^63 - 1.");
+  EXPECT_NE(message_of([&] { Tensor::empty({3, -1}, DType::f32, Device("cpu")); }).find("-1 is negative"), std::string::npos);
+}
+
+TEST(Eager, CachesStayWithinTheirBytesUnderManyShapes) {
+  DeviceState* device = Device("cpu").state();
+  for (int64_t n = 1; n <= 3000; ++n) {
+    const Tensor x = random_tensor({n % 60 + 1, n / 60 + 1}, static_cast<uint32_t>(n));
+    sum(x, {1});
+  }
+  const KernelCacheStats stats = kernel_cache_stats(device);
+  EXPECT_LE(stats.bytes, stats.byte_limit);
+}
+
+TEST(Placement, ListsWhatRanWhereInOrder) {
+  const Tensor x = random_tensor({3, 3}, 4);
+  PlacementScope scope;
+  matmul(relu(x), x);
+  const std::vector<PlacementEntry> entries = scope.take();
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries[0].op, "relu");
+  EXPECT_EQ(entries[1].op, "matmul");
+  EXPECT_EQ(entries[1].device, "cpu:0");
+  EXPECT_EQ(entries[1].rung, Rung::native);
+  EXPECT_FALSE(entries[1].implementation.empty());
+}
+
+TEST(Placement, CountsLaunchesOfThreadsThatAreGone) {
+  const auto launches = [] {
+    uint64_t count = 0;
+    for (const PlacementEntry& entry : placement_report()) {
+      if (entry.op == "tanh") count += entry.launches;
+    }
+    return count;
+  };
+  const uint64_t before = launches();
+  std::vector<std::thread> threads;
+  for (uint32_t i = 0; i < 3; ++i) {
+    threads.emplace_back([i] {
+      const Tensor x = random_tensor({8}, i);
+      for (int repeat = 0; repeat < 10; ++repeat) tanh(x);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(launches() - before, 30u);
+}
+
+}  // namespace
+}  // namespace tenon
