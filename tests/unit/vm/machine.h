@@ -1,0 +1,60 @@
+// Machine: the two asynchronous fakes, opened once per test program, and what tests launch on them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/tensor/device_state.h"
+#include "core/tensor/storage.h"
+#include "core/vm/vm.h"
+#include "tests/fakes/async/control.h"
+
+namespace tenon::testing {
+
+constexpr int kDevices = 2;
+constexpr int kStreams = 3;
+
+struct DropStorage {
+  void operator()(Storage* storage) const { storage->release_tensor(); }
+};
+using StorageHandle = std::unique_ptr<Storage, DropStorage>;
+
+class Machine {
+ public:
+  // Registers the fake and opens both devices at the first call.
+  static Machine& get();
+
+  DeviceState* device(int index) const { return devices_[index]; }
+  // The kernel of dst = 31*a + b + tag over `words` words, cached.
+  Kernel* mix(int device, int64_t words);
+
+  Result<StorageHandle> allocate(int device, uint64_t words) const;
+  Status upload(Storage* storage, uint64_t first, const std::vector<uint32_t>& words) const;
+  Result<std::vector<uint32_t>> download(Storage* storage) const;
+
+  struct View {
+    Storage* storage;
+    uint64_t first;  // word
+  };
+  // `how` is one of fakes::kMix...; `whole`: dst covers its storage and the instruction reads nothing of it.
+  Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how, bool whole);
+  Status copy(View dst, View src, int64_t words, bool whole) const;
+
+  // Waits for both devices and forgets their errors.
+  void settle() const;
+
+ private:
+  Machine();
+
+  DeviceState* devices_[kDevices]{};
+  struct Cached {
+    int device;
+    int64_t words;
+    Kernel* kernel;
+  };
+  std::vector<Cached> kernels_;
+};
+
+}  // namespace tenon::testing

@@ -1,0 +1,305 @@
+#include "tests/unit/vm/program.h"
+
+#include <algorithm>
+#include <random>
+#include <sstream>
+
+#include "tests/fakes/async/control.h"
+
+namespace tenon::testing {
+namespace {
+
+constexpr int kShared = 4;        // buffers that every thread reads
+constexpr int kPerThread = 8;     // and those that one thread has to itself
+
+struct Known {
+  int device;
+  int64_t words;
+};
+using Buffers = std::map<int, Known>;
+
+class Drawer {
+ public:
+  explicit Drawer(uint64_t seed) : random_(seed), few_and_large_(seed % 10 == 0) {}
+
+  Program draw() {
+    const int threads = chance(4) ? 2 + static_cast<int>(below(2)) : 1;
+    for (int i = 0; i < kShared; ++i) add_make(0, i);
+    shared_ = buffers_;
+    for (int thread = 0; thread < threads; ++thread) {
+      buffers_ = shared_;
+      const int64_t count = 8 + below(40);
+      for (int64_t i = 0; i < count; ++i) step(thread);
+    }
+    return std::move(program_);
+  }
+
+ private:
+  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+  bool chance(int64_t n) { return below(n) == 0; }
+
+  void step(int thread) {
+    const int64_t draw = below(100);
+    const int own = kShared + thread * kPerThread + static_cast<int>(below(few_and_large_ ? 2 : kPerThread));
+    if (!buffers_.contains(own)) return draw < 40 ? add_make(thread, own) : add_mix(thread, own, true);
+    if (draw < 55) return add_mix(thread, own, false);
+    if (draw < 75) return add_copy(thread, own);
+    if (draw < 90) return add_drop(thread, own);
+    Instruction read;
+    read.thread = thread;
+    read.kind = Instruction::read;
+    read.dst = own;
+    program_.instructions.push_back(read);
+  }
+
+  void add_make(int thread, int buffer) {
+    Instruction make;
+    make.thread = thread;
+    make.dst = buffer;
+    make.device = static_cast<int>(below(2));
+    make.words = draw_words();
+    make.tag = below(1000);
+    buffers_[buffer] = {make.device, make.words};
+    program_.instructions.push_back(make);
+  }
+
+  int64_t draw_words() {
+    if (few_and_large_) return 8500 + below(3) * 100;
+    constexpr int64_t sizes[] = {1, 4, 16, 16, 16, 48, 100, 400};
+    return sizes[below(8)];
+  }
+
+  // A buffer of `device`, of any device for -1; -1 if there is none.
+  int any(int device) {
+    std::vector<int> fit;
+    for (const auto& [number, known] : buffers_) {
+      if (device < 0 || known.device == device) fit.push_back(number);
+    }
+    return fit.empty() ? -1 : fit[static_cast<size_t>(below(static_cast<int64_t>(fit.size())))];
+  }
+
+  void add_mix(int thread, int dst, bool fresh) {
+    Instruction mix;
+    mix.thread = thread;
+    mix.kind = Instruction::mix;
+    mix.dst = dst;
+    const int device = fresh ? static_cast<int>(below(2)) : buffers_[dst].device;
+    mix.a = any(device);
+    mix.b = any(device);
+    if (mix.a < 0) return;
+    if (fresh) {
+      buffers_[dst] = {device, std::min(buffers_[mix.a].words, buffers_[mix.b].words)};
+      Instruction make;
+      make.thread = thread;
+      make.dst = dst;
+      make.device = device;
+      make.words = buffers_[dst].words;
+      make.tag = -1;  // not filled: what comes next overwrites it
+      program_.instructions.push_back(make);
+    }
+    mix.words = std::min({buffers_[dst].words, buffers_[mix.a].words, buffers_[mix.b].words});
+    if (!fresh && chance(2)) mix.words = 1 + below(mix.words);
+    mix.dst_first = below(buffers_[dst].words - mix.words + 1);
+    mix.a_first = below(buffers_[mix.a].words - mix.words + 1);
+    mix.b_first = below(buffers_[mix.b].words - mix.words + 1);
+    if (mix.a == dst) mix.a_first = mix.dst_first;
+    if (mix.b == dst) mix.b_first = mix.dst_first;
+    mix.tag = below(1000);
+    mix.stream = static_cast<int>(below(3));
+    if (chance(14)) mix.how = 1 + below(2);
+    program_.instructions.push_back(mix);
+  }
+
+  void add_copy(int thread, int dst) {
+    Instruction copy;
+    copy.thread = thread;
+    copy.kind = Instruction::copy;
+    copy.dst = dst;
+    copy.a = any(-1);
+    if (copy.a == dst) return;
+    copy.words = std::min(buffers_[dst].words, buffers_[copy.a].words);
+    if (chance(2)) copy.words = 1 + below(copy.words);
+    copy.dst_first = below(buffers_[dst].words - copy.words + 1);
+    copy.a_first = below(buffers_[copy.a].words - copy.words + 1);
+    copy.stream = static_cast<int>(below(3));
+    program_.instructions.push_back(copy);
+  }
+
+  void add_drop(int thread, int buffer) {
+    Instruction drop;
+    drop.thread = thread;
+    drop.kind = Instruction::drop;
+    drop.dst = buffer;
+    buffers_.erase(buffer);
+    program_.instructions.push_back(drop);
+  }
+
+  std::mt19937_64 random_;
+  bool few_and_large_;  // above 32 KiB, so that a block is used again as soon as it is free
+  Program program_;
+  Buffers shared_;
+  Buffers buffers_;
+};
+
+constexpr std::string_view kHow[] = {"", " refused", " faults"};
+
+void print(std::ostream& out, const Instruction& one) {
+  out << "thread " << one.thread << ": ";
+  switch (one.kind) {
+    case Instruction::make:
+      out << "new " << one.dst << " on " << one.device << " words " << one.words << " seed " << one.tag;
+      break;
+    case Instruction::mix:
+      out << "mix " << one.dst << ' ' << one.dst_first << " = " << one.a << ' ' << one.a_first << " , " << one.b << ' '
+          << one.b_first << " words " << one.words << " tag " << one.tag << " stream " << one.stream
+          << kHow[static_cast<size_t>(one.how)];
+      break;
+    case Instruction::copy:
+      out << "copy " << one.dst << ' ' << one.dst_first << " = " << one.a << ' ' << one.a_first << " words " << one.words
+          << " stream " << one.stream;
+      break;
+    case Instruction::drop: out << "drop " << one.dst; break;
+    case Instruction::read: out << "read " << one.dst; break;
+  }
+  out << '\n';
+}
+
+bool parse_line(const std::string& line, Instruction* one) {
+  std::istringstream in(line);
+  std::string word;
+  std::string skip;
+  char sign = 0;
+  in >> skip >> one->thread >> sign >> word;
+  if (word == "new") {
+    one->kind = Instruction::make;
+    in >> one->dst >> skip >> one->device >> skip >> one->words >> skip >> one->tag;
+  } else if (word == "mix") {
+    one->kind = Instruction::mix;
+    in >> one->dst >> one->dst_first >> sign >> one->a >> one->a_first >> sign >> one->b >> one->b_first >> skip >>
+        one->words >> skip >> one->tag >> skip >> one->stream;
+    if (!in) return false;
+    std::string how;
+    if (in >> how) one->how = how == "refused" ? fakes::kMixRefused : fakes::kMixFaults;
+    return true;
+  } else if (word == "copy") {
+    one->kind = Instruction::copy;
+    in >> one->dst >> one->dst_first >> sign >> one->a >> one->a_first >> skip >> one->words >> skip >> one->stream;
+  } else if (word == "drop" || word == "read") {
+    one->kind = word == "drop" ? Instruction::drop : Instruction::read;
+    in >> one->dst;
+  } else {
+    return false;
+  }
+  return static_cast<bool>(in);
+}
+
+bool fits(const Buffers& buffers, int buffer, int64_t first, int64_t words) {
+  const auto found = buffers.find(buffer);
+  return found != buffers.end() && first >= 0 && words > 0 && first + words <= found->second.words;
+}
+
+bool whole(const BufferState& state, const Instruction& one) {
+  return one.words == static_cast<int64_t>(state.words.size());
+}
+
+void replay_mix(std::map<int, BufferState>& buffers, const Instruction& one) {
+  BufferState& dst = buffers[one.dst];
+  const BufferState a = buffers[one.a];
+  const BufferState b = buffers[one.b];
+  const bool overwrites = whole(dst, one) && one.a != one.dst && one.b != one.dst;
+  dst.poisoned = a.poisoned || b.poisoned || (dst.poisoned && !overwrites) || one.how != fakes::kMixRuns;
+  if (dst.poisoned) return;
+  for (int64_t i = 0; i < one.words; ++i) {
+    dst.words[static_cast<size_t>(one.dst_first + i)] = 31 * a.words[static_cast<size_t>(one.a_first + i)] +
+                                                        b.words[static_cast<size_t>(one.b_first + i)] +
+                                                        static_cast<uint32_t>(one.tag);
+  }
+}
+
+void replay_copy(std::map<int, BufferState>& buffers, const Instruction& one) {
+  BufferState& dst = buffers[one.dst];
+  const BufferState& src = buffers[one.a];
+  dst.poisoned = src.poisoned || (dst.poisoned && !whole(dst, one));
+  if (dst.poisoned) return;
+  std::copy_n(src.words.begin() + one.a_first, one.words, dst.words.begin() + one.dst_first);
+}
+
+}  // namespace
+
+Program draw_program(uint64_t seed) { return Drawer(seed).draw(); }
+
+std::vector<uint32_t> seeded_words(int64_t seed, int64_t words) {
+  std::vector<uint32_t> values(static_cast<size_t>(words));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<uint32_t>(seed * 7919 + static_cast<int64_t>(i) * 104729 + 1);
+  return values;
+}
+
+std::string print(const Program& program) {
+  std::ostringstream out;
+  for (const Instruction& one : program.instructions) print(out, one);
+  return out.str();
+}
+
+std::optional<Program> parse(std::string_view text) {
+  Program program;
+  std::istringstream in{std::string(text)};
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty()) continue;
+    if (!parse_line(line, &program.instructions.emplace_back())) return std::nullopt;
+  }
+  return program;
+}
+
+bool is_valid(const Program& program) {
+  Buffers buffers;
+  std::map<int, bool> filled;
+  for (const Instruction& one : program.instructions) {
+    switch (one.kind) {
+      case Instruction::make:
+        if (one.words <= 0 || !buffers.try_emplace(one.dst, Known{one.device, one.words}).second) return false;
+        filled[one.dst] = one.tag >= 0;
+        break;
+      case Instruction::mix:
+        if (!fits(buffers, one.dst, one.dst_first, one.words) || !fits(buffers, one.a, one.a_first, one.words) ||
+            !fits(buffers, one.b, one.b_first, one.words)) {
+          return false;
+        }
+        if (buffers[one.a].device != buffers[one.dst].device || buffers[one.b].device != buffers[one.dst].device) return false;
+        if (!filled[one.a] || !filled[one.b]) return false;
+        if (!filled[one.dst] && one.words != buffers[one.dst].words) return false;
+        filled[one.dst] = true;
+        break;
+      case Instruction::copy:
+        if (!fits(buffers, one.dst, one.dst_first, one.words) || !fits(buffers, one.a, one.a_first, one.words)) return false;
+        if (!filled[one.a] || (!filled[one.dst] && one.words != buffers[one.dst].words)) return false;
+        filled[one.dst] = true;
+        break;
+      case Instruction::drop:
+        if (buffers.erase(one.dst) == 0) return false;
+        break;
+      case Instruction::read:
+        if (!buffers.contains(one.dst) || !filled[one.dst]) return false;
+        break;
+    }
+  }
+  return std::all_of(buffers.begin(), buffers.end(), [&](const auto& entry) { return filled[entry.first]; });
+}
+
+Outcome replay(const Program& program) {
+  Outcome outcome;
+  std::map<int, BufferState> buffers;
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    const Instruction& one = program.instructions[i];
+    switch (one.kind) {
+      case Instruction::make: buffers[one.dst] = {one.device, seeded_words(one.tag, one.words), false}; break;
+      case Instruction::mix: replay_mix(buffers, one); break;
+      case Instruction::copy: replay_copy(buffers, one); break;
+      case Instruction::drop: buffers.erase(one.dst); break;
+      case Instruction::read: outcome[static_cast<int>(i)] = buffers[one.dst]; break;
+    }
+  }
+  for (const auto& [number, state] : buffers) outcome[-1 - number] = state;
+  return outcome;
+}
+
+}  // namespace tenon::testing

@@ -1,0 +1,67 @@
+// Program: a sequence of instructions over numbered buffers, drawn from a seed, and what it computes when it is run one
+// instruction after the other on plain vectors. Prints as text that parses back.
+//
+//   thread 0: new 3 on 1 words 16 seed 77
+//   thread 0: mix 3 0 = 4 2 , 5 0 words 8 tag 9 stream 2        (dst first, a first, b first)
+//   thread 0: mix 3 0 = 4 2 , 5 0 words 8 tag 9 stream 2 refused | faults
+//   thread 0: copy 3 0 = 4 2 words 8 stream 1
+//   thread 0: drop 3
+//   thread 0: read 3
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenon::testing {
+
+struct Instruction {
+  enum Kind { make, mix, copy, drop, read };
+
+  int thread = 0;
+  Kind kind = make;
+  int dst = 0, a = 0, b = 0;  // buffers
+  int64_t dst_first = 0, a_first = 0, b_first = 0;
+  int64_t words = 0;
+  int64_t tag = 0;  // of mix; the seed of make
+  int64_t how = 0;  // fakes::kMix...
+  int stream = 0;
+  int device = 0;
+
+  friend bool operator==(const Instruction&, const Instruction&) = default;
+};
+
+struct Program {
+  std::vector<Instruction> instructions;
+
+  friend bool operator==(const Program&, const Program&) = default;
+};
+
+// What a buffer holds; `poisoned`: nothing that can be relied on.
+struct BufferState {
+  int device = 0;
+  std::vector<uint32_t> words;
+  bool poisoned = false;
+
+  friend bool operator==(const BufferState& x, const BufferState& y) {
+    return x.poisoned == y.poisoned && (x.poisoned || x.words == y.words);
+  }
+};
+
+// The results: of each `read`, by its place in the program, and of each buffer alive at the end, by -1 - its number.
+using Outcome = std::map<int, BufferState>;
+
+Program draw_program(uint64_t seed);
+std::vector<uint32_t> seeded_words(int64_t seed, int64_t words);
+
+std::string print(const Program& program);
+std::optional<Program> parse(std::string_view text);
+// True if every instruction names buffers that exist then, in ranges they have.
+bool is_valid(const Program& program);
+
+Outcome replay(const Program& program);
+
+}  // namespace tenon::testing

@@ -1,0 +1,25 @@
+// Runs a Program on the virtual machine, and looks for a smaller one that fails alike.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "tests/unit/vm/machine.h"
+#include "tests/unit/vm/program.h"
+
+namespace tenon::testing {
+
+struct RunReport {
+  std::string mismatch;        // empty: as the replay says
+  bool failed_call = false;    // a call returned an error that no instruction asked for (a failure that was injected)
+  uint64_t reused_pending = 0; // blocks handed out while work on them was pending
+};
+
+// `may_fail`: errors of calls are expected; results are then not compared, only that all is well afterwards.
+RunReport run_program(const Program& program, bool may_fail = false);
+
+// Leaves instructions out of `program` as long as `fails(program)`.
+Program shrink(Program program, const std::function<bool(const Program&)>& fails);
+
+}  // namespace tenon::testing

@@ -1,0 +1,171 @@
+// Random programs on two asynchronous devices with three streams each, against the same programs replayed one
+// instruction after the other. RANDOM_PROGRAMS: how many (10,000; the sanitizers' builds run 1,000).
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/vm/engine.h"
+#include "core/vm/rules.h"
+#include "tests/unit/vm/program_runner.h"
+
+namespace tenon::testing {
+namespace {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr uint64_t kPrograms = 1000;
+constexpr bool kSanitized = true;
+#else
+constexpr uint64_t kPrograms = 10000;
+constexpr bool kSanitized = false;
+#endif
+
+uint64_t programs() {
+  const char* text = std::getenv("RANDOM_PROGRAMS");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : kPrograms;
+}
+
+class RandomPrograms : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Machine::get().settle();
+    for (int i = 0; i < kDevices; ++i) Machine::get().device(i)->allocator->trim();
+    fakes::async_control().reset();
+    fakes::async_control().delay_us = 20;
+  }
+  void TearDown() override {
+    vm::rules = ~uint32_t{0};
+    vm::synchronous_mode = false;
+    Machine::get().settle();
+    fakes::async_control().reset();
+  }
+
+  // The first program that does not end as its replay, made smaller.
+  static std::string first_failure(uint64_t seeds, uint64_t* reused) {
+    for (uint64_t seed = 0; seed < seeds; ++seed) {
+      const Program program = draw_program(seed);
+      const RunReport report = run_program(program);
+      *reused += report.reused_pending;
+      if (report.mismatch.empty()) continue;
+      const std::string mismatch = report.mismatch;
+      const Program small = shrink(program, [](const Program& candidate) {
+        fakes::async_control().reset();
+        fakes::async_control().delay_us = 20;
+        for (int run = 0; run < 3; ++run) {
+          if (!run_program(candidate).mismatch.empty()) return true;
+        }
+        return false;
+      });
+      return "seed " + std::to_string(seed) + ": " + mismatch + "\n" + print(small);
+    }
+    return {};
+  }
+
+  static void compare_all(const char* mode) {
+    uint64_t reused = 0;
+    const std::string failure = first_failure(programs(), &reused);
+    EXPECT_TRUE(failure.empty()) << failure;
+    const fakes::AsyncControl& control = fakes::async_control();
+    std::printf("%s: %llu programs, %llu launches; overlapped streams %llu, reused pending blocks %llu, failed late %llu\n",
+                mode, static_cast<unsigned long long>(programs()),
+                static_cast<unsigned long long>(control.launches.load()),
+                static_cast<unsigned long long>(control.overlaps.load()), static_cast<unsigned long long>(reused),
+                static_cast<unsigned long long>(control.faults.load()));
+  }
+};
+
+TEST_F(RandomPrograms, TextParsesBack) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    const Program program = draw_program(seed);
+    EXPECT_TRUE(is_valid(program)) << print(program);
+    const std::optional<Program> parsed = parse(print(program));
+    ASSERT_TRUE(parsed.has_value());
+    EXPECT_EQ(*parsed, program);
+  }
+}
+
+TEST_F(RandomPrograms, EqualTheirReplayWhenAsynchronous) { compare_all("async"); }
+
+TEST_F(RandomPrograms, EqualTheirReplayWhenSynchronous) {
+  vm::synchronous_mode = true;
+  compare_all("sync");
+}
+
+TEST_F(RandomPrograms, EqualTheirReplayOnADeviceThatBatches) {
+  fakes::async_control().lazy = true;
+  uint64_t reused = 0;
+  const std::string failure = first_failure(programs() / 20, &reused);
+  EXPECT_TRUE(failure.empty()) << failure;
+}
+
+// The harness proves itself: without one of the rules, some program goes wrong.
+class WithoutRule : public RandomPrograms, public ::testing::WithParamInterface<vm::Rule> {
+ protected:
+  static bool notices(uint64_t seeds) {
+    for (uint64_t seed = 0; seed < seeds; ++seed) {
+      if (!run_program(draw_program(seed)).mismatch.empty()) return true;
+    }
+    return false;
+  }
+};
+
+TEST_P(WithoutRule, AProgramFails) {
+  const bool races = (GetParam() & (vm::kPoison | vm::kHeal)) == 0;
+  if (kSanitized && races) GTEST_SKIP() << "without this rule the run races, which the sanitizer reports first";
+  vm::rules = ~static_cast<uint32_t>(GetParam());
+  EXPECT_TRUE(notices(10000));
+}
+
+TEST_P(WithoutRule, AProgramFailsByItsResultAlone) {
+  const bool races = (GetParam() & (vm::kPoison | vm::kHeal)) == 0;
+  if (kSanitized && races) GTEST_SKIP() << "without this rule the run races, which the sanitizer reports first";
+  fakes::async_control().shadow = false;
+  fakes::async_control().delay_us = 200;
+  vm::rules = ~static_cast<uint32_t>(GetParam());
+  EXPECT_TRUE(notices(10000));
+}
+
+INSTANTIATE_TEST_SUITE_P(Rules, WithoutRule,
+                         ::testing::Values(vm::kWaitBetweenStreams, vm::kWaitBetweenDevices, vm::kWriteAfterRead,
+                                           vm::kWaitBeforeReuse, vm::kPoison, vm::kHeal));
+
+// Each allocation and each launch of some programs fails in turn: an error each time, and the next program runs.
+TEST_F(RandomPrograms, SurviveEachFailedAllocation) {
+  fakes::AsyncControl& control = fakes::async_control();
+  uint64_t failures = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const Program program = draw_program(seed);
+    for (int64_t nth = 0; nth < 100; ++nth) {
+      for (int i = 0; i < kDevices; ++i) Machine::get().device(i)->allocator->trim();
+      control.fail_allocation = nth;
+      control.fail_count = 1000;
+      const RunReport report = run_program(program, true);
+      const bool reached = control.fail_allocation.load() == 0;
+      control.fail_allocation = -1;
+      control.failed_allocations = 0;
+      EXPECT_EQ(report.mismatch, "");
+      if (!reached) break;
+      failures += report.failed_call;
+    }
+    EXPECT_EQ(run_program(program).mismatch, "");
+  }
+  EXPECT_GT(failures, 0u);
+}
+
+TEST_F(RandomPrograms, SurviveEachFailedLaunch) {
+  fakes::AsyncControl& control = fakes::async_control();
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const Program program = draw_program(seed);
+    for (int64_t nth = 0; nth < 100; ++nth) {
+      control.fail_launch = nth;
+      control.fail_count = 1;
+      EXPECT_EQ(run_program(program, true).mismatch, "");
+      const bool reached = control.fail_launch.load() == -1;
+      control.fail_launch = -1;
+      if (!reached) break;
+    }
+    EXPECT_EQ(run_program(program).mismatch, "");
+  }
+}
+
+}  // namespace
+}  // namespace tenon::testing
