@@ -1,12 +1,16 @@
-// DimsAttribute: Dims as an attribute struct carries them: every byte defined, so that bytes can be compared.
+// What attribute structs are made of. DimsAttribute: Dims as an attribute struct carries them: every byte defined, so that bytes can be compared.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "primitives/shape/shape.h"
 
 namespace tenon {
+
+// No attribute struct is longer: the interpreter's keys have room for so many bytes.
+constexpr size_t kMaxAttributeBytes = 1024;
 
 struct DimsAttribute {
   int64_t rank;

@@ -14,7 +14,7 @@ function(tenon_generate_ops out)
     string(REGEX REPLACE "\\.j2$" "" name "${name}")
     list(APPEND made "${arg_FOLDER}/${name}")
   endforeach()
-  set(abi "${PROJECT_SOURCE_DIR}/ep_api")
+  set(abi "${tenon_SOURCE_DIR}/ep_api")
   add_custom_command(
     OUTPUT ${made}
     COMMAND "${Python3_EXECUTABLE}" "${generator}" "${arg_YAML}" --out "${arg_FOLDER}" --namespace "${arg_NAMESPACE}"

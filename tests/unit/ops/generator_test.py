@@ -1,0 +1,110 @@
+"""The generator refuses op lists that could not mean anything, and says why.
+
+usage: generator_test.py GENERATE.py"""
+
+import importlib.util
+import pathlib
+import sys
+import tempfile
+import unittest
+
+PATH = pathlib.Path(sys.argv.pop(1)).resolve()
+SPEC = importlib.util.spec_from_file_location("generate", PATH)
+generator = importlib.util.module_from_spec(SPEC)
+sys.modules["generate"] = generator
+SPEC.loader.exec_module(generator)
+
+ROW = "  - {{op: f, composite: true, doc: \"d.\", {}}}\n"
+
+
+def refusal(text):
+    """What the generator says of an op list; None where it has nothing to say."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "ops.yaml"
+        path.write_text(text)
+        try:
+            generator.load(path, PATH.parents[2] / "ep_api")
+        except generator.OpListError as error:
+            return str(error)
+    return None
+
+
+class Generator(unittest.TestCase):
+    def refused(self, rows, message, attributes="{}"):
+        self.assertEqual(refusal(f"attributes: {attributes}\nops:\n{rows}"), message)
+
+    def accepted(self, rows):
+        self.assertIsNone(refusal(f"attributes: {{}}\nops:\n{rows}"))
+
+    def signatures(self, *texts):
+        quoted = ", ".join(f'"{text}"' for text in texts)
+        return ROW.format(f"signatures: [{quoted}]")
+
+    def test_refuses_an_overload_that_no_call_reaches(self):
+        self.refused(self.signatures("(Tensor x, Scalar y)", "(Tensor x, int y)"),
+                     "f: no call can reach 'f(Tensor x, int y)', because 'f(Tensor x, Scalar y)' stands before it and "
+                     "accepts everything it accepts.")
+        self.refused(self.signatures("(Tensor x, int y = 1)", "(Tensor x)"),
+                     "f: no call can reach 'f(Tensor x)', because 'f(Tensor x, int y = 1)' stands before it and accepts "
+                     "everything it accepts.")
+        self.refused(self.signatures("(Tensor x, *, int? y = None)", "(Tensor x, *, int y = 3)"),
+                     "f: no call can reach 'f(Tensor x, *, int y = 3)', because 'f(Tensor x, *, int? y = None)' stands "
+                     "before it and accepts everything it accepts.")
+
+    def test_accepts_overloads_that_some_call_reaches(self):
+        self.accepted(self.signatures("(Tensor x, int y)", "(Tensor x, Scalar y)"))
+        self.accepted(self.signatures("(Tensor x)", "(Tensor x, int y = 1)"))
+        self.accepted(self.signatures("(Tensor x, int y)", "(Tensor x, Scalar y, int z)"))
+        self.accepted(self.signatures("(Tensor x, Scalar y)", "(Tensor x, int[] y)"))
+        self.accepted(self.signatures("(Tensor x, Scalar y)", "(Tensor x, int z)"))
+
+    def test_refuses_overloads_that_are_one_function_in_cpp(self):
+        self.refused(self.signatures("(Tensor x, int y)", "(Tensor x, int z)"),
+                     "f: 'f(Tensor x, int y)' and 'f(Tensor x, int z)' are one and the same function in C++.")
+
+    def test_refuses_unknown_scalar_ops_and_kinds(self):
+        self.refused('  - {op: f, unary: reluu, doc: "d."}\n', "f: ep_api/scalar_ops.def has no unary op 'reluu'.")
+        self.refused('  - {op: f, kernel: sort, signature: "(Tensor x)", doc: "d."}\n',
+                     "f: ep_api/primitives.def has no kind 'sort'.")
+        self.refused('  - {op: f, kernel: reduce, scalar_op: sun, signature: "(Tensor x)", doc: "d."}\n',
+                     "f: ep_api/scalar_ops.def has no reduce op 'sun'.")
+
+    def test_refuses_a_name_made_twice(self):
+        row = ROW.format('signature: "(Tensor x)"')
+        self.refused(row + row, "the name 'f' is made by two rows: f and f.")
+        self.refused('  - {op: relu, unary: relu, doc: "d."}\n'
+                     '  - {op: relu_, composite: true, signature: "(Tensor! x)", doc: "d."}\n',
+                     "the name 'relu_' is made by two rows: relu and relu_.")
+
+    def test_refuses_defaults_of_another_type(self):
+        for type_name, default in (("int", "0.5"), ("bool", "1"), ("Scalar", "None"), ("string", "flat"), ("dtype", "f33"),
+                                   ("int[]", "1"), ("int[1]", "[a]"), ("float", "true"), ("device", '"cpu"')):
+            quoted = default.replace('"', '\\"')
+            self.refused(ROW.format(f'signature: "(Tensor x, {type_name} y = {quoted})"'),
+                         f"f: the default of 'y', {default}, is no {type_name}.")
+
+    def test_refuses_malformed_signatures(self):
+        self.refused(ROW.format('signature: "(Tensor x, int y = 1, int z)"'),
+                     "f: 'z' has no default but follows 'y', which has one.")
+        self.refused(ROW.format('signature: "(Tensor x, int x)"'), "f: two parameters are called 'x'.")
+        self.refused(ROW.format('signature: "Tensor x"'),
+                     "f: 'Tensor x' is no signature; write `(type name, ...)`, then maybe `-> (Tensor, Tensor)` or "
+                     "`-> Tensor[]`.")
+        self.assertIn("f: 'Matrix x' is no parameter", refusal("attributes: {}\nops:\n" + ROW.format('signature: "(Matrix x)"')))
+
+    def test_refuses_malformed_rows(self):
+        self.refused('  - {op: f, unary: relu, doc: "d.", signatur: "(Tensor x)"}\n', "f: unknown key 'signatur'.")
+        self.refused('  - {op: f, doc: "d."}\n',
+                     "f: exactly one of unary, binary, ternary, kernel, view, composite must be given, not 0.")
+        self.refused("  - {op: f, unary: relu}\n", "f: no doc.")
+        self.refused('  - {op: f, composite: true, doc: "d."}\n', "f: no signature.")
+        self.refused(ROW.format('signature: "(Tensor x)", attributes: Some'), "f: there is no attribute struct 'Some'.")
+
+    def test_refuses_padding_in_attributes(self):
+        row = ROW.format('signature: "(Tensor x)"')
+        self.refused(row, "attributes Some: there is padding before 'b'; put an i32 before it.", "{Some: {a: i32, b: i64}}")
+        self.refused(row, "attributes Some: there is padding at the end; add an i32 field.", "{Some: {a: i64, b: i32}}")
+
+
+if __name__ == "__main__":
+    unittest.main()

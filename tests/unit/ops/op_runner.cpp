@@ -1,0 +1,111 @@
+// Makes the dynamic calls it reads, one JSON object per line, and answers each with one line; numpy_test.py drives it.
+//
+//   {"op": "softmax", "args": [VALUE...], "kwargs": {NAME: VALUE...}}
+//   -> {"outputs": [{"dtype", "dims", "data"}...]} or {"error": TEXT}
+//
+// VALUE: a JSON number, bool, null, text, or list of ints; {"tensor": {"dtype", "dims", "data"}} with row-major bytes
+// in hexadecimal; {"tensors": [VALUE...]}; {"dtype": NAME}; {"call": CALL}, the first output of a call, for views; and
+// {"ref": N}, the tensor most recently made by {"keep": N, "of": VALUE}. --list prints every op and its documentation.
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/ops/call.h"
+
+namespace {
+
+using nlohmann::json;
+using tenon::Keyword;
+using tenon::Tensor;
+using tenon::TensorList;
+using tenon::Value;
+
+std::vector<uint8_t> from_hex(const std::string& text) {
+  std::vector<uint8_t> bytes(text.size() / 2 + 1);
+  for (size_t i = 0; i + 1 < text.size(); i += 2)
+    bytes[i / 2] = static_cast<uint8_t>(std::stoi(text.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+std::string to_hex(const std::vector<uint8_t>& bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const uint8_t byte : bytes) {
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
+Tensor make_tensor(const json& j) {
+  const std::vector<int64_t> dims = j["dims"];
+  const std::vector<uint8_t> bytes = from_hex(j["data"]);
+  const std::string dtype = j["dtype"];
+  return Tensor::copy_from_host(bytes.data(), tenon::Dims(std::span<const int64_t>(dims)),
+                                *tenon::dtype_from_name(dtype));
+}
+
+json describe(const Tensor& tensor) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(tensor.bytes()));
+  tensor.copy_to_host(bytes.data());
+  const std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+  return {{"dtype", std::string(tenon::dtype_name(tensor.dtype()))}, {"dims", dims}, {"data", to_hex(bytes)}};
+}
+
+std::map<int, Tensor> kept;
+
+TensorList run(const json& call);
+
+Value make_value(const json& j) {
+  if (j.is_null()) return Value();
+  if (j.is_boolean()) return Value(j.get<bool>());
+  if (j.is_number_integer()) return Value(j.get<int64_t>());
+  if (j.is_number()) return Value(j.get<double>());
+  if (j.is_string()) return Value(j.get<std::string>());
+  if (j.is_array()) return Value(j.get<Value::Ints>());
+  if (j.contains("tensor")) return Value(make_tensor(j["tensor"]));
+  if (j.contains("dtype")) return Value(*tenon::dtype_from_name(j["dtype"].get<std::string>()));
+  if (j.contains("ref")) return Value(kept.at(j["ref"]));
+  if (j.contains("call")) return Value(run(j["call"]).at(0));
+  if (j.contains("keep")) return Value(kept[j["keep"]] = *make_value(j["of"]).tensor());
+  TensorList list;
+  for (const json& each : j["tensors"]) list.push_back(*make_value(each).tensor());
+  return Value(std::move(list));
+}
+
+TensorList run(const json& call) {
+  std::vector<Value> args;
+  for (const json& each : call["args"]) args.push_back(make_value(each));
+  std::vector<std::string> names;
+  std::vector<Keyword> kwargs;
+  if (call.contains("kwargs")) {
+    names.reserve(call["kwargs"].size());
+    for (const auto& [name, value] : call["kwargs"].items()) {
+      names.push_back(name);
+      kwargs.push_back({names.back(), make_value(value)});
+    }
+  }
+  return tenon::call(call["op"].get<std::string>(), args, kwargs);
+}
+
+json answer(const std::string& line) {
+  json result;
+  try {
+    result["outputs"] = json::array();
+    for (const Tensor& output : run(json::parse(line))) result["outputs"].push_back(describe(output));
+  } catch (const tenon::Error& error) {
+    return {{"error", error.what()}};
+  }
+  return result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string(argv[1]) == "--list") {
+    for (const tenon::DynamicOp& op : tenon::list_ops()) std::cout << op.name << "\t" << op.doc << "\n";
+    return 0;
+  }
+  for (std::string line; std::getline(std::cin, line);) std::cout << answer(line).dump() << std::endl;
+  return 0;
+}
