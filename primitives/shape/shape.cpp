@@ -28,9 +28,8 @@ Dims contiguous_strides(const Dims& dims) {
 bool is_contiguous(const Dims& dims, const Dims& strides) {
   int64_t expected = 1;
   for (int32_t axis = dims.rank() - 1; axis >= 0; --axis) {
-    if (dims[axis] == 0) return true;
     if (dims[axis] == 1) continue;
-    if (strides[axis] != expected) return false;
+    if (strides[axis] != expected) return element_count(dims) == 0;
     expected *= dims[axis];
   }
   return true;

@@ -1,0 +1,208 @@
+#include "primitives/descriptor/descriptor.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <limits>
+
+#include "primitives/descriptor/fields.h"
+#include "primitives/table/table.h"
+#include "tests/cases/case.h"
+
+namespace tenon::descriptor {
+namespace {
+
+using cases::add_operand;
+using cases::make_desc;
+
+bool same_bytes(const ep_primitive_desc& a, const ep_primitive_desc& b) { return std::memcmp(&a, &b, sizeof(a)) == 0; }
+
+ep_primitive_desc relu() {
+  ep_primitive_desc desc = make_desc(EP_PRIMITIVE_unary);
+  desc.attributes.unary.op = EP_UNARY_relu;
+  add_operand(desc, EP_ROLE_DST, DType::f32, {2, 3});
+  add_operand(desc, EP_ROLE_SRC, DType::f32, {2, 3});
+  return desc;
+}
+
+ep_primitive_desc parsed(std::string_view text) {
+  auto desc = parse_descriptor(text);
+  EXPECT_TRUE(desc.ok()) << text << ": " << desc.status().message();
+  return desc.ok() ? desc.value() : make_desc(0);
+}
+
+TEST(Descriptor, SharedCasesAreValidAndReadBack) {
+  for (const cases::Case& test : cases::all_cases()) {
+    const Status status = check_descriptor(test.desc);
+    EXPECT_TRUE(status.ok()) << test.name << ": " << status.message();
+    const std::string text = to_string(test.desc);
+    EXPECT_TRUE(same_bytes(parsed(text), test.desc)) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+  }
+}
+
+TEST(Descriptor, IsWrittenAsTheHeaderSays) {
+  EXPECT_EQ(to_string(relu()), "unary op=relu : dst f32[2,3]{3,1} src f32[2,3]{3,1}");
+  const std::string text =
+      "matmul deterministic precision=fast acc=f64 scalar6=f32:0.5 epilogue=add(epilogue_0) epilogue=leaky_relu@5 "
+      "epilogue=mul(scalar)@4 : dst f32[?,?]{?,1} src f32[?,?]{?,1}@64 src_b f32[?,?]{?,1}+constant epilogue_0 "
+      "f32[?,?]{0,1}@16+constant";
+  const ep_primitive_desc desc = parsed(text);
+  EXPECT_EQ(to_string(desc), text);
+  EXPECT_TRUE(has_any(desc));
+  EXPECT_TRUE(check_descriptor(desc).ok()) << check_descriptor(desc).message();
+  EXPECT_EQ(desc.epilogues[1].scalar, 5);
+  EXPECT_EQ(find_operand(desc, EP_ROLE_SRC)->alignment, 64);
+  EXPECT_EQ(operand_index(desc, EP_ROLE_BIAS), -1);
+}
+
+TEST(Descriptor, BakedScalarsKeepTheirBits) {
+  ep_primitive_desc desc = relu();
+  desc.baked_scalars = 0b111;
+  desc.scalars[0] = cases::make_scalar(DType::f64, 0.1);
+  desc.scalars[1].dtype = EP_DTYPE_i64;
+  desc.scalars[1].value.i64 = std::numeric_limits<int64_t>::lowest();
+  desc.scalars[2].dtype = EP_DTYPE_u64;
+  desc.scalars[2].value.u64 = std::numeric_limits<uint64_t>::max();
+  EXPECT_TRUE(same_bytes(parsed(to_string(desc)), desc)) << to_string(desc);
+}
+
+TEST(Descriptor, TextThatIsNoDescriptorIsRefusedInASentence) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"", "'' is not a kind of primitive."},
+      {"frobnicate : dst f32[2]{1}", "'frobnicate' is not a kind of primitive."},
+      {"unary op=relu", "before the colon"},
+      {"unary op=nose : dst f32[2]{1}", "'nose' is neither a number nor a name"},
+      {"unary axis=1 : dst f32[2]{1}", "'axis' is not an attribute of unary"},
+      {"unary op=relu : dst f33[2]{1}", "'f33' is not a dtype"},
+      {"unary op=relu : nose f32[2]{1}", "'nose' is not a role"},
+      {"unary op=relu : dst f32[2,x]{1,1}", "'x' is not a number"},
+      {"unary op=relu : dst f32[2,2]{1}", "has 2 dims but 1 strides"},
+      {"unary op=relu : dst f32[2,2]", "has dims but no strides"},
+      {"unary op=relu : dst f32[1,1,1,1,1,1,1,1,1]{1}", "more than 8"},
+      {"fill scalar9=f32:1 : dst f32[2]{1}", "'scalar9' is not a launch scalar"},
+      {"fill scalar1=f32:x : dst f32[2]{1}", "'x' is not a number of its dtype"},
+      {"matmul epilogue=add(nose) : dst f32[2]{1}", "'nose' is not a role"},
+      {"softmax axis=1,2 : dst f32[2]{1}", "at most 1 numbers"},
+  };
+  for (const auto& [text, part] : wrong) {
+    const auto desc = parse_descriptor(text);
+    ASSERT_FALSE(desc.ok()) << text;
+    const std::string expected = std::string(part) == "before the colon" ? "which a colon begins" : part;
+    EXPECT_NE(desc.status().message().find(expected), std::string::npos) << text << ": " << desc.status().message();
+  }
+}
+
+struct Wrong {
+  const char* text;
+  Code code;
+  const char* part;
+};
+
+TEST(Descriptor, ChecksSayWhatIsWrong) {
+  const Wrong wrongs[] = {
+      {"unary op=999 : dst f32[2]{1} src f32[2]{1}", Code::unsupported, "op 999 is unknown"},
+      {"unary op=relu : dst dtype99[2]{1} src f32[2]{1}", Code::unsupported, "dtype 99, which is unknown"},
+      {"unary op=relu precision=7 : dst f32[2]{1} src f32[2]{1}", Code::unsupported, "precision 7"},
+      {"unary op=relu : dst f32[2]{1}", Code::invalid_argument, "operand 'src' is missing"},
+      {"unary op=relu : src f32[2]{1} dst f32[2]{1}", Code::invalid_argument, "outputs come first"},
+      {"unary op=relu : dst f32[2]{1} src f32[2]{1} src_b f32[2]{1}", Code::invalid_argument, "has no operand 'src_b'"},
+      {"unary op=relu : dst f32[2]{1} src f32[3]{1}", Code::invalid_argument, "'src' has shape [3] but 'dst' has [2]"},
+      {"unary op=relu : dst f32[2]{1} src f64[2]{1}", Code::invalid_argument, "'dst' is f32 but must be f64"},
+      {"unary op=exp : dst i32[2]{1} src i32[2]{1}", Code::invalid_argument, "exp is not defined on i32"},
+      {"unary op=relu : dst f32[0]{1} src f32[0]{1}", Code::invalid_argument, "dim 0 of 'dst' is 0"},
+      {"unary op=relu : dst f32[2]{-3} src f32[2]{1}", Code::invalid_argument, "must not be negative"},
+      {"unary op=relu : dst f32[2]{0} src f32[2]{1}", Code::invalid_argument, "output 'dst' has stride 0"},
+      {"unary op=relu : dst f32[2]{1}@8 src f32[2]{1}", Code::invalid_argument, "alignment 8"},
+      {"unary op=relu : dst f32[2]{1} src f32 scalar", Code::invalid_argument, "'src' may not be a scalar"},
+      {"unary op=relu : dst f32[2]{1} src f32", Code::invalid_argument, "rank 0, which only a scalar"},
+      {"unary op=relu epilogue=relu : dst f32[2]{1} src f32[2]{1}", Code::invalid_argument, "takes no epilogues"},
+      {"binary op=lt : dst f32[2]{1} src f32[2]{1} src_b f32[2]{1}", Code::invalid_argument,
+       "'dst' is f32 but must be bool"},
+      {"ternary op=where : dst f32[2]{1} src f32[2]{1} src_b f32[2]{1} src_c f32[2]{1}", Code::invalid_argument,
+       "must be bool"},
+      {"reduce op=sum : dst f32[2]{1} src f32[2]{1}", Code::invalid_argument, "names no axis"},
+      {"reduce op=sum axes=4 : dst f32[2,2]{2,1} src f32[2,2]{2,1}", Code::invalid_argument, "beyond rank 2"},
+      {"reduce op=sum axes=1 : dst f32[2]{1} src f32[2]{1}", Code::invalid_argument, "with 1 at the axes"},
+      {"softmax axis=2 : dst f32[2,2]{2,1} src f32[2,2]{2,1}", Code::invalid_argument, "axis 2 is not within rank 2"},
+      {"softmax axis=0 : dst i32[2]{1} src i32[2]{1}", Code::invalid_argument, "floating-point"},
+      {"arg_reduce op=sum : dst i64[1]{1} src f32[2]{1}", Code::unsupported, "neither max nor min"},
+      {"matmul : dst f32[2,2]{2,1} src f32[2,3]{3,1} src_b f32[4,2]{2,1}", Code::invalid_argument, "do not multiply"},
+      {"matmul epilogue=add(epilogue_0) : dst f32[1,1]{1,1} src f32[1,1]{1,1} src_b f32[1,1]{1,1}",
+       Code::invalid_argument, "no operand for it"},
+      {"matmul : dst f32[1,1]{1,1} src f32[1,1]{1,1} src_b f32[1,1]{1,1} epilogue_0 f32[1,1]{1,1}",
+       Code::invalid_argument, "read by no epilogue"},
+      {"convolution spatial_rank=1 groups=1 stride=1 dilation=1 : dst f32[1,1,5]{5,5,1} src f32[1,1,5]{5,5,1} weight "
+       "f32[1,1,3]{3,3,1}",
+       Code::invalid_argument, "does not give 5"},
+      {"convolution spatial_rank=1 groups=1 stride=1,1 dilation=1 : dst f32[1,1,3]{3,3,1} src f32[1,1,5]{5,5,1} weight "
+       "f32[1,1,3]{3,3,1}",
+       Code::invalid_argument, "0 beyond the spatial rank"},
+      {"gather axis=0 mode=slices : dst f32[3]{1} src f32[5]{1} indices f32[3]{1}", Code::invalid_argument,
+       "i32 or i64"},
+      {"gather axis=0 mode=slices : dst f32[4]{1} src f32[5]{1} indices i64[3]{1}", Code::invalid_argument,
+       "does not give 'dst' [4]"},
+      {"gather axis=0 mode=7 : dst f32[3]{1} src f32[5]{1} indices i64[3]{1}", Code::unsupported, "mode 7 is unknown"},
+      {"concat axis=0 : dst f32[5]{1} src_0 f32[2]{1} src_1 f32[2]{1}", Code::invalid_argument,
+       "4 long along axis 0, the whole 5"},
+      {"concat axis=0 : dst f32[5]{1} src_0 f32[2]{1} src_2 f32[3]{1}", Code::invalid_argument, "'src_1' is missing"},
+      {"pad mode=reflect low=5 : dst f32[8]{1} src f32[3]{1}", Code::invalid_argument, "to reflect"},
+      {"pad mode=constant low=1 : dst f32[3]{1} src f32[3]{1}", Code::invalid_argument, "does not give 3"},
+      {"layer_norm axis=1 : dst f32[2,3]{3,1} src f32[2,3]{3,1} scale f32[2]{1}", Code::invalid_argument,
+       "must have the dims of [2, 3] from axis 1"},
+      {"batch_norm axis=1 : dst f32[2,3]{3,1} src f32[2,3]{3,1} scale f32[2]{1} shift f32[3]{1} mean f32[3]{1} "
+       "variance f32[3]{1}",
+       Code::invalid_argument, "must have shape [3]"},
+  };
+  for (const Wrong& wrong : wrongs) {
+    const Status status = check_descriptor(parsed(wrong.text));
+    EXPECT_EQ(status.code(), wrong.code) << wrong.text << ": " << status.message();
+    EXPECT_NE(status.message().find(wrong.part), std::string::npos) << wrong.text << ": " << status.message();
+  }
+}
+
+TEST(Descriptor, WhatTextCannotSayIsChecked) {
+  ep_primitive_desc desc = relu();
+  desc.kind = 47;
+  EXPECT_EQ(check_descriptor(desc).message(), "kind 47 is unknown.");
+  desc = relu();
+  desc.flags = 1 << 20;
+  EXPECT_EQ(check_descriptor(desc).code(), Code::unsupported);
+  desc = relu();
+  desc.extensions[0] = 77;
+  EXPECT_EQ(check_descriptor(desc).code(), Code::unsupported);
+  desc = relu();
+  desc.attributes.words[15] = 1;
+  EXPECT_EQ(check_descriptor(desc).code(), Code::unsupported);
+  desc = relu();
+  desc.operands[1].flags = 1 << 20;
+  EXPECT_EQ(check_descriptor(desc).code(), Code::unsupported);
+  desc = relu();
+  desc.operands[1].role = 5000;
+  EXPECT_EQ(check_descriptor(desc).code(), Code::unsupported);
+  desc = relu();
+  desc.operands[0].dims[5] = 3;
+  EXPECT_EQ(check_descriptor(desc).code(), Code::invalid_argument);
+  desc = relu();
+  desc.operands[0].rank = 9;
+  EXPECT_EQ(check_descriptor(desc).code(), Code::invalid_argument);
+  desc = relu();
+  desc.operand_count = 17;
+  EXPECT_EQ(check_descriptor(desc).code(), Code::invalid_argument);
+}
+
+TEST(Descriptor, FieldsCoverEveryAttributeByte) {
+  for (const table::KindRow& row : table::kinds()) {
+    size_t named = 0;
+    for (const Field& field : fields()) {
+      if (field.kind != row.id) continue;
+      named += field_size(field) * static_cast<size_t>(field.count);
+      EXPECT_LE(field.offset + field_size(field) * static_cast<size_t>(field.count), row.attribute_size) << row.name;
+    }
+    // A reserved word or two is all that is not named.
+    EXPECT_LE(row.attribute_size - named, 8U) << row.name;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::descriptor
