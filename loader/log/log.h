@@ -13,6 +13,8 @@
 
 #include "primitives/status/status.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
+
 namespace tenon::loader {
 
 enum class LogTopic : uint8_t {
@@ -56,3 +58,5 @@ void set_log_sink(LogSink sink);
 Result<uint64_t> parse_log_levels(std::string_view text);
 
 }  // namespace tenon::loader
+
+#pragma GCC visibility pop
