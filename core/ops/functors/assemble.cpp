@@ -84,6 +84,16 @@ Tensor cropped(Tensor input, ep_pad_attributes* window) {
   return input;
 }
 
+// `input` count times along `axis`.
+Tensor repeated(const Tensor& input, int32_t axis, int64_t count) {
+  if (input.rank() == EP_MAX_RANK) return tenon::concat(TensorList(static_cast<size_t>(count), input), axis);
+  Dims expanded = input.dims();
+  expanded.insert(axis, count);
+  Dims dims = input.dims();
+  if (__builtin_mul_overflow(dims[axis], count, &dims[axis])) refuse("tile: ", count, " repeats are too many.");
+  return tenon::reshape(tenon::expand(tenon::unsqueeze(input, axis), expanded), dims);
+}
+
 bool pads_nothing(const ep_pad_attributes& window, int32_t rank) {
   for (int32_t axis = 0; axis < rank; ++axis) {
     if (window.low[axis] != 0 || window.high[axis] != 0) return false;
@@ -203,7 +213,7 @@ Tensor tile(const Tensor& input, IntList dims) {
     if (count == 0) {
       result = tenon::narrow(result, axis, 0, 0);
     } else {
-      result = tenon::concat(TensorList(static_cast<size_t>(count), result), axis);
+      result = repeated(result, axis, count);
     }
   }
   return result.impl() == input.impl() ? tenon::clone(input) : result;

@@ -1,6 +1,6 @@
 """Every op against NumPy, SciPy or a plain loop, through the dynamic call.
 
-usage: numpy_test.py OP_RUNNER
+usage: numpy_test.py OP_RUNNER [--decompose]
 
 Inputs are random, not zero, of odd sizes; half of the cases give them as strided views. A test at the end checks that no
 op was left out."""
@@ -16,6 +16,7 @@ import numpy as np
 import scipy.special
 
 RUNNER = sys.argv.pop(1)
+OPTIONS = [sys.argv.pop(1)] if sys.argv[1:] == ["--decompose"] else []
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "u8": np.uint8,
           "i8": np.int8, "i16": np.int16, "f16": np.float16}
 NAMES = {np.dtype(value): name for name, value in DTYPES.items()}
@@ -72,7 +73,7 @@ def encode_call(op, args, kwargs):
 
 class Runner:
     def __init__(self):
-        self.process = subprocess.Popen([RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([RUNNER, *OPTIONS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.used = set()
 
     def __call__(self, op, *args, **kwargs):

@@ -5,11 +5,13 @@
 //
 // VALUE: a JSON number, bool, null, text, or list of ints; {"tensor": {"dtype", "dims", "data"}} with row-major bytes
 // in hexadecimal; {"tensors": [VALUE...]}; {"dtype": NAME}; {"call": CALL}, the first output of a call, for views; and
-// {"ref": N}, the tensor most recently made by {"keep": N, "of": VALUE}. --list prints every op and its documentation.
+// {"ref": N}, the tensor most recently made by {"keep": N, "of": VALUE}. --list prints every op and its documentation;
+// --decompose computes every op that has a decomposition by it.
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/interpreter/eager.h"
 #include "core/ops/call.h"
 
 namespace {
@@ -88,6 +90,22 @@ TensorList run(const json& call) {
   return tenon::call(call["op"].get<std::string>(), args, kwargs);
 }
 
+// Takes ops apart where they can be; what they are made of runs as it is.
+class DecomposingInterpreter final : public tenon::Interpreter {
+ public:
+  void apply(const tenon::OpCall& call) override {
+    const tenon::InterpreterScope scope(tenon::eager_interpreter());
+    if (call.op->decompose == nullptr) return tenon::eager_interpreter().apply(call);
+    try {
+      call.op->decompose(call);
+    } catch (const tenon::Error& error) {
+      if (error.code() != tenon::Code::unsupported) throw;
+      tenon::eager_interpreter().apply(call);
+    }
+  }
+  bool host_value_known(const Tensor&) override { return true; }
+};
+
 json answer(const std::string& line) {
   json result;
   try {
@@ -106,6 +124,10 @@ int main(int argc, char** argv) {
     for (const tenon::DynamicOp& op : tenon::list_ops()) std::cout << op.name << "\t" << op.doc << "\n";
     return 0;
   }
+  DecomposingInterpreter decomposing;
+  const bool decompose = argc > 1 && std::string(argv[1]) == "--decompose";
+  const tenon::InterpreterScope scope(decompose ? static_cast<tenon::Interpreter&>(decomposing)
+                                                : tenon::current_interpreter());
   for (std::string line; std::getline(std::cin, line);) std::cout << answer(line).dump() << std::endl;
   return 0;
 }
