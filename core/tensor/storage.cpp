@@ -46,8 +46,7 @@ void Storage::drop_block() {
   if (vm::forked()) return;
   if (!deleter && !vm::ended()) {
     if (busy_for_read()) [[unlikely]] {
-      thread_local std::vector<vm::Ticket> pending;
-      pending.clear();
+      vm::TicketList pending;
       vm::pending_uses(this, &pending);
       device->allocator->release(block, pending);
     } else {

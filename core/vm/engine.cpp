@@ -5,11 +5,12 @@
 namespace tenon::vm {
 namespace {
 
+// Plain data, so that it serves to the very end of the thread.
 struct PutOff {
-  int depth = 0;
-  std::vector<std::function<void()>> deleters;
+  int depth;
+  std::vector<std::function<void()>>* deleters;
 };
-thread_local PutOff put_off;
+thread_local constinit PutOff put_off{0, nullptr};
 
 }  // namespace
 
@@ -39,18 +40,15 @@ void Engine::reported(const Status& status) {
 DeleterScope::DeleterScope() { ++put_off.depth; }
 
 DeleterScope::~DeleterScope() {
-  if (--put_off.depth != 0 || put_off.deleters.empty()) return;
-  std::vector<std::function<void()>> deleters;
-  deleters.swap(put_off.deleters);
-  for (auto& deleter : deleters) deleter();
+  if (--put_off.depth != 0 || put_off.deleters == nullptr) return;
+  const std::unique_ptr<std::vector<std::function<void()>>> deleters(std::exchange(put_off.deleters, nullptr));
+  for (auto& deleter : *deleters) deleter();
 }
 
 void run_deleter(std::function<void()> deleter) {
-  if (put_off.depth != 0) {
-    put_off.deleters.push_back(std::move(deleter));
-  } else {
-    deleter();
-  }
+  if (put_off.depth == 0) return deleter();
+  if (put_off.deleters == nullptr) put_off.deleters = new std::vector<std::function<void()>>;
+  put_off.deleters->push_back(std::move(deleter));
 }
 
 }  // namespace tenon::vm

@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 #include "core/memory/size_class.h"
 #include "core/vm/lifecycle.h"
@@ -30,16 +32,20 @@ struct Scratch {
   bool dirty = true;
 };
 
-struct ThreadScratch {
-  std::vector<Scratch> blocks;
-  ~ThreadScratch() {
-    if (forked() || ended()) return;
-    for (Scratch& scratch : blocks) {
+// Plain data beside a guard, so that it can be read to the very end of the thread; afterwards it is made anew and kept.
+thread_local constinit std::vector<Scratch>* thread_scratch = nullptr;
+
+struct ScratchGuard {
+  void arm() {}
+  ~ScratchGuard() {
+    const std::unique_ptr<std::vector<Scratch>> blocks(std::exchange(thread_scratch, nullptr));
+    if (blocks == nullptr || forked() || ended()) return;
+    for (Scratch& scratch : *blocks) {
       if (scratch.block.memory != nullptr) scratch.device->allocator->release(scratch.block, {});
     }
   }
 };
-thread_local ThreadScratch thread_scratch;
+thread_local ScratchGuard scratch_guard;
 
 Status zero_block(DeviceState* device, const memory::Block& block, uint64_t bytes) {
   if (block.host != nullptr) {
@@ -53,7 +59,11 @@ Status zero_block(DeviceState* device, const memory::Block& block, uint64_t byte
 }
 
 Result<Scratch*> scratch_of(DeviceState* device, uint64_t bytes) {
-  auto& blocks = thread_scratch.blocks;
+  if (thread_scratch == nullptr) {
+    thread_scratch = new std::vector<Scratch>;
+    scratch_guard.arm();
+  }
+  auto& blocks = *thread_scratch;
   auto found = std::find_if(blocks.begin(), blocks.end(), [&](const Scratch& one) { return one.device == device; });
   Scratch& scratch = found != blocks.end() ? *found : blocks.emplace_back(Scratch{device, {}, true});
   if (scratch.block.size < bytes) {

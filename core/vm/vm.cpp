@@ -1,6 +1,6 @@
 #include "core/vm/vm.h"
 
-#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "core/vm/engine.h"
@@ -15,7 +15,8 @@ constexpr uint16_t kComputeStream = 0;
 constexpr uint16_t kCopyStream = 1;
 constexpr uint64_t kStagedUpload = 64 * 1024;  // smaller uploads are copied and not waited for
 
-thread_local std::vector<uint16_t> current_streams;  // by device id
+constexpr uint16_t kDeviceIds = 64;
+thread_local constinit std::array<uint16_t, kDeviceIds> current_streams{};  // by device id
 
 Stream& copy_stream(DeviceState* device) { return device->queue->stream(kCopyStream); }
 
@@ -224,12 +225,11 @@ Result<uint16_t> create_stream(DeviceState* device) {
 }
 
 uint16_t current_stream(DeviceState* device) {
-  return device->id < current_streams.size() ? current_streams[device->id] : kComputeStream;
+  return device->id < kDeviceIds ? current_streams[device->id] : kComputeStream;
 }
 
 void set_current_stream(DeviceState* device, uint16_t stream) {
-  if (current_streams.size() <= device->id) current_streams.resize(device->id + 1u);
-  current_streams[device->id] = stream;
+  if (device->id < kDeviceIds) current_streams[device->id] = stream;
 }
 
 Status attach(DeviceState* device) {

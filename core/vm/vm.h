@@ -75,7 +75,7 @@ Status synchronize(DeviceState* device);
 void run_deleter(std::function<void()> deleter);
 
 // Tickets that may still use `storage`: what its block carries when it is released. VM's own lock.
-void pending_uses(Storage* storage, std::vector<Ticket>* out);
+void pending_uses(Storage* storage, TicketList* out);
 // True once `ticket` is done, without waiting.
 bool is_done(Ticket ticket);
 // Waits for `ticket` (launching what must be launched first).

@@ -75,14 +75,13 @@ Status settle(Storage* storage, bool write, bool whole) {
   if (!storage->busy_for_read()) return Status();
   TENON_RETURN_IF_ERROR(usable());
   Engine& all = engine();
-  thread_local std::vector<Ticket> tickets;
-  tickets.clear();
+  TicketList tickets;
   {
     std::lock_guard lock(all.submission);
-    if (const Ticket last{storage->last_write.load(std::memory_order_relaxed)}) tickets.push_back(last);
-    if (write) tickets.insert(tickets.end(), storage->reads.begin(), storage->reads.end());
+    if (const Ticket last{storage->last_write.load(std::memory_order_relaxed)}) tickets.add(last);
+    if (write) tickets.add(storage->reads);
   }
-  for (size_t i = 0; i < tickets.size(); ++i) TENON_RETURN_IF_ERROR(wait(tickets[i]));
+  for (Ticket ticket : tickets) TENON_RETURN_IF_ERROR(wait(ticket));
   std::lock_guard lock(all.submission);
   if (!storage->poison.ok()) {
     if (!whole) {
@@ -95,11 +94,11 @@ Status settle(Storage* storage, bool write, bool whole) {
   return Status();
 }
 
-void pending_uses(Storage* storage, std::vector<Ticket>* out) {
+void pending_uses(Storage* storage, TicketList* out) {
   std::lock_guard lock(engine().submission);
   refresh(storage);
-  if (const Ticket last{storage->last_write.load(std::memory_order_relaxed)}) out->push_back(last);
-  out->insert(out->end(), storage->reads.begin(), storage->reads.end());
+  if (const Ticket last{storage->last_write.load(std::memory_order_relaxed)}) out->add(last);
+  out->add(storage->reads);
 }
 
 Status synchronize(DeviceState* device) {

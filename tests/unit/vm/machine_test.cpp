@@ -1,0 +1,149 @@
+// What the machine promises, one promise at a time, on the asynchronous fake.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "core/vm/engine.h"
+#include "tests/unit/vm/machine.h"
+
+namespace tenon::testing {
+namespace {
+
+constexpr int64_t kWords = 16;
+
+class Machines : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    machine.settle();
+    fakes::async_control().reset();
+  }
+  void TearDown() override {
+    machine.settle();
+    EXPECT_EQ(fakes::async_control().violation(), "");
+    fakes::async_control().reset();
+  }
+
+  StorageHandle filled(int device, uint32_t value) {
+    StorageHandle handle = std::move(machine.allocate(device, kWords)).value();
+    EXPECT_TRUE(machine.upload(handle.get(), 0, std::vector<uint32_t>(kWords, value)).ok());
+    return handle;
+  }
+  Status mix(Storage* dst, Storage* a, Storage* b, int stream, int64_t how = fakes::kMixRuns) {
+    return machine.mix(0, stream, {dst, 0}, {a, 0}, {b, 0}, kWords, 1, how, dst != a && dst != b);
+  }
+
+  Machine& machine = Machine::get();
+};
+
+TEST_F(Machines, ReadingALateFaultThrowsItsInstructionAndDevice) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(0, 4);
+  ASSERT_TRUE(mix(b.get(), a.get(), a.get(), 0, fakes::kMixFaults).ok());
+  const auto words = machine.download(b.get());
+  ASSERT_FALSE(words.ok());
+  EXPECT_EQ(words.status().code(), Code::fault);
+  EXPECT_NE(words.status().message().find("mix: index 77 is out of range for an axis of length 7"), std::string::npos)
+      << words.status().message();
+  EXPECT_NE(words.status().message().find("on async:0"), std::string::npos) << words.status().message();
+  EXPECT_TRUE(vm::synchronize(machine.device(0)).ok()) << "it was reported by the read";
+}
+
+TEST_F(Machines, SynchronizeReturnsTheFirstUnreportedErrorOnce) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(0, 4);
+  ASSERT_TRUE(mix(b.get(), a.get(), a.get(), 0, fakes::kMixRefused).ok());
+  ASSERT_TRUE(mix(a.get(), b.get(), b.get(), 2).ok()) << "reading poison in an instruction is no error of the call";
+  const Status first = vm::synchronize(machine.device(0));
+  EXPECT_EQ(first.code(), Code::internal);
+  EXPECT_TRUE(vm::synchronize(machine.device(0)).ok());
+  EXPECT_FALSE(machine.download(a.get()).ok());
+}
+
+TEST_F(Machines, AWholeOverwriteHealsAndAPartialOneDoesNot) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(0, 4);
+  ASSERT_TRUE(mix(b.get(), a.get(), a.get(), 0, fakes::kMixFaults).ok());
+  ASSERT_TRUE(machine.upload(b.get(), 4, {1, 2}).ok());
+  EXPECT_FALSE(machine.download(b.get()).ok());
+  ASSERT_TRUE(mix(b.get(), a.get(), a.get(), 1).ok());
+  const auto words = machine.download(b.get());
+  ASSERT_TRUE(words.ok()) << words.status().message();
+  EXPECT_EQ(words.value(), std::vector<uint32_t>(kWords, 3 * 32 + 1));
+}
+
+TEST_F(Machines, RepeatedWaitsBetweenStreamsVanish) {
+  StorageHandle a = filled(0, 3);
+  std::vector<StorageHandle> outputs;
+  fakes::async_control().delay_us = 500;
+  StorageHandle b = std::move(machine.allocate(0, kWords)).value();
+  ASSERT_TRUE(mix(b.get(), a.get(), a.get(), 0).ok());
+  machine.settle();
+  const uint64_t before = fakes::async_control().device_waits;
+  ASSERT_TRUE(mix(b.get(), a.get(), a.get(), 0).ok());
+  for (int i = 0; i < 20; ++i) {
+    outputs.push_back(std::move(machine.allocate(0, kWords)).value());
+    ASSERT_TRUE(mix(outputs.back().get(), b.get(), b.get(), 2).ok());
+  }
+  machine.settle();
+  EXPECT_LE(fakes::async_control().device_waits - before, 1u);
+}
+
+TEST_F(Machines, ManyMoreInstructionsThanTheRingHolds) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(0, 4);
+  for (int i = 0; i < 20000; ++i) ASSERT_TRUE(mix(i % 2 ? a.get() : b.get(), i % 2 ? b.get() : a.get(), a.get(), i % 3).ok());
+  EXPECT_TRUE(machine.download(a.get()).ok());
+}
+
+TEST_F(Machines, DownloadWaitsOnlyForWhatItReads) {
+  StorageHandle a = filled(0, 3);
+  machine.settle();
+  EXPECT_EQ(machine.download(a.get()).value()[0], 3u);
+  EXPECT_FALSE(a->busy_for_read() && !vm::settle(a.get(), true, false).ok());
+  EXPECT_FALSE(a->busy_for_read()) << "once settled, the inline path is fast again";
+}
+
+TEST_F(Machines, TheDeleterOfBorrowedMemoryRunsWhenNothingUsesIt) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle owner = filled(0, 9);
+  std::atomic<int> deleted{0};
+  Storage* borrowed = Storage::borrow(machine.device(0), owner->block, kWords * 4, [&] { ++deleted; });
+  machine.settle();
+  fakes::async_control().delay_us = 2000;
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(mix(a.get(), borrowed, borrowed, 0).ok());
+  borrowed->release_tensor();
+  machine.settle();
+  while (deleted == 0) std::this_thread::yield();
+  EXPECT_EQ(deleted, 1);
+  EXPECT_EQ(machine.download(a.get()).value()[0], 9u * 32 + 1);
+}
+
+TEST_F(Machines, SynchronousModeReturnsTheErrorAtTheCall) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(0, 4);
+  vm::synchronous_mode = true;
+  EXPECT_EQ(mix(b.get(), a.get(), a.get(), 0, fakes::kMixFaults).code(), Code::fault);
+  EXPECT_TRUE(mix(b.get(), a.get(), a.get(), 0).ok());
+  vm::synchronous_mode = false;
+}
+
+TEST_F(Machines, AStreamThatIsNotThereIsRefused) {
+  StorageHandle a = filled(0, 3);
+  const Status status = mix(a.get(), a.get(), a.get(), 40);
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_NE(status.message().find("stream 40"), std::string::npos) << status.message();
+}
+
+TEST_F(Machines, CopiesBetweenTwoDevicesCarryPoison) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(1, 4);
+  ASSERT_TRUE(mix(a.get(), a.get(), a.get(), 0, fakes::kMixFaults).ok());
+  ASSERT_TRUE(machine.copy({b.get(), 0}, {a.get(), 0}, kWords, true).ok());
+  const auto words = machine.download(b.get());
+  ASSERT_FALSE(words.ok());
+  EXPECT_EQ(words.status().code(), Code::fault);
+}
+
+}  // namespace
+}  // namespace tenon::testing
