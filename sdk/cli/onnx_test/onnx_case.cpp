@@ -47,16 +47,25 @@ std::vector<std::string> data_sets(const std::string& folder) {
 
 std::string numbered(const std::string& set, const char* kind, size_t i) { return set + "/" + kind + "_" + std::to_string(i) + ".pb"; }
 
+// A tensor of a data set. ONNX's own cases store bfloat16 as uint16: NumPy has no such type.
+Tensor read_data(const std::string& path, DType wanted, Device device) {
+  const Tensor tensor = read_tensor_file(path, device);
+  if (wanted != DType::bf16 || tensor.dtype() != DType::u16) return tensor;
+  std::vector<uint16_t> bits = tensor.to_host<uint16_t>();
+  return Tensor::copy_from_host(bits.data(), tensor.dims(), DType::bf16, device);
+}
+
 // The first difference between the model's outputs and the data set's, or empty.
 std::string run_data_set(const onnx::Model& model, const std::string& set, const Tolerance& tolerance) {
   onnx::Inputs inputs;
   for (size_t i = 0; i < model.inputs().size(); ++i) {
-    inputs[model.inputs()[i].name] = read_tensor_file(numbered(set, "input", i), model.device());
+    const onnx::ValueInfo& info = model.inputs()[i];
+    inputs[info.name] = read_data(numbered(set, "input", i), info.dtype, model.device());
   }
   const TensorList outputs = model.run(inputs);
   if (fs::exists(numbered(set, "output", outputs.size()))) return "it has fewer outputs than " + set + " expects";
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Tensor expected = read_tensor_file(numbered(set, "output", i), Device::host());
+    const Tensor expected = read_data(numbered(set, "output", i), outputs[i].dtype(), Device::host());
     const std::string text = difference(outputs[i], expected, tolerance);
     if (!text.empty()) return "output '" + model.outputs()[i].name + "' of " + fs::path(set).filename().string() + ": " + text;
   }
@@ -66,6 +75,7 @@ std::string run_data_set(const onnx::Model& model, const std::string& set, const
 CaseResult judge(const std::string& folder, const std::string& device, const Tolerance& tolerance) {
   onnx::Options options;
   options.device = device.empty() ? Device::current() : Device(device);
+  options.strict_shapes = false;  // some of ONNX's own cases declare shapes that their data does not have
   std::optional<onnx::Model> model;
   try {
     model.emplace(onnx::load(folder + "/model.onnx", options));

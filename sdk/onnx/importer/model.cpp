@@ -25,9 +25,9 @@ std::string names_of(const std::vector<ValueInfo>& infos) {
   return text.empty() ? "none" : text;
 }
 
-Tensor fitting_input(const Tensor& tensor, const ValueInfo& info, Device device) {
+Tensor fitting_input(const Tensor& tensor, const ValueInfo& info, Device device, bool strict) {
   bool fits = tensor.defined() && tensor.dtype() == info.dtype;
-  if (fits && info.has_shape) {
+  if (fits && info.has_shape && strict) {
     fits = tensor.rank() == static_cast<int32_t>(info.dims.size());
     for (int32_t axis = 0; fits && axis < tensor.rank(); ++axis) {
       const int64_t dim = info.dims[static_cast<size_t>(axis)].value;
@@ -77,7 +77,7 @@ TensorList Model::Impl::bind(const Inputs& inputs) const {
     if (found == inputs.end()) {
       throw Error(Code::invalid_argument, "Input " + quoted(info.name) + ", " + to_string(info) + ", is missing.");
     }
-    bound.push_back(fitting_input(found->second, info, program.device));
+    bound.push_back(fitting_input(found->second, info, program.device, options.strict_shapes));
   }
   for (const auto& [name, tensor] : inputs) {
     const bool known = std::any_of(program.inputs.begin(), program.inputs.end(), [&](const ValueInfo& info) { return info.name == name; });

@@ -7,16 +7,15 @@ namespace tenon::onnx {
 
 NodeContext::NodeContext(const Program& program, const Node& node, std::span<const Tensor> values)
     : program_(program), node_(node), values_(values), device_(program.device), moved_(node.inputs.size()) {
-  bool any = false;
+  bool on_host = false, elsewhere = false;
   for (int32_t value : node.inputs) {
     if (value < 0) continue;
     const Tensor& tensor = values[static_cast<size_t>(value)];
     if (!tensor.defined()) throw UnknownValue{value};
-    any = true;
-    if (!stays_on_host(tensor.dtype(), tensor.elements()) || tensor.device() != Device::host()) return;
-    if (!current_interpreter().host_value_known(tensor)) return;
+    const bool small = stays_on_host(tensor.dtype(), tensor.elements()) && current_interpreter().host_value_known(tensor);
+    (small && tensor.device() == Device::host() ? on_host : elsewhere) = true;
   }
-  if (any) device_ = Device::host();
+  if (on_host && !elsewhere) device_ = Device::host();
 }
 
 const Tensor& NodeContext::raw(size_t i) const {

@@ -1,0 +1,118 @@
+"""The tool from outside: exit codes, what it says of wrong arguments, that JSON is JSON.
+
+Usage: tool_test.py TOOL
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+
+def make_model(path):
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 3])
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], name="/relu")], "g", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), path)
+
+
+def make_case(folder, source, factor):
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(source.read_bytes())
+    data = folder / "test_data_set_0"
+    data.mkdir()
+    x = np.array([[1, -2, 3]], np.float32)
+    (data / "input_0.pb").write_bytes(numpy_helper.from_array(x, "x").SerializeToString())
+    (data / "output_0.pb").write_bytes(numpy_helper.from_array(factor * np.maximum(x, 0), "y").SerializeToString())
+
+
+def main():
+    tool = sys.argv[1]
+    failures = []
+
+    def run(*arguments, code=0, **more):
+        done = subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, timeout=60, **more)
+        if done.returncode != code:
+            failures.append(f"tenon {' '.join(map(str, arguments))}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
+        return done
+
+    def claim(holds, what):
+        if not holds:
+            failures.append(what)
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        model = folder / "model.onnx"
+        make_model(model)
+        x = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)
+        np.save(folder / "x.npy", x)
+
+        report = json.loads(run("run", model, "--input", f"x={folder / 'x.npy'}", "--output", folder / "out", "--placement", "--repeat", 3, "--json").stdout)
+        claim(np.array_equal(np.load(folder / "out" / "y.npy"), np.maximum(x, 0)), "the output file should hold relu(x)")
+        claim(len(report["runs_ms"]) == 2 and report["placement"][0]["name"] == "/relu", "the report should hold times and placement")
+        run("run", model, "--input", f"x={folder / 'x.npy'}", "--output", folder / "out", "--format", "pb")
+        back = numpy_helper.to_array(onnx.load_tensor(folder / "out" / "y.pb"))
+        claim(np.array_equal(back, np.maximum(x, 0)), "the .pb should hold relu(x)")
+        run("run", model, "--input", f"x={folder / 'out' / 'y.pb'}")
+        text = run("run", model, "--input", "x=random", "--dim", "batch=4").stdout
+        claim("y: f32[4, 3]" in text, "a named dim should be what --dim says: " + text)
+        claim("y: f32[2, 3]" in run("run", model, "--input", "x=random:2x3").stdout, "a random input should have the shape given")
+
+        def refused(words, *arguments, code=1):
+            done = run(*arguments, code=code)
+            claim(all(word in done.stderr for word in words), f"{arguments}: should say {words}, said: {done.stderr}")
+
+        refused(["Input 'x', f32[batch, 3], is missing", "--input x=random"], "run", model)
+        refused(["must be f32[batch, 3], but f32[3, 4] was given"], "run", model, "--input", "x=random:3x4")
+        refused(["has no input 'q'"], "run", model, "--input", "q=random")
+        refused(["'x' is not of the form NAME=FILE.npy"], "run", model, "--input", "x")
+        refused(["ends neither in .npy nor in .pb"], "run", model, "--input", "x=x.txt")
+        refused(["'x.npy' cannot be read: No such file"], "run", model, "--input", "x=x.npy")
+        refused(["'three' in the shape"], "run", model, "--input", "x=random:threex3")
+        refused(["nothing.onnx' cannot be opened: No such file"], "run", folder / "nothing.onnx")
+        refused(["not an ONNX model"], "run", folder / "x.npy")
+        refused(["no_such_device"], "run", model, "--device", "no_such_device", "--input", "x=random")
+        refused(["MODEL is required"], "run", code=2)
+        refused(["frobnicate"], "frobnicate", code=2)
+        refused(["--repeat", "0"], "run", model, "--repeat", 0, code=2)
+        refused(["is not a folder"], "onnx-test", folder / "none")
+
+        cases = folder / "cases"
+        cases.mkdir()
+        make_case(cases / "right", model, 1)
+        make_case(cases / "wrong", model, 2)
+        make_case(cases / "loose", model, 1.01)
+        (cases / "loose" / "data.json").write_text('{"rtol": 0.1}')
+        done = run("onnx-test", cases, code=1)
+        claim(done.stdout.splitlines()[-1] == "2 passed, 1 failed, 0 skipped", "the last line should count the cases: " + done.stdout)
+        claim("element [0, 0] is 1 where 2 is expected" in done.stdout, "a case that differs should say where: " + done.stdout)
+        claim(done.stderr == "", "no progress in a pipe: " + done.stderr)
+        lines = run("onnx-test", cases, "--json", "--jobs", 2, code=1).stdout.splitlines()
+        verdicts = {row["case"]: row["verdict"] for row in map(json.loads, lines[:-1])}
+        claim(verdicts == {"right": "passed", "wrong": "failed", "loose": "passed"}, f"one JSON object per case: {lines}")
+        claim(run("onnx-test", cases, "--rtol", 2).stdout.endswith("3 passed, 0 failed, 0 skipped\n"), "an option decides the tolerance")
+
+    claim("cpu:0" in run("devices").stdout, "devices should list cpu:0")
+    claim(any(d["device"] == "cpu:0" for d in json.loads(run("devices", "--json").stdout)["devices"]), "so should its JSON")
+    report = json.loads(run("doctor", "--json").stdout)
+    claim({"key": "device", "variable": "TENON_DEVICE", "value": "cpu", "level": "environment"}.items()
+          <= next(s for s in report["settings"] if s["key"] == "device").items(), "doctor should name the level that won")
+    claim("What to do" in run("doctor", code=1, env={**os.environ, "TENON_DEVICE": "nothing"}).stdout
+          or "nothing" in run("doctor", code=1, env={**os.environ, "TENON_DEVICE": "nothing"}).stdout, "doctor should say what is wrong")
+    claim("softmax" in run("ops").stdout and "Softmax" in run("ops", "--onnx").stdout, "ops should list the ops")
+    claim(any(op["name"] == "matmul" for op in json.loads(run("ops", "--json").stdout)["ops"]), "ops should list them as JSON")
+    claim("commit" in run("--version").stdout and "TENON_DEVICE" in run("help", "env").stdout, "version and help env")
+
+    for failure in failures:
+        print(failure)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

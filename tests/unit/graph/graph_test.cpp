@@ -1,0 +1,146 @@
+// Recording a program and running it, against the same code run eagerly.
+#include "core/graph/graph.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "core/graph/recorder.h"
+#include "core/ops/ops.h"
+
+namespace tenon::graph {
+namespace {
+
+using Program = std::function<TensorList(const TensorList&)>;
+
+Tensor random_tensor(const Dims& dims, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> values(0.5f, 2.0f);
+  std::vector<float> data(static_cast<size_t>(element_count(dims)));
+  for (float& value : data) value = values(random);
+  return Tensor::from<float>(data, dims);
+}
+
+Graph record(const TensorList& inputs, const Program& code, std::vector<std::string> labels = {}) {
+  Recorder recorder(Device::current());
+  InterpreterScope scope(recorder);
+  TensorList values;
+  for (const Tensor& input : inputs) values.push_back(recorder.input({input.dtype(), input.dims(), input.strides()}));
+  for (std::string& label : labels) recorder.label(std::move(label));
+  const TensorList outputs = code(values);
+  return recorder.finish(outputs);
+}
+
+void expect_same(const TensorList& inputs, const Program& code) {
+  const TensorList expected = code(inputs);
+  const Graph graph = record(inputs, code);
+  for (int run_number = 0; run_number < 2; ++run_number) {
+    const TensorList results = run(graph, inputs);
+    ASSERT_EQ(results.size(), expected.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      EXPECT_EQ(results[i].dims(), expected[i].dims());
+      EXPECT_EQ(results[i].to_host<float>(), expected[i].to_host<float>());
+    }
+  }
+}
+
+TEST(Graph, RunsAsTheCodeItRecorded) {
+  expect_same({random_tensor({3, 4}, 1), random_tensor({4}, 2)},
+              [](const TensorList& in) -> TensorList { return {mul(relu(sub(in[0], in[1])), Scalar(3.0)), exp(neg(in[1]))}; });
+}
+
+TEST(Graph, RunsViewsAsTheyWereRecorded) {
+  expect_same({random_tensor({4, 6}, 3)}, [](const TensorList& in) -> TensorList {
+    const Tensor turned = permute(in[0], {1, 0});
+    const Tensor part = slice(turned, 0, 1, 5, 2);
+    return {add(reshape(part, {8}), Scalar(1.0)), relu(expand(select(in[0], 0, 2), {3, 6}))};
+  });
+}
+
+TEST(Graph, MakesStridedInputsDenseFirst) {
+  const Tensor base = random_tensor({4, 6}, 4);
+  const Tensor turned = permute(base, {1, 0});
+  const Graph graph = record({contiguous(turned)}, [](const TensorList& in) -> TensorList { return {reshape(relu(in[0]), {24})}; });
+  EXPECT_EQ(run(graph, std::vector<Tensor>{turned})[0].to_host<float>(), reshape(relu(turned), {24}).to_host<float>());
+}
+
+TEST(Graph, ComputesKnownValuesWhileRecording) {
+  const Tensor x = random_tensor({5}, 5), weight = random_tensor({5}, 6);
+  const Graph graph = record({x}, [&](const TensorList& in) -> TensorList { return {mul(in[0], exp(square(weight)))}; });
+  EXPECT_EQ(graph.steps.size(), 1u);
+  EXPECT_EQ(run(graph, std::vector<Tensor>{x})[0].to_host<float>(), mul(x, exp(square(weight))).to_host<float>());
+}
+
+TEST(Graph, KeepsLargeFactoriesAsSteps) {
+  const Tensor x = random_tensor({200, 200}, 7);
+  const Graph graph = record({x}, [](const TensorList& in) -> TensorList { return {add(in[0], full({200, 200}, Scalar(2.0), DType::f32))}; });
+  for (const Value& value : graph.values) EXPECT_FALSE(value.constant.defined() && value.constant.elements() > 1024);
+  EXPECT_EQ(run(graph, std::vector<Tensor>{x})[0].to_host<float>(), add(x, Scalar(2.0)).to_host<float>());
+}
+
+TEST(Graph, LeavesOutStepsNobodyNeeds) {
+  const Tensor x = random_tensor({5}, 8);
+  const Graph graph = record({x}, [](const TensorList& in) -> TensorList {
+    exp(exp(in[0]));
+    return {neg(in[0])};
+  });
+  EXPECT_EQ(graph.steps.size(), 1u);
+}
+
+TEST(Graph, DropsEveryValueOnceAfterItsLastUse) {
+  const Tensor x = random_tensor({5}, 9);
+  const Graph graph = record({x}, [](const TensorList& in) -> TensorList {
+    const Tensor a = exp(in[0]), b = neg(a);
+    return {add(a, b)};
+  });
+  ASSERT_EQ(graph.steps.size(), 3u);
+  EXPECT_EQ(graph.steps[0].drops, graph.inputs);
+  EXPECT_TRUE(graph.steps[1].drops.empty());
+  EXPECT_EQ(graph.steps[2].drops.size(), 2u);
+}
+
+TEST(Graph, ValuesHaveNoDataWhileRecorded) {
+  Recorder recorder(Device::current());
+  InterpreterScope scope(recorder);
+  const Tensor value = recorder.input({DType::f32, {2}, {1}});
+  EXPECT_FALSE(recorder.host_value_known(value));
+  EXPECT_THROW(value.to_host<float>(), Error);
+  EXPECT_THROW(relu(value).to_host<float>(), Error);
+}
+
+TEST(Graph, ErrorsNameTheLabelAndTheDevice) {
+  const std::vector<int64_t> indices = {7};
+  const Tensor index = Tensor::from<int64_t>(indices, {1});
+  const Tensor table = random_tensor({3, 2}, 10);
+  const Graph graph = record({index}, [&](const TensorList& in) -> TensorList { return {take(table, in[0], 0)}; }, {"node 14 (/embed/Gather)"});
+  try {
+    run(graph, std::vector<Tensor>{index})[0].to_host<float>();
+    FAIL() << "an index out of range was taken";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("while running node 14 (/embed/Gather) on " + Device::current().spelling()), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Graph, ThreadsShareOneProgram) {
+  const Program code = [](const TensorList& in) -> TensorList { return {add(relu(in[0]), exp(in[0]))}; };
+  const Graph graph = record({random_tensor({100}, 1)}, code);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (uint32_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const Tensor x = random_tensor({100}, t);
+      const std::vector<float> expected = code({x})[0].to_host<float>();
+      for (int i = 0; i < 50; ++i) {
+        if (run(graph, std::vector<Tensor>{x})[0].to_host<float>() != expected) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace tenon::graph

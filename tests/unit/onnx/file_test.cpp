@@ -1,0 +1,91 @@
+#include "sdk/onnx/file/file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace tenon::onnx {
+namespace {
+
+namespace fs = std::filesystem;
+
+class External : public testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/tenon-external-XXXXXX";
+    base_ = mkdtemp(pattern);
+    fs::create_directories(base_ + "/model/weights");
+    write("model/weights/w.bin", "0123456789");
+    write("secret.bin", "secret");
+  }
+  void TearDown() override { fs::remove_all(base_); }
+
+  void write(const std::string& name, const std::string& text) { std::ofstream(base_ + "/" + name) << text; }
+  std::string root() const { return base_ + "/model"; }
+
+  std::string refusal(const std::string& location) {
+    ExternalFiles files(root());
+    const Result<uint64_t> size = files.size(location);
+    return size.ok() ? "(opened)" : size.status().message();
+  }
+
+  std::string base_;
+};
+
+TEST_F(External, ReadsARangeBelowTheFolder) {
+  ExternalFiles files(root());
+  char bytes[4] = {};
+  ASSERT_TRUE(files.read("weights/w.bin", 3, 4, bytes).ok());
+  EXPECT_EQ(std::string(bytes, 4), "3456");
+  EXPECT_EQ(files.size("weights/w.bin").value(), 10u);
+}
+
+TEST_F(External, RefusesRangesOutsideTheFile) {
+  ExternalFiles files(root());
+  char bytes[16] = {};
+  EXPECT_EQ(files.read("weights/w.bin", 8, 4, bytes).message(),
+            "External data 'weights/w.bin' has 10 bytes; a tensor wants 4 bytes at offset 8.");
+  EXPECT_FALSE(files.read("weights/w.bin", UINT64_MAX, 2, bytes).ok());
+  EXPECT_FALSE(files.read("weights/w.bin", 2, UINT64_MAX, bytes).ok());
+}
+
+TEST_F(External, RefusesWaysOutOfTheFolder) {
+  EXPECT_NE(refusal("../secret.bin").find("names a parent folder"), std::string::npos);
+  EXPECT_NE(refusal("weights/../../secret.bin").find("names a parent folder"), std::string::npos);
+  EXPECT_NE(refusal(base_ + "/secret.bin").find("is an absolute path"), std::string::npos);
+  EXPECT_NE(refusal("").find("has no usable name"), std::string::npos);
+  EXPECT_NE(refusal(std::string("weights/w.bin\0x", 15)).find("has no usable name"), std::string::npos);
+}
+
+TEST_F(External, RefusesSymbolicLinksOfFilesAndFolders) {
+  fs::create_symlink(base_ + "/secret.bin", root() + "/link.bin");
+  fs::create_directory_symlink(base_, root() + "/up");
+  EXPECT_NE(refusal("link.bin").find("symbolic link"), std::string::npos);
+  EXPECT_NE(refusal("up/secret.bin").find("symbolic link"), std::string::npos);
+}
+
+TEST_F(External, RefusesHardLinksAndSpecialFiles) {
+  fs::create_hard_link(base_ + "/secret.bin", root() + "/hard.bin");
+  ASSERT_EQ(mkfifo((root() + "/pipe").c_str(), 0600), 0);
+  EXPECT_NE(refusal("hard.bin").find("is a hard link"), std::string::npos);
+  EXPECT_NE(refusal("pipe").find("is not a regular file"), std::string::npos);
+  EXPECT_NE(refusal("weights").find("is not a regular file"), std::string::npos);
+}
+
+TEST_F(External, RefusesEverythingWithoutAFolder) {
+  ExternalFiles files{std::string()};
+  EXPECT_FALSE(files.size("weights/w.bin").ok());
+}
+
+TEST_F(External, ReadFileRefusesFoldersAndWhatIsTooLarge) {
+  EXPECT_EQ(read_file(root() + "/weights/w.bin", 100).value(), "0123456789");
+  EXPECT_FALSE(read_file(root() + "/weights/w.bin", 5).ok());
+  EXPECT_FALSE(read_file(root(), 100).ok());
+  EXPECT_EQ(read_file(root() + "/none", 100).status().code(), Code::not_found);
+}
+
+}  // namespace
+}  // namespace tenon::onnx

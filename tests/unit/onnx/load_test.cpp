@@ -1,0 +1,180 @@
+// What loading refuses, and what it says.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "sdk/onnx/onnx.h"
+#include "tests/unit/onnx/model_builder.h"
+
+namespace tenon::onnx {
+namespace {
+
+struct Refusal {
+  Code code = Code::ok;
+  std::string text;
+  bool says(const std::string& part) const { return text.find(part) != std::string::npos; }
+};
+
+Refusal refusal_of(const std::string& bytes, const Options& options = {}) {
+  try {
+    load_bytes(bytes, options);
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  }
+  return {Code::ok, "(loaded)"};
+}
+
+ModelBuilder with_node(const std::string& op) {
+  ModelBuilder builder;
+  builder.input("x", kFloat, {"2", "3"});
+  builder.output("y", kFloat, {"2", "3"});
+  builder.node(op, {"x"}, {"y"}, "first");
+  return builder;
+}
+
+TEST(Load, RefusesBytesThatAreNoModel) {
+  EXPECT_EQ(refusal_of("").code, Code::invalid_argument);
+  EXPECT_EQ(refusal_of("this is a text file, not a model").code, Code::invalid_argument);
+  EXPECT_TRUE(refusal_of(std::string(1000, '\xff')).says("This is not an ONNX model, or it is damaged."));
+}
+
+TEST(Load, NamesEveryNodeThatCannotRunAtOnce) {
+  ModelBuilder builder = with_node("Relu");
+  builder.node("NonMaxSuppression", {"y"}, {"a"}, "boxes");
+  builder.node("Quux", {"y"}, {"b"}, "own");
+  const Refusal refusal = refusal_of(builder.bytes());
+  EXPECT_EQ(refusal.code, Code::unsupported);
+  EXPECT_TRUE(refusal.says("for 2 reasons")) << refusal.text;
+  EXPECT_TRUE(refusal.says("node 1 (boxes): NonMaxSuppression: there is no translation of this operator.")) << refusal.text;
+  EXPECT_TRUE(refusal.says("node 2 (own): Quux")) << refusal.text;
+}
+
+TEST(Load, NamesVersionAndTypesOfWhatTheDeviceCannotDo) {
+  ModelBuilder builder = with_node("BitwiseNot");
+  builder.model().opset_import[0].version = 18;
+  const Refusal refusal = refusal_of(builder.bytes());
+  EXPECT_TRUE(refusal.says("node 0 (first): BitwiseNot (version 18) of f32[2, 3]")) << refusal.text;
+}
+
+TEST(Load, RefusesVersionsItDoesNotKnow) {
+  ModelBuilder old(6);
+  old.input("x", kFloat, {"2"});
+  old.output("y", kFloat, {"2"});
+  old.node("Add", {"x", "x"}, {"y"});
+  EXPECT_TRUE(refusal_of(old.bytes()).says("it is translated for the opset versions 7 to ")) << refusal_of(old.bytes()).text;
+  ModelBuilder young(99);
+  young.output("y", kFloat, {"2"});
+  young.node("Relu", {"y"}, {"z"});
+  EXPECT_NE(refusal_of(young.bytes()).code, Code::ok);
+}
+
+TEST(Load, RefusesTypesThatTenonDoesNotHave) {
+  ModelBuilder builder;
+  builder.input("x", kString, {"2"});
+  builder.output("y", kString, {"2"});
+  builder.node("Identity", {"x"}, {"y"});
+  const Refusal refusal = refusal_of(builder.bytes());
+  EXPECT_EQ(refusal.code, Code::unsupported);
+  EXPECT_TRUE(refusal.says("input 'x' holds string, an element type that Tenon does not have.")) << refusal.text;
+}
+
+TEST(Load, RefusesGraphsThatAreNotOrdered) {
+  ModelBuilder cycle;
+  cycle.output("a", kFloat, {"2"});
+  cycle.node("Relu", {"b"}, {"a"}, "one");
+  cycle.node("Relu", {"a"}, {"b"}, "two");
+  EXPECT_EQ(refusal_of(cycle.bytes()).text, "The model is malformed: node 0 (one) (Relu) reads 'b', which nothing before it makes.");
+  ModelBuilder twice = with_node("Relu");
+  twice.node("Relu", {"x"}, {"y"}, "again");
+  EXPECT_TRUE(refusal_of(twice.bytes()).says("the value 'y' is made a second time, by node 1 (again)"));
+  ModelBuilder lost = with_node("Relu");
+  lost.output("nowhere", kFloat, {"2"});
+  EXPECT_TRUE(refusal_of(lost.bytes()).says("nothing makes the output 'nowhere'"));
+}
+
+TEST(Load, RefusesWeightsThatLie) {
+  ModelBuilder shorter = with_node("Relu");
+  shorter.weight<float>("w", kFloat, {2, 3}, {1, 2, 3});
+  EXPECT_EQ(refusal_of(shorter.bytes()).text, "Tensor 'w' of shape [2, 3] and type f32 needs 24 bytes, but the file has 12.");
+  ModelBuilder huge = with_node("Relu");
+  huge.weight<float>("w", kFloat, {int64_t{1} << 40, int64_t{1} << 40}, {1});
+  EXPECT_TRUE(refusal_of(huge.bytes()).says("has the impossible shape"));
+  ModelBuilder large = with_node("Relu");
+  large.weight<float>("w", kFloat, {int64_t{1} << 40}, {1});
+  EXPECT_TRUE(refusal_of(large.bytes()).says("but the file has 4"));
+  ModelBuilder negative = with_node("Relu");
+  negative.weight<float>("w", kFloat, {-1}, {1});
+  EXPECT_TRUE(refusal_of(negative.bytes()).says("has the impossible shape"));
+  ModelBuilder deep = with_node("Relu");
+  deep.weight<float>("w", kFloat, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {1});
+  EXPECT_TRUE(refusal_of(deep.bytes()).says("has rank 9; at most 8 is possible"));
+}
+
+TEST(Load, RefusesNodesThatCannotWorkWhateverTheInputs) {
+  ModelBuilder builder;
+  builder.input("x", kFloat, {"4", "25"});
+  builder.output("y", kFloat, {"4", "2"});
+  builder.weight<float>("w", kFloat, {3, 2}, {1, 2, 3, 4, 5, 6});
+  builder.node("MatMul", {"x", "w"}, {"y"}, "/encoder/MatMul");
+  const Refusal refusal = refusal_of(builder.bytes());
+  EXPECT_EQ(refusal.code, Code::invalid_argument);
+  EXPECT_TRUE(refusal.says("while running node 0 (/encoder/MatMul) on cpu:0")) << refusal.text;
+  EXPECT_TRUE(refusal.says("25") && refusal.says("3")) << refusal.text;
+}
+
+TEST(Load, RefusesAttributesOfTheWrongKind) {
+  ModelBuilder builder = with_node("Softmax");
+  builder.integers(builder.graph().node[0], "axis", {1});
+  EXPECT_TRUE(refusal_of(builder.bytes()).says("attribute 'axis' must be a int, not a list of ints")) << refusal_of(builder.bytes()).text;
+}
+
+class LoadExternal : public testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/tenon-load-XXXXXX";
+    folder_ = mkdtemp(pattern);
+    const float values[4] = {1, 2, 3, 4};
+    std::ofstream(folder_ + "/w.bin", std::ios::binary).write(reinterpret_cast<const char*>(values), sizeof values);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  ModelBuilder with_external(const std::vector<std::pair<std::string, std::string>>& entries) {
+    ModelBuilder builder;
+    builder.input("x", kFloat, {"2"});
+    builder.output("y", kFloat, {"2"});
+    builder.external(builder.weight<float>("w", kFloat, {2}, {0, 0}), entries);
+    builder.node("Add", {"x", "w"}, {"y"});
+    return builder;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(LoadExternal, ReadsWeightsFromAFileBesideTheModel) {
+  std::ofstream(folder_ + "/m.onnx", std::ios::binary) << with_external({{"location", "w.bin"}, {"offset", "8"}, {"length", "8"}}).bytes();
+  const Model model = load(folder_ + "/m.onnx");
+  const std::vector<float> x = {10, 20};
+  EXPECT_EQ(model.run({{"x", Tensor::from<float>(x, {2})}})[0].to_host<float>(), (std::vector<float>{13, 24}));
+}
+
+TEST_F(LoadExternal, RefusesRangesAndPlacesThatEscape) {
+  Options options;
+  options.external_data_root = folder_;
+  const auto says = [&](const std::vector<std::pair<std::string, std::string>>& entries, const std::string& part) {
+    const Refusal refusal = refusal_of(with_external(entries).bytes(), options);
+    EXPECT_TRUE(refusal.code == Code::invalid_argument && refusal.says(part)) << refusal.text;
+  };
+  says({{"location", "w.bin"}, {"offset", "12"}}, "wants 8 bytes at offset 12 of 'w.bin', which has 16 bytes");
+  says({{"location", "w.bin"}, {"offset", "18446744073709551615"}}, "at offset 18446744073709551615");
+  says({{"location", "w.bin"}, {"offset", "-8"}}, "offset, '-8', is not a number of bytes");
+  says({{"location", "w.bin"}, {"length", "4"}}, "needs 8 bytes, but its external data has length 4");
+  says({{"location", "../../etc/passwd"}}, "names a parent folder");
+  says({{"location", "/etc/passwd"}}, "is an absolute path");
+  says({{"location", "w.bin"}, {"basename", "x"}}, "unknown key 'basename'");
+  EXPECT_TRUE(refusal_of(with_external({{"location", "w.bin"}}).bytes()).says("no folder for external data was given"));
+}
+
+}  // namespace
+}  // namespace tenon::onnx

@@ -1,0 +1,207 @@
+// Running models: both ways, from several threads, with shapes that change.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+#include "core/ops/ops.h"
+#include "sdk/onnx/onnx.h"
+#include "tests/unit/onnx/model_builder.h"
+
+namespace tenon::onnx {
+namespace {
+
+Tensor random_tensor(const Dims& dims, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<size_t>(element_count(dims)));
+  for (float& value : values) value = normal(random);
+  return Tensor::from<float>(values, dims);
+}
+
+Tensor ints(const std::vector<int64_t>& values) { return Tensor::from<int64_t>(values, {static_cast<int64_t>(values.size())}); }
+
+// softmax(relu(x w + b)), reshaped to [batch, 2, -1] by a chain of shape arithmetic, as exporters write it.
+std::string small_network() {
+  ModelBuilder builder(13);
+  builder.input("x", kFloat, {"batch", "5"});
+  builder.output("y", kFloat, {"batch", "2", "2"});
+  std::mt19937 random(7);
+  std::normal_distribution<float> normal;
+  std::vector<float> w(20), b(4);
+  for (float& value : w) value = normal(random);
+  for (float& value : b) value = normal(random);
+  builder.weight("w", kFloat, {5, 4}, w);
+  builder.weight("b", kFloat, {4}, b);
+  builder.weight<int64_t>("zero", kInt64, {1}, {0});
+  builder.weight<int64_t>("tail", kInt64, {2}, {2, -1});
+  builder.node("MatMul", {"x", "w"}, {"m"}, "/MatMul");
+  builder.node("Add", {"m", "b"}, {"a"}, "/Add");
+  builder.node("Relu", {"a"}, {"r"}, "/Relu");
+  builder.integer(builder.node("Softmax", {"r"}, {"s"}, "/Softmax"), "axis", -1);
+  builder.node("Shape", {"x"}, {"shape"});
+  builder.node("Gather", {"shape", "zero"}, {"batch"});
+  builder.integer(builder.node("Concat", {"batch", "tail"}, {"target"}), "axis", 0);
+  builder.node("Reshape", {"s", "target"}, {"y"}, "/Reshape");
+  return builder.bytes();
+}
+
+Options eager() {
+  Options options;
+  options.eager = true;
+  return options;
+}
+
+TEST(Model, ListsInputsAndOutputsWithNamedDims) {
+  const Model model = load_bytes(small_network());
+  ASSERT_EQ(model.inputs().size(), 1u);
+  EXPECT_EQ(to_string(model.inputs()[0]), "f32[batch, 5]");
+  EXPECT_EQ(model.inputs()[0].name, "x");
+  EXPECT_EQ(to_string(model.outputs()[0]), "f32[batch, 2, 2]");
+  EXPECT_EQ(model.info().nodes, 8u);
+}
+
+TEST(Model, RecordedAndEagerRunsGiveTheSameBitsForEveryShape) {
+  const Model recorded = load_bytes(small_network());
+  const Model stepwise = load_bytes(small_network(), eager());
+  for (int64_t batch : {1, 3, 1, 7, 0, 3}) {
+    const Tensor x = random_tensor({batch, 5}, static_cast<uint32_t>(batch));
+    const Tensor a = recorded.run({{"x", x}})[0], b = stepwise.run({{"x", x}})[0];
+    EXPECT_EQ(a.dims(), (Dims{batch, 2, 2}));
+    EXPECT_EQ(a.to_host<float>(), b.to_host<float>());
+  }
+}
+
+TEST(Model, ShapeArithmeticLeavesNoLaunch) {
+  const Model model = load_bytes(small_network());
+  std::vector<Placement> placement;
+  model.run({{"x", random_tensor({3, 5}, 1)}}, &placement);
+  for (const Placement& p : placement) EXPECT_TRUE(p.op_type == "MatMul" || p.op_type == "Add" || p.op_type == "Relu" || p.op_type == "Softmax") << p.op_type;
+  ASSERT_FALSE(placement.empty());
+  EXPECT_EQ(placement[0].node_name, "/MatMul");
+  EXPECT_EQ(placement[0].device, "cpu:0");
+}
+
+TEST(Model, ThreadsGetEqualBits) {
+  const Model model = load_bytes(small_network());
+  std::vector<std::vector<float>> expected;
+  for (uint32_t i = 0; i < 4; ++i) expected.push_back(model.run({{"x", random_tensor({1 + i, 5}, i)}})[0].to_host<float>());
+  const Model fresh = load_bytes(small_network());
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (uint32_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint32_t i = 0; i < 40; ++i) {
+        const uint32_t which = (i + t) % 4;
+        if (fresh.run({{"x", random_tensor({1 + which, 5}, which)}})[0].to_host<float>() != expected[which]) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Model, WritesIntoBoundOutputs) {
+  const Model model = load_bytes(small_network());
+  const Tensor x = random_tensor({2, 5}, 3);
+  const Tensor mine = full({2, 2, 2}, Scalar(-1.0), DType::f32);
+  const TensorList results = model.run({{"x", x}}, Inputs{{"y", mine}});
+  EXPECT_EQ(results[0].impl(), mine.impl());
+  EXPECT_EQ(mine.to_host<float>(), model.run({{"x", x}})[0].to_host<float>());
+  EXPECT_THROW(model.run({{"x", x}}, Inputs{{"y", full({2, 2}, Scalar(0.0), DType::f32)}}), Error);
+  EXPECT_THROW(model.run({{"x", x}}, Inputs{{"z", mine}}), Error);
+}
+
+std::string message_of(const Model& model, const Inputs& inputs) {
+  try {
+    model.run(inputs);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "(no error)";
+}
+
+TEST(Model, SaysWhatIsWrongWithInputs) {
+  const Model model = load_bytes(small_network());
+  EXPECT_EQ(message_of(model, {}), "Input 'x', f32[batch, 5], is missing.");
+  EXPECT_EQ(message_of(model, {{"x", random_tensor({2, 4}, 1)}}), "Input 'x' must be f32[batch, 5], but f32[2, 4] was given.");
+  EXPECT_EQ(message_of(model, {{"x", ints({1, 2})}}), "Input 'x' must be f32[batch, 5], but i64[2] was given.");
+  EXPECT_EQ(message_of(model, {{"x", random_tensor({2, 5}, 1)}, {"q", ints({1})}}), "The model has no input 'q'; its inputs are 'x'.");
+}
+
+// y = reshape(x, shape), the shape being an input.
+std::string reshape_model() {
+  ModelBuilder builder;
+  builder.input("x", kFloat, {"n"});
+  builder.input("shape", kInt64, {"rank"});
+  builder.output("y", kFloat, {"a", "b"});
+  builder.node("Relu", {"x"}, {"r"});
+  builder.node("Reshape", {"r", "shape"}, {"y"}, "to shape");
+  return builder.bytes();
+}
+
+TEST(Model, TakesInputsThatAreShapesByValue) {
+  const Model model = load_bytes(reshape_model());
+  const Tensor x = random_tensor({12}, 5);
+  const std::vector<float> expected = relu(x).to_host<float>();
+  for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{3, 4}, {4, 3}, {-1, 2}, {3, 4}, {12, 1}}) {
+    const Tensor y = model.run({{"x", x}, {"shape", ints(shape)}})[0];
+    EXPECT_EQ(y.rank(), 2);
+    EXPECT_EQ(y.dims()[1], shape[1]);
+    EXPECT_EQ(y.to_host<float>(), expected);
+  }
+  EXPECT_NE(message_of(model, {{"x", x}, {"shape", ints({5, 5})}}).find("while running node 1 (to shape) on cpu:0"), std::string::npos);
+}
+
+// y = range(0, sum(x), 1): its length depends on data.
+TEST(Model, RunsNodeAfterNodeWhereShapesDependOnData) {
+  ModelBuilder builder(13);
+  builder.input("x", kInt64, {"n"});
+  builder.output("y", kInt64, {"m"});
+  builder.weight<int64_t>("zero", kInt64, {}, {0});
+  builder.weight<int64_t>("one", kInt64, {}, {1});
+  builder.integer(builder.node("ReduceSum", {"x"}, {"sum"}), "keepdims", 0);
+  builder.node("Range", {"zero", "sum", "one"}, {"y"});
+  const Model model = load_bytes(builder.bytes());
+  std::vector<int64_t> large(2000, 0);
+  large[77] = 3;
+  EXPECT_EQ(model.run({{"x", ints(large)}})[0].to_host<int64_t>(), (std::vector<int64_t>{0, 1, 2}));
+  large[78] = 1;
+  EXPECT_EQ(model.run({{"x", ints(large)}})[0].to_host<int64_t>(), (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(model.run({{"x", ints({2})}})[0].to_host<int64_t>(), (std::vector<int64_t>{0, 1}));
+}
+
+TEST(Model, OutputsShareNothingWithInputsWeightsOrEachOther) {
+  ModelBuilder builder;
+  builder.input("x", kFloat, {"2"});
+  builder.output("a", kFloat, {"2"});
+  builder.output("b", kFloat, {"2"});
+  builder.output("w", kFloat, {"2"});
+  builder.weight<float>("w", kFloat, {2}, {5, 6});
+  builder.node("Identity", {"x"}, {"a"});
+  builder.node("Identity", {"x"}, {"b"});
+  const Model model = load_bytes(builder.bytes());
+  const Tensor x = random_tensor({2}, 9);
+  const std::vector<float> before = x.to_host<float>();
+  for (int run = 0; run < 2; ++run) {
+    TensorList results = model.run({{"x", x}});
+    EXPECT_EQ(results[2].to_host<float>(), (std::vector<float>{5, 6}));
+    fill_(results[0], Scalar(1.0));
+    fill_(results[2], Scalar(2.0));
+    EXPECT_EQ(results[1].to_host<float>(), before);
+    EXPECT_EQ(x.to_host<float>(), before);
+  }
+}
+
+TEST(Model, TensorsComeBackFromTheirOwnFormat) {
+  const Tensor x = random_tensor({3, 0, 2}, 1), y = random_tensor({4, 5}, 2);
+  std::string name;
+  EXPECT_EQ(tensor_from_bytes(tensor_to_bytes(x, "x")).dims(), x.dims());
+  const Tensor back = tensor_from_bytes(tensor_to_bytes(y, "yy"), Device(), &name);
+  EXPECT_EQ(back.to_host<float>(), y.to_host<float>());
+  EXPECT_EQ(name, "yy");
+  EXPECT_THROW(tensor_from_bytes("no tensor"), Error);
+}
+
+}  // namespace
+}  // namespace tenon::onnx
