@@ -26,6 +26,9 @@ Result<OpenDevice*> open_device(std::string_view spelling) {
     TENON_ASSIGN_OR_RETURN(const Target target, find_target(registry, spelling));
     Result<OpenDevice*> device = target.entry->plugin->open(target.index);
     registry.note_opening(*target.entry, device.ok());
+    if (device.ok() && log_enabled(LogTopic::load, LogLevel::debug)) {
+      log(LogTopic::load, LogLevel::debug, "opened " + target.spelling() + " (" + device.value()->info.name + ").");
+    }
     if (device.ok() || asked || target.entry->plugin->devices()[target.index].info.usable()) return device;
     log(LogTopic::load, LogLevel::warning, "passed over " + target.spelling() + ": " + device.status().message());
   }

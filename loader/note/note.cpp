@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "ep_api/ep_api.h"
-#include "loader/search/search.h"
+#include "loader/settings/value.h"
 
 namespace tenon::loader {
 namespace {

@@ -5,6 +5,8 @@
 #include "loader/log/log.h"
 #include "loader/search/search.h"
 #include "loader/select/spelling.h"
+#include "loader/settings/nearest.h"
+#include "loader/settings/value.h"
 
 namespace tenon::loader {
 namespace {
@@ -90,11 +92,25 @@ void Registry::search() {
   registered_.clear();
   for (const PluginFolder& folder : plugin_folders(settings())) search_folder(folder.path, folder.source);
   const std::vector<std::string>& allowed = settings().providers;
+  warn_of_absent(allowed);
   for (const auto& entry : entries_) {
     if (allowed.empty() || is_listed(allowed, entry->report.provider)) continue;
     stop(entry->report, Stage::found,
          Status(Code::cancelled, "it is not among the providers allowed (" + joined(allowed) + ").",
                 "Add it to TENON_PROVIDERS, or to 'providers' in tenon.toml."));
+  }
+}
+
+// A list may well name providers this machine lacks; one that looks like a slip gets a warning.
+void Registry::warn_of_absent(const std::vector<std::string>& allowed) {
+  std::vector<std::string> names;
+  for (const auto& entry : entries_) names.push_back(entry->report.provider);
+  for (const std::string& name : allowed) {
+    if (is_listed(names, name)) continue;
+    const std::string nearest = nearest_word(name, names);
+    log(LogTopic::load, nearest.empty() ? LogLevel::info : LogLevel::warning,
+        describe_origin("providers", settings().origins.at("providers")) + " names '" + name + "', which is not there" +
+            (nearest.empty() ? "." : "; did you mean " + nearest + "?"));
   }
 }
 
@@ -199,6 +215,11 @@ Entry* Registry::provider(const std::string& name) {
     advance(*entry, Stage::usable);
     if (!entry->plugin) continue;
     if (fresh) set_aside_others(*entry);
+    if (fresh && log_enabled(LogTopic::load, LogLevel::info)) {
+      log(LogTopic::load, LogLevel::info,
+          "loaded '" + name + "' " + entry->report.version + " from " +
+              (entry->report.path.empty() ? "the application" : entry->report.path) + ": " + entry->report.sentence);
+    }
     return entry.get();
   }
   return nullptr;

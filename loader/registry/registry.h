@@ -63,6 +63,7 @@ class Registry {
 
  private:
   void search();
+  void warn_of_absent(const std::vector<std::string>& allowed);
   void search_folder(const std::string& path, const std::string& source);
   void add_file(const std::string& path, const std::string& name, const std::string& source);
   void advance(Entry& entry, Stage until);

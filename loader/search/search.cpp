@@ -28,12 +28,6 @@ std::string parent(const std::string& path) {
 
 }  // namespace
 
-bool is_provider_name(std::string_view name) {
-  return !name.empty() && name.size() < sizeof(ep_plugin_note::name) &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
-}
-
 std::string library_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&library_folder), &info) == 0 || !info.dli_fname) return {};

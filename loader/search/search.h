@@ -29,7 +29,4 @@ std::string library_folder();
 // Every libtenon_*.so of `folder`, by name. Errors: the folder is not there (NOT_FOUND) or cannot be read.
 Result<std::vector<FoundFile>> find_plugins(const std::string& folder);
 
-// 1 to 31 lower-case letters, digits and underscores.
-bool is_provider_name(std::string_view name);
-
 }  // namespace tenon::loader

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstdio>
 
-#include "loader/search/search.h"
+#include "loader/settings/value.h"
 
 namespace tenon::loader {
 namespace {

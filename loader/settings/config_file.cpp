@@ -100,6 +100,10 @@ Result<ConfigFile> read_config_file(const std::string& path) {
       TENON_RETURN_IF_ERROR(read_providers(path, value, config));
       continue;
     }
+    if (value.is_table()) {
+      config.sections.push_back(word);
+      continue;
+    }
     const auto value_text = node_text(value, word);
     if (!value_text) return bad_value(path, word);
     config.values[word] = *value_text;

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "primitives/status/status.h"
 
@@ -11,6 +12,7 @@ namespace tenon::loader {
 struct ConfigFile {
   std::map<std::string, std::string, std::less<>> values;  // lists joined as their variable would write them
   std::map<std::string, std::map<std::string, std::string>, std::less<>> provider_values;
+  std::vector<std::string> sections;  // the names of all others
 };
 
 // Reads `path`. Errors: NOT_FOUND; it cannot be trusted (it can say what to trust, so others must not write it); it is

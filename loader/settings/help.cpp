@@ -15,7 +15,7 @@ std::string values_of(const SettingRow& row) {
   if (!row.choices.empty()) return std::string(row.choices);
   if (row.type == "Count") return "number";
   if (row.type == "Bytes") return "bytes";
-  if (row.type == "Words") return "list by comma";
+  if (row.type == "Names") return "names by comma";
   if (row.type == "Folders") return "folders by colon";
   if (row.type == "File") return "file";
   if (row.type == "LogSpec") return "topics and levels";

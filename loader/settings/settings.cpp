@@ -29,10 +29,10 @@ namespace {
   }
 #include "loader/settings/settings.def"
 #undef TENON_CHOICES
-constexpr std::string_view Text_choices, Words_choices, Folders_choices, File_choices, Count_choices, Bytes_choices,
+constexpr std::string_view Text_choices, Names_choices, Folders_choices, File_choices, Count_choices, Bytes_choices,
     LogSpec_choices;
 constexpr auto parse_value_Text = parse_text;
-constexpr auto parse_value_Words = parse_words;
+constexpr auto parse_value_Names = parse_names;
 constexpr auto parse_value_Folders = parse_folders;
 constexpr auto parse_value_File = parse_text;
 constexpr auto parse_value_Count = parse_count;
@@ -123,6 +123,13 @@ void warn_of_unknown(const SettingSources& sources, const std::vector<NamedConfi
   }
   const std::vector<std::string> keys = known_keys();
   for (const NamedConfig& config : configs) {
+    for (const std::string& key : config.content.sections) {
+      const bool known = std::find(keys.begin(), keys.end(), key) != keys.end();
+      const std::string name = "the section '" + key + "' in '" + config.path + "' ";
+      if (known)
+        keep_first(settings.status, Status(Code::invalid_argument, name + "is invalid: it is a setting's name."));
+      if (!known) settings.warnings.push_back(name + "is unknown; settings of providers stand in [provider.<name>].");
+    }
     for (const auto& [key, value] : config.content.values) {
       if (key == "config") {
         settings.warnings.push_back("the setting 'config' in '" + config.path +
@@ -176,12 +183,12 @@ std::string describe_origin(std::string_view key, const Origin& origin) {
 }
 
 const std::vector<SettingRow>& setting_rows() {
-  static const std::vector<SettingRow> rows = {
+  static const auto* rows = new std::vector<SettingRow>{
 #define TENON_SETTING(key, variable, type, initial, help) {#key, variable, #type, type##_choices, initial, help},
 #include "loader/settings/settings.def"
 #undef TENON_SETTING
   };
-  return rows;
+  return *rows;
 }
 
 std::string user_folder(const char* variable, const char* fallback) {

@@ -20,7 +20,7 @@ namespace tenon::loader {
 
 namespace setting_type {
 using Text = std::string;
-using Words = std::vector<std::string>;
+using Names = std::vector<std::string>;
 using Folders = std::vector<std::string>;
 using File = std::string;
 using Count = int32_t;

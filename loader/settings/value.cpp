@@ -50,8 +50,20 @@ Reason parse_text(std::string_view text, std::string& value) {
   return {};
 }
 
-Reason parse_words(std::string_view text, std::vector<std::string>& value) {
-  value = split(text, ',');
+bool is_provider_name(std::string_view name) {
+  return !name.empty() && name.size() < sizeof(ep_plugin_note::name) &&
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+}
+
+Reason parse_names(std::string_view text, std::vector<std::string>& value) {
+  std::vector<std::string> names = split(text, ',');
+  for (const std::string& name : names) {
+    if (!is_provider_name(name)) {
+      return "'" + name + "' is no provider's name: 1 to 31 lower-case letters, digits and underscores";
+    }
+  }
+  value = std::move(names);
   return {};
 }
 

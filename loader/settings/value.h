@@ -9,10 +9,13 @@
 
 namespace tenon::loader {
 
+// 1 to 31 lower-case letters, digits and underscores.
+bool is_provider_name(std::string_view name);
+
 // Sets `value` from `text`; otherwise gives the reason, which follows "is invalid: " in the message.
 using Reason = std::string;
 Reason parse_text(std::string_view text, std::string& value);
-Reason parse_words(std::string_view text, std::vector<std::string>& value);
+Reason parse_names(std::string_view text, std::vector<std::string>& value);
 Reason parse_folders(std::string_view text, std::vector<std::string>& value);
 Reason parse_count(std::string_view text, int32_t& value);
 Reason parse_bytes(std::string_view text, uint64_t& value);

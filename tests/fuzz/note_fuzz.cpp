@@ -7,7 +7,7 @@
 #include <string>
 
 #include "loader/note/note.h"
-#include "loader/search/search.h"
+#include "loader/settings/value.h"
 
 namespace {
 

@@ -161,6 +161,18 @@ TEST_F(DeviceChoice, AllowedProvidersDecideInTheirOrder) {
   EXPECT_EQ(list_devices().size(), 2u);
 }
 
+TEST_F(DeviceChoice, ASlipInTheListOfProvidersGetsAWarning) {
+  set("TENON_PROVIDERS", "file,builtn,vulkan");
+  anew();
+  std::vector<std::string> lines;
+  set_log_sink([&](LogLevel, std::string_view, std::string_view message) { lines.emplace_back(message); });
+  EXPECT_EQ(resolve_device("").value(), "file:0");
+  set_log_sink({});
+  EXPECT_EQ(lines,
+            (std::vector<std::string>{"the environment variable TENON_PROVIDERS names 'builtn', which is not there; "
+                                      "did you mean builtin?"}));
+}
+
 TEST_F(DeviceChoice, NameThatMatchesNothingListsWhatThereIs) {
   sample(0).on_query = [](const ep_host* host, ep_error** error) {
     *error = host->error_make(host, EP_STATUS_NOT_FOUND, borrowed("the driver is not installed."),

@@ -22,6 +22,7 @@ Values values_of(const SettingRow& row) {
   if (row.type == "Fallback") return {"native", "decompose", "compile", "cloud"};
   if (row.type == "VmMode") return {"sync", "async", "sync", "both"};
   if (row.type == "Trust") return {"any", "owned", "any", "nobody"};
+  if (row.type == "Names") return {"a", "b", "c,d", "Not A Name"};
   if (row.type == "Folders") return {"/a", "/b", "/c", "relative"};
   if (row.type == "LogSpec") return {"vm", "load=info", "off", "weather"};
   return {"a", "b", "c", ""};
@@ -181,6 +182,19 @@ TEST_F(SettingLevels, UnknownNamesGetAWarningWithTheNearest) {
             (std::vector<std::string>{"the environment variable TENON_DEVCE is unknown; did you mean TENON_DEVICE?",
                                       "the environment variable TENON_SOMETHING_QUITE_DIFFERENT is unknown.",
                                       "the setting 'thread' in '" + file + "' is unknown; did you mean threads?"}));
+}
+
+TEST_F(SettingLevels, UnknownSectionsGetAWarningToo) {
+  SettingSources sources;
+  const std::string file = scratch().write("tenon.toml", "[cpu]\nloops = 1\n");
+  sources.config_files = {file};
+  const Settings settings = resolve_settings(sources);
+  EXPECT_TRUE(settings.status.ok());
+  EXPECT_EQ(settings.warnings,
+            (std::vector<std::string>{"the section 'cpu' in '" + file +
+                                      "' is unknown; settings of providers stand in [provider.<name>]."}));
+  scratch().write("tenon.toml", "[device]\nname = 1\n");
+  EXPECT_EQ(resolve_settings(sources).status.code(), Code::invalid_argument);
 }
 
 TEST_F(SettingLevels, WarningsAreLoggedOnceWhenTheSettingsAreRead) {
