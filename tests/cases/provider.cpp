@@ -56,13 +56,20 @@ struct HostEntries {
     const std::lock_guard lock(host_mutex);
     self(host).bytes_held_ -= static_cast<int64_t>(size);
   }
-  static ep_status config_get(const ep_host*, ep_string, ep_string*) { return EP_STATUS_NOT_FOUND; }
+  static ep_status config_get(const ep_host* host, ep_string key, ep_string* out_value) {
+    for (const auto& [name, value] : self(host).settings_) {
+      if (name != view(key)) continue;
+      *out_value = {value.data(), value.size()};
+      return EP_STATUS_OK;
+    }
+    return EP_STATUS_NOT_FOUND;
+  }
   static int32_t thread_limit(const ep_host*) { return 2; }
   static ep_string plugin_path(const ep_host*) { return {"", 0}; }
   static void device_memory_report(const ep_host*, ep_device*, int64_t) {}
 };
 
-PlainHost::PlainHost() {
+PlainHost::PlainHost(Settings settings) : settings_(std::move(settings)) {
   std::memset(&table_, 0, sizeof(table_));
   table_.struct_size = sizeof(table_);
   table_.struct_type = EP_STRUCT_HOST;
@@ -113,14 +120,14 @@ struct Provider::Block {
     return PlainHost::take(status_, error_);              \
   }()
 
-Result<std::unique_ptr<Provider>> Provider::open(const std::string& path, uint32_t device_index) {
+Result<std::unique_ptr<Provider>> Provider::open(const std::string& path, uint32_t device_index, Settings settings) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return Status(Code::not_found, sentence("cannot load ", path, ": ", std::string_view(dlerror()), "."));
   const auto query = reinterpret_cast<ep_plugin_query_fn>(dlsym(library, EP_PLUGIN_QUERY_SYMBOL));
   if (query == nullptr)
     return Status(Code::not_found, sentence(path, " has no symbol ", std::string_view(EP_PLUGIN_QUERY_SYMBOL), "."));
-  std::unique_ptr<Provider> made(new Provider);
+  std::unique_ptr<Provider> made(new Provider(std::move(settings)));
   made->plugin_.struct_size = sizeof(ep_plugin_ops);
   made->plugin_.struct_type = EP_STRUCT_PLUGIN_OPS;
   TENON_RETURN_IF_ERROR(EP_CALL(query, made->host_.table(), &made->plugin_));

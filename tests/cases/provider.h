@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ep_api/ep_api.h"
@@ -13,10 +14,13 @@
 
 namespace tenon::cases {
 
-// The least host there can be: counts what the plug-in allocates, has no configuration, prints errors it logs.
+// The settings a plug-in may ask for: key and value.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// The least host there can be: counts what the plug-in allocates, hands out the settings, prints errors it logs.
 class PlainHost {
  public:
-  PlainHost();
+  explicit PlainHost(Settings settings);
   const ep_host* table() const { return &table_; }
   int64_t bytes_held() const { return bytes_held_; }
   // The failure an entry reported, and frees it.
@@ -25,6 +29,7 @@ class PlainHost {
  private:
   friend struct HostEntries;
   ep_host table_;
+  Settings settings_;
   int64_t bytes_held_ = 0;
 };
 
@@ -41,7 +46,7 @@ struct Run {
 // One open device of one plug-in.
 class Provider {
  public:
-  static Result<std::unique_ptr<Provider>> open(const std::string& path, uint32_t device_index);
+  static Result<std::unique_ptr<Provider>> open(const std::string& path, uint32_t device_index, Settings settings);
   ~Provider();
   Provider(const Provider&) = delete;
   Provider& operator=(const Provider&) = delete;
@@ -54,7 +59,7 @@ class Provider {
   Status close();
 
  private:
-  Provider() = default;
+  explicit Provider(Settings settings) : host_(std::move(settings)) {}
   struct Block;
   Result<Block> allocate(uint64_t size);
   Status launch(ep_primitive* primitive, const ep_primitive_info& info, const Run& run, ep_memory* operands);

@@ -1,6 +1,7 @@
 // Runs the shared cases on one provider, through the raw C ABI, against the reference:
 //
-//   provider_cases path/to/libtenon_x.so [filter] [--device N] [--expect kind,kind...] [--list] [--verbose]
+//   provider_cases path/to/libtenon_x.so [filter] [--device N] [--expect kind,kind...] [--set key=value]
+//       [--list] [--verbose]
 //
 // `filter` is part of a case's name. What the provider does not support is counted, not failed, unless --expect names
 // its kind and it is an f32 case. Each case runs with static dims, with dims and strides given at launch where the
@@ -28,6 +29,7 @@ struct Options {
   std::string library;
   std::string filter;
   std::string expect;  // ",kind,kind,"
+  Settings settings;
   uint32_t device = 0;
   bool list = false;
   bool verbose = false;
@@ -214,6 +216,10 @@ bool parse_options(int argc, char** argv, Options* options) {
       options->expect = sentence(',', std::string_view(argv[++i]), ',');
     } else if (word == "--device" && has_value) {
       options->device = static_cast<uint32_t>(std::atoi(argv[++i]));
+    } else if (word == "--set" && has_value) {
+      const std::string setting = argv[++i];
+      const size_t equals = std::min(setting.find('='), setting.size());
+      options->settings.emplace_back(setting.substr(0, equals), setting.substr(std::min(equals + 1, setting.size())));
     } else if (word.starts_with("--")) {
       return false;
     } else if (options->library.empty() && !options->list) {
@@ -236,7 +242,7 @@ int run_all(const Options& options) {
     }
     return 0;
   }
-  auto provider = Provider::open(options.library, options.device);
+  auto provider = Provider::open(options.library, options.device, options.settings);
   if (!provider.ok()) {
     std::fprintf(stderr, "provider_cases: %s\n", provider.status().message().c_str());
     return 2;
@@ -259,10 +265,10 @@ int run_all(const Options& options) {
 int main(int argc, char** argv) {
   tenon::cases::Options options;
   if (!tenon::cases::parse_options(argc, argv, &options)) {
-    std::fprintf(
-        stderr,
-        "usage: provider_cases path/to/libtenon_x.so [filter] [--device N] [--expect kind,kind...] [--verbose]\n"
-        "       provider_cases --list [filter]\n");
+    std::fprintf(stderr,
+                 "usage: provider_cases path/to/libtenon_x.so [filter] [--device N] [--expect kind,kind...]\n"
+                 "       [--set key=value] [--verbose]\n"
+                 "       provider_cases --list [filter]\n");
     return 2;
   }
   return tenon::cases::run_all(options);

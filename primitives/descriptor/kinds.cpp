@@ -1,0 +1,396 @@
+// check_kind: a function per kind, for what ep_api.h says beside its attributes.
+#include "primitives/descriptor/check.h"
+#include "primitives/descriptor/fields.h"
+
+namespace tenon::descriptor {
+
+Status same_dims(const Desc& desc, const Operand& a, const Operand& b) {
+  bool same = a.rank == b.rank;
+  for (int32_t axis = 0; same && axis < a.rank; ++axis) same = agree(a.dims[axis], b.dims[axis]);
+  if (same) return {};
+  return wrong(desc, "'", table::role_name(a.role), "' has shape ", dims_of(a), " but '", table::role_name(b.role),
+               "' has ", dims_of(b), ".");
+}
+
+Status same_type(const Desc& desc, const Operand& a, const Operand& b) {
+  if (a.dtype == b.dtype) return {};
+  return wrong(desc, "'", table::role_name(a.role), "' is ", dtype_name(type_of(a)), " but '", table::role_name(b.role),
+               "' is ", dtype_name(type_of(b)), ".");
+}
+
+namespace {
+
+// Like same_dims, except along the axes of `mask`, where `a` must have length 1.
+Status same_dims_but_one(const Desc& desc, const Operand& a, const Operand& b, uint32_t mask) {
+  bool same = a.rank == b.rank;
+  for (int32_t axis = 0; same && axis < a.rank; ++axis) {
+    same = agree(a.dims[axis], mask >> axis & 1 ? 1 : b.dims[axis]);
+  }
+  if (same) return {};
+  return wrong(desc, "'", table::role_name(a.role), "' has shape ", dims_of(a), ", which is not that of '",
+               table::role_name(b.role), "' ", dims_of(b), " with 1 at the axes concerned.");
+}
+
+Status is_type(const Desc& desc, const Operand& operand, DType type) {
+  if (type_of(operand) == type) return {};
+  return wrong(desc, "'", table::role_name(operand.role), "' is ", dtype_name(type_of(operand)), " but must be ",
+               dtype_name(type), ".");
+}
+
+Status is_float(const Desc& desc, const Operand& operand) {
+  if (is_floating(type_of(operand))) return {};
+  return wrong(desc, "'", table::role_name(operand.role), "' is ", dtype_name(type_of(operand)),
+               " but must be of a floating-point type.");
+}
+
+Status axis_in_rank(const Desc& desc, int32_t axis, int32_t rank) {
+  if (axis >= 0 && axis < rank) return {};
+  return wrong(desc, "axis ", axis, " is not within rank ", rank, ".");
+}
+
+// --- kinds ---
+
+Status check_fill(const Desc&) { return {}; }
+
+Status check_copy(const Desc& desc) { return same_dims(desc, get(desc, EP_ROLE_SRC), get(desc, EP_ROLE_DST)); }
+
+Status check_scalar_row(const Desc& desc, const table::ScalarRow& row, int32_t arity) {
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  const bool conditional = row.domain == table::Domain::COND;
+  const Operand& last = get(desc, EP_ROLE_SRC + arity - 1);
+  for (int32_t i = 0; i < arity; ++i) {
+    const Operand& operand = get(desc, EP_ROLE_SRC + i);
+    if (!is_scalar(operand)) TENON_RETURN_IF_ERROR(same_dims(desc, operand, dst));
+    if (conditional && i == 0) {
+      TENON_RETURN_IF_ERROR(is_type(desc, operand, DType::boolean));
+      continue;
+    }
+    TENON_RETURN_IF_ERROR(same_type(desc, operand, last));
+  }
+  if (!table::in_domain(row.domain, type_of(last))) {
+    return wrong(desc, row.name, " is not defined on ", dtype_name(type_of(last)), " (it takes ",
+                 table::domain_text(row.domain), ").");
+  }
+  return is_type(desc, dst, table::result_dtype(row, type_of(last)));
+}
+
+Status check_unary(const Desc& desc) { return check_scalar_row(desc, *table::unary_row(desc.attributes.unary.op), 1); }
+Status check_binary(const Desc& desc) {
+  return check_scalar_row(desc, *table::binary_row(desc.attributes.binary.op), 2);
+}
+Status check_ternary(const Desc& desc) {
+  return check_scalar_row(desc, *table::ternary_row(desc.attributes.ternary.op), 3);
+}
+
+Status check_reduce(const Desc& desc) {
+  const Operand& src = get(desc, EP_ROLE_SRC);
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  const uint32_t axes = desc.attributes.reduce.axes;
+  if (axes == 0 || axes >> src.rank != 0) {
+    return wrong(desc, "axes mask ", axes, " names no axis or one beyond rank ", src.rank, ".");
+  }
+  const table::ReduceRow& row = *table::reduce_row(desc.attributes.reduce.op);
+  if (!table::in_domain(row.domain, type_of(src))) {
+    return wrong(desc, row.name, " is not defined on ", dtype_name(type_of(src)), " (it takes ",
+                 table::domain_text(row.domain), ").");
+  }
+  TENON_RETURN_IF_ERROR(same_dims_but_one(desc, dst, src, axes));
+  return same_type(desc, dst, src);
+}
+
+Status check_arg_reduce(const Desc& desc) {
+  const ep_arg_reduce_attributes& attributes = desc.attributes.arg_reduce;
+  const Operand& src = get(desc, EP_ROLE_SRC);
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  if (attributes.op != EP_REDUCE_max && attributes.op != EP_REDUCE_min) {
+    return unsupported(desc, "op ", value_text(FieldType::REDUCE, attributes.op), " is neither max nor min.");
+  }
+  TENON_RETURN_IF_ERROR(axis_in_rank(desc, attributes.axis, src.rank));
+  if (attributes.last != 0 && attributes.last != 1)
+    return wrong(desc, "last is ", attributes.last, "; it may be 0 or 1.");
+  if (!table::in_domain(table::Domain::NUMERIC, type_of(src))) return wrong(desc, "is not defined on bool.");
+  TENON_RETURN_IF_ERROR(same_dims_but_one(desc, dst, src, uint32_t{1} << attributes.axis));
+  return is_type(desc, dst, DType::i64);
+}
+
+Status check_softmax(const Desc& desc) {
+  const Operand& src = get(desc, EP_ROLE_SRC);
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  const ep_softmax_attributes& attributes = desc.attributes.softmax;
+  TENON_RETURN_IF_ERROR(axis_in_rank(desc, attributes.axis, src.rank));
+  if (attributes.log != 0 && attributes.log != 1) return wrong(desc, "log is ", attributes.log, "; it may be 0 or 1.");
+  TENON_RETURN_IF_ERROR(is_float(desc, src));
+  TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
+  return same_dims(desc, dst, src);
+}
+
+Status check_matmul(const Desc& desc) {
+  const Operand& a = get(desc, EP_ROLE_SRC);
+  const Operand& b = get(desc, EP_ROLE_SRC_B);
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  const Operand* bias = find_operand(desc, EP_ROLE_BIAS);
+  const int32_t rank = dst.rank;
+  if (rank < 2 || a.rank != rank || b.rank != rank) {
+    return wrong(desc, "operands have ranks ", a.rank, ", ", b.rank, " and ", rank, "; they must be one, at least 2.");
+  }
+  bool fits = agree(a.dims[rank - 1], b.dims[rank - 2]) && agree(a.dims[rank - 2], dst.dims[rank - 2]) &&
+              agree(b.dims[rank - 1], dst.dims[rank - 1]);
+  for (int32_t axis = 0; axis < rank - 2; ++axis) {
+    fits = fits && agree(a.dims[axis], dst.dims[axis]) && agree(b.dims[axis], dst.dims[axis]);
+  }
+  if (!fits) {
+    return wrong(desc, "shapes ", dims_of(a), " and ", dims_of(b), " do not multiply to ", dims_of(dst), ".");
+  }
+  TENON_RETURN_IF_ERROR(same_type(desc, a, b));
+  if (!table::in_domain(table::Domain::NUMERIC, type_of(a))) return wrong(desc, "is not defined on bool.");
+  if (is_floating(type_of(a)) != is_floating(type_of(dst)) || type_of(dst) == DType::boolean) {
+    return wrong(desc, "operands of ", dtype_name(type_of(a)), " cannot give ", dtype_name(type_of(dst)), ".");
+  }
+  if (bias == nullptr) return {};
+  TENON_RETURN_IF_ERROR(same_type(desc, *bias, dst));
+  return same_dims(desc, *bias, dst);
+}
+
+struct Windows {
+  int32_t spatial_rank;
+  const int64_t* stride;
+  const int64_t* dilation;
+  const int64_t* pad_low;
+  const int64_t* pad_high;
+};
+
+Status check_windows(const Desc& desc, const Windows& windows, const Operand& src) {
+  if (windows.spatial_rank < 1 || windows.spatial_rank > 3) {
+    return wrong(desc, "spatial rank ", windows.spatial_rank, " is not 1, 2 or 3.");
+  }
+  if (src.rank != windows.spatial_rank + 2) {
+    return wrong(desc, "'src' has rank ", src.rank, " but must have ", windows.spatial_rank + 2, " (n, c, spatial).");
+  }
+  for (int32_t i = 0; i < 3; ++i) {
+    const bool used = i < windows.spatial_rank;
+    const bool unused_zero = windows.stride[i] == 0 && windows.dilation[i] == 0;
+    if (used ? windows.stride[i] < 1 || windows.dilation[i] < 1 : !unused_zero) {
+      return wrong(desc, "stride ", windows.stride[i], " and dilation ", windows.dilation[i], " of spatial axis ", i,
+                   " must be at least 1 (0 beyond the spatial rank).");
+    }
+    if (windows.pad_low[i] < 0 || windows.pad_high[i] < 0) {
+      return wrong(desc, "padding (", windows.pad_low[i], ", ", windows.pad_high[i], ") must not be negative.");
+    }
+  }
+  return {};
+}
+
+Status check_convolution(const Desc& desc) {
+  const ep_convolution_attributes& at = desc.attributes.convolution;
+  const Operand& src = get(desc, EP_ROLE_SRC);
+  const Operand& weight = get(desc, EP_ROLE_WEIGHT);
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  const Operand* bias = find_operand(desc, EP_ROLE_BIAS);
+  TENON_RETURN_IF_ERROR(check_windows(desc, {at.spatial_rank, at.stride, at.dilation, at.pad_low, at.pad_high}, src));
+  if (at.transposed != 0 && at.transposed != 1)
+    return wrong(desc, "transposed is ", at.transposed, "; it may be 0 or 1.");
+  if (weight.rank != src.rank || dst.rank != src.rank) {
+    return wrong(desc, "'weight' and 'dst' must have the rank of 'src' (", src.rank, ").");
+  }
+  if (at.groups < 1) return wrong(desc, "groups is ", at.groups, " but must be at least 1.");
+  const int64_t in_per_weight = at.transposed ? weight.dims[0] : weight.dims[1];
+  const int64_t out_per_weight = at.transposed ? weight.dims[1] : weight.dims[0];
+  const auto scaled = [&](int64_t dim) { return dim == EP_ANY ? EP_ANY : dim * at.groups; };
+  const int64_t in = at.transposed ? in_per_weight : scaled(in_per_weight);
+  const int64_t out = at.transposed ? scaled(out_per_weight) : out_per_weight;
+  if (!agree(in, src.dims[1]) || !agree(out, dst.dims[1]) || !agree(src.dims[0], dst.dims[0])) {
+    return wrong(desc, "shapes 'src' ", dims_of(src), ", 'weight' ", dims_of(weight), ", 'dst' ", dims_of(dst),
+                 " and groups ", at.groups, " do not agree.");
+  }
+  if (out != EP_ANY && out % at.groups != 0)
+    return wrong(desc, "output channels (", out, ") are not a multiple of groups.");
+  for (int32_t i = 0; i < at.spatial_rank; ++i) {
+    const int64_t d = at.transposed ? dst.dims[i + 2] : src.dims[i + 2];
+    const int64_t e = at.transposed ? src.dims[i + 2] : dst.dims[i + 2];
+    const int64_t k = weight.dims[i + 2];
+    if (d == EP_ANY || e == EP_ANY || k == EP_ANY) continue;
+    const int64_t room = d + at.pad_low[i] + at.pad_high[i] - at.dilation[i] * (k - 1) - 1;
+    if (room < 0 || room / at.stride[i] + 1 != e) {
+      return wrong(desc, "spatial axis ", i, ": length ", src.dims[i + 2], " does not give ", dst.dims[i + 2], ".");
+    }
+  }
+  TENON_RETURN_IF_ERROR(same_type(desc, src, weight));
+  TENON_RETURN_IF_ERROR(is_float(desc, src));
+  TENON_RETURN_IF_ERROR(is_float(desc, dst));
+  if (bias == nullptr) return {};
+  TENON_RETURN_IF_ERROR(same_type(desc, *bias, dst));
+  if (bias->rank != 1 || !agree(bias->dims[0], out)) return wrong(desc, "'bias' must have shape [", out, "].");
+  return {};
+}
+
+Status check_pooling(const Desc& desc) {
+  const ep_pooling_attributes& at = desc.attributes.pooling;
+  const Operand& src = get(desc, EP_ROLE_SRC);
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  const Operand* indices = find_operand(desc, EP_ROLE_DST_INDICES);
+  TENON_RETURN_IF_ERROR(check_windows(desc, {at.spatial_rank, at.stride, at.dilation, at.pad_low, at.pad_high}, src));
+  TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
+  if (dst.rank != src.rank || !agree(src.dims[0], dst.dims[0]) || !agree(src.dims[1], dst.dims[1])) {
+    return wrong(desc, "'dst' ", dims_of(dst), " must have the first two dims of 'src' ", dims_of(src), ".");
+  }
+  for (int32_t i = 0; i < 3; ++i) {
+    if (i < at.spatial_rank ? at.kernel[i] < 1 : at.kernel[i] != 0) {
+      return wrong(desc, "kernel ", at.kernel[i], " of spatial axis ", i,
+                   " must be at least 1 (0 beyond the spatial rank).");
+    }
+    if (i >= at.spatial_rank || dst.dims[i + 2] == EP_ANY || src.dims[i + 2] == EP_ANY) continue;
+    if ((dst.dims[i + 2] - 1) * at.stride[i] >= src.dims[i + 2] + at.pad_low[i]) {
+      return wrong(desc, "the last window of spatial axis ", i, " starts beyond 'src' ", dims_of(src), ".");
+    }
+  }
+  if (at.op != EP_POOLING_MAX) TENON_RETURN_IF_ERROR(is_float(desc, src));
+  if (!table::in_domain(table::Domain::NUMERIC, type_of(src))) return wrong(desc, "is not defined on bool.");
+  if (indices == nullptr) return {};
+  if (at.op != EP_POOLING_MAX) return wrong(desc, "'dst_indices' is for max pooling only.");
+  TENON_RETURN_IF_ERROR(is_type(desc, *indices, DType::i64));
+  return same_dims(desc, *indices, dst);
+}
+
+Status check_layer_norm(const Desc& desc) {
+  const Operand& src = get(desc, EP_ROLE_SRC);
+  const int32_t axis = desc.attributes.layer_norm.axis;
+  TENON_RETURN_IF_ERROR(axis_in_rank(desc, axis, src.rank));
+  TENON_RETURN_IF_ERROR(is_float(desc, src));
+  TENON_RETURN_IF_ERROR(same_type(desc, get(desc, EP_ROLE_DST), src));
+  TENON_RETURN_IF_ERROR(same_dims(desc, get(desc, EP_ROLE_DST), src));
+  for (int32_t role : {EP_ROLE_SCALE, EP_ROLE_SHIFT}) {
+    const Operand* operand = find_operand(desc, role);
+    if (operand == nullptr) continue;
+    TENON_RETURN_IF_ERROR(is_float(desc, *operand));
+    bool same = operand->rank == src.rank - axis;
+    for (int32_t i = 0; same && i < operand->rank; ++i) same = agree(operand->dims[i], src.dims[axis + i]);
+    if (!same)
+      return wrong(desc, "'", table::role_name(role), "' has shape ", dims_of(*operand), " but must have the dims of ",
+                   dims_of(src), " from axis ", axis, " on.");
+  }
+  const uint32_t normalised = ~uint32_t{0} << axis;
+  for (int32_t role : {EP_ROLE_MEAN, EP_ROLE_INV_STD}) {
+    const Operand* operand = find_operand(desc, role);
+    if (operand == nullptr) continue;
+    TENON_RETURN_IF_ERROR(is_type(desc, *operand, DType::f32));
+    TENON_RETURN_IF_ERROR(same_dims_but_one(desc, *operand, src, normalised));
+  }
+  return {};
+}
+
+Status check_batch_norm(const Desc& desc) {
+  const Operand& src = get(desc, EP_ROLE_SRC);
+  const int32_t axis = desc.attributes.batch_norm.axis;
+  TENON_RETURN_IF_ERROR(axis_in_rank(desc, axis, src.rank));
+  TENON_RETURN_IF_ERROR(is_float(desc, src));
+  TENON_RETURN_IF_ERROR(same_type(desc, get(desc, EP_ROLE_DST), src));
+  TENON_RETURN_IF_ERROR(same_dims(desc, get(desc, EP_ROLE_DST), src));
+  for (int32_t role : {EP_ROLE_SCALE, EP_ROLE_SHIFT, EP_ROLE_MEAN, EP_ROLE_VARIANCE}) {
+    const Operand& operand = get(desc, role);
+    TENON_RETURN_IF_ERROR(is_float(desc, operand));
+    if (operand.rank != 1 || !agree(operand.dims[0], src.dims[axis])) {
+      return wrong(desc, "'", table::role_name(role), "' has shape ", dims_of(operand), " but must have shape [",
+                   src.dims[axis], "].");
+    }
+  }
+  return {};
+}
+
+Status check_gather(const Desc& desc) {
+  const ep_gather_attributes& attributes = desc.attributes.gather;
+  const Operand& src = get(desc, EP_ROLE_SRC);
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  const Operand& indices = get(desc, EP_ROLE_INDICES);
+  TENON_RETURN_IF_ERROR(axis_in_rank(desc, attributes.axis, src.rank));
+  TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
+  if (type_of(indices) != DType::i32 && type_of(indices) != DType::i64)
+    return wrong(desc, "'indices' must be i32 or i64, not ", dtype_name(type_of(indices)), ".");
+  const bool slices = attributes.mode == EP_GATHER_SLICES;
+  const int32_t rank = slices ? src.rank - 1 + indices.rank : src.rank;
+  bool fits = dst.rank == rank && (slices || indices.rank == rank);
+  for (int32_t i = 0; fits && i < rank; ++i) {
+    const int32_t inside = i - attributes.axis;
+    if (!slices) {
+      const bool within = i == attributes.axis || src.dims[i] == EP_ANY || indices.dims[i] <= src.dims[i];
+      fits = agree(dst.dims[i], indices.dims[i]) && within;
+    } else if (inside >= 0 && inside < indices.rank) {
+      fits = agree(dst.dims[i], indices.dims[inside]);
+    } else {
+      fits = agree(dst.dims[i], src.dims[inside < 0 ? i : i - indices.rank + 1]);
+    }
+  }
+  if (fits) return {};
+  return wrong(desc, "'src' ", dims_of(src), " taken at 'indices' ", dims_of(indices), " along axis ", attributes.axis,
+               " does not give 'dst' ", dims_of(dst), ".");
+}
+
+// The parts (role + i) of `whole` along `axis`.
+Status check_parts(const Desc& desc, int32_t axis, const Operand& whole, int32_t role) {
+  TENON_RETURN_IF_ERROR(axis_in_rank(desc, axis, whole.rank));
+  int64_t length = 0;
+  for (int32_t i = 0; i < EP_MAX_OPERANDS; ++i) {
+    const Operand* part = find_operand(desc, role + i);
+    if (part == nullptr) break;
+    TENON_RETURN_IF_ERROR(same_type(desc, *part, whole));
+    Operand expected = whole;
+    if (part->rank == whole.rank) expected.dims[axis] = part->dims[axis];
+    TENON_RETURN_IF_ERROR(same_dims(desc, *part, expected));
+    length = length == EP_ANY || part->dims[axis] == EP_ANY ? EP_ANY : length + part->dims[axis];
+  }
+  if (agree(length, whole.dims[axis])) return {};
+  return wrong(desc, "the parts are ", length, " long along axis ", axis, ", the whole ", whole.dims[axis], ".");
+}
+
+Status check_concat(const Desc& desc) {
+  return check_parts(desc, desc.attributes.concat.axis, get(desc, EP_ROLE_DST), EP_ROLE_SRC_0);
+}
+Status check_split(const Desc& desc) {
+  return check_parts(desc, desc.attributes.split.axis, get(desc, EP_ROLE_SRC), EP_ROLE_DST_0);
+}
+
+Status check_pad(const Desc& desc) {
+  const ep_pad_attributes& attributes = desc.attributes.pad;
+  const Operand& src = get(desc, EP_ROLE_SRC);
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
+  if (src.rank != dst.rank) return wrong(desc, "'src' has rank ", src.rank, " but 'dst' ", dst.rank, ".");
+  for (int32_t i = 0; i < EP_MAX_RANK; ++i) {
+    const int64_t low = attributes.low[i];
+    const int64_t high = attributes.high[i];
+    if (low < 0 || high < 0 || (i >= src.rank && (low != 0 || high != 0))) {
+      return wrong(desc, "(", low, ", ", high, ") of axis ", i, " must not be negative (0 beyond the rank).");
+    }
+    if (i >= src.rank || src.dims[i] == EP_ANY) continue;
+    if (!agree(dst.dims[i], src.dims[i] + low + high)) {
+      return wrong(desc, "axis ", i, " of 'src' (", src.dims[i], ") with (", low, ", ", high, ") does not give ",
+                   dst.dims[i], ".");
+    }
+    if (attributes.mode == EP_PAD_REFLECT && (low >= src.dims[i] || high >= src.dims[i]) && (low > 0 || high > 0)) {
+      return wrong(desc, "(", low, ", ", high, ") of axis ", i, " must be less than its length (", src.dims[i],
+                   ") to reflect.");
+    }
+  }
+  return {};
+}
+
+using KindCheck = Status (*)(const Desc&);
+struct KindChecker {
+  int32_t kind;
+  KindCheck check;
+};
+constexpr KindChecker kind_checkers[] = {
+#define EP_PRIMITIVE(name, id, attributes, alias) {id, check_##name},
+#include "ep_api/primitives.def"
+#undef EP_PRIMITIVE
+};
+
+}  // namespace
+
+Status check_kind(const Desc& desc) {
+  for (const KindChecker& checker : kind_checkers) {
+    if (checker.kind == desc.kind) return checker.check(desc);
+  }
+  return {};
+}
+
+}  // namespace tenon::descriptor
