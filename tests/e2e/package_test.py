@@ -92,11 +92,10 @@ class Package:
             list(pool.map(compile_alone, headers))
 
     def hello_runs(self):
-        hello = os.path.join(self.build_example("hello"), "hello")
-        lines = self.run(hello).splitlines()
+        self.hello = os.path.join(self.build_example("hello"), "hello")
+        lines = self.run(self.hello).splitlines()
         assert lines[1:] == EXPECTED, lines
         assert " on cpu:0" in lines[0], lines
-        self.hello = hello
 
     def pkg_config_builds_hello(self):
         if shutil.which("pkg-config") is None:

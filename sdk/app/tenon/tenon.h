@@ -7,9 +7,15 @@
 // Every function throws tenon::Error, whose text says what was given and what the limit is. Models: <tenon/onnx.h>.
 #pragma once
 
+#include "core/interpreter/placement.h"
+#include "core/ops/call.h"
+#include "core/ops/ops.h"
 #include "core/tensor/device.h"
+#include "core/tensor/dlpack.h"
 #include "core/tensor/error.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/scalar.h"
 #include "core/tensor/tensor.h"
 #include "core/tensor/version.h"
+#include "loader/loader.h"
+#include "loader/log/log.h"
