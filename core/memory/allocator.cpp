@@ -348,7 +348,7 @@ class CachingAllocator final : public Allocator {
     heap_.set_tick(tick_count_);
     small_.set_tick(tick_count_);
     recent_peaks_[tick_count_ % kPeakTicks] = heap_.live_bytes();
-    if (tick_count_ < 2) return;
+    if (tick_count_ < 3) return;
     small_.shrink(heap_, tick_count_ - 2);
     const uint64_t given = heap_.shrink(tick_count_ - 2, ~uint64_t{0});
     bound_cache();
@@ -368,7 +368,7 @@ class CachingAllocator final : public Allocator {
   uint64_t small_given_ = 0;
   uint64_t peak_ = 0;
   std::array<uint64_t, kPeakTicks> recent_peaks_{};
-  uint64_t tick_count_ = 0;
+  uint64_t tick_count_ = 1;
   uint64_t last_tick_ns_ = 0;
   uint32_t slow_calls_ = 0;
   bool abandoned_ = false;

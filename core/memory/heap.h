@@ -99,7 +99,7 @@ class Heap {
   uint64_t limit_;
   uint64_t alignment_ = kGrain;
   bool mapped_ = false;
-  uint64_t tick_ = 0;
+  uint64_t tick_ = 1;
   uint64_t live_ = 0;
   uint64_t reserved_ = 0;
   FreeSet clean_;

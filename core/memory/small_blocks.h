@@ -111,7 +111,7 @@ class SmallBlocks {
   std::array<ClassList, kSizeClasses> shared_;
   std::vector<std::unique_ptr<Slab>> slabs_;
   uint64_t slab_bytes_ = 0;
-  uint64_t tick_ = 0;
+  uint64_t tick_ = 1;
 };
 
 }  // namespace tenon::memory
