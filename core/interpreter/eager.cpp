@@ -29,33 +29,38 @@ Status launch_failure(ep_status code, const ep_fault& fault, ep_error* error, co
   return vm::launch_error(cause, call.op->name, describe(call), device);
 }
 
-ep_buffer place(const Tensor& tensor, int64_t extra = 0) {
-  const TensorImpl& impl = *tensor.impl();
-  return impl.storage->block.at(static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset + extra)));
+ep_buffer place(const TensorImpl& impl, int64_t extra = 0) {
+  const int64_t offset = impl.offset + extra;
+  return impl.storage->block.at(offset == 0 ? 0 : static_cast<uint64_t>(dtype_bytes(impl.dtype, offset)));
 }
 
 // --- elementwise ops of a known layout class -------------------------------------------------------------------------
 
-// The key of a folded call: two words that say everything but the lengths of axes.
+// The key of a folded call: two words that say everything but the lengths of axes. `scalars_at` has bit i for operand i
+// (0 the output), `layout` two bits per operand and axis: stride 0, 1, or more.
 struct ElementwiseKey {
   uint64_t words[2];
 
-  ElementwiseKey(const OpCall& call, const DeviceState* device, const FoldedCall& folded) {
-    uint64_t scalars = 0;
-    uint64_t layout = 0;
-    for (uint32_t i = 0; i < folded.operand_count; ++i) {
-      const bool scalar = i > 0 && folded.tensors[i] == nullptr;
-      scalars |= uint64_t{scalar} << i;
-      for (int32_t axis = 0; axis < folded.rank; ++axis) {
-        const uint64_t stride = scalar ? 0 : static_cast<uint64_t>(folded.strides[i][axis]);
-        layout = layout << 2 | (stride > 1 ? 2 : stride);
-      }
-    }
-    words[0] = uint64_t{call.op->id} | uint64_t{device->id} << 16 | static_cast<uint64_t>(folded.compute) << 32 |
-               static_cast<uint64_t>(folded.rank) << 40 | scalars << 48 | uint64_t{1} << 63;
-    words[1] = layout;
-  }
+  ElementwiseKey(const OpInfo& op, const DeviceState* device, DType compute, uint64_t rank, uint64_t scalars_at,
+                 uint64_t layout)
+      : words{uint64_t{op.id} | uint64_t{device->id} << 16 | static_cast<uint64_t>(compute) << 32 | rank << 40 |
+                  scalars_at << 48 | uint64_t{1} << 63,
+              layout} {}
 };
+
+ElementwiseKey key_of(const OpCall& call, const DeviceState* device, const FoldedCall& folded) {
+  uint64_t scalars_at = 0;
+  uint64_t layout = 0;
+  for (uint32_t i = 0; i < folded.operand_count; ++i) {
+    const bool scalar = i > 0 && folded.tensors[i] == nullptr;
+    scalars_at |= uint64_t{scalar} << i;
+    for (int32_t axis = 0; axis < folded.rank; ++axis) {
+      const uint64_t stride = scalar ? 0 : static_cast<uint64_t>(folded.strides[i][axis]);
+      layout = layout << 2 | (stride > 1 ? 2 : stride);
+    }
+  }
+  return {*call.op, device, folded.compute, static_cast<uint64_t>(folded.rank), scalars_at, layout};
+}
 
 // The common case, folded without a walk: all tensors contiguous and of one shape. False: not that case.
 bool fold_flat(const OpCall& call, FoldedCall* folded) {
@@ -91,9 +96,9 @@ bool fold_flat(const OpCall& call, FoldedCall* folded) {
 
 // True if `output`, given by the caller, can be written as it is: dense, of the result's type, and sharing memory with
 // inputs[0] as its exact alias or not at all.
-bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const Dims& dims) {
+bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const TensorImpl& shaped) {
   const TensorImpl& out = *output.impl();
-  if (!out.contiguous || out.dtype != dtype || !(out.dims == dims) || out.storage == nullptr) return false;
+  if (!out.contiguous || out.dtype != dtype || !(out.dims == shaped.dims) || out.storage == nullptr) return false;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (call.inputs[i] == nullptr) continue;
     const TensorImpl& in = *call.inputs[i]->impl();
@@ -103,41 +108,64 @@ bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const 
   return !out.storage->busy_for_read();
 }
 
-// Runs `call` if it is flat, its class has a kernel, and nothing asks for attention. False: nothing happened.
-bool apply_known(const OpCall& call) {
-  FoldedCall folded;
-  if (vm::attention.load(std::memory_order_relaxed) != 0 || !fold_flat(call, &folded)) return false;
-  const Tensor& shaped = folded.tensors[1] != nullptr ? *folded.tensors[1] : *folded.tensors[2];
-  DeviceState* device = shaped.impl()->device;
-  if (!device->synchronous) return false;
-  ChoiceTables& tables = choice_tables();
-  const ElementwiseKey key(call, device, folded);
-  ElementwiseChoice& choice = tables.elementwise(key.words);
-  if (choice.key[0] != key.words[0] || choice.key[1] != key.words[1] || choice.kernel == nullptr) return false;
-  for (uint32_t i = 1; i < folded.operand_count; ++i) {
-    if (folded.tensors[i] != nullptr && folded.tensors[i]->impl()->storage->busy_for_read()) return false;
+// Runs `call` if all its tensors are contiguous, of one shape and on one synchronous device, its class has a kernel, and
+// nothing asks for attention. False: nothing happened. This is the way of most ops, so it is written out: no fold, no
+// structure that has to be filled first.
+template <uint32_t kArity>
+bool apply_flat(const OpCall& call) {
+  static constexpr int64_t kUnit[1] = {1};
+  if (vm::attention.load(std::memory_order_relaxed) != 0) return false;
+  const TensorImpl* shaped = nullptr;
+  DType compute = DType::none;
+  uint64_t scalars_at = 0;
+  uint64_t layout = 1;
+  ep_buffer buffers[kArity + 1];
+  ep_shape shapes[kArity + 1];
+  int64_t elements = 0;
+  for (uint32_t i = 0; i < kArity; ++i) {
+    const Tensor* input = i < call.inputs.size() ? call.inputs[i] : nullptr;
+    shapes[i + 1] = {&elements, kUnit, 1, 0};
+    layout <<= 2;
+    if (input == nullptr) {
+      scalars_at |= uint64_t{2} << i;
+      shapes[i + 1].rank = 0;
+      buffers[i + 1] = {};
+      continue;
+    }
+    layout |= 1;
+    const TensorImpl& impl = *input->impl();
+    if (!impl.contiguous || impl.storage == nullptr || impl.storage->busy_for_read()) return false;
+    if (shaped == nullptr) {
+      shaped = &impl;
+    } else if (shaped->device != impl.device || !(shaped->dims == impl.dims)) {
+      return false;
+    }
+    const bool condition = i == 0 && call.op->cond_first;
+    if (condition ? impl.dtype != DType::boolean : compute != DType::none && compute != impl.dtype) return false;
+    if (!condition) compute = impl.dtype;
+    buffers[i + 1] = place(impl);
   }
-  const DType result = call.op->bool_result ? DType::boolean : folded.compute;
+  if (shaped == nullptr || shaped->elements == 0 || compute == DType::none || !shaped->device->synchronous) return false;
+  DeviceState* device = shaped->device;
+  elements = shaped->elements;
+  const ElementwiseKey key(*call.op, device, compute, 1, scalars_at, layout);
+  ElementwiseChoice& choice = choice_tables().elementwise(key.words);
+  if (choice.key[0] != key.words[0] || choice.key[1] != key.words[1] || choice.kernel == nullptr) return false;
+
+  const DType result = call.op->bool_result ? DType::boolean : compute;
   Tensor& output = call.outputs[0];
   const bool given = output.defined();
-  if (given && !writable_flat(call, output, result, shaped.dims())) return false;
-  if (!given) output = value_or_throw(make_tensor(device, result, shaped.dims()));
-
-  ep_buffer buffers[4];
-  ep_shape shapes[4];
+  if (given && !writable_flat(call, output, result, *shaped)) return false;
+  if (!given) output = value_or_throw(make_tensor_like(*shaped, result));
+  buffers[0] = place(*output.impl());
+  shapes[0] = {&elements, kUnit, 1, 0};
   ep_scalar scalars[3];
-  buffers[0] = place(output);
-  shapes[0] = {folded.dims, folded.strides[0], 1, 0};
-  for (uint32_t i = 1; i < folded.operand_count; ++i) {
-    const bool scalar = folded.tensors[i] == nullptr;
-    buffers[i] = scalar ? ep_buffer{} : place(*folded.tensors[i]);
-    shapes[i] = {folded.dims, folded.strides[i], scalar ? 0 : 1, 0};
-  }
   const auto scalar_count = static_cast<uint32_t>(std::min<size_t>(call.scalars.size(), 3));
-  for (uint32_t slot = 0; slot < scalar_count; ++slot) scalars[slot] = call.scalars[slot].to_abi(folded.compute);
+  for (uint32_t slot = 0; slot < scalar_count; ++slot) scalars[slot] = call.scalars[slot].to_abi(compute);
 
-  const ep_launch launch{buffers, shapes, scalars, folded.operand_count, scalar_count, {}, {}, 0};
-  ep_fault fault{};
+  const ep_launch launch{buffers, shapes, scalars, kArity + 1, scalar_count, {}, {}, 0};
+  ep_fault fault;
+  fault.code = 0;
   ep_error* error = nullptr;
   const ep_status code =
       device->ops.primitive_launch(choice.kernel->primitive, device->inline_stream, &launch, &fault, &error);
@@ -148,6 +176,15 @@ bool apply_known(const OpCall& call) {
   }
   if (given) output.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+bool apply_known(const OpCall& call) {
+  switch (call.op->kind) {
+    case EP_PRIMITIVE_unary: return apply_flat<1>(call);
+    case EP_PRIMITIVE_binary: return apply_flat<2>(call);
+    case EP_PRIMITIVE_ternary: return apply_flat<3>(call);
+    default: return false;
+  }
 }
 
 // --- everything else --------------------------------------------------------------------------------------------------
@@ -207,7 +244,7 @@ void separate_overlaps(OwnedInputs* owned) {
 }
 
 bool misaligned(const Tensor& tensor, int64_t extra, int32_t alignment) {
-  return alignment > 1 && place(tensor, extra).offset % static_cast<uint64_t>(alignment) != 0;
+  return alignment > 1 && place(*tensor.impl(), extra).offset % static_cast<uint64_t>(alignment) != 0;
 }
 
 // An uninitialised row-major tensor whose first element is aligned.
@@ -217,7 +254,7 @@ Tensor aligned_tensor(DeviceState* device, const TensorMeta& meta, int32_t align
   const int64_t size = dtype_size(meta.dtype);
   const Tensor roomy =
       value_or_throw(make_tensor(device, meta.dtype, Dims{element_count(meta.dims) + alignment / size}));
-  const auto past = static_cast<int64_t>(place(roomy).offset % static_cast<uint64_t>(alignment));
+  const auto past = static_cast<int64_t>(place(*roomy.impl()).offset % static_cast<uint64_t>(alignment));
   return make_view(roomy, meta.dtype, meta.dims, contiguous_strides(meta.dims), past == 0 ? 0 : (alignment - past) / size);
 }
 
@@ -344,11 +381,11 @@ void learn(const OpCall& call, const Plan& plan) {
   if (plan.rung != Rung::native || plan.kernel == nullptr || !plan.kernel->dynamic || plan.dense_inputs != 0) return;
   if (!plan.reusable || plan.workspace_bytes != 0 || plan.kernel->dynamic_workspace || plan.kernel->scratch_bytes != 0) return;
   for (const PlanOperand& operand : plan.operands) {
-    if (operand.alignment > 1) return;
+    if (operand.alignment > 1 || dtype_size(operand.dtype) == 0) return;
   }
   FoldedCall folded;
   if (!fold_flat(call, &folded)) return;
-  const ElementwiseKey key(call, plan.device, folded);
+  const ElementwiseKey key = key_of(call, plan.device, folded);
   ChoiceTables& tables = choice_tables();
   plan.kernel->retain();
   tables.set(tables.elementwise(key.words), key.words, plan.kernel, call.op);

@@ -11,6 +11,10 @@ namespace tenon {
 // Errors: invalid_argument (negative dim, overflow), out_of_device_memory.
 Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims);
 
+// As make_tensor, with the shape of `shaped`, a contiguous tensor, on its device; `dtype` is of at least 8 bits and no
+// larger than 8 bytes, so that nothing needs checking again.
+Result<Tensor> make_tensor_like(const TensorImpl& shaped, DType dtype);
+
 // A tensor over `base`'s storage; `offset` in elements of `dtype` from the storage's start.
 Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset);
 

@@ -53,6 +53,21 @@ Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims) {
   return Tensor(impl);
 }
 
+Result<Tensor> make_tensor_like(const TensorImpl& shaped, DType dtype) {
+  std::vector<vm::Ticket> room;
+  const auto bytes = static_cast<uint64_t>(dtype_size(dtype) * shaped.elements);
+  Result<Storage*> storage = Storage::make(shaped.device, bytes, &room);
+  if (!storage.ok()) [[unlikely]] return storage.status();
+  TensorImpl* impl = Impls::make();
+  impl->device = shaped.device;
+  impl->dtype = dtype;
+  impl->elements = shaped.elements;
+  impl->dims = shaped.dims;
+  impl->strides = shaped.strides;
+  impl->storage = storage.value();
+  return Tensor(impl);
+}
+
 Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset) {
   TensorImpl* impl = Impls::make();
   impl->device = base.impl()->device;

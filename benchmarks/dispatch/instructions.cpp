@@ -1,0 +1,37 @@
+// Runs one tiny op N times and nothing else, for callgrind to count: bench_instructions OP N.
+// tests/e2e/instructions.py takes the difference of two counts and holds it against instructions.txt beside this file.
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "benchmarks/report/report.h"
+#include "core/ops/ops.h"
+
+int main(int argc, char** argv) {
+  using tenon::Tensor;
+  const tenon::Device device("cpu");
+  const std::vector<float> values{-1.5f, 2.25f, -0.125f, 3.0f};
+  const Tensor a = Tensor::from<float>(values, {4}, device);
+  const Tensor b = Tensor::from<float>(values, {4}, device);
+  const Tensor square = tenon::view(a, {2, 2});
+  Tensor out = Tensor::empty({4}, tenon::DType::f32, device);
+  const std::map<std::string, std::function<void()>> ops{
+      {"relu", [&] { tenon::bench::keep(tenon::relu(a)); }},
+      {"add", [&] { tenon::bench::keep(tenon::add(a, b)); }},
+      {"add_out", [&] { tenon::bench::keep(tenon::add_out(out, a, b)); }},
+      {"view", [&] { tenon::bench::keep(tenon::view(a, {2, 2})); }},
+      {"matmul", [&] { tenon::bench::keep(tenon::matmul(square, square)); }},
+  };
+  if (argc != 3 || ops.count(argv[1]) == 0) {
+    std::fprintf(stderr, "usage: bench_instructions OP N, where OP is one of:");
+    for (const auto& [name, op] : ops) std::fprintf(stderr, " %s", name.c_str());
+    std::fprintf(stderr, "\n");
+    return 2;
+  }
+  const auto& op = ops.at(argv[1]);
+  for (long i = std::atol(argv[2]); i > 0; --i) op();
+  return 0;
+}
