@@ -20,6 +20,8 @@ struct ep_primitive {
   ep_primitive& operator=(const ep_primitive&) = delete;
 
   virtual ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) = 0;
+  // Bytes of workspace a launch of these shapes needs; `shapes` is NULL where the descriptor is static.
+  virtual ep_status workspace(const ep_shape* shapes, uint64_t* out_bytes) const;
   virtual ep_status pack(char* dst, const char* src, ep_error** error);
 };
 
@@ -41,8 +43,5 @@ T* make_primitive(ep_device& device, Args&&... args) {
     throw;
   }
 }
-
-// The lists of implementations, one per kind, each beside its loops.
-extern const ImplementationList fill_list, copy_list, unary_list, binary_list, ternary_list;
 
 }  // namespace tenon::provider::cpu

@@ -108,7 +108,7 @@ T ep_floor_div(T x, T y) {
   if constexpr (is_float<T>) {
     // As Python: the quotient of what is left when the remainder is taken away, so that rounding of x / y cannot step
     // over an integer.
-    if (y == T{0} || std::isinf(x) || std::isnan(x)) return x / y;
+    if (y == T{0}) return x / y;
     const T remainder = std::fmod(x, y);
     T quotient = (x - remainder) / y;
     if (remainder != T{0} && (remainder < T{0}) != (y < T{0})) quotient -= T{1};

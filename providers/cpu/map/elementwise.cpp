@@ -2,6 +2,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "providers/cpu/map/elementwise.h"
 #include "providers/cpu/map/map.h"
 #include "sdk/provider/scalar_rows.h"
 
@@ -179,30 +180,22 @@ Refusal check_name(const Planned& planned, const char* name) {
   return Refusal::because("this row on this type is a loop over single elements");
 }
 
-Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+}  // namespace
+
+Refusal Elementwise::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
   info.flags = any_shape;
   return check_name(plan_any(device, desc), "simd");
 }
 
-Refusal plain_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+Refusal Elementwise::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
   info.flags = any_shape;
   return plan_any(device, desc).refusal;
 }
 
-Refusal map_make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+Refusal Elementwise::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   const Planned planned = plan_any(device, desc);
   if (!planned.refusal) *out = make_primitive<MapPrimitive>(device, planned.plan, desc);
   return planned.refusal;
 }
-
-constexpr Implementation map_implementations[] = {{"simd", simd_why_not, map_make}, {"plain", plain_why_not, map_make}};
-
-}  // namespace
-
-const ImplementationList fill_list = {EP_PRIMITIVE_fill, map_implementations};
-const ImplementationList copy_list = {EP_PRIMITIVE_copy, map_implementations};
-const ImplementationList unary_list = {EP_PRIMITIVE_unary, map_implementations};
-const ImplementationList binary_list = {EP_PRIMITIVE_binary, map_implementations};
-const ImplementationList ternary_list = {EP_PRIMITIVE_ternary, map_implementations};
 
 }  // namespace tenon::provider::cpu

@@ -107,7 +107,7 @@ HWY_INLINE MOf<V> ep_eq(V x, V y) {
 }
 template <class V>
 HWY_INLINE MOf<V> ep_ne(V x, V y) {
-  return hn::Ne(x, y);
+  return hn::Not(hn::Eq(x, y));  // Highway's own Ne is ordered on some targets: false on NaN
 }
 template <class V>
 HWY_INLINE MOf<V> ep_lt(V x, V y) {
@@ -127,7 +127,7 @@ HWY_INLINE MOf<V> ep_ge(V x, V y) {
 }
 template <class V>
 HWY_INLINE MOf<V> ep_truth(V x) {
-  return hn::Ne(x, lit<V>(0));
+  return hn::Not(hn::Eq(x, lit<V>(0)));
 }
 template <class M>
 HWY_INLINE M ep_land(M x, M y) {

@@ -1,0 +1,24 @@
+// The kinds that only move elements: gather, concat, split, pad.
+#pragma once
+
+#include "providers/cpu/primitive.h"
+
+namespace tenon::provider::cpu {
+
+struct Gather {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+// concat and split.
+struct Parts {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+struct Pad {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,57 @@
+#include "providers/cpu/lists.h"
+
+#include "providers/cpu/index/index.h"
+#include "providers/cpu/map/elementwise.h"
+#include "providers/cpu/onednn/onednn.h"
+#include "providers/cpu/plain/plain.h"
+#include "providers/cpu/rows/rows.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+constexpr Implementation elementwise[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
+                                          {"plain", Elementwise::why_not, Elementwise::make}};
+constexpr Implementation matmul[] = {{"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
+                                     {"plain", PlainMatmul::why_not, PlainMatmul::make}};
+constexpr Implementation convolution[] = {{"onednn", OneDnnConvolution::why_not, OneDnnConvolution::make},
+                                          {"plain", PlainConvolution::why_not, PlainConvolution::make}};
+constexpr Implementation pooling[] = {{"simd", Pooling::simd_why_not, Pooling::make},
+                                      {"plain", Pooling::why_not, Pooling::make}};
+constexpr Implementation softmax[] = {{"simd", Softmax::simd_why_not, Softmax::make},
+                                      {"plain", Softmax::why_not, Softmax::make}};
+constexpr Implementation layer_norm[] = {{"simd", LayerNorm::simd_why_not, LayerNorm::make},
+                                         {"plain", LayerNorm::why_not, LayerNorm::make}};
+constexpr Implementation batch_norm[] = {{"simd", BatchNorm::simd_why_not, BatchNorm::make},
+                                         {"plain", BatchNorm::why_not, BatchNorm::make}};
+constexpr Implementation reduce[] = {{"simd", Reduce::simd_why_not, Reduce::make},
+                                     {"plain", Reduce::why_not, Reduce::make}};
+constexpr Implementation arg_reduce[] = {{"plain", ArgReduce::why_not, ArgReduce::make}};
+constexpr Implementation gather[] = {{"rows", Gather::why_not, Gather::make}};
+constexpr Implementation parts[] = {{"rows", Parts::why_not, Parts::make}};
+constexpr Implementation pad[] = {{"rows", Pad::why_not, Pad::make}};
+
+constexpr ImplementationList lists[] = {
+    {EP_PRIMITIVE_fill, elementwise},
+    {EP_PRIMITIVE_copy, elementwise},
+    {EP_PRIMITIVE_unary, elementwise},
+    {EP_PRIMITIVE_binary, elementwise},
+    {EP_PRIMITIVE_ternary, elementwise},
+    {EP_PRIMITIVE_reduce, reduce},
+    {EP_PRIMITIVE_arg_reduce, arg_reduce},
+    {EP_PRIMITIVE_softmax, softmax},
+    {EP_PRIMITIVE_matmul, matmul},
+    {EP_PRIMITIVE_convolution, convolution},
+    {EP_PRIMITIVE_pooling, pooling},
+    {EP_PRIMITIVE_layer_norm, layer_norm},
+    {EP_PRIMITIVE_batch_norm, batch_norm},
+    {EP_PRIMITIVE_gather, gather},
+    {EP_PRIMITIVE_concat, parts},
+    {EP_PRIMITIVE_split, parts},
+    {EP_PRIMITIVE_pad, pad},
+};
+
+}  // namespace
+
+std::span<const ImplementationList> implementation_lists() { return lists; }
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,14 @@
+// The element-wise kinds: fill, copy, unary, binary, ternary.
+#pragma once
+
+#include "providers/cpu/primitive.h"
+
+namespace tenon::provider::cpu {
+
+struct Elementwise {
+  static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,104 @@
+#include "providers/cpu/onednn/epilogue.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+using dnnl::algorithm;
+
+// Parameters of rows that have none at launch; oneDNN's meaning of alpha.
+struct UnaryPostOp {
+  algorithm kind = algorithm::undef;
+  float alpha = 0;
+};
+
+UnaryPostOp unary_post_op(int32_t op) {
+  switch (op) {
+    case EP_UNARY_relu: return {algorithm::eltwise_relu};
+    case EP_UNARY_tanh: return {algorithm::eltwise_tanh};
+    case EP_UNARY_sigmoid: return {algorithm::eltwise_logistic};
+    case EP_UNARY_gelu: return {algorithm::eltwise_gelu_erf};
+    case EP_UNARY_gelu_tanh: return {algorithm::eltwise_gelu_tanh};
+    case EP_UNARY_silu: return {algorithm::eltwise_swish, 1};
+    case EP_UNARY_square: return {algorithm::eltwise_square};
+    case EP_UNARY_abs: return {algorithm::eltwise_abs};
+    case EP_UNARY_sqrt: return {algorithm::eltwise_sqrt};
+    case EP_UNARY_exp: return {algorithm::eltwise_exp};
+    default: return {};
+  }
+}
+
+algorithm binary_post_op(int32_t op) {
+  switch (op) {
+    case EP_BINARY_add: return algorithm::binary_add;
+    case EP_BINARY_sub: return algorithm::binary_sub;
+    case EP_BINARY_mul: return algorithm::binary_mul;
+    case EP_BINARY_div: return algorithm::binary_div;
+    case EP_BINARY_maximum: return algorithm::binary_max;
+    case EP_BINARY_minimum: return algorithm::binary_min;
+    default: return algorithm::undef;
+  }
+}
+
+}  // namespace
+
+Refusal why_no_epilogues(const ep_primitive_desc& desc) {
+  if (desc.epilogue_count > EP_MAX_EPILOGUES) return Refusal::because("%u epilogues", desc.epilogue_count);
+  for (uint32_t i = 0; i < desc.epilogue_count; ++i) {
+    const ep_epilogue& epilogue = desc.epilogues[i];
+    if (epilogue.arity == 1) {
+      if (unary_post_op(epilogue.op).kind != algorithm::undef) continue;
+      return Refusal::because("oneDNN has no epilogue %s", unary_name(epilogue.op));
+    }
+    if (epilogue.arity != 2 || binary_post_op(epilogue.op) == algorithm::undef) {
+      return Refusal::because("oneDNN has no epilogue %s",
+                              epilogue.arity == 2 ? binary_name(epilogue.op) : "of that arity");
+    }
+    if (epilogue.role == 0) {
+      if (epilogue.scalar < 0 || epilogue.scalar >= EP_MAX_SCALARS)
+        return Refusal::because("epilogue scalar %d", epilogue.scalar);
+      continue;
+    }
+    const ep_operand_desc* tensor = operand(desc, epilogue.role);
+    if (tensor == nullptr) return Refusal::because("epilogue %u has no operand of role %d", i, epilogue.role);
+    if (tensor->dtype != EP_DTYPE_f32) return Refusal::because("an epilogue operand of %s", dtype_name(tensor->dtype));
+  }
+  return {};
+}
+
+std::vector<EpilogueOperand> add_epilogues(const ep_primitive_desc& desc,
+                                           dnnl::memory::desc (*layout)(const ep_operand_desc& operand, int32_t rank),
+                                           int32_t rank, dnnl::primitive_attr* attr) {
+  std::vector<EpilogueOperand> operands;
+  dnnl::post_ops post_ops;
+  for (uint32_t i = 0; i < desc.epilogue_count; ++i) {
+    const ep_epilogue& epilogue = desc.epilogues[i];
+    if (epilogue.arity == 1) {
+      const UnaryPostOp unary = unary_post_op(epilogue.op);
+      post_ops.append_eltwise(1.0f, unary.kind, unary.alpha, 0.0f);
+      continue;
+    }
+    EpilogueOperand tensor{static_cast<int32_t>(i), -1, static_cast<uint32_t>(epilogue.scalar), {}};
+    if (epilogue.role == 0) {
+      const dnnl::memory::dims ones(static_cast<size_t>(rank), 1);
+      tensor.desc = memory_desc(ones, ones);
+    } else {
+      tensor.operand = find_operand(desc, epilogue.role);
+      tensor.desc = layout(desc.operands[tensor.operand], rank);
+    }
+    post_ops.append_binary(binary_post_op(epilogue.op), tensor.desc);
+    operands.push_back(tensor);
+  }
+  attr->set_post_ops(post_ops);
+  return operands;
+}
+
+void add_epilogue_arguments(const std::vector<EpilogueOperand>& operands, Program* program,
+                            std::vector<ProgramArgument>* arguments) {
+  for (const EpilogueOperand& tensor : operands) {
+    const int32_t memory = tensor.operand < 0 ? program->scalar(tensor.scalar, tensor.desc)
+                                              : program->operand(tensor.operand, tensor.desc);
+    arguments->push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(tensor.position) | DNNL_ARG_SRC_1, memory});
+  }
+}
+
+}  // namespace tenon::provider::cpu

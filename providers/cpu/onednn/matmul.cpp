@@ -1,0 +1,115 @@
+// matmul over f32 on oneDNN, with bias and epilogues as post-ops.
+#include "providers/cpu/onednn/epilogue.h"
+#include "providers/cpu/onednn/onednn.h"
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+// dims of the operand as oneDNN wants them: 1 where a stride of 0 repeats, and `rank` of them.
+dnnl::memory::desc operand_layout(const ep_operand_desc& operand, int32_t rank) {
+  dnnl::memory::dims dims;
+  dnnl::memory::dims strides;
+  for (int32_t axis = operand.rank - rank; axis < operand.rank; ++axis) {
+    const bool repeated = operand.strides[axis] == 0;
+    dims.push_back(repeated ? 1 : operand.dims[axis]);
+    strides.push_back(repeated ? 1 : operand.strides[axis]);
+  }
+  for (size_t axis = dims.size(); axis-- > 0;) {  // a length of 1 gets the stride a dense tensor would have
+    if (dims[axis] == 1 && axis + 1 < dims.size()) strides[axis] = dims[axis + 1] * strides[axis + 1];
+  }
+  return memory_desc(dims, strides);
+}
+
+// Where SRC_B is the same for the whole batch and the rows of SRC, DST and the rest follow each other through it, the
+// batch is only more rows. One batch axis is left after the host's folding in the common case.
+bool merge_batch(ep_primitive_desc* desc) {
+  if (desc->operands[0].rank != 3) return false;
+  for (uint32_t i = 0; i < desc->operand_count; ++i) {
+    const ep_operand_desc& operand = desc->operands[i];
+    if (operand.role == EP_ROLE_SRC_B) {
+      if (operand.strides[0] != 0) return false;
+    } else if (operand.strides[0] != operand.dims[1] * operand.strides[1]) {
+      return false;
+    }
+  }
+  for (uint32_t i = 0; i < desc->operand_count; ++i) {
+    ep_operand_desc& operand = desc->operands[i];
+    if (operand.role != EP_ROLE_SRC_B) operand.dims[1] *= operand.dims[0];
+    for (int32_t axis = 0; axis < 2; ++axis) {
+      operand.dims[axis] = operand.dims[axis + 1];
+      operand.strides[axis] = operand.strides[axis + 1];
+    }
+    operand.rank = 2;
+  }
+  return true;
+}
+
+int64_t work_of(const ep_primitive_desc& desc) {
+  const ep_operand_desc& dst = desc.operands[0];
+  int64_t work = 2;
+  for (int32_t axis = 0; axis < dst.rank; ++axis) work *= dst.dims[axis];
+  return work * operand(desc, EP_ROLE_SRC)->dims[dst.rank - 1];
+}
+
+}  // namespace
+
+Refusal OneDnnMatmul::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info&) {
+  if (is_dynamic(desc)) return Refusal::because("oneDNN's matmul is made for static dims");
+  if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f32) {
+    return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
+  }
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if (operand.dtype != EP_DTYPE_f32)
+      return Refusal::because("operand %u is %s, not f32", i, dtype_name(operand.dtype));
+    if (is_scalar(operand)) return Refusal::because("operand %u is a scalar", i);
+    if (operand.rank != desc.operands[0].rank || operand.rank < 2) return Refusal::because("rank %d", operand.rank);
+  }
+  if (operand(desc, EP_ROLE_SRC) == nullptr || operand(desc, EP_ROLE_SRC_B) == nullptr) {
+    return Refusal::because("an input is missing");
+  }
+  for (int32_t role : {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B}) {
+    const ep_operand_desc& matrix = *operand(desc, role);
+    for (int32_t axis = matrix.rank - 2; axis < matrix.rank; ++axis) {
+      if (matrix.strides[axis] == 0 && matrix.dims[axis] != 1) return Refusal::because("a matrix repeated by stride 0");
+    }
+  }
+  return why_no_epilogues(desc);
+}
+
+Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep_primitive** out,
+                           ep_primitive_info& info) {
+  ep_primitive_desc desc = given;
+  merge_batch(&desc);
+  const int32_t rank = desc.operands[0].rank;
+  const int64_t nanoseconds = work_of(desc) / 60;
+  const OpenMpWidth width(nanoseconds >= 3000 ? device.threads : 1);
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  Program program(engine);
+  std::vector<ProgramArgument> arguments;
+  const auto add = [&](int32_t role, int32_t name) {
+    const int32_t i = find_operand(desc, role);
+    if (i < 0) return dnnl::memory::desc();
+    const dnnl::memory::desc layout = operand_layout(desc.operands[i], rank);
+    arguments.push_back({name, program.operand(i, layout)});
+    return layout;
+  };
+  const dnnl::memory::desc src = add(EP_ROLE_SRC, DNNL_ARG_SRC);
+  const dnnl::memory::desc weights = add(EP_ROLE_SRC_B, DNNL_ARG_WEIGHTS);
+  const dnnl::memory::desc bias = add(EP_ROLE_BIAS, DNNL_ARG_BIAS);
+  const dnnl::memory::desc dst = add(EP_ROLE_DST, DNNL_ARG_DST);
+  dnnl::primitive_attr attr = user_scratchpad();
+  const std::vector<EpilogueOperand> epilogues = add_epilogues(desc, operand_layout, rank, &attr);
+  add_epilogue_arguments(epilogues, &program, &arguments);
+  const dnnl::primitive_desc_base matmul = make_matmul(engine, src, weights, bias, dst, attr);
+  if (!matmul) return Refusal::because("oneDNN has no matmul of these strides");
+  if (is_reference(matmul)) return Refusal::because("oneDNN has only %s here", implementation_of(matmul).c_str());
+  program.step(matmul, arguments);
+  info.workspace_bytes = program.workspace_bytes();
+  info.host_bytes = program.host_bytes();
+  *out = make_primitive<OneDnnPrimitive>(device, std::move(program), nanoseconds);
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,18 @@
+// What oneDNN does for us: matmul and convolution over f32.
+#pragma once
+
+#include "providers/cpu/primitive.h"
+
+namespace tenon::provider::cpu {
+
+struct OneDnnMatmul {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+struct OneDnnConvolution {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+}  // namespace tenon::provider::cpu

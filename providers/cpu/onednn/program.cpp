@@ -1,0 +1,135 @@
+#include "providers/cpu/onednn/program.h"
+
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+
+int32_t Program::add(ProgramMemory memory) {
+  memories_.push_back(std::move(memory));
+  return static_cast<int32_t>(memories_.size()) - 1;
+}
+
+int32_t Program::temporary(const dnnl::memory::desc& desc) {
+  const uint64_t offset = workspace_bytes_;
+  workspace_bytes_ += (desc.get_size() + 255) / 256 * 256;
+  return add({desc, Place::workspace, offset});
+}
+
+void Program::step(const dnnl::primitive_desc_base& desc, std::vector<ProgramArgument> arguments) {
+  const dnnl::memory::desc scratchpad = desc.scratchpad_desc();
+  if (scratchpad.get_size() != 0) arguments.push_back({DNNL_ARG_SCRATCHPAD, temporary(scratchpad)});
+  ProgramStep step;
+  step.primitive = dnnl::primitive(desc.get());
+  step.arguments = std::move(arguments);
+  steps_.push_back(std::move(step));
+  host_bytes_ += 16384;  // code and tables of a generated kernel
+}
+
+int32_t Program::reordered(int32_t memory, const dnnl::memory::desc& desc) {
+  if (desc_of(memory) == desc) return memory;
+  const dnnl::memory::desc from = desc_of(memory);
+  const int32_t to = temporary(desc);
+  step(make_reorder(engine_, from, desc), {{DNNL_ARG_FROM, memory}, {DNNL_ARG_TO, to}});
+  return to;
+}
+
+// The objects of one launch at a time.
+struct OneDnnPrimitive::State {
+  explicit State(const Program& program) : stream(program.engine()) {
+    for (const ProgramMemory& memory : program.memories()) {
+      memories.emplace_back(memory.desc, program.engine(), nullptr);
+      addresses.push_back(nullptr);
+    }
+    for (const ProgramStep& step : program.steps()) {
+      arguments.emplace_back();
+      for (const ProgramArgument& argument : step.arguments) {
+        arguments.back().push_back({argument.name, memories[static_cast<size_t>(argument.memory)].get()});
+      }
+    }
+  }
+
+  dnnl::stream stream;
+  std::vector<dnnl::memory> memories;
+  std::vector<void*> addresses;
+  std::vector<std::vector<dnnl_exec_arg_t>> arguments;
+  float scalars[EP_MAX_SCALARS] = {};
+};
+
+OneDnnPrimitive::OneDnnPrimitive(Program program, int64_t nanoseconds)
+    : program_(std::move(program)), nanoseconds_(nanoseconds) {}
+
+OneDnnPrimitive::~OneDnnPrimitive() {
+  for (std::atomic<State*>& place : pool_) delete place.load();
+}
+
+OneDnnPrimitive::State* OneDnnPrimitive::take_state() {
+  for (std::atomic<State*>& place : pool_) {
+    if (place.load(std::memory_order_relaxed) == nullptr) continue;
+    if (State* state = place.exchange(nullptr, std::memory_order_acquire)) return state;
+  }
+  return new State(program_);
+}
+
+void OneDnnPrimitive::give_back(State* state) {
+  for (std::atomic<State*>& place : pool_) {
+    State* empty = nullptr;
+    if (place.compare_exchange_strong(empty, state, std::memory_order_release)) return;
+  }
+  delete state;
+}
+
+ep_status OneDnnPrimitive::run(State& state, const ep_launch& launch, ep_error** error) {
+  const std::vector<ProgramMemory>& memories = program_.memories();
+  for (size_t i = 0; i < memories.size(); ++i) {
+    const ProgramMemory& memory = memories[i];
+    void* address = nullptr;
+    switch (memory.place) {
+      case Place::operand: address = address_of(launch.operands[memory.where]); break;
+      case Place::workspace: address = address_of(launch.workspace) + memory.where; break;
+      case Place::scalar:
+        state.scalars[memory.where] = static_cast<float>(launch.scalars[memory.where].value.f64);
+        address = &state.scalars[memory.where];
+        break;
+    }
+    if (state.addresses[i] == address) continue;
+    if (!set_address(state.memories[i], address)) {
+      return fail_text(host, error, EP_STATUS_INTERNAL, "oneDNN refused the address of an operand.");
+    }
+    state.addresses[i] = address;
+  }
+  const WideLease lease(device->threads, nanoseconds_);
+  const OpenMpWidth width(lease.width());
+  for (size_t i = 0; i < program_.steps().size(); ++i) {
+    const std::vector<dnnl_exec_arg_t>& arguments = state.arguments[i];
+    const dnnl_status_t status = dnnl_primitive_execute(program_.steps()[i].primitive.get(), state.stream.get(),
+                                                        static_cast<int>(arguments.size()), arguments.data());
+    if (status == dnnl_success) continue;
+    return fail(host, error, status == dnnl_out_of_memory ? EP_STATUS_OUT_OF_HOST_MEMORY : EP_STATUS_INTERNAL,
+                "oneDNN failed to run step %zu of a primitive (its status %d).", i, static_cast<int>(status));
+  }
+  return EP_STATUS_OK;
+}
+
+ep_status OneDnnPrimitive::launch(const ep_launch& launch, ep_fault*, ep_error** error) {
+  if (program_.workspace_bytes() != 0 && launch.workspace.memory == nullptr) {
+    return fail(host, error, EP_STATUS_INVALID_ARGUMENT,
+                "The launch has no workspace; this primitive needs %llu bytes.",
+                static_cast<unsigned long long>(program_.workspace_bytes()));
+  }
+  State* state = take_state();
+  const ep_status status = run(*state, launch, error);
+  give_back(state);
+  return status;
+}
+
+dnnl::primitive_attr user_scratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides) {
+  return dnnl::memory::desc(dims, dnnl::memory::data_type::f32, strides);
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,18 @@
+// Epilogues over one row of results, through the kernels of map/.
+#pragma once
+
+#include <vector>
+
+#include "providers/cpu/map/kernel.h"
+#include "providers/cpu/rows/row.h"
+
+namespace tenon::provider::cpu {
+
+// Why some epilogue has no kernel on results computed in `compute`.
+Refusal why_no_plain_epilogues(const ep_primitive_desc& desc, SimdLevel simd, int32_t compute);
+
+// Applies the epilogues of `desc` to `row`, the `n` results of the innermost axis whose other indices are `index`.
+void apply_epilogues(const ep_primitive_desc& desc, SimdLevel simd, int32_t compute, const ep_launch& launch,
+                     const int64_t* index, int64_t n, void* row, std::vector<char>* buffer);
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,265 @@
+// pooling: maximum (with or without positions) and average, 1 to 3 spatial dims.
+//
+// A plane is pooled a row of the result at a time: each tap of the window adds to, or is compared with, all results of
+// the row it reaches, which is a loop over consecutive results.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "providers/cpu/plain/plain.h"
+#include "providers/cpu/rows/row.h"
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+// Three spatial dims, absent ones of length 1.
+struct Plane {
+  int64_t src[3] = {1, 1, 1}, dst[3] = {1, 1, 1};
+  int64_t src_strides[3] = {0, 0, 0}, dst_strides[3] = {0, 0, 0}, index_strides[3] = {0, 0, 0};
+  int64_t kernel[3] = {1, 1, 1}, stride[3] = {1, 1, 1}, dilation[3] = {1, 1, 1}, pad[3] = {0, 0, 0},
+          pad_high[3] = {0, 0, 0};
+};
+
+// The taps of a window at `position` that meet the source: [first, last).
+struct Taps {
+  int64_t first, last;
+};
+
+Taps taps_at(const Plane& p, int axis, int64_t position) {
+  const int64_t start = position * p.stride[axis] - p.pad[axis];
+  const int64_t d = p.dilation[axis];
+  const int64_t first = start >= 0 ? 0 : (-start + d - 1) / d;
+  const int64_t beyond = start >= p.src[axis] ? 0 : (p.src[axis] - start + d - 1) / d;
+  return {std::min(first, p.kernel[axis]), std::min(beyond, p.kernel[axis])};
+}
+
+// The same with the padding counted as inside.
+int64_t padded_taps(const Plane& p, int axis, int64_t position) {
+  const int64_t start = position * p.stride[axis];
+  const int64_t length = p.src[axis] + p.pad[axis] + p.pad_high[axis];
+  return std::min(p.kernel[axis], (length - start + p.dilation[axis] - 1) / p.dilation[axis]);
+}
+
+// The results [first, last) of the innermost axis whose tap `k` meets the source.
+Taps results_of_tap(const Plane& p, int64_t k) {
+  const int64_t offset = k * p.dilation[2] - p.pad[2];
+  const int64_t first = offset >= 0 ? 0 : (-offset + p.stride[2] - 1) / p.stride[2];
+  const int64_t beyond = offset >= p.src[2] ? 0 : (p.src[2] - offset + p.stride[2] - 1) / p.stride[2];
+  return {std::min(first, p.dst[2]), std::min(beyond, p.dst[2])};
+}
+
+template <class T>
+void add_tap(T* sums, const T* src, int64_t step, int64_t n) {
+  if (step == 1) {
+    for (int64_t i = 0; i < n; ++i) sums[i] += src[i];
+  } else {
+    for (int64_t i = 0; i < n; ++i) sums[i] += src[i * step];
+  }
+}
+
+template <class T>
+T greater_of(T x, T best) {
+  return x > best || x != x ? x : best;
+}
+
+template <class T>
+void max_tap(T* most, const T* src, int64_t step, int64_t n) {
+  if (step == 1) {
+    for (int64_t i = 0; i < n; ++i) most[i] = greater_of(src[i], most[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) most[i] = greater_of(src[i * step], most[i]);
+  }
+}
+
+template <class T>
+void max_tap_with_position(T* most, int64_t* where, const T* src, int64_t step, int64_t position, int64_t position_step,
+                           int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const T x = src[i * step];
+    if (where[i] >= 0 && (most[i] != most[i] || !(x > most[i] || x != x))) continue;
+    most[i] = x;
+    where[i] = position + i * position_step;
+  }
+}
+
+template <class T>
+constexpr T lowest() {
+  return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+}
+
+// Pools row (z, y) of a plane into `row` (and `where`, if not NULL).
+template <class T>
+void pool_row(const Plane& p, int32_t op, const T* src, int64_t z, int64_t y, T* row, int64_t* where) {
+  const Taps tz = taps_at(p, 0, z);
+  const Taps ty = taps_at(p, 1, y);
+  std::fill_n(row, p.dst[2], op == EP_POOLING_MAX ? lowest<T>() : T{0});
+  if (where != nullptr) std::fill_n(where, p.dst[2], int64_t{-1});
+  for (int64_t kz = tz.first; kz < tz.last; ++kz) {
+    const int64_t sz = z * p.stride[0] - p.pad[0] + kz * p.dilation[0];
+    for (int64_t ky = ty.first; ky < ty.last; ++ky) {
+      const int64_t sy = y * p.stride[1] - p.pad[1] + ky * p.dilation[1];
+      const T* line = src + sz * p.src_strides[0] + sy * p.src_strides[1];
+      for (int64_t kx = 0; kx < p.kernel[2]; ++kx) {
+        const Taps results = results_of_tap(p, kx);
+        if (results.first >= results.last) continue;
+        const int64_t sx = results.first * p.stride[2] - p.pad[2] + kx * p.dilation[2];
+        const T* from = line + sx * p.src_strides[2];
+        const int64_t step = p.stride[2] * p.src_strides[2];
+        const int64_t n = results.last - results.first;
+        if (where != nullptr) {
+          const int64_t position = (sz * p.src[1] + sy) * p.src[2] + sx;
+          max_tap_with_position(row + results.first, where + results.first, from, step, position, p.stride[2], n);
+        } else if (op == EP_POOLING_MAX) {
+          max_tap(row + results.first, from, step, n);
+        } else {
+          add_tap(row + results.first, from, step, n);
+        }
+      }
+    }
+  }
+  if (op == EP_POOLING_MAX) return;
+  for (int64_t x = 0; x < p.dst[2]; ++x) {
+    int64_t count = 1;
+    const int64_t at[3] = {z, y, x};
+    for (int axis = 0; axis < 3; ++axis) {
+      const Taps inside = taps_at(p, axis, at[axis]);
+      count *= op == EP_POOLING_AVERAGE ? inside.last - inside.first : padded_taps(p, axis, at[axis]);
+    }
+    row[x] = static_cast<T>(row[x] / static_cast<T>(std::max<int64_t>(count, 1)));
+  }
+}
+
+template <class T>
+class PoolingPrimitive final : public ep_primitive {
+ public:
+  explicit PoolingPrimitive(const ep_primitive_desc& desc)
+      : desc_(desc),
+        format_(desc.operands[0].dtype),
+        src_(find_operand(desc, EP_ROLE_SRC)),
+        indices_(find_operand(desc, EP_ROLE_DST_INDICES)) {}
+
+  ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
+    const OperandShape dst = shape(launch, 0);
+    const OperandShape src = shape(launch, src_);
+    const Plane plane = plane_of(launch);
+    const int64_t planes = dst.dims[0] * dst.dims[1];
+    const int64_t taps = plane.kernel[0] * plane.kernel[1] * plane.kernel[2];
+    const int64_t results = plane.dst[0] * plane.dst[1] * plane.dst[2];
+    parallel(device->threads, planes * results * taps / 2, [&](int32_t thread, int32_t width) {
+      std::vector<T> dense;
+      std::vector<T> row(static_cast<size_t>(plane.dst[2]));
+      std::vector<int64_t> where(indices_ < 0 ? 0 : row.size());
+      for (int64_t i = planes * thread / width; i < planes * (thread + 1) / width; ++i) {
+        const int64_t n = i / dst.dims[1];
+        const int64_t c = i % dst.dims[1];
+        const char* from = address_of(launch.operands[src_]) + (n * src.strides[0] + c * src.strides[1]) * format_.size;
+        pool_plane(launch, plane, from, n, c, &dense, &row, &where);
+      }
+    });
+    return EP_STATUS_OK;
+  }
+
+ private:
+  OperandShape shape(const ep_launch& launch, int32_t i) const {
+    return shape_of(desc_.operands[i], launch.shapes, static_cast<uint32_t>(i));
+  }
+
+  Plane plane_of(const ep_launch& launch) const {
+    const ep_pooling_attributes& attributes = desc_.attributes.pooling;
+    const OperandShape dst = shape(launch, 0);
+    const OperandShape src = shape(launch, src_);
+    Plane p;
+    for (int32_t i = 0; i < attributes.spatial_rank; ++i) {
+      const int32_t at = 3 - attributes.spatial_rank + i;
+      p.src[at] = src.dims[2 + i];
+      p.dst[at] = dst.dims[2 + i];
+      p.src_strides[at] = src.strides[2 + i];
+      p.dst_strides[at] = dst.strides[2 + i];
+      if (indices_ >= 0) p.index_strides[at] = shape(launch, indices_).strides[2 + i];
+      p.kernel[at] = attributes.kernel[i];
+      p.stride[at] = attributes.stride[i];
+      p.dilation[at] = attributes.dilation[i];
+      p.pad[at] = attributes.pad_low[i];
+      p.pad_high[at] = attributes.pad_high[i];
+    }
+    return p;
+  }
+
+  void pool_plane(const ep_launch& launch, Plane p, const char* from, int64_t n, int64_t c, std::vector<T>* dense,
+                  std::vector<T>* row, std::vector<int64_t>* where) const {
+    const T* src = reinterpret_cast<const T*>(from);
+    if (!format_.same) {
+      const int64_t count = p.src[0] * p.src[1] * p.src[2];
+      dense->resize(static_cast<size_t>(count));
+      for (int64_t line = 0; line < p.src[0] * p.src[1]; ++line) {
+        const int64_t offset = line / p.src[1] * p.src_strides[0] + line % p.src[1] * p.src_strides[1];
+        format_.read(dense->data() + line * p.src[2], 1, from + offset * format_.size, p.src_strides[2], p.src[2]);
+      }
+      p.src_strides[0] = p.src[1] * p.src[2];
+      p.src_strides[1] = p.src[2];
+      p.src_strides[2] = 1;
+      src = dense->data();
+    }
+    const OperandShape dst = shape(launch, 0);
+    for (int64_t line = 0; line < p.dst[0] * p.dst[1]; ++line) {
+      const int64_t z = line / p.dst[1];
+      const int64_t y = line % p.dst[1];
+      pool_row(p, desc_.attributes.pooling.op, src, z, y, row->data(), indices_ < 0 ? nullptr : where->data());
+      const int64_t to = n * dst.strides[0] + c * dst.strides[1] + z * p.dst_strides[0] + y * p.dst_strides[1];
+      format_.write(address_of(launch.operands[0]) + to * format_.size, p.dst_strides[2], row->data(), 1, p.dst[2]);
+      if (indices_ < 0) continue;
+      const OperandShape positions = shape(launch, indices_);
+      const int64_t at =
+          n * positions.strides[0] + c * positions.strides[1] + z * p.index_strides[0] + y * p.index_strides[1];
+      auto* out = reinterpret_cast<int64_t*>(address_of(launch.operands[indices_])) + at;
+      for (int64_t x = 0; x < p.dst[2]; ++x) out[x * p.index_strides[2]] = (*where)[static_cast<size_t>(x)];
+    }
+  }
+
+  ep_primitive_desc desc_;
+  RowFormat format_;
+  int32_t src_;
+  int32_t indices_;
+};
+
+}  // namespace
+
+Refusal Pooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  const ep_pooling_attributes& attributes = desc.attributes.pooling;
+  if (src == nullptr || desc.operands[0].role != EP_ROLE_DST) return Refusal::because("an operand is missing");
+  if (attributes.spatial_rank < 1 || attributes.spatial_rank > 3 || src->rank != attributes.spatial_rank + 2) {
+    return Refusal::because("%d spatial dims of rank %d", attributes.spatial_rank, src->rank);
+  }
+  if (attributes.op < EP_POOLING_MAX || attributes.op > EP_POOLING_AVERAGE_INCLUDE_PAD)
+    return Refusal::because("op %d", attributes.op);
+  const bool max = attributes.op == EP_POOLING_MAX;
+  if (wide_dtype(src->dtype) == 0 || src->dtype != desc.operands[0].dtype || (!max && !is_floating(src->dtype))) {
+    return Refusal::because("pooling %d of %s", attributes.op, dtype_name(src->dtype));
+  }
+  const ep_operand_desc* indices = operand(desc, EP_ROLE_DST_INDICES);
+  if (indices != nullptr && (!max || indices->dtype != EP_DTYPE_i64))
+    return Refusal::because("positions of %s", dtype_name(indices->dtype));
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  return {};
+}
+
+Refusal Pooling::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+  if (desc.operands[0].dtype != EP_DTYPE_f32)
+    return Refusal::because("%s is pooled by way of another type", dtype_name(desc.operands[0].dtype));
+  if (operand(desc, EP_ROLE_DST_INDICES) != nullptr) return Refusal::because("positions are asked for");
+  return why_not(device, desc, info);
+}
+
+Refusal Pooling::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  switch (wide_dtype(desc.operands[0].dtype)) {
+    case EP_DTYPE_f32: *out = make_primitive<PoolingPrimitive<float>>(device, desc); break;
+    case EP_DTYPE_f64: *out = make_primitive<PoolingPrimitive<double>>(device, desc); break;
+    case EP_DTYPE_u64: *out = make_primitive<PoolingPrimitive<uint64_t>>(device, desc); break;
+    default: *out = make_primitive<PoolingPrimitive<int64_t>>(device, desc); break;
+  }
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,294 @@
+// The kernels over rows of f32, compiled once per dispatch target.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "providers/cpu/rows/f32_rows.cpp"
+#include "hwy/foreach_target.h"
+//
+#include <cmath>
+
+#include "hwy/cache_control.h"
+#include "providers/cpu/rows/kernel.h"
+#include "providers/cpu/simd/prelude-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::provider::cpu::HWY_NAMESPACE {
+namespace {
+
+constexpr int64_t sum_block = 4096;  // floats added in f32 before double takes over
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+HWY_INLINE int64_t lane_count() { return static_cast<int64_t>(hn::Lanes(D())); }
+
+// Calls vector(i) for whole vectors and scalar(i) for what is left.
+template <class Vector, class Scalar>
+HWY_INLINE void over(int64_t begin, int64_t end, Vector vector, Scalar scalar) {
+  const int64_t lanes = lane_count();
+  int64_t i = begin;
+  for (; i + lanes <= end; i += lanes) vector(i);
+  for (; i < end; ++i) scalar(i);
+}
+
+// The same with the value of `f`, a function of vectors, stored to dst; single elements go through a vector too.
+template <class F>
+HWY_INLINE void transform(float* dst, const float* src, int64_t n, bool stream, F f) {
+  const D d;
+  const int64_t lanes = lane_count();
+  int64_t i = 0;
+  if (stream) {
+    for (; i < n && reinterpret_cast<uintptr_t>(dst + i) % (hn::MaxLanes(D()) * sizeof(float)) != 0; ++i) {
+      dst[i] = hn::GetLane(f(hn::Set(d, src[i]), i));
+    }
+    for (; i + lanes <= n; i += lanes) hn::Stream(f(hn::LoadU(d, src + i), i), d, dst + i);
+  } else {
+    for (; i + lanes <= n; i += lanes) hn::StoreU(f(hn::LoadU(d, src + i), i), d, dst + i);
+  }
+  for (; i < n; ++i) dst[i] = hn::GetLane(f(hn::Set(d, src[i]), i));
+}
+
+float greatest(const float* src, int64_t n) {
+  const D d;
+  V most = hn::Set(d, -std::numeric_limits<float>::infinity());
+  V most_2 = most;
+  const int64_t lanes = lane_count();
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    most = hn::Max(most, hn::LoadU(d, src + i));
+    most_2 = hn::Max(most_2, hn::LoadU(d, src + i + lanes));
+  }
+  float result = hn::GetLane(hn::MaxOfLanes(d, hn::Max(most, most_2)));
+  for (; i < n; ++i) result = src[i] > result ? src[i] : result;
+  return result;
+}
+
+// dst = exp(src - most); returns the sum.
+double exponentials(float* dst, const float* src, int64_t n, float most) {
+  const D d;
+  const V offset = hn::Set(d, most);
+  double total = 0;
+  for (int64_t begin = 0; begin < n; begin += sum_block) {
+    const int64_t end = begin + sum_block < n ? begin + sum_block : n;
+    V sum = hn::Zero(d);
+    float rest = 0;
+    over(
+        begin, end,
+        [&](int64_t i) HWY_ATTR {
+          const V y = exp_of_nonpositive(hn::Sub(hn::LoadU(d, src + i), offset));
+          hn::StoreU(y, d, dst + i);
+          sum = hn::Add(sum, y);
+        },
+        [&](int64_t i) HWY_ATTR {
+          dst[i] = hn::GetLane(exp_of_nonpositive(hn::Sub(hn::Set(d, src[i]), offset)));
+          rest += dst[i];
+        });
+    total += hn::GetLane(hn::SumOfLanes(d, sum)) + rest;
+  }
+  return total;
+}
+
+double sum_of_exponentials(const float* src, int64_t n, float most) {
+  const D d;
+  const V offset = hn::Set(d, most);
+  double total = 0;
+  for (int64_t begin = 0; begin < n; begin += sum_block) {
+    const int64_t end = begin + sum_block < n ? begin + sum_block : n;
+    V sum = hn::Zero(d);
+    float rest = 0;
+    over(
+        begin, end,
+        [&](int64_t i) HWY_ATTR { sum = hn::Add(sum, exp_of_nonpositive(hn::Sub(hn::LoadU(d, src + i), offset))); },
+        [&](int64_t i) HWY_ATTR { rest += hn::GetLane(exp_of_nonpositive(hn::Sub(hn::Set(d, src[i]), offset))); });
+    total += hn::GetLane(hn::SumOfLanes(d, sum)) + rest;
+  }
+  return total;
+}
+
+void softmax(float* dst, const float* src, float* buffer, int64_t n, bool log, bool stream) {
+  const D d;
+  const float most = greatest(src, n);
+  if (log) {
+    const V offset = hn::Set(d, most);
+    const V log_sum = hn::Set(d, static_cast<float>(std::log(sum_of_exponentials(src, n, most))));
+    transform(dst, src, n, stream, [&](V x, int64_t) HWY_ATTR { return hn::Sub(hn::Sub(x, offset), log_sum); });
+    return;
+  }
+  float* values = stream ? buffer : dst;
+  const V factor = hn::Set(d, static_cast<float>(1.0 / exponentials(values, src, n, most)));
+  transform(dst, values, n, stream, [&](V x, int64_t) HWY_ATTR { return hn::Mul(x, factor); });
+}
+
+// The sum of f(vector) over a row.
+template <class F>
+HWY_INLINE double sum_of(const float* src, int64_t n, F f) {
+  const D d;
+  const int64_t lanes = lane_count();
+  double total = 0;
+  for (int64_t begin = 0; begin < n; begin += sum_block) {
+    const int64_t end = begin + sum_block < n ? begin + sum_block : n;
+    V sum = hn::Zero(d);
+    V sum_2 = hn::Zero(d);
+    int64_t i = begin;
+    for (; i + 2 * lanes <= end; i += 2 * lanes) {
+      sum = hn::Add(sum, f(hn::LoadU(d, src + i)));
+      sum_2 = hn::Add(sum_2, f(hn::LoadU(d, src + i + lanes)));
+    }
+    total += hn::GetLane(hn::SumOfLanes(d, hn::Add(sum, sum_2)));
+    for (; i < end; ++i) total += hn::GetLane(f(hn::Set(d, src[i])));
+  }
+  return total;
+}
+
+void layer_norm(float* dst, const float* src, const float* scale, const float* shift, int64_t n, double eps,
+                bool stream, float* out_mean, float* out_inv_std) {
+  const D d;
+  const auto count = static_cast<double>(n);
+  const auto mean = static_cast<float>(sum_of(src, n, [](V x) HWY_ATTR { return x; }) / count);
+  const V center = hn::Set(d, mean);
+  const double squares = sum_of(src, n, [center](V x) HWY_ATTR {
+    const V off = hn::Sub(x, center);
+    return hn::Mul(off, off);
+  });
+  const auto inv_std = static_cast<float>(1.0 / std::sqrt(squares / count + eps));
+  const V factor = hn::Set(d, inv_std);
+  const int64_t whole = n - lane_count();
+  // Single elements at the ends take their scale and shift alone.
+  const auto parameter = [whole, d](const float* from, int64_t i, float none) HWY_ATTR {
+    if (from == nullptr) return hn::Set(d, none);
+    return i <= whole ? hn::LoadU(d, from + i) : hn::Set(d, from[i]);
+  };
+  transform(dst, src, n, stream, [&](V x, int64_t i) HWY_ATTR {
+    const V y = hn::Mul(hn::Sub(x, center), factor);
+    return hn::MulAdd(y, parameter(scale, i, 1), parameter(shift, i, 0));
+  });
+  *out_mean = mean;
+  *out_inv_std = inv_std;
+}
+
+void normalize(float* dst, const float* src, const float* mean, const float* factor, const float* shift, int64_t step,
+               int64_t n) {
+  const D d;
+  if (step == 0) {
+    const V m = hn::Set(d, *mean);
+    const V f = hn::Set(d, *factor);
+    const V s = hn::Set(d, *shift);
+    transform(dst, src, n, false, [&](V x, int64_t) HWY_ATTR { return hn::MulAdd(hn::Sub(x, m), f, s); });
+    return;
+  }
+  over(
+      0, n,
+      [&](int64_t i) HWY_ATTR {
+        const V off = hn::Sub(hn::LoadU(d, src + i), hn::LoadU(d, mean + i));
+        hn::StoreU(hn::MulAdd(off, hn::LoadU(d, factor + i), hn::LoadU(d, shift + i)), d, dst + i);
+      },
+      [&](int64_t i) HWY_ATTR { dst[i] = (src[i] - mean[i]) * factor[i] + shift[i]; });
+}
+
+void stream_copy(float* dst, const float* src, int64_t n) {
+  transform(dst, src, n, true, [](V x, int64_t) HWY_ATTR { return x; });
+}
+
+template <int32_t id>
+using Op = std::integral_constant<int32_t, id>;
+
+// The rows of the reductions, over vectors. Those on bool have no vector form.
+#define EP_REDUCE(name, id, domain, init, map, combine, finish)                               \
+  HWY_INLINE float reduce_init(Op<id>) {                                                      \
+    [[maybe_unused]] auto ep_lit = [](double v) { return static_cast<float>(v); };            \
+    [[maybe_unused]] auto ep_lowest = [] { return -std::numeric_limits<float>::infinity(); }; \
+    [[maybe_unused]] auto ep_highest = [] { return std::numeric_limits<float>::infinity(); }; \
+    return init;                                                                              \
+  }                                                                                           \
+  HWY_INLINE V reduce_map(Op<id>, V x) { return map; }                                        \
+  HWY_INLINE V reduce_combine(Op<id>, V x, V y) { return TENON_COMBINE_##domain(combine); }
+#define TENON_COMBINE_NUMERIC(combine) combine
+#define TENON_COMBINE_FLOAT(combine) combine
+#define TENON_COMBINE_BOOL(combine) ep_max(x, y)
+#include "ep_api/scalar_ops.def"
+#undef EP_REDUCE
+#undef TENON_COMBINE_NUMERIC
+#undef TENON_COMBINE_FLOAT
+#undef TENON_COMBINE_BOOL
+
+template <int32_t op>
+float reduce_block(const float* src, int64_t n) {
+  const D d;
+  const int64_t lanes = lane_count();
+  const Op<op> row;
+  V values = hn::Set(d, reduce_init(row));
+  V values_2 = values;
+  int64_t i = 0;
+  for (; i + 2 * lanes <= n; i += 2 * lanes) {
+    values = reduce_combine(row, values, reduce_map(row, hn::LoadU(d, src + i)));
+    values_2 = reduce_combine(row, values_2, reduce_map(row, hn::LoadU(d, src + i + lanes)));
+  }
+  values = reduce_combine(row, values, values_2);
+  HWY_ALIGN float parts[hn::MaxLanes(D())];
+  hn::Store(values, d, parts);
+  V result = hn::Set(d, parts[0]);
+  for (int64_t lane = 1; lane < lanes; ++lane) result = reduce_combine(row, result, hn::Set(d, parts[lane]));
+  for (; i < n; ++i) result = reduce_combine(row, result, reduce_map(row, hn::Set(d, src[i])));
+  return hn::GetLane(result);
+}
+
+template <int32_t op>
+void reduce_accumulate(float* values, const float* src, int64_t n) {
+  const D d;
+  const Op<op> row;
+  over(
+      0, n,
+      [&](int64_t i) HWY_ATTR {
+        hn::StoreU(reduce_combine(row, hn::LoadU(d, values + i), reduce_map(row, hn::LoadU(d, src + i))), d,
+                   values + i);
+      },
+      [&](int64_t i) HWY_ATTR {
+        values[i] = hn::GetLane(reduce_combine(row, hn::Set(d, values[i]), reduce_map(row, hn::Set(d, src[i]))));
+      });
+}
+
+template <int32_t op>
+void reduce_merge(float* values, const float* others, int64_t n) {
+  const D d;
+  const Op<op> row;
+  over(
+      0, n,
+      [&](int64_t i) HWY_ATTR {
+        hn::StoreU(reduce_combine(row, hn::LoadU(d, values + i), hn::LoadU(d, others + i)), d, values + i);
+      },
+      [&](int64_t i)
+          HWY_ATTR { values[i] = hn::GetLane(reduce_combine(row, hn::Set(d, values[i]), hn::Set(d, others[i]))); });
+}
+
+}  // namespace
+
+RowKernels row_table() { return {softmax, layer_norm, normalize, stream_copy}; }
+
+ReduceKernels reduce_table(int32_t op) {
+  switch (op) {
+#define EP_REDUCE(name, id, domain, init, map, combine, finish) \
+  case id:                                                      \
+    return {reduce_block<id>, reduce_accumulate<id>, reduce_merge<id>};
+#include "ep_api/scalar_ops.def"
+#undef EP_REDUCE
+    default: return {};
+  }
+}
+
+}  // namespace tenon::provider::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "providers/cpu/simd/dispatch.h"
+
+namespace tenon::provider::cpu {
+
+const RowKernels& row_kernels(SimdLevel level) {
+  static const RowKernels tables[] = {TENON_CPU_DISPATCH(SimdLevel::baseline, row_table)(),
+                                      TENON_CPU_DISPATCH(SimdLevel::avx2, row_table)(),
+                                      TENON_CPU_DISPATCH(SimdLevel::avx3, row_table)()};
+  return tables[static_cast<size_t>(level)];
+}
+
+ReduceKernels reduce_kernels(SimdLevel level, int32_t op) { return TENON_CPU_DISPATCH(level, reduce_table)(op); }
+
+}  // namespace tenon::provider::cpu
+#endif

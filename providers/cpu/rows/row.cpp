@@ -1,0 +1,50 @@
+#include "providers/cpu/rows/row.h"
+
+namespace tenon::provider::cpu {
+
+Axes axes_of(const OperandShape& shape, uint32_t mask, bool set) {
+  Axes axes;
+  for (int32_t axis = 0; axis < shape.rank; ++axis) {
+    if ((((mask >> axis) & 1U) != 0) == set) axes.add(shape.dims[axis], shape.strides[axis]);
+  }
+  return axes;
+}
+
+RowFormat::RowFormat(int32_t dtype_in)
+    : dtype(dtype_in),
+      size(dtype_size(dtype_in)),
+      compute(wide_dtype(dtype_in)),
+      compute_size(dtype_size(compute)),
+      read(widen(dtype_in)),
+      write(narrow(compute, dtype_in)),
+      same(dtype_in == compute) {}
+
+namespace {
+
+// Calls move(element offset in storage, element number) for each run along the innermost axis.
+template <class Move>
+void for_each_run(const Axes& row, const Move& move) {
+  if (row.rank == 0) return move(0, 0, int64_t{1}, int64_t{1});
+  const int32_t last = row.rank - 1;
+  const int64_t length = row.dims[last];
+  const int64_t runs = row.count() / length;
+  for (int64_t run = 0; run < runs; ++run) move(row.offset(run * length), run * length, length, row.strides[last]);
+}
+
+}  // namespace
+
+const void* RowFormat::fetch(const char* base, const Axes& row, void* buffer) const {
+  if (in_place(row)) return base;
+  for_each_run(row, [&](int64_t offset, int64_t number, int64_t length, int64_t stride) {
+    read(static_cast<char*>(buffer) + number * compute_size, 1, base + offset * size, stride, length);
+  });
+  return buffer;
+}
+
+void RowFormat::put(char* base, const Axes& row, const void* values) const {
+  for_each_run(row, [&](int64_t offset, int64_t number, int64_t length, int64_t stride) {
+    write(base + offset * size, stride, static_cast<const char*>(values) + number * compute_size, 1, length);
+  });
+}
+
+}  // namespace tenon::provider::cpu

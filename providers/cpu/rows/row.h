@@ -1,0 +1,80 @@
+// Rows: what the kinds that work along axes have in common. An operand is cut into rows over "inner" axes; the others
+// are walked. A row of f32 with unit stride is used where it lies, every other is brought into a buffer and back.
+#pragma once
+
+#include <cstdint>
+
+#include "providers/cpu/map/convert.h"
+#include "providers/cpu/primitive.h"
+
+namespace tenon::provider::cpu {
+
+// Some axes of an operand, by length and stride in elements.
+struct Axes {
+  int32_t rank = 0;
+  int64_t dims[EP_MAX_RANK];
+  int64_t strides[EP_MAX_RANK];
+
+  void add(int64_t dim, int64_t stride) {
+    dims[rank] = dim;
+    strides[rank] = stride;
+    ++rank;
+  }
+  int64_t count() const {
+    int64_t product = 1;
+    for (int32_t axis = 0; axis < rank; ++axis) product *= dims[axis];
+    return product;
+  }
+  // Elements from the first to element number `index` in row-major order.
+  int64_t offset(int64_t index) const {
+    int64_t sum = 0;
+    for (int32_t axis = rank - 1; axis >= 0; --axis) {
+      sum += index % dims[axis] * strides[axis];
+      index /= dims[axis];
+    }
+    return sum;
+  }
+  // True if the elements lie one after the other.
+  bool contiguous() const {
+    int64_t expected = 1;
+    for (int32_t axis = rank - 1; axis >= 0; --axis) {
+      if (dims[axis] != 1 && strides[axis] != expected) return false;
+      expected *= dims[axis];
+    }
+    return true;
+  }
+};
+
+// The axes of `shape` whose bit in `mask` is set, or is not.
+Axes axes_of(const OperandShape& shape, uint32_t mask, bool set);
+
+// How elements of a dtype become f32 or f64 and return.
+struct RowFormat {
+  int32_t dtype = 0;
+  int32_t size = 0;
+  int32_t compute = 0;  // EP_DTYPE_f32, f64, i64 or u64
+  int32_t compute_size = 0;
+  ConvertFunction read = nullptr;   // storage to compute
+  ConvertFunction write = nullptr;  // compute to storage
+  bool same = false;
+
+  explicit RowFormat(int32_t dtype = EP_DTYPE_f32);
+
+  // The row at `base`, in place if it is contiguous there and of the compute type, else in `buffer`.
+  const void* fetch(const char* base, const Axes& row, void* buffer) const;
+  // Writes `count` elements from `values` to the row at `base`.
+  void put(char* base, const Axes& row, const void* values) const;
+  bool in_place(const Axes& row) const { return same && row.contiguous(); }
+};
+
+// Room for rows: on the stack up to this many elements, else in the workspace.
+inline constexpr int64_t stack_row = 4096;
+
+// Bytes of workspace that `threads` threads need for `rows` rows of `count` elements each, of 8 bytes at most.
+inline uint64_t row_workspace(int32_t threads, int64_t rows, int64_t count) {
+  return count <= stack_row ? 0 : static_cast<uint64_t>(threads * rows * count * 8);
+}
+
+inline bool is_row_float(int32_t dtype) { return is_floating(dtype) && dtype_size(dtype) != 0; }
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,51 @@
+// RowPrimitive: a primitive whose launch is a loop over independent rows, cut among threads.
+#pragma once
+
+#include <algorithm>
+
+#include "providers/cpu/rows/row.h"
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+
+// Results larger than this are written past the cache.
+inline constexpr int64_t stream_bytes = 16 * 1024 * 1024;
+
+class RowPrimitive : public ep_primitive {
+ public:
+  // Copies what `desc` says of operands; `rows_of_buffer` rows of row_length() elements are kept per thread.
+  RowPrimitive(const ep_device& on, const ep_primitive_desc& desc, int64_t rows_of_buffer);
+  ep_status workspace(const ep_shape* shapes, uint64_t* out_bytes) const override;
+
+ protected:
+  OperandShape shape(const ep_shape* shapes, int32_t index) const {
+    return shape_of(desc_.operands[index], shapes, static_cast<uint32_t>(index));
+  }
+  // Elements of the longest row.
+  virtual int64_t row_length(const ep_shape* shapes) const = 0;
+
+  // Calls body(begin, end, buffer) on each thread, for its share of `rows`; `buffer` holds rows_of_buffer rows.
+  template <class Body>
+  void for_rows(const ep_launch& launch, int64_t rows, int64_t nanoseconds, const Body& body) const {
+    const int64_t length = row_length(launch.shapes);
+    parallel(device->threads, nanoseconds, [&](int32_t thread, int32_t width) {
+      const int64_t begin = rows * thread / width;
+      const int64_t end = rows * (thread + 1) / width;
+      if (begin >= end) return;
+      if (length > stack_row) {
+        return body(begin, end, address_of(launch.workspace) + thread * rows_of_buffer_ * length * 8);
+      }
+      alignas(64) char buffer[max_rows * stack_row * 8];
+      body(begin, end, buffer);
+    });
+  }
+
+  static constexpr int64_t max_rows = 3;
+  ep_primitive_desc desc_;
+
+ private:
+  int32_t threads_;
+  int64_t rows_of_buffer_;
+};
+
+}  // namespace tenon::provider::cpu
