@@ -479,6 +479,9 @@ typedef struct ep_support_info {
   int32_t alignment[EP_MAX_OPERANDS];  // wanted per operand: 0, 16, 64 or 256; the host copies where it is less
 } ep_support_info;
 
+// No launch needs workspace, whatever its shape: primitive_workspace need not be asked each time.
+#define EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE UINT32_C(1)
+
 // What a created primitive costs and needs.
 typedef struct ep_primitive_info {
   uint32_t struct_size;
@@ -489,8 +492,8 @@ typedef struct ep_primitive_info {
   uint64_t device_bytes;
   uint64_t workspace_bytes;  // of every launch; where dims are EP_ANY, primitive_workspace tells instead
   uint64_t scratch_bytes;    // persistent: one block per stream, zeroed once, left zero by every launch
+  uint32_t flags;            // EP_PRIMITIVE_INFO_FLAG_*
   uint32_t pack_operand;     // 1 + index of the operand (flagged CONSTANT) it wants packed; 0 none
-  uint32_t reserved;
   uint64_t pack_bytes;       // size of the packed operand
   uint64_t pack_layout;      // primitives with the same id share packed bytes
 } ep_primitive_info;

@@ -117,7 +117,8 @@ class KernelCache {
     kernel->workspace_bytes = info.workspace_bytes;
     kernel->scratch_bytes = info.scratch_bytes;
     kernel->dynamic = has_open_dims(desc);
-    kernel->dynamic_workspace = kernel->dynamic && device->ops.primitive_workspace != nullptr;
+    kernel->dynamic_workspace = kernel->dynamic && device->ops.primitive_workspace != nullptr &&
+                                (info.flags & EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE) == 0;
     return kernel;
   }
 
