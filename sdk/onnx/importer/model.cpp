@@ -6,6 +6,7 @@
 #include "core/interpreter/placement.h"
 #include "core/ops/ops.h"
 #include "sdk/onnx/file/file.h"
+#include "sdk/onnx/importer/fuse.h"
 #include "sdk/onnx/importer/trace.h"
 #include "sdk/onnx/onnx.h"
 
@@ -266,6 +267,8 @@ Model load_bytes(std::string_view bytes, const Options& options) {
   const Device device = options.device ? options.device : Device::current();
   impl->program = read_program(bytes, options.external_data_root, device, &refusals);
   settle_constants(&impl->program);
+  fuse(&impl->program);
+  find_last_uses(&impl->program);
   find_refusals(impl->program, &refusals);
   if (!refusals.empty()) {
     std::string text = "The model cannot run for " + std::to_string(refusals.size()) + (refusals.size() == 1 ? " reason:" : " reasons:");

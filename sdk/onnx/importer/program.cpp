@@ -31,7 +31,6 @@ class ProgramReader {
     read_inputs();
     read_nodes();
     read_outputs();
-    find_last_uses();
     return std::move(program_);
   }
 
@@ -226,19 +225,6 @@ class ProgramReader {
     if (program_.outputs.empty()) malformed("it has no outputs");
   }
 
-  void find_last_uses() {
-    program_.drop_after.assign(program_.names.size(), -1);
-    for (size_t i = 0; i < program_.nodes.size(); ++i) {
-      for (int32_t value : program_.nodes[i].outputs) {
-        if (value >= 0) program_.drop_after[static_cast<size_t>(value)] = static_cast<int32_t>(i);
-      }
-      for (int32_t value : program_.nodes[i].inputs) {
-        if (value >= 0) program_.drop_after[static_cast<size_t>(value)] = static_cast<int32_t>(i);
-      }
-    }
-    for (int32_t value : program_.output_values) program_.drop_after[static_cast<size_t>(value)] = -1;
-  }
-
   const proto::ModelProto& model_;
   const proto::GraphProto& graph_;
   ExternalFiles files_;
@@ -249,6 +235,18 @@ class ProgramReader {
 };
 
 }  // namespace
+
+void find_last_uses(Program* program) {
+  program->drop_after.assign(program->names.size(), -1);
+  for (size_t i = 0; i < program->nodes.size(); ++i) {
+    for (const std::vector<int32_t>* values : {&program->nodes[i].outputs, &program->nodes[i].inputs}) {
+      for (int32_t value : *values) {
+        if (value >= 0) program->drop_after[static_cast<size_t>(value)] = static_cast<int32_t>(i);
+      }
+    }
+  }
+  for (int32_t value : program->output_values) program->drop_after[static_cast<size_t>(value)] = -1;
+}
 
 std::string_view attribute_kind_name(Attribute::Kind kind) {
   switch (kind) {

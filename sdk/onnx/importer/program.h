@@ -64,4 +64,7 @@ bool stays_on_host(DType dtype, int64_t elements);
 // tensor) is appended to `refusals`, a line each; the program is then good for finding more of them only.
 Program read_program(std::string_view bytes, const std::string& external_root, Device device, std::vector<std::string>* refusals);
 
+// Fills drop_after from the nodes as they are.
+void find_last_uses(Program* program);
+
 }  // namespace tenon::onnx

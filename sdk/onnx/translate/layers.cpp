@@ -236,6 +236,76 @@ TensorList lp_normalization(NodeContext& n) {
   return {div(x, n.integer("p", 2) == 1 ? l1_norm(x, axis, true) : l2_norm(x, axis, true))};
 }
 
+// What follows a product or convolution in a fused node.
+struct Epilogue {
+  std::string activation = "none";
+  double a = 0, b = 0;
+  Tensor residual;
+};
+
+Epilogue read_epilogue(NodeContext& n) {
+  Epilogue e;
+  e.activation = n.text("activation", "none");
+  if (const Attribute* bounds = n.find("activation_bounds")) {
+    e.a = static_cast<double>(bounds->floats.at(0));
+    e.b = static_cast<double>(bounds->floats.at(1));
+  }
+  e.residual = n.optional(3);
+  return e;
+}
+
+Tensor activate(const Tensor& x, const Epilogue& e) {
+  if (e.activation == "relu") return relu(x);
+  if (e.activation == "gelu") return gelu(x);
+  if (e.activation == "tanh") return tanh(x);
+  if (e.activation == "sigmoid") return sigmoid(x);
+  return e.activation == "clamp" ? clamp(x, Scalar(e.a), Scalar(e.b)) : x;
+}
+
+// One op where the value added has the shape of the result; else as the nodes were: an Add may also widen.
+template <class Op>
+TensorList with_epilogue(NodeContext& n, const Dims& result, Op op) {
+  Epilogue e = read_epilogue(n);
+  const bool together = is_floating(n.dtype(0)) && (!e.residual.defined() || (e.residual.dims() == result && e.residual.dtype() == n.dtype(0)));
+  if (together) return {op(e)};
+  const Tensor product = op(Epilogue());
+  return {activate(e.residual.defined() ? add(product, e.residual) : product, e)};
+}
+
+TensorList fused_conv(NodeContext& n) {
+  Window w = read_window(n, spatial_dims(n.input(1)));
+  resolve_same(n, &w);
+  Dims result = n.dims(0);
+  result[1] = n.dims(1)[0];
+  for (size_t i = 0; i < w.kernel.size(); ++i) {
+    int64_t& length = result[static_cast<int64_t>(i) + 2];
+    length = (length + w.pads[i] + w.pads[w.kernel.size() + i] - reach(w, i)) / w.strides[i] + 1;
+  }
+  return with_epilogue(n, result, [&](const Epilogue& e) {
+    return conv(n.input(0), n.input(1), n.optional(2), w.strides, w.pads, w.dilations, n.integer("group", 1), e.residual, e.activation, e.a, e.b);
+  });
+}
+
+TensorList fused_matmul(NodeContext& n) {
+  const Dims &a = n.dims(0), &b = n.dims(1);
+  const bool plain = b.rank() == 2 && a.rank() >= 2;
+  Dims result = a;
+  if (plain) result[a.rank() - 1] = b[1];
+  Tensor bias = n.optional(2);
+  // A bias longer than the columns would widen the result.
+  if (!plain || (bias.defined() && (bias.elements() != b[1] || bias.dtype() != n.dtype(0)))) {
+    const Epilogue e = read_epilogue(n);
+    Tensor y = matmul(n.input(0), n.input(1));
+    if (bias.defined()) y = add(y, bias);
+    return {activate(e.residual.defined() ? add(y, e.residual) : y, e)};
+  }
+  return with_epilogue(n, result, [&](const Epilogue& e) { return matmul(n.input(0), n.input(1), bias, e.residual, e.activation, e.a, e.b); });
+}
+
+TensorList fused_gemm(NodeContext& n) { return {activate(gemm(n)[0], read_epilogue(n))}; }
+
+constexpr Translator kFused[] = {{"Conv", 1, fused_conv}, {"Gemm", 7, fused_gemm}, {"MatMul", 1, fused_matmul}};
+
 constexpr Translator kRows[] = {
     {"AveragePool", 1, average_pool},
     {"BatchNormalization", 1, batch_normalization, batch_norm_why_not},
@@ -256,5 +326,10 @@ constexpr Translator kRows[] = {
 }  // namespace
 
 std::span<const Translator> layer_translators() { return kRows; }
+
+const Translator* fused_translator(std::string_view op_type) {
+  const auto* row = std::find_if(std::begin(kFused), std::end(kFused), [&](const Translator& each) { return each.name == op_type; });
+  return row == std::end(kFused) ? nullptr : row;
+}
 
 }  // namespace tenon::onnx

@@ -38,7 +38,12 @@ std::span<const Translator> index_translators();
 std::span<const Translator> layer_translators();
 std::span<const Translator> loss_translators();
 std::span<const Translator> quantize_translators();
+std::span<const Translator> resize_translators();
 std::span<const Translator> window_translators();
+
+// The row of a Conv, MatMul or Gemm that also adds and activates (importer/fuse.h): input 2 the bias, 3 another value to add, the
+// attributes activation and activation_bounds.
+const Translator* fused_translator(std::string_view op_type);
 
 // The row for `node`, or null and a sentence that says what is missing.
 const Translator* find_translator(const Node& node, std::string* reason);

@@ -1,0 +1,223 @@
+// The ONNX importer: any bytes give a model that runs, or a sentence. Models are changed both as bytes and decoded: nodes,
+// attributes, shapes and weights in ways that keep the file readable, so that the change is met deep inside.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/tensor/error.h"
+#include "loader/settings/settings.h"
+#include "onnx_messages.h"
+#include "sdk/onnx/onnx.h"
+#include "sdk/onnx/proto/wire.h"
+
+namespace {
+
+namespace proto = tenon::onnx_proto;
+using tenon::Tensor;
+
+void require(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "the importer broke a rule: %s\n", what);
+  std::abort();
+}
+
+// A model may want any amount of memory: it must get an error, not the machine's.
+bool prepare_process() {
+  setenv("TENON_DEVICE", "cpu", 0);
+  const tenon::Status status = tenon::loader::set_argument("memory_limit", "48MiB");
+  require(status.ok(), "the memory limit was not taken");
+  return true;
+}
+
+// Inputs of a loaded model: dims as declared, dynamic ones small; numbers from 0 to 3, which are indices as often as not.
+tenon::onnx::Inputs make_inputs(const tenon::onnx::Model& model, bool* large) {
+  tenon::onnx::Inputs inputs;
+  for (const tenon::onnx::ValueInfo& info : model.inputs()) {
+    tenon::Dims dims;
+    for (const tenon::onnx::Dim& dim : info.dims) dims.push_back(dim.value >= 0 ? dim.value : 2);
+    const std::optional<int64_t> count = tenon::checked_count(dims);
+    *large = *large || !count || *count > 1 << 16;
+    if (*large) return inputs;
+    std::string bytes(static_cast<size_t>(*count * tenon::dtype_size(info.dtype)), '\0');
+    const int64_t step = std::max<int64_t>(1, tenon::dtype_size(info.dtype));
+    for (size_t at = 0; at < bytes.size(); at += static_cast<size_t>(step)) bytes[at] = static_cast<char>(at / static_cast<size_t>(step) % 4);
+    if (info.dtype == tenon::DType::boolean) {
+      for (char& byte : bytes) byte &= 1;
+    }
+    inputs[info.name] = Tensor::copy_from_host(bytes.data(), dims, info.dtype);
+  }
+  return inputs;
+}
+
+void load_and_run(std::string_view bytes) {
+  const tenon::onnx::Model model = tenon::onnx::load_bytes(bytes);
+  bool large = false;
+  const tenon::onnx::Inputs inputs = make_inputs(model, &large);
+  if (large) return;
+  const tenon::TensorList outputs = model.run(inputs);
+  require(outputs.size() == model.outputs().size(), "another number of outputs than declared");
+  for (const Tensor& output : outputs) {
+    require(output.defined(), "an output that is none");
+    std::string data(static_cast<size_t>(output.bytes()), '\0');
+    output.copy_to_host(data.data());
+  }
+}
+
+// Changes a decoded model. Texts it invents live as long as it does.
+class ModelMutator {
+ public:
+  explicit ModelMutator(unsigned seed) : random_(seed) {}
+
+  void change(proto::ModelProto* model) {
+    if (!model->graph) return;
+    for (size_t left = 1 + below(3); left > 0; --left) change_once(model);
+  }
+
+ private:
+  size_t below(size_t limit) { return limit == 0 ? 0 : static_cast<size_t>(random_() % limit); }
+  template <class T>
+  T* any(std::vector<T>& list) {
+    return list.empty() ? nullptr : &list[below(list.size())];
+  }
+
+  int64_t number() {
+    constexpr int64_t kNumbers[] = {0, 1, -1, 2, 3, 4, 7, 8, 16, -2, 100, 1 << 16, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int64_t{1} << 40};
+    return kNumbers[below(std::size(kNumbers))];
+  }
+
+  std::string_view value_name(const proto::GraphProto& graph) {
+    std::vector<std::string_view> names = {""};
+    for (const proto::NodeProto& node : graph.node) names.insert(names.end(), node.output.begin(), node.output.end());
+    for (const proto::ValueInfoProto& input : graph.input) names.push_back(input.name);
+    for (const proto::TensorProto& weight : graph.initializer) names.push_back(weight.name);
+    return names[below(names.size())];
+  }
+
+  void change_once(proto::ModelProto* model) {
+    proto::GraphProto& graph = *model->graph;
+    switch (below(9)) {
+      case 0:
+        if (auto* import = any(model->opset_import)) import->version = static_cast<int64_t>(below(22));
+        break;
+      case 1:
+        if (auto* input = any(graph.input)) change_value(input);
+        break;
+      case 2:
+        if (auto* weight = any(graph.initializer)) change_tensor(weight);
+        break;
+      case 3: change_op(&graph); break;
+      case 4:
+        if (graph.node.size() > 1) graph.node.erase(graph.node.begin() + static_cast<std::ptrdiff_t>(below(graph.node.size())));
+        break;
+      default:
+        if (auto* node = any(graph.node)) change_node(graph, node);
+        break;
+    }
+  }
+
+  // Gives a node the operator of another, or one of a list that takes shapes and indices from its inputs.
+  void change_op(proto::GraphProto* graph) {
+    constexpr const char* kOps[] = {"Reshape", "Gather",  "Slice",     "Pad",      "Tile",    "Expand", "ConstantOfShape", "Range",
+                                    "Conv",    "MaxPool", "AveragePool", "Concat",   "Split",   "Cast",   "OneHot",          "ReduceSum",
+                                    "MatMul",  "Gemm",    "Squeeze",   "Unsqueeze", "Trilu",   "Div",    "GatherND",        "ConvTranspose"};
+    proto::NodeProto* node = any(graph->node);
+    if (node == nullptr) return;
+    node->op_type = below(2) == 0 ? std::string_view(kOps[below(std::size(kOps))]) : any(graph->node)->op_type;
+  }
+
+  void change_node(const proto::GraphProto& graph, proto::NodeProto* node) {
+    switch (below(5)) {
+      case 0:
+        if (auto* name = any(node->input)) *name = value_name(graph);
+        break;
+      case 1: node->input.push_back(value_name(graph)); break;
+      case 2:
+        if (!node->input.empty()) node->input.pop_back();
+        break;
+      default:
+        if (auto* attribute = any(node->attribute)) change_attribute(attribute);
+        break;
+    }
+  }
+
+  void change_attribute(proto::AttributeProto* attribute) {
+    switch (below(5)) {
+      case 0: attribute->i = number(); break;
+      case 1: attribute->f = static_cast<float>(number()); break;
+      case 2: attribute->type = static_cast<int32_t>(below(12)); break;
+      case 3:
+        if (attribute->t) return change_tensor(attribute->t.get());
+        [[fallthrough]];
+      default: change_list(&attribute->ints); break;
+    }
+  }
+
+  void change_list(std::vector<int64_t>* list) {
+    const size_t choice = below(4);
+    if (choice == 0) list->push_back(number());
+    else if (choice == 1 && !list->empty()) list->pop_back();
+    else if (auto* value = any(*list)) *value = number();
+  }
+
+  void change_tensor(proto::TensorProto* tensor) {
+    switch (below(4)) {
+      case 0: change_list(&tensor->dims); break;
+      case 1: tensor->data_type = static_cast<int32_t>(below(20)); break;
+      case 2: tensor->data_location = static_cast<int32_t>(below(3)); break;
+      default: {
+        texts_.emplace_back(tensor->raw_data);
+        std::string& data = texts_.back();
+        if (data.empty()) return;
+        const int64_t value = number();
+        const size_t at = below(data.size());
+        std::memcpy(data.data() + at, &value, std::min<size_t>(8, data.size() - at));
+        tensor->raw_data = data;
+      }
+    }
+  }
+
+  void change_value(proto::ValueInfoProto* value) {
+    if (!value->type || !value->type->tensor_type) return;
+    proto::TypeProto_Tensor& tensor = *value->type->tensor_type;
+    if (below(3) == 0 || !tensor.shape) {
+      tensor.elem_type = static_cast<int32_t>(below(18));
+      return;
+    }
+    if (auto* dim = any(tensor.shape->dim)) dim->dim_value = below(2) == 0 ? number() : static_cast<int64_t>(below(9));
+  }
+
+  std::mt19937 random_;
+  std::deque<std::string> texts_;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const bool prepared = prepare_process();
+  (void)prepared;
+  try {
+    load_and_run(std::string_view(reinterpret_cast<const char*>(data), size));
+  } catch (const tenon::Error& error) {
+    require(error.code() != tenon::Code::internal, error.what());
+    require(error.what()[0] != '\0', "an error without a sentence");
+  } catch (const std::bad_alloc&) {
+    require(false, "memory was asked for that no check had allowed");
+  }
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
+  const std::string before(reinterpret_cast<const char*>(data), size);
+  proto::ModelProto model;
+  if (!proto::decode(before, &model).empty()) return size;
+  ModelMutator mutator(seed);
+  mutator.change(&model);
+  const std::string after = proto::encode(model);
+  if (after.size() > max_size) return size;
+  std::memcpy(data, after.data(), after.size());
+  return after.size();
+}

@@ -1,0 +1,149 @@
+// Fused nodes against the same nodes with every inner value an output, which forbids fusing.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "sdk/onnx/onnx.h"
+#include "tests/unit/onnx/model_builder.h"
+
+namespace tenon::onnx {
+namespace {
+
+std::vector<float> random_floats(size_t count, uint32_t seed, float low = -1.0f, float high = 1.0f) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> values(low, high);
+  std::vector<float> data(count);
+  for (float& value : data) value = values(random);
+  return data;
+}
+
+// Runs `builder`'s model twice, the second time with all values as outputs, and wants the first outputs to agree and the
+// first run to launch `ops`.
+void expect_fused(const std::function<void(ModelBuilder&)>& build, const Inputs& inputs, const std::vector<std::string>& ops) {
+  ModelBuilder fused(17), plain(17);
+  build(fused);
+  build(plain);
+  for (const proto::NodeProto& node : plain.graph().node) {
+    const std::string name(node.output[0]);
+    if (name != "y") plain.output(name, kFloat, {"a", "b"});
+  }
+  std::vector<Placement> placement;
+  const std::vector<float> a = load_bytes(fused.bytes()).run(inputs, &placement)[0].to_host<float>();
+  const std::vector<float> b = load_bytes(plain.bytes()).run(inputs)[0].to_host<float>();
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 2e-5f * (1 + std::fabs(b[i]))) << i;
+  std::vector<std::string> launched;
+  for (const Placement& p : placement) launched.push_back(p.op);
+  EXPECT_EQ(launched, ops);
+}
+
+void images(ModelBuilder& builder) {
+  builder.input("x", kFloat, {"batch", "3", "h", "w"});
+  builder.output("y", kFloat, {"batch", "4", "h", "w"});
+  builder.weight("w", kFloat, {4, 3, 3, 3}, random_floats(108, 1));
+}
+
+Inputs image_inputs() { return {{"x", Tensor::from<float>(random_floats(2 * 3 * 7 * 6, 2), {2, 3, 7, 6})}}; }
+
+TEST(Fuse, BatchNormGoesIntoTheWeights) {
+  const auto build = [](ModelBuilder& builder) {
+    images(builder);
+    builder.weight("b", kFloat, {4}, random_floats(4, 3));
+    const char* names[] = {"scale", "shift", "mean", "var"};
+    for (uint32_t i = 0; i < 4; ++i) builder.weight(names[i], kFloat, {4}, random_floats(4, 4 + i, 0.5f, 1.5f));
+    builder.node("Conv", {"x", "w", "b"}, {"c"});
+    builder.node("BatchNormalization", {"c", "scale", "shift", "mean", "var"}, {"n"});
+    builder.node("Relu", {"n"}, {"y"});
+  };
+  expect_fused(build, image_inputs(), {"conv"});
+}
+
+TEST(Fuse, ConvolutionTakesSumAndActivation) {
+  const auto build = [](ModelBuilder& builder) {
+    images(builder);
+    builder.weight("v", kFloat, {4, 3, 3, 3}, random_floats(108, 9));
+    builder.node("Conv", {"x", "w"}, {"c"});
+    builder.node("Conv", {"x", "v"}, {"d"});
+    builder.node("Add", {"d", "c"}, {"s"});
+    builder.node("Relu", {"s"}, {"y"});
+  };
+  expect_fused(build, image_inputs(), {"conv", "conv"});
+}
+
+TEST(Fuse, ConvolutionTakesAClip) {
+  const auto build = [](ModelBuilder& builder) {
+    images(builder);
+    builder.weight<float>("low", kFloat, {}, {0.0f});
+    builder.weight<float>("high", kFloat, {}, {0.25f});
+    builder.node("Conv", {"x", "w"}, {"c"});
+    builder.node("Clip", {"c", "low", "high"}, {"y"});
+  };
+  expect_fused(build, image_inputs(), {"conv"});
+}
+
+void rows(ModelBuilder& builder) {
+  builder.input("x", kFloat, {"batch", "rows", "8"});
+  builder.output("y", kFloat, {"batch", "rows", "8"});
+  builder.weight("w", kFloat, {8, 8}, random_floats(64, 1));
+  builder.weight("b", kFloat, {8}, random_floats(8, 2));
+}
+
+Inputs row_inputs() { return {{"x", Tensor::from<float>(random_floats(2 * 5 * 8, 3), {2, 5, 8})}}; }
+
+TEST(Fuse, ProductTakesBiasSumAndGelu) {
+  const auto build = [](ModelBuilder& builder) {
+    rows(builder);
+    builder.weight<float>("root", kFloat, {}, {1.41421356f});
+    builder.weight<float>("one", kFloat, {}, {1.0f});
+    builder.weight<float>("half", kFloat, {}, {0.5f});
+    builder.node("MatMul", {"x", "w"}, {"m"});
+    builder.node("Add", {"b", "m"}, {"a"});
+    builder.node("Div", {"a", "root"}, {"d"});
+    builder.node("Erf", {"d"}, {"e"});
+    builder.node("Add", {"e", "one"}, {"f"});
+    builder.node("Mul", {"a", "f"}, {"g"});
+    builder.node("Mul", {"g", "half"}, {"h"});
+    builder.node("MatMul", {"h", "w"}, {"m2"});
+    builder.node("Add", {"b", "m2"}, {"a2"});
+    builder.node("Add", {"a2", "x"}, {"y"});
+  };
+  expect_fused(build, row_inputs(), {"matmul", "matmul"});
+}
+
+TEST(Fuse, NineNodesAreOneLayerNorm) {
+  const auto build = [](ModelBuilder& builder) {
+    rows(builder);
+    builder.weight<float>("two", kFloat, {}, {2.0f});
+    builder.weight<float>("eps", kFloat, {}, {1e-3f});
+    builder.integers(builder.node("ReduceMean", {"x"}, {"m"}), "axes", {-1});
+    builder.node("Sub", {"x", "m"}, {"s"});
+    builder.node("Pow", {"s", "two"}, {"p"});
+    builder.integers(builder.node("ReduceMean", {"p"}, {"v"}), "axes", {-1});
+    builder.node("Add", {"v", "eps"}, {"a"});
+    builder.node("Sqrt", {"a"}, {"r"});
+    builder.node("Div", {"s", "r"}, {"d"});
+    builder.node("Mul", {"d", "b"}, {"g"});
+    builder.node("Add", {"g", "b"}, {"y"});
+  };
+  expect_fused(build, row_inputs(), {"layer_norm"});
+}
+
+// The sum has the shape of the larger: adding may not move into the product.
+TEST(Fuse, AWideningSumStaysASum) {
+  const auto build = [](ModelBuilder& builder) {
+    builder.input("x", kFloat, {"1", "8"});
+    builder.input("z", kFloat, {"3", "8"});
+    builder.output("y", kFloat, {"3", "8"});
+    builder.weight("w", kFloat, {8, 8}, random_floats(64, 1));
+    builder.node("MatMul", {"x", "w"}, {"m"});
+    builder.node("Add", {"m", "z"}, {"s"});
+    builder.node("Relu", {"s"}, {"y"});
+  };
+  const Inputs inputs = {{"x", Tensor::from<float>(random_floats(8, 5), {1, 8})}, {"z", Tensor::from<float>(random_floats(24, 6), {3, 8})}};
+  expect_fused(build, inputs, {"matmul", "add", "relu"});
+}
+
+}  // namespace
+}  // namespace tenon::onnx
