@@ -26,6 +26,14 @@ std::mutex host_mutex;
 
 std::string_view view(ep_string text) { return {text.data, text.size}; }
 
+// Calls a function of the ABI, whose last parameter is an ep_error**, and gives its failure as a Status.
+template <class Function, class... Args>
+Status call(Function function, Args... args) {
+  ep_error* error = nullptr;
+  const ep_status status = function(args..., &error);
+  return PlainHost::take(status, error);
+}
+
 constexpr uint64_t wait_limit_ns = 120'000'000'000;
 
 }  // namespace
@@ -112,14 +120,6 @@ struct Provider::Block {
   }
 };
 
-// Calls a slot of the device's table with a trailing ep_error**, and gives its failure as a Status.
-#define EP_CALL(slot, ...)                                \
-  [&]() -> Status {                                       \
-    ep_error* error_ = nullptr;                           \
-    const ep_status status_ = slot(__VA_ARGS__, &error_); \
-    return PlainHost::take(status_, error_);              \
-  }()
-
 Result<std::unique_ptr<Provider>> Provider::open(const std::string& path, uint32_t device_index, Settings settings) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
@@ -130,18 +130,18 @@ Result<std::unique_ptr<Provider>> Provider::open(const std::string& path, uint32
   std::unique_ptr<Provider> made(new Provider(std::move(settings)));
   made->plugin_.struct_size = sizeof(ep_plugin_ops);
   made->plugin_.struct_type = EP_STRUCT_PLUGIN_OPS;
-  TENON_RETURN_IF_ERROR(EP_CALL(query, made->host_.table(), &made->plugin_));
+  TENON_RETURN_IF_ERROR(call(query, made->host_.table(), &made->plugin_));
   made->info_.struct_size = sizeof(ep_device_info);
   made->info_.struct_type = EP_STRUCT_DEVICE_INFO;
-  TENON_RETURN_IF_ERROR(EP_CALL(made->plugin_.device_info, made->plugin_.plugin, device_index, &made->info_));
+  TENON_RETURN_IF_ERROR(call(made->plugin_.device_info, made->plugin_.plugin, device_index, &made->info_));
   if (made->info_.unusable_reason.size > 0)
     return Status(Code::not_found, std::string(view(made->info_.unusable_reason)));
   made->ops_.struct_size = sizeof(ep_device_ops);
   made->ops_.struct_type = EP_STRUCT_DEVICE_OPS;
   TENON_RETURN_IF_ERROR(
-      EP_CALL(made->plugin_.device_open, made->plugin_.plugin, device_index, &made->device_, &made->ops_));
-  TENON_RETURN_IF_ERROR(EP_CALL(made->ops_.stream_create, made->device_, &made->stream_));
-  if (!made->is_synchronous()) TENON_RETURN_IF_ERROR(EP_CALL(made->ops_.event_create, made->device_, &made->event_));
+      call(made->plugin_.device_open, made->plugin_.plugin, device_index, &made->device_, &made->ops_));
+  TENON_RETURN_IF_ERROR(call(made->ops_.stream_create, made->device_, &made->stream_));
+  if (!made->is_synchronous()) TENON_RETURN_IF_ERROR(call(made->ops_.event_create, made->device_, &made->event_));
   return made;
 }
 
@@ -163,7 +163,7 @@ Status Provider::close() {
 
 Result<Provider::Block> Provider::allocate(uint64_t size) {
   ep_memory* memory = nullptr;
-  TENON_RETURN_IF_ERROR(EP_CALL(ops_.memory_allocate, device_, 0, std::max<uint64_t>(size, 1), &memory));
+  TENON_RETURN_IF_ERROR(call(ops_.memory_allocate, device_, 0, std::max<uint64_t>(size, 1), &memory));
   return Block(this, memory);
 }
 
@@ -171,7 +171,7 @@ Result<ep_support_info> Provider::support(const ep_primitive_desc& desc) {
   ep_support_info info = {};
   info.struct_size = sizeof(info);
   info.struct_type = EP_STRUCT_SUPPORT_INFO;
-  TENON_RETURN_IF_ERROR(EP_CALL(ops_.primitive_support, device_, &desc, &info));
+  TENON_RETURN_IF_ERROR(call(ops_.primitive_support, device_, &desc, &info));
   return info;
 }
 
@@ -180,17 +180,15 @@ Status Provider::run(const Run& run) {
   ep_primitive_info info = {};
   info.struct_size = sizeof(info);
   info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
-  TENON_RETURN_IF_ERROR(EP_CALL(ops_.primitive_create, device_, run.desc, &primitive, &info));
+  TENON_RETURN_IF_ERROR(call(ops_.primitive_create, device_, run.desc, &primitive, &info));
   const auto destroy = [this](ep_primitive* made) { ops_.primitive_destroy(device_, made); };
   const std::unique_ptr<ep_primitive, decltype(destroy)> owned(primitive, destroy);
 
   TENON_ASSIGN_OR_RETURN(const Block block, allocate(run.bytes->size()));
-  TENON_RETURN_IF_ERROR(
-      EP_CALL(ops_.upload, stream_, ep_buffer{block.memory, 0}, run.bytes->data(), run.bytes->size()));
+  TENON_RETURN_IF_ERROR(call(ops_.upload, stream_, ep_buffer{block.memory, 0}, run.bytes->data(), run.bytes->size()));
   const Status launched = launch(primitive, info, run, block.memory);
   if (!launched.ok() && launched.code() != Code::fault) return launched;
-  TENON_RETURN_IF_ERROR(
-      EP_CALL(ops_.download, stream_, run.bytes->data(), ep_buffer{block.memory, 0}, run.bytes->size()));
+  TENON_RETURN_IF_ERROR(call(ops_.download, stream_, run.bytes->data(), ep_buffer{block.memory, 0}, run.bytes->size()));
   TENON_RETURN_IF_ERROR(wait(nullptr));
   return launched;
 }
@@ -208,7 +206,7 @@ Status Provider::launch(ep_primitive* primitive, const ep_primitive_info& info, 
 
   uint64_t workspace_bytes = info.workspace_bytes;
   if (dynamic && ops_.primitive_workspace != nullptr) {
-    TENON_RETURN_IF_ERROR(EP_CALL(ops_.primitive_workspace, primitive, shapes.data(), count, &workspace_bytes));
+    TENON_RETURN_IF_ERROR(call(ops_.primitive_workspace, primitive, shapes.data(), count, &workspace_bytes));
   }
   Block workspace, scratch, packed;
   if (workspace_bytes > 0) {
@@ -217,13 +215,13 @@ Status Provider::launch(ep_primitive* primitive, const ep_primitive_info& info, 
   std::vector<uint8_t> zeros(info.scratch_bytes);
   if (info.scratch_bytes > 0) {
     TENON_ASSIGN_OR_RETURN(scratch, allocate(info.scratch_bytes));
-    TENON_RETURN_IF_ERROR(EP_CALL(ops_.upload, stream_, ep_buffer{scratch.memory, 0}, zeros.data(), zeros.size()));
+    TENON_RETURN_IF_ERROR(call(ops_.upload, stream_, ep_buffer{scratch.memory, 0}, zeros.data(), zeros.size()));
   }
   if (info.pack_operand > 0) {
     TENON_ASSIGN_OR_RETURN(packed, allocate(info.pack_bytes));
     ep_buffer& buffer = buffers[info.pack_operand - 1];
     const ep_buffer src = std::exchange(buffer, {packed.memory, 0});
-    TENON_RETURN_IF_ERROR(EP_CALL(ops_.primitive_pack, primitive, stream_, buffer, src));
+    TENON_RETURN_IF_ERROR(call(ops_.primitive_pack, primitive, stream_, buffer, src));
   }
 
   ep_launch launch = {};
@@ -235,10 +233,10 @@ Status Provider::launch(ep_primitive* primitive, const ep_primitive_info& info, 
   launch.workspace = {workspace.memory, 0};
   launch.scratch = {scratch.memory, 0};
   launch.tag = ++tag_;
-  Status launched = EP_CALL(ops_.primitive_launch, primitive, stream_, &launch, is_synchronous() ? run.fault : nullptr);
+  Status launched = call(ops_.primitive_launch, primitive, stream_, &launch, is_synchronous() ? run.fault : nullptr);
   if (launched.ok()) launched = wait(run.fault);
   if (info.scratch_bytes > 0 && launched.ok()) {
-    TENON_RETURN_IF_ERROR(EP_CALL(ops_.download, stream_, zeros.data(), ep_buffer{scratch.memory, 0}, zeros.size()));
+    TENON_RETURN_IF_ERROR(call(ops_.download, stream_, zeros.data(), ep_buffer{scratch.memory, 0}, zeros.size()));
     TENON_RETURN_IF_ERROR(wait(nullptr));
     if (std::any_of(zeros.begin(), zeros.end(), [](uint8_t byte) { return byte != 0; })) {
       return Status(Code::internal, "the launch did not leave its scratch zero.");
@@ -248,17 +246,17 @@ Status Provider::launch(ep_primitive* primitive, const ep_primitive_info& info, 
 }
 
 Status Provider::wait(ep_fault* fault) {
-  if (is_synchronous()) return EP_CALL(ops_.stream_synchronize, stream_);
-  TENON_RETURN_IF_ERROR(EP_CALL(ops_.event_record, event_, stream_));
-  TENON_RETURN_IF_ERROR(EP_CALL(ops_.event_host_wait, event_, wait_limit_ns));
+  if (is_synchronous()) return call(ops_.stream_synchronize, stream_);
+  TENON_RETURN_IF_ERROR(call(ops_.event_record, event_, stream_));
+  TENON_RETURN_IF_ERROR(call(ops_.event_host_wait, event_, wait_limit_ns));
   if (fault == nullptr || ops_.stream_take_fault == nullptr) return {};
   ep_fault taken = {};
-  const Status status = EP_CALL(ops_.stream_take_fault, stream_, &taken);
+  const Status status = call(ops_.stream_take_fault, stream_, &taken);
   if (status.code() == Code::not_found) return {};
   TENON_RETURN_IF_ERROR(status);
   *fault = taken;
   ep_fault more = {};
-  while (EP_CALL(ops_.stream_take_fault, stream_, &more).ok()) {
+  while (call(ops_.stream_take_fault, stream_, &more).ok()) {
   }
   return Status(Code::fault,
                 sentence("fault ", taken.code, " of operand ", taken.operand, ", value ", taken.value, "."));
