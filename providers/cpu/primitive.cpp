@@ -48,6 +48,7 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
       });
   if (status != EP_STATUS_OK) return status;
   if (info.workspace_bytes == 0 && !is_dynamic(*desc)) primitive->workspace(nullptr, &info.workspace_bytes);
+  if (info.workspace_bytes == 0 && !primitive->has_workspace()) info.flags |= EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE;
   if (info.host_bytes < primitive->size) info.host_bytes = primitive->size;
   fill(out_info, info);
   *out_primitive = primitive;

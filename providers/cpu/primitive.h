@@ -22,6 +22,8 @@ struct ep_primitive {
   virtual ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) = 0;
   // Bytes of workspace a launch of these shapes needs; `shapes` is NULL where the descriptor is static.
   virtual ep_status workspace(const ep_shape* shapes, uint64_t* out_bytes) const;
+  // False: no launch needs any, whatever its shape.
+  virtual bool has_workspace() const { return false; }
   virtual ep_status pack(char* dst, const char* src, ep_error** error);
 };
 

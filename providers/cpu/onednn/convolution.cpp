@@ -174,8 +174,6 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   const Layouts given = {operand_layout(desc.operands[src_index], 0),
                          weight_layout(desc.operands[weight_index], attributes), operand_layout(desc.operands[0], 0)};
   const memory::desc bias = bias_index < 0 ? memory::desc() : operand_layout(desc.operands[bias_index], 0);
-  dnnl::primitive_attr attr = user_scratchpad();
-  const std::vector<EpilogueOperand> epilogues = add_epilogues(desc, operand_layout, desc.operands[0].rank, &attr);
   const memory::desc any_weights(given.weights.dims(), memory::data_type::f32, memory::format_tag::any);
   const Layouts blocked = {channels_last(given.src.dims()), any_weights, channels_last(given.dst.dims())};
   const Layouts free_weights = {given.src, any_weights, given.dst};
@@ -183,12 +181,16 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
                             free_weights};
 
   dnnl::primitive_desc_base chosen;
+  std::vector<EpilogueOperand> epilogues;
   std::string refused;
   for (const Layouts& layouts : orders) {
+    dnnl::primitive_attr attr = user_scratchpad();
+    std::vector<EpilogueOperand> operands = add_epilogues(desc, operand_layout, layouts.dst, &attr);
     const dnnl::primitive_desc_base candidate = make_convolution(engine, attributes.transposed != 0, window,
                                                                  layouts.src, layouts.weights, bias, layouts.dst, attr);
     if (candidate && !is_reference(candidate)) {
       chosen = candidate;
+      epilogues = std::move(operands);
       break;
     }
     if (candidate) refused = implementation_of(candidate);

@@ -67,7 +67,8 @@ Refusal why_no_epilogues(const ep_primitive_desc& desc) {
 
 std::vector<EpilogueOperand> add_epilogues(const ep_primitive_desc& desc,
                                            dnnl::memory::desc (*layout)(const ep_operand_desc& operand, int32_t rank),
-                                           int32_t rank, dnnl::primitive_attr* attr) {
+                                           const dnnl::memory::desc& dst, dnnl::primitive_attr* attr) {
+  const auto rank = static_cast<int32_t>(dst.dims().size());
   std::vector<EpilogueOperand> operands;
   dnnl::post_ops post_ops;
   for (uint32_t i = 0; i < desc.epilogue_count; ++i) {
@@ -77,15 +78,16 @@ std::vector<EpilogueOperand> add_epilogues(const ep_primitive_desc& desc,
       post_ops.append_eltwise(1.0f, unary.kind, unary.alpha, 0.0f);
       continue;
     }
-    EpilogueOperand tensor{static_cast<int32_t>(i), -1, static_cast<uint32_t>(epilogue.scalar), {}};
+    EpilogueOperand tensor{static_cast<int32_t>(i), -1, static_cast<uint32_t>(epilogue.scalar), {}, {}};
     if (epilogue.role == 0) {
       const dnnl::memory::dims ones(static_cast<size_t>(rank), 1);
-      tensor.desc = memory_desc(ones, ones);
+      tensor.given = tensor.wanted = memory_desc(ones, ones);
     } else {
       tensor.operand = find_operand(desc, epilogue.role);
-      tensor.desc = layout(desc.operands[tensor.operand], rank);
+      tensor.given = layout(desc.operands[tensor.operand], rank);
+      tensor.wanted = tensor.given.dims() == dst.dims() ? dst : tensor.given;
     }
-    post_ops.append_binary(binary_post_op(epilogue.op), tensor.desc);
+    post_ops.append_binary(binary_post_op(epilogue.op), tensor.wanted);
     operands.push_back(tensor);
   }
   attr->set_post_ops(post_ops);
@@ -95,8 +97,9 @@ std::vector<EpilogueOperand> add_epilogues(const ep_primitive_desc& desc,
 void add_epilogue_arguments(const std::vector<EpilogueOperand>& operands, Program* program,
                             std::vector<ProgramArgument>* arguments) {
   for (const EpilogueOperand& tensor : operands) {
-    const int32_t memory = tensor.operand < 0 ? program->scalar(tensor.scalar, tensor.desc)
-                                              : program->operand(tensor.operand, tensor.desc);
+    const int32_t memory = tensor.operand < 0
+                               ? program->scalar(tensor.scalar, tensor.wanted)
+                               : program->reordered(program->operand(tensor.operand, tensor.given), tensor.wanted);
     arguments->push_back({DNNL_ARG_ATTR_MULTIPLE_POST_OP(tensor.position) | DNNL_ARG_SRC_1, memory});
   }
 }

@@ -100,7 +100,7 @@ Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep
   const dnnl::memory::desc bias = add(EP_ROLE_BIAS, DNNL_ARG_BIAS);
   const dnnl::memory::desc dst = add(EP_ROLE_DST, DNNL_ARG_DST);
   dnnl::primitive_attr attr = user_scratchpad();
-  const std::vector<EpilogueOperand> epilogues = add_epilogues(desc, operand_layout, rank, &attr);
+  const std::vector<EpilogueOperand> epilogues = add_epilogues(desc, operand_layout, dst, &attr);
   add_epilogue_arguments(epilogues, &program, &arguments);
   const dnnl::primitive_desc_base matmul = make_matmul(engine, src, weights, bias, dst, attr);
   if (!matmul) return Refusal::because("oneDNN has no matmul of these strides");

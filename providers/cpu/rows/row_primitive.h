@@ -16,6 +16,7 @@ class RowPrimitive : public ep_primitive {
   // Copies what `desc` says of operands; `rows_of_buffer` rows of row_length() elements are kept per thread.
   RowPrimitive(const ep_device& on, const ep_primitive_desc& desc, int64_t rows_of_buffer);
   ep_status workspace(const ep_shape* shapes, uint64_t* out_bytes) const override;
+  bool has_workspace() const override { return rows_of_buffer_ != 0; }
 
  protected:
   OperandShape shape(const ep_shape* shapes, int32_t index) const {
