@@ -213,7 +213,9 @@ bool overlap(const TensorImpl& a, const TensorImpl& b) {
   return ra.first < rb.last && rb.first < ra.last;
 }
 
-// A call with its inputs under its own hands, so that some can be replaced by copies.
+// A call with its inputs under its own hands, so that some can be replaced by copies. Most calls have few tensors, so
+// what follows is written for kRoom of them: filling room for 16 costs as much as a small op.
+template <size_t kRoom>
 struct OwnedInputs {
   explicit OwnedInputs(const OpCall& call) : call(call) {
     std::copy(call.inputs.begin(), call.inputs.end(), pointers);
@@ -224,14 +226,15 @@ struct OwnedInputs {
     pointers[index] = &tensors[index];
     copied_bytes += static_cast<uint64_t>(tensors[index].bytes());
   }
-  Tensor tensors[EP_MAX_OPERANDS];
-  const Tensor* pointers[EP_MAX_OPERANDS] = {};
+  Tensor tensors[kRoom];
+  const Tensor* pointers[kRoom];
   OpCall call;
   uint64_t copied_bytes = 0;
 };
 
 // Copies the inputs that an output given by the caller overlaps in any way the kind does not allow.
-void separate_overlaps(OwnedInputs* owned) {
+template <size_t kRoom>
+void separate_overlaps(OwnedInputs<kRoom>* owned) {
   const OpCall& call = owned->call;
   for (const Tensor& output : call.outputs) {
     if (!output.defined()) continue;
@@ -259,9 +262,10 @@ Tensor aligned_tensor(DeviceState* device, const TensorMeta& meta, int32_t align
 }
 
 // The operands of one launch of a plan.
+template <size_t kRoom>
 struct LaunchOperands {
-  vm::Operand operands[EP_MAX_OPERANDS];
-  ep_shape shapes[EP_MAX_OPERANDS];
+  vm::Operand operands[kRoom];
+  ep_shape shapes[kRoom];
   ep_scalar scalars[EP_MAX_SCALARS];
   uint32_t count = 0;
   uint32_t scalar_count = 0;
@@ -275,7 +279,8 @@ bool reads(const OpCall& call, const Storage* storage) {
   return false;
 }
 
-void collect(const OpCall& call, const Plan& plan, LaunchOperands* launch) {
+template <size_t kRoom>
+void collect(const OpCall& call, const Plan& plan, LaunchOperands<kRoom>* launch) {
   launch->count = static_cast<uint32_t>(plan.operands.size());
   for (uint32_t i = 0; i < launch->count; ++i) {
     const PlanOperand& operand = plan.operands[i];
@@ -301,8 +306,9 @@ void collect(const OpCall& call, const Plan& plan, LaunchOperands* launch) {
   }
 }
 
-Status launch_inline(const OpCall& call, const Plan& plan, const LaunchOperands& operands) {
-  ep_buffer buffers[EP_MAX_OPERANDS];
+template <size_t kRoom>
+Status launch_inline(const OpCall& call, const Plan& plan, const LaunchOperands<kRoom>& operands) {
+  ep_buffer buffers[kRoom];
   for (uint32_t i = 0; i < operands.count; ++i) {
     const vm::Operand& operand = operands.operands[i];
     buffers[i] = operand.storage == nullptr ? ep_buffer{} : operand.storage->block.at(operand.offset);
@@ -318,8 +324,9 @@ Status launch_inline(const OpCall& call, const Plan& plan, const LaunchOperands&
 
 std::string describe_call(const void* context) { return describe(*static_cast<const OpCall*>(context)); }
 
+template <size_t kRoom>
 Status launch_native(const OpCall& call, const Plan& plan) {
-  LaunchOperands operands;
+  LaunchOperands<kRoom> operands;
   collect(call, plan, &operands);
   const bool quiet = vm::attention.load(std::memory_order_relaxed) == 0 && !operands.busy;
   const bool bare = plan.workspace_bytes == 0 && plan.kernel->scratch_bytes == 0;
@@ -339,13 +346,14 @@ Status launch_native(const OpCall& call, const Plan& plan) {
 }
 
 // Runs the native rung: makes outputs, copies inputs that the device wants contiguous or better aligned, launches.
-void run_native(OwnedInputs* owned, const Plan& plan) {
+template <size_t kRoom>
+void run_native(OwnedInputs<kRoom>* owned, const Plan& plan) {
   OpCall& call = owned->call;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if ((plan.dense_inputs >> i & 1) != 0) owned->replace(i, dense_on_device(*owned->pointers[i]));
   }
-  Tensor made[EP_MAX_OPERANDS];
-  int32_t output_alignment[EP_MAX_OPERANDS] = {};
+  Tensor made[kRoom];
+  int32_t output_alignment[kRoom] = {};
   for (const PlanOperand& operand : plan.operands) {
     if (operand.output >= 0) {
       int32_t& wanted = output_alignment[operand.output];
@@ -362,7 +370,7 @@ void run_native(OwnedInputs* owned, const Plan& plan) {
   }
   OpCall inner = call;
   inner.outputs = {made, call.outputs.size()};
-  throw_if_error(launch_native(inner, plan));
+  throw_if_error(launch_native<kRoom>(inner, plan));
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     Tensor& output = call.outputs[i];
     if (output.defined() && output.impl() != made[i].impl()) copy_elements(output, made[i]);
@@ -391,7 +399,8 @@ void learn(const OpCall& call, const Plan& plan) {
   tables.set(tables.elementwise(key.words), key.words, plan.kernel, call.op);
 }
 
-void run_plan(OwnedInputs* owned, Plan* plan) {
+template <size_t kRoom>
+void run_plan(OwnedInputs<kRoom>* owned, Plan* plan) {
   OpCall& call = owned->call;
   bool nothing = true;
   for (size_t i = 0; i < call.outputs.size(); ++i) nothing = nothing && element_count(plan->outputs[i].dims) == 0;
@@ -430,6 +439,29 @@ void run_view(const OpCall& call) {
   call.outputs[0] = make_view(*call.inputs[0], meta.dtype, meta.dims, meta.strides, offset);
 }
 
+template <size_t kRoom>
+void run_in(const OpCall& call, DeviceState* device) {
+  uint32_t given = 0;
+  for (size_t i = 0; i < call.outputs.size(); ++i) given |= uint32_t{call.outputs[i].defined()} << i;
+  OwnedInputs<kRoom> owned(call);
+  if (given != 0) separate_overlaps(&owned);
+  const CallKey key(owned.call, device);
+  ChoiceTables& tables = choice_tables();
+  Plan* plan = tables.find(key.data(), key.size());
+  std::unique_ptr<Plan> once;
+  if (plan == nullptr) [[unlikely]] {
+    once.reset(value_or_throw(make_plan(owned.call, device, Reach::setting)));
+    once->key.assign(key.data(), key.data() + key.size());
+    plan = once.get();
+    if (call.op->form == OpForm::elementwise) learn(owned.call, *plan);
+  }
+  run_plan(&owned, plan);
+  for (size_t i = 0; given != 0 && i < call.outputs.size(); ++i) {
+    if (given >> i & 1) call.outputs[i].impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (once != nullptr && once->reusable) tables.insert(std::move(once));
+}
+
 void run(const OpCall& call) {
   if (vm::attention.load(std::memory_order_relaxed) & vm::kForked) {
     throw Error(Code::internal,
@@ -438,26 +470,14 @@ void run(const OpCall& call) {
   }
   check_data(call);
   if (call.op->form == OpForm::view) return run_view(call);
+  const size_t tensors = call.inputs.size() + call.outputs.size();
+  if (tensors > EP_MAX_OPERANDS) {
+    throw Error(Code::invalid_argument, sentence(call.op->name, ": ", call.inputs.size(), " inputs and ", call.outputs.size(),
+                                                 " outputs are more than ", EP_MAX_OPERANDS, "."));
+  }
   DeviceState* device = value_or_throw(device_of(call));
-  uint32_t given = 0;
-  for (size_t i = 0; i < call.outputs.size(); ++i) given |= uint32_t{call.outputs[i].defined()} << i;
-  OwnedInputs owned(call);
-  separate_overlaps(&owned);
-  const CallKey key(owned.call, device);
-  ChoiceTables& tables = choice_tables();
-  Plan* plan = tables.find(key.data(), key.size());
-  std::unique_ptr<Plan> once;
-  if (plan == nullptr) {
-    once.reset(value_or_throw(make_plan(owned.call, device, Reach::setting)));
-    once->key.assign(key.data(), key.data() + key.size());
-    plan = once.get();
-    if (call.op->form == OpForm::elementwise) learn(owned.call, *plan);
-  }
-  run_plan(&owned, plan);
-  for (size_t i = 0; i < call.outputs.size(); ++i) {
-    if (given >> i & 1) call.outputs[i].impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
-  }
-  if (once != nullptr && once->reusable) tables.insert(std::move(once));
+  constexpr size_t kFew = 5;
+  tensors <= kFew ? run_in<kFew>(call, device) : run_in<EP_MAX_OPERANDS>(call, device);
 }
 
 }  // namespace

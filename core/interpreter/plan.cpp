@@ -99,6 +99,10 @@ Status add_workspace(Plan* plan) {
 Status try_native(const OpCall& call, Plan* plan) {
   Lowering lowering;
   TENON_RETURN_IF_ERROR(lower(call, plan->outputs, &lowering));
+  if (lowering.desc.operand_count > call.inputs.size() + call.outputs.size()) {
+    return Status(Code::internal, sentence(call.op->name, ": its primitive has ", lowering.desc.operand_count,
+                                           " operands, more than the op has tensors."));
+  }
   plan->scalar_count = 0;
   ep_scalar scalars[EP_MAX_SCALARS] = {};
   for (uint32_t slot = 0; slot < EP_MAX_SCALARS && slot < call.scalars.size(); ++slot) {
@@ -228,10 +232,6 @@ std::string describe(const OpCall& call) {
 }
 
 Result<Plan*> make_plan(const OpCall& call, DeviceState* device, Reach reach) {
-  if (call.inputs.size() + call.outputs.size() > EP_MAX_OPERANDS) {
-    return Status(Code::invalid_argument, sentence(call.op->name, ": ", call.inputs.size(), " inputs and ",
-                                                   call.outputs.size(), " outputs are more than ", EP_MAX_OPERANDS, "."));
-  }
   auto plan = std::make_unique<Plan>();
   plan->op = call.op;
   plan->device = device;

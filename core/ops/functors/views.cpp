@@ -25,6 +25,18 @@ Tensor viewed(const Tensor& input, const Dims& dims) {
   return record(OpId::reshape, {&input}, &attributes);
 }
 
+// The way of most calls: a row-major tensor and a shape of its elements that is written out. False: not that case.
+bool row_major_shape(const Tensor& input, IntList shape, ShapeAttributes* attributes) {
+  if (!input.defined() || !input.contiguous() || shape.size() > EP_MAX_RANK) return false;
+  int64_t count = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] < 1 || __builtin_mul_overflow(count, shape[i], &count)) return false;
+    attributes->dims.values[i] = shape[i];
+  }
+  attributes->dims.rank = static_cast<int64_t>(shape.size());
+  return count == input.elements();
+}
+
 bool needs_copy(const Tensor& input, const Dims& target) {
   return !input.contiguous() && !infer::reshape_strides(layout(input), target);
 }
@@ -32,6 +44,8 @@ bool needs_copy(const Tensor& input, const Dims& target) {
 }  // namespace
 
 Tensor reshape(const Tensor& input, IntList shape) {
+  ShapeAttributes attributes{};
+  if (row_major_shape(input, shape, &attributes)) return record(OpId::reshape, {&input}, &attributes);
   require_defined("reshape", "input", input);
   const Dims asked = dims_of("reshape", shape);
   const Dims target = value_or_throw(infer::reshape("reshape", input.dims(), {asked.data(), asked.size()}));
@@ -39,6 +53,8 @@ Tensor reshape(const Tensor& input, IntList shape) {
 }
 
 Tensor view(const Tensor& input, IntList shape) {
+  ShapeAttributes attributes{};
+  if (row_major_shape(input, shape, &attributes)) return record(OpId::reshape, {&input}, &attributes);
   require_defined("view", "input", input);
   const Dims asked = dims_of("view", shape);
   const Dims target = value_or_throw(infer::reshape("view", input.dims(), {asked.data(), asked.size()}));

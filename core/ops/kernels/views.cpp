@@ -23,18 +23,22 @@ Status give(const OpCall& call, const infer::View& view, TensorMeta* output, int
 }  // namespace
 
 Status view_reshape(const OpCall& call, TensorMeta* output, int64_t* offset) {
-  infer::View view = layout(call);
+  const Tensor& input = *call.inputs[0];
   const Dims target = call.attributes_as<ShapeAttributes>().dims.dims();
-  if (call.inputs[0]->contiguous()) {
-    view.strides = contiguous_strides(target);
-  } else {
-    const std::optional<Dims> strides = infer::reshape_strides(view, target);
-    if (!strides) {
-      return Status(Code::invalid_argument, sentence(call.op->name, ": shape ", view.dims, " with strides ",
-                                                     view.strides, " cannot be seen as ", target, " without a copy."));
-    }
-    view.strides = *strides;
+  if (input.contiguous()) {
+    output->dtype = input.dtype();
+    output->dims = target;
+    output->strides = contiguous_strides(target);
+    *offset = input.impl()->offset;
+    return {};
   }
+  infer::View view = layout(call);
+  const std::optional<Dims> strides = infer::reshape_strides(view, target);
+  if (!strides) {
+    return Status(Code::invalid_argument, sentence(call.op->name, ": shape ", view.dims, " with strides ",
+                                                   view.strides, " cannot be seen as ", target, " without a copy."));
+  }
+  view.strides = *strides;
   view.dims = target;
   return give(call, view, output, offset);
 }
