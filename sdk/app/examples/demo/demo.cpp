@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <map>
@@ -107,16 +108,18 @@ void print_placement(const std::vector<tenon::onnx::Placement>& placement) {
   }
 }
 
-// The middle of `count` runs, in milliseconds; each waits for its answer.
-double median_time(const tenon::onnx::Model& model, const tenon::onnx::Inputs& inputs, int count) {
+// The middle of up to 21 runs within a second, in milliseconds; each waits for its answer.
+double median_time(const tenon::onnx::Model& model, const tenon::onnx::Inputs& inputs) {
   std::vector<double> times;
-  for (int i = 0; i < count; i++) {
+  const Clock::time_point begin = Clock::now();
+  do {
     const Clock::time_point start = Clock::now();
     model.run(inputs).front().to_host<float>();
     times.push_back(milliseconds_since(start));
-  }
-  std::ranges::nth_element(times, times.begin() + count / 2);
-  return times[static_cast<size_t>(count / 2)];
+  } while (times.size() < 21 && milliseconds_since(begin) < 1000);
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::ranges::nth_element(times, middle);
+  return *middle;
 }
 
 int run(const Arguments& arguments, Clock::time_point start) {
@@ -139,7 +142,7 @@ int run(const Arguments& arguments, Clock::time_point start) {
 
   std::vector<tenon::onnx::Placement> placement;
   model.run({{"image", images}}, &placement);
-  const double again = median_time(model, {{"image", images}}, 21);
+  const double again = median_time(model, {{"image", images}});
   std::printf("device\n  %s, %s\n", model.device().spelling().c_str(), model.device().name().c_str());
   std::printf("time\n  %.2f ms for %s in one batch; %.1f ms from the start of main to the first answer\n", again,
               count == 1 ? "one picture" : (std::to_string(count) + " pictures").c_str(), first);
