@@ -332,29 +332,32 @@ HWY_INLINE V ep_tanh(V x) {
   const V small = madd(hn::Mul(p, z), x, x);
   const V e = ep_exp(hn::Add(magnitude, magnitude));
   const V large = hn::Sub(lit<V>(1), hn::Div(lit<V>(2), hn::Add(e, lit<V>(1))));
-  const V result = hn::IfThenElse(hn::Lt(magnitude, lit<V>(0.625)), small, hn::CopySignToAbs(large, x));
-  return hn::IfThenElse(hn::IsNaN(x), x, result);
+  const V result = hn::IfThenElse(hn::Lt(magnitude, lit<V>(0.625)), small, large);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
 }
 
-// A rational function on |x| < 4, where erf reaches 1 in float.
+// Below 0.92 an odd polynomial, above it 1 - exp of one (N. Juffa's erff).
 template <class V>
 HWY_INLINE V ep_erf(V x) {
-  const V bound = lit<V>(3.832506856900711);
-  const V c = hn::Max(hn::Min(x, bound), hn::Neg(bound));
-  const V z = hn::Mul(c, c);
-  V p = lit<V>(2.2905065861350646e-4);
-  p = madd(p, z, 3.4082910107109506e-3);
-  p = madd(p, z, 5.0955695062380861e-2);
-  p = madd(p, z, 1.8520832239976145e-1);
-  p = madd(p, z, 1.128379143519084);
-  V q = lit<V>(-1.1791602954361697e-7);
-  q = madd(q, z, 2.3547966471313185e-5);
-  q = madd(q, z, 1.0179625278914885e-3);
-  q = madd(q, z, 1.4070470171167667e-2);
-  q = madd(q, z, 1.1098505178285362e-1);
-  q = madd(q, z, 4.9746925110067538e-1);
-  q = madd(q, z, 1.0);
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Div(hn::Mul(c, p), q));
+  const V t = hn::Min(hn::Abs(x), lit<V>(4.0));
+  const V s = hn::Mul(t, t);
+  V u = madd(lit<V>(-3.88396438e-3), t, 2.42546219e-2);
+  V p = madd(lit<V>(-1.72853470e-5), t, 3.83197126e-4);
+  p = madd(p, s, u);
+  p = madd(p, t, -1.06777877e-1);
+  p = madd(p, t, -6.34846687e-1);
+  p = madd(p, t, -1.28717512e-1);
+  p = madd(p, t, hn::Neg(t));
+  const V large = hn::Sub(lit<V>(1), ep_exp(p));
+  V q = lit<V>(-5.96761703e-4);
+  q = madd(q, s, 4.99119423e-3);
+  q = madd(q, s, -2.67681349e-2);
+  q = madd(q, s, 1.12819925e-1);
+  q = madd(q, s, -3.76125336e-1);
+  q = madd(q, s, 1.28379166e-1);
+  const V small = madd(q, t, t);
+  const V result = hn::IfThenElse(hn::Gt(t, lit<V>(0.921875)), large, small);
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
 }
 
 // Lane by lane.
