@@ -36,7 +36,8 @@ std::optional<DType> dtype_from_name(std::string_view name);
 constexpr int64_t dtype_size(DType dtype) {
   switch (static_cast<int32_t>(dtype)) {
 #define EP_DTYPE(name, id, bits, type_class) \
-  case id: return bits / 8;
+  case id:                                   \
+    return bits / 8;
 #include "ep_api/dtypes.def"
 #undef EP_DTYPE
     default: return 0;

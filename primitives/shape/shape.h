@@ -72,13 +72,15 @@ inline int64_t element_count(const Dims& dims) {
   return count;
 }
 
-// Number of elements, or nothing if a dim is negative or the number of bytes (count * bytes_per_element) overflows int64.
+// Number of elements, or nothing if a dim is negative or the number of bytes (count * bytes_per_element) overflows
+// int64.
 std::optional<int64_t> checked_count(const Dims& dims, int64_t bytes_per_element = 8);
 
 // Row-major strides of `dims`: {12, 4, 1} for {2, 3, 4}.
 Dims contiguous_strides(const Dims& dims);
 
-// True if elements lie one after the other in row-major order (dims of 1 may have any stride; empty tensors are contiguous).
+// True if elements lie one after the other in row-major order (dims of 1 may have any stride; empty tensors are
+// contiguous).
 bool is_contiguous(const Dims& dims, const Dims& strides);
 
 // "[2, 3, 4]"

@@ -85,8 +85,8 @@ class [[nodiscard]] Result {
 #define TENON_CONCAT_(a, b) TENON_CONCAT_INNER_(a, b)
 
 // Returns from the enclosing function if `expression` (a Status) failed.
-#define TENON_RETURN_IF_ERROR(expression)                                  \
-  do {                                                                     \
+#define TENON_RETURN_IF_ERROR(expression)                                      \
+  do {                                                                         \
     if (::tenon::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
 
