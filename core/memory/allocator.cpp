@@ -9,6 +9,7 @@
 #include "core/memory/housekeeping.h"
 #include "core/memory/small_blocks.h"
 #include "core/vm/lifecycle.h"
+#include "core/vm/trace.h"
 #include "core/vm/vm.h"
 #include "loader/log/log.h"
 
@@ -17,10 +18,9 @@ namespace {
 
 constexpr uint64_t kAlwaysKept = uint64_t{64} << 20;
 constexpr uint64_t kPeakTicks = 10;
+constexpr uint64_t kTickNs = 1000000000;
 
-uint64_t now_ns() {
-  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
+uint64_t now_ns() { return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()); }
 
 std::string mib(uint64_t bytes) {
   const uint64_t tenths = (bytes * 10 + (uint64_t{1} << 19)) >> 20;
@@ -29,7 +29,8 @@ std::string mib(uint64_t bytes) {
 
 class CachingAllocator;
 
-// The allocators there are. An allocator's index is never used again, so that a thread's table cannot name the wrong one.
+// The allocators there are. An allocator's index is never used again, so that a thread's table cannot name the wrong
+// one.
 struct Registry {
   std::mutex mutex;
   std::vector<CachingAllocator*> allocators;  // null where one was destroyed
@@ -88,16 +89,19 @@ class CachingAllocator final : public Allocator {
     if ((owner & 1) == 0) return release_large(reinterpret_cast<Range*>(owner), pending);
     auto* small = reinterpret_cast<SmallBlock*>(owner & ~uintptr_t{1});
     ThreadLists* lists = own_lists();
-    if (lists == nullptr || !pending.empty()) [[unlikely]] return release_small(small, pending);
+    if (lists == nullptr || !pending.empty()) [[unlikely]]
+      return release_small(small, pending);
     ClassList& list = lists->classes[small->size_class];
     list.push_clean(small);
     count(lists->given, small->block.size);
-    if (list.count > SmallBlocks::kept(small->size_class)) [[unlikely]] overflow(small->size_class, list);
+    if (list.count > SmallBlocks::kept(small->size_class)) [[unlikely]]
+      overflow(small->size_class, list);
   }
 
   void trim() override {
     flush_own();
     std::lock_guard lock(mutex_);
+    if (abandoned_) return;
     small_.shrink(heap_, ~uint64_t{0});
     heap_.shrink(~uint64_t{0}, 0);
   }
@@ -105,6 +109,12 @@ class CachingAllocator final : public Allocator {
   void tick() override {
     std::lock_guard lock(mutex_);
     tick_locked(now_ns());
+  }
+
+  void tick_if_due() override {
+    std::lock_guard lock(mutex_);
+    const uint64_t now = now_ns();
+    if (now - last_tick_ns_ >= kTickNs) tick_locked(now);
   }
 
   Stats stats() const override {
@@ -211,6 +221,7 @@ class CachingAllocator final : public Allocator {
   }
 
   Result<Block> allocate_large(uint64_t bytes, std::vector<vm::Ticket>* waits) {
+    const vm::TraceScope trace("allocate", "memory", device_->spelling);
     Status status;
     for (int attempt = 0; attempt < 2; ++attempt) {
       if (attempt == 1) recover();
@@ -338,7 +349,7 @@ class CachingAllocator final : public Allocator {
   void maybe_tick() {
     if ((++slow_calls_ & 63) != 0) return;
     const uint64_t now = now_ns();
-    if (now - last_tick_ns_ >= 1000000000) tick_locked(now);
+    if (now - last_tick_ns_ >= kTickNs) tick_locked(now);
   }
 
   void tick_locked(uint64_t now) {
@@ -387,16 +398,18 @@ ThreadGuard::~ThreadGuard() {
 }
 
 Status CachingAllocator::exhausted(uint64_t bytes, const Status& cause) const {
-  std::string text = device_->spelling + " has no " + std::to_string(bytes) +
-                     " bytes left, after cached memory was given back and pending work was waited for: " +
-                     cause.message() + "\nWho holds what:";
+  std::string text =
+      device_->spelling + " has no " + std::to_string(bytes) +
+      " bytes left, after cached memory was given back and pending work was waited for: " + cause.message() +
+      "\nWho holds what:";
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
   for (const CachingAllocator* allocator : all.allocators) {
     if (allocator != nullptr) text += "\n" + allocator->row();
   }
-  return Status(Code::out_of_device_memory, std::move(text),
-                "Drop tensors that are no longer needed, use smaller batches, or raise TENON_MEMORY_LIMIT if it is set.");
+  return Status(
+      Code::out_of_device_memory, std::move(text),
+      "Drop tensors that are no longer needed, use smaller batches, or raise TENON_MEMORY_LIMIT if it is set.");
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 // use it; whoever gets it next must wait for those (the VM does, device-side where it can). On a synchronous device
 // there are none.
 //
-// Threads: every function is thread-safe. Small blocks (up to 32 KiB) come from per-thread size-class lists; larger ones
-// from a coalescing best-fit heap under a mutex, at most 12.5 % waste.
+// Threads: every function is thread-safe. Small blocks (up to 32 KiB) come from per-thread size-class lists; larger
+// ones from a coalescing best-fit heap under a mutex, at most 12.5 % waste.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +36,8 @@ class Allocator {
   virtual void trim() = 0;
   // A housekeeping tick: gives back what two ticks one second apart did not touch, above max(64 MiB, recent peak).
   virtual void tick() = 0;
+  // The same if the last one was a second ago or longer. For places that wait anyway.
+  virtual void tick_if_due() = 0;
   virtual Stats stats() const = 0;
 };
 

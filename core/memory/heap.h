@@ -1,8 +1,9 @@
 // Heap: best fit with coalescing over the provider's blocks (segments). Serves blocks above 32 KiB, and the slabs that
 // smaller ones are cut from.
 //
-// A range is live or free. Free ranges next to each other are one; the tickets that still use any part of it go with it.
-// A request takes the smallest free range without tickets that fits, else the smallest with them, else a new segment.
+// A range is live or free. Free ranges next to each other are one; the tickets that still use any part of it go with
+// it. A request takes the smallest free range without tickets that fits, else the smallest with them, else a new
+// segment.
 //
 // Threads: none of its own; the allocator's lock is held around every call.
 #pragma once

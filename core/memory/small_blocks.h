@@ -1,6 +1,6 @@
-// SmallBlocks: blocks up to 32 KiB, cut from slabs by size class. A thread keeps lists of its own, which it alone touches;
-// between those and the slabs stands a shared list per class, which threads exchange batches with (so blocks freed by
-// another thread than the one that took them find their way back).
+// SmallBlocks: blocks up to 32 KiB, cut from slabs by size class. A thread keeps lists of its own, which it alone
+// touches; between those and the slabs stands a shared list per class, which threads exchange batches with (so blocks
+// freed by another thread than the one that took them find their way back).
 //
 // A free block remembers the tickets that still use it. A thread takes the blocks without any first, then the one freed
 // longest ago.

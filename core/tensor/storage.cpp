@@ -57,7 +57,8 @@ void Storage::drop_block() {
 }
 
 void Storage::release_record() {
-  if (references.load(std::memory_order_acquire) != 1 && references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (references.load(std::memory_order_acquire) != 1 && references.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
   if (deleter) vm::run_deleter(std::move(deleter));
   Records::destroy(this);
 }

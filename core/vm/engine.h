@@ -33,8 +33,8 @@ class DeviceQueue;
 struct EventMark {
   ep_event* handle = nullptr;
   uint64_t point = 0;
-  uint32_t pins = 0;      // threads that wait for it without the launch right
-  bool passed = false;    // seen; goes back to the pool with its last pin
+  uint32_t pins = 0;    // threads that wait for it without the launch right
+  bool passed = false;  // seen; goes back to the pool with its last pin
 };
 
 struct Stream {
@@ -153,7 +153,7 @@ struct Engine {
   static constexpr uint32_t kMaxStreams = 4096;
 
   std::mutex submission;
-  uint64_t sequence = 0;  // submissions so far
+  uint64_t sequence = 0;                           // submissions so far
   std::unordered_map<uint64_t, Failure> failures;  // by Ticket::bits
   std::vector<DeviceQueue*> queues;
   std::atomic<uint32_t> failure_count{0};  // of `failures`, to be read without the lock
@@ -178,8 +178,8 @@ struct Request {
   std::string_view op;
   std::span<const Operand> operands;
   std::span<const Ticket> waits;
-  Ticket source;              // a write it reads that no storage tells of
-  Status poison;              // not ok: what it reads is known to be poisoned
+  Ticket source;  // a write it reads that no storage tells of
+  Status poison;  // not ok: what it reads is known to be poisoned
   uint64_t bytes = 0;
   char* host = nullptr;
   Staging* staging = nullptr;

@@ -98,7 +98,8 @@ Status run(const OpLaunch& launch, memory::Block workspace, Scratch* scratch) {
   ep_error* error = nullptr;
   const ep_status code =
       device->ops.primitive_launch(launch.kernel->primitive, device->inline_stream, &request, &fault, &error);
-  if (code == EP_STATUS_OK) [[likely]] return Status();
+  if (code == EP_STATUS_OK) [[likely]]
+    return Status();
   if (scratch != nullptr) scratch->dirty = true;
   Status cause = loader::take_error(code, error, {});
   if (code == EP_STATUS_FAULT && fault.code != 0) cause = Status(Code::fault, fault_sentence(fault));
@@ -177,8 +178,9 @@ Status inline_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::
     if (code == EP_STATUS_OK) code = to->ops.upload(to->inline_stream, target, staging.data(), bytes, &error);
   }
   if (code == EP_STATUS_OK) return Status();
-  return loader::take_error(code, error, "copying " + std::to_string(bytes) + " bytes from " + from->opened->spelling +
-                                             " to " + to->opened->spelling);
+  return loader::take_error(
+      code, error,
+      "copying " + std::to_string(bytes) + " bytes from " + from->opened->spelling + " to " + to->opened->spelling);
 }
 
 Status inline_upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits) {

@@ -172,7 +172,8 @@ std::string DeviceQueue::pending_text() {
     if (retired == submitted) continue;
     text += "; " + device_->opened->spelling + " stream " + std::to_string(i) + ": instruction " +
             std::to_string(retired + 1) + " (" + std::string(stream.slot(retired + 1).op) + ") is " +
-            (launched > retired ? "launched" : "queued") + ", " + std::to_string(submitted - retired - 1) + " more behind it";
+            (launched > retired ? "launched" : "queued") + ", " + std::to_string(submitted - retired - 1) +
+            " more behind it";
     if (launched == submitted) continue;
     for (Ticket ticket : stream.slot(launched + 1).deps) {
       if (is_done(ticket)) continue;

@@ -83,7 +83,8 @@ std::atomic<uint32_t> attention{0};
 
 Status usable() {
   if (forked()) [[unlikely]] {
-    return Status(Code::invalid_argument, "This process is a fork of one that uses Tenon; a forked child may only exec.",
+    return Status(Code::invalid_argument,
+                  "This process is a fork of one that uses Tenon; a forked child may only exec.",
                   "Start workers before the first use of Tenon, or start them with exec (spawn) instead of fork.");
   }
   if (ending.load(std::memory_order_relaxed)) [[unlikely]] {

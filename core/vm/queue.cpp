@@ -11,8 +11,8 @@
 namespace tenon::vm {
 namespace {
 
-constexpr uint64_t kLaunchBatch = 64;   // instructions of one stream before the next stream gets its turn
-constexpr uint64_t kEventEvery = 128;   // instructions without an event before one is recorded unasked
+constexpr uint64_t kLaunchBatch = 64;  // instructions of one stream before the next stream gets its turn
+constexpr uint64_t kEventEvery = 128;  // instructions without an event before one is recorded unasked
 
 Status provider_error(const DeviceState* device, ep_status code, ep_error* error, std::string_view doing) {
   return loader::take_error(code, error, std::string(doing) + " on " + device->opened->spelling);
@@ -105,7 +105,8 @@ bool DeviceQueue::wait_dependences(Stream& stream, Slot& slot) {
 }
 
 void DeviceQueue::launch_slot(Stream& stream, Slot& slot, uint64_t number) {
-  if (slot.submitted_ns != 0) [[unlikely]] slot.launched_ns = trace_now();
+  if (slot.submitted_ns != 0) [[unlikely]]
+    slot.launched_ns = trace_now();
   if (!lost_.ok()) {
     slot.status = lost_;
     return;
@@ -140,7 +141,8 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
     case Policy::upload: code = ops.upload(stream.handle, slot.buffers[0], slot.host, slot.bytes, &error); break;
     case Policy::download: code = ops.download(stream.handle, slot.host, slot.buffers[0], slot.bytes, &error); break;
   }
-  if (code == EP_STATUS_OK) [[likely]] return Status();
+  if (code == EP_STATUS_OK) [[likely]]
+    return Status();
   if (slot.scratch_bytes != 0) stream.clean_scratch = {};
   const Status status = launch_error(loader::take_error(code, error, {}), slot.op,
                                      slot.kernel != nullptr ? slot.kernel->signature : std::string(), device_);
@@ -153,8 +155,7 @@ Status DeviceQueue::prepare_scratch(Stream& stream, const Slot& slot) {
   if (clean.memory == slot.scratch.memory && clean.offset == slot.scratch.offset) return Status();
   if (zeros_.size() < slot.scratch_bytes) zeros_.resize(slot.scratch_bytes);
   ep_error* error = nullptr;
-  const ep_status code =
-      device_->ops.upload(stream.handle, slot.scratch, zeros_.data(), slot.scratch_bytes, &error);
+  const ep_status code = device_->ops.upload(stream.handle, slot.scratch, zeros_.data(), slot.scratch_bytes, &error);
   if (code != EP_STATUS_OK) return provider_error(device_, code, error, "zeroing scratch");
   stream.clean_scratch = slot.scratch;
   return Status();
@@ -245,7 +246,8 @@ void DeviceQueue::take_faults(Stream& stream, uint64_t seen_before) {
       if (!slot.status.ok()) continue;
       const Status cause(Code::fault, i == number ? fault_sentence(fault)
                                                   : "a kernel met bad data, and the device lost count of which.");
-      slot.status = launch_error(cause, slot.op, slot.kernel != nullptr ? slot.kernel->signature : std::string(), device_);
+      slot.status =
+          launch_error(cause, slot.op, slot.kernel != nullptr ? slot.kernel->signature : std::string(), device_);
     }
   }
 }
@@ -289,7 +291,8 @@ void DeviceQueue::retire_slot(Stream& stream, Slot& slot, uint64_t number) {
   if (!slot.derived && slot.source_count != 0 && engine().failure_count.load(std::memory_order_acquire) != 0) {
     settle_status(slot);
   }
-  if (!slot.status.ok()) [[unlikely]] publish_failure(stream, slot, number);
+  if (!slot.status.ok()) [[unlikely]]
+    publish_failure(stream, slot, number);
   if (slot.submitted_ns != 0) [[unlikely]] {
     trace_stream_span(slot.op, device_, stream.index, slot.launched_ns, trace_now(), number);
     slot.submitted_ns = 0;
@@ -316,7 +319,8 @@ void DeviceQueue::publish_failure(Stream& stream, Slot& slot, uint64_t number) {
   all.failure_count.store(static_cast<uint32_t>(all.failures.size()), std::memory_order_release);
   for (uint8_t i = 0; i < slot.record_count; ++i) {
     Storage* storage = slot.records[i];
-    if ((slot.output_mask >> i & 1) == 0 || storage->last_write.load(std::memory_order_relaxed) != ticket.bits) continue;
+    if ((slot.output_mask >> i & 1) == 0 || storage->last_write.load(std::memory_order_relaxed) != ticket.bits)
+      continue;
     if (!holds(kPoison)) continue;
     storage->poison = slot.status;
     storage->attention.store(true, std::memory_order_relaxed);
@@ -351,7 +355,8 @@ uint64_t DeviceQueue::submissions() {
 
 bool DeviceQueue::outstanding() {
   for (uint16_t i = 0; i < stream_count(); ++i) {
-    if (streams_[i]->retired.load(std::memory_order_relaxed) != streams_[i]->submitted.load(std::memory_order_acquire)) {
+    if (streams_[i]->retired.load(std::memory_order_relaxed) !=
+        streams_[i]->submitted.load(std::memory_order_acquire)) {
       return true;
     }
   }

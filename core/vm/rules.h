@@ -8,12 +8,12 @@
 namespace tenon::vm {
 
 enum Rule : uint32_t {
-  kWaitBetweenStreams = 1,   // an instruction waits for what it depends on in other streams of its device
-  kWaitBetweenDevices = 2,   // ... in streams of other devices
-  kWriteAfterRead = 4,       // a write waits for the reads before it
-  kWaitBeforeReuse = 8,      // a block that is reused waits for the tickets it carries
-  kPoison = 16,              // what reads a poisoned storage is poisoned
-  kHeal = 32,                // a whole overwrite heals
+  kWaitBetweenStreams = 1,  // an instruction waits for what it depends on in other streams of its device
+  kWaitBetweenDevices = 2,  // ... in streams of other devices
+  kWriteAfterRead = 4,      // a write waits for the reads before it
+  kWaitBeforeReuse = 8,     // a block that is reused waits for the tickets it carries
+  kPoison = 16,             // what reads a poisoned storage is poisoned
+  kHeal = 32,               // a whole overwrite heals
 };
 
 // The rules that hold; all of them.

@@ -45,11 +45,11 @@ struct Slot {
   bool derived = false;      // `status` came from a source
   Kernel* kernel = nullptr;  // retained
   std::string_view op;
-  Status status;             // why it failed, once that is known
-  TicketList deps;           // in other streams: waited for before the launch
+  Status status;    // why it failed, once that is known
+  TicketList deps;  // in other streams: waited for before the launch
 
-  uint64_t bytes = 0;        // of a copy, upload or download
-  char* host = nullptr;      // its host side
+  uint64_t bytes = 0;    // of a copy, upload or download
+  char* host = nullptr;  // its host side
   Staging* staging = nullptr;
   Completion* completion = nullptr;
   uint64_t scratch_bytes = 0;
@@ -59,10 +59,10 @@ struct Slot {
   uint64_t launched_ns = 0;
 
   std::array<ep_buffer, EP_MAX_OPERANDS> buffers{};
-  std::array<Storage*, EP_MAX_OPERANDS> records{};          // retained: outputs, and borrowed memory
-  std::array<Ticket, EP_MAX_OPERANDS + 1> sources{};        // the pending writes it reads
+  std::array<Storage*, EP_MAX_OPERANDS> records{};    // retained: outputs, and borrowed memory
+  std::array<Ticket, EP_MAX_OPERANDS + 1> sources{};  // the pending writes it reads
   std::array<ep_scalar, EP_MAX_SCALARS> scalars{};
-  std::vector<int64_t> shape_words;                         // dims, then strides, operand by operand
+  std::vector<int64_t> shape_words;  // dims, then strides, operand by operand
   std::vector<ep_shape> shapes;
 };
 

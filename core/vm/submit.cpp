@@ -162,7 +162,8 @@ class Submission {
 };
 
 bool has_room(const Stream& stream) {
-  return stream.submitted.load(std::memory_order_relaxed) - stream.retired.load(std::memory_order_acquire) < Stream::kRing;
+  return stream.submitted.load(std::memory_order_relaxed) - stream.retired.load(std::memory_order_acquire) <
+         Stream::kRing;
 }
 
 // Waits, with no lock held, until a good part of the ring is free.
@@ -204,7 +205,8 @@ Submitted submit(const Request& request) {
   submission.derive_dependences();
   submission.fill();
   submission.update_storages(ticket);
-  if (tracing()) [[unlikely]] slot.submitted_ns = trace_now();
+  if (tracing()) [[unlikely]]
+    slot.submitted_ns = trace_now();
   stream.submitted.store(number, std::memory_order_seq_cst);
   lock.unlock();
   stream.queue->notify();

@@ -60,9 +60,7 @@ std::string line(const Event& event) {
 
 }  // namespace
 
-uint64_t trace_now() {
-  return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
-}
+uint64_t trace_now() { return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()); }
 
 void trace_thread_span(std::string_view name, std::string_view category, uint64_t begin_ns, uint64_t end_ns,
                        std::string_view detail) {
@@ -103,8 +101,8 @@ Status trace_end() {
   std::fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", file);
   std::fputs("{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"tenon\"}}", file);
   for (const auto& [name, track] : all.tracks) {
-    std::fprintf(file, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}", track,
-                 escaped(name).c_str());
+    std::fprintf(file, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}",
+                 track, escaped(name).c_str());
   }
   for (const Event& event : all.events) std::fprintf(file, ",\n%s", line(event).c_str());
   std::fputs("\n]}\n", file);
@@ -113,15 +111,13 @@ Status trace_end() {
   return Status(Code::internal, "The trace cannot be written: writing " + path + " failed.");
 }
 
-void TraceScope::begin(std::string_view name, std::string_view category, const DeviceState* device) {
+void TraceScope::begin(std::string_view name, std::string_view category, std::string_view where) {
   name_ = name;
   category_ = category;
-  device_ = device;
+  where_ = where;
   begin_ = trace_now();
 }
 
-void TraceScope::end() {
-  trace_thread_span(name_, category_, begin_, trace_now(), device_ != nullptr ? device_->opened->spelling : std::string());
-}
+void TraceScope::end() { trace_thread_span(name_, category_, begin_, trace_now(), where_); }
 
 }  // namespace tenon::vm

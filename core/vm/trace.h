@@ -1,6 +1,6 @@
-// Trace: what TENON_TRACE=file.json writes, in Chrome's trace-event format (chrome://tracing, Perfetto): submissions, waits,
-// launches, retirements, copies and allocations, with a track per thread and per stream. Off (kTrace in vm::attention is
-// not set) it costs the callers one relaxed load.
+// Trace: what TENON_TRACE=file.json writes, in Chrome's trace-event format (chrome://tracing, Perfetto): submissions,
+// waits, launches, retirements, copies and allocations, with a track per thread and per stream. Off (kTrace in
+// vm::attention is not set) it costs the callers one relaxed load.
 #pragma once
 
 #include <cstdint>
@@ -30,23 +30,28 @@ Status trace_end();
 // A span on the calling thread's track for the life of the scope, if a trace is on.
 class TraceScope {
  public:
-  TraceScope(std::string_view name, std::string_view category, const DeviceState* device) {
-    if (tracing()) [[unlikely]] begin(name, category, device);
+  // All three outlive the scope; `where` is the device's spelling.
+  TraceScope(std::string_view name, std::string_view category, const std::string& where) {
+    if (tracing()) [[unlikely]]
+      begin(name, category, where);
   }
+  TraceScope(std::string_view name, std::string_view category, const DeviceState* device)
+      : TraceScope(name, category, device->opened->spelling) {}
   ~TraceScope() {
-    if (begin_ != 0) [[unlikely]] end();
+    if (begin_ != 0) [[unlikely]]
+      end();
   }
   TraceScope(const TraceScope&) = delete;
   TraceScope& operator=(const TraceScope&) = delete;
 
  private:
-  void begin(std::string_view name, std::string_view category, const DeviceState* device);
+  void begin(std::string_view name, std::string_view category, std::string_view where);
   void end();
 
   uint64_t begin_ = 0;
   std::string_view name_;
   std::string_view category_;
-  const DeviceState* device_ = nullptr;
+  std::string_view where_;
 };
 
 }  // namespace tenon::vm

@@ -65,13 +65,16 @@ Status grow_scratch(Stream& stream, uint64_t bytes) {
   return Status();
 }
 
+Status check_stream(const DeviceState* device, uint16_t index) {
+  if (index < device->queue->stream_count()) return Status();
+  return Status(Code::invalid_argument, device->opened->spelling + " has " +
+                                            std::to_string(device->queue->stream_count()) + " streams, but stream " +
+                                            std::to_string(index) + " was asked for.");
+}
+
 Status submit_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   DeviceState* device = launch.kernel->device;
-  if (launch.stream >= device->queue->stream_count()) {
-    return Status(Code::invalid_argument, device->opened->spelling + " has " +
-                                              std::to_string(device->queue->stream_count()) + " streams, but stream " +
-                                              std::to_string(launch.stream) + " was asked for.");
-  }
+  TENON_RETURN_IF_ERROR(check_stream(device, launch.stream));
   Stream& stream = device->queue->stream(launch.stream);
   TraceScope trace(launch.op, "submit", device);
   if (launch.kernel->scratch_bytes != 0) TENON_RETURN_IF_ERROR(grow_scratch(stream, launch.kernel->scratch_bytes));
@@ -81,7 +84,8 @@ Status submit_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   request.op = launch.op;
   request.operands = launch.operands;
   request.waits = waits;
-  if (launch.workspace_bytes == 0) [[likely]] return submit_and_follow(request, false);
+  if (launch.workspace_bytes == 0) [[likely]]
+    return submit_and_follow(request, false);
 
   std::vector<Ticket> all_waits(waits.begin(), waits.end());
   TENON_ASSIGN_OR_RETURN(const memory::Block workspace, allocate_workspace(device, launch.workspace_bytes, &all_waits));
@@ -131,8 +135,8 @@ Status copy_through_host(const Operand& dst, const Operand& src, uint64_t bytes,
   staging->count.store(2, std::memory_order_relaxed);
   char* host = staging->bytes.data();
   Submitted first;
-  TENON_RETURN_IF_ERROR(submit_download(copy_stream(src.storage->device), std::span(&src, 1), host, bytes, waits, staging,
-                                        false, &first));
+  TENON_RETURN_IF_ERROR(submit_download(copy_stream(src.storage->device), std::span(&src, 1), host, bytes, waits,
+                                        staging, false, &first));
   if (first.ticket) {
     return submit_upload(copy_stream(dst.storage->device), std::span(&dst, 1), host, bytes, {}, staging, first.ticket,
                          false);
@@ -152,6 +156,7 @@ Status submit_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::
   DeviceState* from = src.storage->device;
   TraceScope trace("copy", "submit", to);
   if (to == from) {
+    TENON_RETURN_IF_ERROR(check_stream(to, current_stream(to)));
     const Operand operands[] = {dst, src};
     Request request;
     request.policy = Policy::copy;
@@ -166,8 +171,8 @@ Status submit_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::
   const bool from_host = from->synchronous && src.storage->block.host != nullptr;
   if (to_host) {
     const Operand operands[] = {src, dst};
-    return submit_download(copy_stream(from), operands, dst.storage->block.host + dst.offset, bytes, waits, nullptr, false,
-                           nullptr);
+    return submit_download(copy_stream(from), operands, dst.storage->block.host + dst.offset, bytes, waits, nullptr,
+                           false, nullptr);
   }
   if (from_host) {
     const Operand operands[] = {dst, src};

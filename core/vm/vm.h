@@ -32,22 +32,22 @@ struct Operand {
   Storage* storage = nullptr;  // null: a scalar operand, without memory
   uint64_t offset = 0;         // in bytes, from the start of the storage
   bool write = false;
-  bool whole = false;          // writes every byte of the storage and reads none
+  bool whole = false;  // writes every byte of the storage and reads none
 };
 
 // One primitive launch. Everything is borrowed for the call.
 struct OpLaunch {
   Kernel* kernel = nullptr;
-  std::span<const Operand> operands;   // in the descriptor's order
-  const ep_shape* shapes = nullptr;    // per operand where the descriptor holds EP_ANY, else null
+  std::span<const Operand> operands;  // in the descriptor's order
+  const ep_shape* shapes = nullptr;   // per operand where the descriptor holds EP_ANY, else null
   const ep_scalar* scalars = nullptr;
   uint32_t scalar_count = 0;
   uint64_t workspace_bytes = 0;
-  std::string_view op;                 // static text: the op's name, for errors and traces
+  std::string_view op;  // static text: the op's name, for errors and traces
   // What an error says beside the op: "relu(f32 [4, 5])". Called only when it fails or a trace is on.
   std::string (*describe)(const void* context) = nullptr;
-  const void* context = nullptr;       // valid for the call only: an asynchronous instruction keeps what it needs
-  uint16_t stream = 0;                 // stream of the device: 0 its compute stream
+  const void* context = nullptr;  // valid for the call only: an asynchronous instruction keeps what it needs
+  uint16_t stream = 0;            // stream of the device: 0 its compute stream
 };
 
 // Runs or submits one launch. Errors of arguments, allocation and inline runs come back here, everything later belongs

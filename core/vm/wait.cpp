@@ -33,8 +33,8 @@ class Patience {
     Stream& stream = engine().stream(ticket);
     loader::log(loader::LogTopic::vm, loader::LogLevel::warning,
                 "waiting since " + std::to_string(seconds) + " s for instruction " + std::to_string(ticket.number()) +
-                    " of " + stream.queue->device()->opened->spelling + " stream " + std::to_string(stream.index) + ": " +
-                    stream.queue->pending_text());
+                    " of " + stream.queue->device()->opened->spelling + " stream " + std::to_string(stream.index) +
+                    ": " + stream.queue->pending_text());
   }
 
  private:
@@ -62,8 +62,8 @@ Status wait_for(Ticket ticket, uint64_t timeout_ns) {
     }
     if (stream.done(ticket.number())) return Status();
     if (timeout_ns != kForEver && Clock::now() - begin > std::chrono::nanoseconds(timeout_ns)) {
-      return Status(Code::timeout, "Work of " + stream.queue->device()->opened->spelling + " is still pending: " +
-                                       stream.queue->pending_text() + ".");
+      return Status(Code::timeout, "Work of " + stream.queue->device()->opened->spelling +
+                                       " is still pending: " + stream.queue->pending_text() + ".");
     }
     if (timeout_ns == kForEver) patience.look(ticket);
   }
@@ -109,6 +109,7 @@ Status synchronize(DeviceState* device) {
     Stream& stream = queue.stream(i);
     TENON_RETURN_IF_ERROR(wait(stream.ticket(stream.submitted.load(std::memory_order_acquire))));
   }
+  device->allocator->tick_if_due();
   Engine& all = engine();
   std::lock_guard lock(all.submission);
   if (all.failure_count.load(std::memory_order_relaxed) != 0) all.forget_failures();

@@ -59,7 +59,9 @@ ep_status fail(const ep_host* host, ep_error** error, ep_status status, const st
   return status;
 }
 
+// What a lost device runs at that moment ends first: after this answer it touches no memory.
 ep_status lost(ep_device* device, ep_error** error) {
+  while (device->busy.load() != 0) std::this_thread::yield();
   return fail(device->host, error, EP_STATUS_DEVICE_LOST, "the device fell off the bus.");
 }
 
@@ -342,8 +344,8 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
   return EP_STATUS_OK;
 }
 
-ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out, ep_primitive_info* info,
-                           ep_error** error) {
+ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out,
+                           ep_primitive_info* info, ep_error** error) {
   if (const std::string reason = why_not(desc); !reason.empty()) {
     return fail(device->host, error, EP_STATUS_UNSUPPORTED, reason);
   }
@@ -365,19 +367,23 @@ uint64_t reach(const ep_operand_desc& operand) {
   return static_cast<uint64_t>(last + 1) * 4;
 }
 
-ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault*, ep_error** error) {
+ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault*,
+                           ep_error** error) {
   AsyncControl& control = async_control();
   control.launches.fetch_add(1, std::memory_order_relaxed);
   const ep_host* host = stream->device->host;
   if (is_lost()) return lost(stream->device, error);
-  if (due(control.fail_launch, control.failed_launches)) return fail(host, error, EP_STATUS_INTERNAL, "this launch was told to fail.");
+  if (due(control.fail_launch, control.failed_launches))
+    return fail(host, error, EP_STATUS_INTERNAL, "this launch was told to fail.");
   Command command;
   command.primitive = primitive;
   command.tag = launch->tag;
-  for (uint32_t i = 0; i < launch->scalar_count && i < command.scalars.size(); ++i) command.scalars[i] = launch->scalars[i];
+  for (uint32_t i = 0; i < launch->scalar_count && i < command.scalars.size(); ++i)
+    command.scalars[i] = launch->scalars[i];
   if (primitive->desc.kind == tenon::fakes::kMix && launch->scalar_count > 1) {
     const int64_t how = launch->scalars[1].value.i64;
-    if (how == tenon::fakes::kMixRefused) return fail(host, error, EP_STATUS_INTERNAL, "the program asked for a refusal.");
+    if (how == tenon::fakes::kMixRefused)
+      return fail(host, error, EP_STATUS_INTERNAL, "the program asked for a refusal.");
     command.faults = how == tenon::fakes::kMixFaults;
   }
   std::array<Access, 3> accesses;

@@ -1,5 +1,5 @@
-// AsyncControl: how a test steers the asynchronous fake, and what the fake saw. One for the process; the devices read it
-// as they work.
+// AsyncControl: how a test steers the asynchronous fake, and what the fake saw. One for the process; the devices read
+// it as they work.
 #pragma once
 
 #include <atomic>
@@ -19,15 +19,16 @@ constexpr int64_t kMixRefused = 1;  // the launch returns an error
 constexpr int64_t kMixFaults = 2;   // the kernel faults: found out later
 
 struct AsyncControl {
-  std::atomic<uint32_t> devices{2};               // read when the provider is asked for them
+  std::atomic<uint32_t> devices{2};                 // read when the provider is asked for them
   std::atomic<uint64_t> memory{uint64_t{1} << 20};  // bytes per device
-  std::atomic<uint64_t> delay_us{0};              // longest delay of one instruction; most have none
+  std::atomic<uint64_t> delay_us{0};                // longest delay of one instruction; most have none
   std::atomic<uint64_t> seed{1};
   std::atomic<bool> shadow{true};
-  std::atomic<bool> lazy{false};                  // work starts only when flushed
+  std::atomic<bool> lazy{false};  // work starts only when flushed
   std::atomic<bool> abort_on_violation{false};
 
-  // The allocation (launch) that comes after so many others, and those that follow it, `fail_count` in all, fail. -1: none.
+  // The allocation (launch) that comes after so many others, and those that follow it, `fail_count` in all, fail. -1:
+  // none.
   std::atomic<int64_t> fail_allocation{-1};
   std::atomic<int64_t> fail_launch{-1};
   std::atomic<int64_t> fail_count{1};

@@ -9,7 +9,8 @@ std::string name(int stream, uint64_t number) {
 
 }  // namespace
 
-std::string Shadow::access(ShadowMemory& memory, int stream, uint64_t number, uint64_t offset, uint64_t bytes, bool write) {
+std::string Shadow::access(ShadowMemory& memory, int stream, uint64_t number, uint64_t offset, uint64_t bytes,
+                           bool write) {
   std::lock_guard lock(mutex_);
   const Clock& clock = clocks_[static_cast<size_t>(stream)];
   const uint64_t last = (offset + bytes + 3) / 4;
@@ -30,8 +31,8 @@ std::string Shadow::access(ShadowMemory& memory, int stream, uint64_t number, ui
     for (int reader = 0; reader < kHostClock; ++reader) {
       const auto r = static_cast<size_t>(reader);
       if (clock.seen[r] < cell.read[r]) {
-        return name(stream, number) + " writes byte " + std::to_string(i * 4) + ", which " + name(reader, cell.read[r]) +
-               " reads, without having waited for it";
+        return name(stream, number) + " writes byte " + std::to_string(i * 4) + ", which " +
+               name(reader, cell.read[r]) + " reads, without having waited for it";
       }
     }
     cell.writer = static_cast<int8_t>(stream);

@@ -1,5 +1,5 @@
-// Shadow: who may touch which byte of the fake's memory. A happens-before checker: every stream has a vector clock, so has
-// the host; an event carries one; a wait joins them.
+// Shadow: who may touch which byte of the fake's memory. A happens-before checker: every stream has a vector clock, so
+// has the host; an event carries one; a wait joins them.
 #pragma once
 
 #include <array>

@@ -67,8 +67,8 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
   return inner(device).primitive_support(device, desc, out, error);
 }
 
-ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out, ep_primitive_info* info,
-                           ep_error** error) {
+ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out,
+                           ep_primitive_info* info, ep_error** error) {
   if (masking_control().refuses(desc->kind)) return refusal(desc->kind, error);
   const ep_device_ops& ops = inner(device);
   const ep_status status = ops.primitive_create(device, desc, out, info, error);

@@ -13,9 +13,9 @@ namespace tenon::fakes {
 // What was refused and what came through, of all devices of the wrapped provider. Test and devices share it.
 struct MaskingControl {
   std::atomic<uint64_t> launches{0};
-  std::atomic<uint64_t> copies{0};        // copy, upload and download
+  std::atomic<uint64_t> copies{0};  // copy, upload and download
   std::atomic<uint64_t> bytes_copied{0};
-  std::atomic<uint64_t> refused{0};       // answers of primitive_support and primitive_create
+  std::atomic<uint64_t> refused{0};  // answers of primitive_support and primitive_create
 
   // Kinds (EP_PRIMITIVE_*) to refuse from now on; kernels that exist already still run.
   void refuse(std::set<int32_t> kinds);
@@ -26,8 +26,8 @@ struct MaskingControl {
 
 MaskingControl& masking_control();
 
-// The provider to wrap, before masking_query is first called: a query function, or the path of a plug-in. By default the
-// configuration says: `[provider.masking]` path = "...", refuse = "softmax,matmul".
+// The provider to wrap, before masking_query is first called: a query function, or the path of a plug-in. By default
+// the configuration says: `[provider.masking]` path = "...", refuse = "softmax,matmul".
 void masking_wrap(ep_plugin_query_fn query);
 void masking_wrap(const std::string& path);
 

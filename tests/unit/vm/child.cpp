@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <thread>
 
 #include "core/vm/engine.h"
@@ -74,7 +75,9 @@ int lose_device() {
   for (int i = 0; i < 50; ++i) static_cast<void>(launch(b.get(), a.get(), i % 3));
   const auto words = Machine::get().download(b.get());
   const Status first = vm::synchronize(Machine::get().device(0));
-  return !words.ok() && words.status().code() == Code::device_lost && (first.ok() || first.code() == Code::device_lost) ? 0 : 1;
+  return !words.ok() && words.status().code() == Code::device_lost && (first.ok() || first.code() == Code::device_lost)
+             ? 0
+             : 1;
 }
 
 // Another thread works on while main ends.
@@ -83,11 +86,28 @@ int exit_beside_a_thread() {
   auto* handle = new StorageHandle(std::move(a));
   std::thread([handle] {
     for (;;) {
-      StorageHandle out = filled(0);
-      if (!launch(out.get(), handle->get(), 0).ok()) return;
+      Result<StorageHandle> out = Machine::get().allocate(0, kWords);
+      if (!out.ok() || !launch(out.value().get(), handle->get(), 0).ok()) return;
     }
   }).detach();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  return 0;
+}
+
+// Nanoseconds of processor time per small block taken and given back on a thread.
+int bench_blocks() {
+  std::vector<vm::Ticket> waits;
+  memory::Allocator& allocator = *Machine::get().device(0)->allocator;
+  constexpr int kCount = 20000000;
+  for (int round = 0; round < 5; ++round) {
+    const std::clock_t begin = std::clock();
+    for (int i = 0; i < kCount; ++i) {
+      const memory::Block block = std::move(allocator.allocate(64, &waits)).value();
+      allocator.release(block, {});
+    }
+    const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    std::printf("take and give back 64 bytes: %.2f ns\n", seconds / kCount * 1e9);
+  }
   return 0;
 }
 
@@ -129,7 +149,8 @@ constexpr Mode kModes[] = {{"exit_in_flight", exit_in_flight},
                            {"fork_in_flight", fork_in_flight},
                            {"lose_device", lose_device},
                            {"exit_beside_a_thread", exit_beside_a_thread},
-                           {"bench", bench}};
+                           {"bench", bench},
+                           {"bench_blocks", bench_blocks}};
 
 }  // namespace
 }  // namespace tenon::testing

@@ -56,7 +56,8 @@ TEST(Lifecycle, TheTraceNamesThreadsStreamsAndInstructions) {
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
-  for (const char* wanted : {"\"traceEvents\"", "async:0 stream 2", "thread 1", "\"mix\"", "\"submit\"", "\"upload\"", "\"wait\""}) {
+  for (const char* wanted :
+       {"\"traceEvents\"", "async:0 stream 2", "thread 1", "\"mix\"", "\"submit\"", "\"upload\"", "\"wait\""}) {
     EXPECT_NE(text.str().find(wanted), std::string::npos) << wanted;
   }
   std::remove(path.c_str());

@@ -79,7 +79,8 @@ Result<std::vector<uint32_t>> Machine::download(Storage* storage) const {
   return words;
 }
 
-Status Machine::mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how, bool whole) {
+Status Machine::mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
+                    bool whole) {
   const vm::Operand operands[] = {{dst.storage, dst.first * 4, true, whole},
                                   {a.storage, a.first * 4, false, false},
                                   {b.storage, b.first * 4, false, false}};
@@ -101,11 +102,12 @@ Status Machine::copy(View dst, View src, int64_t words, bool whole) const {
                   static_cast<uint64_t>(words) * 4, {});
 }
 
-void Machine::settle() const {
+uint64_t Machine::settle() const {
+  uint64_t errors = 0;
   for (DeviceState* device : devices_) {
-    while (!vm::synchronize(device).ok()) {
-    }
+    while (!vm::synchronize(device).ok()) ++errors;
   }
+  return errors;
 }
 
 }  // namespace tenon::testing

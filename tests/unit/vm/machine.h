@@ -42,8 +42,8 @@ class Machine {
   Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how, bool whole);
   Status copy(View dst, View src, int64_t words, bool whole) const;
 
-  // Waits for both devices and forgets their errors.
-  void settle() const;
+  // Waits for both devices and forgets their errors; returns how many there were.
+  uint64_t settle() const;
 
  private:
   Machine();

@@ -92,7 +92,8 @@ TEST_F(Machines, RepeatedWaitsBetweenStreamsVanish) {
 TEST_F(Machines, ManyMoreInstructionsThanTheRingHolds) {
   StorageHandle a = filled(0, 3);
   StorageHandle b = filled(0, 4);
-  for (int i = 0; i < 20000; ++i) ASSERT_TRUE(mix(i % 2 ? a.get() : b.get(), i % 2 ? b.get() : a.get(), a.get(), i % 3).ok());
+  for (int i = 0; i < 20000; ++i)
+    ASSERT_TRUE(mix(i % 2 ? a.get() : b.get(), i % 2 ? b.get() : a.get(), a.get(), i % 3).ok());
   EXPECT_TRUE(machine.download(a.get()).ok());
 }
 

@@ -9,8 +9,8 @@
 namespace tenon::testing {
 namespace {
 
-constexpr int kShared = 4;        // buffers that every thread reads
-constexpr int kPerThread = 8;     // and those that one thread has to itself
+constexpr int kShared = 4;     // buffers that every thread reads
+constexpr int kPerThread = 8;  // and those that one thread has to itself
 
 struct Known {
   int device;
@@ -155,8 +155,8 @@ void print(std::ostream& out, const Instruction& one) {
           << kHow[static_cast<size_t>(one.how)];
       break;
     case Instruction::copy:
-      out << "copy " << one.dst << ' ' << one.dst_first << " = " << one.a << ' ' << one.a_first << " words " << one.words
-          << " stream " << one.stream;
+      out << "copy " << one.dst << ' ' << one.dst_first << " = " << one.a << ' ' << one.a_first << " words "
+          << one.words << " stream " << one.stream;
       break;
     case Instruction::drop: out << "drop " << one.dst; break;
     case Instruction::read: out << "read " << one.dst; break;
@@ -230,7 +230,8 @@ Program draw_program(uint64_t seed) { return Drawer(seed).draw(); }
 
 std::vector<uint32_t> seeded_words(int64_t seed, int64_t words) {
   std::vector<uint32_t> values(static_cast<size_t>(words));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<uint32_t>(seed * 7919 + static_cast<int64_t>(i) * 104729 + 1);
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<uint32_t>(seed * 7919 + static_cast<int64_t>(i) * 104729 + 1);
   return values;
 }
 
@@ -264,13 +265,15 @@ bool is_valid(const Program& program) {
             !fits(buffers, one.b, one.b_first, one.words)) {
           return false;
         }
-        if (buffers[one.a].device != buffers[one.dst].device || buffers[one.b].device != buffers[one.dst].device) return false;
+        if (buffers[one.a].device != buffers[one.dst].device || buffers[one.b].device != buffers[one.dst].device)
+          return false;
         if (!filled[one.a] || !filled[one.b]) return false;
         if (!filled[one.dst] && one.words != buffers[one.dst].words) return false;
         filled[one.dst] = true;
         break;
       case Instruction::copy:
-        if (!fits(buffers, one.dst, one.dst_first, one.words) || !fits(buffers, one.a, one.a_first, one.words)) return false;
+        if (!fits(buffers, one.dst, one.dst_first, one.words) || !fits(buffers, one.a, one.a_first, one.words))
+          return false;
         if (!filled[one.a] || (!filled[one.dst] && one.words != buffers[one.dst].words)) return false;
         filled[one.dst] = true;
         break;

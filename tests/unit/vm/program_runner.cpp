@@ -48,9 +48,11 @@ class Runner {
     switch (one.kind) {
       case Instruction::make: return make(one);
       case Instruction::mix: {
-        const bool whole = one.words * 4 == static_cast<int64_t>(storage(one.dst)->bytes) && one.a != one.dst && one.b != one.dst;
-        return asked_for(machine.mix(device_of(one.dst), one.stream, view(one.dst, one.dst_first), view(one.a, one.a_first),
-                                     view(one.b, one.b_first), one.words, one.tag, one.how, whole));
+        const bool whole =
+            one.words * 4 == static_cast<int64_t>(storage(one.dst)->bytes) && one.a != one.dst && one.b != one.dst;
+        return asked_for(machine.mix(device_of(one.dst), one.stream, view(one.dst, one.dst_first),
+                                     view(one.a, one.a_first), view(one.b, one.b_first), one.words, one.tag, one.how,
+                                     whole));
       }
       case Instruction::copy: {
         vm::set_current_stream(storage(one.dst)->device, static_cast<uint16_t>(one.stream));
@@ -65,7 +67,8 @@ class Runner {
 
   // In TENON_VM=sync an instruction returns the error that poisons its outputs.
   static Status asked_for(const Status& status) {
-    const bool known = status.code() == Code::fault || status.message().find("asked for a refusal") != std::string::npos;
+    const bool known =
+        status.code() == Code::fault || status.message().find("asked for a refusal") != std::string::npos;
     return known ? Status() : status;
   }
 
@@ -87,7 +90,8 @@ class Runner {
 };
 
 std::string describe(int key, const BufferState& state, const BufferState& wanted) {
-  std::string text = key >= 0 ? "read at line " + std::to_string(key + 1) : "buffer " + std::to_string(-1 - key) + " at the end";
+  std::string text =
+      key >= 0 ? "read at line " + std::to_string(key + 1) : "buffer " + std::to_string(-1 - key) + " at the end";
   if (state.poisoned != wanted.poisoned) {
     return text + (state.poisoned ? " is poisoned and should not be" : " should be poisoned and is not");
   }
@@ -157,9 +161,14 @@ RunReport run_program(const Program& program, bool may_fail) {
     Runner reader(program, &none, &shared);
     for (const auto& [buffer, handle] : shared.buffers) outcome[-1 - buffer] = reader.state_of(buffer);
   }
+  for (const auto& [key, state] : outcome) report.errors += state.poisoned;
   shared.buffers.clear();
-  Machine::get().settle();
+  report.errors += Machine::get().settle();
   report.mismatch = fakes::async_control().violation();
+  for (int i = 0; i < kDevices; ++i) {
+    const uint64_t live = Machine::get().device(i)->allocator->stats().live;
+    if (report.mismatch.empty() && live != 0) report.mismatch = std::to_string(live) + " bytes leaked";
+  }
   if (report.mismatch.empty() && !unexpected.ok() && !may_fail) report.mismatch = unexpected.message();
   if (report.mismatch.empty() && unexpected.ok() && !may_fail) report.mismatch = compare(outcome, replay(program));
   return report;

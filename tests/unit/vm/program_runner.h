@@ -11,9 +11,10 @@
 namespace tenon::testing {
 
 struct RunReport {
-  std::string mismatch;        // empty: as the replay says
-  bool failed_call = false;    // a call returned an error that no instruction asked for (a failure that was injected)
-  uint64_t reused_pending = 0; // blocks handed out while work on them was pending
+  std::string mismatch;         // empty: as the replay says
+  bool failed_call = false;     // a call returned an error that no instruction asked for (a failure that was injected)
+  uint64_t errors = 0;          // buffers that came out poisoned, and errors that only synchronize told of
+  uint64_t reused_pending = 0;  // blocks handed out while work on them was pending
 };
 
 // `may_fail`: errors of calls are expected; results are then not compared, only that all is well afterwards.

@@ -14,9 +14,11 @@ namespace {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr uint64_t kPrograms = 1000;
 constexpr bool kSanitized = true;
+constexpr uint64_t kInjected = 3;
 #else
 constexpr uint64_t kPrograms = 10000;
 constexpr bool kSanitized = false;
+constexpr uint64_t kInjected = 12;
 #endif
 
 uint64_t programs() {
@@ -60,16 +62,16 @@ class RandomPrograms : public ::testing::Test {
     return {};
   }
 
-  static void compare_all(const char* mode) {
+  static void compare_all(const char* mode, uint64_t count) {
     uint64_t reused = 0;
-    const std::string failure = first_failure(programs(), &reused);
+    const std::string failure = first_failure(count, &reused);
     EXPECT_TRUE(failure.empty()) << failure;
     const fakes::AsyncControl& control = fakes::async_control();
-    std::printf("%s: %llu programs, %llu launches; overlapped streams %llu, reused pending blocks %llu, failed late %llu\n",
-                mode, static_cast<unsigned long long>(programs()),
-                static_cast<unsigned long long>(control.launches.load()),
-                static_cast<unsigned long long>(control.overlaps.load()), static_cast<unsigned long long>(reused),
-                static_cast<unsigned long long>(control.faults.load()));
+    std::printf(
+        "%s: %llu programs, %llu launches; overlapped streams %llu, reused pending blocks %llu, failed late %llu\n",
+        mode, static_cast<unsigned long long>(count), static_cast<unsigned long long>(control.launches.load()),
+        static_cast<unsigned long long>(control.overlaps.load()), static_cast<unsigned long long>(reused),
+        static_cast<unsigned long long>(control.faults.load()));
   }
 };
 
@@ -83,11 +85,11 @@ TEST_F(RandomPrograms, TextParsesBack) {
   }
 }
 
-TEST_F(RandomPrograms, EqualTheirReplayWhenAsynchronous) { compare_all("async"); }
+TEST_F(RandomPrograms, EqualTheirReplayWhenAsynchronous) { compare_all("async", programs()); }
 
 TEST_F(RandomPrograms, EqualTheirReplayWhenSynchronous) {
   vm::synchronous_mode = true;
-  compare_all("sync");
+  compare_all("sync", kSanitized ? programs() / 5 : programs());
 }
 
 TEST_F(RandomPrograms, EqualTheirReplayOnADeviceThatBatches) {
@@ -111,6 +113,7 @@ class WithoutRule : public RandomPrograms, public ::testing::WithParamInterface<
 TEST_P(WithoutRule, AProgramFails) {
   const bool races = (GetParam() & (vm::kPoison | vm::kHeal)) == 0;
   if (kSanitized && races) GTEST_SKIP() << "without this rule the run races, which the sanitizer reports first";
+  EXPECT_FALSE(notices(20));
   vm::rules = ~static_cast<uint32_t>(GetParam());
   EXPECT_TRUE(notices(10000));
 }
@@ -120,6 +123,7 @@ TEST_P(WithoutRule, AProgramFailsByItsResultAlone) {
   if (kSanitized && races) GTEST_SKIP() << "without this rule the run races, which the sanitizer reports first";
   fakes::async_control().shadow = false;
   fakes::async_control().delay_us = 200;
+  EXPECT_FALSE(notices(20));
   vm::rules = ~static_cast<uint32_t>(GetParam());
   EXPECT_TRUE(notices(10000));
 }
@@ -132,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, WithoutRule,
 TEST_F(RandomPrograms, SurviveEachFailedAllocation) {
   fakes::AsyncControl& control = fakes::async_control();
   uint64_t failures = 0;
-  for (uint64_t seed = 0; seed < 10; ++seed) {
+  for (uint64_t seed = 0; seed < kInjected; ++seed) {
     const Program program = draw_program(seed);
     for (int64_t nth = 0; nth < 100; ++nth) {
       for (int i = 0; i < kDevices; ++i) Machine::get().device(i)->allocator->trim();
@@ -153,15 +157,17 @@ TEST_F(RandomPrograms, SurviveEachFailedAllocation) {
 
 TEST_F(RandomPrograms, SurviveEachFailedLaunch) {
   fakes::AsyncControl& control = fakes::async_control();
-  for (uint64_t seed = 0; seed < 10; ++seed) {
+  for (uint64_t seed = 0; seed < kInjected; ++seed) {
     const Program program = draw_program(seed);
     for (int64_t nth = 0; nth < 100; ++nth) {
       control.fail_launch = nth;
       control.fail_count = 1;
-      EXPECT_EQ(run_program(program, true).mismatch, "");
+      const RunReport report = run_program(program, true);
+      EXPECT_EQ(report.mismatch, "");
       const bool reached = control.fail_launch.load() == -1;
       control.fail_launch = -1;
       if (!reached) break;
+      EXPECT_GT(report.errors, 0u) << "launch " << nth << " of seed " << seed << " failed and nobody was told";
     }
     EXPECT_EQ(run_program(program).mismatch, "");
   }
