@@ -1,4 +1,5 @@
-// Graph: a recorded program for one set of input shapes. Immutable once made; any number of threads may run it at a time.
+// Graph: a recorded program for one set of input shapes. Immutable once made; any number of threads may run it at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -27,17 +28,17 @@ struct Step {
   std::vector<uint64_t> attributes;  // the op's attribute struct, in whole words
   DeviceState* device = nullptr;     // of a factory
   std::vector<uint32_t> outputs;
-  bool in_place = false;             // the outputs existed before: the step writes into them
-  std::vector<uint32_t> drops;       // values nobody needs after this step
+  bool in_place = false;        // the outputs existed before: the step writes into them
+  std::vector<uint32_t> drops;  // values nobody needs after this step
   uint32_t label = 0;
 };
 
 struct Graph {
-  std::vector<Value> values;         // [0] is nobody
+  std::vector<Value> values;  // [0] is nobody
   std::vector<Step> steps;
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> outputs;
-  std::vector<std::string> labels;   // "node 14 (/encoder/MatMul)", by Step::label
+  std::vector<std::string> labels;  // "node 14 (/encoder/MatMul)", by Step::label
 };
 
 struct StepPlacement {
@@ -45,9 +46,10 @@ struct StepPlacement {
   PlacementEntry entry;
 };
 
-// Runs `graph` on `inputs`, which have the shapes it was recorded for (row-major copies are made of what is not), through the
-// calling thread's interpreter. `bound`, if not empty, has one tensor per output: where it is defined the result is written
-// there. `placement` may be null. Errors: those of the ops, with "  while running node 14 (...) on cpu:0".
+// Runs `graph` on `inputs`, which have the shapes it was recorded for (row-major copies are made of what is not),
+// through the calling thread's interpreter. `bound`, if not empty, has one tensor per output: where it is defined the
+// result is written there. `placement` may be null. Errors: those of the ops, with "  while running node 14 (...) on
+// cpu:0".
 TENON_API TensorList run(const Graph& graph, std::span<const Tensor> inputs, std::span<const Tensor> bound = {},
                          std::vector<StepPlacement>* placement = nullptr);
 

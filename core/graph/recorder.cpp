@@ -33,7 +33,8 @@ void drop_unneeded_steps(Graph* graph) {
   std::vector<Step> kept;
   for (size_t i = graph->steps.size(); i-- > 0;) {
     Step& step = graph->steps[i];
-    const bool wanted = step.in_place || std::any_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t id) { return needed[id]; });
+    const bool wanted =
+        step.in_place || std::any_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t id) { return needed[id]; });
     if (!wanted) continue;
     for (uint32_t id : step.inputs) needed[id] = true;
     for (uint32_t id : step.outputs) needed[id] = needed[id] || step.in_place;
@@ -116,7 +117,8 @@ bool Recorder::compute_now(const OpCall& call, std::span<const TensorMeta> outpu
   if (call.op->form == OpForm::view) return true;
   int64_t made = 0;
   for (const TensorMeta& meta : outputs) made += element_count(meta.dims);
-  const bool factory = std::all_of(call.inputs.begin(), call.inputs.end(), [](const Tensor* input) { return input == nullptr; });
+  const bool factory =
+      std::all_of(call.inputs.begin(), call.inputs.end(), [](const Tensor* input) { return input == nullptr; });
   return made <= (factory ? kSmallFactory : std::max(kSmall, input_elements(call)));
 }
 
@@ -135,7 +137,8 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
     uint32_t id = 0;
     if (call.outputs[i].defined()) {
       if (!is_value(call.outputs[i])) {
-        throw Error(Code::internal, std::string(call.op->name) + ": a constant of a recorded program cannot be written in place.");
+        throw Error(Code::internal,
+                    std::string(call.op->name) + ": a constant of a recorded program cannot be written in place.");
       }
       step.in_place = true;
       id = call.outputs[i].impl()->lazy_value;

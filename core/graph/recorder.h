@@ -1,5 +1,5 @@
-// Recorder: the lazy interpreter. It writes down the ops applied to its values, and hands ops whose inputs are all known
-// to the interpreter it was opened over.
+// Recorder: the lazy interpreter. It writes down the ops applied to its values, and hands ops whose inputs are all
+// known to the interpreter it was opened over.
 #pragma once
 
 #include <cstdint>

@@ -26,7 +26,8 @@ std::string version_text() {
   text += "  provider ABI " TENON_TEXT(EP_ABI_MAJOR) "." TENON_TEXT(EP_ABI_MINOR) ", built by " + compiler() + "\n";
   text += "  libraries: " TENON_LIBRARIES "\n";
   for (const loader::Candidate& candidate : loader::explain(loader::Stage::note)) {
-    text += "  provider " + candidate.provider + " " + candidate.version + ": " + (candidate.path.empty() ? "in the program" : candidate.path);
+    text += "  provider " + candidate.provider + " " + candidate.version + ": " +
+            (candidate.path.empty() ? "in the program" : candidate.path);
     if (!candidate.toolchain.empty()) text += " (" + candidate.toolchain + ")";
     if (candidate.code != Code::ok) text += ", refused";
     text += "\n";

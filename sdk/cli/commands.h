@@ -40,7 +40,7 @@ struct OnnxTestOptions {
   std::string device;
   double rtol = 1e-3, atol = 1e-7;
   bool tolerance_given = false;
-  uint32_t jobs = 0;  // 0: as many as threads may run
+  uint32_t jobs = 0;       // 0: as many as threads may run
   double time_limit = 20;  // seconds per case
   bool json = false, quiet = false;
 };

@@ -52,7 +52,9 @@ nlohmann::json to_json(const loader::DeviceRecord& device, bool is_default) {
 int list_devices(const ReportOptions& options) {
   const std::vector<loader::DeviceRecord> devices = loader::list_devices();
   const Result<std::string> chosen = loader::resolve_device("");
-  const auto is_default = [&](const loader::DeviceRecord& device) { return chosen.ok() && chosen.value() == device.spelling; };
+  const auto is_default = [&](const loader::DeviceRecord& device) {
+    return chosen.ok() && chosen.value() == device.spelling;
+  };
   if (options.json) {
     nlohmann::json list = nlohmann::json::array();
     for (const loader::DeviceRecord& device : devices) list.push_back(to_json(device, is_default(device)));
@@ -66,9 +68,11 @@ int list_devices(const ReportOptions& options) {
   std::vector<std::vector<std::string>> rows = {{"device", "class", "memory", "name", ""}};
   for (const loader::DeviceRecord& device : devices) {
     std::string note = is_default(device) ? "default" : "";
-    if (!device.same_as.empty()) note += (note.empty() ? "the same hardware as " : ", the same hardware as ") + device.same_as;
+    if (!device.same_as.empty())
+      note += (note.empty() ? "the same hardware as " : ", the same hardware as ") + device.same_as;
     if (!device.info.usable()) note = "not usable: " + device.info.unusable_reason;
-    rows.push_back({device.spelling, class_name(device.info.device_class), memory_text(device.info), device.info.name, note});
+    rows.push_back(
+        {device.spelling, class_name(device.info.device_class), memory_text(device.info), device.info.name, note});
   }
   print_table(rows);
   return 0;

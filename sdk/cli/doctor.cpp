@@ -14,12 +14,17 @@ using nlohmann::json;
 json candidate_json(const loader::Candidate& candidate) {
   json devices = json::array();
   for (const loader::DeviceRecord& device : candidate.devices) {
-    devices.push_back({{"device", device.spelling}, {"name", device.info.name}, {"usable", device.info.usable()},
-                       {"reason", device.info.unusable_reason}, {"remedy", device.info.remedy}});
+    devices.push_back({{"device", device.spelling},
+                       {"name", device.info.name},
+                       {"usable", device.info.usable()},
+                       {"reason", device.info.unusable_reason},
+                       {"remedy", device.info.remedy}});
   }
-  return {{"provider", candidate.provider}, {"path", candidate.path},         {"source", candidate.source},
-          {"version", candidate.version},   {"toolchain", candidate.toolchain}, {"stage", loader::stage_name(candidate.stage)},
-          {"code", code_name(candidate.code)}, {"sentence", candidate.sentence}, {"remedy", candidate.remedy}, {"devices", devices}};
+  return {{"provider", candidate.provider},    {"path", candidate.path},
+          {"source", candidate.source},        {"version", candidate.version},
+          {"toolchain", candidate.toolchain},  {"stage", loader::stage_name(candidate.stage)},
+          {"code", code_name(candidate.code)}, {"sentence", candidate.sentence},
+          {"remedy", candidate.remedy},        {"devices", devices}};
 }
 
 json report() {
@@ -27,19 +32,29 @@ json report() {
   json folders = json::array(), candidates = json::array(), rows = json::array();
   for (const loader::Candidate& candidate : loader::explain()) candidates.push_back(candidate_json(candidate));
   for (const loader::SearchedFolder& folder : loader::searched_folders()) {
-    folders.push_back({{"path", folder.path}, {"source", folder.source}, {"candidates", folder.candidates}, {"why_not", folder.status.message()}});
+    folders.push_back({{"path", folder.path},
+                       {"source", folder.source},
+                       {"candidates", folder.candidates},
+                       {"why_not", folder.status.message()}});
   }
   for (const loader::SettingRow& row : loader::setting_rows()) {
     const auto origin = settings.origins.find(row.key);
     if (origin == settings.origins.end()) continue;
-    rows.push_back({{"key", row.key}, {"variable", row.variable}, {"value", origin->second.text},
-                    {"level", loader::level_name(origin->second.level)}, {"where", origin->second.where}});
+    rows.push_back({{"key", row.key},
+                    {"variable", row.variable},
+                    {"value", origin->second.text},
+                    {"level", loader::level_name(origin->second.level)},
+                    {"where", origin->second.where}});
   }
   const Result<std::string> chosen = loader::resolve_device("");
-  return {{"version", version()},       {"threads", loader::thread_limit()},
-          {"folders", folders},         {"candidates", candidates},
-          {"settings", rows},           {"settings_error", settings.status.message()},
-          {"warnings", settings.warnings}, {"config_files", settings.config_files},
+  return {{"version", version()},
+          {"threads", loader::thread_limit()},
+          {"folders", folders},
+          {"candidates", candidates},
+          {"settings", rows},
+          {"settings_error", settings.status.message()},
+          {"warnings", settings.warnings},
+          {"config_files", settings.config_files},
           {"privileged", settings.privileged},
           {"default_device", chosen.ok() ? chosen.value() : ""},
           {"default_device_error", chosen.status().message()}};
@@ -60,12 +75,14 @@ void print_candidates(const json& report) {
   for (const json& candidate : report["candidates"]) {
     const std::string path = text(candidate["path"]);
     std::printf("  %s %s [%s, %s] %s\n", text(candidate["provider"]).c_str(), text(candidate["version"]).c_str(),
-                text(candidate["stage"]).c_str(), text(candidate["code"]).c_str(), path.empty() ? "in the program" : path.c_str());
+                text(candidate["stage"]).c_str(), text(candidate["code"]).c_str(),
+                path.empty() ? "in the program" : path.c_str());
     if (!text(candidate["sentence"]).empty()) std::printf("    %s\n", text(candidate["sentence"]).c_str());
     if (!text(candidate["remedy"]).empty()) std::printf("    What to do: %s\n", text(candidate["remedy"]).c_str());
     for (const json& device : candidate["devices"]) {
       if (device["usable"].get<bool>()) continue;
-      std::printf("    %s is not usable: %s %s\n", text(device["device"]).c_str(), text(device["reason"]).c_str(), text(device["remedy"]).c_str());
+      std::printf("    %s is not usable: %s %s\n", text(device["device"]).c_str(), text(device["reason"]).c_str(),
+                  text(device["remedy"]).c_str());
     }
   }
 }
@@ -75,12 +92,14 @@ void print_settings(const json& report) {
   std::vector<std::vector<std::string>> rows;
   for (const json& row : report["settings"]) {
     const std::string value = text(row["value"]), where = text(row["where"]);
-    rows.push_back({"  " + text(row["key"]), value.empty() ? "-" : value, text(row["level"]) + (where.empty() ? "" : " " + where)});
+    rows.push_back({"  " + text(row["key"]), value.empty() ? "-" : value,
+                    text(row["level"]) + (where.empty() ? "" : " " + where)});
   }
   print_table(rows);
   for (const json& file : report["config_files"]) std::printf("  read %s\n", text(file).c_str());
   for (const json& warning : report["warnings"]) std::printf("  warning: %s\n", text(warning).c_str());
-  if (report["privileged"].get<bool>()) std::printf("  This process is privileged: environment and user folders are ignored.\n");
+  if (report["privileged"].get<bool>())
+    std::printf("  This process is privileged: environment and user folders are ignored.\n");
   if (!text(report["settings_error"]).empty()) std::printf("  error: %s\n", text(report["settings_error"]).c_str());
 }
 
@@ -95,7 +114,8 @@ int doctor(const ReportOptions& options) {
   }
   print_candidates(found);
   print_settings(found);
-  std::printf("\nDefault device: %s\n", (healthy ? text(found["default_device"]) : "none. " + text(found["default_device_error"])).c_str());
+  std::printf("\nDefault device: %s\n",
+              (healthy ? text(found["default_device"]) : "none. " + text(found["default_device_error"])).c_str());
   return healthy ? 0 : 1;
 }
 

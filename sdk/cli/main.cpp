@@ -23,8 +23,9 @@ struct CommandLine {
   CommandLine() {
     app.require_subcommand(0, 1);
     app.set_help_all_flag("--help-all", "Help of every command");
-    app.add_flag_callback("--version", [this] { chosen = [] { return std::fputs(version_text().c_str(), stdout) < 0 ? 1 : 0; }; },
-                          "Version, commit, libraries and providers");
+    app.add_flag_callback(
+        "--version", [this] { chosen = [] { return std::fputs(version_text().c_str(), stdout) < 0 ? 1 : 0; }; },
+        "Version, commit, libraries and providers");
     add_run();
     add_reports();
     add_onnx_test();
@@ -36,13 +37,19 @@ struct CommandLine {
   void add_run() {
     CLI::App* command = app.add_subcommand("run", "Run an ONNX model");
     command->add_option("MODEL", run.model, "The model.onnx")->required();
-    command->add_option("--input,-i", run.inputs, "NAME=FILE.npy, NAME=FILE.pb, NAME=random or NAME=random:1x3x224x224; once per input");
+    command->add_option("--input,-i", run.inputs,
+                        "NAME=FILE.npy, NAME=FILE.pb, NAME=random or NAME=random:1x3x224x224; once per input");
     command->add_option("--dim", run.dims, "NAME=NUMBER: a named dynamic dim of random inputs (1 unless given)");
     command->add_option("--output,-o", run.output, "Folder for the outputs");
-    command->add_option("--format", run.format, "Kind of output files")->check(CLI::IsMember({"npy", "pb"}))->capture_default_str();
-    command->add_option("--device,-d", run.device, "cpu, cuda:1, vulkan:uuid=...; without it TENON_DEVICE, the config file, the best there is");
-    command->add_option("--external-data", run.external_data, "Folder that weights outside the model file may be read from (that of the model)");
-    command->add_option("--repeat", run.repeat, "Runs, of which all but the first are timed together")->check(CLI::Range(1u, 1000000u));
+    command->add_option("--format", run.format, "Kind of output files")
+        ->check(CLI::IsMember({"npy", "pb"}))
+        ->capture_default_str();
+    command->add_option("--device,-d", run.device,
+                        "cpu, cuda:1, vulkan:uuid=...; without it TENON_DEVICE, the config file, the best there is");
+    command->add_option("--external-data", run.external_data,
+                        "Folder that weights outside the model file may be read from (that of the model)");
+    command->add_option("--repeat", run.repeat, "Runs, of which all but the first are timed together")
+        ->check(CLI::Range(1u, 1000000u));
     command->add_option("--seed", run.seed, "Seed of random inputs")->capture_default_str();
     command->add_flag("--placement", run.placement, "Say for each node where it ran, how, and why not better");
     command->add_flag("--eager", run.eager, "Run node after node instead of a recorded program");
@@ -54,7 +61,8 @@ struct CommandLine {
     CLI::App* list = app.add_subcommand("devices", "List every device, and why what is not usable is not");
     list->add_flag("--json", devices.json, "Print JSON");
     list->callback([this] { chosen = [this] { return list_devices(devices); }; });
-    CLI::App* doc = app.add_subcommand("doctor", "Say of every plug-in how far it came and why, and of every setting who decided it");
+    CLI::App* doc = app.add_subcommand(
+        "doctor", "Say of every plug-in how far it came and why, and of every setting who decided it");
     doc->add_flag("--json", doctor.json, "Print JSON");
     doc->callback([this] { chosen = [this] { return tenon::cli::doctor(doctor); }; });
     CLI::App* all = app.add_subcommand("ops", "List the ops");
@@ -64,13 +72,18 @@ struct CommandLine {
   }
 
   void add_onnx_test() {
-    CLI::App* command = app.add_subcommand("onnx-test", "Run ONNX test cases: folders with model.onnx and test_data_set_*");
+    CLI::App* command =
+        app.add_subcommand("onnx-test", "Run ONNX test cases: folders with model.onnx and test_data_set_*");
     command->add_option("DIR", onnx_test.folders, "Test cases, or folders of them")->required();
     command->add_option("--device,-d", onnx_test.device, "As for run");
-    CLI::Option* rtol = command->add_option("--rtol", onnx_test.rtol, "Relative tolerance (1e-3, or what the case's data.json says)");
-    CLI::Option* atol = command->add_option("--atol", onnx_test.atol, "Absolute tolerance (1e-7, or what the case's data.json says)");
+    CLI::Option* rtol =
+        command->add_option("--rtol", onnx_test.rtol, "Relative tolerance (1e-3, or what the case's data.json says)");
+    CLI::Option* atol =
+        command->add_option("--atol", onnx_test.atol, "Absolute tolerance (1e-7, or what the case's data.json says)");
     command->add_option("--jobs,-j", onnx_test.jobs, "Cases at a time (as many as threads may run)");
-    command->add_option("--time-limit", onnx_test.time_limit, "Seconds a case may take")->check(CLI::PositiveNumber)->capture_default_str();
+    command->add_option("--time-limit", onnx_test.time_limit, "Seconds a case may take")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
     command->add_flag("--json", onnx_test.json, "A JSON object per line for each case");
     command->add_flag("--quiet,-q", onnx_test.quiet, "Print failed cases only");
     command->callback([this, rtol, atol] {

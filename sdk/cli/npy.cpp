@@ -17,11 +17,14 @@ struct TypeRow {
   const char* descr;
 };
 constexpr TypeRow kTypes[] = {
-    {DType::boolean, "|b1"}, {DType::i8, "|i1"},  {DType::u8, "|u1"},  {DType::i16, "<i2"}, {DType::u16, "<u2"}, {DType::i32, "<i4"},
-    {DType::u32, "<u4"},     {DType::i64, "<i8"}, {DType::u64, "<u8"}, {DType::f16, "<f2"}, {DType::f32, "<f4"}, {DType::f64, "<f8"},
+    {DType::boolean, "|b1"}, {DType::i8, "|i1"},  {DType::u8, "|u1"},  {DType::i16, "<i2"},
+    {DType::u16, "<u2"},     {DType::i32, "<i4"}, {DType::u32, "<u4"}, {DType::i64, "<i8"},
+    {DType::u64, "<u8"},     {DType::f16, "<f2"}, {DType::f32, "<f4"}, {DType::f64, "<f8"},
 };
 
-[[noreturn]] void bad(const std::string& what) { throw Error(Code::invalid_argument, "This is not a usable .npy file: " + what + "."); }
+[[noreturn]] void bad(const std::string& what) {
+  throw Error(Code::invalid_argument, "This is not a usable .npy file: " + what + ".");
+}
 
 // The text after 'key': in the header, a Python dict literal.
 std::string_view value_of(std::string_view header, std::string_view key) {
@@ -44,7 +47,8 @@ DType read_type(std::string_view header) {
     const bool any_order = known[0] == '|' && value.size() == 3;
     if (value == known || (any_order && value.substr(1) == known.substr(1))) return row.dtype;
   }
-  bad("its element type '" + std::string(value) + "' is none of bool, i1 to i8, u1 to u8, f2, f4, f8 in little-endian order");
+  bad("its element type '" + std::string(value) +
+      "' is none of bool, i1 to i8, u1 to u8, f2, f4, f8 in little-endian order");
 }
 
 Dims read_dims(std::string_view header) {
@@ -89,9 +93,11 @@ Tensor npy_decode(std::string_view bytes, Device device) {
   const Dims dims = read_dims(header);
   const std::optional<int64_t> count = checked_count(dims, dtype_size(dtype));
   if (!count || static_cast<uint64_t>(*count * dtype_size(dtype)) != data.size()) {
-    bad("shape " + to_string(dims) + " of " + std::string(dtype_name(dtype)) + " does not go with " + std::to_string(data.size()) + " bytes of data");
+    bad("shape " + to_string(dims) + " of " + std::string(dtype_name(dtype)) + " does not go with " +
+        std::to_string(data.size()) + " bytes of data");
   }
-  if (value_of(header, "fortran_order").substr(0, 4) != "True" || dims.rank() < 2) return Tensor::copy_from_host(data.data(), dims, dtype, device);
+  if (value_of(header, "fortran_order").substr(0, 4) != "True" || dims.rank() < 2)
+    return Tensor::copy_from_host(data.data(), dims, dtype, device);
   Dims reversed;
   std::vector<int64_t> axes;
   for (int32_t axis = dims.rank(); axis-- > 0;) {

@@ -23,7 +23,8 @@ int list_onnx(bool as_json) {
   std::vector<std::vector<std::string>> rows = {{"operator", "domain", "opset versions"}};
   for (const onnx::SupportedOperator& op : onnx::supported_operators()) {
     list.push_back({{"domain", op.domain}, {"name", op.name}, {"since", op.since}, {"until", op.until}});
-    rows.push_back({std::string(op.name), std::string(op.domain), std::to_string(op.since) + " to " + std::to_string(op.until)});
+    rows.push_back(
+        {std::string(op.name), std::string(op.domain), std::to_string(op.since) + " to " + std::to_string(op.until)});
   }
   if (as_json) {
     std::printf("%s\n", nlohmann::json{{"operators", list}}.dump(2).c_str());

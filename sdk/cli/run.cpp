@@ -46,7 +46,9 @@ Dims parse_shape(const std::string& text) {
   size_t at = 0;
   while (at <= text.size() && !text.empty()) {
     const size_t end = std::min(text.find_first_of("x,", at), text.size());
-    if (dims.rank() == EP_MAX_RANK) throw Error(Code::invalid_argument, "The shape '" + text + "' has more than " + std::to_string(EP_MAX_RANK) + " dims.");
+    if (dims.rank() == EP_MAX_RANK)
+      throw Error(Code::invalid_argument,
+                  "The shape '" + text + "' has more than " + std::to_string(EP_MAX_RANK) + " dims.");
     dims.push_back(parse_count(text.substr(at, end - at), "the shape '" + text + "'"));
     at = end + 1;
   }
@@ -65,7 +67,8 @@ class InputMaker {
   onnx::Inputs make(const std::vector<std::string>& given) {
     onnx::Inputs inputs;
     for (const std::string& text : given) {
-      const Assignment input = split_assignment(text, "--input", "NAME=FILE.npy, NAME=FILE.pb, NAME=random or NAME=random:1x3x224x224");
+      const Assignment input =
+          split_assignment(text, "--input", "NAME=FILE.npy, NAME=FILE.pb, NAME=random or NAME=random:1x3x224x224");
       inputs[input.name] = read(input);
     }
     for (const onnx::ValueInfo& info : model_.inputs()) {
@@ -130,17 +133,26 @@ std::string file_name(const std::string& name, const std::string& format) {
 json placement_json(const std::vector<onnx::Placement>& placement) {
   json list = json::array();
   for (const onnx::Placement& p : placement) {
-    list.push_back({{"node", p.node}, {"name", p.node_name}, {"op_type", p.op_type}, {"op", p.op}, {"device", p.device}, {"provider", p.provider},
-                    {"implementation", p.implementation}, {"rung", p.rung}, {"reason", p.reason}, {"bytes_copied", p.bytes_copied}});
+    list.push_back({{"node", p.node},
+                    {"name", p.node_name},
+                    {"op_type", p.op_type},
+                    {"op", p.op},
+                    {"device", p.device},
+                    {"provider", p.provider},
+                    {"implementation", p.implementation},
+                    {"rung", p.rung},
+                    {"reason", p.reason},
+                    {"bytes_copied", p.bytes_copied}});
   }
   return list;
 }
 
 void print_placement(const std::vector<onnx::Placement>& placement) {
-  std::vector<std::vector<std::string>> rows = {{"node", "name", "operator", "op", "device", "implementation", "rung", "bytes copied", "reason"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"node", "name", "operator", "op", "device", "implementation", "rung", "bytes copied", "reason"}};
   for (const onnx::Placement& p : placement) {
-    rows.push_back({p.node < 0 ? "-" : std::to_string(p.node), p.node_name, p.op_type, p.op, p.device, p.implementation, p.rung,
-                    std::to_string(p.bytes_copied), p.reason});
+    rows.push_back({p.node < 0 ? "-" : std::to_string(p.node), p.node_name, p.op_type, p.op, p.device, p.implementation,
+                    p.rung, std::to_string(p.bytes_copied), p.reason});
   }
   print_table(rows);
 }
@@ -158,7 +170,8 @@ struct Times {
 };
 
 // Runs and waits for the device: an asynchronous run is over when its results are.
-TensorList timed_run(const onnx::Model& model, const onnx::Inputs& inputs, std::vector<onnx::Placement>* placement, double* time) {
+TensorList timed_run(const onnx::Model& model, const onnx::Inputs& inputs, std::vector<onnx::Placement>* placement,
+                     double* time) {
   const Clock::time_point begin = Clock::now();
   TensorList outputs = placement != nullptr ? model.run(inputs, placement) : model.run(inputs);
   model.device().synchronize();
@@ -171,7 +184,8 @@ std::vector<std::string> save(const onnx::Model& model, const TensorList& output
   if (options.output.empty()) return files;
   std::error_code error;
   std::filesystem::create_directories(options.output, error);
-  if (error) throw Error(Code::invalid_argument, "The folder '" + options.output + "' cannot be made: " + error.message() + ".");
+  if (error)
+    throw Error(Code::invalid_argument, "The folder '" + options.output + "' cannot be made: " + error.message() + ".");
   for (size_t i = 0; i < outputs.size(); ++i) {
     files.push_back(options.output + "/" + file_name(model.outputs()[i].name, options.format));
     write_tensor_file(files.back(), outputs[i], model.outputs()[i].name);
@@ -182,7 +196,8 @@ std::vector<std::string> save(const onnx::Model& model, const TensorList& output
 json output_json(const onnx::Model& model, const TensorList& outputs, const std::vector<std::string>& files) {
   json list = json::array();
   for (size_t i = 0; i < outputs.size(); ++i) {
-    json one = {{"name", model.outputs()[i].name}, {"dtype", dtype_name(outputs[i].dtype())},
+    json one = {{"name", model.outputs()[i].name},
+                {"dtype", dtype_name(outputs[i].dtype())},
                 {"dims", std::vector<int64_t>(outputs[i].dims().begin(), outputs[i].dims().end())}};
     if (i < files.size()) one["file"] = files[i];
     list.push_back(one);
@@ -209,19 +224,22 @@ int run_model(const RunOptions& options) {
   const std::vector<std::string> files = save(model, outputs, options);
 
   if (options.json) {
-    json report = {{"model", options.model}, {"device", model.device().spelling()}, {"load_ms", times.load}, {"first_run_ms", times.first},
-                   {"runs_ms", times.runs}, {"outputs", output_json(model, outputs, files)}};
+    json report = {{"model", options.model}, {"device", model.device().spelling()},
+                   {"load_ms", times.load},  {"first_run_ms", times.first},
+                   {"runs_ms", times.runs},  {"outputs", output_json(model, outputs, files)}};
     if (options.placement) report["placement"] = placement_json(placement);
     std::printf("%s\n", report.dump(2).c_str());
     return 0;
   }
-  std::printf("%s on %s (%s): loaded in %.1f ms, first run %.2f ms", options.model.c_str(), model.device().spelling().c_str(),
-              model.device().name().c_str(), times.load, times.first);
-  if (!times.runs.empty()) std::printf(", then median %.2f ms, least %.2f ms of %zu runs", times.median(), times.least(), times.runs.size());
+  std::printf("%s on %s (%s): loaded in %.1f ms, first run %.2f ms", options.model.c_str(),
+              model.device().spelling().c_str(), model.device().name().c_str(), times.load, times.first);
+  if (!times.runs.empty())
+    std::printf(", then median %.2f ms, least %.2f ms of %zu runs", times.median(), times.least(), times.runs.size());
   std::printf("\n");
   for (size_t i = 0; i < outputs.size(); ++i) {
-    std::printf("  %s: %s%s%s%s\n", model.outputs()[i].name.c_str(), std::string(dtype_name(outputs[i].dtype())).c_str(),
-                to_string(outputs[i].dims()).c_str(), i < files.size() ? " -> " : "", i < files.size() ? files[i].c_str() : "");
+    std::printf("  %s: %s%s%s%s\n", model.outputs()[i].name.c_str(),
+                std::string(dtype_name(outputs[i].dtype())).c_str(), to_string(outputs[i].dims()).c_str(),
+                i < files.size() ? " -> " : "", i < files.size() ? files[i].c_str() : "");
   }
   if (options.placement) print_placement(placement);
   return 0;

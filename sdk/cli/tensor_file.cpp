@@ -16,7 +16,8 @@ bool ends_with(const std::string& text, std::string_view end) {
 }
 
 Error unknown_extension(const std::string& path) {
-  return Error(Code::invalid_argument, "'" + path + "' ends neither in .npy nor in .pb, the two kinds of tensor files.");
+  return Error(Code::invalid_argument,
+               "'" + path + "' ends neither in .npy nor in .pb, the two kinds of tensor files.");
 }
 
 }  // namespace

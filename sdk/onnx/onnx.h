@@ -3,8 +3,8 @@
 //   tenon::onnx::Model model = tenon::onnx::load("resnet.onnx");
 //   tenon::TensorList y = model.run({{"image", x}});
 //
-// A model is checked when it is loaded: whatever it holds that cannot run is refused there, all of it in one error. A model
-// file is untrusted input: sizes are checked before memory is taken, and data outside the file is read only from
+// A model is checked when it is loaded: whatever it holds that cannot run is refused there, all of it in one error. A
+// model file is untrusted input: sizes are checked before memory is taken, and data outside the file is read only from
 // below one folder.
 #pragma once
 
@@ -52,9 +52,9 @@ TENON_API std::string to_string(const ValueInfo& info);
 
 // One launch of the last run (`Model::placement`).
 struct Placement {
-  int32_t node = -1;         // position in the file; -1: outside any node
+  int32_t node = -1;  // position in the file; -1: outside any node
   std::string node_name, op_type;
-  std::string op;            // Tenon's op: "matmul"
+  std::string op;  // Tenon's op: "matmul"
   std::string device, provider, implementation, rung, reason;
   uint64_t bytes_copied = 0;
 };
@@ -74,7 +74,7 @@ class TENON_API Model {
   struct Impl;
   explicit Model(std::shared_ptr<Impl> impl);
 
-  const std::vector<ValueInfo>& inputs() const;   // without those that have an initialiser of the same name
+  const std::vector<ValueInfo>& inputs() const;  // without those that have an initialiser of the same name
   const std::vector<ValueInfo>& outputs() const;
   const ModelInfo& info() const;
   Device device() const;
@@ -82,7 +82,8 @@ class TENON_API Model {
   // Runs the model; tensors on another device are copied to the model's first. The result is in the order of outputs().
   // Errors: invalid_argument (missing or unknown input, wrong dtype or shape); what an op throws, with the node.
   TensorList run(const Inputs& inputs) const;
-  // The same into tensors of the caller: each output named in `bound` is written there and is that tensor in the result.
+  // The same into tensors of the caller: each output named in `bound` is written there and is that tensor in the
+  // result.
   TensorList run(const Inputs& inputs, const Inputs& bound) const;
   // The same, and says where each launch ran.
   TensorList run(const Inputs& inputs, std::vector<Placement>* placement) const;
@@ -91,8 +92,8 @@ class TENON_API Model {
   std::shared_ptr<Impl> impl_;
 };
 
-// Errors: not_found (no such file), invalid_argument (not a model, or a malformed one), unsupported (a well-formed model
-// that cannot run: the message has a line for each node concerned).
+// Errors: not_found (no such file), invalid_argument (not a model, or a malformed one), unsupported (a well-formed
+// model that cannot run: the message has a line for each node concerned).
 TENON_API Model load(const std::string& path, const Options& options = {});
 TENON_API Model load_bytes(std::string_view bytes, const Options& options = {});
 

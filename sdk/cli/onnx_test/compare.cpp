@@ -26,9 +26,10 @@ std::string number(double value) {
   return text;
 }
 
-std::string report(int64_t first, int64_t count, const Dims& dims, const std::string& actual, const std::string& expected) {
-  return "element " + place_of(first, dims) + " is " + actual + " where " + expected + " is expected (" + std::to_string(count) + " of " +
-         std::to_string(element_count(dims)) + " differ)";
+std::string report(int64_t first, int64_t count, const Dims& dims, const std::string& actual,
+                   const std::string& expected) {
+  return "element " + place_of(first, dims) + " is " + actual + " where " + expected + " is expected (" +
+         std::to_string(count) + " of " + std::to_string(element_count(dims)) + " differ)";
 }
 
 // Signed positions on the line of all bf16 values, so that a difference is a number of units in the last place.
@@ -52,7 +53,8 @@ std::string compare_floats(const Tensor& actual, const Tensor& expected, const T
     if (count++ == 0) first = static_cast<int64_t>(i);
   }
   if (count == 0) return {};
-  return report(first, count, actual.dims(), number(a[static_cast<size_t>(first)]), number(e[static_cast<size_t>(first)]));
+  return report(first, count, actual.dims(), number(a[static_cast<size_t>(first)]),
+                number(e[static_cast<size_t>(first)]));
 }
 
 std::string compare_bf16(const Tensor& actual, const Tensor& expected) {
@@ -83,7 +85,9 @@ std::string compare_bytes(const Tensor& actual, const Tensor& expected) {
     if (count++ == 0) first = static_cast<int64_t>(i);
   }
   if (count == 0) return {};
-  const auto element = [&](const Tensor& tensor) { return number(select(reshape(tensor, {-1}), 0, first).item().to_double()); };
+  const auto element = [&](const Tensor& tensor) {
+    return number(select(reshape(tensor, {-1}), 0, first).item().to_double());
+  };
   return report(first, count, actual.dims(), element(actual), element(expected));
 }
 

@@ -8,8 +8,9 @@
 
 namespace tenon::cli {
 
-// Empty if `actual` is as `expected`: same dtype and shape; integers and bools equal, floats within atol + rtol * |expected|
-// (NaN with NaN, infinities equal), bf16 within two units in the last place. Else a sentence with the first difference.
+// Empty if `actual` is as `expected`: same dtype and shape; integers and bools equal, floats within atol + rtol *
+// |expected| (NaN with NaN, infinities equal), bf16 within two units in the last place. Else a sentence with the first
+// difference.
 std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
 
 }  // namespace tenon::cli

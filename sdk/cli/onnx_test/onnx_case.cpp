@@ -39,13 +39,16 @@ void collect(const fs::path& folder, int depth, std::vector<std::string>* cases)
 std::vector<std::string> data_sets(const std::string& folder) {
   std::vector<std::string> sets;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory() && entry.path().filename().string().rfind("test_data_set_", 0) == 0) sets.push_back(entry.path().string());
+    if (entry.is_directory() && entry.path().filename().string().rfind("test_data_set_", 0) == 0)
+      sets.push_back(entry.path().string());
   }
   std::sort(sets.begin(), sets.end());
   return sets;
 }
 
-std::string numbered(const std::string& set, const char* kind, size_t i) { return set + "/" + kind + "_" + std::to_string(i) + ".pb"; }
+std::string numbered(const std::string& set, const char* kind, size_t i) {
+  return set + "/" + kind + "_" + std::to_string(i) + ".pb";
+}
 
 // A tensor of a data set. ONNX's own cases store bfloat16 as uint16: NumPy has no such type.
 Tensor read_data(const std::string& path, DType wanted, Device device) {
@@ -67,7 +70,8 @@ std::string run_data_set(const onnx::Model& model, const std::string& set, const
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor expected = read_data(numbered(set, "output", i), outputs[i].dtype(), Device::host());
     const std::string text = difference(outputs[i], expected, tolerance);
-    if (!text.empty()) return "output '" + model.outputs()[i].name + "' of " + fs::path(set).filename().string() + ": " + text;
+    if (!text.empty())
+      return "output '" + model.outputs()[i].name + "' of " + fs::path(set).filename().string() + ": " + text;
   }
   return {};
 }

@@ -25,7 +25,8 @@ std::vector<std::string> find_cases(const std::vector<std::string>& folders);
 // What `data.json` of the case says, else `initial`.
 Tolerance case_tolerance(const std::string& folder, const Tolerance& initial);
 
-// Loads the model, runs every data set and compares every output: dtype, shape, and elements. Skipped: refused when loaded.
+// Loads the model, runs every data set and compares every output: dtype, shape, and elements. Skipped: refused when
+// loaded.
 CaseResult run_case(const std::string& folder, const std::string& device, const Tolerance& tolerance);
 
 }  // namespace tenon::cli

@@ -22,15 +22,20 @@ class Reporter {
     ++finished_;
     if (progress_) std::fprintf(stderr, "\r\x1b[K");
     if (options_.json) {
-      std::printf("%s\n", nlohmann::json{{"case", name(index)}, {"folder", cases_[index]}, {"verdict", verdict_name(result.verdict)},
-                                         {"sentence", result.sentence}, {"ms", result.milliseconds}}
+      std::printf("%s\n", nlohmann::json{{"case", name(index)},
+                                         {"folder", cases_[index]},
+                                         {"verdict", verdict_name(result.verdict)},
+                                         {"sentence", result.sentence},
+                                         {"ms", result.milliseconds}}
                               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
                               .c_str());
     } else if (!options_.quiet || result.verdict == Verdict::failed) {
-      std::printf("%-7s %s%s%s\n", verdict_name(result.verdict), name(index).c_str(), result.sentence.empty() ? "" : ": ", result.sentence.c_str());
+      std::printf("%-7s %s%s%s\n", verdict_name(result.verdict), name(index).c_str(),
+                  result.sentence.empty() ? "" : ": ", result.sentence.c_str());
     }
     if (progress_ && finished_ < cases_.size()) {
-      std::fprintf(stderr, "%zu of %zu, %zu failed", finished_, cases_.size(), counts_[static_cast<int>(Verdict::failed)]);
+      std::fprintf(stderr, "%zu of %zu, %zu failed", finished_, cases_.size(),
+                   counts_[static_cast<int>(Verdict::failed)]);
     }
   }
 

@@ -101,11 +101,13 @@ class Pool {
   void start(Child* child) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-      throw Error(Code::internal, std::string("A pair of sockets for a child process cannot be made: ") + std::strerror(errno) + ".");
+      throw Error(Code::internal,
+                  std::string("A pair of sockets for a child process cannot be made: ") + std::strerror(errno) + ".");
     }
     std::fflush(nullptr);
     child->pid = fork();
-    if (child->pid < 0) throw Error(Code::internal, std::string("A child process cannot be started: ") + std::strerror(errno) + ".");
+    if (child->pid < 0)
+      throw Error(Code::internal, std::string("A child process cannot be started: ") + std::strerror(errno) + ".");
     if (child->pid == 0) {
       for (const Child& other : children_) {
         if (other.fd >= 0) close(other.fd);
@@ -134,8 +136,10 @@ class Pool {
   void give(Child* child) {
     if (child->pid < 0) start(child);
     child->running = next_++;
-    child->deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.time_limit));
-    write_all(child->fd, std::to_string(*child->running) + "\n");  // a child that is gone shows when its answer is awaited
+    child->deadline =
+        Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.time_limit));
+    write_all(child->fd,
+              std::to_string(*child->running) + "\n");  // a child that is gone shows when its answer is awaited
   }
 
   void wait() {
@@ -179,7 +183,8 @@ class Pool {
     waitpid(child->pid, &status, 0);
     close(child->fd);
     *child = Child();
-    const std::string how = WIFSIGNALED(status) ? std::string("signal ") + std::to_string(WTERMSIG(status)) + ", " + strsignal(WTERMSIG(status))
+    const std::string how = WIFSIGNALED(status) ? std::string("signal ") + std::to_string(WTERMSIG(status)) + ", " +
+                                                      strsignal(WTERMSIG(status))
                                                 : "exit code " + std::to_string(WEXITSTATUS(status));
     done_(index, {Verdict::failed, "its process crashed (" + how + ")", 0});
   }

@@ -16,8 +16,8 @@ struct WorkerOptions {
   double time_limit = 20;  // seconds per case
 };
 
-// Runs run(i) for i below `count` in children and calls done(i, result) here, in the order in which they end. The caller must
-// not have opened a device: children could not use it.
+// Runs run(i) for i below `count` in children and calls done(i, result) here, in the order in which they end. The
+// caller must not have opened a device: children could not use it.
 void run_in_children(size_t count, const WorkerOptions& options, const std::function<CaseResult(size_t)>& run,
                      const std::function<void(size_t, const CaseResult&)>& done);
 

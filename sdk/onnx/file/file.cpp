@@ -77,7 +77,8 @@ Result<std::string> read_file(const std::string& path, uint64_t limit) {
                   "'" + path + "' cannot be opened: " + why(errno) + ".");
   }
   struct stat info {};
-  if (fstat(file.get(), &info) != 0) return Status(Code::internal, "'" + path + "' cannot be examined: " + why(errno) + ".");
+  if (fstat(file.get(), &info) != 0)
+    return Status(Code::internal, "'" + path + "' cannot be examined: " + why(errno) + ".");
   if (!S_ISREG(info.st_mode)) return Status(Code::invalid_argument, "'" + path + "' is not a regular file.");
   const auto size = static_cast<uint64_t>(info.st_size);
   if (size > limit) {
@@ -96,18 +97,22 @@ Result<const ExternalFiles::Opened*> ExternalFiles::open(std::string_view locati
   const auto refuse = [&](std::string_view what, std::string remedy = {}) {
     return Status(Code::invalid_argument, "External data '" + name + "' " + std::string(what) + ".", std::move(remedy));
   };
-  if (root_.empty()) return refuse("cannot be read: no folder for external data was given", "Set Options::external_data_root.");
+  if (root_.empty())
+    return refuse("cannot be read: no folder for external data was given", "Set Options::external_data_root.");
   if (location.empty() || location.find('\0') != std::string_view::npos) return refuse("has no usable name");
   if (location.front() == '/') return refuse("is an absolute path; it must be relative to '" + root_ + "'");
   if (names_parent(location)) return refuse("names a parent folder; it must lie below '" + root_ + "'");
   if (!folder_) {
     folder_ = Descriptor(::open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!folder_) return Status(Code::not_found, "The folder '" + root_ + "' for external data cannot be opened: " + why(errno) + ".");
+    if (!folder_)
+      return Status(Code::not_found,
+                    "The folder '" + root_ + "' for external data cannot be opened: " + why(errno) + ".");
   }
   Opened opened;
   opened.descriptor = Descriptor(open_beneath(folder_.get(), name));
   if (!opened.descriptor) {
-    if (errno == ENOENT) return Status(Code::not_found, "External data '" + name + "' does not exist in '" + root_ + "'.");
+    if (errno == ENOENT)
+      return Status(Code::not_found, "External data '" + name + "' does not exist in '" + root_ + "'.");
     if (errno == ELOOP || errno == EXDEV) {
       return refuse("is or passes through a symbolic link", "Copy the file itself into '" + root_ + "'.");
     }
@@ -130,9 +135,10 @@ Result<uint64_t> ExternalFiles::size(std::string_view location) {
 Status ExternalFiles::read(std::string_view location, uint64_t offset, uint64_t length, void* data) {
   TENON_ASSIGN_OR_RETURN(const Opened* file, open(location));
   if (offset > file->size || length > file->size - offset) {
-    return Status(Code::invalid_argument, "External data '" + std::string(location) + "' has " + std::to_string(file->size) +
-                                              " bytes; a tensor wants " + std::to_string(length) + " bytes at offset " +
-                                              std::to_string(offset) + ".");
+    return Status(Code::invalid_argument, "External data '" + std::string(location) + "' has " +
+                                              std::to_string(file->size) + " bytes; a tensor wants " +
+                                              std::to_string(length) + " bytes at offset " + std::to_string(offset) +
+                                              ".");
   }
   return read_exactly(file->descriptor.get(), offset, length, data)
       .with_context("  while reading external data '" + std::string(location) + "'");

@@ -37,7 +37,8 @@ class ExternalFiles {
   // `root` empty: nothing may be opened.
   explicit ExternalFiles(std::string root) : root_(std::move(root)) {}
 
-  // Reads `length` bytes at `offset` of the file `location` into `data`; the range was checked against the file's size before.
+  // Reads `length` bytes at `offset` of the file `location` into `data`; the range was checked against the file's size
+  // before.
   Status read(std::string_view location, uint64_t offset, uint64_t length, void* data);
   // The size of the file, once opened and checked.
   Result<uint64_t> size(std::string_view location);

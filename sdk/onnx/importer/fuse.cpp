@@ -12,7 +12,8 @@ namespace {
 
 class Fuser {
  public:
-  explicit Fuser(Program* program) : program_(*program), producer_(program->names.size(), -1), readers_(program->names.size()) {
+  explicit Fuser(Program* program)
+      : program_(*program), producer_(program->names.size(), -1), readers_(program->names.size()) {
     for (size_t i = 0; i < program_.nodes.size(); ++i) {
       for (int32_t value : program_.nodes[i].outputs) {
         if (value >= 0) producer_[at(value)] = static_cast<int32_t>(i);
@@ -47,7 +48,9 @@ class Fuser {
       if (!gone_[i] && program_.nodes[i].translator != nullptr) f(static_cast<int32_t>(i));
     }
   }
-  bool is(int32_t i, std::string_view op) { return i >= 0 && !gone_[at(i)] && node(i).translator != nullptr && node(i).op_type == op && node(i).domain.empty(); }
+  bool is(int32_t i, std::string_view op) {
+    return i >= 0 && !gone_[at(i)] && node(i).translator != nullptr && node(i).op_type == op && node(i).domain.empty();
+  }
   bool one_output(int32_t i) { return node(i).outputs.size() == 1 && node(i).outputs[0] >= 0; }
   int32_t result(int32_t i) { return node(i).outputs[0]; }
 
@@ -76,7 +79,8 @@ class Fuser {
   }
 
   // Makes `last` compute what the pattern of nodes did: `from` names those that vanish.
-  void replace(int32_t last, std::string_view op, int64_t version, std::vector<int32_t> inputs, std::initializer_list<int32_t> from) {
+  void replace(int32_t last, std::string_view op, int64_t version, std::vector<int32_t> inputs,
+               std::initializer_list<int32_t> from) {
     for (int32_t i : from) {
       for (int32_t value : node(i).inputs) forget_reader(value, i);
       if (i != last) gone_[at(i)] = true;
@@ -102,7 +106,8 @@ class Fuser {
   bool reduces_last_axis(int32_t i) {
     const auto axes = node(i).attributes.find("axes");
     const auto keep = node(i).attributes.find("keepdims");
-    const bool attribute = axes != node(i).attributes.end() && axes->second.ints == std::vector<int64_t>{-1} && node(i).inputs.size() == 1;
+    const bool attribute =
+        axes != node(i).attributes.end() && axes->second.ints == std::vector<int64_t>{-1} && node(i).inputs.size() == 1;
     return attribute && (keep == node(i).attributes.end() || keep->second.i == 1);
   }
 
@@ -115,7 +120,9 @@ class Fuser {
     const std::vector<int32_t> uses = readers_[at(result(sub))];
     if (uses.size() != 2) return;
     const int32_t pow = is(uses[0], "Pow") ? uses[0] : uses[1], div = pow == uses[0] ? uses[1] : uses[0];
-    if (!is(pow, "Pow") || !is(div, "Div") || node(pow).inputs[0] != result(sub) || !is_number(node(pow).inputs[1], 2.0)) return;
+    if (!is(pow, "Pow") || !is(div, "Div") || node(pow).inputs[0] != result(sub) ||
+        !is_number(node(pow).inputs[1], 2.0))
+      return;
     const int32_t var = only_reader(result(pow), "ReduceMean");
     if (var < 0 || !reduces_last_axis(var)) return;
     const int32_t add = only_reader(result(var), "Add");
@@ -126,7 +133,9 @@ class Fuser {
     const int32_t weight = scale < 0 ? -1 : other_input(scale, result(div));
     const int32_t shift = scale < 0 ? -1 : only_reader(result(scale), "Add");
     const int32_t bias = shift < 0 ? -1 : other_input(shift, result(scale));
-    if (constant(weight) == nullptr || constant(bias) == nullptr || constant(weight)->rank() != 1 || constant(bias)->rank() != 1) return;
+    if (constant(weight) == nullptr || constant(bias) == nullptr || constant(weight)->rank() != 1 ||
+        constant(bias)->rank() != 1)
+      return;
     replace(shift, "LayerNormalization", 17, {x, weight, bias}, {mean, sub, pow, var, add, root, div, scale, shift});
     Attribute eps;
     eps.kind = Attribute::Kind::number;
@@ -158,7 +167,8 @@ class Fuser {
     const Tensor* weight = constant(node(conv).inputs[1]);
     const bool has_bias = node(conv).inputs.size() > 2 && node(conv).inputs[2] >= 0;
     const Tensor* bias = has_bias ? constant(node(conv).inputs[2]) : nullptr;
-    if (weight == nullptr || weight->rank() < 3 || weight->dtype() != DType::f32 || (has_bias && bias == nullptr)) return;
+    if (weight == nullptr || weight->rank() < 3 || weight->dtype() != DType::f32 || (has_bias && bias == nullptr))
+      return;
     const Tensor* parameters[4];
     for (size_t i = 0; i < 4; ++i) {
       parameters[i] = constant(node(norm).inputs[i + 1]);
@@ -193,7 +203,8 @@ class Fuser {
   }
 
   static std::string_view activation_of(const Node& node) {
-    constexpr std::pair<std::string_view, std::string_view> kNames[] = {{"Relu", "relu"}, {"Gelu", "gelu"}, {"Tanh", "tanh"}, {"Sigmoid", "sigmoid"}};
+    constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+        {"Relu", "relu"}, {"Gelu", "gelu"}, {"Tanh", "tanh"}, {"Sigmoid", "sigmoid"}};
     for (const auto& [onnx, tenon] : kNames) {
       if (node.op_type == onnx) return tenon;
     }

@@ -38,7 +38,8 @@ Tensor fitting_input(const Tensor& tensor, const ValueInfo& info, Device device,
   if (!fits) {
     throw Error(Code::invalid_argument,
                 "Input " + quoted(info.name) + " must be " + to_string(info) + ", but " +
-                    (tensor.defined() ? std::string(dtype_name(tensor.dtype())) + tenon::to_string(tensor.dims()) : "an undefined tensor") +
+                    (tensor.defined() ? std::string(dtype_name(tensor.dtype())) + tenon::to_string(tensor.dims())
+                                      : "an undefined tensor") +
                     " was given.");
   }
   return contiguous(tensor.to(device));
@@ -65,7 +66,8 @@ struct Model::Impl {
   std::shared_ptr<const Plan> make_plan(std::span<const Tensor> inputs, std::vector<bool> values);
   bool take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const;
   TensorList run_nodes(std::span<const Tensor> inputs, std::vector<Placement>* placement) const;
-  TensorList run_plan(const Plan& plan, std::span<const Tensor> inputs, std::span<const Tensor> bound, std::vector<Placement>* placement) const;
+  TensorList run_plan(const Plan& plan, std::span<const Tensor> inputs, std::span<const Tensor> bound,
+                      std::vector<Placement>* placement) const;
   TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<Placement>* placement);
   Tensor own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const;
   Placement place(int32_t node, PlacementEntry entry) const;
@@ -81,8 +83,11 @@ TensorList Model::Impl::bind(const Inputs& inputs) const {
     bound.push_back(fitting_input(found->second, info, program.device, options.strict_shapes));
   }
   for (const auto& [name, tensor] : inputs) {
-    const bool known = std::any_of(program.inputs.begin(), program.inputs.end(), [&](const ValueInfo& info) { return info.name == name; });
-    if (!known) throw Error(Code::invalid_argument, "The model has no input " + quoted(name) + "; its inputs are " + names_of(program.inputs) + ".");
+    const bool known = std::any_of(program.inputs.begin(), program.inputs.end(),
+                                   [&](const ValueInfo& info) { return info.name == name; });
+    if (!known)
+      throw Error(Code::invalid_argument,
+                  "The model has no input " + quoted(name) + "; its inputs are " + names_of(program.inputs) + ".");
   }
   return bound;
 }
@@ -144,7 +149,8 @@ std::shared_ptr<const Plan> Model::Impl::plan_for(std::span<const Tensor> inputs
   const std::vector<int64_t> key = signature(inputs, values);
   {
     const std::lock_guard lock(mutex);
-    const auto found = std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan->signature == key; });
+    const auto found =
+        std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan->signature == key; });
     if (found != plans.end()) {
       plans.splice(plans.begin(), plans, found);
       return plans.front();
@@ -184,7 +190,8 @@ TensorList Model::Impl::run_nodes(std::span<const Tensor> inputs, std::vector<Pl
       for (PlacementEntry& entry : scope.take()) placement->push_back(place(static_cast<int32_t>(i), std::move(entry)));
     }
     const auto drop = [&](int32_t value) {
-      if (value >= 0 && program.drop_after[static_cast<size_t>(value)] == static_cast<int32_t>(i)) values[static_cast<size_t>(value)] = Tensor();
+      if (value >= 0 && program.drop_after[static_cast<size_t>(value)] == static_cast<int32_t>(i))
+        values[static_cast<size_t>(value)] = Tensor();
     };
     std::for_each(node.inputs.begin(), node.inputs.end(), drop);
     std::for_each(node.outputs.begin(), node.outputs.end(), drop);
@@ -206,11 +213,13 @@ TensorList Model::Impl::run_plan(const Plan& plan, std::span<const Tensor> input
   return outputs;
 }
 
-// `result` as a tensor of the caller's own: on the model's device, sharing nothing with inputs, weights or other outputs.
+// `result` as a tensor of the caller's own: on the model's device, sharing nothing with inputs, weights or other
+// outputs.
 Tensor Model::Impl::own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const {
   const Tensor here = contiguous(result.to(program.device));
   const auto shared = [&](const Tensor& other) { return same_storage(here, other); };
-  const bool taken = std::any_of(inputs.begin(), inputs.end(), shared) || std::any_of(before.begin(), before.end(), shared) ||
+  const bool taken = std::any_of(inputs.begin(), inputs.end(), shared) ||
+                     std::any_of(before.begin(), before.end(), shared) ||
                      std::any_of(program.constants.begin(), program.constants.end(), shared);
   return taken ? clone(here) : here;
 }
@@ -219,9 +228,11 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
   const TensorList given = bind(inputs);
   TensorList targets(program.outputs.size());
   for (const auto& [name, tensor] : bound) {
-    const auto found = std::find_if(program.outputs.begin(), program.outputs.end(), [&](const ValueInfo& info) { return info.name == name; });
+    const auto found = std::find_if(program.outputs.begin(), program.outputs.end(),
+                                    [&](const ValueInfo& info) { return info.name == name; });
     if (found == program.outputs.end()) {
-      throw Error(Code::invalid_argument, "The model has no output " + quoted(name) + "; its outputs are " + names_of(program.outputs) + ".");
+      throw Error(Code::invalid_argument,
+                  "The model has no output " + quoted(name) + "; its outputs are " + names_of(program.outputs) + ".");
     }
     targets[static_cast<size_t>(found - program.outputs.begin())] = tensor;
   }
@@ -237,9 +248,10 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
   for (size_t i = 0; i < results.size(); ++i) {
     if (targets[i].defined()) {
       if (targets[i].dims() != results[i].dims() || targets[i].dtype() != results[i].dtype()) {
-        throw Error(Code::invalid_argument, "Output " + quoted(program.outputs[i].name) + " is " + std::string(dtype_name(results[i].dtype())) +
-                                                tenon::to_string(results[i].dims()) + ", but the tensor bound to it is " +
-                                                std::string(dtype_name(targets[i].dtype())) + tenon::to_string(targets[i].dims()) + ".");
+        throw Error(Code::invalid_argument,
+                    "Output " + quoted(program.outputs[i].name) + " is " + std::string(dtype_name(results[i].dtype())) +
+                        tenon::to_string(results[i].dims()) + ", but the tensor bound to it is " +
+                        std::string(dtype_name(targets[i].dtype())) + tenon::to_string(targets[i].dims()) + ".");
       }
       copy_(targets[i], results[i]);
       outputs.push_back(targets[i]);
@@ -258,7 +270,9 @@ const ModelInfo& Model::info() const { return impl_->program.info; }
 Device Model::device() const { return impl_->program.device; }
 TensorList Model::run(const Inputs& inputs) const { return impl_->run(inputs, {}, nullptr); }
 TensorList Model::run(const Inputs& inputs, const Inputs& bound) const { return impl_->run(inputs, bound, nullptr); }
-TensorList Model::run(const Inputs& inputs, std::vector<Placement>* placement) const { return impl_->run(inputs, {}, placement); }
+TensorList Model::run(const Inputs& inputs, std::vector<Placement>* placement) const {
+  return impl_->run(inputs, {}, placement);
+}
 
 Model load_bytes(std::string_view bytes, const Options& options) {
   auto impl = std::make_shared<Model::Impl>();
@@ -271,7 +285,8 @@ Model load_bytes(std::string_view bytes, const Options& options) {
   find_last_uses(&impl->program);
   find_refusals(impl->program, &refusals);
   if (!refusals.empty()) {
-    std::string text = "The model cannot run for " + std::to_string(refusals.size()) + (refusals.size() == 1 ? " reason:" : " reasons:");
+    std::string text = "The model cannot run for " + std::to_string(refusals.size()) +
+                       (refusals.size() == 1 ? " reason:" : " reasons:");
     for (const std::string& line : refusals) text += "\n  " + line;
     throw Error(Code::unsupported, text);
   }

@@ -12,7 +12,8 @@ NodeContext::NodeContext(const Program& program, const Node& node, std::span<con
     if (value < 0) continue;
     const Tensor& tensor = values[static_cast<size_t>(value)];
     if (!tensor.defined()) throw UnknownValue{value};
-    const bool small = stays_on_host(tensor.dtype(), tensor.elements()) && current_interpreter().host_value_known(tensor);
+    const bool small =
+        stays_on_host(tensor.dtype(), tensor.elements()) && current_interpreter().host_value_known(tensor);
     (small && tensor.device() == Device::host() ? on_host : elsewhere) = true;
   }
   if (on_host && !elsewhere) device_ = Device::host();
@@ -111,7 +112,8 @@ std::optional<std::vector<int64_t>> NodeContext::integers(std::string_view name)
 
 int64_t NodeContext::normalise_axis(int64_t axis, int64_t rank) const {
   if (axis < -rank || axis >= rank) {
-    invalid("axis " + std::to_string(axis) + " is outside [" + std::to_string(-rank) + ", " + std::to_string(rank) + ")");
+    invalid("axis " + std::to_string(axis) + " is outside [" + std::to_string(-rank) + ", " + std::to_string(rank) +
+            ")");
   }
   return axis < 0 ? axis + rank : axis;
 }

@@ -1,4 +1,5 @@
-// NodeContext: what a translator sees of its node: inputs as tensors or as known numbers, attributes with their defaults.
+// NodeContext: what a translator sees of its node: inputs as tensors or as known numbers, attributes with their
+// defaults.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ struct UnknownValue {
 
 class NodeContext {
  public:
-  // `values` are the program's, by number. Where one of the node's inputs is on the node's device (not a small host-side
-  // integer), all are taken there.
+  // `values` are the program's, by number. Where one of the node's inputs is on the node's device (not a small
+  // host-side integer), all are taken there.
   NodeContext(const Program& program, const Node& node, std::span<const Tensor> values);
 
   const Node& node() const { return node_; }

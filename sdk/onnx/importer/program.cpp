@@ -14,13 +14,16 @@ namespace {
 namespace proto = onnx_proto;
 using proto::AttributeProto;
 
-[[noreturn]] void malformed(const std::string& what) { throw Error(Code::invalid_argument, "The model is malformed: " + what + "."); }
+[[noreturn]] void malformed(const std::string& what) {
+  throw Error(Code::invalid_argument, "The model is malformed: " + what + ".");
+}
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 class ProgramReader {
  public:
-  ProgramReader(const proto::ModelProto& model, const std::string& external_root, Device device, std::vector<std::string>* refusals)
+  ProgramReader(const proto::ModelProto& model, const std::string& external_root, Device device,
+                std::vector<std::string>* refusals)
       : model_(model), graph_(*model.graph), files_(external_root), refusals_(*refusals) {
     program_.device = device;
   }
@@ -36,7 +39,8 @@ class ProgramReader {
 
  private:
   int32_t define(std::string_view name, const std::string& by) {
-    if (values_.find(name) != values_.end()) malformed("the value " + quoted(name) + " is made a second time, by " + by);
+    if (values_.find(name) != values_.end())
+      malformed("the value " + quoted(name) + " is made a second time, by " + by);
     const auto id = static_cast<int32_t>(program_.names.size());
     program_.names.emplace_back(name);
     program_.constants.emplace_back();
@@ -58,11 +62,12 @@ class ProgramReader {
     if (opsets_.empty()) opsets_[""] = 1;
     program_.info.opset = opsets_.count("") != 0 ? opsets_[""] : 0;
     if (program_.info.opset > kNewestOpset) {
-      refuse("the model wants version " + std::to_string(program_.info.opset) + " of the operators of ai.onnx; versions up to " +
-             std::to_string(kNewestOpset) + " are known.");
+      refuse("the model wants version " + std::to_string(program_.info.opset) +
+             " of the operators of ai.onnx; versions up to " + std::to_string(kNewestOpset) + " are known.");
     }
     if (!model_.functions.empty()) {
-      refuse("the model defines " + std::to_string(model_.functions.size()) + " operators of its own (model-local functions).");
+      refuse("the model defines " + std::to_string(model_.functions.size()) +
+             " operators of its own (model-local functions).");
     }
     if (!graph_.sparse_initializer.empty()) {
       refuse("the model has " + std::to_string(graph_.sparse_initializer.size()) + " sparse weights.");
@@ -89,7 +94,8 @@ class ProgramReader {
   bool read_value_info(const proto::ValueInfoProto& value, const char* what, ValueInfo* info) {
     info->name = std::string(value.name);
     if (!value.type || !value.type->tensor_type) {
-      refuse(std::string(what) + " " + quoted(value.name) + (value.type ? " is a " + type_name(*value.type) + ", not a tensor." : " has no type."));
+      refuse(std::string(what) + " " + quoted(value.name) +
+             (value.type ? " is a " + type_name(*value.type) + ", not a tensor." : " has no type."));
       return false;
     }
     const proto::TypeProto_Tensor& tensor = *value.type->tensor_type;
@@ -102,13 +108,14 @@ class ProgramReader {
     if (!tensor.shape) return true;
     info->has_shape = true;
     if (tensor.shape->dim.size() > EP_MAX_RANK) {
-      refuse(std::string(what) + " " + quoted(value.name) + " has rank " + std::to_string(tensor.shape->dim.size()) + "; at most " +
-             std::to_string(EP_MAX_RANK) + " is possible.");
+      refuse(std::string(what) + " " + quoted(value.name) + " has rank " + std::to_string(tensor.shape->dim.size()) +
+             "; at most " + std::to_string(EP_MAX_RANK) + " is possible.");
       return false;
     }
     for (const proto::TensorShapeProto_Dimension& dim : tensor.shape->dim) {
       const bool fixed = dim.has(proto::TensorShapeProto_Dimension::k_dim_value);
-      if (fixed && dim.dim_value < 0) malformed(quoted(value.name) + " has the negative dim " + std::to_string(dim.dim_value));
+      if (fixed && dim.dim_value < 0)
+        malformed(quoted(value.name) + " has the negative dim " + std::to_string(dim.dim_value));
       info->dims.push_back({fixed ? dim.dim_value : -1, std::string(dim.dim_param)});
     }
     return true;
@@ -167,11 +174,14 @@ class ProgramReader {
     if (!from.t) malformed(label(node) + " has the tensor attribute " + quoted(from.name) + " without a tensor");
     // An attribute's data stands in the file: data elsewhere would be an unannounced way to read other files.
     if (from.t->data_location == proto::TensorProto::DataLocation_EXTERNAL) {
-      malformed(label(node) + " has the attribute " + quoted(from.name) + " with external data, which is for weights only");
+      malformed(label(node) + " has the attribute " + quoted(from.name) +
+                " with external data, which is for weights only");
     }
     Result<Tensor> tensor = read_tensor(*from.t, files_, Device::host());
-    if (!tensor.ok() && tensor.status().code() == Code::unsupported) return refuse(describe_node(node) + tensor.status().message());
-    if (!tensor.ok()) throw Error(tensor.status().with_context("  in attribute " + quoted(from.name) + " of " + label(node)));
+    if (!tensor.ok() && tensor.status().code() == Code::unsupported)
+      return refuse(describe_node(node) + tensor.status().message());
+    if (!tensor.ok())
+      throw Error(tensor.status().with_context("  in attribute " + quoted(from.name) + " of " + label(node)));
     to->kind = Attribute::Kind::tensor;
     to->tensor = std::move(tensor).value();
   }
@@ -204,7 +214,8 @@ class ProgramReader {
     for (size_t i = 0; i < graph_.node.size(); ++i) {
       Node node = read_node(graph_.node[i], i);
       const auto opset = opsets_.find(node.domain);
-      if (opset == opsets_.end()) malformed(label(node) + " is of domain " + quoted(node.domain) + ", of which the model imports no version");
+      if (opset == opsets_.end())
+        malformed(label(node) + " is of domain " + quoted(node.domain) + ", of which the model imports no version");
       node.version = opset->second;
       std::string reason;
       node.translator = find_translator(node, &reason);
@@ -270,7 +281,8 @@ bool stays_on_host(DType dtype, int64_t elements) {
   return elements <= kHostElements && (dtype == DType::i64 || dtype == DType::i32 || dtype == DType::boolean);
 }
 
-Program read_program(std::string_view bytes, const std::string& external_root, Device device, std::vector<std::string>* refusals) {
+Program read_program(std::string_view bytes, const std::string& external_root, Device device,
+                     std::vector<std::string>* refusals) {
   if (bytes.empty()) malformed("it is empty");
   proto::ModelProto model;
   if (const std::string error = proto::decode(bytes, &model); !error.empty()) {

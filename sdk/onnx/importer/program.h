@@ -1,4 +1,5 @@
-// Program: a model file turned into nodes over numbered values, checked, with its weights as tensors. Immutable once read.
+// Program: a model file turned into nodes over numbered values, checked, with its weights as tensors. Immutable once
+// read.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +33,9 @@ std::string_view attribute_kind_name(Attribute::Kind kind);
 struct Node {
   int32_t position = 0;  // in the file
   std::string name, op_type, domain;
-  int64_t version = 0;            // opset version of its domain
-  std::vector<int32_t> inputs;    // value numbers, -1 absent
-  std::vector<int32_t> outputs;   // value numbers, -1 not wanted
+  int64_t version = 0;           // opset version of its domain
+  std::vector<int32_t> inputs;   // value numbers, -1 absent
+  std::vector<int32_t> outputs;  // value numbers, -1 not wanted
   std::map<std::string, Attribute, std::less<>> attributes;
   const Translator* translator = nullptr;  // null: there is none
 };
@@ -43,10 +44,10 @@ struct Node {
 std::string label(const Node& node);
 
 struct Program {
-  std::vector<std::string> names;    // of values
-  std::vector<Tensor> constants;     // by value: weights, and what follows from weights alone; else undefined
-  std::vector<int32_t> drop_after;   // by value: the last node that reads it; -1 never to be dropped
-  std::vector<Node> nodes;           // in an order that can be run
+  std::vector<std::string> names;   // of values
+  std::vector<Tensor> constants;    // by value: weights, and what follows from weights alone; else undefined
+  std::vector<int32_t> drop_after;  // by value: the last node that reads it; -1 never to be dropped
+  std::vector<Node> nodes;          // in an order that can be run
   std::vector<int32_t> input_values, output_values;
   std::vector<ValueInfo> inputs, outputs;
   std::map<int32_t, ValueInfo> declared;  // by value: inputs and outputs of the file
@@ -60,9 +61,10 @@ struct Program {
 constexpr int64_t kHostElements = 1024;
 bool stays_on_host(DType dtype, int64_t elements);
 
-// Decodes and checks `bytes`. What is well-formed but cannot be run (an operator that is not translated, a value that is no
-// tensor) is appended to `refusals`, a line each; the program is then good for finding more of them only.
-Program read_program(std::string_view bytes, const std::string& external_root, Device device, std::vector<std::string>* refusals);
+// Decodes and checks `bytes`. What is well-formed but cannot be run (an operator that is not translated, a value that
+// is no tensor) is appended to `refusals`, a line each; the program is then good for finding more of them only.
+Program read_program(std::string_view bytes, const std::string& external_root, Device device,
+                     std::vector<std::string>* refusals);
 
 // Fills drop_after from the nodes as they are.
 void find_last_uses(Program* program);

@@ -1,6 +1,7 @@
 #include "sdk/onnx/importer/trace.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/graph/recorder.h"
 #include "core/ops/ops.h"
@@ -9,8 +10,9 @@
 namespace tenon::onnx {
 namespace {
 
-// What a dynamic dim is taken to be when a model is checked: a multiple of the strides and windows that models have.
-constexpr int64_t kProbeDim = 64;
+// What dynamic dims are taken to be when a model is checked: multiples of the strides and windows that models have. An
+// error that names neither number is an error whatever the number.
+constexpr int64_t kProbeDims[] = {64, 32};
 
 std::string types_of(const Program& program, const Node& node, std::span<const Tensor> values) {
   std::string text;
@@ -31,19 +33,27 @@ std::string types_of(const Program& program, const Node& node, std::span<const T
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// The recorder's input for `info`; exact is cleared where a dim had to be made up.
-Tensor probe_input(graph::Recorder* recorder, const ValueInfo& info, bool* exact) {
+// The recorder's input for `info`, dynamic dims being `dynamic`; exact is cleared where there are some.
+Tensor probe_input(graph::Recorder* recorder, const ValueInfo& info, int64_t dynamic, bool* exact) {
   Dims dims;
   for (const Dim& dim : info.dims) {
     *exact = *exact && dim.value >= 0;
-    dims.push_back(dim.value >= 0 ? dim.value : kProbeDim);
+    dims.push_back(dim.value >= 0 ? dim.value : dynamic);
   }
   if (!checked_count(dims)) throw Error(Code::invalid_argument, "Input '" + info.name + "' has an impossible shape.");
   return recorder->input({info.dtype, dims, contiguous_strides(dims)});
 }
 
+// What came of recording every node with dynamic dims of one number.
+struct Probe {
+  bool exact = true;                    // there were no dynamic dims
+  std::map<size_t, Status> failures;    // by node
+  std::map<size_t, std::string> types;  // of the inputs of those nodes
+};
+
 bool all_constant(const Program& program, const std::vector<int32_t>& values) {
-  return std::all_of(values.begin(), values.end(), [&](int32_t value) { return value < 0 || program.is_constant(value); });
+  return std::all_of(values.begin(), values.end(),
+                     [&](int32_t value) { return value < 0 || program.is_constant(value); });
 }
 
 void settle_node(Program* program, const Node& node) {
@@ -65,6 +75,32 @@ void settle_node(Program* program, const Node& node) {
   }
 }
 
+Probe probe(const Program& program, int64_t dynamic) {
+  Probe result;
+  graph::Recorder recorder(program.device, {.check_support = true});
+  InterpreterScope scope(recorder);
+  std::vector<Tensor> values = program.constants;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    if (program.inputs[i].dtype == DType::none || !program.inputs[i].has_shape) continue;
+    values[static_cast<size_t>(program.input_values[i])] =
+        probe_input(&recorder, program.inputs[i], dynamic, &result.exact);
+  }
+  for (size_t i = 0; i < program.nodes.size(); ++i) {
+    const Node& node = program.nodes[i];
+    if (node.translator == nullptr || is_settled(program, node)) continue;
+    try {
+      apply_node(program, node, &values);
+    } catch (const UnknownValue&) {
+      // Depends on elements, or on what another refused node would make: its own check was by its attributes.
+    } catch (const Error& error) {
+      if (error.code() != Code::unsupported && error.code() != Code::invalid_argument) throw;
+      result.failures.emplace(i, error.status());
+      result.types.emplace(i, types_of(program, node, values));
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 void apply_node(const Program& program, const Node& node, std::vector<Tensor>* values) {
@@ -73,7 +109,8 @@ void apply_node(const Program& program, const Node& node, std::vector<Tensor>* v
     TensorList results = node.translator->translate(context);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] < 0) continue;
-      if (i >= results.size() || !results[i].defined()) context.unsupported("output " + std::to_string(i) + " cannot be computed");
+      if (i >= results.size() || !results[i].defined())
+        context.unsupported("output " + std::to_string(i) + " cannot be computed");
       (*values)[static_cast<size_t>(node.outputs[i])] = std::move(results[i]);
     }
   } catch (const Error& error) {
@@ -138,28 +175,19 @@ Plan record_plan(const Program& program, std::span<const Tensor> inputs, const s
 }
 
 void find_refusals(const Program& program, std::vector<std::string>* refusals) {
-  graph::Recorder recorder(program.device, {.check_support = true});
-  InterpreterScope scope(recorder);
-  bool exact = true;
-  std::vector<Tensor> values = program.constants;
-  for (size_t i = 0; i < program.inputs.size(); ++i) {
-    if (program.inputs[i].dtype == DType::none || !program.inputs[i].has_shape) continue;
-    values[static_cast<size_t>(program.input_values[i])] = probe_input(&recorder, program.inputs[i], &exact);
-  }
-  for (const Node& node : program.nodes) {
-    if (node.translator == nullptr || is_settled(program, node)) continue;
-    try {
-      apply_node(program, node, &values);
-    } catch (const UnknownValue&) {
-      // Depends on elements, or on what another refused node would make: its own check was by its attributes.
-    } catch (const Error& error) {
-      if (error.code() == Code::unsupported) {
-        refusals->push_back(label(node) + ": " + node.op_type + " (version " + std::to_string(node.version) + ") of " +
-                            types_of(program, node, values) + ": " + first_line(error.what()));
-      } else if (exact || error.code() != Code::invalid_argument) {
-        throw;
-      }
-    }
+  const Probe first = probe(program, kProbeDims[0]);
+  const bool unsure =
+      !first.exact && std::any_of(first.failures.begin(), first.failures.end(),
+                                  [](const auto& failure) { return failure.second.code() == Code::invalid_argument; });
+  const Probe second = unsure ? probe(program, kProbeDims[1]) : first;
+  for (const auto& [i, status] : first.failures) {
+    const Node& node = program.nodes[i];
+    const auto again = second.failures.find(i);
+    const bool sure = first.exact || (again != second.failures.end() && again->second.message() == status.message());
+    if (status.code() != Code::unsupported && !sure) continue;
+    if (status.code() != Code::unsupported && first.exact) throw Error(status);
+    refusals->push_back(label(node) + ": " + node.op_type + " (version " + std::to_string(node.version) + ") of " +
+                        first.types.at(i) + ": " + first_line(status.message()));
   }
 }
 

@@ -36,9 +36,9 @@ void settle_constants(Program* program);
 // Errors: those of the ops; UnknownValue.
 Plan record_plan(const Program& program, std::span<const Tensor> inputs, const std::vector<bool>& by_value);
 
-// Looks for what cannot run without running it: every node is recorded and its ops are put before the device. Dynamic dims
-// are taken to be some number; what depends on the number is not judged. Appends a line per node that is refused.
-// Errors: a node that cannot work whatever the inputs (all shapes being known).
+// Looks for what cannot run without running it: every node is recorded and its ops are put before the device. Dynamic
+// dims are taken to be one number, then another; what goes wrong for one of them only is not judged. Appends a line per
+// node that is refused. Errors: a node that cannot work, all shapes being known.
 void find_refusals(const Program& program, std::vector<std::string>* refusals);
 
 // By value: the inputs (bit i, those from 63 on share bit 63) whose elements it depends on.

@@ -28,7 +28,8 @@ bool Reader::next(Tag* tag) {
   if (!ok() || at_ == end_) return false;
   uint64_t key = 0;
   if (!varint(&key)) return false;
-  if (key >> 3 == 0 || key >> 3 > 0x1fffffff) return fail("the field number " + std::to_string(key >> 3) + " does not exist");
+  if (key >> 3 == 0 || key >> 3 > 0x1fffffff)
+    return fail("the field number " + std::to_string(key >> 3) + " does not exist");
   tag->field = static_cast<uint32_t>(key >> 3);
   tag->type = static_cast<WireType>(key & 7);
   return true;

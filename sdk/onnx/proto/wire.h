@@ -1,5 +1,5 @@
-// The protobuf wire format, as much of it as onnx.proto needs: a reader over one buffer with limits on nesting and on the
-// memory that decoded messages may take, and a writer. Strings and bytes are views into the buffer.
+// The protobuf wire format, as much of it as onnx.proto needs: a reader over one buffer with limits on nesting and on
+// the memory that decoded messages may take, and a writer. Strings and bytes are views into the buffer.
 #pragma once
 
 #include <cstdint>

@@ -18,12 +18,24 @@ struct TypeRow {
 };
 // Ids of TensorProto.DataType, those younger than the onnx.proto at hand included.
 constexpr TypeRow kTypes[] = {
-    {1, DType::f32, "float"},       {2, DType::u8, "uint8"},         {3, DType::i8, "int8"},
-    {4, DType::u16, "uint16"},      {5, DType::i16, "int16"},        {6, DType::i32, "int32"},
-    {7, DType::i64, "int64"},       {8, DType::none, "string"},      {9, DType::boolean, "bool"},
-    {10, DType::f16, "float16"},    {11, DType::f64, "double"},      {12, DType::u32, "uint32"},
-    {13, DType::u64, "uint64"},     {14, DType::none, "complex64"},  {15, DType::none, "complex128"},
-    {16, DType::bf16, "bfloat16"},  {17, DType::f8e4m3fn, "float8e4m3fn"}, {19, DType::f8e5m2, "float8e5m2"},
+    {1, DType::f32, "float"},
+    {2, DType::u8, "uint8"},
+    {3, DType::i8, "int8"},
+    {4, DType::u16, "uint16"},
+    {5, DType::i16, "int16"},
+    {6, DType::i32, "int32"},
+    {7, DType::i64, "int64"},
+    {8, DType::none, "string"},
+    {9, DType::boolean, "bool"},
+    {10, DType::f16, "float16"},
+    {11, DType::f64, "double"},
+    {12, DType::u32, "uint32"},
+    {13, DType::u64, "uint64"},
+    {14, DType::none, "complex64"},
+    {15, DType::none, "complex128"},
+    {16, DType::bf16, "bfloat16"},
+    {17, DType::f8e4m3fn, "float8e4m3fn"},
+    {19, DType::f8e5m2, "float8e5m2"},
 };
 
 Status bad(const Proto& proto, const std::string& what) {
@@ -55,8 +67,8 @@ Status check_external(const Proto& proto, ExternalFiles& files, TensorHeader* he
   }
   TENON_ASSIGN_OR_RETURN(const uint64_t size, files.size(header->location));
   if (header->offset > size || length > size - header->offset) {
-    return bad(proto, "wants " + std::to_string(length) + " bytes at offset " + std::to_string(header->offset) + " of '" +
-                          header->location + "', which has " + std::to_string(size) + " bytes");
+    return bad(proto, "wants " + std::to_string(length) + " bytes at offset " + std::to_string(header->offset) +
+                          " of '" + header->location + "', which has " + std::to_string(size) + " bytes");
   }
   return {};
 }
@@ -125,12 +137,15 @@ Result<TensorHeader> check_tensor(const Proto& proto, ExternalFiles& files) {
   TensorHeader header;
   header.dtype = dtype_of_onnx(proto.data_type);
   if (header.dtype == DType::none) {
-    return Status(Code::unsupported, "Tensor '" + std::string(proto.name) + "' holds " + onnx_type_name(proto.data_type) +
+    return Status(Code::unsupported, "Tensor '" + std::string(proto.name) + "' holds " +
+                                         onnx_type_name(proto.data_type) +
                                          ", an element type that Tenon does not have.");
   }
-  if (proto.has(Proto::k_segment)) return Status(Code::unsupported, "Tensor '" + std::string(proto.name) + "' is stored in segments.");
+  if (proto.has(Proto::k_segment))
+    return Status(Code::unsupported, "Tensor '" + std::string(proto.name) + "' is stored in segments.");
   if (proto.dims.size() > EP_MAX_RANK) {
-    return bad(proto, "has rank " + std::to_string(proto.dims.size()) + "; at most " + std::to_string(EP_MAX_RANK) + " is possible");
+    return bad(proto, "has rank " + std::to_string(proto.dims.size()) + "; at most " + std::to_string(EP_MAX_RANK) +
+                          " is possible");
   }
   header.dims = Dims(proto.dims);
   const int64_t size = dtype_size(header.dtype);
@@ -147,8 +162,9 @@ Result<TensorHeader> check_tensor(const Proto& proto, ExternalFiles& files) {
   const uint64_t have = raw ? proto.raw_data.size() : typed_count(proto, header.dtype);
   const uint64_t want = static_cast<uint64_t>(raw ? header.bytes : header.elements);
   if (have != want) {
-    return bad(proto, "of shape " + to_string(header.dims) + " and type " + std::string(dtype_name(header.dtype)) + " needs " +
-                          std::to_string(want) + (raw ? " bytes" : " elements") + ", but the file has " + std::to_string(have));
+    return bad(proto, "of shape " + to_string(header.dims) + " and type " + std::string(dtype_name(header.dtype)) +
+                          " needs " + std::to_string(want) + (raw ? " bytes" : " elements") + ", but the file has " +
+                          std::to_string(have));
   }
   return header;
 }

@@ -17,8 +17,8 @@ int32_t onnx_type_of(DType dtype);
 // "float", "string", "type 99"
 std::string onnx_type_name(int32_t data_type);
 
-// What a TensorProto says it holds, checked: supported dtype, at most 8 dims, none negative, no overflow, as much data as
-// elements (for external data: a range inside the file).
+// What a TensorProto says it holds, checked: supported dtype, at most 8 dims, none negative, no overflow, as much data
+// as elements (for external data: a range inside the file).
 struct TensorHeader {
   DType dtype = DType::none;
   Dims dims;

@@ -18,7 +18,8 @@ TensorList unary(NodeContext& n) {
 template <Tensor (*op)(const Tensor&, const Tensor&)>
 TensorList binary(NodeContext& n) {
   if (n.dtype(0) != n.dtype(1)) {
-    n.unsupported("its inputs have different types, " + std::string(dtype_name(n.dtype(0))) + " and " + std::string(dtype_name(n.dtype(1))));
+    n.unsupported("its inputs have different types, " + std::string(dtype_name(n.dtype(0))) + " and " +
+                  std::string(dtype_name(n.dtype(1))));
   }
   return {op(n.input(0), n.input(1))};
 }
@@ -59,7 +60,8 @@ TensorList translate_mod(NodeContext& n) {
 
 std::string bit_shift_why_not(const Node& node) {
   const auto direction = node.attributes.find("direction");
-  const bool known = direction != node.attributes.end() && (direction->second.s == "LEFT" || direction->second.s == "RIGHT");
+  const bool known =
+      direction != node.attributes.end() && (direction->second.s == "LEFT" || direction->second.s == "RIGHT");
   return known ? std::string() : "its direction must be LEFT or RIGHT.";
 }
 
@@ -87,7 +89,9 @@ TensorList translate_hard_sigmoid(NodeContext& n) {
   return {hard_sigmoid(n.input(0), n.number("alpha", 0.2), n.number("beta", 0.5))};
 }
 TensorList thresholded(NodeContext& n) { return {thresholded_relu(n.input(0), n.number("alpha", 1.0))}; }
-TensorList translate_shrink(NodeContext& n) { return {shrink(n.input(0), n.number("lambd", 0.5), n.number("bias", 0.0))}; }
+TensorList translate_shrink(NodeContext& n) {
+  return {shrink(n.input(0), n.number("lambd", 0.5), n.number("bias", 0.0))};
+}
 TensorList translate_gelu(NodeContext& n) { return {gelu(n.input(0), n.text("approximate", "none"))}; }
 
 // The slope broadcasts in one direction only: to x.
@@ -115,13 +119,15 @@ TensorList translate_where(NodeContext& n) { return {where(n.input(0), n.input(1
 DType target_type(NodeContext& n) {
   const auto to = static_cast<int32_t>(n.require("to", Attribute::Kind::integer).i);
   const DType dtype = dtype_of_onnx(to);
-  if (dtype == DType::none) n.unsupported("it casts to " + onnx_type_name(to) + ", an element type that Tenon does not have");
+  if (dtype == DType::none)
+    n.unsupported("it casts to " + onnx_type_name(to) + ", an element type that Tenon does not have");
   return dtype;
 }
 
 std::string cast_why_not(const Node& node) {
   const auto to = node.attributes.find("to");
-  if (to == node.attributes.end() || to->second.kind != Attribute::Kind::integer) return "its attribute 'to' is missing.";
+  if (to == node.attributes.end() || to->second.kind != Attribute::Kind::integer)
+    return "its attribute 'to' is missing.";
   const auto type = static_cast<int32_t>(to->second.i);
   if (dtype_of_onnx(type) != DType::none) return {};
   return "it casts to " + onnx_type_name(type) + ", an element type that Tenon does not have.";
@@ -153,7 +159,9 @@ TensorList dropout(NodeContext& n) {
     }
   }
   TensorList results = {n.input(0)};
-  if (n.wants(1)) results.push_back(full(n.dims(0), n.version() >= 10 ? Scalar(true) : Scalar(1), n.version() >= 10 ? DType::boolean : n.dtype(0), n.device()));
+  if (n.wants(1))
+    results.push_back(full(n.dims(0), n.version() >= 10 ? Scalar(true) : Scalar(1),
+                           n.version() >= 10 ? DType::boolean : n.dtype(0), n.device()));
   return results;
 }
 

@@ -6,13 +6,9 @@
 namespace tenon::onnx {
 namespace {
 
-TensorList translate_gather(NodeContext& n) {
-  return {take(n.input(0), n.input(1), n.axis(0, n.dims(0).rank()))};
-}
+TensorList translate_gather(NodeContext& n) { return {take(n.input(0), n.input(1), n.axis(0, n.dims(0).rank()))}; }
 
-TensorList gather_elements(NodeContext& n) {
-  return {gather(n.input(0), n.axis(0, n.dims(0).rank()), n.input(1))};
-}
+TensorList gather_elements(NodeContext& n) { return {gather(n.input(0), n.axis(0, n.dims(0).rank()), n.input(1))}; }
 
 // Rows of indices [.., k] name places along the k axes after the batch axes: they become one index into those axes
 // flattened. Negative indices count from the end; each is checked by the gather, the flattened one.
@@ -22,8 +18,8 @@ TensorList gather_nd(NodeContext& n) {
   const int64_t batch = n.integer("batch_dims", 0);
   const int64_t k = indices.rank() == 0 ? 0 : indices.dim(-1);
   if (indices.rank() == 0 || batch < 0 || k < 1 || batch >= indices.rank() || batch + k > x.rank()) {
-    n.invalid("indices of shape " + tenon::to_string(indices.dims()) + " with " + std::to_string(batch) + " batch axes do not fit shape " +
-              tenon::to_string(x.dims()));
+    n.invalid("indices of shape " + tenon::to_string(indices.dims()) + " with " + std::to_string(batch) +
+              " batch axes do not fit shape " + tenon::to_string(x.dims()));
   }
   int64_t outer = 1, places = 1, inner = 1, rows = 1;
   for (int32_t i = 0; i < x.rank(); ++i) (i < batch ? outer : i < batch + k ? places : inner) *= x.dims()[i];
@@ -47,7 +43,8 @@ TensorList translate_one_hot(NodeContext& n) {
   const int64_t depth = n.scalar(1).to_int();
   if (depth < 1) n.invalid("its depth is " + std::to_string(depth));
   const Tensor& values = n.input(2);
-  if (values.rank() != 1 || values.elements() != 2) n.invalid("its values must be two numbers, not shape " + tenon::to_string(values.dims()));
+  if (values.rank() != 1 || values.elements() != 2)
+    n.invalid("its values must be two numbers, not shape " + tenon::to_string(values.dims()));
   const int32_t rank = indices.rank() + 1;
   if (rank > EP_MAX_RANK) n.invalid("the result would have rank " + std::to_string(rank));
   const int64_t axis = n.axis(-1, rank);
@@ -77,7 +74,8 @@ TensorList cum_sum(NodeContext& n) {
 TensorList reverse_sequence(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t batch = n.integer("batch_axis", 1), time = n.integer("time_axis", 0);
-  if (x.rank() < 2 || batch == time || batch < 0 || batch > 1 || time < 0 || time > 1) n.invalid("its axes must be 0 and 1");
+  if (x.rank() < 2 || batch == time || batch < 0 || batch > 1 || time < 0 || time > 1)
+    n.invalid("its axes must be 0 and 1");
   const int64_t length = x.dims()[time];
   Dims along = Dims::filled(x.rank(), 1), across = Dims::filled(x.rank(), 1);
   along[time] = length;
@@ -89,12 +87,8 @@ TensorList reverse_sequence(NodeContext& n) {
 }
 
 constexpr Translator kRows[] = {
-    {"CumSum", 11, cum_sum},
-    {"Gather", 1, translate_gather},
-    {"GatherElements", 11, gather_elements},
-    {"GatherND", 11, gather_nd},
-    {"OneHot", 9, translate_one_hot},
-    {"ReverseSequence", 10, reverse_sequence},
+    {"CumSum", 11, cum_sum},     {"Gather", 1, translate_gather},  {"GatherElements", 11, gather_elements},
+    {"GatherND", 11, gather_nd}, {"OneHot", 9, translate_one_hot}, {"ReverseSequence", 10, reverse_sequence},
 };
 
 }  // namespace

@@ -17,7 +17,8 @@ TensorList gemm(NodeContext& n) {
   const Tensor& first = n.input(0);
   const Tensor& second = n.input(1);
   if (first.rank() != 2 || second.rank() != 2) {
-    n.invalid("a and b must be matrices, not " + tenon::to_string(first.dims()) + " and " + tenon::to_string(second.dims()));
+    n.invalid("a and b must be matrices, not " + tenon::to_string(first.dims()) + " and " +
+              tenon::to_string(second.dims()));
   }
   const Tensor a = n.flag("transA", false) ? t(first) : first;
   const Tensor b = n.flag("transB", false) ? t(second) : second;
@@ -45,7 +46,8 @@ void check_window(NodeContext& n, const Window& w, size_t axes) {
   const auto positive = [](const Ints& values) {
     return std::all_of(values.begin(), values.end(), [](int64_t v) { return v > 0 && v < (int64_t{1} << 31); });
   };
-  if (!positive(w.kernel) || !positive(w.strides) || !positive(w.dilations)) n.invalid("its kernel, strides and dilations must be positive");
+  if (!positive(w.kernel) || !positive(w.strides) || !positive(w.dilations))
+    n.invalid("its kernel, strides and dilations must be positive");
   for (int64_t pad : w.pads) {
     if (pad < 0 || pad >= int64_t{1} << 31) n.invalid("its pads must not be negative or huge");
   }
@@ -92,7 +94,8 @@ TensorList translate_conv_transpose(NodeContext& n) {
   const Ints extra = n.integers("output_padding").value_or(Ints(axes, 0));
   std::optional<Ints> shape = n.integers("output_shape");
   const bool same = w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER";
-  if (extra.size() != axes || (shape && shape->size() != axes)) n.invalid("output_padding or output_shape does not fit the spatial axes");
+  if (extra.size() != axes || (shape && shape->size() != axes))
+    n.invalid("output_padding or output_shape does not fit the spatial axes");
   for (size_t i = 0; i < axes && (shape || same); ++i) {
     const int64_t length = n.dims(0)[static_cast<int64_t>(i) + 2];
     const int64_t wanted = shape ? (*shape)[i] : length * w.strides[i];
@@ -102,16 +105,19 @@ TensorList translate_conv_transpose(NodeContext& n) {
     w.pads[i] = low;
     w.pads[axes + i] = total - low;
   }
-  return {conv_transpose(n.input(0), n.input(1), n.optional(2), w.strides, w.pads, extra, n.integer("group", 1), w.dilations)};
+  return {conv_transpose(n.input(0), n.input(1), n.optional(2), w.strides, w.pads, extra, n.integer("group", 1),
+                         w.dilations)};
 }
 
 TensorList average_pool(NodeContext& n) {
   Window w = read_window(n, {});
   resolve_same(n, &w);
-  return {avg_pool(n.input(0), w.kernel, w.strides, w.pads, n.flag("ceil_mode", false), n.flag("count_include_pad", false), w.dilations)};
+  return {avg_pool(n.input(0), w.kernel, w.strides, w.pads, n.flag("ceil_mode", false),
+                   n.flag("count_include_pad", false), w.dilations)};
 }
 
-// Positions in a plane [.., h, w] become positions in the whole tensor, in row-major order or with the axes of the plane reversed.
+// Positions in a plane [.., h, w] become positions in the whole tensor, in row-major order or with the axes of the
+// plane reversed.
 Tensor whole_positions(const Tensor& positions, const Tensor& x, bool column_major) {
   const Ints plane = spatial_dims(x);
   const int64_t size = std::accumulate(plane.begin(), plane.end(), int64_t{1}, std::multiplies<>());
@@ -156,7 +162,9 @@ TensorList global_max_pool(NodeContext& n) { return {amax(n.input(0), spatial_ax
 TensorList global_lp_pool(NodeContext& n) { return {l2_norm(n.input(0), spatial_axes(n), true)}; }
 std::string lp_why_not(const Node& node) {
   const auto p = node.attributes.find("p");
-  return p == node.attributes.end() || p->second.i == 2 ? std::string() : "its p is " + std::to_string(p->second.i) + "; only 2 is translated.";
+  return p == node.attributes.end() || p->second.i == 2
+             ? std::string()
+             : "its p is " + std::to_string(p->second.i) + "; only 2 is translated.";
 }
 
 std::string batch_norm_why_not(const Node& node) {
@@ -166,7 +174,8 @@ std::string batch_norm_why_not(const Node& node) {
   };
   if (node.version < 7 && value("is_test", 0) == 0) return "it works in training mode.";
   if (node.version < 9 && value("spatial", 1) == 0) return "it has a mean for each element (spatial = 0).";
-  if (node.version < 14 && node.outputs.size() > 1) return "it works in training mode: more than its first output is wanted.";
+  if (node.version < 14 && node.outputs.size() > 1)
+    return "it works in training mode: more than its first output is wanted.";
   return {};
 }
 
@@ -182,8 +191,8 @@ TensorList batch_norm_training(NodeContext& n) {
   const auto moved = [&](const Tensor& running, const Tensor& batch) {
     return add(mul(running, Scalar(momentum)), mul(batch, Scalar(1.0 - momentum)));
   };
-  return {batch_norm(x, batch_mean, batch_var, n.input(1), n.input(2), n.number("epsilon", 1e-5)), moved(n.input(3), batch_mean),
-          moved(n.input(4), batch_var)};
+  return {batch_norm(x, batch_mean, batch_var, n.input(1), n.input(2), n.number("epsilon", 1e-5)),
+          moved(n.input(3), batch_mean), moved(n.input(4), batch_var)};
 }
 
 TensorList batch_normalization(NodeContext& n) {
@@ -203,7 +212,8 @@ TensorList layer_normalization(NodeContext& n) {
   const Tensor& scale = n.input(1);
   const Tensor bias = n.optional(2);
   const bool fits = scale.dims() == inner && (!bias.defined() || bias.dims() == inner);
-  Tensor y = fits ? layer_norm(x, inner, scale, bias, epsilon) : mul(layer_norm(x, inner, Tensor(), Tensor(), epsilon), scale);
+  Tensor y =
+      fits ? layer_norm(x, inner, scale, bias, epsilon) : mul(layer_norm(x, inner, Tensor(), Tensor(), epsilon), scale);
   if (!fits && bias.defined()) y = add(y, bias);
   if (!n.wants(1) && !n.wants(2)) return {y};
   Ints axes(static_cast<size_t>(x.rank() - axis));
@@ -226,7 +236,8 @@ TensorList local_response_normalization(NodeContext& n) {
     const Tensor part = narrow(squares, 1, i, x.dims()[1]);
     total = total.defined() ? add(total, part) : part;
   }
-  const Tensor scaled = add(mul(total, Scalar(n.number("alpha", 1e-4) / static_cast<double>(size))), Scalar(n.number("bias", 1.0)));
+  const Tensor scaled =
+      add(mul(total, Scalar(n.number("alpha", 1e-4) / static_cast<double>(size))), Scalar(n.number("bias", 1.0)));
   return {div(x, tenon::pow(scaled, Scalar(n.number("beta", 0.75))))};
 }
 
@@ -266,7 +277,8 @@ Tensor activate(const Tensor& x, const Epilogue& e) {
 template <class Op>
 TensorList with_epilogue(NodeContext& n, const Dims& result, Op op) {
   Epilogue e = read_epilogue(n);
-  const bool together = is_floating(n.dtype(0)) && (!e.residual.defined() || (e.residual.dims() == result && e.residual.dtype() == n.dtype(0)));
+  const bool together = is_floating(n.dtype(0)) &&
+                        (!e.residual.defined() || (e.residual.dims() == result && e.residual.dtype() == n.dtype(0)));
   if (together) return {op(e)};
   const Tensor product = op(Epilogue());
   return {activate(e.residual.defined() ? add(product, e.residual) : product, e)};
@@ -282,7 +294,8 @@ TensorList fused_conv(NodeContext& n) {
     length = (length + w.pads[i] + w.pads[w.kernel.size() + i] - reach(w, i)) / w.strides[i] + 1;
   }
   return with_epilogue(n, result, [&](const Epilogue& e) {
-    return conv(n.input(0), n.input(1), n.optional(2), w.strides, w.pads, w.dilations, n.integer("group", 1), e.residual, e.activation, e.a, e.b);
+    return conv(n.input(0), n.input(1), n.optional(2), w.strides, w.pads, w.dilations, n.integer("group", 1),
+                e.residual, e.activation, e.a, e.b);
   });
 }
 
@@ -299,7 +312,9 @@ TensorList fused_matmul(NodeContext& n) {
     if (bias.defined()) y = add(y, bias);
     return {activate(e.residual.defined() ? add(y, e.residual) : y, e)};
   }
-  return with_epilogue(n, result, [&](const Epilogue& e) { return matmul(n.input(0), n.input(1), bias, e.residual, e.activation, e.a, e.b); });
+  return with_epilogue(n, result, [&](const Epilogue& e) {
+    return matmul(n.input(0), n.input(1), bias, e.residual, e.activation, e.a, e.b);
+  });
 }
 
 TensorList fused_gemm(NodeContext& n) { return {activate(gemm(n)[0], read_epilogue(n))}; }
@@ -328,7 +343,8 @@ constexpr Translator kRows[] = {
 std::span<const Translator> layer_translators() { return kRows; }
 
 const Translator* fused_translator(std::string_view op_type) {
-  const auto* row = std::find_if(std::begin(kFused), std::end(kFused), [&](const Translator& each) { return each.name == op_type; });
+  const auto* row =
+      std::find_if(std::begin(kFused), std::end(kFused), [&](const Translator& each) { return each.name == op_type; });
   return row == std::end(kFused) ? nullptr : row;
 }
 

@@ -10,13 +10,16 @@ std::string reduction_why_not(const Node& node) {
   const auto reduction = node.attributes.find("reduction");
   if (reduction == node.attributes.end()) return {};
   const std::string& text = reduction->second.s;
-  return text == "none" || text == "sum" || text == "mean" ? std::string() : "its reduction '" + text + "' is not none, sum or mean.";
+  return text == "none" || text == "sum" || text == "mean" ? std::string()
+                                                           : "its reduction '" + text + "' is not none, sum or mean.";
 }
 
-// -weight[target] * x[.., target, ..] per target; the mean is by the weights that took part. x is [n, c, d..], target [n, d..].
+// -weight[target] * x[.., target, ..] per target; the mean is by the weights that took part. x is [n, c, d..], target
+// [n, d..].
 Tensor negative_log_likelihood(NodeContext& n, const Tensor& x, const Tensor& target, const Tensor& weight) {
   if (x.rank() < 2 || target.rank() != x.rank() - 1) {
-    n.invalid("targets of shape " + tenon::to_string(target.dims()) + " do not fit scores of shape " + tenon::to_string(x.dims()));
+    n.invalid("targets of shape " + tenon::to_string(target.dims()) + " do not fit scores of shape " +
+              tenon::to_string(x.dims()));
   }
   Tensor ignored, index = target;
   if (n.find("ignore_index") != nullptr) {

@@ -12,8 +12,8 @@ Tensor along_axis(NodeContext& n, const Tensor& value) {
   const int64_t axis = n.axis(1, n.dims(0).rank());
   Dims shape = Dims::filled(n.dims(0).rank(), 1);
   if (value.rank() != 1 || value.elements() != n.dims(0)[axis]) {
-    n.invalid("a scale or zero point of shape " + tenon::to_string(value.dims()) + " does not fit axis " + std::to_string(axis) + " of " +
-              tenon::to_string(n.dims(0)));
+    n.invalid("a scale or zero point of shape " + tenon::to_string(value.dims()) + " does not fit axis " +
+              std::to_string(axis) + " of " + tenon::to_string(n.dims(0)));
   }
   shape[axis] = value.elements();
   return reshape(value, shape);
@@ -27,7 +27,8 @@ Tensor quantize(const Tensor& x, const Tensor& scale, const Tensor& zero, DType 
 }
 
 void check_quantized(NodeContext& n, DType dtype) {
-  if (dtype != DType::i8 && dtype != DType::u8) n.unsupported("it quantises to " + std::string(dtype_name(dtype)) + "; i8 and u8 are translated");
+  if (dtype != DType::i8 && dtype != DType::u8)
+    n.unsupported("it quantises to " + std::string(dtype_name(dtype)) + "; i8 and u8 are translated");
 }
 
 TensorList quantize_linear(NodeContext& n) {
@@ -58,11 +59,14 @@ TensorList dynamic_quantize_linear(NodeContext& n) {
 }
 
 // A zero point per row of a becomes a column.
-Tensor row_zero(const Tensor& zero) { return zero.defined() && zero.rank() == 1 && zero.elements() > 1 ? unsqueeze(zero, 1) : zero; }
+Tensor row_zero(const Tensor& zero) {
+  return zero.defined() && zero.rank() == 1 && zero.elements() > 1 ? unsqueeze(zero, 1) : zero;
+}
 
 void check_exact(NodeContext& n, int64_t terms) {
   // The products are below 2^16, so this many sum up below 2^24.
-  if (terms > 256) n.unsupported("it sums " + std::to_string(terms) + " products of integers; at most 256 are exact here");
+  if (terms > 256)
+    n.unsupported("it sums " + std::to_string(terms) + " products of integers; at most 256 are exact here");
 }
 
 TensorList matmul_integer(NodeContext& n) {
@@ -79,10 +83,8 @@ TensorList qlinear_matmul(NodeContext& n) {
 }
 
 constexpr Translator kRows[] = {
-    {"DequantizeLinear", 10, dequantize_linear},
-    {"DynamicQuantizeLinear", 11, dynamic_quantize_linear},
-    {"MatMulInteger", 10, matmul_integer},
-    {"QLinearMatMul", 10, qlinear_matmul},
+    {"DequantizeLinear", 10, dequantize_linear}, {"DynamicQuantizeLinear", 11, dynamic_quantize_linear},
+    {"MatMulInteger", 10, matmul_integer},       {"QLinearMatMul", 10, qlinear_matmul},
     {"QuantizeLinear", 10, quantize_linear},
 };
 

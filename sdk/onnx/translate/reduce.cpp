@@ -40,20 +40,34 @@ Tensor through_floats(const Tensor& x, const std::vector<int64_t>& axes, bool ke
   return cast(function(cast(x, DType::f64), axes, keep), x.dtype());
 }
 
-Tensor reduce_sum(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return sum(x, axes, keep, x.dtype()); }
-Tensor reduce_prod(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return prod(x, axes, keep, x.dtype()); }
+Tensor reduce_sum(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
+  return sum(x, axes, keep, x.dtype());
+}
+Tensor reduce_prod(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
+  return prod(x, axes, keep, x.dtype());
+}
 Tensor float_mean(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return mean(x, axes, keep); }
 Tensor float_l2(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return l2_norm(x, axes, keep); }
 Tensor float_log_sum(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return log_sum(x, axes, keep); }
-Tensor float_log_sum_exp(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return log_sum_exp(x, axes, keep); }
-Tensor reduce_mean(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return through_floats(x, axes, keep, float_mean); }
-Tensor reduce_l2(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return through_floats(x, axes, keep, float_l2); }
-Tensor reduce_log_sum(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return through_floats(x, axes, keep, float_log_sum); }
+Tensor float_log_sum_exp(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
+  return log_sum_exp(x, axes, keep);
+}
+Tensor reduce_mean(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
+  return through_floats(x, axes, keep, float_mean);
+}
+Tensor reduce_l2(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
+  return through_floats(x, axes, keep, float_l2);
+}
+Tensor reduce_log_sum(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
+  return through_floats(x, axes, keep, float_log_sum);
+}
 Tensor reduce_log_sum_exp(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
   return through_floats(x, axes, keep, float_log_sum_exp);
 }
 Tensor reduce_l1(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return l1_norm(x, axes, keep); }
-Tensor reduce_sum_square(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return sum_square(x, axes, keep); }
+Tensor reduce_sum_square(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
+  return sum_square(x, axes, keep);
+}
 Tensor reduce_max(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
   return x.dtype() == DType::boolean ? any(x, axes, keep) : amax(x, axes, keep);
 }

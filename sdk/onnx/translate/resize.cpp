@@ -1,5 +1,5 @@
-// Resize and Upsample. Every mode is linear and separable: along each axis the result is a matrix of weights times the input
-// (for nearest: a choice of elements), and the matrix follows from shapes and attributes alone.
+// Resize and Upsample. Every mode is linear and separable: along each axis the result is a matrix of weights times the
+// input (for nearest: a choice of elements), and the matrix follows from shapes and attributes alone.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -75,11 +75,13 @@ void add_weights(double x, const Method& method, int64_t length, float* row) {
 Tensor resize_axis(const Tensor& x, int64_t number, const Axis& axis, const Method& method) {
   if (method.mode == "nearest") {
     std::vector<int64_t> picks;
-    for (int64_t i = 0; i < axis.result; ++i) picks.push_back(nearest_index(source_of(axis, method, i), method.nearest, axis.length));
+    for (int64_t i = 0; i < axis.result; ++i)
+      picks.push_back(nearest_index(source_of(axis, method, i), method.nearest, axis.length));
     return take(x, Tensor::from<int64_t>(picks, {axis.result}, x.device()), number);
   }
   std::vector<float> weights(static_cast<size_t>(axis.length * axis.result), 0.0f);
-  for (int64_t i = 0; i < axis.result; ++i) add_weights(source_of(axis, method, i), method, axis.length, weights.data() + i * axis.length);
+  for (int64_t i = 0; i < axis.result; ++i)
+    add_weights(source_of(axis, method, i), method, axis.length, weights.data() + i * axis.length);
   const Tensor matrix = cast(Tensor::from<float>(weights, {axis.result, axis.length}, x.device()), x.dtype());
   return transpose(matmul(transpose(x, number, -1), t(matrix)), number, -1);
 }
@@ -99,19 +101,23 @@ Tensor inside(const Tensor& x, int64_t number, const Axis& axis, const Method& m
 
 void check_axis(NodeContext& n, const Axis& axis) {
   if (!(axis.scale > 0) || axis.result < 0 || (axis.length == 0 && axis.result != 0)) {
-    n.invalid("an axis of length " + std::to_string(axis.length) + " cannot become " + std::to_string(axis.result) + " long");
+    n.invalid("an axis of length " + std::to_string(axis.length) + " cannot become " + std::to_string(axis.result) +
+              " long");
   }
   const int64_t limit = int64_t{1} << 26;
-  if (axis.result > limit || (axis.result != 0 && axis.length > limit / axis.result)) n.invalid("the axes are too long to be resized");
+  if (axis.result > limit || (axis.result != 0 && axis.length > limit / axis.result))
+    n.invalid("the axes are too long to be resized");
 }
 
 TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& method) {
   Tensor x = n.input(0);
-  if (method.mode != "nearest" && !is_floating(x.dtype())) n.unsupported("it interpolates " + std::string(dtype_name(x.dtype())));
+  if (method.mode != "nearest" && !is_floating(x.dtype()))
+    n.unsupported("it interpolates " + std::string(dtype_name(x.dtype())));
   for (size_t i = 0; i < axes.size(); ++i) {
     check_axis(n, axes[i]);
     const bool crops = method.transform == "tf_crop_and_resize" && (axes[i].roi_begin != 0 || axes[i].roi_end != 1);
-    if (axes[i].length != axes[i].result || axes[i].scale != 1 || crops) x = resize_axis(x, static_cast<int64_t>(i), axes[i], method);
+    if (axes[i].length != axes[i].result || axes[i].scale != 1 || crops)
+      x = resize_axis(x, static_cast<int64_t>(i), axes[i], method);
   }
   if (method.transform != "tf_crop_and_resize") return {x};
   for (size_t i = 0; i < axes.size(); ++i) {
@@ -123,7 +129,8 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
 
 std::vector<Axis> scaled_axes(NodeContext& n, const std::vector<double>& scales) {
   const Dims& dims = n.dims(0);
-  if (static_cast<int32_t>(scales.size()) != dims.rank()) n.invalid("there are " + std::to_string(scales.size()) + " scales for rank " + std::to_string(dims.rank()));
+  if (static_cast<int32_t>(scales.size()) != dims.rank())
+    n.invalid("there are " + std::to_string(scales.size()) + " scales for rank " + std::to_string(dims.rank()));
   std::vector<Axis> axes;
   for (int32_t i = 0; i < dims.rank(); ++i) {
     const double scale = scales[static_cast<size_t>(i)], result = std::floor(static_cast<double>(dims[i]) * scale);
@@ -135,7 +142,8 @@ std::vector<Axis> scaled_axes(NodeContext& n, const std::vector<double>& scales)
 
 std::vector<Axis> sized_axes(NodeContext& n, const std::vector<int64_t>& sizes) {
   const Dims& dims = n.dims(0);
-  if (static_cast<int32_t>(sizes.size()) != dims.rank()) n.invalid("there are " + std::to_string(sizes.size()) + " sizes for rank " + std::to_string(dims.rank()));
+  if (static_cast<int32_t>(sizes.size()) != dims.rank())
+    n.invalid("there are " + std::to_string(sizes.size()) + " sizes for rank " + std::to_string(dims.rank()));
   std::vector<Axis> axes;
   for (int32_t i = 0; i < dims.rank(); ++i) {
     const int64_t size = sizes[static_cast<size_t>(i)];
@@ -155,8 +163,9 @@ std::string resize_why_not(const Node& node) {
 }
 
 TensorList translate_resize(NodeContext& n) {
-  const Method method{n.text("mode", "nearest"), n.text("coordinate_transformation_mode", "half_pixel"), n.text("nearest_mode", "round_prefer_floor"),
-                      n.number("cubic_coeff_a", -0.75), n.flag("exclude_outside", false)};
+  const Method method{n.text("mode", "nearest"), n.text("coordinate_transformation_mode", "half_pixel"),
+                      n.text("nearest_mode", "round_prefer_floor"), n.number("cubic_coeff_a", -0.75),
+                      n.flag("exclude_outside", false)};
   const bool scaled = n.has(2) && n.dims(2).rank() == 1 && n.dims(2)[0] != 0;
   std::vector<Axis> axes = scaled ? scaled_axes(n, n.numbers(2)) : sized_axes(n, n.ints(3));
   if (method.transform == "tf_crop_and_resize") {
@@ -174,7 +183,8 @@ TensorList translate_resize(NodeContext& n) {
 TensorList upsample(NodeContext& n) {
   std::vector<double> scales;
   if (n.version() < 9) {
-    for (float scale : n.require("scales", Attribute::Kind::numbers).floats) scales.push_back(static_cast<double>(scale));
+    for (float scale : n.require("scales", Attribute::Kind::numbers).floats)
+      scales.push_back(static_cast<double>(scale));
   } else {
     scales = n.numbers(1);
   }

@@ -15,7 +15,8 @@ using Ints = std::vector<int64_t>;
 
 Dims checked_dims(NodeContext& n, const Ints& values) {
   if (values.size() > EP_MAX_RANK) {
-    n.invalid("the result would have rank " + std::to_string(values.size()) + "; at most " + std::to_string(EP_MAX_RANK) + " is possible");
+    n.invalid("the result would have rank " + std::to_string(values.size()) + "; at most " +
+              std::to_string(EP_MAX_RANK) + " is possible");
   }
   return Dims(values);
 }
@@ -26,7 +27,9 @@ TensorList translate_reshape(NodeContext& n) {
   const bool zero_is_zero = n.flag("allowzero", false);
   for (size_t i = 0; i < shape.size() && !zero_is_zero; ++i) {
     if (shape[i] != 0) continue;
-    if (static_cast<int32_t>(i) >= x.rank()) n.invalid("dim " + std::to_string(i) + " of the new shape is 0, but the input has rank " + std::to_string(x.rank()));
+    if (static_cast<int32_t>(i) >= x.rank())
+      n.invalid("dim " + std::to_string(i) + " of the new shape is 0, but the input has rank " +
+                std::to_string(x.rank()));
     shape[i] = x.dims()[static_cast<int64_t>(i)];
   }
   return {reshape(x, checked_dims(n, shape))};
@@ -87,7 +90,8 @@ TensorList translate_expand(NodeContext& n) {
 TensorList translate_tile(NodeContext& n) {
   const Ints repeats = n.ints(1);
   if (static_cast<int32_t>(repeats.size()) != n.dims(0).rank()) {
-    n.invalid(std::to_string(repeats.size()) + " repeats are given for an input of rank " + std::to_string(n.dims(0).rank()));
+    n.invalid(std::to_string(repeats.size()) + " repeats are given for an input of rank " +
+              std::to_string(n.dims(0).rank()));
   }
   return {tile(n.input(0), repeats)};
 }
@@ -116,8 +120,10 @@ TensorList constant(NodeContext& n) {
     return stays_on_host(host.dtype(), host.elements()) ? host : host.to(n.device());
   };
   if (n.find("value") != nullptr) return {place(n.require("value", Attribute::Kind::tensor).tensor)};
-  if (const Attribute* value = n.find("value_float")) return {place(Tensor::copy_from_host(&value->f, Dims(), DType::f32, Device::host()))};
-  if (const Attribute* value = n.find("value_int")) return {place(Tensor::copy_from_host(&value->i, Dims(), DType::i64, Device::host()))};
+  if (const Attribute* value = n.find("value_float"))
+    return {place(Tensor::copy_from_host(&value->f, Dims(), DType::f32, Device::host()))};
+  if (const Attribute* value = n.find("value_int"))
+    return {place(Tensor::copy_from_host(&value->i, Dims(), DType::i64, Device::host()))};
   if (const Attribute* value = n.find("value_ints")) return {place(NodeContext::host_ints(value->ints))};
   const std::vector<float>& floats = n.require("value_floats", Attribute::Kind::numbers).floats;
   return {place(Tensor::from<float>(floats, Dims{static_cast<int64_t>(floats.size())}, Device::host()))};
@@ -161,15 +167,21 @@ TensorList translate_split(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.axis(0, x.rank());
   const int64_t length = x.dims()[axis];
-  std::optional<Ints> sizes = n.version() < 13 ? n.integers("split") : n.has(1) ? std::optional(n.ints(1)) : std::nullopt;
+  std::optional<Ints> sizes = n.version() < 13 ? n.integers("split")
+                              : n.has(1)       ? std::optional(n.ints(1))
+                                               : std::nullopt;
   if (!sizes) sizes = even_parts(length, n.integer("num_outputs", static_cast<int64_t>(n.output_count())));
-  if (sizes->size() < n.output_count()) n.invalid("it has " + std::to_string(n.output_count()) + " outputs, but " + std::to_string(sizes->size()) + " lengths");
+  if (sizes->size() < n.output_count())
+    n.invalid("it has " + std::to_string(n.output_count()) + " outputs, but " + std::to_string(sizes->size()) +
+              " lengths");
   int64_t sum = 0;
   for (int64_t size : *sizes) {
-    if (size < 0 || size > length) n.invalid("a part of length " + std::to_string(size) + " does not fit an axis of " + std::to_string(length));
+    if (size < 0 || size > length)
+      n.invalid("a part of length " + std::to_string(size) + " does not fit an axis of " + std::to_string(length));
     sum += size;
   }
-  if (sum != length) n.invalid("the parts have " + std::to_string(sum) + " elements together, the axis has " + std::to_string(length));
+  if (sum != length)
+    n.invalid("the parts have " + std::to_string(sum) + " elements together, the axis has " + std::to_string(length));
   return split(x, *sizes, axis);
 }
 
@@ -213,16 +225,20 @@ std::string pad_why_not(const Node& node) {
   const auto mode = node.attributes.find("mode");
   if (mode == node.attributes.end()) return {};
   const std::string& text = mode->second.s;
-  return text == "constant" || text == "reflect" || text == "edge" ? std::string() : "its mode is '" + text + "'; constant, reflect and edge are known.";
+  return text == "constant" || text == "reflect" || text == "edge"
+             ? std::string()
+             : "its mode is '" + text + "'; constant, reflect and edge are known.";
 }
 
 TensorList translate_pad(NodeContext& n) {
   const Tensor& x = n.input(0);
-  const Ints pads = n.version() < 11 ? n.require(n.version() < 2 ? "paddings" : "pads", Attribute::Kind::integers).ints : n.ints(1);
+  const Ints pads =
+      n.version() < 11 ? n.require(n.version() < 2 ? "paddings" : "pads", Attribute::Kind::integers).ints : n.ints(1);
   Ints axes(static_cast<size_t>(x.rank()));
   std::iota(axes.begin(), axes.end(), 0);
   if (n.has(3)) axes = n.ints(3);
-  if (pads.size() != 2 * axes.size()) n.invalid(std::to_string(pads.size()) + " pads are given for " + std::to_string(axes.size()) + " axes");
+  if (pads.size() != 2 * axes.size())
+    n.invalid(std::to_string(pads.size()) + " pads are given for " + std::to_string(axes.size()) + " axes");
   Ints by_axis(2 * static_cast<size_t>(x.rank()), 0);  // low and high, the last axis first
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto at = static_cast<size_t>(x.rank() - 1 - n.normalise_axis(axes[i], x.rank()));
@@ -241,14 +257,16 @@ struct Grid {
 
 Grid grid(const Tensor& x) {
   const int64_t rows = x.dim(-2), columns = x.dim(-1);
-  return {reshape(arange(Scalar(rows), DType::i64, x.device()), {rows, 1}), reshape(arange(Scalar(columns), DType::i64, x.device()), {1, columns})};
+  return {reshape(arange(Scalar(rows), DType::i64, x.device()), {rows, 1}),
+          reshape(arange(Scalar(columns), DType::i64, x.device()), {1, columns})};
 }
 
 TensorList eye_like(NodeContext& n) {
   const Tensor& x = n.input(0);
   if (x.rank() != 2) n.invalid("its input has rank " + std::to_string(x.rank()) + ", not 2");
   DType dtype = x.dtype();
-  if (n.find("dtype") != nullptr) dtype = dtype_of_onnx(static_cast<int32_t>(n.require("dtype", Attribute::Kind::integer).i));
+  if (n.find("dtype") != nullptr)
+    dtype = dtype_of_onnx(static_cast<int32_t>(n.require("dtype", Attribute::Kind::integer).i));
   if (dtype == DType::none) n.unsupported("its dtype is one that Tenon does not have");
   const Grid places = grid(x);
   return {cast(eq(places.columns, add(places.rows, Scalar(n.integer("k", 0)))), dtype)};

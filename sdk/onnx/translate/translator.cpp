@@ -10,9 +10,9 @@ namespace {
 using Rows = std::span<const Translator>;
 
 const std::vector<Rows>& families() {
-  static const std::vector<Rows> all = {elementwise_translators(), reduce_translators(),   shape_translators(),
-                                        index_translators(),       layer_translators(),    loss_translators(),
-                                        quantize_translators(),    resize_translators(),   window_translators()};
+  static const std::vector<Rows> all = {elementwise_translators(), reduce_translators(), shape_translators(),
+                                        index_translators(),       layer_translators(),  loss_translators(),
+                                        quantize_translators(),    resize_translators(), window_translators()};
   return all;
 }
 
@@ -36,8 +36,8 @@ const Translator* find_translator(const Node& node, std::string* reason) {
     }
   }
   *reason = versions.empty() ? "there is no translation of this operator."
-                             : "it is translated for the opset versions " + versions + ", but the model imports version " +
-                                   std::to_string(node.version) + ".";
+                             : "it is translated for the opset versions " + versions +
+                                   ", but the model imports version " + std::to_string(node.version) + ".";
   return nullptr;
 }
 

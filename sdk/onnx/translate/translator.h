@@ -1,5 +1,5 @@
-// Translator: how one ONNX operator is written in Tenon's functional API. The rows stand in ordered lists, one per family
-// (elementwise.cpp, reduce.cpp, ...); nothing registers itself.
+// Translator: how one ONNX operator is written in Tenon's functional API. The rows stand in ordered lists, one per
+// family (elementwise.cpp, reduce.cpp, ...); nothing registers itself.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ std::span<const Translator> quantize_translators();
 std::span<const Translator> resize_translators();
 std::span<const Translator> window_translators();
 
-// The row of a Conv, MatMul or Gemm that also adds and activates (importer/fuse.h): input 2 the bias, 3 another value to add, the
-// attributes activation and activation_bounds.
+// The row of a Conv, MatMul or Gemm that also adds and activates (importer/fuse.h): input 2 the bias, 3 another value
+// to add, the attributes activation and activation_bounds.
 const Translator* fused_translator(std::string_view op_type);
 
 // The row for `node`, or null and a sentence that says what is missing.

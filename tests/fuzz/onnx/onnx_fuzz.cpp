@@ -1,5 +1,5 @@
-// The ONNX importer: any bytes give a model that runs, or a sentence. Models are changed both as bytes and decoded: nodes,
-// attributes, shapes and weights in ways that keep the file readable, so that the change is met deep inside.
+// The ONNX importer: any bytes give a model that runs, or a sentence. Models are changed both as bytes and decoded:
+// nodes, attributes, shapes and weights in ways that keep the file readable, so that the change is met deep inside.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -33,7 +33,8 @@ bool prepare_process() {
   return true;
 }
 
-// Inputs of a loaded model: dims as declared, dynamic ones small; numbers from 0 to 3, which are indices as often as not.
+// Inputs of a loaded model: dims as declared, dynamic ones small; numbers from 0 to 3, which are indices as often as
+// not.
 tenon::onnx::Inputs make_inputs(const tenon::onnx::Model& model, bool* large) {
   tenon::onnx::Inputs inputs;
   for (const tenon::onnx::ValueInfo& info : model.inputs()) {
@@ -44,7 +45,8 @@ tenon::onnx::Inputs make_inputs(const tenon::onnx::Model& model, bool* large) {
     if (*large) return inputs;
     std::string bytes(static_cast<size_t>(*count * tenon::dtype_size(info.dtype)), '\0');
     const int64_t step = std::max<int64_t>(1, tenon::dtype_size(info.dtype));
-    for (size_t at = 0; at < bytes.size(); at += static_cast<size_t>(step)) bytes[at] = static_cast<char>(at / static_cast<size_t>(step) % 4);
+    for (size_t at = 0; at < bytes.size(); at += static_cast<size_t>(step))
+      bytes[at] = static_cast<char>(at / static_cast<size_t>(step) % 4);
     if (info.dtype == tenon::DType::boolean) {
       for (char& byte : bytes) byte &= 1;
     }
@@ -85,7 +87,8 @@ class ModelMutator {
   }
 
   int64_t number() {
-    constexpr int64_t kNumbers[] = {0, 1, -1, 2, 3, 4, 7, 8, 16, -2, 100, 1 << 16, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int64_t{1} << 40};
+    constexpr int64_t kNumbers[] = {
+        0, 1, -1, 2, 3, 4, 7, 8, 16, -2, 100, 1 << 16, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, int64_t{1} << 40};
     return kNumbers[below(std::size(kNumbers))];
   }
 
@@ -111,7 +114,8 @@ class ModelMutator {
         break;
       case 3: change_op(&graph); break;
       case 4:
-        if (graph.node.size() > 1) graph.node.erase(graph.node.begin() + static_cast<std::ptrdiff_t>(below(graph.node.size())));
+        if (graph.node.size() > 1)
+          graph.node.erase(graph.node.begin() + static_cast<std::ptrdiff_t>(below(graph.node.size())));
         break;
       default:
         if (auto* node = any(graph.node)) change_node(graph, node);
@@ -121,9 +125,10 @@ class ModelMutator {
 
   // Gives a node the operator of another, or one of a list that takes shapes and indices from its inputs.
   void change_op(proto::GraphProto* graph) {
-    constexpr const char* kOps[] = {"Reshape", "Gather",  "Slice",     "Pad",      "Tile",    "Expand", "ConstantOfShape", "Range",
-                                    "Conv",    "MaxPool", "AveragePool", "Concat",   "Split",   "Cast",   "OneHot",          "ReduceSum",
-                                    "MatMul",  "Gemm",    "Squeeze",   "Unsqueeze", "Trilu",   "Div",    "GatherND",        "ConvTranspose"};
+    constexpr const char* kOps[] = {
+        "Reshape", "Gather",  "Slice",       "Pad",       "Tile",  "Expand", "ConstantOfShape", "Range",
+        "Conv",    "MaxPool", "AveragePool", "Concat",    "Split", "Cast",   "OneHot",          "ReduceSum",
+        "MatMul",  "Gemm",    "Squeeze",     "Unsqueeze", "Trilu", "Div",    "GatherND",        "ConvTranspose"};
     proto::NodeProto* node = any(graph->node);
     if (node == nullptr) return;
     node->op_type = below(2) == 0 ? std::string_view(kOps[below(std::size(kOps))]) : any(graph->node)->op_type;
@@ -158,9 +163,12 @@ class ModelMutator {
 
   void change_list(std::vector<int64_t>* list) {
     const size_t choice = below(4);
-    if (choice == 0) list->push_back(number());
-    else if (choice == 1 && !list->empty()) list->pop_back();
-    else if (auto* value = any(*list)) *value = number();
+    if (choice == 0)
+      list->push_back(number());
+    else if (choice == 1 && !list->empty())
+      list->pop_back();
+    else if (auto* value = any(*list))
+      *value = number();
   }
 
   void change_tensor(proto::TensorProto* tensor) {

@@ -8,9 +8,15 @@
 namespace tenon::cli {
 namespace {
 
-Tensor floats(const std::vector<float>& values) { return Tensor::from<float>(values, {static_cast<int64_t>(values.size())}); }
-Tensor whole(const std::vector<int64_t>& values) { return Tensor::from<int64_t>(values, {static_cast<int64_t>(values.size())}); }
-Tensor bf16(const std::vector<uint16_t>& bits) { return Tensor::copy_from_host(bits.data(), {static_cast<int64_t>(bits.size())}, DType::bf16); }
+Tensor floats(const std::vector<float>& values) {
+  return Tensor::from<float>(values, {static_cast<int64_t>(values.size())});
+}
+Tensor whole(const std::vector<int64_t>& values) {
+  return Tensor::from<int64_t>(values, {static_cast<int64_t>(values.size())});
+}
+Tensor bf16(const std::vector<uint16_t>& bits) {
+  return Tensor::copy_from_host(bits.data(), {static_cast<int64_t>(bits.size())}, DType::bf16);
+}
 
 TEST(Compare, TakesFloatsWithinTheTolerance) {
   EXPECT_EQ(difference(floats({1000.5f, -2.0f}), floats({1000.0f, -2.0f}), {}), "");
@@ -29,7 +35,8 @@ TEST(Compare, NanAndInfinitiesEqualThemselvesOnly) {
 
 TEST(Compare, IntegersMustBeEqual) {
   EXPECT_EQ(difference(whole({1000000}), whole({1000000}), {}), "");
-  EXPECT_EQ(difference(whole({1000001}), whole({1000000}), {}), "element [0] is 1000001 where 1000000 is expected (1 of 1 differ)");
+  EXPECT_EQ(difference(whole({1000001}), whole({1000000}), {}),
+            "element [0] is 1000001 where 1000000 is expected (1 of 1 differ)");
 }
 
 TEST(Compare, ShapesAndTypesMustBeEqual) {

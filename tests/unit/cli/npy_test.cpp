@@ -49,10 +49,17 @@ TEST(Npy, TurnsFortranOrderRound) {
 TEST(Npy, RefusesWhatLies) {
   const std::string data(24, 'x');
   EXPECT_NE(refusal_of("no array").find("does not begin with"), std::string::npos);
-  EXPECT_NE(refusal_of(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }", data)).find("shape [2, 4] of f32 does not go with 24 bytes"), std::string::npos);
-  EXPECT_NE(refusal_of(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (6,), }", data)).find("element type '>f4'"), std::string::npos);
-  EXPECT_NE(refusal_of(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (6,), }", data)).find("are records"), std::string::npos);
-  EXPECT_NE(refusal_of(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", data)), "(read)");
+  EXPECT_NE(refusal_of(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }", data))
+                .find("shape [2, 4] of f32 does not go with 24 bytes"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal_of(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (6,), }", data)).find("element type '>f4'"),
+      std::string::npos);
+  EXPECT_NE(
+      refusal_of(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (6,), }", data)).find("are records"),
+      std::string::npos);
+  EXPECT_NE(refusal_of(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", data)),
+            "(read)");
   EXPECT_NE(refusal_of(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", data)), "(read)");
   EXPECT_NE(refusal_of(npy("{'descr': '<f4', 'shape': (6,), }", data)).find("'fortran_order'"), std::string::npos);
   std::string cut = npy("{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }", data);
@@ -63,8 +70,10 @@ TEST(Npy, ReadsWhatItWrites) {
   const std::vector<float> floats = {1.5f, -2.0f, 3.25f};
   const std::vector<int64_t> whole = {-5};
   const std::vector<uint8_t> truth = {1, 0, 1, 1};
-  const Tensor tensors[] = {Tensor::from<float>(floats, {3, 1}), Tensor::from<float>(floats, {3}), Tensor::copy_from_host(whole.data(), {}, DType::i64),
-                            Tensor::copy_from_host(truth.data(), {2, 2}, DType::boolean), Tensor::empty({0, 4}, DType::f64)};
+  const Tensor tensors[] = {Tensor::from<float>(floats, {3, 1}), Tensor::from<float>(floats, {3}),
+                            Tensor::copy_from_host(whole.data(), {}, DType::i64),
+                            Tensor::copy_from_host(truth.data(), {2, 2}, DType::boolean),
+                            Tensor::empty({0, 4}, DType::f64)};
   for (const Tensor& tensor : tensors) {
     const std::string bytes = npy_encode(tensor);
     EXPECT_EQ((bytes.find('\n') + 1) % 64, 0u);

@@ -10,15 +10,19 @@
 namespace tenon::cli {
 namespace {
 
-std::map<size_t, CaseResult> run_all(size_t count, const WorkerOptions& options, const std::function<CaseResult(size_t)>& run) {
+std::map<size_t, CaseResult> run_all(size_t count, const WorkerOptions& options,
+                                     const std::function<CaseResult(size_t)>& run) {
   std::map<size_t, CaseResult> results;
-  run_in_children(count, options, run, [&](size_t i, const CaseResult& result) { EXPECT_TRUE(results.emplace(i, result).second) << i; });
+  run_in_children(count, options, run,
+                  [&](size_t i, const CaseResult& result) { EXPECT_TRUE(results.emplace(i, result).second) << i; });
   EXPECT_EQ(results.size(), count);
   return results;
 }
 
 TEST(Workers, EveryCaseIsRunOnce) {
-  const auto results = run_all(50, {3, 20}, [](size_t i) { return CaseResult{i % 2 == 0 ? Verdict::passed : Verdict::skipped, "case " + std::to_string(i), 1}; });
+  const auto results = run_all(50, {3, 20}, [](size_t i) {
+    return CaseResult{i % 2 == 0 ? Verdict::passed : Verdict::skipped, "case " + std::to_string(i), 1};
+  });
   for (const auto& [i, result] : results) {
     EXPECT_EQ(result.verdict, i % 2 == 0 ? Verdict::passed : Verdict::skipped);
     EXPECT_EQ(result.sentence, "case " + std::to_string(i));
@@ -31,7 +35,8 @@ TEST(Workers, ACrashCostsItsOwnCaseOnly) {
     if (i == 11) _exit(7);
     return CaseResult{Verdict::passed, "", 0};
   });
-  for (const auto& [i, result] : results) EXPECT_EQ(result.verdict, i == 3 || i == 11 ? Verdict::failed : Verdict::passed) << i;
+  for (const auto& [i, result] : results)
+    EXPECT_EQ(result.verdict, i == 3 || i == 11 ? Verdict::failed : Verdict::passed) << i;
   EXPECT_EQ(results.at(3).sentence, "its process crashed (signal 9, Killed)");
   EXPECT_EQ(results.at(11).sentence, "its process crashed (exit code 7)");
 }

@@ -47,8 +47,9 @@ void expect_same(const TensorList& inputs, const Program& code) {
 }
 
 TEST(Graph, RunsAsTheCodeItRecorded) {
-  expect_same({random_tensor({3, 4}, 1), random_tensor({4}, 2)},
-              [](const TensorList& in) -> TensorList { return {mul(relu(sub(in[0], in[1])), Scalar(3.0)), exp(neg(in[1]))}; });
+  expect_same({random_tensor({3, 4}, 1), random_tensor({4}, 2)}, [](const TensorList& in) -> TensorList {
+    return {mul(relu(sub(in[0], in[1])), Scalar(3.0)), exp(neg(in[1]))};
+  });
 }
 
 TEST(Graph, RunsViewsAsTheyWereRecorded) {
@@ -62,20 +63,24 @@ TEST(Graph, RunsViewsAsTheyWereRecorded) {
 TEST(Graph, MakesStridedInputsDenseFirst) {
   const Tensor base = random_tensor({4, 6}, 4);
   const Tensor turned = permute(base, {1, 0});
-  const Graph graph = record({contiguous(turned)}, [](const TensorList& in) -> TensorList { return {reshape(relu(in[0]), {24})}; });
+  const Graph graph =
+      record({contiguous(turned)}, [](const TensorList& in) -> TensorList { return {reshape(relu(in[0]), {24})}; });
   EXPECT_EQ(run(graph, std::vector<Tensor>{turned})[0].to_host<float>(), reshape(relu(turned), {24}).to_host<float>());
 }
 
 TEST(Graph, ComputesKnownValuesWhileRecording) {
   const Tensor x = random_tensor({5}, 5), weight = random_tensor({5}, 6);
-  const Graph graph = record({x}, [&](const TensorList& in) -> TensorList { return {mul(in[0], exp(square(weight)))}; });
+  const Graph graph =
+      record({x}, [&](const TensorList& in) -> TensorList { return {mul(in[0], exp(square(weight)))}; });
   EXPECT_EQ(graph.steps.size(), 1u);
   EXPECT_EQ(run(graph, std::vector<Tensor>{x})[0].to_host<float>(), mul(x, exp(square(weight))).to_host<float>());
 }
 
 TEST(Graph, KeepsLargeFactoriesAsSteps) {
   const Tensor x = random_tensor({200, 200}, 7);
-  const Graph graph = record({x}, [](const TensorList& in) -> TensorList { return {add(in[0], full({200, 200}, Scalar(2.0), DType::f32))}; });
+  const Graph graph = record({x}, [](const TensorList& in) -> TensorList {
+    return {add(in[0], full({200, 200}, Scalar(2.0), DType::f32))};
+  });
   for (const Value& value : graph.values) EXPECT_FALSE(value.constant.defined() && value.constant.elements() > 1024);
   EXPECT_EQ(run(graph, std::vector<Tensor>{x})[0].to_host<float>(), add(x, Scalar(2.0)).to_host<float>());
 }
@@ -114,12 +119,15 @@ TEST(Graph, ErrorsNameTheLabelAndTheDevice) {
   const std::vector<int64_t> indices = {7};
   const Tensor index = Tensor::from<int64_t>(indices, {1});
   const Tensor table = random_tensor({3, 2}, 10);
-  const Graph graph = record({index}, [&](const TensorList& in) -> TensorList { return {take(table, in[0], 0)}; }, {"node 14 (/embed/Gather)"});
+  const Graph graph = record({index}, [&](const TensorList& in) -> TensorList { return {take(table, in[0], 0)}; },
+                             {"node 14 (/embed/Gather)"});
   try {
     run(graph, std::vector<Tensor>{index})[0].to_host<float>();
     FAIL() << "an index out of range was taken";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("while running node 14 (/embed/Gather) on " + Device::current().spelling()), std::string::npos)
+    EXPECT_NE(
+        std::string(error.what()).find("while running node 14 (/embed/Gather) on " + Device::current().spelling()),
+        std::string::npos)
         << error.what();
   }
 }

@@ -19,9 +19,10 @@ std::vector<float> random_floats(size_t count, uint32_t seed, float low = -1.0f,
   return data;
 }
 
-// Runs `builder`'s model twice, the second time with all values as outputs, and wants the first outputs to agree and the
-// first run to launch `ops`.
-void expect_fused(const std::function<void(ModelBuilder&)>& build, const Inputs& inputs, const std::vector<std::string>& ops) {
+// Runs `builder`'s model twice, the second time with all values as outputs, and wants the first outputs to agree and
+// the first run to launch `ops`.
+void expect_fused(const std::function<void(ModelBuilder&)>& build, const Inputs& inputs,
+                  const std::vector<std::string>& ops) {
   ModelBuilder fused(17), plain(17);
   build(fused);
   build(plain);
@@ -141,7 +142,8 @@ TEST(Fuse, AWideningSumStaysASum) {
     builder.node("Add", {"m", "z"}, {"s"});
     builder.node("Relu", {"s"}, {"y"});
   };
-  const Inputs inputs = {{"x", Tensor::from<float>(random_floats(8, 5), {1, 8})}, {"z", Tensor::from<float>(random_floats(24, 6), {3, 8})}};
+  const Inputs inputs = {{"x", Tensor::from<float>(random_floats(8, 5), {1, 8})},
+                         {"z", Tensor::from<float>(random_floats(24, 6), {3, 8})}};
   expect_fused(build, inputs, {"matmul", "add", "relu"});
 }
 

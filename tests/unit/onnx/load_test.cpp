@@ -47,7 +47,8 @@ TEST(Load, NamesEveryNodeThatCannotRunAtOnce) {
   const Refusal refusal = refusal_of(builder.bytes());
   EXPECT_EQ(refusal.code, Code::unsupported);
   EXPECT_TRUE(refusal.says("for 2 reasons")) << refusal.text;
-  EXPECT_TRUE(refusal.says("node 1 (boxes): NonMaxSuppression: there is no translation of this operator.")) << refusal.text;
+  EXPECT_TRUE(refusal.says("node 1 (boxes): NonMaxSuppression: there is no translation of this operator."))
+      << refusal.text;
   EXPECT_TRUE(refusal.says("node 2 (own): Quux")) << refusal.text;
 }
 
@@ -59,7 +60,8 @@ TEST(Load, NamesVersionTypesAndReason) {
   builder.node("CumSum", {"x", "axis"}, {"y"}, "sums");
   const Refusal refusal = refusal_of(builder.bytes());
   EXPECT_EQ(refusal.code, Code::unsupported);
-  EXPECT_TRUE(refusal.says("node 0 (sums): CumSum (version 17) of f32[2, 5000], i64[]: it sums along 5000 elements")) << refusal.text;
+  EXPECT_TRUE(refusal.says("node 0 (sums): CumSum (version 17) of f32[2, 5000], i64[]: it sums along 5000 elements"))
+      << refusal.text;
 }
 
 TEST(Load, RefusesVersionsItDoesNotKnow) {
@@ -67,7 +69,8 @@ TEST(Load, RefusesVersionsItDoesNotKnow) {
   old.input("x", kFloat, {"2"});
   old.output("y", kFloat, {"2"});
   old.node("Add", {"x", "x"}, {"y"});
-  EXPECT_TRUE(refusal_of(old.bytes()).says("it is translated for the opset versions 7 to ")) << refusal_of(old.bytes()).text;
+  EXPECT_TRUE(refusal_of(old.bytes()).says("it is translated for the opset versions 7 to "))
+      << refusal_of(old.bytes()).text;
   ModelBuilder young(99);
   young.output("y", kFloat, {"2"});
   young.node("Relu", {"y"}, {"z"});
@@ -89,7 +92,8 @@ TEST(Load, RefusesGraphsThatAreNotOrdered) {
   cycle.output("a", kFloat, {"2"});
   cycle.node("Relu", {"b"}, {"a"}, "one");
   cycle.node("Relu", {"a"}, {"b"}, "two");
-  EXPECT_EQ(refusal_of(cycle.bytes()).text, "The model is malformed: node 0 (one) (Relu) reads 'b', which nothing before it makes.");
+  EXPECT_EQ(refusal_of(cycle.bytes()).text,
+            "The model is malformed: node 0 (one) (Relu) reads 'b', which nothing before it makes.");
   ModelBuilder twice = with_node("Relu");
   twice.node("Relu", {"x"}, {"y"}, "again");
   EXPECT_TRUE(refusal_of(twice.bytes()).says("the value 'y' is made a second time, by node 1 (again)"));
@@ -101,7 +105,8 @@ TEST(Load, RefusesGraphsThatAreNotOrdered) {
 TEST(Load, RefusesWeightsThatLie) {
   ModelBuilder shorter = with_node("Relu");
   shorter.weight<float>("w", kFloat, {2, 3}, {1, 2, 3});
-  EXPECT_EQ(refusal_of(shorter.bytes()).text, "Tensor 'w' of shape [2, 3] and type f32 needs 24 bytes, but the file has 12.");
+  EXPECT_EQ(refusal_of(shorter.bytes()).text,
+            "Tensor 'w' of shape [2, 3] and type f32 needs 24 bytes, but the file has 12.");
   ModelBuilder huge = with_node("Relu");
   huge.weight<float>("w", kFloat, {int64_t{1} << 40, int64_t{1} << 40}, {1});
   EXPECT_TRUE(refusal_of(huge.bytes()).says("has the impossible shape"));
@@ -124,14 +129,16 @@ TEST(Load, RefusesNodesThatCannotWorkWhateverTheInputs) {
   builder.node("MatMul", {"x", "w"}, {"y"}, "/encoder/MatMul");
   const Refusal refusal = refusal_of(builder.bytes());
   EXPECT_EQ(refusal.code, Code::invalid_argument);
-  EXPECT_TRUE(refusal.says("while running node 0 (/encoder/MatMul) on " + Device::current().spelling())) << refusal.text;
+  EXPECT_TRUE(refusal.says("while running node 0 (/encoder/MatMul) on " + Device::current().spelling()))
+      << refusal.text;
   EXPECT_TRUE(refusal.says("25") && refusal.says("3")) << refusal.text;
 }
 
 TEST(Load, RefusesAttributesOfTheWrongKind) {
   ModelBuilder builder = with_node("Softmax");
   builder.integers(builder.graph().node[0], "axis", {1});
-  EXPECT_TRUE(refusal_of(builder.bytes()).says("attribute 'axis' must be a int, not a list of ints")) << refusal_of(builder.bytes()).text;
+  EXPECT_TRUE(refusal_of(builder.bytes()).says("attribute 'axis' must be a int, not a list of ints"))
+      << refusal_of(builder.bytes()).text;
 }
 
 class LoadExternal : public testing::Test {
@@ -157,7 +164,8 @@ class LoadExternal : public testing::Test {
 };
 
 TEST_F(LoadExternal, ReadsWeightsFromAFileBesideTheModel) {
-  std::ofstream(folder_ + "/m.onnx", std::ios::binary) << with_external({{"location", "w.bin"}, {"offset", "8"}, {"length", "8"}}).bytes();
+  std::ofstream(folder_ + "/m.onnx", std::ios::binary)
+      << with_external({{"location", "w.bin"}, {"offset", "8"}, {"length", "8"}}).bytes();
   const Model model = load(folder_ + "/m.onnx");
   const std::vector<float> x = {10, 20};
   EXPECT_EQ(model.run({{"x", Tensor::from<float>(x, {2})}})[0].to_host<float>(), (std::vector<float>{13, 24}));

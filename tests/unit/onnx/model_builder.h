@@ -31,11 +31,15 @@ class ModelBuilder {
   proto::GraphProto& graph() { return *model_.graph; }
 
   // Dims as text: "2", "batch".
-  void input(const std::string& name, int32_t type, const std::vector<std::string>& dims) { info(&graph().input, name, type, dims); }
-  void output(const std::string& name, int32_t type, const std::vector<std::string>& dims) { info(&graph().output, name, type, dims); }
+  void input(const std::string& name, int32_t type, const std::vector<std::string>& dims) {
+    info(&graph().input, name, type, dims);
+  }
+  void output(const std::string& name, int32_t type, const std::vector<std::string>& dims) {
+    info(&graph().output, name, type, dims);
+  }
 
-  proto::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                         const std::string& name = "") {
+  proto::NodeProto& node(const std::string& op, const std::vector<std::string>& inputs,
+                         const std::vector<std::string>& outputs, const std::string& name = "") {
     proto::NodeProto& node = graph().node.emplace_back();
     node.op_type = keep(op);
     node.name = keep(name);
@@ -64,7 +68,8 @@ class ModelBuilder {
   }
 
   template <class T>
-  proto::TensorProto& weight(const std::string& name, int32_t type, const std::vector<int64_t>& dims, const std::vector<T>& values) {
+  proto::TensorProto& weight(const std::string& name, int32_t type, const std::vector<int64_t>& dims,
+                             const std::vector<T>& values) {
     proto::TensorProto& tensor = graph().initializer.emplace_back();
     tensor.name = keep(name);
     tensor.data_type = type;
@@ -100,7 +105,8 @@ class ModelBuilder {
   std::string_view keep(const std::string& text) { return texts_.emplace_back(text); }
 
  private:
-  void info(std::vector<proto::ValueInfoProto>* list, const std::string& name, int32_t type, const std::vector<std::string>& dims) {
+  void info(std::vector<proto::ValueInfoProto>* list, const std::string& name, int32_t type,
+            const std::vector<std::string>& dims) {
     proto::ValueInfoProto& value = list->emplace_back();
     value.name = keep(name);
     value.type = std::make_unique<proto::TypeProto>();
@@ -116,9 +122,12 @@ class ModelBuilder {
     for (const std::string& text : dims) {
       proto::TensorShapeProto_Dimension& dim = tensor.shape->dim.emplace_back();
       const bool number = !text.empty() && (isdigit(static_cast<unsigned char>(text[0])) != 0 || text[0] == '-');
-      if (number) dim.dim_value = std::stoll(text);
-      else dim.dim_param = keep(text);
-      mark(dim, number ? proto::TensorShapeProto_Dimension::k_dim_value : proto::TensorShapeProto_Dimension::k_dim_param);
+      if (number)
+        dim.dim_value = std::stoll(text);
+      else
+        dim.dim_param = keep(text);
+      mark(dim,
+           number ? proto::TensorShapeProto_Dimension::k_dim_value : proto::TensorShapeProto_Dimension::k_dim_param);
     }
   }
 

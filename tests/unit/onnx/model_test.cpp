@@ -19,7 +19,9 @@ Tensor random_tensor(const Dims& dims, uint32_t seed) {
   return Tensor::from<float>(values, dims);
 }
 
-Tensor ints(const std::vector<int64_t>& values) { return Tensor::from<int64_t>(values, {static_cast<int64_t>(values.size())}); }
+Tensor ints(const std::vector<int64_t>& values) {
+  return Tensor::from<int64_t>(values, {static_cast<int64_t>(values.size())});
+}
 
 // softmax(relu(x w + b)), reshaped to [batch, 2, -1] by a chain of shape arithmetic, as exporters write it.
 std::string small_network() {
@@ -76,7 +78,9 @@ TEST(Model, ShapeArithmeticLeavesNoLaunch) {
   const Model model = load_bytes(small_network());
   std::vector<Placement> placement;
   model.run({{"x", random_tensor({3, 5}, 1)}}, &placement);
-  for (const Placement& p : placement) EXPECT_TRUE(p.op_type == "MatMul" || p.op_type == "Add" || p.op_type == "Relu" || p.op_type == "Softmax") << p.op_type;
+  for (const Placement& p : placement)
+    EXPECT_TRUE(p.op_type == "MatMul" || p.op_type == "Add" || p.op_type == "Relu" || p.op_type == "Softmax")
+        << p.op_type;
   ASSERT_FALSE(placement.empty());
   EXPECT_EQ(placement[0].node_name, "/MatMul");
   EXPECT_EQ(placement[0].device, model.device().spelling());
@@ -85,7 +89,8 @@ TEST(Model, ShapeArithmeticLeavesNoLaunch) {
 TEST(Model, ThreadsGetEqualBits) {
   const Model model = load_bytes(small_network());
   std::vector<std::vector<float>> expected;
-  for (uint32_t i = 0; i < 4; ++i) expected.push_back(model.run({{"x", random_tensor({1 + i, 5}, i)}})[0].to_host<float>());
+  for (uint32_t i = 0; i < 4; ++i)
+    expected.push_back(model.run({{"x", random_tensor({1 + i, 5}, i)}})[0].to_host<float>());
   const Model fresh = load_bytes(small_network());
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
@@ -124,9 +129,11 @@ std::string message_of(const Model& model, const Inputs& inputs) {
 TEST(Model, SaysWhatIsWrongWithInputs) {
   const Model model = load_bytes(small_network());
   EXPECT_EQ(message_of(model, {}), "Input 'x', f32[batch, 5], is missing.");
-  EXPECT_EQ(message_of(model, {{"x", random_tensor({2, 4}, 1)}}), "Input 'x' must be f32[batch, 5], but f32[2, 4] was given.");
+  EXPECT_EQ(message_of(model, {{"x", random_tensor({2, 4}, 1)}}),
+            "Input 'x' must be f32[batch, 5], but f32[2, 4] was given.");
   EXPECT_EQ(message_of(model, {{"x", ints({1, 2})}}), "Input 'x' must be f32[batch, 5], but i64[2] was given.");
-  EXPECT_EQ(message_of(model, {{"x", random_tensor({2, 5}, 1)}, {"q", ints({1})}}), "The model has no input 'q'; its inputs are 'x'.");
+  EXPECT_EQ(message_of(model, {{"x", random_tensor({2, 5}, 1)}, {"q", ints({1})}}),
+            "The model has no input 'q'; its inputs are 'x'.");
 }
 
 // y = reshape(x, shape), the shape being an input.
@@ -144,13 +151,16 @@ TEST(Model, TakesInputsThatAreShapesByValue) {
   const Model model = load_bytes(reshape_model());
   const Tensor x = random_tensor({12}, 5);
   const std::vector<float> expected = relu(x).to_host<float>();
-  for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{3, 4}, {4, 3}, {-1, 2}, {3, 4}, {12, 1}}) {
+  for (const std::vector<int64_t>& shape :
+       std::vector<std::vector<int64_t>>{{3, 4}, {4, 3}, {-1, 2}, {3, 4}, {12, 1}}) {
     const Tensor y = model.run({{"x", x}, {"shape", ints(shape)}})[0];
     EXPECT_EQ(y.rank(), 2);
     EXPECT_EQ(y.dims()[1], shape[1]);
     EXPECT_EQ(y.to_host<float>(), expected);
   }
-  EXPECT_NE(message_of(model, {{"x", x}, {"shape", ints({5, 5})}}).find("while running node 1 (to shape) on " + model.device().spelling()), std::string::npos);
+  EXPECT_NE(message_of(model, {{"x", x}, {"shape", ints({5, 5})}})
+                .find("while running node 1 (to shape) on " + model.device().spelling()),
+            std::string::npos);
 }
 
 // y = range(0, sum(x), 1): its length depends on data.

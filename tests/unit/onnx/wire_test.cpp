@@ -17,7 +17,8 @@ std::string bytes_of(std::initializer_list<int> values) {
 TEST(Wire, ReadsNumbersStringsAndNegativeIntegers) {
   TensorProto tensor;
   // dims: 300; dims: -1; data_type: 1; name: "ab"
-  const std::string bytes = bytes_of({0x08, 0xac, 0x02, 0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x10, 0x01, 0x42, 0x02, 'a', 'b'});
+  const std::string bytes = bytes_of({0x08, 0xac, 0x02, 0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                      0xff, 0xff, 0xff, 0x01, 0x10, 0x01, 0x42, 0x02, 'a',  'b'});
   EXPECT_EQ(decode(bytes, &tensor), "");
   EXPECT_EQ(tensor.dims, (std::vector<int64_t>{300, -1}));
   EXPECT_EQ(tensor.data_type, 1);
@@ -37,7 +38,8 @@ TEST(Wire, TakesPackedAndSingleNumbersAlike) {
 TEST(Wire, SkipsFieldsItDoesNotKnow) {
   TensorProto tensor;
   // field 100 as a number, as eight bytes, as text, as four bytes; then data_type: 3
-  const std::string bytes = bytes_of({0xa0, 0x06, 0x01, 0xa1, 0x06, 1, 2, 3, 4, 5, 6, 7, 8, 0xa2, 0x06, 0x01, 'x', 0xa5, 0x06, 1, 2, 3, 4, 0x10, 0x03});
+  const std::string bytes = bytes_of({0xa0, 0x06, 0x01, 0xa1, 0x06, 1,    2, 3, 4, 5, 6,    7,   8,
+                                      0xa2, 0x06, 0x01, 'x',  0xa5, 0x06, 1, 2, 3, 4, 0x10, 0x03});
   EXPECT_EQ(decode(bytes, &tensor), "");
   EXPECT_EQ(tensor.data_type, 3);
 }
