@@ -41,8 +41,8 @@ def text_inputs(batch, sequence, padded):
 
 
 CASES = {
-    "resnet50": {"1x3x224x224": image_inputs(1, 224), "3x3x192x192": image_inputs(3, 192)},
-    "mobilenet_v2": {"1x3x224x224": image_inputs(1, 224), "3x3x192x192": image_inputs(3, 192)},
+    "resnet50": {"1x3x224x224": image_inputs(1, 224), "3x3x224x224": image_inputs(3, 224)},
+    "mobilenet_v2": {"1x3x224x224": image_inputs(1, 224), "3x3x224x224": image_inputs(3, 224)},
     "bert_base": {"1x128": text_inputs(1, 128, False), "3x50 padded": text_inputs(3, 50, True)},
 }
 
