@@ -13,7 +13,8 @@ struct StridedCopy {
   int64_t src_strides[8];
 };
 
-// Folds axes that both walk as one, then moves. Dims are > 0, rank 0 to 8.
+// Folds axes that both walk as one, then moves: in rows, or in tiles where source and destination have different unit
+// axes (a transpose). Dims are > 0, rank 0 to 8.
 void strided_copy(StridedCopy copy, char* dst, const char* src, int32_t threads);
 
 }  // namespace tenon::provider::cpu

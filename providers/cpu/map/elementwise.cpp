@@ -194,7 +194,7 @@ Refusal Elementwise::why_not(const ep_device& device, const ep_primitive_desc& d
 
 Refusal Elementwise::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   const Planned planned = plan_any(device, desc);
-  if (!planned.refusal) *out = make_primitive<MapPrimitive>(device, planned.plan, desc);
+  if (!planned.refusal) *out = make_primitive<MapPrimitive>(device, device, planned.plan, desc);
   return planned.refusal;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "providers/cpu/index/strided_copy.h"
 #include "providers/cpu/map/scalar.h"
 #include "providers/cpu/threads/lease.h"
 
@@ -15,7 +16,9 @@ constexpr int64_t longest_direct = 16384;  // elements per call of a kernel that
 // One thread's share of a launch.
 class Walk {
  public:
-  Walk(const MapPlan& plan, const MapShape& shape, const ep_launch& launch, MapContext context)
+  // `stream` copies f32 past the cache; NULL: the result goes through it.
+  Walk(const MapPlan& plan, const MapShape& shape, const ep_launch& launch, const MapContext& context,
+       StreamCopy stream)
       : plan_(plan), shape_(shape), context_(context) {
     inner_ = shape.dims[shape.rank - 1];
     bool direct = true;
@@ -28,7 +31,8 @@ class Walk {
       direct = direct && direct_[i];
       block = std::min<int64_t>(block, block_bytes / operand.block_size);
     }
-    length_ = std::min(inner_, direct ? longest_direct : block);
+    if (direct_[0] && inner_strides_[0] == 1 && plan.operands[0].size >= 4) stream_ = stream;
+    length_ = std::min(inner_, direct && stream_ == nullptr ? longest_direct : block);
     per_row_ = (inner_ + length_ - 1) / length_;
     for (int32_t i = 1; i < plan.count; ++i) {
       if (plan.operands[i].scalar) fill_scalar(i, launch.scalars[i - 1]);
@@ -56,6 +60,7 @@ class Walk {
         next_row(index, row);
       }
     }
+    if (stream_ != nullptr) store_fence();
   }
 
   const MapContext& context() const { return context_; }
@@ -105,6 +110,10 @@ class Walk {
     if (plan_.function == nullptr) return move_block(row, start, n, to);
     const void* sources[map_max_operands - 1];
     for (int32_t i = 1; i < plan_.count; ++i) sources[i - 1] = source(row, i, start, n);
+    if (stream_ != nullptr) {
+      plan_.function(blocks_[0], sources, n, context_);
+      return stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(blocks_[0]), n * dst.size / 4);
+    }
     void* result = direct_[0] ? to : blocks_[0];
     plan_.function(result, sources, n, context_);
     if (!direct_[0]) dst.convert(to, inner_strides_[0], blocks_[0], 1, n);
@@ -115,7 +124,9 @@ class Walk {
     const MapOperand& dst = plan_.operands[0];
     const MapOperand& src = plan_.operands[1];
     const char* from = row[1] + start * inner_strides_[1] * src.size;
-    if (src.scalar) {
+    if (stream_ != nullptr && direct_[1]) {
+      stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from), n * dst.size / 4);
+    } else if (src.scalar) {
       dst.convert(to, inner_strides_[0], blocks_[1], 1, n);
     } else if (src.direct) {
       dst.convert(to, inner_strides_[0], from, inner_strides_[1], n);
@@ -130,12 +141,13 @@ class Walk {
   const MapPlan& plan_;
   const MapShape& shape_;
   MapContext context_;
+  StreamCopy stream_ = nullptr;
   int64_t inner_ = 0;
   int64_t length_ = 0;   // elements per block
   int64_t per_row_ = 0;  // blocks per row of the inner axis
-  int64_t inner_strides_[map_max_operands];
-  char* base_[map_max_operands];
-  bool direct_[map_max_operands];
+  int64_t inner_strides_[map_max_operands] = {};
+  char* base_[map_max_operands] = {};
+  bool direct_[map_max_operands] = {};
   alignas(64) char blocks_[map_max_operands][block_bytes];
 };
 
@@ -143,15 +155,6 @@ int64_t element_count(const MapShape& shape) {
   int64_t count = 1;
   for (int32_t axis = 0; axis < shape.rank; ++axis) count *= shape.dims[axis];
   return count;
-}
-
-// One contiguous run of elements, all of the kernel's type.
-bool is_plain_run(const MapPlan& plan, const MapShape& shape) {
-  if (shape.rank != 1 || plan.function == nullptr) return false;
-  for (int32_t i = 0; i < plan.count; ++i) {
-    if (!plan.operands[i].direct || plan.operands[i].scalar || shape.strides[i][0] != 1) return false;
-  }
-  return true;
 }
 
 void read_shape(const MapPlan& plan, const ep_shape* shapes, MapShape* shape) {
@@ -165,13 +168,100 @@ void read_shape(const MapPlan& plan, const ep_shape* shapes, MapShape* shape) {
 
 }  // namespace
 
-MapPrimitive::MapPrimitive(const MapPlan& plan, const ep_primitive_desc& desc) : plan_(plan) {
+MapPrimitive::MapPrimitive(const ep_device& on, const MapPlan& plan, const ep_primitive_desc& desc)
+    : plan_(plan), stream_copy_(row_kernels(on.simd).stream_copy) {
+  short_run_possible_ = true;
+  for (int32_t i = 0; i < plan.count; ++i) short_run_possible_ = short_run_possible_ && plan.operands[i].direct;
   if (is_dynamic(desc)) return;
   ep_shape shapes[map_max_operands];
   for (int32_t i = 0; i < plan.count; ++i) {
     shapes[i] = {desc.operands[i].dims, desc.operands[i].strides, desc.operands[i].rank, 0};
   }
   read_shape(plan, shapes, &shape_);
+}
+
+// A short run of consecutive elements of the kernel's type, scalars among its sources: what small tensors come down to.
+bool MapPrimitive::is_short_run(const ep_launch& launch, int64_t* out_count) const {
+  if (!short_run_possible_) return false;
+  const ep_shape* shapes = launch.shapes;
+  if ((shapes != nullptr ? shapes[0].rank : shape_.rank) != 1) return false;
+  const int64_t count = shapes != nullptr ? shapes[0].dims[0] : shape_.dims[0];
+  if (count > shortest_block) return false;
+  for (int32_t i = 0; i < plan_.count; ++i) {
+    if (plan_.operands[i].scalar) continue;
+    const int64_t stride = shapes != nullptr ? shapes[i].strides[0] : shape_.strides[i][0];
+    if (stride != 1 && count != 1) return false;
+  }
+  *out_count = count;
+  return true;
+}
+
+void MapPrimitive::run_short(const ep_launch& launch, int64_t count, MapContext& context) const {
+  const void* sources[map_max_operands - 1];
+  alignas(64) char scalars[map_max_operands - 1][shortest_block * 8];
+  for (int32_t i = 1; i < plan_.count; ++i) {
+    const MapOperand& operand = plan_.operands[i];
+    if (!operand.scalar) {
+      sources[i - 1] = address_of(launch.operands[i]);
+      continue;
+    }
+    char* block = scalars[i - 1];
+    write_scalar(launch.scalars[i - 1], operand.dtype, block);
+    if (count > 1) operand.convert(block, 1, block, 0, count);
+    sources[i - 1] = block;
+  }
+  char* to = address_of(launch.operands[0]);
+  if (plan_.function != nullptr)
+    plan_.function(to, sources, count, context);
+  else
+    plan_.operands[0].convert(to, 1, sources[0], 1, count);
+}
+
+void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const {
+  MapShape given;
+  const MapShape* shape = &shape_;
+  if (launch.shapes != nullptr) {
+    read_shape(plan_, launch.shapes, &given);
+    shape = &given;
+  }
+  if (is_transposition(*shape)) return transpose(launch, *shape);
+  const int64_t count = element_count(*shape);
+  const bool stream = count * plan_.operands[0].size >= stream_bytes && !shares_memory(launch);
+  parallel(device->threads, count * plan_.picoseconds / 1000, [&](int32_t thread, int32_t width) {
+    Walk walk(plan_, *shape, launch, *context, stream ? stream_copy_ : nullptr);
+    const int64_t units = walk.units();
+    walk.run(units * thread / width, units * (thread + 1) / width);
+    if (walk.context().fault_code == 0) return;
+    __atomic_store_n(&context->fault_value, walk.context().fault_value, __ATOMIC_RELAXED);
+    __atomic_store_n(&context->fault_code, walk.context().fault_code, __ATOMIC_RELAXED);
+  });
+}
+
+// A copy of equal types whose innermost axis is not the source's.
+bool MapPrimitive::is_transposition(const MapShape& shape) const {
+  const int32_t last = shape.rank - 1;
+  return plan_.function == nullptr && short_run_possible_ && !plan_.operands[1].scalar && shape.strides[0][last] == 1 &&
+         shape.strides[1][last] > 1;
+}
+
+void MapPrimitive::transpose(const ep_launch& launch, const MapShape& shape) const {
+  StridedCopy copy;
+  copy.rank = shape.rank;
+  copy.size = plan_.operands[0].size;
+  for (int32_t axis = 0; axis < shape.rank; ++axis) {
+    copy.dims[axis] = shape.dims[axis];
+    copy.dst_strides[axis] = shape.strides[0][axis];
+    copy.src_strides[axis] = shape.strides[1][axis];
+  }
+  strided_copy(copy, address_of(launch.operands[0]), address_of(launch.operands[1]), device->threads);
+}
+
+// Writing past the cache while the same lines are read as a source would cost more than it saves.
+bool MapPrimitive::shares_memory(const ep_launch& launch) const {
+  for (int32_t i = 1; i < plan_.count; ++i) {
+    if (!plan_.operands[i].scalar && address_of(launch.operands[i]) == address_of(launch.operands[0])) return true;
+  }
+  return false;
 }
 
 ep_status MapPrimitive::launch(const ep_launch& launch, ep_fault* out_fault, ep_error**) {
@@ -181,28 +271,11 @@ ep_status MapPrimitive::launch(const ep_launch& launch, ep_fault* out_fault, ep_
       write_scalar(launch.scalars[slot], plan_.operands[1].block_dtype, slot == 0 ? context.a : context.b);
     }
   }
-  MapShape given;
-  const MapShape* shape = &shape_;
-  if (launch.shapes != nullptr) {
-    read_shape(plan_, launch.shapes, &given);
-    shape = &given;
-  }
-  const int64_t count = element_count(*shape);
-  if (count <= longest_direct && is_plain_run(plan_, *shape)) {
-    const void* sources[map_max_operands - 1];
-    for (int32_t i = 1; i < plan_.count; ++i) sources[i - 1] = address_of(launch.operands[i]);
-    plan_.function(address_of(launch.operands[0]), sources, count, context);
-  } else {
-    MapContext* const shared = &context;
-    parallel(device->threads, count * plan_.picoseconds / 1000, [&](int32_t thread, int32_t width) {
-      Walk walk(plan_, *shape, launch, *shared);
-      const int64_t units = walk.units();
-      walk.run(units * thread / width, units * (thread + 1) / width);
-      if (walk.context().fault_code == 0) return;
-      __atomic_store_n(&shared->fault_value, walk.context().fault_value, __ATOMIC_RELAXED);
-      __atomic_store_n(&shared->fault_code, walk.context().fault_code, __ATOMIC_RELAXED);
-    });
-  }
+  int64_t count = 0;
+  if (is_short_run(launch, &count))
+    run_short(launch, count, context);
+  else
+    run_walk(launch, &context);
   if (context.fault_code == 0) return EP_STATUS_OK;
   if (out_fault != nullptr) {
     *out_fault = {launch.tag, context.fault_code, plan_.fault_operand, context.fault_value, 0, 0};

@@ -8,6 +8,7 @@
 #include "providers/cpu/map/convert.h"
 #include "providers/cpu/map/kernel.h"
 #include "providers/cpu/primitive.h"
+#include "providers/cpu/rows/kernel.h"
 
 namespace tenon::provider::cpu {
 
@@ -42,12 +43,23 @@ struct MapShape {
 
 class MapPrimitive final : public ep_primitive {
  public:
-  MapPrimitive(const MapPlan& plan, const ep_primitive_desc& desc);
+  MapPrimitive(const ep_device& on, const MapPlan& plan, const ep_primitive_desc& desc);
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) override;
 
  private:
+  static constexpr int64_t shortest_block = 512;  // elements of any type that fit a block
+
+  bool is_short_run(const ep_launch& launch, int64_t* out_count) const;
+  void run_short(const ep_launch& launch, int64_t count, MapContext& context) const;
+  void run_walk(const ep_launch& launch, MapContext* context) const;
+  bool is_transposition(const MapShape& shape) const;
+  void transpose(const ep_launch& launch, const MapShape& shape) const;
+  bool shares_memory(const ep_launch& launch) const;
+
   MapPlan plan_;
   MapShape shape_;  // where the descriptor is static
+  StreamCopy stream_copy_;
+  bool short_run_possible_ = false;  // every operand has the bits its kernel wants
 };
 
 }  // namespace tenon::provider::cpu

@@ -288,6 +288,8 @@ const RowKernels& row_kernels(SimdLevel level) {
   return tables[static_cast<size_t>(level)];
 }
 
+void store_fence() { hwy::FlushStream(); }
+
 ReduceKernels reduce_kernels(SimdLevel level, int32_t op) { return TENON_CPU_DISPATCH(level, reduce_table)(op); }
 
 }  // namespace tenon::provider::cpu

@@ -7,6 +7,13 @@
 
 namespace tenon::provider::cpu {
 
+// Results larger than this are written past the cache.
+inline constexpr int64_t stream_bytes = 16 * 1024 * 1024;
+
+// Copies n floats past the cache; before others read them the writing thread calls store_fence.
+using StreamCopy = void (*)(float* dst, const float* src, int64_t n);
+void store_fence();
+
 // Partial results of a long row are combined in double, so that a sum of millions keeps f32's precision.
 struct RowKernels {
   // dst = softmax(src), or its logarithm; `dst` may be `src`. With `stream` dst is written past the cache; it must then
@@ -18,8 +25,7 @@ struct RowKernels {
   // dst = (src - mean) * factor + shift, each of the three a vector of n or, with step 0, one value.
   void (*normalize)(float* dst, const float* src, const float* mean, const float* factor, const float* shift,
                     int64_t step, int64_t n);
-  // Copies n floats past the cache.
-  void (*stream_copy)(float* dst, const float* src, int64_t n);
+  StreamCopy stream_copy;
 };
 
 const RowKernels& row_kernels(SimdLevel level);

@@ -69,6 +69,7 @@ class LayerNormPrimitive final : public RowPrimitive {
         store(launch, roles_.mean, row, mean);
         store(launch, roles_.inv_std, row, inv_std);
       }
+      if (stream) store_fence();
     });
     return EP_STATUS_OK;
   }

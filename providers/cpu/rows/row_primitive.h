@@ -8,9 +8,6 @@
 
 namespace tenon::provider::cpu {
 
-// Results larger than this are written past the cache.
-inline constexpr int64_t stream_bytes = 16 * 1024 * 1024;
-
 class RowPrimitive : public ep_primitive {
  public:
   // Copies what `desc` says of operands; `rows_of_buffer` rows of row_length() elements are kept per thread.

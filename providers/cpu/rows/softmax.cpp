@@ -49,6 +49,7 @@ class SoftmaxPrimitive final : public RowPrimitive {
         compute(result, from, spare, n, stream);
         if (!direct) format_.put(to, dst_row, result);
       }
+      if (stream) store_fence();
     });
     return EP_STATUS_OK;
   }
