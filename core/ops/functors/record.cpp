@@ -23,7 +23,8 @@ Tensor record(OpId id, std::initializer_list<const Tensor*> inputs, const void* 
   call.attributes = attributes;
   call.outputs = {out == nullptr ? &result : out, 1};
   current_interpreter().apply(call);
-  return out == nullptr ? result : *out;
+  if (out != nullptr) return *out;
+  return result;
 }
 
 void record(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs) {
