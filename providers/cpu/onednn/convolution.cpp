@@ -173,7 +173,10 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   const int32_t bias_index = find_operand(desc, EP_ROLE_BIAS);
   const Layouts given = {operand_layout(desc.operands[src_index], 0),
                          weight_layout(desc.operands[weight_index], attributes), operand_layout(desc.operands[0], 0)};
-  const memory::desc bias = bias_index < 0 ? memory::desc() : operand_layout(desc.operands[bias_index], 0);
+  const memory::desc given_bias = bias_index < 0 ? memory::desc() : operand_layout(desc.operands[bias_index], 0);
+  // oneDNN takes a bias with a stride and reads it as if it had none.
+  const memory::desc bias =
+      bias_index < 0 ? given_bias : memory::desc(given_bias.dims(), memory::data_type::f32, memory::format_tag::a);
   const memory::desc any_weights(given.weights.dims(), memory::data_type::f32, memory::format_tag::any);
   const Layouts blocked = {channels_last(given.src.dims()), any_weights, channels_last(given.dst.dims())};
   const Layouts free_weights = {given.src, any_weights, given.dst};
@@ -185,7 +188,7 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   std::string refused;
   for (const Layouts& layouts : orders) {
     dnnl::primitive_attr attr = user_scratchpad();
-    std::vector<EpilogueOperand> operands = add_epilogues(desc, operand_layout, layouts.dst, &attr);
+    std::vector<EpilogueOperand> operands = add_epilogues(desc, operand_layout, layouts.dst, &attr, true);
     const dnnl::primitive_desc_base candidate = make_convolution(engine, attributes.transposed != 0, window,
                                                                  layouts.src, layouts.weights, bias, layouts.dst, attr);
     if (candidate && !is_reference(candidate)) {
@@ -215,12 +218,14 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   } else {
     arguments.push_back({DNNL_ARG_WEIGHTS, program.reordered(program.operand(weight_index, given.weights), weights)});
   }
-  if (bias_index >= 0) arguments.push_back({DNNL_ARG_BIAS, program.operand(bias_index, bias)});
+  if (bias_index >= 0) {
+    arguments.push_back({DNNL_ARG_BIAS, program.reordered(program.operand(bias_index, given_bias), bias)});
+  }
   const int32_t dst = program.operand(0, given.dst);
   const memory::desc inner_dst = chosen.dst_desc();
   const int32_t result = inner_dst == given.dst ? dst : program.temporary(inner_dst);
   arguments.push_back({DNNL_ARG_DST, result});
-  add_epilogue_arguments(epilogues, &program, &arguments);
+  add_epilogue_arguments(epilogues, result, &program, &arguments);
   program.step(chosen, arguments);
   if (result != dst) {
     program.step(make_reorder(engine, inner_dst, given.dst), {{DNNL_ARG_FROM, result}, {DNNL_ARG_TO, dst}});
