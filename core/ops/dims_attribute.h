@@ -1,4 +1,4 @@
-// What attribute structs are made of. DimsAttribute: Dims as an attribute struct carries them: every byte defined, so that bytes can be compared.
+// DimsAttribute: Dims as an attribute struct carries them: every byte defined, so that bytes can be compared.
 #pragma once
 
 #include <cstddef>

@@ -95,7 +95,9 @@ Tensor ones_like(const Tensor& input, DType dtype) {
   return tenon::full(input.dims(), Scalar(1), chosen(dtype, input), input.device());
 }
 
-Tensor arange(Scalar end, DType dtype, Device device) { return tenon::arange(Scalar(0), end, Scalar(1), dtype, device); }
+Tensor arange(Scalar end, DType dtype, Device device) {
+  return tenon::arange(Scalar(0), end, Scalar(1), dtype, device);
+}
 
 Tensor arange(Scalar start, Scalar end, Scalar step, DType dtype, Device device) {
   const bool floating = start.dtype() == DType::f64 || end.dtype() == DType::f64 || step.dtype() == DType::f64;
