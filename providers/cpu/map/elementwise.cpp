@@ -75,6 +75,7 @@ Planned plan_rows(const ep_primitive_desc& desc, const MapKernel& kernel, int32_
   MapPlan& plan = planned.plan;
   plan.function = kernel.function;
   plan.implementation = kernel.implementation;
+  plan.streams = kernel.streams;
   plan.picoseconds = kernel.picoseconds;
   plan.count = static_cast<int32_t>(desc.operand_count);
   plan.operands[0] = map_operand(desc.operands[0], kernel.dst_dtype, narrow(kernel.dst_dtype, desc.operands[0].dtype));

@@ -33,7 +33,7 @@ MapKernel f32_unary_kernel(SimdLevel level, int32_t op) {
   const scalar::RowFacts facts = scalar::unary_facts(op);
   if (!facts.known || !scalar::defined_on(facts.domain, EP_DTYPE_f32)) return {};
   MapFunction function = TENON_CPU_DISPATCH(level, unary_function)(op);
-  return {function, facts.bool_result ? EP_DTYPE_bool : EP_DTYPE_f32, 400, "simd"};
+  return {function, facts.bool_result ? EP_DTYPE_bool : EP_DTYPE_f32, 400, "simd", !facts.bool_result};
 }
 
 }  // namespace tenon::provider::cpu

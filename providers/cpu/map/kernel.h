@@ -16,6 +16,7 @@ struct MapContext {
   alignas(8) unsigned char a[8] = {};
   alignas(8) unsigned char b[8] = {};
   int32_t fault_code = 0;
+  bool stream = false;  // write past the cache, where the kernel can
   int64_t fault_value = 0;
 };
 
@@ -27,6 +28,7 @@ struct MapKernel {
   int32_t dst_dtype = 0;           // of what it writes: the compute type, or bool
   int32_t picoseconds = 0;         // rough cost per element, for the choice of threads
   const char* implementation = nullptr;
+  bool streams = false;  // obeys MapContext::stream
 };
 
 // The kernel of row `op` on elements of compute type `dtype`: bool, integers, f32, f64.

@@ -32,7 +32,9 @@ class Walk {
       block = std::min<int64_t>(block, block_bytes / operand.block_size);
     }
     if (direct_[0] && inner_strides_[0] == 1 && plan.operands[0].size >= 4) stream_ = stream;
-    length_ = std::min(inner_, direct && stream_ == nullptr ? longest_direct : block);
+    context_.stream = stream_ != nullptr && plan.streams;
+    const bool whole = direct && (stream_ == nullptr || context_.stream || plan.function == nullptr);
+    length_ = std::min(inner_, whole ? longest_direct : block);
     per_row_ = (inner_ + length_ - 1) / length_;
     for (int32_t i = 1; i < plan.count; ++i) {
       if (plan.operands[i].scalar) fill_scalar(i, launch.scalars[i - 1]);
@@ -110,7 +112,7 @@ class Walk {
     if (plan_.function == nullptr) return move_block(row, start, n, to);
     const void* sources[map_max_operands - 1];
     for (int32_t i = 1; i < plan_.count; ++i) sources[i - 1] = source(row, i, start, n);
-    if (stream_ != nullptr) {
+    if (stream_ != nullptr && !context_.stream) {
       plan_.function(blocks_[0], sources, n, context_);
       return stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(blocks_[0]), n * dst.size / 4);
     }

@@ -27,6 +27,7 @@ struct MapOperand {
 struct MapPlan {
   MapFunction function = nullptr;  // NULL: the source block is the destination's
   const char* implementation = "simd";
+  bool streams = false;         // the kernel itself can write past the cache
   int32_t picoseconds = 0;      // rough cost per element
   int32_t count = 0;            // operands: [0] dst, then sources
   bool has_parameters = false;  // launch scalars 0 and 1 are a and b

@@ -68,7 +68,7 @@ MapKernel scalar_binary_kernel(int32_t op, int32_t dtype) {
   const scalar::RowFacts facts = scalar::binary_facts(op);
   const bool one_by_one = facts.checks_divisor || op == EP_BINARY_pow;  // the rest the compiler turns into vectors
   return {function_of(op, dtype), facts.bool_result ? EP_DTYPE_bool : dtype, one_by_one ? 5000 : 1000,
-          one_by_one ? "plain" : "simd"};
+          one_by_one ? "plain" : "simd", false};
 }
 
 }  // namespace tenon::provider::cpu

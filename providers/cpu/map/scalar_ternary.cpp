@@ -59,6 +59,8 @@ MapFunction function_of(int32_t op, int32_t dtype) {
 
 }  // namespace
 
-MapKernel scalar_ternary_kernel(int32_t op, int32_t dtype) { return {function_of(op, dtype), dtype, 600, "simd"}; }
+MapKernel scalar_ternary_kernel(int32_t op, int32_t dtype) {
+  return {function_of(op, dtype), dtype, 600, "simd", false};
+}
 
 }  // namespace tenon::provider::cpu

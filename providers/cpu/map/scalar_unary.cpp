@@ -62,7 +62,7 @@ MapKernel scalar_unary_kernel(int32_t op, int32_t dtype) {
   const scalar::RowFacts facts = scalar::unary_facts(op);
   const bool library_calls = facts.domain == scalar::Domain::FLOAT;  // the rest the compiler turns into vectors
   return {function_of(op, dtype), facts.bool_result ? EP_DTYPE_bool : dtype, library_calls ? 8000 : 1000,
-          library_calls ? "plain" : "simd"};
+          library_calls ? "plain" : "simd", false};
 }
 
 }  // namespace tenon::provider::cpu

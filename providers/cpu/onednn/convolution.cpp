@@ -93,6 +93,16 @@ bool is_pointwise(const ep_primitive_desc& desc, const Window& window) {
   return true;
 }
 
+// Whether oneDNN's convolution by gemm would apply an epilogue element by element: one with a second operand, a first
+// addition of a tensor as large as the result excepted (epilogue.h).
+bool has_slow_epilogue(const ep_primitive_desc& desc) {
+  for (uint32_t i = 0; i < desc.epilogue_count; ++i) {
+    const ep_epilogue& epilogue = desc.epilogues[i];
+    if (epilogue.arity == 2 && (i != 0 || epilogue.op != EP_BINARY_add || epilogue.role == 0)) return true;
+  }
+  return false;
+}
+
 int64_t work_of(const ep_primitive_desc& desc) {
   const ep_operand_desc& weight = *operand(desc, EP_ROLE_WEIGHT);
   // Each weight meets every position of the smaller side once per image.
@@ -180,8 +190,8 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   const memory::desc any_weights(given.weights.dims(), memory::data_type::f32, memory::format_tag::any);
   const Layouts blocked = {channels_last(given.src.dims()), any_weights, channels_last(given.dst.dims())};
   const Layouts free_weights = {given.src, any_weights, given.dst};
-  const Layouts orders[] = {is_pointwise(desc, window) ? given : blocked, is_pointwise(desc, window) ? blocked : given,
-                            free_weights};
+  const bool as_given = is_pointwise(desc, window) && !has_slow_epilogue(desc);
+  const Layouts orders[] = {as_given ? given : blocked, as_given ? blocked : given, free_weights};
 
   dnnl::primitive_desc_base chosen;
   std::vector<EpilogueOperand> epilogues;

@@ -67,7 +67,7 @@ Refusal why_no_epilogues(const ep_primitive_desc& desc) {
 
 std::vector<EpilogueOperand> add_epilogues(const ep_primitive_desc& desc,
                                            dnnl::memory::desc (*layout)(const ep_operand_desc& operand, int32_t rank),
-                                           const dnnl::memory::desc& dst, dnnl::primitive_attr* attr) {
+                                           const dnnl::memory::desc& dst, dnnl::primitive_attr* attr, bool sum) {
   const auto rank = static_cast<int32_t>(dst.dims().size());
   std::vector<EpilogueOperand> operands;
   dnnl::post_ops post_ops;
@@ -78,7 +78,7 @@ std::vector<EpilogueOperand> add_epilogues(const ep_primitive_desc& desc,
       post_ops.append_eltwise(1.0f, unary.kind, unary.alpha, 0.0f);
       continue;
     }
-    EpilogueOperand tensor{static_cast<int32_t>(i), -1, static_cast<uint32_t>(epilogue.scalar), {}, {}};
+    EpilogueOperand tensor{static_cast<int32_t>(i), -1, static_cast<uint32_t>(epilogue.scalar), {}, {}, false};
     if (epilogue.role == 0) {
       const dnnl::memory::dims ones(static_cast<size_t>(rank), 1);
       tensor.given = tensor.wanted = memory_desc(ones, ones);
@@ -87,16 +87,26 @@ std::vector<EpilogueOperand> add_epilogues(const ep_primitive_desc& desc,
       tensor.given = layout(desc.operands[tensor.operand], rank);
       tensor.wanted = tensor.given.dims() == dst.dims() ? dst : tensor.given;
     }
-    post_ops.append_binary(binary_post_op(epilogue.op), tensor.wanted);
+    tensor.sum =
+        sum && i == 0 && epilogue.op == EP_BINARY_add && epilogue.role != 0 && tensor.given.dims() == dst.dims();
+    if (tensor.sum)
+      post_ops.append_sum(1.0f);
+    else
+      post_ops.append_binary(binary_post_op(epilogue.op), tensor.wanted);
     operands.push_back(tensor);
   }
   attr->set_post_ops(post_ops);
   return operands;
 }
 
-void add_epilogue_arguments(const std::vector<EpilogueOperand>& operands, Program* program,
+void add_epilogue_arguments(const std::vector<EpilogueOperand>& operands, int32_t result, Program* program,
                             std::vector<ProgramArgument>* arguments) {
   for (const EpilogueOperand& tensor : operands) {
+    if (tensor.sum) {
+      program->step(make_reorder(program->engine(), tensor.given, tensor.wanted),
+                    {{DNNL_ARG_FROM, program->operand(tensor.operand, tensor.given)}, {DNNL_ARG_TO, result}});
+      continue;
+    }
     const int32_t memory = tensor.operand < 0
                                ? program->scalar(tensor.scalar, tensor.wanted)
                                : program->reordered(program->operand(tensor.operand, tensor.given), tensor.wanted);

@@ -101,7 +101,7 @@ Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep
   const dnnl::memory::desc dst = add(EP_ROLE_DST, DNNL_ARG_DST);
   dnnl::primitive_attr attr = user_scratchpad();
   const std::vector<EpilogueOperand> epilogues = add_epilogues(desc, operand_layout, dst, &attr);
-  add_epilogue_arguments(epilogues, &program, &arguments);
+  add_epilogue_arguments(epilogues, -1, &program, &arguments);
   const dnnl::primitive_desc_base matmul = make_matmul(engine, src, weights, bias, dst, attr);
   if (!matmul) return Refusal::because("oneDNN has no matmul of these strides");
   if (is_reference(matmul)) return Refusal::because("oneDNN has only %s here", implementation_of(matmul).c_str());

@@ -61,6 +61,10 @@ float greatest(const float* src, int64_t n) {
   return result;
 }
 
+// Asks for the line of the next row while this one is computed: rows follow each other in the common case, and a wrong
+// guess is harmless.
+HWY_INLINE void prefetch(const float* src, int64_t i, int64_t n) { hwy::Prefetch(src + n + i); }
+
 // dst = exp(src - most); returns the sum.
 double exponentials(float* dst, const float* src, int64_t n, float most) {
   const D d;
@@ -73,6 +77,7 @@ double exponentials(float* dst, const float* src, int64_t n, float most) {
     over(
         begin, end,
         [&](int64_t i) HWY_ATTR {
+          prefetch(src, i, n);
           const V y = exp_of_nonpositive(hn::Sub(hn::LoadU(d, src + i), offset));
           hn::StoreU(y, d, dst + i);
           sum = hn::Add(sum, y);
@@ -119,7 +124,7 @@ void softmax(float* dst, const float* src, float* buffer, int64_t n, bool log, b
 
 // The sum of f(vector) over a row.
 template <class F>
-HWY_INLINE double sum_of(const float* src, int64_t n, F f) {
+HWY_INLINE double sum_of(const float* src, int64_t n, bool ahead, F f) {
   const D d;
   const int64_t lanes = lane_count();
   double total = 0;
@@ -129,6 +134,10 @@ HWY_INLINE double sum_of(const float* src, int64_t n, F f) {
     V sum_2 = hn::Zero(d);
     int64_t i = begin;
     for (; i + 2 * lanes <= end; i += 2 * lanes) {
+      if (ahead) {
+        prefetch(src, i, n);
+        prefetch(src, i + lanes, n);
+      }
       sum = hn::Add(sum, f(hn::LoadU(d, src + i)));
       sum_2 = hn::Add(sum_2, f(hn::LoadU(d, src + i + lanes)));
     }
@@ -142,9 +151,9 @@ void layer_norm(float* dst, const float* src, const float* scale, const float* s
                 bool stream, float* out_mean, float* out_inv_std) {
   const D d;
   const auto count = static_cast<double>(n);
-  const auto mean = static_cast<float>(sum_of(src, n, [](V x) HWY_ATTR { return x; }) / count);
+  const auto mean = static_cast<float>(sum_of(src, n, false, [](V x) HWY_ATTR { return x; }) / count);
   const V center = hn::Set(d, mean);
-  const double squares = sum_of(src, n, [center](V x) HWY_ATTR {
+  const double squares = sum_of(src, n, true, [center](V x) HWY_ATTR {
     const V off = hn::Sub(x, center);
     return hn::Mul(off, off);
   });

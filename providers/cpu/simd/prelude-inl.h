@@ -227,6 +227,13 @@ HWY_INLINE V ep_exp(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, scale(y, e.n));
 }
 
+// exp where the argument is known to lie within [-86, 88]: nothing to clamp, nothing denormal.
+template <class V>
+HWY_INLINE V exp_of_bounded(V x) {
+  const Reduced<V> e = reduce_by_ln2(x);
+  return hn::Mul(hn::Add(madd(exp_tail(e.r), hn::Mul(e.r, e.r), e.r), lit<V>(1)), power_of_two(e.n));
+}
+
 // exp for x <= 0 where results below the least normal number may be 0 (softmax): one multiplication less and no
 // denormals, which cost a hundred cycles each. NaN gives NaN.
 template <class V>
@@ -330,7 +337,7 @@ HWY_INLINE V ep_tanh(V x) {
   p = madd(p, z, 1.33314422036e-1);
   p = madd(p, z, -3.33332819422e-1);
   const V small = madd(hn::Mul(p, z), x, x);
-  const V e = ep_exp(hn::Add(magnitude, magnitude));
+  const V e = exp_of_bounded(hn::Add(magnitude, magnitude));
   const V large = hn::Sub(lit<V>(1), hn::Div(lit<V>(2), hn::Add(e, lit<V>(1))));
   const V result = hn::IfThenElse(hn::Lt(magnitude, lit<V>(0.625)), small, large);
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
@@ -348,7 +355,7 @@ HWY_INLINE V ep_erf(V x) {
   p = madd(p, t, -6.34846687e-1);
   p = madd(p, t, -1.28717512e-1);
   p = madd(p, t, hn::Neg(t));
-  const V large = hn::Sub(lit<V>(1), ep_exp(p));
+  const V large = hn::Sub(lit<V>(1), exp_of_bounded(p));
   V q = lit<V>(-5.96761703e-4);
   q = madd(q, s, 4.99119423e-3);
   q = madd(q, s, -2.67681349e-2);

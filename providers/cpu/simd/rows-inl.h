@@ -118,30 +118,51 @@ HWY_INLINE VecF32 broadcast_parameter(const unsigned char* bytes) {
   return hn::Set(F32(), value);
 }
 
-// dst[i] = row(src[0][i], ...) with `arity` sources; `row` takes and gives vectors.
+// row(src[0][i..], ...) of whole vectors, or of the first `count` elements.
 template <int arity, class Row>
-HWY_INLINE void for_each_vector(void* dst, const void* const* src, int64_t n, Row row) {
+HWY_INLINE auto row_at(const float* const* from, int64_t i, const Row& row) {
+  constexpr F32 d;
+  if constexpr (arity == 1)
+    return row(hn::LoadU(d, from[0] + i));
+  else if constexpr (arity == 2)
+    return row(hn::LoadU(d, from[0] + i), hn::LoadU(d, from[1] + i));
+  else
+    return row(hn::LoadU(d, from[0] + i), hn::LoadU(d, from[1] + i), hn::LoadU(d, from[2] + i));
+}
+template <int arity, class Row>
+HWY_INLINE auto row_of_some(const float* const* from, int64_t i, size_t count, const Row& row) {
+  if constexpr (arity == 1)
+    return row(load_some(from[0] + i, count));
+  else if constexpr (arity == 2)
+    return row(load_some(from[0] + i, count), load_some(from[1] + i, count));
+  else
+    return row(load_some(from[0] + i, count), load_some(from[1] + i, count), load_some(from[2] + i, count));
+}
+
+// dst[i] = row(src[0][i], ...) with `arity` sources; `row` takes and gives vectors. With `stream` past the cache.
+template <int arity, class Row>
+HWY_INLINE void for_each_vector(void* dst, const void* const* src, int64_t n, bool stream, const Row& row) {
   constexpr F32 d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  const float* x = static_cast<const float*>(src[0]);
-  const float* y = arity > 1 ? static_cast<const float*>(src[1]) : x;
-  const float* z = arity > 2 ? static_cast<const float*>(src[2]) : x;
+  const float* from[arity];
+  for (int k = 0; k < arity; ++k) from[k] = static_cast<const float*>(src[k]);
   int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    if constexpr (arity == 1) store_result(row(hn::LoadU(d, x + i)), dst, i, hn::Lanes(d));
-    if constexpr (arity == 2) store_result(row(hn::LoadU(d, x + i), hn::LoadU(d, y + i)), dst, i, hn::Lanes(d));
-    if constexpr (arity == 3) {
-      store_result(row(hn::LoadU(d, x + i), hn::LoadU(d, y + i), hn::LoadU(d, z + i)), dst, i, hn::Lanes(d));
+  using Result = decltype(row_at<arity>(from, i, row));
+  if constexpr (std::is_same_v<Result, VecF32> && hn::MaxLanes(d) > 1) {
+    if (stream) {
+      float* to = static_cast<float*>(dst);
+      const auto beyond = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) / sizeof(float)) % lanes;
+      const int64_t head = beyond == 0 ? 0 : lanes - beyond < n ? lanes - beyond : n;
+      if (head != 0)
+        store_some(row_of_some<arity>(from, 0, static_cast<size_t>(head), row), to, static_cast<size_t>(head));
+      for (i = head; i + lanes <= n; i += lanes) hn::Stream(row_at<arity>(from, i, row), d, to + i);
     }
   }
+  for (; i + lanes <= n; i += lanes) store_result(row_at<arity>(from, i, row), dst, i, hn::Lanes(d));
   if constexpr (hn::MaxLanes(d) > 1) {
     if (i == n) return;
     const auto rest = static_cast<size_t>(n - i);
-    if constexpr (arity == 1) store_result(row(load_some(x + i, rest)), dst, i, rest);
-    if constexpr (arity == 2) store_result(row(load_some(x + i, rest), load_some(y + i, rest)), dst, i, rest);
-    if constexpr (arity == 3) {
-      store_result(row(load_some(x + i, rest), load_some(y + i, rest), load_some(z + i, rest)), dst, i, rest);
-    }
+    store_result(row_of_some<arity>(from, i, rest, row), dst, i, rest);
   }
 }
 
@@ -149,15 +170,17 @@ template <int32_t op>
 void unary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
   const VecF32 a = broadcast_parameter(context.a);
   const VecF32 b = broadcast_parameter(context.b);
-  for_each_vector<1>(dst, src, n, [a, b](VecF32 x) HWY_ATTR { return unary_row(Op<op>(), x, a, b); });
+  for_each_vector<1>(dst, src, n, context.stream, [a, b](VecF32 x) HWY_ATTR { return unary_row(Op<op>(), x, a, b); });
 }
 template <int32_t op>
-void binary_loop(void* dst, const void* const* src, int64_t n, MapContext&) {
-  for_each_vector<2>(dst, src, n, [](VecF32 x, VecF32 y) HWY_ATTR { return binary_row(Op<op>(), x, y); });
+void binary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
+  for_each_vector<2>(dst, src, n, context.stream,
+                     [](VecF32 x, VecF32 y) HWY_ATTR { return binary_row(Op<op>(), x, y); });
 }
 template <int32_t op>
-void ternary_loop(void* dst, const void* const* src, int64_t n, MapContext&) {
-  for_each_vector<3>(dst, src, n, [](VecF32 x, VecF32 y, VecF32 z) HWY_ATTR { return ternary_row(Op<op>(), x, y, z); });
+void ternary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
+  for_each_vector<3>(dst, src, n, context.stream,
+                     [](VecF32 x, VecF32 y, VecF32 z) HWY_ATTR { return ternary_row(Op<op>(), x, y, z); });
 }
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
