@@ -14,6 +14,7 @@
 #include "core/tensor/device_state.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/storage.h"
+#include "core/tensor/transfer.h"
 #include "core/vm/inline.h"
 #include "core/vm/vm.h"
 #include "primitives/status/sentence.h"
@@ -29,9 +30,8 @@ Status launch_failure(ep_status code, const ep_fault& fault, ep_error* error, co
   return vm::launch_error(cause, call.op->name, describe(call), device);
 }
 
-ep_buffer place(const TensorImpl& impl, int64_t extra = 0) {
-  const int64_t offset = impl.offset + extra;
-  return impl.storage->block.at(offset == 0 ? 0 : static_cast<uint64_t>(dtype_bytes(impl.dtype, offset)));
+ep_buffer place(const TensorImpl& impl) {
+  return impl.storage->block.at(impl.offset == 0 ? 0 : static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset)));
 }
 
 // --- elementwise ops of a known layout class -------------------------------------------------------------------------
@@ -192,13 +192,10 @@ bool apply_known(const OpCall& call) {
 // Bytes [first, last) of its storage that a tensor can touch.
 struct ByteRange {
   int64_t first, last;
-  explicit ByteRange(const TensorImpl& impl) {
-    int64_t reach = impl.elements == 0 ? 0 : 1;
-    for (int32_t axis = 0; axis < impl.dims.rank() && reach > 0; ++axis) {
-      reach += (impl.dims[axis] - 1) * impl.strides[axis];
-    }
+  explicit ByteRange(const Tensor& tensor) {
+    const TensorImpl& impl = *tensor.impl();
     first = dtype_bytes(impl.dtype, impl.offset);
-    last = first + dtype_bytes(impl.dtype, reach);
+    last = first + (impl.elements == 0 ? 0 : dtype_bytes(impl.dtype, span_elements(tensor)));
   }
 };
 
@@ -206,8 +203,8 @@ bool same_elements(const TensorImpl& a, const TensorImpl& b) {
   return a.storage == b.storage && a.offset == b.offset && a.dtype == b.dtype && a.dims == b.dims && a.strides == b.strides;
 }
 
-bool overlap(const TensorImpl& a, const TensorImpl& b) {
-  if (a.storage != b.storage) return false;
+bool overlap(const Tensor& a, const Tensor& b) {
+  if (a.impl()->storage != b.impl()->storage) return false;
   const ByteRange ra(a);
   const ByteRange rb(b);
   return ra.first < rb.last && rb.first < ra.last;
@@ -239,26 +236,40 @@ void separate_overlaps(OwnedInputs<kRoom>* owned) {
   for (const Tensor& output : call.outputs) {
     if (!output.defined()) continue;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
-      if (owned->pointers[i] == nullptr || !overlap(*owned->pointers[i]->impl(), *output.impl())) continue;
+      if (owned->pointers[i] == nullptr || !overlap(*owned->pointers[i], output)) continue;
       if (i == call.op->alias_input && same_elements(*owned->pointers[i]->impl(), *output.impl())) continue;
       owned->replace(i, dense_on_device(*owned->pointers[i]));
     }
   }
 }
 
-bool misaligned(const Tensor& tensor, int64_t extra, int32_t alignment) {
-  return alignment > 1 && place(*tensor.impl(), extra).offset % static_cast<uint64_t>(alignment) != 0;
+bool misaligned(const Tensor& tensor, int32_t alignment) {
+  return alignment > 1 && place(*tensor.impl()).offset % static_cast<uint64_t>(alignment) != 0;
 }
 
 // An uninitialised row-major tensor whose first element is aligned.
 Tensor aligned_tensor(DeviceState* device, const TensorMeta& meta, int32_t alignment) {
   Tensor tensor = value_or_throw(make_tensor(device, meta.dtype, meta.dims));
-  if (!misaligned(tensor, 0, alignment)) return tensor;
+  if (!misaligned(tensor, alignment)) return tensor;
   const int64_t size = dtype_size(meta.dtype);
   const Tensor roomy =
       value_or_throw(make_tensor(device, meta.dtype, Dims{element_count(meta.dims) + alignment / size}));
   const auto past = static_cast<int64_t>(place(*roomy.impl()).offset % static_cast<uint64_t>(alignment));
   return make_view(roomy, meta.dtype, meta.dims, contiguous_strides(meta.dims), past == 0 ? 0 : (alignment - past) / size);
+}
+
+// A copy of `tensor` in the same layout that starts at a multiple of `alignment` bytes. The device's plain copy makes it, which asks
+// for no alignment, so that the primitives that do can rely on it.
+Tensor realigned(const Tensor& tensor, int32_t alignment) {
+  const int64_t reach = span_elements(tensor);
+  const Tensor block = aligned_tensor(tensor.impl()->device, {tensor.dtype(), Dims{reach}, {}}, alignment);
+  const auto bytes = static_cast<uint64_t>(dtype_bytes(tensor.dtype(), reach));
+  const vm::Operand dst{block.impl()->storage, static_cast<uint64_t>(dtype_bytes(tensor.dtype(), block.impl()->offset)), true,
+                        false};
+  const vm::Operand src{tensor.impl()->storage,
+                        static_cast<uint64_t>(dtype_bytes(tensor.dtype(), tensor.impl()->offset)), false, false};
+  throw_if_error(vm::copy(dst, src, bytes, {}));
+  return make_view(block, tensor.dtype(), tensor.dims(), tensor.strides(), block.impl()->offset);
 }
 
 // The operands of one launch of a plan.
@@ -292,7 +303,7 @@ void collect(const OpCall& call, const Plan& plan, LaunchOperands<kRoom>* launch
     const bool write = operand.output >= 0;
     const TensorImpl& impl = write ? *call.outputs[static_cast<size_t>(operand.output)].impl()
                                    : *call.inputs[static_cast<size_t>(operand.input)]->impl();
-    const auto offset = static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset + operand.offset));
+    const auto offset = static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset));
     const bool whole = write && impl.contiguous &&
                        static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.elements)) == impl.storage->bytes &&
                        !reads(call, impl.storage);
@@ -358,13 +369,13 @@ void run_native(OwnedInputs<kRoom>* owned, const Plan& plan) {
     if (operand.output >= 0) {
       int32_t& wanted = output_alignment[operand.output];
       wanted = std::max(wanted, operand.alignment);
-    } else if (operand.input >= 0 && misaligned(*owned->pointers[operand.input], operand.offset, operand.alignment)) {
-      owned->replace(static_cast<size_t>(operand.input), dense_on_device(*owned->pointers[operand.input], operand.alignment));
+    } else if (operand.input >= 0 && misaligned(*owned->pointers[operand.input], operand.alignment)) {
+      owned->replace(static_cast<size_t>(operand.input), realigned(*owned->pointers[operand.input], operand.alignment));
     }
   }
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     const Tensor& given = call.outputs[i];
-    made[i] = given.defined() && !misaligned(given, 0, output_alignment[i])
+    made[i] = given.defined() && !misaligned(given, output_alignment[i])
                   ? given
                   : aligned_tensor(plan.device, plan.outputs[i], output_alignment[i]);
   }
@@ -501,8 +512,8 @@ void copy_elements(Tensor& dst, const Tensor& src) {
   eager_interpreter().apply(call);
 }
 
-Tensor dense_on_device(const Tensor& tensor, int32_t alignment) {
-  Tensor copy = aligned_tensor(tensor.impl()->device, {tensor.dtype(), tensor.dims(), {}}, alignment);
+Tensor dense_on_device(const Tensor& tensor) {
+  Tensor copy = value_or_throw(make_tensor(tensor.impl()->device, tensor.dtype(), tensor.dims()));
   copy_elements(copy, tensor);
   return copy;
 }

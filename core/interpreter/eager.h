@@ -18,7 +18,7 @@ EagerInterpreter& eager_interpreter();
 
 // dst[...] = cast(src[...]), same dims, any strides, on one device. Throws.
 void copy_elements(Tensor& dst, const Tensor& src);
-// A row-major copy of `tensor` on its device, whose first element is aligned to `alignment` bytes. Throws.
-Tensor dense_on_device(const Tensor& tensor, int32_t alignment = 0);
+// A row-major copy of `tensor` on its device. Throws.
+Tensor dense_on_device(const Tensor& tensor);
 
 }  // namespace tenon

@@ -20,7 +20,6 @@ class Lowering {
   struct Source {
     int16_t input = -1;   // index into call.inputs, or
     int16_t output = -1;  // index into call.outputs, or neither: a scalar
-    int64_t offset = 0;   // elements added to the tensor's own offset
   };
   std::array<Source, EP_MAX_OPERANDS> sources{};
 
@@ -28,11 +27,11 @@ class Lowering {
   std::array<DType, EP_MAX_SCALARS> scalar_dtypes{};
 
   // Adds an operand, in the order the kind wants (outputs first), with dims and strides already folded. No dim may be 0.
-  ep_operand_desc& output(int32_t role, int index, DType dtype, const Dims& dims, const Dims& strides, int64_t offset = 0) {
-    return add(role, dtype, dims, strides, Source{-1, static_cast<int16_t>(index), offset});
+  ep_operand_desc& output(int32_t role, int index, DType dtype, const Dims& dims, const Dims& strides) {
+    return add(role, dtype, dims, strides, Source{-1, static_cast<int16_t>(index)});
   }
-  ep_operand_desc& input(int32_t role, int index, DType dtype, const Dims& dims, const Dims& strides, int64_t offset = 0) {
-    return add(role, dtype, dims, strides, Source{static_cast<int16_t>(index), -1, offset});
+  ep_operand_desc& input(int32_t role, int index, DType dtype, const Dims& dims, const Dims& strides) {
+    return add(role, dtype, dims, strides, Source{static_cast<int16_t>(index), -1});
   }
   // The operand is launch scalar 0, 1 or 2, by role (SRC, SRC_B, SRC_C).
   ep_operand_desc& scalar(int32_t role, DType dtype) {

@@ -72,7 +72,6 @@ void keep_operands(const Lowering& lowering, const Resolved& resolved, Plan* pla
     PlanOperand operand;
     operand.input = lowering.sources[i].input;
     operand.output = lowering.sources[i].output;
-    operand.offset = lowering.sources[i].offset;
     operand.alignment = resolved.alignment[i];
     operand.dtype = static_cast<DType>(desc.dtype);
     operand.dims = Dims(std::span(desc.dims, static_cast<size_t>(desc.rank)));

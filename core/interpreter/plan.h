@@ -29,7 +29,6 @@ struct PlanOperand {
   int16_t input = -1;      // index into the call's inputs, or
   int16_t output = -1;     // index into its outputs, or neither: a scalar
   int32_t alignment = 0;   // the byte alignment the device wants
-  int64_t offset = 0;      // in elements, added to the tensor's own
   DType dtype = DType::none;
   Dims dims;               // folded
   Dims strides;

@@ -14,15 +14,21 @@ using Records = memory::FreeList<Storage>;
 }  // namespace
 
 Result<Storage*> Storage::make(DeviceState* device, uint64_t bytes, std::vector<vm::Ticket>* waits) {
-  // What the block still waits for counts as reads of the new storage: whoever writes it first waits for them.
-  waits->clear();
-  Result<memory::Block> block = device->allocator->allocate(bytes == 0 ? 1 : bytes, waits);
-  if (!block.ok()) return block.status();
+  const uint64_t wanted = bytes == 0 ? 1 : bytes;
   Storage* storage = Records::make();
   storage->device = device;
-  storage->block = block.value();
   storage->bytes = bytes;
-  if (!waits->empty()) [[unlikely]] {
+  if (device->allocator->take_at_hand(wanted, &storage->block)) [[likely]]
+    return storage;
+  waits->clear();
+  Result<memory::Block> block = device->allocator->allocate(wanted, waits);
+  if (!block.ok()) {
+    Records::destroy(storage);
+    return block.status();
+  }
+  storage->block = block.value();
+  // What the block still waits for counts as reads of the new storage: whoever writes it first waits for them.
+  if (!waits->empty()) {
     if (vm::holds(vm::kWaitBeforeReuse)) {
       storage->reads.add(*waits);
       storage->attention.store(true, std::memory_order_relaxed);

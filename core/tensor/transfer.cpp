@@ -12,13 +12,6 @@
 namespace tenon {
 namespace {
 
-// Elements from the first to one past the last that `tensor` can reach in its storage.
-int64_t span_elements(const Tensor& tensor) {
-  int64_t reach = 1;
-  for (int32_t axis = 0; axis < tensor.rank(); ++axis) reach += (tensor.dims()[axis] - 1) * tensor.strides()[axis];
-  return reach;
-}
-
 uint64_t byte_offset(const Tensor& tensor) {
   return static_cast<uint64_t>(dtype_bytes(tensor.dtype(), tensor.impl()->offset));
 }
@@ -73,6 +66,12 @@ char* host_address(const Tensor& tensor) {
 }
 
 }  // namespace
+
+int64_t span_elements(const Tensor& tensor) {
+  int64_t reach = 1;
+  for (int32_t axis = 0; axis < tensor.rank(); ++axis) reach += (tensor.dims()[axis] - 1) * tensor.strides()[axis];
+  return reach;
+}
 
 Tensor transfer(const Tensor& tensor, DeviceState* target, uint64_t* bytes_moved) {
   if (tensor.impl()->device == target) return tensor;

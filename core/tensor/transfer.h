@@ -10,6 +10,9 @@
 
 namespace tenon {
 
+// Elements from the first to one past the last that a tensor of at least one element can reach in its storage.
+int64_t span_elements(const Tensor& tensor);
+
 // `tensor` on `target`, with the same dims and strides; a strided tensor brings the bytes between its elements along.
 // Returns the bytes moved through `bytes_moved` (may be null).
 Tensor transfer(const Tensor& tensor, DeviceState* target, uint64_t* bytes_moved = nullptr);

@@ -20,6 +20,12 @@ Status wait_all(std::span<const Ticket> waits) {
   return Status();
 }
 
+// Between the host device and another whose memory is mapped too, the other one moves the bytes: it may know a better way.
+bool is_host(const DeviceState* device) {
+  const Result<DeviceState*> host = host_device_state();
+  return host.ok() && host.value() == device;
+}
+
 Status settle_operand(const Operand& operand) {
   if (operand.storage == nullptr || !operand.storage->busy_for_read()) return Status();
   return settle(operand.storage, operand.write, operand.whole);
@@ -168,10 +174,10 @@ Status inline_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::
   ep_status code = EP_STATUS_OK;
   if (to == from) {
     code = to->ops.copy(to->inline_stream, target, source, bytes, &error);
+  } else if (target_host != nullptr && (source_host == nullptr || is_host(to))) {
+    code = from->ops.download(from->inline_stream, target_host + dst.offset, source, bytes, &error);
   } else if (source_host != nullptr) {
     code = to->ops.upload(to->inline_stream, target, source_host + src.offset, bytes, &error);
-  } else if (target_host != nullptr) {
-    code = from->ops.download(from->inline_stream, target_host + dst.offset, source, bytes, &error);
   } else {
     std::vector<char> staging(bytes);
     code = from->ops.download(from->inline_stream, staging.data(), source, bytes, &error);

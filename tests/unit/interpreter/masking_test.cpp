@@ -1,0 +1,138 @@
+// The ladder kind by kind: a device that refuses one kind at a time gives the same answers, and the bytes the interpreter
+// reports are the bytes the device saw.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "core/interpreter/kernel_cache.h"
+#include "core/interpreter/placement.h"
+#include "core/ops/ops.h"
+#include "core/tensor/device_state.h"
+#include "loader/loader.h"
+#include "tests/fakes/masking/masking.h"
+
+namespace tenon {
+namespace {
+
+Tensor floats(const Dims& dims, uint32_t seed, Device device) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<float> values(0.25f, 2.0f);
+  std::vector<float> data(static_cast<size_t>(element_count(dims)));
+  for (float& value : data) value = values(engine);
+  return Tensor::from<float>(data, dims, device);
+}
+
+struct Call {
+  int32_t kind;
+  const char* op;
+  std::vector<Dims> inputs;
+  std::function<Tensor(const std::vector<Tensor>&)> run;
+};
+
+// One call per kind, contiguous inputs, so that the only bytes that move are those between devices.
+const std::vector<Call>& calls() {
+  using In = const std::vector<Tensor>&;
+  static const std::vector<Call> list{
+      {EP_PRIMITIVE_unary, "tanh", {{4, 6}}, [](In in) { return tanh(in[0]); }},
+      {EP_PRIMITIVE_binary, "sub", {{4, 6}, {4, 6}}, [](In in) { return sub(in[0], in[1]); }},
+      {EP_PRIMITIVE_ternary, "clamp", {{4, 6}}, [](In in) { return clamp(in[0], 0.5, 1.5); }},
+      {EP_PRIMITIVE_copy, "cast", {{4, 6}}, [](In in) { return cast(in[0], DType::f64); }},
+      {EP_PRIMITIVE_reduce, "sum", {{4, 6}}, [](In in) { return sum(in[0], {1}); }},
+      {EP_PRIMITIVE_arg_reduce, "argmax", {{4, 6}}, [](In in) { return argmax(in[0], 1); }},
+      {EP_PRIMITIVE_softmax, "softmax", {{4, 6}}, [](In in) { return softmax(in[0], 1); }},
+      {EP_PRIMITIVE_matmul, "matmul", {{4, 6}, {6, 3}}, [](In in) { return matmul(in[0], in[1]); }},
+      {EP_PRIMITIVE_convolution, "conv", {{1, 2, 5, 5}, {3, 2, 3, 3}}, [](In in) { return conv2d(in[0], in[1]); }},
+      {EP_PRIMITIVE_pooling, "max_pool", {{1, 2, 6, 6}}, [](In in) { return max_pool2d(in[0], {2}); }},
+      {EP_PRIMITIVE_layer_norm, "layer_norm", {{4, 6}, {6}, {6}},
+       [](In in) { return layer_norm(in[0], {6}, in[1], in[2]); }},
+      {EP_PRIMITIVE_batch_norm, "batch_norm", {{2, 3, 4}, {3}, {3}},
+       [](In in) { return batch_norm(in[0], in[1], in[2]); }},
+      {EP_PRIMITIVE_concat, "concat", {{4, 6}, {2, 6}}, [](In in) { return concat({in[0], in[1]}, 0); }},
+      {EP_PRIMITIVE_pad, "pad", {{4, 6}}, [](In in) { return pad(in[0], {1, 2}); }},
+  };
+  return list;
+}
+
+std::vector<double> numbers(const Tensor& tensor) { return cast(tensor.to(Device::host()), DType::f64).to_host<double>(); }
+
+class Masking : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    fakes::masking_wrap(std::string(std::getenv("TENON_TEST_CPU")));
+    loader::register_provider("masking", fakes::masking_query);
+    ASSERT_EQ(Device::host().spelling(), "cpu:0");
+  }
+  void SetUp() override { fakes::masking_control().reset(); }
+  void TearDown() override { ASSERT_TRUE(loader::set_argument("fallback", "host").ok()); }
+
+  // Refuses `kind` where nothing decided earlier is remembered: thread tables go with a thread, kernels with the cache.
+  void on_fresh_tables(int32_t kind, const std::function<void(Device)>& body) {
+    const Device device("masking");
+    clear_kernel_cache(device.state());
+    fakes::masking_control().refuse({kind});
+    std::thread([&] { body(device); }).join();
+  }
+
+  static std::vector<Tensor> inputs_of(const Call& call, Device device) {
+    std::vector<Tensor> inputs;
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      inputs.push_back(floats(call.inputs[i], static_cast<uint32_t>(i + 1), device));
+    }
+    return inputs;
+  }
+};
+
+TEST_F(Masking, RefusingAKindChangesNoAnswer) {
+  for (const Call& refused : calls()) {
+    on_fresh_tables(refused.kind, [&](Device device) {
+      for (const Call& call : calls()) {
+        const std::vector<double> wanted = numbers(call.run(inputs_of(call, Device("cpu"))));
+        const std::vector<double> got = numbers(call.run(inputs_of(call, device)));
+        ASSERT_EQ(got.size(), wanted.size());
+        for (size_t i = 0; i < got.size(); ++i) {
+          EXPECT_NEAR(got[i], wanted[i], 2e-5 * (1 + std::abs(wanted[i]))) << call.op << " without " << refused.op;
+        }
+      }
+    });
+  }
+}
+
+TEST_F(Masking, TheBytesReportedAreTheBytesTheDeviceSaw) {
+  for (const Call& call : calls()) {
+    on_fresh_tables(call.kind, [&](Device device) {
+      const std::vector<Tensor> inputs = inputs_of(call, device);
+      const uint64_t before = fakes::masking_control().bytes_copied;
+      PlacementScope scope;
+      const Tensor result = call.run(inputs);
+      uint64_t reported = 0;
+      bool below_native = false;
+      for (const PlacementEntry& entry : scope.take()) {
+        if (entry.device != device.spelling()) continue;
+        reported += entry.bytes_copied;
+        if (entry.rung == Rung::native) continue;
+        below_native = true;
+        EXPECT_NE(entry.reason.find("native: "), std::string::npos) << call.op;
+      }
+      EXPECT_TRUE(below_native) << call.op << " ran natively although its kind was refused";
+      EXPECT_EQ(fakes::masking_control().bytes_copied - before, reported) << call.op;
+    });
+  }
+}
+
+TEST_F(Masking, WithFallbackNativeARefusalIsAnError) {
+  ASSERT_TRUE(loader::set_argument("fallback", "native").ok());
+  for (const Call& call : calls()) {
+    on_fresh_tables(call.kind, [&](Device device) {
+      const std::vector<Tensor> inputs = inputs_of(call, device);
+      EXPECT_THROW(call.run(inputs), Error) << call.op;
+    });
+  }
+}
+
+}  // namespace
+}  // namespace tenon
