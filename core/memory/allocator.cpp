@@ -72,16 +72,19 @@ class CachingAllocator final : public Allocator {
   }
 
   Result<Block> allocate(uint64_t bytes, std::vector<vm::Ticket>* waits) override {
-    if (bytes > kSmallLimit) return allocate_large(bytes, waits);
-    const int size_class = memory::size_class(bytes);
-    if (ThreadLists* lists = own_lists()) [[likely]] {
-      ClassList& list = lists->classes[static_cast<size_t>(size_class)];
-      if (SmallBlock* block = list.pop_clean()) [[likely]] {
-        count(lists->taken, block->block.size);
-        return block->block;
-      }
-    }
-    return allocate_small(size_class, waits);
+    Block block;
+    if (take_at_hand(bytes, &block)) return block;
+    return bytes > kSmallLimit ? allocate_large(bytes, waits) : allocate_small(size_class(bytes), waits);
+  }
+
+  bool take_at_hand(uint64_t bytes, Block* out) override {
+    ThreadLists* lists = own_lists();
+    if (lists == nullptr || bytes > kSmallLimit) return false;
+    SmallBlock* block = lists->classes[static_cast<size_t>(size_class(bytes))].pop_clean();
+    if (block == nullptr) return false;
+    count(lists->taken, block->block.size);
+    *out = block->block;
+    return true;
   }
 
   void release(const Block& block, std::span<const vm::Ticket> pending) override {
@@ -253,7 +256,7 @@ class CachingAllocator final : public Allocator {
       ClassList& list = lists->classes[block->size_class];
       block->pending.empty() ? list.push_clean(block) : list.push_waiting(block);
       count(lists->given, block->block.size);
-      if (list.count > SmallBlocks::kept(block->size_class)) overflow(block->size_class, list);
+      if (list.count > list.limit) overflow(block->size_class, list);
       return;
     }
     std::lock_guard lock(mutex_);
@@ -386,7 +389,8 @@ class CachingAllocator final : public Allocator {
 };
 
 ThreadGuard::~ThreadGuard() {
-  ThreadTable table = thread_table;
+  const ThreadTable table = thread_table;
+  const std::unique_ptr<ThreadLists*[]> lists(table.lists);
   thread_table = {nullptr, 0, true};
   if (vm::forked()) return;
   Registry& all = registry();
@@ -394,7 +398,6 @@ ThreadGuard::~ThreadGuard() {
   for (uint32_t i = 0; i < table.size; ++i) {
     if (table.lists[i] != nullptr && all.allocators[i] != nullptr) all.allocators[i]->adopt(table.lists[i]);
   }
-  delete[] table.lists;
 }
 
 Status CachingAllocator::exhausted(uint64_t bytes, const Status& cause) const {

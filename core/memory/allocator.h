@@ -30,6 +30,9 @@ class Allocator {
   // `waits`. Errors: out_of_device_memory, with a table of who holds what, after cached blocks were given back, tickets
   // already issued were waited for, and one retry.
   virtual Result<Block> allocate(uint64_t bytes, std::vector<vm::Ticket>* waits) = 0;
+  // The common case of allocate, without its costs: a small block that the calling thread has at hand and that nothing
+  // has to wait for. False: ask allocate.
+  virtual bool take_at_hand(uint64_t bytes, Block* out) = 0;
   // Takes a block back; `pending` are tickets that still use it.
   virtual void release(const Block& block, std::span<const vm::Ticket> pending) = 0;
   // Gives back to the provider every segment that is free and not pending.

@@ -19,6 +19,10 @@ uint32_t blocks_per_slab(int size_class) {
 
 }  // namespace
 
+ThreadLists::ThreadLists() {
+  for (int i = 0; i < kSizeClasses; ++i) classes[static_cast<size_t>(i)].limit = SmallBlocks::kept(i);
+}
+
 bool SmallBlocks::refill(Heap& heap, int size_class, ClassList& list, Status* status) {
   ClassList& shared = shared_[static_cast<size_t>(size_class)];
   if (shared.count == 0 && !cut_slab(heap, size_class, status)) return false;

@@ -46,6 +46,7 @@ struct ClassList {
   SmallBlock* waiting = nullptr;
   SmallBlock* waiting_last = nullptr;
   uint32_t count = 0;
+  uint32_t limit = 0;  // of a thread's list: how many it keeps
 
   void push_clean(SmallBlock* block) {
     block->next = clean;
@@ -80,6 +81,8 @@ struct ClassList {
 
 // The lists of one thread. `taken` and `given` count bytes; written by the thread alone, read by anyone.
 struct ThreadLists {
+  ThreadLists();
+
   std::array<ClassList, kSizeClasses> classes;
   std::atomic<uint64_t> taken{0};
   std::atomic<uint64_t> given{0};
