@@ -1,0 +1,17 @@
+#include "core/tensor/stream.h"
+
+#include "core/tensor/error.h"
+#include "core/vm/vm.h"
+
+namespace tenon {
+
+Stream::Stream(Device device) : device_(device), index_(value_or_throw(vm::create_stream(device.state()))) {}
+
+StreamScope::StreamScope(const Stream& stream)
+    : device_(stream.device()), previous_(vm::current_stream(stream.device().state())) {
+  vm::set_current_stream(device_.state(), stream.index());
+}
+
+StreamScope::~StreamScope() { vm::set_current_stream(device_.state(), previous_); }
+
+}  // namespace tenon

@@ -1,0 +1,38 @@
+// Stream: one of several independent orders of work on an asynchronous device. On a synchronous device there is one, and
+// these change nothing. Tensors may cross streams freely: the VM waits where data depends on data.
+#pragma once
+
+#include <cstdint>
+
+#include "core/tensor/device.h"
+#include "core/tensor/export.h"
+
+namespace tenon {
+
+class TENON_API Stream {
+ public:
+  // A further stream of `device`; it lives as long as the device. Errors: those of the provider.
+  explicit Stream(Device device);
+
+  Device device() const { return device_; }
+  uint16_t index() const { return index_; }
+
+ private:
+  Device device_;
+  uint16_t index_ = 0;
+};
+
+// While it lives, ops of the calling thread on the stream's device go to that stream.
+class TENON_API StreamScope {
+ public:
+  explicit StreamScope(const Stream& stream);
+  ~StreamScope();
+  StreamScope(const StreamScope&) = delete;
+  StreamScope& operator=(const StreamScope&) = delete;
+
+ private:
+  Device device_;
+  uint16_t previous_;
+};
+
+}  // namespace tenon
