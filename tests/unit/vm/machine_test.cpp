@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "core/vm/engine.h"
+#include "tests/unit/vm/host_device.h"
 #include "tests/unit/vm/machine.h"
 
 namespace tenon::testing {
@@ -144,6 +145,71 @@ TEST_F(Machines, CopiesBetweenTwoDevicesCarryPoison) {
   const auto words = machine.download(b.get());
   ASSERT_FALSE(words.ok());
   EXPECT_EQ(words.status().code(), Code::fault);
+}
+
+// Copies to and from a synchronous device: tickets of the asynchronous one on storages that have none of their own.
+class BesideAHost : public Machines {
+ protected:
+  StorageHandle on_host(uint32_t value) {
+    std::vector<vm::Ticket> waits;
+    StorageHandle handle(std::move(Storage::make(host.state(), kWords * 4, &waits)).value());
+    EXPECT_TRUE(machine.upload(handle.get(), 0, std::vector<uint32_t>(kWords, value)).ok());
+    return handle;
+  }
+  void TearDown() override {
+    Machines::TearDown();
+    EXPECT_EQ(host.state()->allocator->stats().live, 0u);
+  }
+
+  HostDevice host;
+};
+
+TEST_F(BesideAHost, TheHostReadsWhatTheDeviceComputed) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle here = on_host(1);
+  fakes::async_control().delay_us = 3000;
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(mix(a.get(), a.get(), a.get(), 0).ok());
+  uint32_t wanted = 3;
+  for (int i = 0; i < 10; ++i) wanted = 32 * wanted + 1;
+  ASSERT_TRUE(machine.copy({here.get(), 0}, {a.get(), 0}, kWords, true).ok());
+  EXPECT_EQ(machine.download(here.get()).value(), std::vector<uint32_t>(kWords, wanted));
+  EXPECT_FALSE(here->busy_for_read());
+}
+
+TEST_F(BesideAHost, TheHostOverwritesOnlyWhatTheDeviceHasRead) {
+  StorageHandle a = filled(0, 3);
+  fakes::async_control().delay_us = 3000;
+  for (uint32_t i = 0; i < 20; ++i) {
+    StorageHandle here = on_host(i);
+    StorageHandle there = std::move(machine.allocate(0, kWords)).value();
+    ASSERT_TRUE(machine.copy({there.get(), 0}, {here.get(), 0}, kWords, true).ok());
+    ASSERT_TRUE(machine.upload(here.get(), 0, std::vector<uint32_t>(kWords, 1000)).ok());
+    EXPECT_EQ(machine.download(there.get()).value(), std::vector<uint32_t>(kWords, i));
+  }
+}
+
+TEST_F(BesideAHost, AHostBlockDroppedWhilePendingIsNotReusedTooEarly) {
+  fakes::async_control().delay_us = 3000;
+  std::vector<StorageHandle> there;
+  for (uint32_t i = 0; i < 50; ++i) {
+    there.push_back(std::move(machine.allocate(0, kWords)).value());
+    const StorageHandle here = on_host(i);
+    ASSERT_TRUE(machine.copy({there.back().get(), 0}, {here.get(), 0}, kWords, true).ok());
+  }
+  for (uint32_t i = 0; i < 50; ++i) {
+    EXPECT_EQ(machine.download(there[i].get()).value(), std::vector<uint32_t>(kWords, i));
+  }
+}
+
+TEST_F(BesideAHost, PoisonReachesTheHostAndIsHealedThere) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle here = on_host(1);
+  ASSERT_TRUE(mix(a.get(), a.get(), a.get(), 0, fakes::kMixFaults).ok());
+  ASSERT_TRUE(machine.copy({here.get(), 0}, {a.get(), 0}, kWords, true).ok());
+  EXPECT_EQ(vm::settle(here.get(), false, false).code(), Code::fault);
+  EXPECT_EQ(machine.download(here.get()).status().code(), Code::fault);
+  ASSERT_TRUE(machine.upload(here.get(), 0, std::vector<uint32_t>(kWords, 8)).ok());
+  EXPECT_EQ(machine.download(here.get()).value(), std::vector<uint32_t>(kWords, 8));
 }
 
 }  // namespace
