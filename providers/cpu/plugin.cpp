@@ -29,7 +29,7 @@ std::string processor_name() {
 }
 
 int32_t thread_limit(const ep_host* host) {
-#if defined(__SANITIZE_THREAD__)
+#if EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_THREAD
   static_cast<void>(host);  // the sanitizer cannot see into libgomp
   return 1;
 #else

@@ -1,0 +1,107 @@
+// The wide lease: one thread of the process at a time runs parallel regions, and nobody waits for it.
+#include "providers/cpu/threads/lease.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "ep_api/ep_api.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+constexpr int64_t long_work = 1'000'000;
+
+// Lets the lease of an earlier test run out.
+void wait_until_idle() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+TEST(WideLease, GivesTheLimitForLongWork) {
+  wait_until_idle();
+  const WideLease lease(2, long_work);
+  EXPECT_EQ(lease.width(), 2);
+}
+
+TEST(WideLease, IsNotWorthItForShortWork) {
+  wait_until_idle();
+  const WideLease lease(2, 1000);
+  EXPECT_EQ(lease.width(), 1);
+}
+
+TEST(WideLease, NeverExceedsALimitOfOne) {
+  const WideLease lease(1, long_work);
+  EXPECT_EQ(lease.width(), 1);
+}
+
+TEST(WideLease, KeepsItsHolderWideForMediumWork) {
+  wait_until_idle();
+  int32_t widths[3] = {};
+  std::thread([&widths] {
+    const int64_t work[] = {10'000, long_work, 10'000};
+    for (int i = 0; i < 3; ++i) widths[i] = WideLease(2, work[i]).width();
+  }).join();
+  EXPECT_EQ(widths[0], 1);
+  EXPECT_EQ(widths[1], 2);
+  EXPECT_EQ(widths[2], 2);
+}
+
+TEST(WideLease, LeavesOthersNarrowWhileHeld) {
+  wait_until_idle();
+  const WideLease lease(2, long_work);
+  ASSERT_EQ(lease.width(), 2);
+  int32_t other = 0;
+  std::thread([&other] { other = WideLease(2, long_work).width(); }).join();
+  EXPECT_EQ(other, 1);
+}
+
+TEST(WideLease, PassesOnWhenItsHolderIsIdle) {
+  wait_until_idle();
+  EXPECT_EQ(WideLease(2, long_work).width(), 2);
+  wait_until_idle();
+  int32_t other = 0;
+  std::thread([&other] { other = WideLease(2, long_work).width(); }).join();
+  EXPECT_EQ(other, 2);
+}
+
+TEST(WideLease, HasOneHolderAmongManyThreads) {
+  wait_until_idle();
+  std::atomic<int> wide{0};
+  std::atomic<int> most{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 2000; ++round) {
+        const WideLease lease(2, long_work);
+        if (lease.width() == 1) continue;
+        const int now = ++wide;
+        int seen = most.load();
+        while (now > seen && !most.compare_exchange_weak(seen, now)) {
+        }
+        --wide;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(most.load(), 1);
+}
+
+#if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_THREAD
+TEST(Parallel, CallsEveryThreadOnce) {
+  wait_until_idle();
+  std::atomic<int> calls{0};
+  std::atomic<int> numbers{0};
+  std::atomic<int> widths{0};
+  parallel(2, long_work, [&](int32_t thread, int32_t width) {
+    ++calls;
+    numbers += 1 << thread;
+    widths = width;
+  });
+  EXPECT_EQ(calls.load(), widths.load());
+  EXPECT_EQ(numbers.load(), (1 << widths.load()) - 1);
+}
+#endif
+
+}  // namespace
+}  // namespace tenon::provider::cpu
