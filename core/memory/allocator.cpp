@@ -104,7 +104,6 @@ class CachingAllocator final : public Allocator {
   void trim() override {
     flush_own();
     std::lock_guard lock(mutex_);
-    if (abandoned_) return;
     small_.shrink(heap_, ~uint64_t{0});
     heap_.shrink(~uint64_t{0}, 0);
   }
@@ -134,15 +133,9 @@ class CachingAllocator final : public Allocator {
     std::erase_if(threads_, [&](const auto& owned) { return owned.get() == lists; });
   }
 
-  void abandon() {
-    std::lock_guard lock(mutex_);
-    abandoned_ = true;
-    heap_.abandon();
-  }
-
   bool holds_free_memory() const {
     std::lock_guard lock(mutex_);
-    return !abandoned_ && heap_.reserved_bytes() > live_bytes();
+    return heap_.reserved_bytes() > live_bytes();
   }
 
   std::string row() const {
@@ -209,7 +202,6 @@ class CachingAllocator final : public Allocator {
     for (int attempt = 0; attempt < 2; ++attempt) {
       if (attempt == 1) recover();
       std::lock_guard lock(mutex_);
-      if (abandoned_) return ended();
       maybe_tick();
       ThreadLists* lists = make_own_lists();
       ClassList single;
@@ -229,7 +221,6 @@ class CachingAllocator final : public Allocator {
     for (int attempt = 0; attempt < 2; ++attempt) {
       if (attempt == 1) recover();
       std::lock_guard lock(mutex_);
-      if (abandoned_) return ended();
       maybe_tick();
       Range* range = heap_.take(bytes);
       if (range == nullptr) {
@@ -260,7 +251,6 @@ class CachingAllocator final : public Allocator {
       return;
     }
     std::lock_guard lock(mutex_);
-    if (abandoned_) return;
     ClassList single;
     block->pending.empty() ? single.push_clean(block) : single.push_waiting(block);
     small_given_ += block->block.size;
@@ -280,7 +270,6 @@ class CachingAllocator final : public Allocator {
   void release_large(Range* range, std::span<const vm::Ticket> pending) {
     {
       std::lock_guard lock(mutex_);
-      if (abandoned_) return;
       heap_.give(range, pending);
       if (heap_.free_bytes() > kAlwaysKept) bound_cache();
       maybe_tick();
@@ -307,10 +296,6 @@ class CachingAllocator final : public Allocator {
     for (vm::Ticket ticket : pending) static_cast<void>(vm::wait(ticket));
     if (device_->ops.device_trim != nullptr) device_->ops.device_trim(device_->handle);
     trim();
-  }
-
-  Status ended() const {
-    return Status(Code::cancelled, "Memory of " + device_->spelling + " was asked for after the program had ended.");
   }
 
   Status exhausted(uint64_t bytes, const Status& cause) const;
@@ -356,7 +341,6 @@ class CachingAllocator final : public Allocator {
   }
 
   void tick_locked(uint64_t now) {
-    if (abandoned_) return;
     last_tick_ns_ = now;
     ++tick_count_;
     heap_.set_tick(tick_count_);
@@ -385,7 +369,6 @@ class CachingAllocator final : public Allocator {
   uint64_t tick_count_ = 1;
   uint64_t last_tick_ns_ = 0;
   uint32_t slow_calls_ = 0;
-  bool abandoned_ = false;
 };
 
 ThreadGuard::~ThreadGuard() {
@@ -428,8 +411,6 @@ bool tick_all() {
   }
   return more;
 }
-
-void abandon_memory(Allocator* allocator) { static_cast<CachingAllocator*>(allocator)->abandon(); }
 
 std::unique_ptr<Allocator> make_allocator(loader::OpenDevice* device) {
   return std::make_unique<CachingAllocator>(device, loader::settings().memory_limit);

@@ -29,13 +29,8 @@ Heap::Heap(loader::OpenDevice* device, uint64_t limit) : device_(device), limit_
   alignment_ = std::max(kGrain, pool.minimum_alignment);
 }
 
-Heap::~Heap() { abandon(); }
-
-void Heap::abandon() {
+Heap::~Heap() {
   while (!segments_.empty()) drop_segment(segments_.size() - 1);
-  clean_.clear();
-  waiting_.clear();
-  live_ = 0;
 }
 
 Range* Heap::take(uint64_t bytes) {

@@ -52,6 +52,7 @@ class Heap {
   static constexpr uint64_t kGrain = 512;
 
   explicit Heap(loader::OpenDevice* device, uint64_t limit);
+  // Gives everything back; live ranges become invalid.
   ~Heap();
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
@@ -68,8 +69,6 @@ class Heap {
   uint64_t shrink(uint64_t untouched_since, uint64_t keep);
   // Adds the tickets that free ranges still carry.
   void pending_tickets(vm::TicketList* out) const;
-  // Gives everything back; live ranges become invalid.
-  void abandon();
 
   void set_tick(uint64_t tick) { tick_ = tick; }
   uint64_t live_bytes() const { return live_; }

@@ -89,8 +89,6 @@ class DeviceQueue {
   void wait_mark(EventMark* mark, uint64_t timeout_ns);
   // Ends the launch thread.
   void stop();
-  // Destroys streams and events; nothing is pending.
-  void close();
 
   // Under Engine::submission: failures nobody has been told of.
   std::vector<Status> unreported;
@@ -131,7 +129,6 @@ class DeviceQueue {
   std::mutex right_;
   std::atomic<uint32_t> waiting_{0};  // threads that want the right
   std::vector<EventMark*> free_marks_;
-  std::vector<EventMark*> all_marks_;
   Status lost_;
   std::vector<char> zeros_;
 

@@ -20,7 +20,8 @@ Status wait_all(std::span<const Ticket> waits) {
   return Status();
 }
 
-// Between the host device and another whose memory is mapped too, the other one moves the bytes: it may know a better way.
+// Between the host device and another whose memory is mapped too, the other one moves the bytes: it may know a better
+// way.
 bool is_host(const DeviceState* device) {
   const Result<DeviceState*> host = host_device_state();
   return host.ok() && host.value() == device;

@@ -185,17 +185,4 @@ std::string DeviceQueue::pending_text() {
   return text.empty() ? "nothing is pending" : text.substr(2);
 }
 
-void DeviceQueue::close() {
-  std::lock_guard right(right_);
-  for (uint16_t i = 0; i < stream_count(); ++i) {
-    Stream& stream = *streams_[i];
-    while (!stream.events.empty()) pass(stream, stream.events.front());
-    if (stream.scratch.memory != nullptr) device_->allocator->release(stream.scratch, {});
-    device_->ops.stream_destroy(device_->handle, stream.handle);
-  }
-  for (EventMark* mark : all_marks_) device_->ops.event_destroy(device_->handle, mark->handle);
-  all_marks_.clear();
-  free_marks_.clear();
-}
-
 }  // namespace tenon::vm

@@ -174,7 +174,6 @@ EventMark* DeviceQueue::record(Stream& stream) {
     if (code == EP_STATUS_OK) {
       mark = new EventMark;
       mark->handle = handle;
-      all_marks_.push_back(mark);
     }
   }
   if (mark != nullptr) code = device_->ops.event_record(mark->handle, stream.handle, &error);
