@@ -53,6 +53,8 @@ class Fuser {
   }
   bool one_output(int32_t i) { return node(i).outputs.size() == 1 && node(i).outputs[0] >= 0; }
   int32_t result(int32_t i) { return node(i).outputs[0]; }
+  // Input k of a node, -1 where it has none.
+  int32_t input(int32_t i, size_t k) { return k < node(i).inputs.size() ? node(i).inputs[k] : -1; }
 
   // The one node that reads `value`, if it is of type `op`; else -1.
   int32_t only_reader(int32_t value, std::string_view op) {
@@ -114,21 +116,21 @@ class Fuser {
   // mean, x - mean, ()^2, mean, + eps, sqrt, (x - mean) / (), * weight, + bias; anchored at the first mean.
   void layer_norm_at(int32_t mean) {
     if (!is(mean, "ReduceMean") || !one_output(mean) || !reduces_last_axis(mean)) return;
-    const int32_t x = node(mean).inputs[0];
+    const int32_t x = input(mean, 0);
     const int32_t sub = only_reader(result(mean), "Sub");
     if (sub < 0 || node(sub).inputs != std::vector<int32_t>{x, result(mean)}) return;
     const std::vector<int32_t> uses = readers_[at(result(sub))];
     if (uses.size() != 2) return;
     const int32_t pow = is(uses[0], "Pow") ? uses[0] : uses[1], div = pow == uses[0] ? uses[1] : uses[0];
-    if (!is(pow, "Pow") || !is(div, "Div") || node(pow).inputs[0] != result(sub) ||
-        !is_number(node(pow).inputs[1], 2.0))
+    if (!is(pow, "Pow") || !is(div, "Div") || !one_output(pow) || !one_output(div) || input(pow, 0) != result(sub) ||
+        !is_number(input(pow, 1), 2.0))
       return;
     const int32_t var = only_reader(result(pow), "ReduceMean");
     if (var < 0 || !reduces_last_axis(var)) return;
     const int32_t add = only_reader(result(var), "Add");
     const std::optional<double> epsilon = add < 0 ? std::nullopt : number(other_input(add, result(var)));
     const int32_t root = add < 0 ? -1 : only_reader(result(add), "Sqrt");
-    if (!epsilon || root < 0 || only_reader(result(root), "Div") != div || node(div).inputs[0] != result(sub)) return;
+    if (!epsilon || root < 0 || only_reader(result(root), "Div") != div || input(div, 0) != result(sub)) return;
     const int32_t scale = only_reader(result(div), "Mul");
     const int32_t weight = scale < 0 ? -1 : other_input(scale, result(div));
     const int32_t shift = scale < 0 ? -1 : only_reader(result(scale), "Add");
@@ -145,8 +147,8 @@ class Fuser {
 
   // x / sqrt(2), erf, + 1, * x, * 0.5; anchored at the division.
   void gelu_at(int32_t div) {
-    if (!is(div, "Div") || !one_output(div) || !is_number(node(div).inputs[1], std::sqrt(2.0))) return;
-    const int32_t x = node(div).inputs[0];
+    if (!is(div, "Div") || !one_output(div) || !is_number(input(div, 1), std::sqrt(2.0))) return;
+    const int32_t x = input(div, 0);
     const int32_t erf = only_reader(result(div), "Erf");
     const int32_t add = erf < 0 ? -1 : only_reader(result(erf), "Add");
     if (add < 0 || !is_number(other_input(add, result(erf)), 1.0)) return;
@@ -159,20 +161,26 @@ class Fuser {
 
   // Weights times scale / sqrt(var + eps), per output channel.
   void batch_norm_at(int32_t norm) {
-    if (!is(norm, "BatchNormalization") || !one_output(norm) || node(norm).inputs.size() != 5) return;
+    if (!is(norm, "BatchNormalization") || !one_output(norm) || node(norm).inputs.size() != 5 || input(norm, 0) < 0)
+      return;
     const auto training = node(norm).attributes.find("training_mode");
     if (training != node(norm).attributes.end() && training->second.i != 0) return;
-    const int32_t conv = producer_[at(node(norm).inputs[0])];
+    const int32_t conv = producer_[at(input(norm, 0))];
     if (!is(conv, "Conv") || !one_output(conv) || readers_[at(result(conv))].size() != 1) return;
-    const Tensor* weight = constant(node(conv).inputs[1]);
-    const bool has_bias = node(conv).inputs.size() > 2 && node(conv).inputs[2] >= 0;
-    const Tensor* bias = has_bias ? constant(node(conv).inputs[2]) : nullptr;
+    const Tensor* weight = constant(input(conv, 1));
+    const bool has_bias = input(conv, 2) >= 0;
+    const Tensor* bias = has_bias ? constant(input(conv, 2)) : nullptr;
     if (weight == nullptr || weight->rank() < 3 || weight->dtype() != DType::f32 || (has_bias && bias == nullptr))
       return;
+    const Dims per_channel{weight->dims()[0]};
+    const auto fits = [&](const Tensor* tensor) {
+      return tensor != nullptr && tensor->dims() == per_channel && tensor->dtype() == DType::f32;
+    };
+    if (has_bias && !fits(bias)) return;
     const Tensor* parameters[4];
     for (size_t i = 0; i < 4; ++i) {
-      parameters[i] = constant(node(norm).inputs[i + 1]);
-      if (parameters[i] == nullptr || parameters[i]->dims() != Dims{weight->dims()[0]}) return;
+      parameters[i] = constant(input(norm, i + 1));
+      if (!fits(parameters[i])) return;
     }
     const auto found = node(norm).attributes.find("epsilon");
     const double epsilon = found == node(norm).attributes.end() ? 1e-5 : static_cast<double>(found->second.f);
@@ -180,8 +188,10 @@ class Fuser {
     Dims column = Dims::filled(weight->rank(), 1);
     column[0] = weight->dims()[0];
     const Tensor shifted = bias != nullptr ? sub(*bias, *parameters[2]) : neg(*parameters[2]);
-    const int32_t new_weight = add_constant(contiguous(mul(*weight, reshape(factor, column))));
-    const int32_t new_bias = add_constant(add(mul(shifted, factor), *parameters[1]));
+    // Both first: a new constant moves the old ones.
+    Tensor scaled = contiguous(mul(*weight, reshape(factor, column)));
+    Tensor moved = add(mul(shifted, factor), *parameters[1]);
+    const int32_t new_weight = add_constant(std::move(scaled)), new_bias = add_constant(std::move(moved));
     node(conv).inputs = {node(conv).inputs[0], new_weight, new_bias};
     take_result(conv, norm);
   }

@@ -31,6 +31,15 @@ const Tensor& NodeContext::input(size_t i) {
   return moved_[i];
 }
 
+int64_t NodeContext::product(size_t i, int64_t first, int64_t last) const {
+  int64_t result = 1;
+  for (int64_t axis = first; axis < last; ++axis) {
+    if (__builtin_mul_overflow(result, dims(i)[axis], &result))
+      invalid("the shape " + to_string(dims(i)) + " is too large");
+  }
+  return result;
+}
+
 TensorList NodeContext::inputs(size_t first) {
   TensorList list;
   for (size_t i = first; i < input_count(); ++i) list.push_back(input(i));

@@ -45,6 +45,10 @@ class NodeContext {
   const Dims& dims(size_t i) const { return raw(i).dims(); }
   DType dtype(size_t i) const { return raw(i).dtype(); }
 
+  // The product of the dims of input i from axis `first` up to `last`. Errors: it does not fit 63 bits (beside a dim of 0
+  // others may be of any size).
+  int64_t product(size_t i, int64_t first, int64_t last) const;
+
   // The elements of an integer input, of at most kHostElements. Throws UnknownValue while they are not known.
   std::vector<int64_t> ints(size_t i) const;
   // The one element of an input.

@@ -21,9 +21,8 @@ TensorList gather_nd(NodeContext& n) {
     n.invalid("indices of shape " + tenon::to_string(indices.dims()) + " with " + std::to_string(batch) +
               " batch axes do not fit shape " + tenon::to_string(x.dims()));
   }
-  int64_t outer = 1, places = 1, inner = 1, rows = 1;
-  for (int32_t i = 0; i < x.rank(); ++i) (i < batch ? outer : i < batch + k ? places : inner) *= x.dims()[i];
-  for (int32_t i = static_cast<int32_t>(batch); i + 1 < indices.rank(); ++i) rows *= indices.dims()[i];
+  const int64_t outer = n.product(0, 0, batch), places = n.product(0, batch, batch + k);
+  const int64_t inner = n.product(0, batch + k, x.rank()), rows = n.product(1, batch, indices.rank() - 1);
   Tensor flat;
   for (int64_t i = 0; i < k; ++i) {
     const int64_t length = x.dims()[batch + i];

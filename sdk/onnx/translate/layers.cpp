@@ -61,6 +61,9 @@ Window read_window(NodeContext& n, const Ints& kernel) {
   w.dilations = n.integers("dilations").value_or(Ints(axes, 1));
   w.pads = n.integers("pads").value_or(Ints(2 * axes, 0));
   w.auto_pad = n.text("auto_pad", "NOTSET");
+  for (int64_t dim : n.dims(0)) {
+    if (dim >= int64_t{1} << 31) n.unsupported("its input has the shape " + tenon::to_string(n.dims(0)));
+  }
   check_window(n, w, axes);
   return w;
 }

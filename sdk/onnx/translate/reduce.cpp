@@ -88,9 +88,7 @@ Tensor along(NodeContext& n, int64_t initial_new, Op op) {
   const Tensor& x = n.input(0);
   if (n.version() >= 13) return op(x, n.axis(initial_new, x.rank()));
   const int64_t axis = n.axis(1, x.rank(), true);
-  int64_t rows = 1;
-  for (int64_t i = 0; i < axis; ++i) rows *= x.dims()[i];
-  const int64_t columns = rows == 0 ? 1 : x.elements() / rows;
+  const int64_t rows = n.product(0, 0, axis), columns = n.product(0, axis, x.rank());
   return reshape(op(reshape(x, {rows, columns}), 1), x.dims());
 }
 

@@ -66,9 +66,7 @@ TensorList translate_unsqueeze(NodeContext& n) {
 TensorList translate_flatten(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.axis(1, x.rank(), true);
-  int64_t rows = 1, columns = 1;
-  for (int32_t i = 0; i < x.rank(); ++i) (i < axis ? rows : columns) *= x.dims()[i];
-  return {reshape(x, {rows, columns})};
+  return {reshape(x, {n.product(0, 0, axis), n.product(0, axis, x.rank())})};
 }
 
 // Numpy's rule in both directions: a 1 in the wanted shape keeps the input's dim.
@@ -87,13 +85,32 @@ TensorList translate_expand(NodeContext& n) {
   return {expand(x, dims)};
 }
 
+// Axis by axis: [before, 1, length, after] repeated along the 1.
 TensorList translate_tile(NodeContext& n) {
+  Tensor x = n.input(0);
   const Ints repeats = n.ints(1);
-  if (static_cast<int32_t>(repeats.size()) != n.dims(0).rank()) {
-    n.invalid(std::to_string(repeats.size()) + " repeats are given for an input of rank " +
-              std::to_string(n.dims(0).rank()));
+  if (static_cast<int32_t>(repeats.size()) != x.rank()) {
+    n.invalid(std::to_string(repeats.size()) + " repeats are given for an input of rank " + std::to_string(x.rank()));
   }
-  return {tile(n.input(0), repeats)};
+  Dims dims = x.dims();
+  for (int32_t i = 0; i < x.rank(); ++i) {
+    const int64_t repeat = repeats[static_cast<size_t>(i)];
+    if (repeat < 0 || __builtin_mul_overflow(dims[i], repeat, &dims[i]) || !checked_count(dims)) {
+      n.invalid("shape " + tenon::to_string(n.dims(0)) + " cannot be repeated " + std::to_string(repeat) +
+                " times along axis " + std::to_string(i));
+    }
+  }
+  if (element_count(dims) == 0) return {reshape(x.elements() == 0 ? x : slice(reshape(x, {-1}), 0, 0, 0), dims)};
+  for (int32_t i = 0; i < dims.rank(); ++i) {
+    const int64_t repeat = repeats[static_cast<size_t>(i)], length = x.dims()[i];
+    if (repeat == 1) continue;
+    const int64_t before = element_count(Dims(std::span<const int64_t>(x.dims().begin(), x.dims().begin() + i)));
+    const int64_t after = x.elements() / (before * length);
+    Dims longer = x.dims();
+    longer[i] = length * repeat;
+    x = reshape(expand(reshape(x, {before, 1, length, after}), {before, repeat, length, after}), longer);
+  }
+  return {x};
 }
 
 TensorList shape_of(NodeContext& n) {
@@ -170,7 +187,10 @@ TensorList translate_split(NodeContext& n) {
   std::optional<Ints> sizes = n.version() < 13 ? n.integers("split")
                               : n.has(1)       ? std::optional(n.ints(1))
                                                : std::nullopt;
-  if (!sizes) sizes = even_parts(length, n.integer("num_outputs", static_cast<int64_t>(n.output_count())));
+  const auto parts = static_cast<int64_t>(n.output_count());
+  if (!sizes && n.integer("num_outputs", parts) != parts)
+    n.invalid("its attribute num_outputs does not say how many outputs it has");
+  if (!sizes) sizes = even_parts(length, parts);
   if (sizes->size() < n.output_count())
     n.invalid("it has " + std::to_string(n.output_count()) + " outputs, but " + std::to_string(sizes->size()) +
               " lengths");
@@ -282,11 +302,13 @@ TensorList trilu(NodeContext& n) {
   return {where(kept, x, Scalar(0))};
 }
 
+constexpr int64_t kLargestBlock = 4096;
+
 // x [n, c, h, w] with blocks of channels laid out in space.
 TensorList depth_to_space(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t b = n.require("blocksize", Attribute::Kind::integer).i;
-  if (x.rank() != 4 || b <= 0 || x.dims()[1] % (b * b) != 0) {
+  if (x.rank() != 4 || b <= 0 || b > kLargestBlock || x.dims()[1] % (b * b) != 0) {
     n.invalid("shape " + tenon::to_string(x.dims()) + " cannot be cut into blocks of " + std::to_string(b));
   }
   const int64_t batch = x.dims()[0], c = x.dims()[1] / (b * b), h = x.dims()[2], w = x.dims()[3];
@@ -299,7 +321,7 @@ TensorList depth_to_space(NodeContext& n) {
 TensorList space_to_depth(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t b = n.require("blocksize", Attribute::Kind::integer).i;
-  if (x.rank() != 4 || b <= 0 || x.dims()[2] % b != 0 || x.dims()[3] % b != 0) {
+  if (x.rank() != 4 || b <= 0 || b > kLargestBlock || x.dims()[2] % b != 0 || x.dims()[3] % b != 0) {
     n.invalid("shape " + tenon::to_string(x.dims()) + " cannot be cut into blocks of " + std::to_string(b));
   }
   const int64_t batch = x.dims()[0], c = x.dims()[1], h = x.dims()[2] / b, w = x.dims()[3] / b;
