@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "core/interpreter/kernel_cache.h"
+#include "primitives/descriptor/descriptor.h"
 
 namespace tenon {
 namespace {
@@ -14,16 +15,6 @@ constexpr uint64_t kEntryBytes = 1024;  // what an entry costs beside the primit
 
 size_t used_bytes(const ep_primitive_desc& desc) {
   return offsetof(ep_primitive_desc, operands) + desc.operand_count * sizeof(ep_operand_desc);
-}
-
-bool has_open_dims(const ep_primitive_desc& desc) {
-  for (uint32_t i = 0; i < desc.operand_count; ++i) {
-    const ep_operand_desc& operand = desc.operands[i];
-    for (int32_t axis = 0; axis < operand.rank; ++axis) {
-      if (operand.dims[axis] == EP_ANY) return true;
-    }
-  }
-  return false;
 }
 
 // Primitives of one device, most recently used first, and the refusals that only creation found out.
@@ -116,7 +107,8 @@ class KernelCache {
     kernel->device_bytes = info.device_bytes;
     kernel->workspace_bytes = info.workspace_bytes;
     kernel->scratch_bytes = info.scratch_bytes;
-    kernel->dynamic = has_open_dims(desc);
+    kernel->signature = descriptor::to_string(desc);
+    kernel->dynamic = descriptor::has_any(desc);
     kernel->dynamic_workspace = kernel->dynamic && device->ops.primitive_workspace != nullptr &&
                                 (info.flags & EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE) == 0;
     return kernel;
