@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <list>
 #include <mutex>
+#include <new>
+#include <stdexcept>
 
 #include "core/graph/graph.h"
 #include "core/interpreter/placement.h"
@@ -263,18 +265,21 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
   return outputs;
 }
 
-Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-const std::vector<ValueInfo>& Model::inputs() const { return impl_->program.inputs; }
-const std::vector<ValueInfo>& Model::outputs() const { return impl_->program.outputs; }
-const ModelInfo& Model::info() const { return impl_->program.info; }
-Device Model::device() const { return impl_->program.device; }
-TensorList Model::run(const Inputs& inputs) const { return impl_->run(inputs, {}, nullptr); }
-TensorList Model::run(const Inputs& inputs, const Inputs& bound) const { return impl_->run(inputs, bound, nullptr); }
-TensorList Model::run(const Inputs& inputs, std::vector<Placement>* placement) const {
-  return impl_->run(inputs, {}, placement);
+namespace {
+
+// `work`, with what the standard library says of memory in our words.
+template <class F>
+auto with_memory_errors(F work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    throw Error(Code::out_of_host_memory, "There is not enough memory on the host.");
+  } catch (const std::length_error&) {
+    throw Error(Code::out_of_host_memory, "There is not enough memory on the host.");
+  }
 }
 
-Model load_bytes(std::string_view bytes, const Options& options) {
+Model load_checked(std::string_view bytes, const Options& options) {
   auto impl = std::make_shared<Model::Impl>();
   impl->options = options;
   std::vector<std::string> refusals;
@@ -293,6 +298,27 @@ Model load_bytes(std::string_view bytes, const Options& options) {
   impl->dependences = input_dependences(impl->program);
   impl->by_value.assign(impl->program.inputs.size(), false);
   return Model(std::move(impl));
+}
+
+}  // namespace
+
+Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+const std::vector<ValueInfo>& Model::inputs() const { return impl_->program.inputs; }
+const std::vector<ValueInfo>& Model::outputs() const { return impl_->program.outputs; }
+const ModelInfo& Model::info() const { return impl_->program.info; }
+Device Model::device() const { return impl_->program.device; }
+TensorList Model::run(const Inputs& inputs) const {
+  return with_memory_errors([&] { return impl_->run(inputs, {}, nullptr); });
+}
+TensorList Model::run(const Inputs& inputs, const Inputs& bound) const {
+  return with_memory_errors([&] { return impl_->run(inputs, bound, nullptr); });
+}
+TensorList Model::run(const Inputs& inputs, std::vector<Placement>* placement) const {
+  return with_memory_errors([&] { return impl_->run(inputs, {}, placement); });
+}
+
+Model load_bytes(std::string_view bytes, const Options& options) {
+  return with_memory_errors([&] { return load_checked(bytes, options); });
 }
 
 Model load(const std::string& path, const Options& options) {

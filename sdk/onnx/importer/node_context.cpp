@@ -4,6 +4,11 @@
 #include "core/ops/ops.h"
 
 namespace tenon::onnx {
+namespace {
+
+constexpr int64_t kMostPositions = int64_t{1} << 24;
+
+}  // namespace
 
 NodeContext::NodeContext(const Program& program, const Node& node, std::span<const Tensor> values)
     : program_(program), node_(node), values_(values), device_(program.device), moved_(node.inputs.size()) {
@@ -136,6 +141,14 @@ std::optional<std::vector<int64_t>> NodeContext::axes(size_t index, int64_t sinc
   if (version() < since_input) return integers("axes");
   if (!has(index)) return std::nullopt;
   return ints(index);
+}
+
+Tensor NodeContext::positions(int64_t count) const {
+  if (count > kMostPositions) {
+    unsupported("it numbers " + std::to_string(count) + " places; at most " + std::to_string(kMostPositions) +
+                " are possible");
+  }
+  return arange(Scalar(count), DType::i64, device_);
 }
 
 Tensor NodeContext::host_ints(std::span<const int64_t> values) {

@@ -45,8 +45,8 @@ class NodeContext {
   const Dims& dims(size_t i) const { return raw(i).dims(); }
   DType dtype(size_t i) const { return raw(i).dtype(); }
 
-  // The product of the dims of input i from axis `first` up to `last`. Errors: it does not fit 63 bits (beside a dim of 0
-  // others may be of any size).
+  // The product of the dims of input i from axis `first` up to `last`. Errors: it does not fit 63 bits (beside a dim of
+  // 0 others may be of any size).
   int64_t product(size_t i, int64_t first, int64_t last) const;
 
   // The elements of an integer input, of at most kHostElements. Throws UnknownValue while they are not known.
@@ -72,6 +72,8 @@ class NodeContext {
   // Axes from the attribute `axes` before opset `since_input`, from input `index` from then on; no value where absent.
   std::optional<std::vector<int64_t>> axes(size_t index, int64_t since_input) const;
 
+  // 0, 1, .. count - 1, in i64 on the node's device. Errors: unsupported, more than 2^24 of them.
+  Tensor positions(int64_t count) const;
   // A one-dimensional i64 tensor on the host.
   static Tensor host_ints(std::span<const int64_t> values);
 

@@ -49,7 +49,7 @@ TensorList translate_one_hot(NodeContext& n) {
   const int64_t axis = n.axis(-1, rank);
   Dims shape = Dims::filled(rank, 1);
   shape[axis] = depth;
-  const Tensor places = reshape(arange(Scalar(depth), DType::i64, indices.device()), shape);
+  const Tensor places = reshape(n.positions(depth), shape);
   const Tensor whole = cast(indices, DType::i64);
   const Tensor index = unsqueeze(where(lt(whole, Scalar(0)), add(whole, Scalar(depth)), whole), axis);
   return {where(eq(index, places), select(values, 0, 1), select(values, 0, 0))};
@@ -62,7 +62,7 @@ TensorList cum_sum(NodeContext& n) {
   const int64_t length = x.dims()[axis];
   const bool exclusive = n.flag("exclusive", false), reverse = n.flag("reverse", false);
   if (length > 4096) n.unsupported("it sums along " + std::to_string(length) + " elements; at most 4096 are possible");
-  const Tensor from = reshape(arange(Scalar(length), DType::i64, x.device()), {length, 1});
+  const Tensor from = reshape(n.positions(length), {length, 1});
   const Tensor to = reshape(from, {1, length});
   const Tensor used = reverse ? (exclusive ? gt(from, to) : ge(from, to)) : (exclusive ? lt(from, to) : le(from, to));
   const Tensor last = transpose(x, axis, x.rank() - 1);
@@ -79,7 +79,7 @@ TensorList reverse_sequence(NodeContext& n) {
   Dims along = Dims::filled(x.rank(), 1), across = Dims::filled(x.rank(), 1);
   along[time] = length;
   across[batch] = x.dims()[batch];
-  const Tensor places = reshape(arange(Scalar(length), DType::i64, x.device()), along);
+  const Tensor places = reshape(n.positions(length), along);
   const Tensor lengths = reshape(cast(n.input(1), DType::i64), across);
   const Tensor mirrored = sub(sub(lengths, Scalar(1)), places);
   return {gather(x, time, expand(where(lt(places, lengths), mirrored, places), x.dims()))};

@@ -121,7 +121,7 @@ TensorList average_pool(NodeContext& n) {
 
 // Positions in a plane [.., h, w] become positions in the whole tensor, in row-major order or with the axes of the
 // plane reversed.
-Tensor whole_positions(const Tensor& positions, const Tensor& x, bool column_major) {
+Tensor whole_positions(NodeContext& n, const Tensor& positions, const Tensor& x, bool column_major) {
   const Ints plane = spatial_dims(x);
   const int64_t size = std::accumulate(plane.begin(), plane.end(), int64_t{1}, std::multiplies<>());
   Tensor in_plane = positions;
@@ -139,7 +139,7 @@ Tensor whole_positions(const Tensor& positions, const Tensor& x, bool column_maj
   Dims shape = Dims::filled(x.rank(), 1);
   shape[0] = x.dims()[0];
   shape[1] = x.dims()[1];
-  const Tensor planes = reshape(arange(Scalar(shape[0] * shape[1]), DType::i64, x.device()), shape);
+  const Tensor planes = reshape(n.positions(n.product(0, 0, 2)), shape);
   return add(in_plane, mul(planes, Scalar(size)));
 }
 
@@ -150,7 +150,7 @@ TensorList translate_max_pool(NodeContext& n) {
   const Tensor& x = n.input(0);
   if (!n.wants(1)) return {max_pool(x, w.kernel, w.strides, w.pads, w.dilations, ceil)};
   auto [values, positions] = max_pool_with_indices(x, w.kernel, w.strides, w.pads, w.dilations, ceil);
-  return {values, whole_positions(positions, x, n.integer("storage_order", 0) == 1)};
+  return {values, whole_positions(n, positions, x, n.integer("storage_order", 0) == 1)};
 }
 
 Ints spatial_axes(NodeContext& n) {

@@ -101,11 +101,11 @@ TensorList translate_log_softmax(NodeContext& n) {
 
 // 1 at the first greatest element along the axis, else 0.
 TensorList hardmax(NodeContext& n) {
-  return {along(n, -1, [](const Tensor& x, int64_t axis) {
+  return {along(n, -1, [&n](const Tensor& x, int64_t axis) {
     const Tensor first = argmax(x, axis, true);
     Dims shape = Dims::filled(x.rank(), 1);
     shape[axis] = x.dims()[axis];
-    const Tensor positions = reshape(arange(Scalar(x.dims()[axis]), DType::i64, x.device()), shape);
+    const Tensor positions = reshape(n.positions(x.dims()[axis]), shape);
     return cast(eq(positions, first), x.dtype());
   })};
 }

@@ -161,7 +161,7 @@ TensorList range(NodeContext& n) {
   const DType dtype = n.dtype(0);
   if (delta.to_double() == 0) n.invalid("its step is 0");
   const double count = std::ceil((limit.to_double() - start.to_double()) / delta.to_double());
-  if (!(count < 1e12)) n.invalid("it would have " + std::to_string(count) + " elements");
+  if (!(count < 1 << 24)) n.unsupported("it would have " + std::to_string(count) + " elements");
   if (count <= 0) return {full({0}, Scalar(0), dtype, n.device())};
   return {arange(start, limit, delta, dtype, n.device())};
 }
@@ -275,10 +275,9 @@ struct Grid {
   Tensor rows, columns;
 };
 
-Grid grid(const Tensor& x) {
+Grid grid(NodeContext& n, const Tensor& x) {
   const int64_t rows = x.dim(-2), columns = x.dim(-1);
-  return {reshape(arange(Scalar(rows), DType::i64, x.device()), {rows, 1}),
-          reshape(arange(Scalar(columns), DType::i64, x.device()), {1, columns})};
+  return {reshape(n.positions(rows), {rows, 1}), reshape(n.positions(columns), {1, columns})};
 }
 
 TensorList eye_like(NodeContext& n) {
@@ -288,7 +287,7 @@ TensorList eye_like(NodeContext& n) {
   if (n.find("dtype") != nullptr)
     dtype = dtype_of_onnx(static_cast<int32_t>(n.require("dtype", Attribute::Kind::integer).i));
   if (dtype == DType::none) n.unsupported("its dtype is one that Tenon does not have");
-  const Grid places = grid(x);
+  const Grid places = grid(n, x);
   return {cast(eq(places.columns, add(places.rows, Scalar(n.integer("k", 0)))), dtype)};
 }
 
@@ -296,7 +295,7 @@ TensorList trilu(NodeContext& n) {
   const Tensor& x = n.input(0);
   if (x.rank() < 2) n.invalid("its input has rank " + std::to_string(x.rank()) + ", not 2 or more");
   const Scalar k = n.has(1) ? Scalar(n.scalar(1).to_int()) : Scalar(0);
-  const Grid places = grid(x);
+  const Grid places = grid(n, x);
   const Tensor diagonal = add(places.rows, k);
   const Tensor kept = n.flag("upper", true) ? ge(places.columns, diagonal) : le(places.columns, diagonal);
   return {where(kept, x, Scalar(0))};
