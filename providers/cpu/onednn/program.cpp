@@ -3,6 +3,12 @@
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
+namespace {
+
+// Code and tables of a generated kernel: what the process grew by, measured over hundreds of matmuls and convolutions.
+constexpr uint64_t bytes_of_step = 160 * 1024;
+
+}  // namespace
 
 int32_t Program::add(ProgramMemory memory) {
   memories_.push_back(std::move(memory));
@@ -22,7 +28,7 @@ void Program::step(const dnnl::primitive_desc_base& desc, std::vector<ProgramArg
   step.primitive = dnnl::primitive(desc.get());
   step.arguments = std::move(arguments);
   steps_.push_back(std::move(step));
-  host_bytes_ += 16384;  // code and tables of a generated kernel
+  host_bytes_ += bytes_of_step;
 }
 
 int32_t Program::reordered(int32_t memory, const dnnl::memory::desc& desc) {

@@ -93,6 +93,19 @@ dnnl::primitive_attr user_scratchpad();
 // The memory descriptor of an operand, f32 only here.
 dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides);
 
+// oneDNN 2.6 divides by products of dims that it keeps in 32 bits: it crashes on longer ones.
+inline bool has_long_dim(const ep_primitive_desc& desc) {
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    int64_t rows = 1;
+    for (int32_t axis = 0; axis < operand.rank; ++axis) {
+      const int64_t dim = operand.dims[axis];
+      if (dim > INT32_MAX || (axis + 1 < operand.rank && (rows *= dim) > INT32_MAX)) return true;
+    }
+  }
+  return false;
+}
+
 // oneDNN's own slow loops: we would rather say no.
 inline bool is_reference(const dnnl::primitive_desc_base& desc) { return implementation_of(desc).rfind("ref", 0) == 0; }
 

@@ -18,6 +18,8 @@ std::string onednn_version() {
   return std::to_string(version->major) + "." + std::to_string(version->minor) + "." + std::to_string(version->patch);
 }
 
+void switch_off_primitive_cache() { dnnl_set_primitive_cache_capacity(0); }
+
 dnnl::primitive_desc_base make_matmul(const dnnl::engine& engine, const dnnl::memory::desc& src,
                                       const dnnl::memory::desc& weights, const dnnl::memory::desc& bias,
                                       const dnnl::memory::desc& dst, const dnnl::primitive_attr& attr) {

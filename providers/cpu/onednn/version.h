@@ -10,6 +10,10 @@ namespace tenon::provider::cpu {
 // "2.6.3"
 std::string onednn_version();
 
+// oneDNN keeps the last thousand primitives it made, some hundred kilobytes each, for whoever asks for the same again.
+// The host has a cache of its own, bounded by bytes; this one is the process's, so it is switched off.
+void switch_off_primitive_cache();
+
 // Geometry of a convolution; dilation counts the zeros between taps (0: none), as oneDNN does.
 struct Window {
   dnnl::memory::dims kernel, stride, dilation, pad_low, pad_high;
