@@ -141,7 +141,7 @@ uint64_t layout_id(const memory::desc& desc) {
 
 Refusal OneDnnConvolution::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info&) {
   if (is_dynamic(desc)) return Refusal::because("oneDNN's convolution is made for static dims");
-  if (has_long_dim(desc)) return Refusal::because("a dim of more than 31 bits");
+  if (is_huge(desc)) return Refusal::because("an operand of 2^31 elements or more");
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
   const ep_operand_desc* weight = operand(desc, EP_ROLE_WEIGHT);
   const ep_convolution_attributes& attributes = desc.attributes.convolution;

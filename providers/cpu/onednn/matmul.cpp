@@ -56,7 +56,7 @@ int64_t work_of(const ep_primitive_desc& desc) {
 
 Refusal OneDnnMatmul::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info&) {
   if (is_dynamic(desc)) return Refusal::because("oneDNN's matmul is made for static dims");
-  if (has_long_dim(desc)) return Refusal::because("a dim of more than 31 bits");
+  if (is_huge(desc)) return Refusal::because("an operand of 2^31 elements or more");
   if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f32) {
     return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
   }

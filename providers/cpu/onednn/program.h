@@ -93,14 +93,13 @@ dnnl::primitive_attr user_scratchpad();
 // The memory descriptor of an operand, f32 only here.
 dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides);
 
-// oneDNN 2.6 divides by products of dims that it keeps in 32 bits: it crashes on longer ones.
-inline bool has_long_dim(const ep_primitive_desc& desc) {
+// oneDNN 2.6 divides by products of dims that it keeps in 32 bits: it crashes on operands of more elements than that.
+inline bool is_huge(const ep_primitive_desc& desc) {
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
-    int64_t rows = 1;
+    int64_t elements = 1;
     for (int32_t axis = 0; axis < operand.rank; ++axis) {
-      const int64_t dim = operand.dims[axis];
-      if (dim > INT32_MAX || (axis + 1 < operand.rank && (rows *= dim) > INT32_MAX)) return true;
+      if (operand.dims[axis] > INT32_MAX || (elements *= operand.dims[axis]) > INT32_MAX) return true;
     }
   }
   return false;
