@@ -65,6 +65,14 @@ Window read_window(NodeContext& n, const Ints& kernel) {
     if (dim >= int64_t{1} << 31) n.unsupported("its input has the shape " + tenon::to_string(n.dims(0)));
   }
   check_window(n, w, axes);
+  for (size_t i = 0; i < axes; ++i) {
+    const int64_t length = n.dims(0)[static_cast<int64_t>(i) + 2];
+    // Padding lets a window be of any size: a file of a few bytes could ask for years of work.
+    if (w.kernel[i] > 2 * length + 64) {
+      n.unsupported("its window of " + std::to_string(w.kernel[i]) + " is far longer than its input of " +
+                    std::to_string(length));
+    }
+  }
   return w;
 }
 
