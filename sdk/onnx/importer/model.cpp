@@ -86,7 +86,7 @@ TensorList Model::Impl::bind(const Inputs& inputs) const {
   }
   for (const auto& [name, tensor] : inputs) {
     const bool known = std::any_of(program.inputs.begin(), program.inputs.end(),
-                                   [&](const ValueInfo& info) { return info.name == name; });
+                                   [&wanted = name](const ValueInfo& info) { return info.name == wanted; });
     if (!known)
       throw Error(Code::invalid_argument,
                   "The model has no input " + quoted(name) + "; its inputs are " + names_of(program.inputs) + ".");
@@ -231,7 +231,7 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
   TensorList targets(program.outputs.size());
   for (const auto& [name, tensor] : bound) {
     const auto found = std::find_if(program.outputs.begin(), program.outputs.end(),
-                                    [&](const ValueInfo& info) { return info.name == name; });
+                                    [&wanted = name](const ValueInfo& info) { return info.name == wanted; });
     if (found == program.outputs.end()) {
       throw Error(Code::invalid_argument,
                   "The model has no output " + quoted(name) + "; its outputs are " + names_of(program.outputs) + ".");
