@@ -92,6 +92,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   if (index != 0) return fail(host, error, EP_STATUS_NOT_FOUND, "cpu has one device; there is no %u.", index);
   SimdLevel level{};
   if (const ep_status status = read_simd_level(host, &level, error); status != EP_STATUS_OK) return status;
+  switch_off_primitive_cache();
   *out_device = make<ep_device>(host, host, level, thread_limit(host), ep_stream{host});
   fill(out_ops, device_ops());
   return EP_STATUS_OK;

@@ -42,6 +42,7 @@ int32_t Program::reordered(int32_t memory, const dnnl::memory::desc& desc) {
 // The objects of one launch at a time.
 struct OneDnnPrimitive::State {
   explicit State(const Program& program) : stream(program.engine()) {
+    if (program.keeps_own_room()) room.resize(program.room_bytes() / sizeof(Line));
     for (const ProgramMemory& memory : program.memories()) {
       memories.emplace_back(memory.desc, program.engine(), nullptr);
       addresses.push_back(nullptr);
@@ -54,7 +55,12 @@ struct OneDnnPrimitive::State {
     }
   }
 
+  struct alignas(256) Line {
+    char bytes[256];
+  };
+
   dnnl::stream stream;
+  std::vector<Line> room;  // in place of a workspace
   std::vector<dnnl::memory> memories;
   std::vector<void*> addresses;
   std::vector<std::vector<dnnl_exec_arg_t>> arguments;
@@ -91,7 +97,10 @@ ep_status OneDnnPrimitive::run(State& state, const ep_launch& launch, ep_error**
     void* address = nullptr;
     switch (memory.place) {
       case Place::operand: address = address_of(launch.operands[memory.where]); break;
-      case Place::workspace: address = address_of(launch.workspace) + memory.where; break;
+      case Place::workspace:
+        address = program_.keeps_own_room() ? reinterpret_cast<char*>(state.room.data()) + memory.where
+                                            : address_of(launch.workspace) + memory.where;
+        break;
       case Place::scalar:
         state.scalars[memory.where] = static_cast<float>(launch.scalars[memory.where].value.f64);
         address = &state.scalars[memory.where];

@@ -52,10 +52,17 @@ class Program {
   const dnnl::engine& engine() const { return engine_; }
   const std::vector<ProgramMemory>& memories() const { return memories_; }
   const std::vector<ProgramStep>& steps() const { return steps_; }
-  uint64_t workspace_bytes() const { return workspace_bytes_; }
-  uint64_t host_bytes() const { return host_bytes_; }
+  // Bytes the steps need beside the operands; little is kept with the memory objects, so that small launches need no
+  // workspace of the host. (oneDNN's own scratchpad cannot be used: a primitive would be bound to the thread it was
+  // made on.)
+  bool keeps_own_room() const { return workspace_bytes_ <= own_room_limit; }
+  uint64_t room_bytes() const { return workspace_bytes_; }
+  uint64_t workspace_bytes() const { return keeps_own_room() ? 0 : workspace_bytes_; }
+  uint64_t host_bytes() const { return host_bytes_ + (keeps_own_room() ? workspace_bytes_ : 0); }
 
  private:
+  static constexpr uint64_t own_room_limit = 64 * 1024;
+
   int32_t add(ProgramMemory memory);
 
   dnnl::engine engine_;

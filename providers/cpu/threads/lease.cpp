@@ -32,14 +32,32 @@ int64_t now() {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
+// Work this thread would have liked to do wide, of late: much of it in a millisecond earns the lease as one long piece
+// does.
+struct Recent {
+  int64_t since = 0;
+  int64_t work = 0;
+};
+thread_local Recent recent;
+
+bool is_worth_taking(int64_t nanoseconds, int64_t time) {
+  if (nanoseconds >= worth_taking) return true;
+  if (time - recent.since > idle_limit) recent = {time, 0};
+  recent.work += nanoseconds;
+  return recent.work >= worth_taking;
+}
+
 bool acquire(int64_t nanoseconds) {
   const auto me = reinterpret_cast<uintptr_t>(&mark);
   uintptr_t seen = holder.load(std::memory_order_relaxed);
-  if (seen != me) {
-    if ((seen & 1U) != 0 || nanoseconds < worth_taking) return false;
-    if (seen != 0 && now() - last_use.load(std::memory_order_relaxed) < idle_limit) return false;
-  }
-  return omp_in_parallel() == 0 && holder.compare_exchange_strong(seen, me | 1U, std::memory_order_acquire);
+  if ((seen & 1U) != 0) return false;
+  const int64_t time = now();
+  const bool awake = time - last_use.load(std::memory_order_relaxed) < idle_limit;
+  if (seen != me && seen != 0 && awake) return false;
+  if (!(seen == me && awake) && !is_worth_taking(nanoseconds, time)) return false;
+  if (omp_in_parallel() != 0 || !holder.compare_exchange_strong(seen, me | 1U, std::memory_order_acquire)) return false;
+  last_use.store(time, std::memory_order_relaxed);
+  return true;
 }
 
 struct Region {
@@ -49,13 +67,15 @@ struct Region {
 
 }  // namespace
 
-WideLease::WideLease(int32_t limit, int64_t nanoseconds) {
+WideLease::WideLease(int32_t limit, int64_t nanoseconds) : nanoseconds_(nanoseconds) {
   if (limit > 1 && nanoseconds >= worth_keeping && acquire(nanoseconds)) width_ = limit;
 }
 
+// After short work the time of its beginning is near enough: reading the clock costs what launching a small kernel
+// does.
 WideLease::~WideLease() {
   if (width_ == 1) return;
-  last_use.store(now(), std::memory_order_relaxed);
+  if (nanoseconds_ >= worth_taking) last_use.store(now(), std::memory_order_relaxed);
   holder.store(reinterpret_cast<uintptr_t>(&mark), std::memory_order_release);
 }
 

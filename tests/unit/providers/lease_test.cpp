@@ -47,6 +47,15 @@ TEST(WideLease, KeepsItsHolderWideForMediumWork) {
   EXPECT_EQ(widths[2], 2);
 }
 
+TEST(WideLease, IsEarnedByManyPiecesInARow) {
+  wait_until_idle();
+  int32_t width = 0;
+  std::thread([&width] {
+    for (int piece = 0; piece < 1000 && width != 2; ++piece) width = WideLease(2, 10'000).width();
+  }).join();
+  EXPECT_EQ(width, 2);
+}
+
 TEST(WideLease, LeavesOthersNarrowWhileHeld) {
   wait_until_idle();
   const WideLease lease(2, long_work);

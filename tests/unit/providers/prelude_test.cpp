@@ -77,11 +77,8 @@ std::vector<float> run_row(OpenProvider& provider, int32_t op, std::vector<float
 class Prelude : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    try {
-      provider_ = std::make_unique<OpenProvider>("cpu", std::map<std::string, std::string>{{"simd", GetParam()}}, 1);
-    } catch (const std::exception&) {
-      GTEST_SKIP() << "this processor has no " << GetParam();
-    }
+    provider_ = open_on_target(GetParam());
+    if (provider_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
   }
   std::unique_ptr<OpenProvider> provider_;
 };

@@ -75,6 +75,15 @@ OpenProvider::~OpenProvider() {
   plugin.shutdown(plugin.plugin);
 }
 
+std::unique_ptr<OpenProvider> open_on_target(const std::string& simd) {
+  try {
+    return std::make_unique<OpenProvider>("cpu", std::map<std::string, std::string>{{"simd", simd}}, 1);
+  } catch (const std::runtime_error& error) {
+    if (std::string(error.what()).find("this processor has up to") == std::string::npos) throw;
+    return nullptr;
+  }
+}
+
 ep_operand_desc strided(int32_t role, int32_t dtype, const std::vector<int64_t>& dims,
                         const std::vector<int64_t>& strides) {
   ep_operand_desc operand{};

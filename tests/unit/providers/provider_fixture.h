@@ -45,12 +45,8 @@ class OpenProvider {
   ep_stream* stream = nullptr;
 };
 
-// One operand of a primitive under test: its bytes, with guard bytes around them.
-struct TestOperand {
-  std::vector<unsigned char> bytes;
-  uint64_t offset = 0;  // of element 0
-  void* data() { return bytes.data() + offset; }
-};
+// The CPU provider on one dispatch target and one thread; NULL if this processor does not have it.
+std::unique_ptr<OpenProvider> open_on_target(const std::string& simd);
 
 // A descriptor of `kind` to which operands are added, outputs first.
 ep_operand_desc dense(int32_t role, int32_t dtype, const std::vector<int64_t>& dims);

@@ -164,13 +164,7 @@ std::vector<ep_primitive_desc> layouts(int32_t kind, int32_t dst_dtype, const st
 
 class Rows : public testing::TestWithParam<const char*> {
  protected:
-  static std::unique_ptr<OpenProvider> open() {
-    try {
-      return std::make_unique<OpenProvider>("cpu", std::map<std::string, std::string>{{"simd", GetParam()}}, 1);
-    } catch (const std::exception& exception) {
-      return nullptr;
-    }
-  }
+  static std::unique_ptr<OpenProvider> open() { return open_on_target(GetParam()); }
 };
 
 double bound_of(const std::string& name) {
