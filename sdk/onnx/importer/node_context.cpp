@@ -11,7 +11,7 @@ constexpr int64_t kMostPositions = int64_t{1} << 24;
 }  // namespace
 
 NodeContext::NodeContext(const Program& program, const Node& node, std::span<const Tensor> values)
-    : program_(program), node_(node), values_(values), device_(program.device), moved_(node.inputs.size()) {
+    : node_(node), values_(values), device_(program.device), moved_(node.inputs.size()) {
   bool on_host = false, elsewhere = false;
   for (int32_t value : node.inputs) {
     if (value < 0) continue;

@@ -86,7 +86,6 @@ class NodeContext {
   const Tensor& known(size_t i) const;
   const Attribute* find(std::string_view name, Attribute::Kind kind) const;
 
-  const Program& program_;
   const Node& node_;
   std::span<const Tensor> values_;
   Device device_;
