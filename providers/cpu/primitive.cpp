@@ -46,7 +46,7 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
         info.implementation = terms.implementation;
         return candidate.make(*device, *desc, &primitive, info);
       });
-  if (status != EP_STATUS_OK) return status;
+  if (status != EP_STATUS_OK || primitive == nullptr) return status;
   if (info.workspace_bytes == 0 && !is_dynamic(*desc)) primitive->workspace(nullptr, &info.workspace_bytes);
   if (info.workspace_bytes == 0 && !primitive->has_workspace()) info.flags |= EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE;
   if (info.host_bytes < primitive->size) info.host_bytes = primitive->size;

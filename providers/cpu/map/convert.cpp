@@ -71,7 +71,7 @@ double sticky_double(I value) {
 // Truncates toward zero and saturates; NaN gives 0.
 template <class I, class F>
 I float_to_integer(F value) {
-  if (!(value == value)) return 0;
+  if (std::isnan(value)) return 0;
   constexpr F least = static_cast<F>(std::numeric_limits<I>::min());
   const F limit = std::ldexp(F{1}, std::numeric_limits<I>::digits);  // one past the greatest, exact
   if (value >= limit) return std::numeric_limits<I>::max();
@@ -117,7 +117,7 @@ void to_wide(void* dst, int64_t dst_stride, const void* src, int64_t src_stride,
     if constexpr (is_narrow_float<T>)
       out[i * dst_stride] = to_f32(in[i * src_stride]);
     else
-      out[i * dst_stride] = static_cast<Wide>(in[i * src_stride]);
+      out[i * dst_stride] = static_cast<Wide>(+in[i * src_stride]);
   }
 }
 

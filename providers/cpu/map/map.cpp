@@ -110,7 +110,7 @@ class Walk {
     const MapOperand& dst = plan_.operands[0];
     char* to = const_cast<char*>(row[0]) + start * inner_strides_[0] * dst.size;
     if (plan_.function == nullptr) return move_block(row, start, n, to);
-    const void* sources[map_max_operands - 1];
+    const void* sources[map_max_operands - 1] = {};
     for (int32_t i = 1; i < plan_.count; ++i) sources[i - 1] = source(row, i, start, n);
     if (stream_ != nullptr && !context_.stream) {
       plan_.function(blocks_[0], sources, n, context_);
@@ -199,7 +199,7 @@ bool MapPrimitive::is_short_run(const ep_launch& launch, int64_t* out_count) con
 }
 
 void MapPrimitive::run_short(const ep_launch& launch, int64_t count, MapContext& context) const {
-  const void* sources[map_max_operands - 1];
+  const void* sources[map_max_operands - 1] = {};
   alignas(64) char scalars[map_max_operands - 1][shortest_block * 8];
   for (int32_t i = 1; i < plan_.count; ++i) {
     const MapOperand& operand = plan_.operands[i];
@@ -220,7 +220,7 @@ void MapPrimitive::run_short(const ep_launch& launch, int64_t count, MapContext&
 }
 
 void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const {
-  MapShape given;
+  MapShape given{};
   const MapShape* shape = &shape_;
   if (launch.shapes != nullptr) {
     read_shape(plan_, launch.shapes, &given);

@@ -58,7 +58,7 @@ class MapPrimitive final : public ep_primitive {
   bool shares_memory(const ep_launch& launch) const;
 
   MapPlan plan_;
-  MapShape shape_;  // where the descriptor is static
+  MapShape shape_{};  // where the descriptor is static
   StreamCopy stream_copy_;
   bool short_run_possible_ = false;  // every operand has the bits its kernel wants
 };

@@ -10,7 +10,7 @@ template <class T>
 [[gnu::noinline]] void note_fault(const T* x, const T* y, int64_t n, MapContext& context) {
   for (int64_t i = 0; i < n && context.fault_code == 0; ++i) {
     context.fault_code = scalar::divisor_fault(x[i], y[i]);
-    context.fault_value = static_cast<int64_t>(y[i]);
+    context.fault_value = static_cast<int64_t>(+y[i]);
   }
 }
 

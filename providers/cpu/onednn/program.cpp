@@ -10,8 +10,8 @@ constexpr uint64_t bytes_of_step = 160 * 1024;
 
 }  // namespace
 
-int32_t Program::add(ProgramMemory memory) {
-  memories_.push_back(std::move(memory));
+int32_t Program::add(const ProgramMemory& memory) {
+  memories_.push_back(memory);
   return static_cast<int32_t>(memories_.size()) - 1;
 }
 

@@ -63,7 +63,7 @@ class Program {
  private:
   static constexpr uint64_t own_room_limit = 64 * 1024;
 
-  int32_t add(ProgramMemory memory);
+  int32_t add(const ProgramMemory& memory);
 
   dnnl::engine engine_;
   std::vector<ProgramMemory> memories_;

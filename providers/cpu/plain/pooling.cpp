@@ -9,6 +9,7 @@
 #include "providers/cpu/plain/plain.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
+#include "sdk/provider/prelude.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -60,7 +61,7 @@ void add_tap(T* sums, const T* src, int64_t step, int64_t n) {
 
 template <class T>
 T greater_of(T x, T best) {
-  return x > best || x != x ? x : best;
+  return x > best || scalar::ep_isnan(x) ? x : best;
 }
 
 template <class T>
@@ -77,7 +78,7 @@ void max_tap_with_position(T* most, int64_t* where, const T* src, int64_t step, 
                            int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const T x = src[i * step];
-    if (where[i] >= 0 && (most[i] != most[i] || !(x > most[i] || x != x))) continue;
+    if (where[i] >= 0 && (scalar::ep_isnan(most[i]) || !(x > most[i] || scalar::ep_isnan(x)))) continue;
     most[i] = x;
     where[i] = position + i * position_step;
   }

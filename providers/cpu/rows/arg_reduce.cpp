@@ -1,6 +1,7 @@
 // arg_reduce: the position of the greatest or least element along an axis.
 #include "providers/cpu/rows/row_primitive.h"
 #include "providers/cpu/rows/rows.h"
+#include "sdk/provider/prelude.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -8,10 +9,8 @@ namespace {
 // True if x takes the place of `best`: NaN takes it from every number.
 template <bool greatest, class T>
 bool better(T x, T best, bool last) {
-  if constexpr (std::is_floating_point_v<T>) {
-    if (best != best) return last && x != x;
-    if (x != x) return true;
-  }
+  if (scalar::ep_isnan(best)) return last && scalar::ep_isnan(x);
+  if (scalar::ep_isnan(x)) return true;
   if (x == best) return last;
   return greatest ? x > best : x < best;
 }

@@ -79,6 +79,7 @@ TEST(WideLease, HasOneHolderAmongManyThreads) {
   std::atomic<int> wide{0};
   std::atomic<int> most{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < 2000; ++round) {

@@ -90,6 +90,7 @@ struct Case {
 void check(OpenProvider& provider, const Case& test, bool dynamic, Values& values) {
   std::vector<std::vector<unsigned char>> bytes;
   std::vector<void*> operands;
+  operands.reserve(test.desc.operand_count);
   for (uint32_t i = 0; i < test.desc.operand_count; ++i) {
     const bool scalar = is_scalar(test.desc.operands[i]);
     bytes.push_back(scalar ? std::vector<unsigned char>() : values.of(test.desc.operands[i], test.positive_integers));

@@ -110,6 +110,7 @@ std::vector<std::vector<float>> operands_of(const Work& work) {
 
 std::vector<float> result_of(OpenProvider& provider, const Work& work, std::vector<std::vector<float>> operands) {
   std::vector<void*> addresses;
+  addresses.reserve(operands.size());
   for (auto& operand : operands) addresses.push_back(operand.data());
   EXPECT_EQ(run_once(provider, work.desc, addresses, work.scalars).status, EP_STATUS_OK) << provider.host.sentence();
   return operands[0];
@@ -134,6 +135,7 @@ TEST(Threads, ConcurrentLaunchesGiveTheBitsOfOne) {
     const auto operands = operands_of(work);
     const std::vector<float> expected = result_of(provider, work, operands);
     std::vector<std::thread> threads;
+    threads.reserve(4);
     std::vector<std::vector<float>> results(4);
     for (auto& result : results) {
       threads.emplace_back([&] {
