@@ -40,8 +40,22 @@
 extern "C" {
 #endif
 
+// The version this file describes, and the one to build for. Whoever defines EP_ABI_TARGET_MINOR sees the contract as it
+// was at that minor: what minor N appended stands inside `#if EP_ABI_TARGET_MINOR >= N`, here and in the tables.
 #define EP_ABI_MAJOR 0
-#define EP_ABI_MINOR 1
+#define EP_ABI_LATEST_MINOR 1
+#ifndef EP_ABI_TARGET_MINOR
+#define EP_ABI_TARGET_MINOR EP_ABI_LATEST_MINOR
+#endif
+#define EP_ABI_MINOR EP_ABI_TARGET_MINOR
+
+// Minors from here on are no releases: they are frozen to prove, before 1.0, that minors work together (abi/README.md).
+#define EP_ABI_TRIAL_MINOR 0x7000
+
+// Whether a host and a plug-in of one major with these minors work together, the smaller being the one they speak:
+// always from 1.0 on; while the major is 0 only if they are equal or both on trial.
+#define EP_ABI_MINORS_AGREE(a, b) \
+  (EP_ABI_MAJOR > 0 || (a) == (b) || ((a) >= EP_ABI_TRIAL_MINOR && (b) >= EP_ABI_TRIAL_MINOR))
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Codes. Each says what the caller may do about it.
@@ -625,7 +639,7 @@ typedef struct ep_plugin_ops {
 
 // The one exported symbol. Fills `out_ops`, whose struct_size and struct_type the host has set. Touches no hardware, starts
 // no thread, does not block, may be called twice (each call makes an independent plug-in).
-// Errors: VERSION if host->abi_major or abi_minor are not what it was built for.
+// Errors: VERSION if host->abi_major is not what it was built for, or EP_ABI_MINORS_AGREE says no.
 typedef ep_status (*ep_plugin_query_fn)(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error);
 #define EP_PLUGIN_QUERY_SYMBOL "ep_plugin_query_v0"
 

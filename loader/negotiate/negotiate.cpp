@@ -19,6 +19,7 @@ struct Slot {
 };
 
 bool always(const DeviceInfo&, const ep_device_ops&) { return true; }
+bool never(const DeviceInfo&, const ep_device_ops&) { return false; }
 bool asynchronous(const DeviceInfo& info, const ep_device_ops&) { return !info.synchronous(); }
 bool with_primitives(const DeviceInfo&, const ep_device_ops& ops) { return ops.primitive_create != nullptr; }
 
@@ -33,32 +34,11 @@ bool non_coherent(const DeviceInfo& info, const ep_device_ops&) {
   });
 }
 
-#define TENON_SLOT(name, required) \
-  { #name, offsetof(ep_device_ops, name), required }
 constexpr Slot device_slots[] = {
-    TENON_SLOT(device_close, always),
-    TENON_SLOT(memory_allocate, always),
-    TENON_SLOT(memory_free, always),
-    TENON_SLOT(memory_map, host_visible),
-    TENON_SLOT(memory_flush, non_coherent),
-    TENON_SLOT(memory_invalidate, non_coherent),
-    TENON_SLOT(stream_create, always),
-    TENON_SLOT(stream_destroy, always),
-    TENON_SLOT(stream_synchronize, always),
-    TENON_SLOT(copy, always),
-    TENON_SLOT(upload, always),
-    TENON_SLOT(download, always),
-    TENON_SLOT(event_create, asynchronous),
-    TENON_SLOT(event_destroy, asynchronous),
-    TENON_SLOT(event_record, asynchronous),
-    TENON_SLOT(event_query, asynchronous),
-    TENON_SLOT(event_host_wait, asynchronous),
-    TENON_SLOT(stream_wait_event, asynchronous),
-    TENON_SLOT(primitive_support, always),
-    TENON_SLOT(primitive_destroy, with_primitives),
-    TENON_SLOT(primitive_launch, with_primitives),
+#define TENON_DEVICE_SLOT(name, required) {#name, offsetof(ep_device_ops, name), required},
+#include "loader/negotiate/device_slots.def"
+#undef TENON_DEVICE_SLOT
 };
-#undef TENON_SLOT
 
 bool is_null(const void* table, size_t offset) {
   void* slot = nullptr;
@@ -70,8 +50,12 @@ Status missing_slot(const std::string& what, const char* slot) {
   return Status(Code::invalid_argument, what + " misses the required function '" + slot + "'.", author_remedy);
 }
 
+bool is_spoken(const ep_plugin_ops& ops) {
+  return ops.abi_major == EP_ABI_MAJOR && EP_ABI_MINORS_AGREE(ops.abi_minor, EP_ABI_MINOR);
+}
+
 Status check_plugin_ops(const ep_plugin_ops& ops, const std::string& what) {
-  if (ops.abi_major != EP_ABI_MAJOR || ops.abi_minor != EP_ABI_MINOR) {
+  if (!is_spoken(ops)) {
     return Status(Code::version,
                   what + " is of ABI " + std::to_string(ops.abi_major) + "." + std::to_string(ops.abi_minor) +
                       ", this host speaks " + std::to_string(EP_ABI_MAJOR) + "." + std::to_string(EP_ABI_MINOR) + ".",
@@ -159,7 +143,7 @@ Result<ep_plugin_ops> negotiate_plugin(const HostServices& host, ep_plugin_query
   TENON_ASSIGN_OR_RETURN(const ep_plugin_ops ops, buffer.accept(what));
   const Status checked = check_plugin_ops(ops, what);
   if (checked.ok()) return ops;
-  if (ops.abi_major == EP_ABI_MAJOR && ops.abi_minor == EP_ABI_MINOR && ops.shutdown) {
+  if (is_spoken(ops) && ops.shutdown) {
     const Status ignored = call_plugin(provider, "shutdown", [&](ep_error**) {
       ops.shutdown(ops.plugin);
       return EP_STATUS_OK;

@@ -208,7 +208,7 @@ Status check_note(const PluginNote& note, const std::string& file_name) {
                       note.name + ".so, not libtenon_" + file_name + ".so.",
                   "Rename the file.");
   }
-  if (note.abi_major != EP_ABI_MAJOR || note.abi_minor != EP_ABI_MINOR) {
+  if (note.abi_major != EP_ABI_MAJOR || !EP_ABI_MINORS_AGREE(note.abi_minor, EP_ABI_MINOR)) {
     return Status(Code::version,
                   "it was built for ABI " + std::to_string(note.abi_major) + "." + std::to_string(note.abi_minor) +
                       ", this host speaks " + std::to_string(EP_ABI_MAJOR) + "." + std::to_string(EP_ABI_MINOR) + ".",

@@ -283,7 +283,7 @@ static void plugin_shutdown(ep_plugin* plugin) {
 }
 
 ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) {
-  if (host->abi_major != EP_ABI_MAJOR || host->abi_minor != EP_ABI_MINOR)
+  if (host->abi_major != EP_ABI_MAJOR || !EP_ABI_MINORS_AGREE(host->abi_minor, EP_ABI_MINOR))
     return fail(host, error, EP_STATUS_VERSION, "sample speaks ABI %d.%d, the host %u.%u.", EP_ABI_MAJOR, EP_ABI_MINOR,
                 host->abi_major, host->abi_minor);
   ep_plugin* plugin = make(host, sizeof *plugin);
