@@ -20,6 +20,18 @@ struct RunOptions {
 };
 int run_model(const RunOptions& options);
 
+struct CompareOptions {
+  std::string model, external_data;
+  std::vector<std::string> devices;       // two; the first is held to be right
+  std::vector<std::string> inputs, dims;  // as for run; inputs not given are random
+  uint64_t seed = 1;
+  std::optional<double> tolerance;  // relative, of every float; else by dtype
+  bool isolate = false;             // B's nodes get the values of A
+  bool json = false;
+};
+// The exit code is 1 where a node diverges.
+int compare_devices(const CompareOptions& options);
+
 struct ReportOptions {
   bool json = false;
 };

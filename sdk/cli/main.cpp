@@ -14,6 +14,7 @@ using namespace tenon::cli;
 struct CommandLine {
   CLI::App app{"Runs tensor programs on any device a plug-in describes.", "tenon"};
   RunOptions run;
+  CompareOptions compare;
   ReportOptions devices, doctor;
   OpsOptions ops;
   OnnxTestOptions onnx_test;
@@ -27,6 +28,7 @@ struct CommandLine {
         "--version", [this] { chosen = [] { return std::fputs(version_text().c_str(), stdout) < 0 ? 1 : 0; }; },
         "Version, commit, libraries and providers");
     add_run();
+    add_compare();
     add_reports();
     add_onnx_test();
     CLI::App* help = app.add_subcommand("help", "Help on a topic: env");
@@ -55,6 +57,29 @@ struct CommandLine {
     command->add_flag("--eager", run.eager, "Run node after node instead of a recorded program");
     command->add_flag("--json", run.json, "Print JSON");
     command->callback([this] { chosen = [this] { return run_model(run); }; });
+  }
+
+  void add_compare() {
+    CLI::App* command = app.add_subcommand("compare", "Run an ONNX model on two devices and find where they differ");
+    command->add_option("MODEL", compare.model, "The model.onnx")->required();
+    CLI::Option* devices =
+        command->add_option("--device,-d", compare.devices, "Given twice: the device to be believed, and the other");
+    devices->required()->allow_extra_args(false);
+    command->add_option("--input,-i", compare.inputs, "As for run; inputs that are not given are random");
+    command->add_option("--dim", compare.dims, "As for run");
+    command->add_option("--external-data", compare.external_data, "As for run");
+    command->add_option("--seed", compare.seed, "Seed of random inputs")->capture_default_str();
+    command
+        ->add_option("--tolerance", compare.tolerance,
+                     "Largest relative error of floats (by type: f64 1e-12, f32 1e-4, f16 1e-2, bf16 5e-2)")
+        ->check(CLI::NonNegativeNumber);
+    command->add_flag("--isolate", compare.isolate,
+                      "Give each node of the second device what the first computed, so that errors do not add up");
+    command->add_flag("--json", compare.json, "Print JSON");
+    command->callback([this] {
+      if (compare.devices.size() != 2) throw CLI::ValidationError("--device", "must be given twice");
+      chosen = [this] { return compare_devices(compare); };
+    });
   }
 
   void add_reports() {

@@ -89,7 +89,37 @@ class TENON_API Model {
   TensorList run(const Inputs& inputs, std::vector<Placement>* placement) const;
 
  private:
+  friend class Walk;
   std::shared_ptr<Impl> impl_;
+};
+
+// What one node of a Walk made.
+struct NodeResult {
+  int32_t node = -1;  // position in the file; of a fused node, that of the node it grew from
+  std::string name, op_type;
+  bool known = false;               // it follows from weights alone and was computed when the model was loaded
+  std::vector<std::string> values;  // names of `tensors`
+  TensorList tensors;               // its outputs, without those nobody wants
+  std::vector<Placement> placement;
+};
+
+// One run of a model node after node, for tools that look at every value on its way. The nodes are those that run()
+// runs: patterns that exporters spread over several nodes are one. Values are dropped after their last reader.
+class TENON_API Walk {
+ public:
+  // Errors: as Model::run, for the inputs.
+  Walk(const Model& model, const Inputs& inputs);
+  Walk(Walk&&) noexcept;
+  ~Walk();
+
+  // Runs the next node; false when there is none. Errors: what an op throws, with the node.
+  bool next(NodeResult* result);
+  // Puts `tensor` (same dtype and dims, any device) in the place of tensors[i] of the last node, for the nodes to come.
+  void replace(size_t i, const Tensor& tensor);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
 };
 
 // Errors: not_found (no such file), invalid_argument (not a model, or a malformed one), unsupported (a well-formed

@@ -218,6 +218,8 @@ Status Work::run() {
     return Status(Code::internal, "The scratch is not zero.");
   }
   std::memset(workspace, 0x77, workspace_bytes);
+  const bool normalises = desc.kind == EP_PRIMITIVE_layer_norm || desc.kind == EP_PRIMITIVE_batch_norm;
+  if (normalises && device->is("wrong_epsilon") && !scalars.empty()) scalars[0].value.f64 = 0.5;
   const Status status =
       reference::run(desc, operands.data(), scalars.data(), static_cast<uint32_t>(scalars.size()), &fault);
   fault.tag = tag;

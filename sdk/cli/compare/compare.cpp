@@ -1,0 +1,201 @@
+// `tenon compare`: one model on two devices, node by node.
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "sdk/cli/commands.h"
+#include "sdk/cli/compare/divergence.h"
+#include "sdk/cli/model_inputs.h"
+#include "sdk/onnx/onnx.h"
+
+namespace tenon::cli {
+namespace {
+
+using nlohmann::json;
+
+// One value that a node made, on both devices.
+struct Row {
+  onnx::NodeResult node;  // on A, without the tensors
+  std::string value, type, rung_a, rung_b;
+  Dims dims;
+  double tolerance = 0;
+  Divergence divergence;
+};
+
+std::string number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.3g", value);
+  return text;
+}
+
+std::string exact(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+// JSON has no infinities.
+json json_number(double value) { return std::isfinite(value) ? json(value) : json(number(value)); }
+
+std::string node_text(const onnx::NodeResult& node) {
+  return "node " + std::to_string(node.node) + " (" + (node.name.empty() ? "" : node.name + ", ") + node.op_type + ")";
+}
+
+// "native", or each rung that was taken: "native, host".
+std::string rungs(const onnx::NodeResult& result) {
+  if (result.known) return "at loading";
+  std::string text;
+  for (const onnx::Placement& placement : result.placement) {
+    if (text.find(placement.rung) == std::string::npos) text += (text.empty() ? "" : ", ") + placement.rung;
+  }
+  return text.empty() ? "-" : text;
+}
+
+class Comparison {
+ public:
+  Comparison(const CompareOptions& options, const onnx::Model& a, const onnx::Model& b)
+      : options_(options), inputs_(make_all_inputs(options, a)), a_(a, inputs_), b_(b, inputs_) {}
+
+  std::vector<Row> run() {
+    std::vector<Row> rows;
+    onnx::NodeResult on_a, on_b;
+    while (a_.next(&on_a)) {
+      if (!b_.next(&on_b) || on_b.values != on_a.values) {
+        throw Error(Code::internal,
+                    "The two devices do not run the same nodes: " + node_text(on_a) + " has no counterpart.");
+      }
+      for (size_t i = 0; i < on_a.tensors.size(); ++i) rows.push_back(row(on_a, on_b, i));
+    }
+    return rows;
+  }
+
+ private:
+  static onnx::Inputs make_all_inputs(const CompareOptions& options, const onnx::Model& model) {
+    std::vector<std::string> given = options.inputs;
+    for (const onnx::ValueInfo& info : model.inputs()) {
+      const std::string start = info.name + "=";
+      const bool named = std::any_of(given.begin(), given.end(), [&](const std::string& text) {
+        return text.compare(0, start.size(), start) == 0;
+      });
+      if (!named) given.push_back(start + "random");
+    }
+    return make_inputs(model, given, options.dims, options.seed);
+  }
+
+  Row row(const onnx::NodeResult& on_a, const onnx::NodeResult& on_b, size_t i) {
+    Row one;
+    one.node.node = on_a.node;
+    one.node.name = on_a.name;
+    one.node.op_type = on_a.op_type;
+    one.node.known = on_a.known;
+    one.value = on_a.values[i];
+    one.dims = on_a.tensors[i].dims();
+    one.type = std::string(dtype_name(on_a.tensors[i].dtype())) + to_string(one.dims);
+    one.rung_a = rungs(on_a);
+    one.rung_b = rungs(on_b);
+    one.tolerance = options_.tolerance.value_or(default_tolerance(on_a.tensors[i].dtype()));
+    one.divergence = measure_divergence(on_a.tensors[i], on_b.tensors[i], one.tolerance);
+    if (options_.isolate && one.divergence.types.empty()) b_.replace(i, on_a.tensors[i]);
+    return one;
+  }
+
+  const CompareOptions& options_;
+  onnx::Inputs inputs_;
+  onnx::Walk a_, b_;
+};
+
+onnx::Model load_on(const CompareOptions& options, const std::string& device) {
+  onnx::Options load_options;
+  load_options.device = Device(device);
+  load_options.external_data_root = options.external_data;
+  try {
+    return onnx::load(options.model, load_options);
+  } catch (const Error& error) {
+    throw Error(error.status().with_context("  while loading it for " + load_options.device.spelling()));
+  }
+}
+
+std::string divergence_text(const Row& row, const std::string& a, const std::string& b) {
+  const Divergence& d = row.divergence;
+  const std::string start = node_text(row.node) + ", value '" + row.value + "': ";
+  if (!d.types.empty()) return start + "it is " + d.types + ".";
+  return start + "element " + element_place(d.worst, row.dims) + " of " + row.type + " is " + exact(d.worst_a) +
+         " on " + a + " and " + exact(d.worst_b) + " on " + b + ", a relative error of " + number(d.max_relative) +
+         " where " + number(row.tolerance) + " is allowed (" + std::to_string(d.beyond) + " of " +
+         std::to_string(d.elements) + " elements are beyond it).";
+}
+
+json row_json(const Row& row) {
+  const Divergence& d = row.divergence;
+  json one = {{"node", row.node.node},
+              {"name", row.node.name},
+              {"op_type", row.node.op_type},
+              {"value", row.value},
+              {"type", row.type},
+              {"known_at_loading", row.node.known},
+              {"rung_a", row.rung_a},
+              {"rung_b", row.rung_b},
+              {"elements", d.elements},
+              {"differing", d.differing},
+              {"beyond", d.beyond},
+              {"max_absolute", json_number(d.max_absolute)},
+              {"max_relative", json_number(d.max_relative)},
+              {"max_ulp", d.max_ulp},
+              {"tolerance", row.tolerance},
+              {"diverges", d.diverges()}};
+  if (!d.types.empty()) one["types"] = d.types;
+  if (d.worst >= 0) {
+    one["worst"] = {
+        {"element", element_place(d.worst, row.dims)}, {"a", json_number(d.worst_a)}, {"b", json_number(d.worst_b)}};
+  }
+  return one;
+}
+
+void print_rows(const std::vector<Row>& rows) {
+  std::vector<std::vector<std::string>> table = {
+      {"node", "name", "operator", "value", "type", "on A", "on B", "absolute", "relative", "ulp", ""}};
+  for (const Row& row : rows) {
+    const Divergence& d = row.divergence;
+    table.push_back({std::to_string(row.node.node), row.node.name, row.node.op_type, row.value, row.type, row.rung_a,
+                     row.rung_b, number(d.max_absolute), number(d.max_relative), std::to_string(d.max_ulp),
+                     !d.types.empty() ? "diverges: " + d.types
+                     : d.diverges()   ? "diverges"
+                                      : ""});
+  }
+  print_table(table);
+}
+
+}  // namespace
+
+int compare_devices(const CompareOptions& options) {
+  const onnx::Model a = load_on(options, options.devices.at(0)), b = load_on(options, options.devices.at(1));
+  const std::string name_a = a.device().spelling(), name_b = b.device().spelling();
+  const std::vector<Row> rows = Comparison(options, a, b).run();
+  const auto first = std::find_if(rows.begin(), rows.end(), [](const Row& row) { return row.divergence.diverges(); });
+  const auto largest = std::max_element(rows.begin(), rows.end(), [](const Row& left, const Row& right) {
+    return left.divergence.max_relative < right.divergence.max_relative;
+  });
+  const std::string verdict =
+      first != rows.end() ? "The first node that diverges is " + divergence_text(*first, name_a, name_b)
+      : rows.empty()      ? "The model has no node."
+                     : "No node diverges. The largest relative error is " + number(largest->divergence.max_relative) +
+                           ", of " + node_text(largest->node) + ".";
+  if (options.json) {
+    json list = json::array();
+    for (const Row& row : rows) list.push_back(row_json(row));
+    json report = {{"model", options.model},      {"a", name_a},   {"b", name_b},
+                   {"isolated", options.isolate}, {"nodes", list}, {"diverges", first != rows.end()},
+                   {"verdict", verdict}};
+    report["first_divergence"] = first != rows.end() ? row_json(*first) : json();
+    std::printf("%s\n", report.dump(2).c_str());
+  } else {
+    std::printf("%s on A = %s (%s) and B = %s (%s)%s\n", options.model.c_str(), name_a.c_str(),
+                a.device().name().c_str(), name_b.c_str(), b.device().name().c_str(),
+                options.isolate ? ", each node of B on the values of A" : "");
+    print_rows(rows);
+    std::printf("%s\n", verdict.c_str());
+  }
+  return first != rows.end() ? 1 : 0;
+}
+
+}  // namespace tenon::cli

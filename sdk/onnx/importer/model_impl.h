@@ -1,0 +1,36 @@
+// Model::Impl: a checked program, and its plans.
+#pragma once
+
+#include <list>
+#include <mutex>
+#include <vector>
+
+#include "core/interpreter/placement.h"
+#include "sdk/onnx/importer/trace.h"
+#include "sdk/onnx/onnx.h"
+
+namespace tenon::onnx {
+
+struct Model::Impl {
+  Program program;
+  Options options;
+  std::vector<uint64_t> dependences;  // of values on inputs
+
+  std::mutex mutex;
+  std::list<std::shared_ptr<const Plan>> plans;  // latest used first
+  std::vector<bool> by_value;                    // inputs that are part of the signature with their elements
+
+  TensorList bind(const Inputs& inputs) const;
+  std::vector<int64_t> signature(std::span<const Tensor> inputs, const std::vector<bool>& values) const;
+  std::shared_ptr<const Plan> plan_for(std::span<const Tensor> inputs);
+  std::shared_ptr<const Plan> make_plan(std::span<const Tensor> inputs, std::vector<bool> values);
+  bool take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const;
+  TensorList run_nodes(std::span<const Tensor> inputs, std::vector<Placement>* placement) const;
+  TensorList run_plan(const Plan& plan, std::span<const Tensor> inputs, std::span<const Tensor> bound,
+                      std::vector<Placement>* placement) const;
+  TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<Placement>* placement);
+  Tensor own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const;
+  Placement place(int32_t node, PlacementEntry entry) const;
+};
+
+}  // namespace tenon::onnx

@@ -1,0 +1,86 @@
+#include <algorithm>
+
+#include "core/ops/ops.h"
+#include "sdk/onnx/importer/model_impl.h"
+#include "sdk/onnx/onnx.h"
+
+namespace tenon::onnx {
+
+struct Walk::State {
+  std::shared_ptr<Model::Impl> model;
+  std::vector<Tensor> values;
+  size_t done = 0;            // nodes
+  std::vector<int32_t> last;  // value numbers of the last result's tensors
+
+  const Program& program() const { return model->program; }
+  void run(const Node& node, bool known, NodeResult* result);
+  void drop_after_last();
+};
+
+void Walk::State::run(const Node& node, bool known, NodeResult* result) {
+  *result = NodeResult();
+  result->node = node.position;
+  result->name = node.name;
+  result->op_type = node.op_type;
+  result->known = known;
+  if (!known) {
+    PlacementScope scope;
+    apply_node(program(), node, &values);
+    for (PlacementEntry& entry : scope.take())
+      result->placement.push_back(model->place(static_cast<int32_t>(done), std::move(entry)));
+  }
+  last.clear();
+  for (int32_t value : node.outputs) {
+    if (value < 0) continue;
+    last.push_back(value);
+    result->values.push_back(program().names[static_cast<size_t>(value)]);
+    result->tensors.push_back(values[static_cast<size_t>(value)]);
+  }
+}
+
+void Walk::State::drop_after_last() {
+  if (done == 0) return;
+  const auto last_node = static_cast<int32_t>(done - 1);
+  const auto drop = [&](int32_t value) {
+    if (value >= 0 && program().drop_after[static_cast<size_t>(value)] == last_node)
+      values[static_cast<size_t>(value)] = Tensor();
+  };
+  const Node& node = program().nodes[done - 1];
+  std::for_each(node.inputs.begin(), node.inputs.end(), drop);
+  std::for_each(node.outputs.begin(), node.outputs.end(), drop);
+}
+
+Walk::Walk(const Model& model, const Inputs& inputs) : state_(std::make_unique<State>()) {
+  state_->model = model.impl_;
+  state_->values = initial_values(model.impl_->program, model.impl_->bind(inputs));
+}
+
+Walk::Walk(Walk&&) noexcept = default;
+Walk::~Walk() = default;
+
+bool Walk::next(NodeResult* result) {
+  const Program& program = state_->program();
+  state_->drop_after_last();
+  if (state_->done == program.nodes.size()) return false;
+  const Node& node = program.nodes[state_->done];
+  state_->run(node, is_settled(program, node), result);
+  ++state_->done;
+  return true;
+}
+
+void Walk::replace(size_t i, const Tensor& tensor) {
+  if (i >= state_->last.size()) {
+    throw Error(Code::invalid_argument, "The node made " + std::to_string(state_->last.size()) +
+                                            " values, but number " + std::to_string(i) + " was to be replaced.");
+  }
+  Tensor& value = state_->values[static_cast<size_t>(state_->last[i])];
+  if (tensor.dtype() != value.dtype() || tensor.dims() != value.dims()) {
+    throw Error(Code::invalid_argument, "A value of type " + std::string(dtype_name(value.dtype())) +
+                                            tenon::to_string(value.dims()) + " cannot be replaced by one of type " +
+                                            std::string(dtype_name(tensor.dtype())) + tenon::to_string(tensor.dims()) +
+                                            ".");
+  }
+  value = tensor.to(value.device());
+}
+
+}  // namespace tenon::onnx
