@@ -35,10 +35,8 @@ Heap::~Heap() {
 
 Range* Heap::take(uint64_t bytes) {
   bytes = round_up(bytes, alignment_);
-  Range probe;
-  probe.size = bytes;
   for (FreeSet* set : {&clean_, &waiting_}) {
-    auto found = std::find_if(set->lower_bound(&probe), set->end(), [&](Range* range) { return range->size >= bytes; });
+    const auto found = set->lower_bound(bytes);
     if (found != set->end()) return cut(*found, bytes);
   }
   return nullptr;
@@ -52,9 +50,9 @@ Result<Range*> Heap::take_new(uint64_t bytes) {
   return cut(segment.value()->first, bytes);
 }
 
-// An eighth of what is held already, so that their number grows with the logarithm of the use; less on a small device.
+// Half of what is held already, so that their number grows with the logarithm of the use; less on a small device.
 uint64_t Heap::segment_bytes(uint64_t bytes) const {
-  uint64_t wanted = std::clamp(round_up(reserved_ / 8, 2 * kMiB), 2 * kMiB, 64 * kMiB);
+  uint64_t wanted = std::clamp(round_up(reserved_ / 2, 2 * kMiB), 2 * kMiB, 64 * kMiB);
   if (!device_->info.pools.empty()) {
     const loader::MemoryPool& pool = device_->info.pools[0];
     wanted = std::max(wanted, pool.preferred_block);

@@ -81,8 +81,12 @@ class Heap {
   std::string largest_live(size_t lines) const;
 
  private:
+  // By size, then by address; a bare size stands before all ranges of that size.
   struct BySize {
+    using is_transparent = void;
     bool operator()(const Range* a, const Range* b) const { return a->size != b->size ? a->size < b->size : a < b; }
+    bool operator()(const Range* a, uint64_t size) const { return a->size < size; }
+    bool operator()(uint64_t size, const Range* b) const { return size <= b->size; }
   };
   using FreeSet = std::set<Range*, BySize>;
 

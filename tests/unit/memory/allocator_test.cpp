@@ -160,6 +160,15 @@ TEST_F(AllocatorTest, ABlockGivenBackWithoutTicketsIsHandedOutWithoutAny) {
   give(again);
 }
 
+TEST_F(AllocatorTest, AFreeBlockOfExactlyTheSizeAskedForIsTaken) {
+  for (uint64_t bytes : {64 * kMiB, 4 * kMiB, uint64_t{65536}}) {
+    give(take(bytes));
+    const uint64_t before = provider.allocations;
+    for (int i = 0; i < 10; ++i) give(take(bytes));
+    EXPECT_EQ(provider.allocations, before) << bytes;
+  }
+}
+
 TEST_F(AllocatorTest, ManyShapesLevelOff) {
   std::mt19937 random(3);
   uint64_t after_2000 = 0;
