@@ -1,0 +1,754 @@
+// ep_api.h: the contract between a Tenon host and a device provider (a plug-in). Version 0.1.
+//
+// A provider is one shared library, libtenon_<name>.so, that exports one symbol, ep_plugin_query_v0, and carries one ELF
+// note (EP_PLUGIN_NOTE). It links nothing of the host: every service it needs comes through ep_host. The host reads the
+// note, loads the library, calls the query, and from then on calls only through the tables it was given.
+//
+//   plug-in -> device -> { memory, stream, event, primitive }
+//
+// Who fills what: `ep_host` and `*_desc` are filled by the host and read by the plug-in; `ep_*_ops` and `*_info` are
+// filled by the plug-in and read by the host. Handles (ep_memory, ep_stream, ...) are opaque to the host.
+//
+// Rules that hold for every function unless its comment says otherwise:
+//   * Errors. It returns an ep_status. On anything but EP_STATUS_OK out-parameters are untouched, nothing was submitted,
+//     and `*error`, if `error` is not NULL, was set to what host->error_make returned. destroy/free/close return nothing
+//     and accept NULL. No exception, abort, exit, signal handler or print crosses this border.
+//   * Ownership. Who allocates frees. Strings are {data, size} UTF-8, not terminated; those passed in are borrowed for the
+//     call; those handed out live as long as the object that gave them. The provider keeps nothing of the host's alive: the host keeps memory,
+//     primitives, events and host pointers until it has seen an event recorded after their last use.
+//   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, primitive_support,
+//     primitive_create, primitive_workspace, event_query, event_host_wait, stream_synchronize, and launches, copies and
+//     records on distinct streams. Otherwise: one handle, one thread at a time. There is no current device and no
+//     thread-local stream.
+//   * Asynchrony. Functions that take a stream enqueue and return, except on a device with
+//     EP_DEVICE_FLAG_SYNCHRONOUS, which completes every call before it returns.
+//   * A struct that begins with struct_size and struct_type may grow at its end. The filler writes at most struct_size
+//     bytes; what the other side did not fill is zero, and zero means the old behaviour. Value structs (ep_string, ep_buffer, ep_shape,
+//     ep_scalar, ep_fault, ep_operand_desc, ep_epilogue, ep_memory_pool_info, the attribute structs and
+//     ep_primitive_desc) have no header and never grow.
+//   * Anything unknown (a kind, a dtype, a role, a flag bit, an extension) is EP_STATUS_UNSUPPORTED with a reason,
+//     never a guess.
+//
+// While the version is 0.x, host and plug-in must have the same minor. The numbered rules stand in README.md.
+#ifndef TENON_EP_API_EP_API_H_
+#define TENON_EP_API_EP_API_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// The version this file describes, and the one to build for. Whoever defines EP_ABI_TARGET_MINOR sees the contract as it
+// was at that minor: what minor N appended stands inside `#if EP_ABI_TARGET_MINOR >= N`, here and in the tables.
+#define EP_ABI_MAJOR 0
+#define EP_ABI_LATEST_MINOR 1
+#ifndef EP_ABI_TARGET_MINOR
+#define EP_ABI_TARGET_MINOR EP_ABI_LATEST_MINOR
+#endif
+#define EP_ABI_MINOR EP_ABI_TARGET_MINOR
+
+// Minors from here on are no releases: they are frozen to prove, before 1.0, that minors work together (abi/README.md).
+#define EP_ABI_TRIAL_MINOR 0x7000
+
+// Whether a host and a plug-in of one major with these minors work together, the smaller being the one they speak:
+// always from 1.0 on; while the major is 0 only if they are equal or both on trial.
+#define EP_ABI_MINORS_AGREE(a, b) \
+  (EP_ABI_MAJOR > 0 || (a) == (b) || ((a) >= EP_ABI_TRIAL_MINOR && (b) >= EP_ABI_TRIAL_MINOR))
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Codes. Each says what the caller may do about it.
+// ---------------------------------------------------------------------------------------------------------------------
+
+#if EP_ABI_TARGET_MINOR >= 0x7002
+#define EP_TRIAL_FLAG UINT64_C(1)
+#endif
+typedef int32_t ep_status;
+#define EP_STATUS_OK 0
+#define EP_STATUS_UNSUPPORTED 1           // ask another: the host takes the next rung of its ladder
+#define EP_STATUS_FAULT 2                 // a kernel met bad data (an index out of range): see ep_fault
+#define EP_STATUS_INVALID_ARGUMENT 3      // the caller broke a rule: fix the call
+#define EP_STATUS_NOT_FOUND 4             // no such thing (a device index, a configuration key, no further fault)
+#define EP_STATUS_OUT_OF_HOST_MEMORY 5    // free host memory and retry
+#define EP_STATUS_OUT_OF_DEVICE_MEMORY 6  // free device memory and retry
+#define EP_STATUS_DEVICE_LOST 7           // sticky: destroy everything of the device and open it again
+#define EP_STATUS_TIMEOUT 8               // the time given has passed; the thing waited for has not happened yet
+#define EP_STATUS_CANCELLED 9             // stopped on request
+#define EP_STATUS_BUSY 10                 // not now: retry later
+#define EP_STATUS_VERSION 11              // host and plug-in do not speak the same version
+#define EP_STATUS_INTERNAL 12             // a defect of the provider or its vendor's library: report it
+
+// Value of a dim or stride in a descriptor that is given at launch instead, and nowhere else.
+#define EP_ANY ((int64_t)-1)
+
+#define EP_MAX_RANK 8
+#define EP_MAX_OPERANDS 16  // of one primitive, outputs and epilogue operands included
+#define EP_MAX_EPILOGUES 4
+#define EP_MAX_SCALARS 8
+#define EP_MAX_POOLS 8
+
+// Element types, EP_DTYPE_f32 and so on, from dtypes.def; kinds of primitive, EP_PRIMITIVE_matmul, from primitives.def;
+// scalar functions, EP_UNARY_relu, EP_BINARY_add, EP_TERNARY_where, EP_REDUCE_sum, from scalar_ops.def. All are int32_t.
+#ifdef __cplusplus
+#define EP_CONSTANT_(name, value) inline constexpr int32_t name = value;
+#else
+#define EP_CONSTANT_(name, value) enum { name = value };
+#endif
+#define EP_DTYPE(name, id, bits, type_class) EP_CONSTANT_(EP_DTYPE_##name, id)
+#include "dtypes.def"
+#undef EP_DTYPE
+#define EP_PRIMITIVE(name, id, attributes, alias) EP_CONSTANT_(EP_PRIMITIVE_##name, id)
+#include "primitives.def"
+#undef EP_PRIMITIVE
+#define EP_UNARY(name, id, domain, result, expression) EP_CONSTANT_(EP_UNARY_##name, id)
+#define EP_BINARY(name, id, domain, result, check, expression) EP_CONSTANT_(EP_BINARY_##name, id)
+#define EP_TERNARY(name, id, domain, result, expression) EP_CONSTANT_(EP_TERNARY_##name, id)
+#define EP_REDUCE(name, id, domain, init, map, combine, finish) EP_CONSTANT_(EP_REDUCE_##name, id)
+#include "scalar_ops.def"
+#undef EP_UNARY
+#undef EP_BINARY
+#undef EP_TERNARY
+#undef EP_REDUCE
+#undef EP_CONSTANT_
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Opaque handles and value structs.
+// ---------------------------------------------------------------------------------------------------------------------
+
+typedef struct ep_error ep_error;  // the host's: made by host->error_make, owned by whoever asked for it
+typedef struct ep_host ep_host;
+typedef struct ep_plugin ep_plugin;
+typedef struct ep_device ep_device;
+typedef struct ep_memory ep_memory;
+typedef struct ep_stream ep_stream;
+typedef struct ep_event ep_event;
+typedef struct ep_primitive ep_primitive;
+
+typedef struct ep_string {
+  const char* data;
+  uint64_t size;
+} ep_string;
+
+// A place in device memory: never a bare pointer (not every device has them). `offset` is in bytes, a multiple of the
+// element size. {NULL, 0} means "no memory": an absent workspace, or an operand that is a scalar.
+typedef struct ep_buffer {
+  ep_memory* memory;
+  uint64_t offset;
+} ep_buffer;
+
+// Dims and strides (in elements) of one operand at launch, `rank` of each, borrowed for the call. Given for every operand
+// of a primitive whose descriptor holds EP_ANY anywhere; static dims are repeated and equal the descriptor's.
+typedef struct ep_shape {
+  const int64_t* dims;
+  const int64_t* strides;
+  int32_t rank;
+  int32_t reserved;
+} ep_shape;
+
+// One number. The value stands in `f64` for floating dtypes, `i64` for signed integers, `u64` for unsigned ones and bool.
+typedef struct ep_scalar {
+  int32_t dtype;
+  int32_t reserved;
+  union {
+    double f64;
+    int64_t i64;
+    uint64_t u64;
+  } value;
+} ep_scalar;
+
+#define EP_FAULT_INDEX_OUT_OF_RANGE 1
+#define EP_FAULT_DIVISION_BY_ZERO 2
+#define EP_FAULT_INTEGER_OVERFLOW 3
+
+// What a kernel met. Its write there was dropped (or 0), later work ran.
+typedef struct ep_fault {
+  uint64_t tag;     // of the launch
+  int32_t code;     // EP_FAULT_*
+  int32_t operand;  // index of the operand that held the bad value
+  int64_t value;    // the bad value
+  int64_t limit;    // what it was held against (the length of the axis), 0 where that says nothing
+  uint64_t flags;   // EP_FAULT_FLAG_*
+} ep_fault;
+#define EP_FAULT_FLAG_OVERFLOW UINT64_C(1)  // the fault buffer was full: faults after this one were not kept
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Struct types: the second word of every struct that may grow.
+// ---------------------------------------------------------------------------------------------------------------------
+
+#define EP_STRUCT_HOST 1
+#define EP_STRUCT_PLUGIN_OPS 2
+#define EP_STRUCT_DEVICE_INFO 3
+#define EP_STRUCT_DEVICE_OPS 4
+#define EP_STRUCT_SUPPORT_INFO 5
+#define EP_STRUCT_PRIMITIVE_INFO 6
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The host's services. Valid from the query until plugin_ops.shutdown returns. All are thread-safe; none may be NULL.
+// ---------------------------------------------------------------------------------------------------------------------
+
+#define EP_LOG_ERROR 1
+#define EP_LOG_WARNING 2
+#define EP_LOG_INFO 3
+#define EP_LOG_DEBUG 4
+
+struct ep_host {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_HOST
+  const void* next;
+  uint32_t abi_major;
+  uint32_t abi_minor;
+  void* context;  // the host's own
+
+  // Makes an error that carries `status`, one full sentence, and what to do about it (`remedy` may be empty).
+  // Never fails: out of memory gives a static error. The result goes into an `error` out-parameter and nowhere else.
+  ep_error* (*error_make)(const ep_host* host, ep_status status, ep_string sentence, ep_string remedy);
+
+  // True if a message of `level` on `topic` ("load", "dispatch", "memory", ...) would be kept; then `log` it.
+  int32_t (*log_enabled)(const ep_host* host, int32_t level, ep_string topic);
+  void (*log)(const ep_host* host, int32_t level, ep_string topic, ep_string message);
+
+  // Host memory for the provider's own objects, counted by the host so that a leak has a name. `alignment` is a power
+  // of two. NULL when out of memory. `release` takes what `allocate` gave, with the same size, or NULL.
+  void* (*allocate)(const ep_host* host, uint64_t size, uint64_t alignment);
+  void (*release)(const ep_host* host, void* pointer, uint64_t size);
+
+  // The setting `key` of this provider (in the config file: `[provider.<name>] key = "value"`), as text that lives until shutdown.
+  // EP_STATUS_NOT_FOUND: not set. This is the only configuration a provider reads: never its environment.
+  ep_status (*config_get)(const ep_host* host, ep_string key, ep_string* out_value);
+
+  // The number of threads the program may use: affinity, cgroup quota and TENON_THREADS taken into account.
+  int32_t (*thread_limit)(const ep_host* host);
+
+  // The path this provider was loaded from; lives until shutdown. Empty for one that the application registered.
+  ep_string (*plugin_path)(const ep_host* host);
+
+  // The provider's own device memory (a vendor library's workspace, code) grew by `delta` bytes on `device`.
+  void (*device_memory_report)(const ep_host* host, ep_device* device, int64_t delta);
+
+#if EP_ABI_TARGET_MINOR >= 0x7002
+  int64_t (*trial_double)(const ep_host* host, int64_t value);
+#endif
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Devices describe themselves.
+// ---------------------------------------------------------------------------------------------------------------------
+
+#define EP_DEVICE_CLASS_CPU 1
+#define EP_DEVICE_CLASS_DISCRETE 2
+#define EP_DEVICE_CLASS_INTEGRATED 3
+#define EP_DEVICE_CLASS_SOFTWARE 4  // a GPU interface emulated on the CPU: shown, never picked by default
+
+// Every call completes before it returns. The device has one stateless stream (stream_create may return the same handle
+// each time) that accepts concurrent launches from any thread, and needs no events: the five event slots may be NULL.
+// Workspace and scratch belong to the launching thread.
+#define EP_DEVICE_FLAG_SYNCHRONOUS UINT64_C(1)
+
+#define EP_POOL_FLAG_DEVICE_LOCAL UINT64_C(1)
+#define EP_POOL_FLAG_HOST_VISIBLE UINT64_C(2)  // memory_map works
+#define EP_POOL_FLAG_COHERENT UINT64_C(4)      // needs no memory_flush and memory_invalidate
+#define EP_POOL_FLAG_HOST_CACHED UINT64_C(8)   // reading it from the host is fast
+#define EP_POOL_FLAG_STAGING UINT64_C(16)      // for transfers; operands of primitives lie elsewhere
+
+// Pool 0 is where operands live by default.
+typedef struct ep_memory_pool_info {
+  uint64_t flags;               // EP_POOL_FLAG_*
+  uint64_t size;                // bytes in all; 0 unknown
+  uint64_t minimum_alignment;   // of a block's start and, where not coherent, the flush atom; a power of two
+  uint64_t preferred_block;     // bytes per memory_allocate that suit the device; 0 no preference
+  uint64_t largest_allocation;  // bytes; 0 unlimited
+  uint64_t maximum_allocations; // how many blocks may exist; 0 unlimited
+} ep_memory_pool_info;
+
+typedef struct ep_device_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_DEVICE_INFO
+  const void* next;
+  ep_string name;             // what people call it: "AMD EPYC 9B14", "NVIDIA H200"
+  ep_string fingerprint;      // changes when compiled code for the device would: model, driver, library versions
+  ep_string unusable_reason;  // empty: usable. Else one sentence; device_open would fail
+  ep_string remedy;           // what to do about it, may be empty
+  int32_t device_class;       // EP_DEVICE_CLASS_*
+  uint32_t pool_count;
+  uint64_t flags;             // EP_DEVICE_FLAG_*
+  uint64_t dtypes;            // bit 1 << dtype for each element type the memory and copies can hold
+  uint8_t uuid[16];           // all zero: none. Equal UUIDs are one physical device
+  int64_t pci[4];             // domain, bus, device, function; all -1: none
+  uint32_t threads;           // hardware threads it computes with; 0 unknown
+  uint32_t reserved;
+  ep_memory_pool_info pools[EP_MAX_POOLS];
+
+#if EP_ABI_TARGET_MINOR >= 0x7002
+  uint64_t trial_units;
+#endif
+} ep_device_info;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Primitives: what is to be computed.
+// ---------------------------------------------------------------------------------------------------------------------
+
+// Roles of operands. Which a kind takes is said beside its attributes.
+#define EP_ROLE_DST 1
+#define EP_ROLE_SRC 2
+#define EP_ROLE_SRC_B 3
+#define EP_ROLE_SRC_C 4
+#define EP_ROLE_WEIGHT 5
+#define EP_ROLE_BIAS 6
+#define EP_ROLE_SCALE 7
+#define EP_ROLE_SHIFT 8
+#define EP_ROLE_MEAN 9
+#define EP_ROLE_VARIANCE 10
+#define EP_ROLE_INV_STD 11
+#define EP_ROLE_INDICES 12
+#define EP_ROLE_DST_INDICES 13
+#define EP_ROLE_EPILOGUE_0 16  // + i, the tensor operand of epilogue i
+#define EP_ROLE_SRC_0 32       // + i, of concat
+#define EP_ROLE_DST_0 64       // + i, of split
+
+// The operand has no memory: its value is launch scalar number i, i = 0 for SRC, 1 for SRC_B, 2 for SRC_C.
+#define EP_OPERAND_FLAG_SCALAR UINT64_C(1)
+// The operand never changes (a weight): primitive_create may ask for it packed.
+#define EP_OPERAND_FLAG_CONSTANT UINT64_C(2)
+
+// One operand. rank 1 to 8 (0 only with EP_OPERAND_FLAG_SCALAR), no dim 0, strides in elements, >= 0, 0 on inputs only (broadcast). Unused dims and
+// strides are 0. `alignment` is what the host promises of the byte address: 0 (a multiple of the element), 16, 64 or 256.
+// With EP_ANY: a stride that is 0 (broadcast) or 1 (unit) keeps its value; the others, and dims, may be EP_ANY.
+typedef struct ep_operand_desc {
+  int32_t role;
+  int32_t dtype;
+  int32_t rank;
+  int32_t alignment;
+  uint64_t flags;
+  int64_t dims[EP_MAX_RANK];
+  int64_t strides[EP_MAX_RANK];
+} ep_operand_desc;
+
+// fill: DST[...] = scalar 0.
+// copy: DST[...] = cast(SRC[...]), same dims, any strides. Float to integer truncates toward zero and saturates, NaN
+//       gives 0; to bool is x != 0; float to narrower float rounds to nearest even; integers wrap.
+// matmul: DST[.., m, n] = sum over k of SRC[.., m, k] * SRC_B[.., k, n] (+ BIAS[.., m, n]); all of one rank >= 2; batch
+//       dims and BIAS broadcast by stride 0; a transpose is a stride order. Then the epilogues, in order.
+typedef struct ep_no_attributes {
+  int64_t reserved;
+} ep_no_attributes;
+
+// DST[...] = op(SRC[...]); op is an EP_UNARY_* id; its parameters a, b are launch scalars 0, 1. DST is bool for rows of result BOOL.
+typedef struct ep_unary_attributes {
+  int32_t op;
+  int32_t reserved;
+} ep_unary_attributes;
+
+// DST[...] = op(SRC[...], SRC_B[...]); op is an EP_BINARY_* id. Inputs have DST's dims (stride 0 where they broadcast) and
+// one dtype; either may be a scalar.
+typedef struct ep_binary_attributes {
+  int32_t op;
+  int32_t reserved;
+} ep_binary_attributes;
+
+// DST[...] = op(SRC[...], SRC_B[...], SRC_C[...]); op is an EP_TERNARY_* id. As binary; for `where`, SRC is bool.
+typedef struct ep_ternary_attributes {
+  int32_t op;
+  int32_t reserved;
+} ep_ternary_attributes;
+
+// DST = SRC reduced over the axes of bit mask `axes`; DST has SRC's rank, with 1 at those axes, and SRC's dtype.
+// f16 and bf16 accumulate in f32.
+typedef struct ep_reduce_attributes {
+  int32_t op;  // EP_REDUCE_*
+  uint32_t axes;
+} ep_reduce_attributes;
+
+// DST (i64, dims of SRC with 1 at `axis`) = position of the greatest (op max) or least (op min) element along `axis`;
+// NaN counts as the greatest (and as the least); of equals the first, or the last where `last` is 1.
+typedef struct ep_arg_reduce_attributes {
+  int32_t op;  // EP_REDUCE_max or EP_REDUCE_min
+  int32_t axis;
+  int32_t last;
+  int32_t reserved;
+} ep_arg_reduce_attributes;
+
+// DST = exp(SRC - max) / sum(exp(SRC - max)) along `axis`; its logarithm where `log` is 1. A row of -inf gives NaN.
+typedef struct ep_softmax_attributes {
+  int32_t axis;
+  int32_t log;
+} ep_softmax_attributes;
+
+// SRC [n, c, d...], WEIGHT [o, c/groups, k...], optional BIAS [o], DST [n, o, e...]; spatial_rank 1 to 3.
+// DST[n,o,e] = sum over c,k of SRC[n, c, e*stride - pad_low + k*dilation] * WEIGHT[o,c,k] (cross-correlation, zeros outside).
+// transposed = 1: the gradient of that with respect to SRC, WEIGHT [c, o/groups, k...]:
+// e = (d-1)*stride - pad_low - pad_high + dilation*(k-1) + 1 + output padding, which DST's dims tell. Then the epilogues.
+typedef struct ep_convolution_attributes {
+  int32_t spatial_rank;
+  int32_t transposed;
+  int64_t groups;
+  int64_t stride[3];
+  int64_t dilation[3];
+  int64_t pad_low[3];
+  int64_t pad_high[3];
+} ep_convolution_attributes;
+
+#define EP_POOLING_MAX 1
+#define EP_POOLING_AVERAGE 2              // divided by the number of elements inside SRC
+#define EP_POOLING_AVERAGE_INCLUDE_PAD 3  // divided by the number of elements inside SRC and its padding
+
+// SRC [n, c, d...], DST [n, c, e...], optional DST_INDICES i64 (max only): position of the maximum in its [d...] plane,
+// row-major. Windows as in convolution; max ignores padding; NaN wins a maximum. DST's dims tell of ceil mode.
+typedef struct ep_pooling_attributes {
+  int32_t op;
+  int32_t spatial_rank;
+  int64_t kernel[3];
+  int64_t stride[3];
+  int64_t dilation[3];
+  int64_t pad_low[3];
+  int64_t pad_high[3];
+} ep_pooling_attributes;
+
+// Over the dims from `axis` on: DST = (SRC - mean) / sqrt(variance + eps) * SCALE + SHIFT, biased variance, eps = launch scalar 0.
+// Optional SCALE, SHIFT of the normalised dims; optional outputs MEAN and INV_STD, f32, dims of SRC with 1 from `axis` on.
+typedef struct ep_layer_norm_attributes {
+  int32_t axis;
+  int32_t reserved;
+} ep_layer_norm_attributes;
+
+// DST = (SRC - MEAN) / sqrt(VARIANCE + eps) * SCALE + SHIFT per index of `axis`; the four have rank 1; eps = launch scalar 0.
+typedef struct ep_batch_norm_attributes {
+  int32_t axis;
+  int32_t reserved;
+} ep_batch_norm_attributes;
+
+#define EP_GATHER_SLICES 1    // DST dims: SRC's with `axis` replaced by all dims of INDICES; whole slices are taken
+#define EP_GATHER_ELEMENTS 2  // DST dims: INDICES'; DST[i..] = SRC[i.. with INDICES[i..] at `axis`]
+
+// INDICES is i32 or i64; a negative index counts from the end; one outside [-n, n) is EP_FAULT_INDEX_OUT_OF_RANGE.
+typedef struct ep_gather_attributes {
+  int32_t axis;
+  int32_t mode;
+} ep_gather_attributes;
+
+// DST = SRC_0, SRC_1, ... one after the other along `axis`; other dims equal. More than fit are chained by the host.
+typedef struct ep_concat_attributes {
+  int32_t axis;
+  int32_t reserved;
+} ep_concat_attributes;
+
+// DST_0, DST_1, ... = consecutive parts of SRC along `axis`, their dims tell how long.
+typedef struct ep_split_attributes {
+  int32_t axis;
+  int32_t reserved;
+} ep_split_attributes;
+
+#define EP_PAD_CONSTANT 1  // with launch scalar 0
+#define EP_PAD_REFLECT 2   // without repeating the edge; low, high < dim
+#define EP_PAD_EDGE 3      // the edge repeated
+
+// DST dims = SRC dims + low + high, all >= 0.
+typedef struct ep_pad_attributes {
+  int32_t mode;
+  int32_t reserved;
+  int64_t low[EP_MAX_RANK];
+  int64_t high[EP_MAX_RANK];
+} ep_pad_attributes;
+
+// The attributes of one kind, the rest zero. The member is named after the kind: attributes.softmax.axis.
+typedef union ep_attributes {
+  uint64_t words[20];
+#define EP_PRIMITIVE(name, id, attributes, alias) attributes name;
+#include "primitives.def"
+#undef EP_PRIMITIVE
+} ep_attributes;
+
+// One scalar function applied to each element of a matmul's or convolution's result before it is stored.
+typedef struct ep_epilogue {
+  int32_t arity;  // 1: op is EP_UNARY_*; 2: op is EP_BINARY_*(result, operand)
+  int32_t op;
+  int32_t role;    // arity 2: EP_ROLE_EPILOGUE_0 + i, with DST's dims; 0: the operand is launch scalar `scalar`
+  int32_t scalar;  // first launch scalar it reads (its a and b, or its operand); 4 and above
+} ep_epilogue;
+
+#define EP_PRECISION_DEFAULT 0  // f32 is f32: no TF32, no narrower accumulation
+#define EP_PRECISION_FAST 1     // the provider may use narrower formats inside
+
+#define EP_PRIMITIVE_FLAG_DETERMINISTIC UINT64_C(1)  // same inputs, same bits
+
+// What is to be computed: one block without padding that is hashed and compared as bytes, up to the last operand used
+// (offsetof(ep_primitive_desc, operands) + operand_count * sizeof(ep_operand_desc)). Unused fields are zero.
+typedef struct ep_primitive_desc {
+  int32_t kind;  // EP_PRIMITIVE_*
+  uint32_t operand_count;
+  uint64_t flags;              // EP_PRIMITIVE_FLAG_*
+  int32_t precision;           // EP_PRECISION_*
+  int32_t accumulate_dtype;    // 0: the rule of the kind
+  uint32_t epilogue_count;
+  uint32_t baked_scalars;      // bit i: scalars[i] is fixed here rather than given at launch (support may ask for it)
+  ep_scalar scalars[EP_MAX_SCALARS];  // zero unless baked
+  ep_epilogue epilogues[EP_MAX_EPILOGUES];
+  ep_attributes attributes;
+  uint64_t extensions[16];     // inline records {uint32_t type, uint32_t size in bytes, payload}; type 0 ends
+  ep_operand_desc operands[EP_MAX_OPERANDS];  // outputs first, then inputs in the order of their roles
+} ep_primitive_desc;
+
+// All dims (strides) of all operands may be EP_ANY.
+#define EP_SUPPORT_FLAG_ANY_DIMS UINT64_C(1)
+#define EP_SUPPORT_FLAG_ANY_STRIDES UINT64_C(2)
+
+// The answer to "can you?": yes, and on what terms.
+typedef struct ep_support_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_SUPPORT_INFO
+  const void* next;
+  ep_string implementation;  // static text: "onednn", "simd", "plain"
+  uint64_t flags;            // EP_SUPPORT_FLAG_*
+  uint32_t baked_scalars;    // scalars the provider wants in the descriptor
+  uint32_t reserved;
+  int32_t alignment[EP_MAX_OPERANDS];  // wanted per operand: 0, 16, 64 or 256; the host copies where it is less
+
+#if EP_ABI_TARGET_MINOR >= 0x7002
+  uint64_t trial_cost;
+#endif
+} ep_support_info;
+
+// No launch needs workspace, whatever its shape: primitive_workspace need not be asked each time.
+#define EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE UINT32_C(1)
+
+// What a created primitive costs and needs.
+typedef struct ep_primitive_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_PRIMITIVE_INFO
+  const void* next;
+  ep_string implementation;  // as in ep_support_info; lives as long as the primitive
+  uint64_t host_bytes;       // what the primitive holds, so that the host's cache is bounded
+  uint64_t device_bytes;
+  uint64_t workspace_bytes;  // of every launch; where dims are EP_ANY, primitive_workspace tells instead
+  uint64_t scratch_bytes;    // persistent: one block per stream, zeroed once, left zero by every launch
+  uint32_t flags;            // EP_PRIMITIVE_INFO_FLAG_*
+  uint32_t pack_operand;     // 1 + index of the operand (flagged CONSTANT) it wants packed; 0 none
+  uint64_t pack_bytes;       // size of the packed operand
+  uint64_t pack_layout;      // primitives with the same id share packed bytes
+
+#if EP_ABI_TARGET_MINOR >= 0x7002
+  uint64_t trial_bytes;
+#endif
+} ep_primitive_info;
+
+// One launch. Borrowed for the call; frozen: new abilities are new slots.
+typedef struct ep_launch {
+  const ep_buffer* operands;  // operand_count of them, in the descriptor's order
+  const ep_shape* shapes;     // operand_count of them where the descriptor holds EP_ANY, else NULL
+  const ep_scalar* scalars;   // scalar_count of them, indexed by slot; in the dtype of the operand they stand for or act on
+  uint32_t operand_count;
+  uint32_t scalar_count;
+  ep_buffer workspace;        // 256-aligned, contents undefined, reused in stream order
+  ep_buffer scratch;          // zero on entry, to be left zero
+  uint64_t tag;               // names this launch in faults
+} ep_launch;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The table of a device, filled by its open, so that two devices of one plug-in may differ. "Optional" slots may be NULL.
+// ---------------------------------------------------------------------------------------------------------------------
+
+typedef struct ep_device_ops {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_DEVICE_OPS
+  const void* next;
+
+  // Closes the device. Everything made from it has been destroyed. Waits for nothing: the host has synchronised.
+  void (*device_close)(ep_device* device);
+
+  // --- memory ---
+
+  // Allocates `size` > 0 bytes in pool number `pool`, aligned to the pool's minimum_alignment, contents undefined.
+  // The host sub-allocates and caches: calls are rare and large. Owner: caller. Errors: OUT_OF_DEVICE_MEMORY.
+  ep_status (*memory_allocate)(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory, ep_error** error);
+  // Frees at once; the host has seen that no work uses it. NULL is fine.
+  void (*memory_free)(ep_device* device, ep_memory* memory);
+  // The host address of `memory`, for its whole life (persistent, no unmap). Optional; required for HOST_VISIBLE pools.
+  ep_status (*memory_map)(ep_device* device, ep_memory* memory, void** out_pointer, ep_error** error);
+  // Makes host writes visible to the device / device writes visible to the host, by range, multiples of the pool's minimum_alignment.
+  // Optional; required for HOST_VISIBLE pools that are not COHERENT.
+  ep_status (*memory_flush)(ep_device* device, ep_memory* memory, uint64_t offset, uint64_t size, ep_error** error);
+  ep_status (*memory_invalidate)(ep_device* device, ep_memory* memory, uint64_t offset, uint64_t size, ep_error** error);
+  // Makes a handle for host memory the caller owns and keeps until memory_free. Optional: NULL means the host copies.
+  ep_status (*memory_import_host)(ep_device* device, void* pointer, uint64_t size, ep_memory** out_memory, ep_error** error);
+  // The device's own name for `memory` (a CUdeviceptr, a VkBuffer), for DLPack and friends. Optional.
+  ep_status (*memory_native_handle)(ep_device* device, ep_memory* memory, uint64_t* out_handle, ep_error** error);
+  // Gives back what the provider caches below the host. Optional.
+  void (*device_trim)(ep_device* device);
+
+  // --- streams: in order, independent of each other ---
+
+  ep_status (*stream_create)(ep_device* device, ep_stream** out_stream, ep_error** error);
+  // The stream has been synchronised. NULL is fine.
+  void (*stream_destroy)(ep_device* device, ep_stream* stream);
+  // Waits until all work submitted to `stream` before the call is done; flushes first. Errors: DEVICE_LOST.
+  ep_status (*stream_synchronize)(ep_stream* stream, ep_error** error);
+  // Starts what was only batched so far; does not wait. Optional: NULL means submission is immediate.
+  ep_status (*stream_flush)(ep_stream* stream, ep_error** error);
+  // Takes the oldest fault not taken yet, in launch order, complete up to the last event seen. Errors: NOT_FOUND when
+  // there is none. Optional: NULL means kernels of this device cannot fault (or it is synchronous).
+  ep_status (*stream_take_fault)(ep_stream* stream, ep_fault* out_fault, ep_error** error);
+
+  // --- transfers, in stream order. Sizes in bytes, > 0. Host pointers stay valid until an event recorded later is seen. ---
+
+  // Within the device; ranges do not overlap.
+  ep_status (*copy)(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error);
+  ep_status (*upload)(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error);
+  ep_status (*download)(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error);
+
+  // --- events: optional as a group where the device is synchronous, required otherwise ---
+
+  ep_status (*event_create)(ep_device* device, ep_event** out_event, ep_error** error);
+  // Nobody waits on it any more. NULL is fine.
+  void (*event_destroy)(ep_device* device, ep_event* event);
+  // Records `event` after all work already submitted to `stream`, replacing what it recorded before. Does not flush.
+  // A wait or query that has seen the event has acquired all that work's writes, the host's reads included.
+  ep_status (*event_record)(ep_event* event, ep_stream* stream, ep_error** error);
+  // OK: done; BUSY: not yet (and `error` stays untouched). Flushes the recording stream up to the record.
+  // Errors: INVALID_ARGUMENT if never recorded; DEVICE_LOST.
+  ep_status (*event_query)(ep_event* event, ep_error** error);
+  // As event_query, waiting at most `timeout_ns` (UINT64_MAX: for ever). Errors: TIMEOUT, INVALID_ARGUMENT, DEVICE_LOST.
+  ep_status (*event_host_wait)(ep_event* event, uint64_t timeout_ns, ep_error** error);
+  // Work submitted to `stream` from now on waits for the point `event` holds now. Same device. Flushes the recording
+  // stream up to the record. Errors: INVALID_ARGUMENT if never recorded.
+  ep_status (*stream_wait_event)(ep_stream* stream, ep_event* event, ep_error** error);
+
+  // --- primitives ---
+
+  // Can it? Pure, compiles nothing, under 20 microseconds, may be optimistic. Required, and may always say no.
+  // Errors: UNSUPPORTED with a reason that names the values ("bf16 needs avx512_core_bf16").
+  ep_status (*primitive_support)(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info, ep_error** error);
+  // Makes it. May compile, may still answer UNSUPPORTED. Optional as a group with the next four.
+  ep_status (*primitive_create)(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,
+                                ep_primitive_info* out_info, ep_error** error);
+  // No launch of it is pending. NULL is fine.
+  void (*primitive_destroy)(ep_device* device, ep_primitive* primitive);
+  // Bytes of workspace a launch with these shapes (operand_count of them) needs. NULL: none.
+  ep_status (*primitive_workspace)(ep_primitive* primitive, const ep_shape* shapes, uint32_t shape_count, uint64_t* out_bytes,
+                                   ep_error** error);
+  // Runs it. Errors: FAULT (synchronous devices; fetched as below), OUT_OF_*_MEMORY, DEVICE_LOST.
+  // `out_fault`, not NULL on synchronous devices, is written when the answer is EP_STATUS_FAULT.
+  ep_status (*primitive_launch)(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault* out_fault,
+                                ep_error** error);
+  // Turns constant operand `src` (as the descriptor says) into pack_bytes opaque bytes at `dst`. Optional.
+  ep_status (*primitive_pack)(ep_primitive* primitive, ep_stream* stream, ep_buffer dst, ep_buffer src, ep_error** error);
+
+#if EP_ABI_TARGET_MINOR >= 0x7002
+  ep_status (*trial_echo)(ep_device* device, int64_t value, int64_t* out_value, ep_error** error);
+#endif
+} ep_device_ops;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The plug-in.
+// ---------------------------------------------------------------------------------------------------------------------
+
+typedef struct ep_plugin_ops {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_PLUGIN_OPS
+  const void* next;
+  uint32_t abi_major;
+  uint32_t abi_minor;
+  ep_plugin* plugin;  // given back in every call below; a plug-in has no globals
+
+  // Every device was closed. Joins the plug-in's threads, releases what it allocated.
+  void (*shutdown)(ep_plugin* plugin);
+  // How many devices there are, usable or not. The first call that may touch hardware. 0 is an answer, not an error;
+  // a missing driver is an error with a sentence and a remedy.
+  ep_status (*device_count)(ep_plugin* plugin, uint32_t* out_count, ep_error** error);
+  // Describes device `index`; strings live until shutdown. Errors: NOT_FOUND.
+  ep_status (*device_info)(ep_plugin* plugin, uint32_t index, ep_device_info* out_info, ep_error** error);
+  // Opens device `index` and fills its table. Errors: NOT_FOUND, or why it is unusable.
+  ep_status (*device_open)(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops, ep_error** error);
+
+#if EP_ABI_TARGET_MINOR >= 0x7002
+  int64_t (*trial_greet)(ep_plugin* plugin, int64_t value);
+#endif
+} ep_plugin_ops;
+
+// The one exported symbol. Fills `out_ops`, whose struct_size and struct_type the host has set. Touches no hardware, starts
+// no thread, does not block, may be called twice (each call makes an independent plug-in).
+// Errors: VERSION if host->abi_major is not what it was built for, or EP_ABI_MINORS_AGREE says no.
+typedef ep_status (*ep_plugin_query_fn)(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error);
+#define EP_PLUGIN_QUERY_SYMBOL "ep_plugin_query_v0"
+
+#if defined(_MSC_VER)
+#define EP_EXPORT __declspec(dllexport)
+#else
+#define EP_EXPORT __attribute__((visibility("default")))
+#endif
+EP_EXPORT ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error);
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The ELF note, read by the loader before any code of the plug-in runs. Write once, at file scope:
+//   EP_PLUGIN_NOTE("foo", "1.2.0", 0)
+// ---------------------------------------------------------------------------------------------------------------------
+
+#define EP_NOTE_SECTION ".note.tenon"
+#define EP_NOTE_OWNER "Tenon"
+#define EP_NOTE_TYPE 1
+
+#define EP_NOTE_FLAG_UNLOADABLE UINT32_C(1)         // dlclose is safe
+#define EP_NOTE_FLAG_PROBE_IN_CHILD UINT32_C(2)     // its probing may crash or hang
+
+#define EP_SANITIZER_NONE 0
+#define EP_SANITIZER_ADDRESS 1
+#define EP_SANITIZER_THREAD 2
+#define EP_SANITIZER_MEMORY 3
+
+typedef struct ep_plugin_note {
+  uint32_t struct_size;
+  uint16_t abi_major;
+  uint16_t abi_minor;
+  uint32_t flags;      // EP_NOTE_FLAG_*
+  uint32_t sanitizer;  // EP_SANITIZER_*
+  char name[32];       // zero-terminated, [a-z0-9_]+, as in libtenon_<name>.so and "<name>:0"
+  char version[32];
+  char toolchain[64];
+} ep_plugin_note;
+
+typedef struct ep_elf_note {
+  uint32_t name_size;
+  uint32_t desc_size;
+  uint32_t type;
+  char owner[8];
+  ep_plugin_note desc;
+} ep_elf_note;
+
+#if defined(__SANITIZE_ADDRESS__)
+#define EP_SANITIZER_OF_THIS_BUILD EP_SANITIZER_ADDRESS
+#elif defined(__SANITIZE_THREAD__)
+#define EP_SANITIZER_OF_THIS_BUILD EP_SANITIZER_THREAD
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EP_SANITIZER_OF_THIS_BUILD EP_SANITIZER_ADDRESS
+#elif __has_feature(thread_sanitizer)
+#define EP_SANITIZER_OF_THIS_BUILD EP_SANITIZER_THREAD
+#elif __has_feature(memory_sanitizer)
+#define EP_SANITIZER_OF_THIS_BUILD EP_SANITIZER_MEMORY
+#endif
+#endif
+#ifndef EP_SANITIZER_OF_THIS_BUILD
+#define EP_SANITIZER_OF_THIS_BUILD EP_SANITIZER_NONE
+#endif
+
+#if defined(__clang__)
+#define EP_TOOLCHAIN_ "clang " __clang_version__
+#elif defined(__GNUC__)
+#define EP_TOOLCHAIN_ "gcc " __VERSION__
+#else
+#define EP_TOOLCHAIN_ "unknown"
+#endif
+
+#define EP_PLUGIN_NOTE(plugin_name, plugin_version, note_flags)                                                       \
+  static const ep_elf_note ep_plugin_note_ __attribute__((section(EP_NOTE_SECTION), used, aligned(4))) = {        \
+      sizeof(EP_NOTE_OWNER),                                                                                          \
+      sizeof(ep_plugin_note),                                                                                         \
+      EP_NOTE_TYPE,                                                                                                   \
+      EP_NOTE_OWNER,                                                                                                  \
+      {sizeof(ep_plugin_note), EP_ABI_MAJOR, EP_ABI_MINOR, note_flags, EP_SANITIZER_OF_THIS_BUILD, plugin_name,       \
+       plugin_version, EP_TOOLCHAIN_}};
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#endif  // TENON_EP_API_EP_API_H_
