@@ -1,5 +1,10 @@
 #include "loader/host/error.h"
 
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_set>
+
 #include "loader/loader.h"
 
 namespace tenon::loader {
@@ -13,20 +18,51 @@ ep_error& out_of_memory_error() {
 // Made when the program starts, so that it is there when memory is not.
 [[maybe_unused]] const ep_error& made_early = out_of_memory_error();
 
+// Of the errors made while someone tracks them.
+struct LiveErrors {
+  std::mutex mutex;
+  std::unordered_set<const ep_error*> all;
+};
+
+LiveErrors& live_errors() {
+  static auto* errors = new LiveErrors;
+  return *errors;
+}
+
+std::atomic<bool> tracked{false};
+
 bool is_known(ep_status status) { return status > EP_STATUS_OK && status <= EP_STATUS_INTERNAL; }
 
 }  // namespace
 
 ep_error* make_error(ep_status status, std::string_view sentence, std::string_view remedy) noexcept {
   try {
-    return new ep_error{status, std::string(sentence), std::string(remedy)};
+    auto error = std::make_unique<ep_error>(ep_error{status, std::string(sentence), std::string(remedy)});
+    if (tracked.load(std::memory_order_relaxed)) {
+      std::lock_guard lock(live_errors().mutex);
+      live_errors().all.insert(error.get());
+    }
+    return error.release();
   } catch (...) {
     return &out_of_memory_error();
   }
 }
 
 void release_error(ep_error* error) noexcept {
-  if (error != &out_of_memory_error()) delete error;
+  if (error == &out_of_memory_error()) return;
+  if (tracked.load(std::memory_order_relaxed)) {
+    std::lock_guard lock(live_errors().mutex);
+    live_errors().all.erase(error);
+  }
+  delete error;
+}
+
+void track_errors() { tracked.store(true); }
+
+bool is_live_error(const ep_error* error) {
+  if (error == &out_of_memory_error()) return true;
+  std::lock_guard lock(live_errors().mutex);
+  return live_errors().all.contains(error);
 }
 
 Status take_error(ep_status status, ep_error* error, std::string_view doing) {

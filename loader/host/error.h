@@ -17,4 +17,9 @@ namespace tenon::loader {
 ep_error* make_error(ep_status status, std::string_view sentence, std::string_view remedy) noexcept;
 void release_error(ep_error* error) noexcept;
 
+// From now on errors are counted one by one, for the validation layer: `is_live_error` is then true of what make_error
+// gave and nobody has released yet.
+void track_errors();
+bool is_live_error(const ep_error* error);
+
 }  // namespace tenon::loader

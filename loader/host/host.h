@@ -22,7 +22,10 @@ class HostServices {
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
-  const ep_host* table() const { return &table_; }
+  // What the plug-in is given: the table of the services, or the one put in front of it.
+  const ep_host* table() const { return front_ != nullptr ? front_ : &table_; }
+  // Before the plug-in has seen a table.
+  void put_in_front(const ep_host* table) { front_ = table; }
   const std::string& provider() const { return provider_; }
   HostMemory memory() const;
   int64_t device_memory(const ep_device* device) const;
@@ -42,6 +45,7 @@ class HostServices {
   mutable std::mutex mutex_;
   std::map<const ep_device*, int64_t> device_memory_;
   ep_host table_{};
+  const ep_host* front_ = nullptr;
 };
 
 // A borrowed ep_string as C++ sees it; at most 64 KiB of it, and nothing where it is {NULL, n}.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "loader/layers/validate/services.h"
+#include "loader/layers/validate/validate.h"
 #include "loader/log/log.h"
 #include "loader/negotiate/negotiate.h"
 
@@ -27,6 +29,7 @@ Result<std::unique_ptr<Plugin>> Plugin::make(const std::string& provider, std::u
                                              ep_plugin_query_fn query, const std::string& path,
                                              const std::map<std::string, std::string>& values) {
   auto host = std::make_unique<HostServices>(provider, path, values);
+  if (settings().validate != 0) host->put_in_front(validate_services(*host));
   TENON_ASSIGN_OR_RETURN(const ep_plugin_ops ops, negotiate_plugin(*host, query));
   return std::unique_ptr<Plugin>(new Plugin(std::move(host), ops, std::move(library)));
 }
@@ -79,6 +82,7 @@ Result<OpenDevice*> Plugin::open(uint32_t index) {
     }
     return opened;
   }
+  if (settings().validate != 0) validate_device(*device);
   OpenDevice* pointer = device.get();
   open_.emplace(index, std::move(device));
   return pointer;
@@ -111,6 +115,7 @@ void Plugin::shut_down() {
     return EP_STATUS_OK;
   });
   if (!stopped.ok()) log(LogTopic::load, LogLevel::error, stopped.message());
+  if (settings().validate != 0) end_validated_services(host_->table());
   const HostMemory held = host_->memory();
   if (held.blocks == 0) return;
   log(LogTopic::memory, LogLevel::warning,

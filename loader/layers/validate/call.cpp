@@ -1,0 +1,136 @@
+#include "loader/layers/validate/call.h"
+
+#include <sstream>
+
+#include "loader/host/error.h"
+#include "loader/log/log.h"
+
+namespace tenon::loader::validate {
+namespace {
+
+bool destroys(Slot slot) {
+  return slot == Slot::memory_free || slot == Slot::stream_destroy || slot == Slot::event_destroy ||
+         slot == Slot::primitive_destroy;
+}
+
+// The contract's section on threads: what may be called beside what.
+Use use_of(Slot slot, Kind kind, const Layer& layer) {
+  if (destroys(slot)) return Use::alone;
+  if (kind == Kind::event && slot == Slot::event_record) return Use::alone;
+  if (kind == Kind::stream && slot != Slot::stream_synchronize && !layer.synchronous()) return Use::work;
+  return Use::visit;
+}
+
+bool conflict(Use a, Use b) { return a == Use::alone || b == Use::alone || (a == Use::work && b == Use::work); }
+
+std::string text_of(std::thread::id thread) {
+  std::ostringstream text;
+  text << thread;
+  return text.str();
+}
+
+}  // namespace
+
+std::string Call::sentence(std::string_view rule, std::string_view side, const std::string& what) const {
+  std::string text(rule);
+  text.append(", broken by the ").append(side).append(": ").append(slot_name(slot_));
+  text.append(" on ").append(layer != nullptr ? layer->spelling : "an unknown device").append(": ").append(what);
+  return text + ".";
+}
+
+void Call::refuse(std::string_view rule, const std::string& what) {
+  refused_ = true;
+  note(rule, what);
+}
+
+void Call::note(std::string_view rule, const std::string& what) { sentences_.push_back(sentence(rule, "host", what)); }
+
+void Call::blame(std::string_view rule, const std::string& what) {
+  blamed_ = true;
+  sentences_.push_back(sentence(rule, "provider", what));
+}
+
+void Call::enter_device(const ep_device* device) {
+  Layer* found = Objects::instance().layer_of(device);
+  if (found == nullptr) return refuse("M04", "its device is none that is open");
+  if (layer == nullptr) layer = found;
+  if (found->closed) refuse("D01", "the device was closed before");
+}
+
+Object* Call::enter(Kind kind, const void* handle) {
+  const std::string name = kind_names[static_cast<int>(kind)];
+  if (handle == nullptr) {
+    if (!destroys(slot_)) refuse("M04", "the " + name + " is NULL");
+    return nullptr;
+  }
+  Object* object = Objects::instance().find(handle);
+  if (object == nullptr || object->kind != kind) {
+    refuse("M04", "the " + name + " is no handle that the device gave, or was destroyed long ago");
+    return nullptr;
+  }
+  if (layer == nullptr) layer = object->layer;
+  if (!object->alive) {
+    refuse("M04", "the " + name + " was destroyed before");
+    return nullptr;
+  }
+  if (object->layer != layer) {
+    refuse("M04", "the " + name + " is one of " + object->layer->spelling);
+    return nullptr;
+  }
+  const Use use = use_of(slot_, kind, *layer);
+  const auto me = std::this_thread::get_id();
+  for (const User& user : object->users) {
+    if (user.thread == me || !conflict(use, user.use)) continue;
+    refuse("C01", "thread " + text_of(user.thread) + " is inside " + std::string(slot_name(user.slot)) +
+                      " with the same " + name);
+    return nullptr;
+  }
+  object->users.push_back({me, slot_, use});
+  entered_.push_back(object);
+  return object;
+}
+
+void Call::check_unused(Object& object) {
+  if (layer->synchronous() || layer->lost) return;
+  if (object.uses.ahead_of(layer->seen) < 0) return;
+  note("M06", std::string("work that uses the ") + object.kind_name() +
+                  " has not been seen to be done; the layer waits for it");
+  for (const Stream* stream : layer->streams) {
+    if (stream->alive && object.uses.at(stream->number) > layer->seen.at(stream->number)) {
+      drain.push_back(static_cast<ep_stream*>(stream->inner));
+    }
+  }
+}
+
+void Call::leave() {
+  const auto me = std::this_thread::get_id();
+  for (Object* object : entered_) {
+    auto& users = object->users;
+    const auto mine = std::find_if(users.begin(), users.end(),
+                                   [&](const User& user) { return user.thread == me && user.slot == slot_; });
+    if (mine != users.end()) users.erase(mine);
+  }
+  entered_.clear();
+}
+
+ep_status Call::answer(ep_status status, ep_error* made, ep_error** error) {
+  for (const std::string& one : sentences_) log(LogTopic::validate, LogLevel::error, one);
+  if (!refused_ && !blamed_) {
+    if (error != nullptr && made != nullptr) *error = made;
+    return status;
+  }
+  std::string text = sentences_.front();
+  if (made != nullptr) {
+    text += " Its answer was: " + made->sentence;
+    release_error(made);
+  }
+  const ep_status code = refused_ ? EP_STATUS_INVALID_ARGUMENT : EP_STATUS_INTERNAL;
+  if (error != nullptr) {
+    *error = make_error(code, text,
+                        refused_ ? "The host broke this rule of ep_api/README.md; the provider was not called."
+                                 : "Report it to the provider's author: it is a rule of ep_api/README.md.");
+  }
+  return code;
+}
+
+}  // namespace tenon::loader::validate

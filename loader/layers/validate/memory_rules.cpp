@@ -1,0 +1,149 @@
+// Blocks and transfers.
+#include "loader/layers/validate/rules.h"
+
+namespace tenon::loader::validate {
+namespace {
+
+std::string number(uint64_t value) { return std::to_string(value); }
+
+const MemoryPool* pool_of(const Memory& memory) {
+  const auto& pools = memory.layer->info.pools;
+  return memory.pool < pools.size() ? &pools[memory.pool] : nullptr;
+}
+
+void check_flush(Call& call, const Memory* memory, uint64_t offset, uint64_t size) {
+  if (memory == nullptr) return;
+  check_range(call, *memory, offset, size, "the range");
+  const MemoryPool* pool = pool_of(*memory);
+  const uint64_t atom = pool == nullptr ? 1 : pool->minimum_alignment;
+  const bool ends = size % atom == 0 || offset + size == memory->size;
+  if (offset % atom != 0 || !ends) {
+    call.refuse("M05", "the range of " + number(size) + " bytes at " + number(offset) +
+                           " is no multiple of the pool's minimum_alignment " + number(atom));
+  }
+}
+
+void check_import(Call& call, const void* pointer, uint64_t size) {
+  if (pointer == nullptr || size == 0) call.refuse("A01", "the host memory is NULL or of 0 bytes");
+}
+
+}  // namespace
+
+void check_range(Call& call, const Memory& memory, uint64_t offset, uint64_t size, const std::string& what) {
+  if (size == 0) return call.refuse("A01", what + " has 0 bytes");
+  if (offset <= memory.size && size <= memory.size - offset) return;
+  call.refuse("M05", what + ", " + number(size) + " bytes at " + number(offset) + ", does not fit into its block of " +
+                         number(memory.size) + " bytes");
+}
+
+void before(Tag<Slot::memory_allocate>, Call& call, Device&, Argument<uint32_t>& pool, Number& size,
+            Argument<ep_memory**>&, Error&) {
+  if (call.refused()) return;
+  const auto& pools = call.layer->info.pools;
+  if (size.value == 0) call.refuse("A01", "a block of 0 bytes was asked for");
+  if (pool.value >= pools.size()) {
+    return call.refuse("A01", "pool " + number(pool.value) + " was asked for; there are " + number(pools.size()));
+  }
+  const uint64_t largest = pools[pool.value].largest_allocation;
+  if (largest != 0 && size.value > largest) {
+    call.refuse("A01",
+                number(size.value) + " bytes were asked for; the pool's largest_allocation is " + number(largest));
+  }
+}
+
+void after(Tag<Slot::memory_allocate>, Call&, ep_status, Device&, Argument<uint32_t>& pool, Number& size,
+           Argument<ep_memory**>& out, Error&) {
+  if (out.object == nullptr) return;
+  out.object->size = size.value;
+  out.object->pool = pool.value;
+}
+
+void before(Tag<Slot::memory_free>, Call& call, Device&, MemoryHandle& memory) {
+  if (memory.object != nullptr) call.check_unused(*memory.object);
+}
+
+void after(Tag<Slot::memory_free>, Call&, ep_status, Device&, MemoryHandle& memory) {
+  if (memory.object != nullptr) Objects::instance().bury(memory.object);
+}
+
+void before(Tag<Slot::memory_map>, Call& call, Device&, MemoryHandle& memory, Argument<void**>&, Error&) {
+  if (memory.object == nullptr || memory.object->imported) return;
+  const MemoryPool* pool = pool_of(*memory.object);
+  if (pool != nullptr && (pool->flags & EP_POOL_FLAG_HOST_VISIBLE) == 0) {
+    call.refuse("M02", "the block's pool is not HOST_VISIBLE");
+  }
+}
+
+void after(Tag<Slot::memory_map>, Call& call, ep_status status, Device&, MemoryHandle& memory, Argument<void**>& out,
+           Error&) {
+  if (status != EP_STATUS_OK || memory.object == nullptr) return;
+  Memory& block = *memory.object;
+  const MemoryPool* pool = pool_of(block);
+  const auto address = reinterpret_cast<uintptr_t>(out.written);
+  if (out.written == nullptr) return call.blame("R01", "it said OK and gave no address");
+  if (pool != nullptr && !block.imported && address % pool->minimum_alignment != 0) {
+    call.blame("M03", "the block's address ends in " + number(address % pool->minimum_alignment) +
+                          "; the pool's minimum_alignment is " + number(pool->minimum_alignment));
+  }
+  if (block.host != nullptr && block.host != out.written) {
+    call.blame("M02", "it gave another address than before, and mappings are persistent");
+  }
+  block.host = out.written;
+}
+
+void before(Tag<Slot::memory_flush>, Call& call, Device&, MemoryHandle& memory, Number& offset, Number& size, Error&) {
+  check_flush(call, memory.object, offset.value, size.value);
+}
+
+void before(Tag<Slot::memory_invalidate>, Call& call, Device&, MemoryHandle& memory, Number& offset, Number& size,
+            Error&) {
+  check_flush(call, memory.object, offset.value, size.value);
+}
+
+void before(Tag<Slot::memory_import_host>, Call& call, Device&, Argument<void*>& pointer, Number& size,
+            Argument<ep_memory**>&, Error&) {
+  check_import(call, pointer.value, size.value);
+}
+
+void after(Tag<Slot::memory_import_host>, Call&, ep_status, Device&, Argument<void*>& pointer, Number& size,
+           Argument<ep_memory**>& out, Error&) {
+  if (out.object == nullptr) return;
+  out.object->host = pointer.value;
+  out.object->size = size.value;
+  out.object->imported = true;
+}
+
+void before(Tag<Slot::copy>, Call& call, StreamHandle&, Buffer& dst, Buffer& src, Number& size, Error&) {
+  if (dst.object == nullptr || src.object == nullptr) return;
+  check_range(call, *dst.object, dst.offset, size.value, "the destination");
+  check_range(call, *src.object, src.offset, size.value, "the source");
+  const bool apart = dst.offset + size.value <= src.offset || src.offset + size.value <= dst.offset;
+  if (dst.object == src.object && !apart) call.refuse("P05", "source and destination overlap");
+}
+
+void after(Tag<Slot::copy>, Call&, ep_status status, StreamHandle& stream, Buffer& dst, Buffer& src, Number&, Error&) {
+  if (status == EP_STATUS_OK) submitted(*stream.object, {dst.object, src.object});
+}
+
+void before(Tag<Slot::upload>, Call& call, StreamHandle&, Buffer& dst, Argument<const void*>& src, Number& size,
+            Error&) {
+  if (src.value == nullptr) call.refuse("A01", "the source is NULL");
+  if (dst.object != nullptr) check_range(call, *dst.object, dst.offset, size.value, "the destination");
+}
+
+void after(Tag<Slot::upload>, Call&, ep_status status, StreamHandle& stream, Buffer& dst, Argument<const void*>&,
+           Number&, Error&) {
+  if (status == EP_STATUS_OK) submitted(*stream.object, {dst.object});
+}
+
+void before(Tag<Slot::download>, Call& call, StreamHandle&, Argument<void*>& dst, Buffer& src, Number& size, Error&) {
+  if (dst.value == nullptr) call.refuse("A01", "the destination is NULL");
+  if (src.object != nullptr) check_range(call, *src.object, src.offset, size.value, "the source");
+}
+
+void after(Tag<Slot::download>, Call&, ep_status status, StreamHandle& stream, Argument<void*>&, Buffer& src, Number&,
+           Error&) {
+  if (status == EP_STATUS_OK) submitted(*stream.object, {src.object});
+}
+
+}  // namespace tenon::loader::validate

@@ -1,0 +1,167 @@
+// What the validation layer keeps of each handle: the host gets a pointer to one of these in place of the provider's.
+//
+// Everything here is under `Objects::mutex`, one for the process.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "ep_api/ep_api.h"
+#include "loader/layers/wrap.h"
+#include "loader/loader.h"
+
+namespace tenon::loader::validate {
+
+struct Layer;
+
+// A point of each stream of a device: how much of its work happened before.
+class Clock {
+ public:
+  uint64_t at(uint32_t stream) const { return stream < points_.size() ? points_[stream] : 0; }
+  void raise(uint32_t stream, uint64_t point) {
+    if (points_.size() <= stream) points_.resize(stream + 1);
+    points_[stream] = std::max(points_[stream], point);
+  }
+  void join(const Clock& other) {
+    for (uint32_t i = 0; i < other.points_.size(); ++i) raise(i, other.points_[i]);
+  }
+  // The first stream of which `other` has seen less; -1: it has seen all of this.
+  int64_t ahead_of(const Clock& other) const {
+    for (uint32_t i = 0; i < points_.size(); ++i) {
+      if (points_[i] > other.at(i)) return i;
+    }
+    return -1;
+  }
+
+ private:
+  std::vector<uint64_t> points_;
+};
+
+enum class Kind : uint8_t { memory, stream, event, primitive };
+constexpr const char* kind_names[] = {"memory", "stream", "event", "primitive"};
+
+// How a call uses a handle: beside any others that visit it; as the only one that works on it; alone.
+enum class Use : uint8_t { visit, work, alone };
+
+// A call that is inside the provider with this handle.
+struct User {
+  std::thread::id thread;
+  Slot slot;
+  Use use;
+};
+
+struct Object {
+  Object(Kind of, Layer* from, void* handle) : kind(of), layer(from), inner(handle) {}
+  virtual ~Object() = default;
+
+  const Kind kind;
+  Layer* const layer;
+  void* const inner;  // the provider's handle
+  bool alive = true;
+  std::vector<User> users;
+  Clock uses;  // the last work of each stream that uses it
+
+  const char* kind_name() const { return kind_names[static_cast<int>(kind)]; }
+};
+
+struct Memory : Object {
+  Memory(Layer* layer, ep_memory* handle) : Object(Kind::memory, layer, handle) {}
+  uint64_t size = 0;
+  uint32_t pool = 0;
+  bool imported = false;
+  void* host = nullptr;  // as memory_map said
+};
+
+struct Stream : Object {
+  Stream(Layer* layer, ep_stream* handle, uint32_t of) : Object(Kind::stream, layer, handle), number(of) {}
+  const uint32_t number;
+  uint64_t point = 0;  // of the last work submitted
+  Clock waited;        // what its next work comes after, itself included
+
+  struct Launched {
+    uint64_t tag, point;
+  };
+  std::deque<Launched> launched;  // whose faults may still come
+};
+
+struct Event : Object {
+  Event(Layer* layer, ep_event* handle) : Object(Kind::event, layer, handle) {}
+  bool recorded = false;
+  Clock clock;  // what has happened when it fires
+};
+
+struct Primitive : Object {
+  Primitive(Layer* layer, ep_primitive* handle) : Object(Kind::primitive, layer, handle) {}
+  ep_primitive_desc desc{};
+  ep_primitive_info info{};
+  bool dynamic = false;
+};
+
+// One wrapped device. Never destroyed: handles point to it.
+struct Layer {
+  ep_device_ops inner{};
+  ep_device* handle = nullptr;
+  std::string spelling;
+  DeviceInfo info;
+  bool closed = false;
+  bool lost = false;
+  std::vector<Stream*> streams;  // by number; dead ones stay
+  Clock seen;                    // what the host has seen to be done
+  uint64_t alive[4] = {};        // by Kind
+  std::deque<Object*> dead;      // the oldest first
+
+  bool synchronous() const { return info.synchronous(); }
+};
+
+// Every handle and device the layer knows.
+struct Objects {
+  static constexpr size_t kept_dead = 16384;
+
+  std::mutex mutex;
+  std::unordered_map<const void*, std::unique_ptr<Object>> objects;
+  std::unordered_map<const ep_device*, Layer*> devices;  // closed ones too, until the handle is used again
+
+  static Objects& instance() {
+    static auto* all = new Objects;
+    return *all;
+  }
+
+  Object* find(const void* handle) {
+    const auto found = objects.find(handle);
+    return found == objects.end() ? nullptr : found->second.get();
+  }
+  Layer* layer_of(const ep_device* device) {
+    const auto found = devices.find(device);
+    return found == devices.end() ? nullptr : found->second;
+  }
+  void add(Object* object) {
+    objects.emplace(object, object);
+    if (object->kind == Kind::stream) object->layer->streams.push_back(static_cast<Stream*>(object));
+    ++object->layer->alive[static_cast<int>(object->kind)];
+  }
+  void bury(Object* object) {
+    object->alive = false;
+    Layer& layer = *object->layer;
+    --layer.alive[static_cast<int>(object->kind)];
+    if (object->kind == Kind::stream) return;
+    layer.dead.push_back(object);
+    if (layer.dead.size() <= kept_dead) return;
+    objects.erase(layer.dead.front());
+    layer.dead.pop_front();
+  }
+  // Forgets what was made from a device that is closed.
+  void forget(Layer& layer) {
+    std::erase_if(objects, [&](const auto& entry) { return entry.second->layer == &layer; });
+    layer.streams.clear();
+    layer.dead.clear();
+  }
+};
+
+}  // namespace tenon::loader::validate

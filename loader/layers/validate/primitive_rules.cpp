@@ -1,0 +1,98 @@
+// Descriptors, what a provider says of them, and the primitives made from them.
+#include "loader/layers/validate/rules.h"
+#include "primitives/descriptor/descriptor.h"
+#include "primitives/table/table.h"
+
+namespace tenon::loader::validate {
+namespace {
+
+constexpr int32_t first_test_kind = 0x10000;
+
+void check_descriptor(Call& call, const ep_primitive_desc* desc) {
+  if (desc == nullptr) return call.refuse("A01", "the descriptor is NULL");
+  if (desc->operand_count > EP_MAX_OPERANDS) {
+    return call.refuse("P04", "the descriptor has " + std::to_string(desc->operand_count) + " operands");
+  }
+  if (desc->kind >= first_test_kind) return;
+  const Status status = descriptor::check_descriptor(*desc);
+  if (status.code() == Code::invalid_argument) call.refuse("P04", "the descriptor is none: " + status.message());
+}
+
+void check_known(Call& call, ep_status status, const ep_primitive_desc& desc) {
+  if (status != EP_STATUS_OK || desc.kind >= first_test_kind) return;
+  const Status known = descriptor::check_descriptor(desc);
+  if (known.code() == Code::unsupported) {
+    call.blame("P02", "it said OK to what no version of this host knows: " + known.message());
+  }
+}
+
+bool is_text(ep_string text) { return text.data != nullptr && text.size > 0 && text.size <= 256; }
+
+void check_create_info(Call& call, const ep_primitive_desc& desc, const ep_primitive_info& info) {
+  if (!is_text(info.implementation)) call.blame("R01", "ep_primitive_info names no implementation");
+  if (info.pack_operand == 0) return;
+  const uint32_t packed = info.pack_operand - 1;
+  const bool constant = packed < desc.operand_count && (desc.operands[packed].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
+  if (!constant || info.pack_bytes == 0) {
+    call.blame("R01", "ep_primitive_info wants operand " + std::to_string(packed) + " packed into " +
+                          std::to_string(info.pack_bytes) + " bytes, which is no constant operand or no size");
+  }
+}
+
+}  // namespace
+
+void before(Tag<Slot::primitive_support>, Call& call, Device&, Argument<const ep_primitive_desc*>& desc,
+            Argument<ep_support_info*>&, Error&) {
+  check_descriptor(call, desc.value);
+}
+
+void after(Tag<Slot::primitive_support>, Call& call, ep_status status, Device&,
+           Argument<const ep_primitive_desc*>& desc, Argument<ep_support_info*>& out, Error&) {
+  if (status != EP_STATUS_OK) return;
+  check_known(call, status, *desc.value);
+  const ep_support_info& info = out.room.info;
+  if (!is_text(info.implementation)) call.blame("R01", "ep_support_info names no implementation");
+  if ((info.flags & ~(EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES)) != 0) {
+    call.blame("R01", "ep_support_info has unknown flags " + std::to_string(info.flags));
+  }
+  for (int32_t alignment : info.alignment) {
+    if (alignment == 0 || alignment == 16 || alignment == 64 || alignment == 256) continue;
+    call.blame("R01", "ep_support_info wants the alignment " + std::to_string(alignment));
+    break;
+  }
+}
+
+void before(Tag<Slot::primitive_create>, Call& call, Device&, Argument<const ep_primitive_desc*>& desc,
+            Argument<ep_primitive**>&, Argument<ep_primitive_info*>&, Error&) {
+  check_descriptor(call, desc.value);
+}
+
+void after(Tag<Slot::primitive_create>, Call& call, ep_status status, Device&, Argument<const ep_primitive_desc*>& desc,
+           Argument<ep_primitive**>& out, Argument<ep_primitive_info*>& info, Error&) {
+  if (status != EP_STATUS_OK) return;
+  check_known(call, status, *desc.value);
+  check_create_info(call, *desc.value, info.room.info);
+  if (out.object == nullptr) return;
+  out.object->desc = *desc.value;
+  out.object->info = info.room.info;
+  out.object->dynamic = descriptor::has_any(*desc.value);
+}
+
+void before(Tag<Slot::primitive_destroy>, Call& call, Device&, PrimitiveHandle& primitive) {
+  if (primitive.object != nullptr) call.check_unused(*primitive.object);
+}
+
+void after(Tag<Slot::primitive_destroy>, Call&, ep_status, Device&, PrimitiveHandle& primitive) {
+  if (primitive.object != nullptr) Objects::instance().bury(primitive.object);
+}
+
+void before(Tag<Slot::primitive_workspace>, Call& call, PrimitiveHandle& primitive, Argument<const ep_shape*>& shapes,
+            Argument<uint32_t>& count, Argument<uint64_t*>&, Error&) {
+  if (primitive.object == nullptr) return;
+  if (shapes.value == nullptr || count.value != primitive.object->desc.operand_count) {
+    call.refuse("P08", std::to_string(count.value) + " shapes were given for " +
+                           std::to_string(primitive.object->desc.operand_count) + " operands");
+  }
+}
+
+}  // namespace tenon::loader::validate

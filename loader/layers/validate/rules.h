@@ -1,0 +1,101 @@
+// What holds for one function: `before` is called with its arguments checked one by one, ahead of the provider; `after`
+// behind it, with its answer, and takes down what the call changed. Functions without an overload have no rule of their
+// own.
+#pragma once
+
+#include "loader/layers/validate/arguments.h"
+
+namespace tenon::loader::validate {
+
+template <Slot slot>
+struct Tag {};
+
+template <Slot slot, class... Args>
+void before(Tag<slot>, Call&, Args&...) {}
+template <Slot slot, class... Args>
+void after(Tag<slot>, Call&, ep_status, Args&...) {}
+
+using Device = Argument<ep_device*>;
+using Error = Argument<ep_error**>;
+using MemoryHandle = Argument<ep_memory*>;
+using StreamHandle = Argument<ep_stream*>;
+using EventHandle = Argument<ep_event*>;
+using PrimitiveHandle = Argument<ep_primitive*>;
+using Buffer = Argument<ep_buffer>;
+using Number = Argument<uint64_t>;
+
+// --- memory_rules.cpp ---
+
+void before(Tag<Slot::memory_allocate>, Call&, Device&, Argument<uint32_t>& pool, Number& size, Argument<ep_memory**>&,
+            Error&);
+void after(Tag<Slot::memory_allocate>, Call&, ep_status, Device&, Argument<uint32_t>& pool, Number& size,
+           Argument<ep_memory**>&, Error&);
+void before(Tag<Slot::memory_free>, Call&, Device&, MemoryHandle&);
+void after(Tag<Slot::memory_free>, Call&, ep_status, Device&, MemoryHandle&);
+void before(Tag<Slot::memory_map>, Call&, Device&, MemoryHandle&, Argument<void**>&, Error&);
+void after(Tag<Slot::memory_map>, Call&, ep_status, Device&, MemoryHandle&, Argument<void**>&, Error&);
+void before(Tag<Slot::memory_flush>, Call&, Device&, MemoryHandle&, Number& offset, Number& size, Error&);
+void before(Tag<Slot::memory_invalidate>, Call&, Device&, MemoryHandle&, Number& offset, Number& size, Error&);
+void before(Tag<Slot::memory_import_host>, Call&, Device&, Argument<void*>&, Number& size, Argument<ep_memory**>&,
+            Error&);
+void after(Tag<Slot::memory_import_host>, Call&, ep_status, Device&, Argument<void*>&, Number& size,
+           Argument<ep_memory**>&, Error&);
+void before(Tag<Slot::copy>, Call&, StreamHandle&, Buffer& dst, Buffer& src, Number& size, Error&);
+void after(Tag<Slot::copy>, Call&, ep_status, StreamHandle&, Buffer& dst, Buffer& src, Number& size, Error&);
+void before(Tag<Slot::upload>, Call&, StreamHandle&, Buffer& dst, Argument<const void*>&, Number& size, Error&);
+void after(Tag<Slot::upload>, Call&, ep_status, StreamHandle&, Buffer& dst, Argument<const void*>&, Number& size,
+           Error&);
+void before(Tag<Slot::download>, Call&, StreamHandle&, Argument<void*>&, Buffer& src, Number& size, Error&);
+void after(Tag<Slot::download>, Call&, ep_status, StreamHandle&, Argument<void*>&, Buffer& src, Number& size, Error&);
+
+// --- stream_rules.cpp ---
+
+// Takes down that work was submitted to `stream` that uses `objects` (null ones are left out).
+void submitted(Stream& stream, std::initializer_list<Object*> objects);
+
+void before(Tag<Slot::stream_destroy>, Call&, Device&, StreamHandle&);
+void after(Tag<Slot::stream_destroy>, Call&, ep_status, Device&, StreamHandle&);
+void before(Tag<Slot::stream_synchronize>, Call&, StreamHandle&, Error&);
+void after(Tag<Slot::stream_synchronize>, Call&, ep_status, StreamHandle&, Error&);
+void after(Tag<Slot::stream_take_fault>, Call&, ep_status, StreamHandle&, Argument<ep_fault*>&, Error&);
+void before(Tag<Slot::event_destroy>, Call&, Device&, EventHandle&);
+void after(Tag<Slot::event_destroy>, Call&, ep_status, Device&, EventHandle&);
+void after(Tag<Slot::event_record>, Call&, ep_status, EventHandle&, StreamHandle&, Error&);
+void before(Tag<Slot::event_query>, Call&, EventHandle&, Error&);
+void after(Tag<Slot::event_query>, Call&, ep_status, EventHandle&, Error&);
+void before(Tag<Slot::event_host_wait>, Call&, EventHandle&, Number&, Error&);
+void after(Tag<Slot::event_host_wait>, Call&, ep_status, EventHandle&, Number&, Error&);
+void before(Tag<Slot::stream_wait_event>, Call&, StreamHandle&, EventHandle&, Error&);
+void after(Tag<Slot::stream_wait_event>, Call&, ep_status, StreamHandle&, EventHandle&, Error&);
+
+// --- primitive_rules.cpp, launch_rules.cpp ---
+
+void before(Tag<Slot::primitive_support>, Call&, Device&, Argument<const ep_primitive_desc*>&,
+            Argument<ep_support_info*>&, Error&);
+void after(Tag<Slot::primitive_support>, Call&, ep_status, Device&, Argument<const ep_primitive_desc*>&,
+           Argument<ep_support_info*>&, Error&);
+void before(Tag<Slot::primitive_create>, Call&, Device&, Argument<const ep_primitive_desc*>&, Argument<ep_primitive**>&,
+            Argument<ep_primitive_info*>&, Error&);
+void after(Tag<Slot::primitive_create>, Call&, ep_status, Device&, Argument<const ep_primitive_desc*>&,
+           Argument<ep_primitive**>&, Argument<ep_primitive_info*>&, Error&);
+void before(Tag<Slot::primitive_destroy>, Call&, Device&, PrimitiveHandle&);
+void after(Tag<Slot::primitive_destroy>, Call&, ep_status, Device&, PrimitiveHandle&);
+void before(Tag<Slot::primitive_workspace>, Call&, PrimitiveHandle&, Argument<const ep_shape*>&, Argument<uint32_t>&,
+            Argument<uint64_t*>&, Error&);
+void before(Tag<Slot::primitive_launch>, Call&, PrimitiveHandle&, StreamHandle&, Argument<const ep_launch*>&,
+            Argument<ep_fault*>&, Error&);
+void after(Tag<Slot::primitive_launch>, Call&, ep_status, PrimitiveHandle&, StreamHandle&, Argument<const ep_launch*>&,
+           Argument<ep_fault*>&, Error&);
+void before(Tag<Slot::primitive_pack>, Call&, PrimitiveHandle&, StreamHandle&, Buffer& dst, Buffer& src, Error&);
+void after(Tag<Slot::primitive_pack>, Call&, ep_status, PrimitiveHandle&, StreamHandle&, Buffer& dst, Buffer& src,
+           Error&);
+
+// --- validate.cpp ---
+
+void before(Tag<Slot::device_close>, Call&, Device&);
+void after(Tag<Slot::device_close>, Call&, ep_status, Device&);
+
+// Clauses for messages: refuses where `size` bytes at `offset` of `memory` are not all in it. `what`: "the source".
+void check_range(Call& call, const Memory& memory, uint64_t offset, uint64_t size, const std::string& what);
+
+}  // namespace tenon::loader::validate

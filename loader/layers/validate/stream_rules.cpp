@@ -1,0 +1,104 @@
+// Streams and events: what is submitted, what waits for what, and what the host has seen.
+#include "loader/layers/validate/rules.h"
+
+namespace tenon::loader::validate {
+namespace {
+
+constexpr size_t kept_launches = 65536;
+
+void check_recorded(Call& call, const Event* event) {
+  if (event == nullptr) return;
+  if (!event->recorded) return call.refuse("S02", "the event was never recorded");
+  call.captured = event->clock;
+}
+
+void see(Call& call, ep_status status) {
+  if (status == EP_STATUS_OK) call.layer->seen.join(call.captured);
+}
+
+// Faults of what the host has seen done have all been taken.
+void forget_launches(Stream& stream) {
+  const uint64_t seen = stream.layer->seen.at(stream.number);
+  while (!stream.launched.empty() && stream.launched.front().point <= seen) stream.launched.pop_front();
+}
+
+}  // namespace
+
+void submitted(Stream& stream, std::initializer_list<Object*> objects) {
+  if (stream.layer->synchronous()) return;
+  stream.waited.raise(stream.number, ++stream.point);
+  for (Object* object : objects) {
+    if (object != nullptr) object->uses.raise(stream.number, stream.point);
+  }
+  while (stream.launched.size() > kept_launches) stream.launched.pop_front();
+}
+
+void before(Tag<Slot::stream_destroy>, Call& call, Device&, StreamHandle& stream) {
+  if (stream.object == nullptr || call.layer->synchronous() || call.layer->lost) return;
+  if (stream.object->point <= call.layer->seen.at(stream.object->number)) return;
+  call.note("M06", "its work has not been seen to be done; the layer waits for it");
+  call.drain.push_back(stream.pass());
+}
+
+void after(Tag<Slot::stream_destroy>, Call&, ep_status, Device&, StreamHandle& stream) {
+  if (stream.object != nullptr) Objects::instance().bury(stream.object);
+}
+
+void before(Tag<Slot::stream_synchronize>, Call& call, StreamHandle& stream, Error&) {
+  if (stream.object != nullptr) call.captured = stream.object->waited;
+}
+
+void after(Tag<Slot::stream_synchronize>, Call& call, ep_status status, StreamHandle&, Error&) { see(call, status); }
+
+void after(Tag<Slot::stream_take_fault>, Call& call, ep_status status, StreamHandle& stream, Argument<ep_fault*>& out,
+           Error&) {
+  if (status == EP_STATUS_NOT_FOUND) return forget_launches(*stream.object);
+  if (status != EP_STATUS_OK) return;
+  if (out.written.flags & EP_FAULT_FLAG_OVERFLOW) return;
+  auto& launched = stream.object->launched;
+  const auto found = std::find_if(launched.begin(), launched.end(),
+                                  [&](const Stream::Launched& one) { return one.tag == out.written.tag; });
+  if (found == launched.end()) {
+    return call.blame("F01", "the fault's tag " + std::to_string(out.written.tag) +
+                                 " is that of no launch of the stream, or of one before a fault already given");
+  }
+  launched.erase(launched.begin(), found);
+}
+
+void before(Tag<Slot::event_destroy>, Call& call, Device&, EventHandle& event) {
+  if (event.object != nullptr) call.check_unused(*event.object);
+}
+
+void after(Tag<Slot::event_destroy>, Call&, ep_status, Device&, EventHandle& event) {
+  if (event.object != nullptr) Objects::instance().bury(event.object);
+}
+
+void after(Tag<Slot::event_record>, Call&, ep_status status, EventHandle& event, StreamHandle& stream, Error&) {
+  if (status != EP_STATUS_OK) return;
+  submitted(*stream.object, {event.object});
+  event.object->recorded = true;
+  event.object->clock = stream.object->waited;
+}
+
+void before(Tag<Slot::event_query>, Call& call, EventHandle& event, Error&) { check_recorded(call, event.object); }
+void after(Tag<Slot::event_query>, Call& call, ep_status status, EventHandle&, Error&) { see(call, status); }
+
+void before(Tag<Slot::event_host_wait>, Call& call, EventHandle& event, Number&, Error&) {
+  check_recorded(call, event.object);
+}
+void after(Tag<Slot::event_host_wait>, Call& call, ep_status status, EventHandle&, Number&, Error&) {
+  see(call, status);
+}
+
+void before(Tag<Slot::stream_wait_event>, Call& call, StreamHandle&, EventHandle& event, Error&) {
+  check_recorded(call, event.object);
+}
+
+void after(Tag<Slot::stream_wait_event>, Call& call, ep_status status, StreamHandle& stream, EventHandle& event,
+           Error&) {
+  if (status != EP_STATUS_OK) return;
+  stream.object->waited.join(call.captured);
+  submitted(*stream.object, {event.object});
+}
+
+}  // namespace tenon::loader::validate

@@ -1,0 +1,164 @@
+#include "loader/layers/validate/validate.h"
+
+#include <tuple>
+
+#include "loader/host/error.h"
+#include "loader/layers/validate/rules.h"
+
+namespace tenon::loader {
+namespace validate {
+namespace {
+
+bool is_submission(Slot slot) {
+  return slot == Slot::copy || slot == Slot::upload || slot == Slot::download || slot == Slot::primitive_launch ||
+         slot == Slot::event_record || slot == Slot::stream_wait_event || slot == Slot::stream_synchronize;
+}
+
+void check_lost(Call& call, ep_status status, bool lost_before) {
+  if (status == EP_STATUS_DEVICE_LOST) call.layer->lost = true;
+  if (status != EP_STATUS_OK || !lost_before || !is_submission(call.slot())) return;
+  call.blame("D02", "it said OK after the device was lost");
+}
+
+void check_status(Call& call, ep_status status) {
+  if (status >= EP_STATUS_OK && status <= EP_STATUS_INTERNAL) return;
+  call.blame("R01", "its status " + std::to_string(status) + " is none of the known ones");
+}
+
+// What is destroyed in flight is waited for, so that the provider survives.
+void drain(const Call& call) {
+  for (ep_stream* stream : call.drain) static_cast<void>(call.layer->inner.stream_synchronize(stream, nullptr));
+}
+
+template <class T>
+constexpr bool is_error = std::is_same_v<T, Argument<ep_error**>>;
+
+template <class Arguments>
+Argument<ep_error**>* error_of(Arguments& arguments) {
+  using Last = std::tuple_element_t<std::tuple_size_v<Arguments> - 1, Arguments>;
+  if constexpr (is_error<Last>) {
+    return &std::get<std::tuple_size_v<Arguments> - 1>(arguments);
+  } else {
+    return nullptr;
+  }
+}
+
+struct Validating {
+  template <Slot slot, class... Args>
+  static auto call(Args... args) {
+    using Answer = decltype((std::declval<ep_device_ops>().*SlotTraits<slot>::member)(args...));
+    Call call(slot);
+    std::unique_lock lock(Objects::instance().mutex);
+    std::tuple<Argument<Args>...> arguments{Argument<Args>(call, args)...};
+    std::apply(
+        [&](auto&... each) {
+          if (!call.refused()) before(Tag<slot>(), call, each...);
+        },
+        arguments);
+    ep_status status = EP_STATUS_OK;
+    if (!call.refused()) {
+      const bool lost_before = call.layer->lost;
+      lock.unlock();
+      drain(call);
+      status = std::apply([&](auto&... each) { return run<slot>(*call.layer, each...); }, arguments);
+      lock.lock();
+      check_status(call, status);
+      check_lost(call, status, lost_before);
+      std::apply(
+          [&](auto&... each) {
+            (each.after(call, status), ...);
+            after(Tag<slot>(), call, status, each...);
+            (each.end(!call.blamed()), ...);
+          },
+          arguments);
+    }
+    call.leave();
+    lock.unlock();
+    Argument<ep_error**>* error = error_of(arguments);
+    status = call.answer(status, error == nullptr ? nullptr : error->made, error == nullptr ? nullptr : error->out);
+    if constexpr (!std::is_void_v<Answer>) return status;
+  }
+
+ private:
+  template <Slot slot, class... Each>
+  static ep_status run(const Layer& layer, Each&... each) {
+    const auto function = layer.inner.*SlotTraits<slot>::member;
+    if constexpr (std::is_void_v<decltype(function(each.pass()...))>) {
+      function(each.pass()...);
+      return EP_STATUS_OK;
+    } else {
+      return function(each.pass()...);
+    }
+  }
+};
+
+}  // namespace
+
+void Argument<ep_error**>::after(Call& call, ep_status status) {
+  if (made != nullptr && !is_live_error(made)) {
+    call.blame("E02", "its error was not made by error_make, or was given out before");
+    made = nullptr;
+    return;
+  }
+  const bool quiet = status == EP_STATUS_OK || status == EP_STATUS_BUSY;
+  if (quiet && made != nullptr)
+    return call.blame("E02", "it set an error though it answered " + std::to_string(status));
+  if (made != nullptr && made->status != status) {
+    call.blame("E02", "its error says " + std::to_string(made->status) + " and its answer " + std::to_string(status));
+  }
+  const bool terse = quiet || status == EP_STATUS_TIMEOUT || status == EP_STATUS_NOT_FOUND;
+  if (!terse && made == nullptr && out != nullptr) {
+    call.blame("E02", "it answered " + std::to_string(status) + " and set no error");
+  }
+}
+
+void discard(Layer& layer, Kind kind, void* handle) {
+  const ep_device_ops& ops = layer.inner;
+  switch (kind) {
+    case Kind::memory: return ops.memory_free(layer.handle, static_cast<ep_memory*>(handle));
+    case Kind::stream: return ops.stream_destroy(layer.handle, static_cast<ep_stream*>(handle));
+    case Kind::event: return ops.event_destroy(layer.handle, static_cast<ep_event*>(handle));
+    case Kind::primitive: return ops.primitive_destroy(layer.handle, static_cast<ep_primitive*>(handle));
+  }
+}
+
+void before(Tag<Slot::device_close>, Call& call, Device&) {
+  const Layer& layer = *call.layer;
+  std::string left;
+  for (const Kind kind : {Kind::memory, Kind::stream, Kind::event, Kind::primitive}) {
+    const uint64_t count = layer.alive[static_cast<int>(kind)];
+    if (count == 0) continue;
+    left += (left.empty() ? "" : ", ") + std::to_string(count) + " of " + kind_names[static_cast<int>(kind)];
+  }
+  if (!left.empty()) call.note("D01", "what was made from it is not destroyed: " + left);
+  const auto& objects = Objects::instance().objects;
+  const bool used = std::any_of(objects.begin(), objects.end(), [&](const auto& entry) {
+    return entry.second->layer == &layer && !entry.second->users.empty();
+  });
+  if (used) call.refuse("C01", "another thread is inside the provider with a handle of the device");
+}
+
+void after(Tag<Slot::device_close>, Call& call, ep_status, Device&) {
+  call.layer->closed = true;
+  Objects::instance().forget(*call.layer);
+}
+
+}  // namespace validate
+
+void validate_device(OpenDevice& device) {
+  using namespace validate;
+  track_errors();
+  static auto* layers = new std::vector<std::unique_ptr<Layer>>;
+  auto layer = std::make_unique<Layer>();
+  layer->inner = device.ops;
+  layer->handle = device.handle;
+  layer->spelling = device.spelling;
+  layer->info = device.info;
+  wrap_table<Validating>(device.ops);
+  Objects& all = Objects::instance();
+  std::lock_guard lock(all.mutex);
+  all.devices[device.handle] = layer.get();
+  layers->push_back(std::move(layer));
+}
+
+}  // namespace tenon::loader
