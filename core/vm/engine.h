@@ -191,6 +191,10 @@ struct Submitted {
   Status poison;
 };
 Submitted submit(const Request& request);
+// The same, and in TENON_VM=sync, or where `must_wait`, waits for the end and returns how it ended.
+Status submit_and_follow(Request request, bool must_wait, Ticket* ticket = nullptr);
+// Error: `device` has no stream of that index.
+Status check_stream(const DeviceState* device, uint16_t index);
 
 // Waits for `ticket` until `timeout_ns` have passed. Errors: timeout; forked.
 Status wait_for(Ticket ticket, uint64_t timeout_ns);

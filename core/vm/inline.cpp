@@ -20,18 +20,6 @@ Status wait_all(std::span<const Ticket> waits) {
   return Status();
 }
 
-// Between the host device and another whose memory is mapped too, the other one moves the bytes: it may know a better
-// way.
-bool is_host(const DeviceState* device) {
-  const Result<DeviceState*> host = host_device_state();
-  return host.ok() && host.value() == device;
-}
-
-Status settle_operand(const Operand& operand) {
-  if (operand.storage == nullptr || !operand.storage->busy_for_read()) return Status();
-  return settle(operand.storage, operand.write, operand.whole);
-}
-
 // Persistent scratch of one thread on one device: zeroed when made and after an error.
 struct Scratch {
   DeviceState* device = nullptr;
@@ -116,6 +104,11 @@ Status run(const OpLaunch& launch, memory::Block workspace, Scratch* scratch) {
 
 }  // namespace
 
+Status settle_operand(const Operand& operand) {
+  if (operand.storage == nullptr || !operand.storage->busy_for_read()) return Status();
+  return settle(operand.storage, operand.write, operand.whole);
+}
+
 Result<memory::Block> allocate_workspace(DeviceState* device, uint64_t bytes, std::vector<Ticket>* waits) {
   // A power of two of the small classes, and every larger block, starts 256-aligned.
   const uint64_t rounded = bytes <= memory::kSmallLimit ? std::max<uint64_t>(256, std::bit_ceil(bytes)) : bytes;
@@ -160,38 +153,19 @@ Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
 }
 
 Status inline_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
-  if (bytes == 0) return Status();
   TENON_RETURN_IF_ERROR(wait_all(waits));
   TENON_RETURN_IF_ERROR(settle_operand(src));
   TENON_RETURN_IF_ERROR(settle_operand(dst));
-  DeviceState* to = dst.storage->device;
-  DeviceState* from = src.storage->device;
-  TraceScope trace("copy", "copy", to);
-  const ep_buffer target = dst.storage->block.at(dst.offset);
-  const ep_buffer source = src.storage->block.at(src.offset);
-  const char* source_host = src.storage->block.host;
-  char* target_host = dst.storage->block.host;
+  DeviceState* device = dst.storage->device;
+  TraceScope trace("copy", "copy", device);
   ep_error* error = nullptr;
-  ep_status code = EP_STATUS_OK;
-  if (to == from) {
-    code = to->ops.copy(to->inline_stream, target, source, bytes, &error);
-  } else if (target_host != nullptr && (source_host == nullptr || is_host(to))) {
-    code = from->ops.download(from->inline_stream, target_host + dst.offset, source, bytes, &error);
-  } else if (source_host != nullptr) {
-    code = to->ops.upload(to->inline_stream, target, source_host + src.offset, bytes, &error);
-  } else {
-    std::vector<char> staging(bytes);
-    code = from->ops.download(from->inline_stream, staging.data(), source, bytes, &error);
-    if (code == EP_STATUS_OK) code = to->ops.upload(to->inline_stream, target, staging.data(), bytes, &error);
-  }
+  const ep_status code = device->ops.copy(device->inline_stream, dst.storage->block.at(dst.offset),
+                                          src.storage->block.at(src.offset), bytes, &error);
   if (code == EP_STATUS_OK) return Status();
-  return loader::take_error(
-      code, error,
-      "copying " + std::to_string(bytes) + " bytes from " + from->opened->spelling + " to " + to->opened->spelling);
+  return loader::take_error(code, error, "copying " + std::to_string(bytes) + " bytes on " + device->opened->spelling);
 }
 
 Status inline_upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits) {
-  if (bytes == 0) return Status();
   TENON_RETURN_IF_ERROR(wait_all(waits));
   TENON_RETURN_IF_ERROR(settle_operand(dst));
   DeviceState* device = dst.storage->device;
@@ -205,7 +179,6 @@ Status inline_upload(const Operand& dst, const void* src, uint64_t bytes, std::s
 }
 
 Status inline_download(void* dst, const Operand& src, uint64_t bytes) {
-  if (bytes == 0) return Status();
   TENON_RETURN_IF_ERROR(settle_operand(src));
   DeviceState* device = src.storage->device;
   TraceScope trace("download", "copy", device);

@@ -6,10 +6,12 @@
 namespace tenon::vm {
 
 Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits);
-// Both storages on one synchronous device, or on two whose memory the host can reach.
+// Both storages on one synchronous device.
 Status inline_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits);
 Status inline_upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits);
 Status inline_download(void* dst, const Operand& src, uint64_t bytes);
+// What an inline instruction that uses `operand` has to wait for; its poison, if it reads it.
+Status settle_operand(const Operand& operand);
 
 // `bytes` of workspace, 256-aligned.
 Result<memory::Block> allocate_workspace(DeviceState* device, uint64_t bytes, std::vector<Ticket>* waits);

@@ -7,5 +7,6 @@ target_sources(tenon_core PRIVATE
   vm/queue.cpp
   vm/submit.cpp
   vm/trace.cpp
+  vm/transfers.cpp
   vm/vm.cpp
   vm/wait.cpp)

@@ -1,0 +1,280 @@
+// Transfers: host to device, device to host, and between any two devices. Where the host can reach the memory of one of
+// the two, the other one's engine moves the bytes in one go; else they go through host memory, chunk by chunk.
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <memory>
+
+#include "core/vm/engine.h"
+#include "core/vm/inline.h"
+#include "core/vm/lifecycle.h"
+#include "core/vm/trace.h"
+
+namespace tenon::vm {
+namespace {
+
+constexpr uint16_t kCopyStream = 1;
+constexpr uint64_t kStagedUpload = 64 * 1024;  // smaller uploads are copied and not waited for
+
+Stream& copy_stream(DeviceState* device) { return device->queue->stream(kCopyStream); }
+
+Staging* make_staging(const void* src, uint64_t bytes) {
+  auto* staging = new Staging;
+  staging->bytes.resize(bytes);
+  if (src != nullptr) std::memcpy(staging->bytes.data(), src, bytes);
+  return staging;
+}
+
+struct ReleaseStaging {
+  void operator()(Staging* staging) const { staging->release(); }
+};
+using StagingHandle = std::unique_ptr<Staging, ReleaseStaging>;
+
+Operand part_of(const Operand& operand, uint64_t begin) {
+  Operand part = operand;
+  part.offset += begin;
+  return part;
+}
+
+// --- within one asynchronous device ---
+
+Status submit_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
+  DeviceState* device = dst.storage->device;
+  TENON_RETURN_IF_ERROR(check_stream(device, current_stream(device)));
+  const Operand operands[] = {dst, src};
+  Request request;
+  request.policy = Policy::copy;
+  request.stream = &device->queue->stream(current_stream(device));
+  request.op = "copy";
+  request.operands = operands;
+  request.waits = waits;
+  request.bytes = bytes;
+  return submit_and_follow(request, false);
+}
+
+// --- to and from host memory, on the copy stream of an asynchronous device ---
+
+// operands[0] is what is read; another one, of another device, owns the memory at `host`.
+Request download_request(std::span<const Operand> operands, char* host, uint64_t bytes, std::span<const Ticket> waits) {
+  Request request;
+  request.policy = Policy::download;
+  request.stream = &copy_stream(operands[0].storage->device);
+  request.op = "download";
+  request.operands = operands;
+  request.waits = waits;
+  request.bytes = bytes;
+  request.host = host;
+  return request;
+}
+
+// operands[0] is what is written; another one, of another device, owns the memory at `host`.
+Request upload_request(std::span<const Operand> operands, const char* host, uint64_t bytes,
+                       std::span<const Ticket> waits) {
+  Request request;
+  request.policy = Policy::upload;
+  request.stream = &copy_stream(operands[0].storage->device);
+  request.op = "upload";
+  request.operands = operands;
+  request.waits = waits;
+  request.bytes = bytes;
+  request.host = const_cast<char*>(host);
+  return request;
+}
+
+// --- between two devices, one of which has memory the host can reach ---
+
+Status copy_error(ep_status code, ep_error* error, const DeviceState* to, const DeviceState* from, uint64_t bytes) {
+  if (code == EP_STATUS_OK) return Status();
+  return loader::take_error(
+      code, error,
+      "copying " + std::to_string(bytes) + " bytes from " + from->opened->spelling + " to " + to->opened->spelling);
+}
+
+// The source's device writes into the memory of the destination.
+Status download_into(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
+  DeviceState* from = src.storage->device;
+  char* host = dst.storage->block.host + dst.offset;
+  if (!from->synchronous) {
+    const Operand operands[] = {src, dst};
+    return submit_and_follow(download_request(operands, host, bytes, waits), false);
+  }
+  TENON_RETURN_IF_ERROR(settle_operand(src));
+  TENON_RETURN_IF_ERROR(settle_operand(dst));
+  ep_error* error = nullptr;
+  const ep_status code =
+      from->ops.download(from->inline_stream, host, src.storage->block.at(src.offset), bytes, &error);
+  return copy_error(code, error, dst.storage->device, from, bytes);
+}
+
+// The destination's device reads from the memory of the source.
+Status upload_from(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
+  DeviceState* to = dst.storage->device;
+  const char* host = src.storage->block.host + src.offset;
+  if (!to->synchronous) {
+    const Operand operands[] = {dst, src};
+    return submit_and_follow(upload_request(operands, host, bytes, waits), false);
+  }
+  TENON_RETURN_IF_ERROR(settle_operand(src));
+  TENON_RETURN_IF_ERROR(settle_operand(dst));
+  ep_error* error = nullptr;
+  const ep_status code = to->ops.upload(to->inline_stream, dst.storage->block.at(dst.offset), host, bytes, &error);
+  return copy_error(code, error, to, src.storage->device, bytes);
+}
+
+// Between two devices whose memory the host can reach the asynchronous one moves the bytes, so that the caller need not
+// wait; of two alike, the one that is not where host data lives: it may know a better way.
+bool source_moves(const DeviceState* to, const DeviceState* from) {
+  if (to->synchronous != from->synchronous) return to->synchronous;
+  const Result<DeviceState*> host = host_device_state();
+  return !host.ok() || host.value() != from;
+}
+
+// --- between two devices neither of whose memory the host can reach ---
+
+constexpr uint64_t kChunk = uint64_t{4} << 20;
+constexpr uint64_t kMostInFlight = uint64_t{64} << 20;
+
+// Host memory that copies in flight hold: a copy that would go beyond the bound waits for the oldest ones first.
+class InFlight {
+ public:
+  static InFlight& instance() {
+    static auto* one = new InFlight;
+    return *one;
+  }
+
+  void make_room(uint64_t bytes) {
+    for (;;) {
+      Ticket oldest;
+      {
+        std::lock_guard lock(mutex_);
+        while (!copies_.empty() && is_done(copies_.front().last)) drop_oldest();
+        if (copies_.empty() || held_ + bytes <= kMostInFlight) return;
+        oldest = copies_.front().last;
+      }
+      if (!wait(oldest).ok()) return;
+    }
+  }
+  void add(Ticket last, uint64_t bytes) {
+    std::lock_guard lock(mutex_);
+    copies_.push_back({last, bytes});
+    held_ += bytes;
+  }
+
+ private:
+  struct Copy {
+    Ticket last;
+    uint64_t bytes;
+  };
+  void drop_oldest() {
+    held_ -= copies_.front().bytes;
+    copies_.pop_front();
+  }
+
+  std::mutex mutex_;
+  std::deque<Copy> copies_;
+  uint64_t held_ = 0;
+};
+
+// Marks what `dst` writes as failed with `poison`, in the order of its device.
+Status poison_destination(const Operand& dst, const Status& poison) {
+  Request request;
+  request.stream = &copy_stream(dst.storage->device);
+  request.op = "copy";
+  request.operands = std::span(&dst, 1);
+  request.poison = poison;
+  const Submitted poisoned = submit(request);
+  return synchronous_mode.load(std::memory_order_relaxed) ? poisoned.poison : Status();
+}
+
+// Two asynchronous devices: each chunk is a download and an upload that waits for it; two buffers take turns, so that
+// both engines are busy. The first upload stands for the whole copy towards what was in `dst` before, the others add to
+// it, so that a chunk that fails poisons the rest.
+Status copy_by_queues(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
+  const uint64_t chunk = std::min(bytes, kChunk);
+  const uint64_t held = bytes > kChunk ? 2 * chunk : chunk;
+  InFlight::instance().make_room(held);
+  StagingHandle buffers[2];
+  Ticket uploads[2];
+  for (uint64_t begin = 0, turn = 0; begin < bytes; begin += chunk, turn ^= 1) {
+    const uint64_t size = std::min(chunk, bytes - begin);
+    if (buffers[turn] == nullptr) buffers[turn].reset(make_staging(nullptr, chunk));
+    Staging* staging = buffers[turn].get();
+    const Operand from = part_of(src, begin);
+    const Ticket before[] = {uploads[turn]};
+    Request down = download_request(std::span(&from, 1), staging->bytes.data(), size,
+                                    uploads[turn] ? std::span<const Ticket>(before) : waits);
+    down.staging = staging;
+    staging->count.fetch_add(1, std::memory_order_relaxed);
+    const Submitted first = submit(down);
+    Operand to = part_of(dst, begin);
+    to.whole = dst.whole && begin == 0;
+    if (!first.ticket) return poison_destination(to, first.poison);
+    Request up = upload_request(std::span(&to, 1), staging->bytes.data(), size, {});
+    up.staging = staging;
+    up.source = first.ticket;
+    staging->count.fetch_add(1, std::memory_order_relaxed);
+    TENON_RETURN_IF_ERROR(submit_and_follow(up, false, &uploads[turn]));
+    if (!uploads[turn]) return Status();
+    if (begin + size == bytes) InFlight::instance().add(uploads[turn], held);
+  }
+  return Status();
+}
+
+// Where one of the two is synchronous: by way of the caller.
+Status copy_by_caller(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
+  std::vector<char> staging(std::min(bytes, kChunk));
+  for (uint64_t begin = 0; begin < bytes; begin += staging.size()) {
+    const uint64_t size = std::min<uint64_t>(staging.size(), bytes - begin);
+    TENON_RETURN_IF_ERROR(download(staging.data(), part_of(src, begin), size));
+    Operand to = part_of(dst, begin);
+    to.whole = dst.whole && begin == 0;
+    TENON_RETURN_IF_ERROR(upload(to, staging.data(), size, begin == 0 ? waits : std::span<const Ticket>()));
+  }
+  return Status();
+}
+
+Status copy_between(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
+  DeviceState* to = dst.storage->device;
+  DeviceState* from = src.storage->device;
+  TraceScope trace("copy", "copy", to);
+  if (to->synchronous || from->synchronous) {
+    for (Ticket ticket : waits) TENON_RETURN_IF_ERROR(wait(ticket));
+    waits = {};
+  }
+  const bool reach_dst = dst.storage->block.host != nullptr;
+  const bool reach_src = src.storage->block.host != nullptr;
+  if (reach_dst && (!reach_src || source_moves(to, from))) return download_into(dst, src, bytes, waits);
+  if (reach_src) return upload_from(dst, src, bytes, waits);
+  if (!to->synchronous && !from->synchronous) return copy_by_queues(dst, src, bytes, waits);
+  return copy_by_caller(dst, src, bytes, waits);
+}
+
+}  // namespace
+
+Status copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
+  TENON_RETURN_IF_ERROR(usable());
+  if (bytes == 0) return Status();
+  if (dst.storage->device != src.storage->device) return copy_between(dst, src, bytes, waits);
+  return dst.storage->device->synchronous ? inline_copy(dst, src, bytes, waits) : submit_copy(dst, src, bytes, waits);
+}
+
+Status upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits) {
+  TENON_RETURN_IF_ERROR(usable());
+  if (bytes == 0) return Status();
+  if (dst.storage->device->synchronous) return inline_upload(dst, src, bytes, waits);
+  if (bytes > kStagedUpload)
+    return submit_and_follow(upload_request(std::span(&dst, 1), static_cast<const char*>(src), bytes, waits), true);
+  Staging* staging = make_staging(src, bytes);
+  Request request = upload_request(std::span(&dst, 1), staging->bytes.data(), bytes, waits);
+  request.staging = staging;
+  return submit_and_follow(request, false);
+}
+
+Status download(void* dst, const Operand& src, uint64_t bytes) {
+  TENON_RETURN_IF_ERROR(usable());
+  if (bytes == 0) return Status();
+  if (src.storage->device->synchronous) return inline_download(dst, src, bytes);
+  return submit_and_follow(download_request(std::span(&src, 1), static_cast<char*>(dst), bytes, {}), true);
+}
+
+}  // namespace tenon::vm
