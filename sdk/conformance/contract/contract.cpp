@@ -1,0 +1,66 @@
+#include "sdk/conformance/contract/contract.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "sdk/conformance/contract/sample.h"
+#include "sdk/conformance/primitive/check.h"
+
+namespace tenon::conformance {
+namespace {
+
+Status bring(const ContractTest& test, Subject& subject) {
+  switch (test.needs) {
+    case Needs::nothing: return {};
+    case Needs::library: return subject.load();
+    case Needs::plugin: return subject.start();
+    default: break;
+  }
+  TENON_RETURN_IF_ERROR(subject.open());
+  if (test.needs == Needs::events && !subject.has_events()) {
+    return skipped("the device is synchronous and has no events.");
+  }
+  if (test.needs == Needs::primitives && find_sample(subject) == nullptr) {
+    return skipped("it supports none of the cases of the primitives.");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status run_contract_test(const ContractTest& test, const Target& target) {
+  Subject subject(target);
+  Status status = bring(test, subject);
+  if (status.ok()) status = test.run(subject);
+  subject.close();
+  return status.ok() ? subject.host.take_violation() : status;
+}
+
+std::vector<uint8_t> random_bytes(size_t size, uint64_t seed) {
+  std::vector<uint8_t> bytes(size);
+  uint64_t state = seed * 0x9e3779b97f4a7c15 + 0x1234567;
+  for (uint8_t& byte : bytes) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    byte = static_cast<uint8_t>(1 + (state >> 33) % 255);
+  }
+  return bytes;
+}
+
+Status exercise(Subject& subject) {
+  TENON_RETURN_IF_ERROR(subject.open());
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  TENON_ASSIGN_OR_RETURN(const Memory first, subject.allocate(5000));
+  TENON_ASSIGN_OR_RETURN(const Memory second, subject.allocate(5000));
+  const std::vector<uint8_t> sent = random_bytes(4999, 3);
+  std::vector<uint8_t> received(sent.size(), 0);
+  TENON_RETURN_IF_ERROR(subject.upload(stream, first, 0, sent));
+  TENON_RETURN_IF_ERROR(subject.copy(stream, second, 1, first, 0, sent.size()));
+  TENON_RETURN_IF_ERROR(subject.download(stream, second, 1, received));
+  TENON_RETURN_IF_ERROR(subject.finish(stream));
+  if (sent != received) return broken("S06", "what was downloaded is not what was uploaded");
+  const cases::Case* sample = find_sample(subject);
+  if (sample == nullptr) return {};
+  return check_case(subject, stream, *sample);
+}
+
+}  // namespace tenon::conformance

@@ -1,0 +1,117 @@
+// The tests of the contract, one function each, registered in table.cpp. A test drives a Subject that is as far as it
+// needs it to be, and answers ok, skipped(...) or broken(rule, ...); the caller closes the Subject and asks its host
+// what else went wrong.
+#pragma once
+
+#include <cstring>
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "sdk/conformance/subject.h"
+
+namespace tenon::conformance {
+
+enum class Needs : uint8_t { nothing, library, plugin, device, events, primitives };
+
+struct ContractTest {
+  const char* name;
+  const char* rule;
+  Needs needs;
+  const char* claim;
+  Status (*run)(Subject& subject);
+};
+
+std::span<const ContractTest> contract_tests();
+
+// Brings a Subject as far as `test` needs, runs it, closes, and reports what the host noticed.
+Status run_contract_test(const ContractTest& test, const Target& target);
+
+// --- what the tests share ---
+
+// An out-parameter that a failing call must leave alone.
+template <class T>
+struct Poisoned {
+  Poisoned() { std::memset(static_cast<void*>(&value), 0xa5, sizeof value); }
+  bool touched() const {
+    const Poisoned<T> fresh;
+    return std::memcmp(static_cast<const void*>(&value), static_cast<const void*>(&fresh.value), sizeof value) != 0;
+  }
+  T value;
+};
+
+// `call(error)` must fail, with and without a place for its error, with one of `codes` (any if empty), and leave `outs`
+// untouched.
+template <class Call, class... Outs>
+Status refuses(Subject& subject, const char* name, std::initializer_list<Code> codes, const Call& call,
+               const Outs&... outs) {
+  if (call(nullptr) == EP_STATUS_OK) return broken("E05", name, " answered ok where it must fail");
+  const Status status = subject.call(name, call);
+  if (status.ok()) return broken("E05", name, " failed without a place for its error, and with one answered ok");
+  if ((outs.touched() || ...)) return broken("E01", name, " failed and wrote an out-parameter");
+  for (Code code : codes) {
+    if (status.code() == code) return {};
+  }
+  if (codes.size() == 0) return {};
+  return broken("E05", name, " answered '", code_name(status.code()), "', not '", code_name(*codes.begin()), "'");
+}
+
+// Bytes that look random and hold no zero, the same for the same seed.
+std::vector<uint8_t> random_bytes(size_t size, uint64_t seed);
+
+// Opens the device if need be and uses it: memory, a stream, an event, transfers, and the first primitive it has. Any
+// failure of a call is returned; a wrong result is a violation of the host's.
+Status exercise(Subject& subject);
+
+// --- the tests ---
+
+Status file_symbols(Subject& subject);
+Status loader_accepts(Subject& subject);
+
+Status query_versions(Subject& subject);
+Status query_newer_host(Subject& subject);
+Status query_twice(Subject& subject);
+
+Status structs_short(Subject& subject);
+Status structs_long(Subject& subject);
+
+Status devices_described_alike(Subject& subject);
+Status devices_unknown_index(Subject& subject);
+
+Status memory_distinct(Subject& subject);
+Status memory_aligned(Subject& subject);
+Status memory_unknown_pool(Subject& subject);
+Status memory_too_large(Subject& subject);
+Status memory_mapped(Subject& subject);
+Status memory_imported(Subject& subject);
+
+Status transfers_exact(Subject& subject);
+Status transfers_in_order(Subject& subject);
+Status transfers_between_pools(Subject& subject);
+
+Status events_never_recorded(Subject& subject);
+Status events_mean_done(Subject& subject);
+Status events_time_out(Subject& subject);
+Status events_record_replaces(Subject& subject);
+Status events_wait_captures(Subject& subject);
+
+Status streams_ordered_by_events(Subject& subject);
+Status streams_keep_launches_apart(Subject& subject);
+Status streams_outlive_unrelated(Subject& subject);
+Status streams_on_threads(Subject& subject);
+
+Status support_pure(Subject& subject);
+Status support_unknown(Subject& subject);
+Status support_refusals(Subject& subject);
+Status launch_deterministic(Subject& subject);
+Status launch_late(Subject& subject);
+Status faults_in_order(Subject& subject);
+
+Status host_memory_fails(Subject& subject);
+Status teardown_null(Subject& subject);
+Status teardown_leaks(Subject& subject);
+Status teardown_again(Subject& subject);
+Status teardown_exit(Subject& subject);
+Status process_prints_nothing(Subject& subject);
+
+}  // namespace tenon::conformance

@@ -1,0 +1,92 @@
+#include "sdk/conformance/expectations.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "primitives/status/sentence.h"
+
+namespace tenon::conformance {
+
+bool matches(const std::string& pattern, const std::string& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0 ||
+         fnmatch(("primitives/" + pattern).c_str(), name.c_str(), 0) == 0;
+}
+
+Result<Expectations> Expectations::parse(std::string_view text, const std::string& file) {
+  Expectations parsed;
+  parsed.given_ = true;
+  parsed.file_ = file;
+  std::istringstream lines{std::string(text)};
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    std::istringstream words(line);
+    std::string verb, pattern, reason;
+    if (!(words >> verb) || verb[0] == '#') continue;
+    words >> pattern >> std::ws;
+    std::getline(words, reason);
+    using Kind = Expectation::Kind;
+    if (verb == "supports" && pattern == "nothing") {
+      parsed.claims_nothing_ = true;
+    } else if (verb == "supports" && !pattern.empty()) {
+      parsed.lines_.push_back({Kind::supports, pattern, reason});
+    } else if ((verb == "fails" || verb == "skips") && !reason.empty()) {
+      parsed.lines_.push_back({verb == "fails" ? Kind::fails : Kind::skips, pattern, reason});
+    } else {
+      return Status(Code::invalid_argument, sentence(file, ":", number, ": '", line, "' is no expectation."),
+                    "Write 'supports PATTERN', 'supports nothing', 'fails PATTERN WHY' or 'skips PATTERN WHY'.");
+    }
+  }
+  return parsed;
+}
+
+Result<Expectations> Expectations::read(const std::string& file) {
+  std::ifstream stream(file);
+  if (!stream) return Status(Code::not_found, sentence("the file of expectations '", file, "' cannot be read."));
+  std::stringstream text;
+  text << stream.rdbuf();
+  return parse(text.str(), file);
+}
+
+const Expectation* Expectations::find(Expectation::Kind kind, const std::string& name) const {
+  const auto found = std::find_if(lines_.begin(), lines_.end(), [&](const Expectation& line) {
+    return line.kind == kind && matches(line.pattern, name);
+  });
+  return found == lines_.end() ? nullptr : &*found;
+}
+
+const Expectation* Expectations::skip(const std::string& name) const { return find(Expectation::Kind::skips, name); }
+
+Finding Expectations::judge(const std::string& name, Finding finding) const {
+  if (const Expectation* fails = find(Expectation::Kind::fails, name)) {
+    if (is_bad(finding.outcome)) {
+      finding.outcome = Outcome::expected_failure;
+      finding.sentence += sentence("\n  expected: ", fails->reason);
+    } else if (finding.outcome == Outcome::passed) {
+      finding.outcome = Outcome::unexpected_pass;
+      finding.sentence = sentence("it was expected to fail (", fails->reason, "): take the line out of ", file_, ".");
+    }
+    return finding;
+  }
+  const bool unsupported = finding.outcome == Outcome::skipped && name.starts_with("primitives/");
+  if (unsupported && find(Expectation::Kind::supports, name)) {
+    finding.outcome = Outcome::failed;
+    finding.sentence += sentence("\n  though ", file_, " says it is supported (rule P12)");
+  }
+  return finding;
+}
+
+Status Expectations::check(const std::vector<Test>& tests) const {
+  for (const Expectation& line : lines_) {
+    const bool any =
+        std::any_of(tests.begin(), tests.end(), [&](const Test& t) { return matches(line.pattern, t.name); });
+    if (any) continue;
+    return Status(Code::invalid_argument, sentence(file_, ": '", line.pattern, "' is the name of no test."),
+                  "`tenon conform --list` prints the names.");
+  }
+  return {};
+}
+
+}  // namespace tenon::conformance

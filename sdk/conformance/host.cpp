@@ -1,0 +1,187 @@
+#include "sdk/conformance/host.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "loader/host/error.h"
+#include "sdk/conformance/verdict.h"
+
+namespace tenon::conformance {
+namespace {
+
+constexpr unsigned char fresh_pattern = 0xcd;
+
+std::string_view view(ep_string text) { return text.data == nullptr ? "" : std::string_view(text.data, text.size); }
+
+}  // namespace
+
+// The functions of ep_host.
+struct HostEntries {
+  static Host& self(const ep_host* host) { return *static_cast<Host*>(host->context); }
+
+  static ep_error* error_make(const ep_host* host, ep_status status, ep_string text, ep_string remedy) {
+    ep_error* error = loader::make_error(status, view(text), view(remedy));
+    const std::lock_guard lock(self(host).mutex_);
+    self(host).errors_.insert(error);
+    return error;
+  }
+  static int32_t log_enabled(const ep_host*, int32_t level, ep_string) { return level <= EP_LOG_ERROR; }
+  static void log(const ep_host*, int32_t, ep_string, ep_string) {}
+  static void* allocate(const ep_host* host, uint64_t size, uint64_t alignment);
+  static void release(const ep_host* host, void* pointer, uint64_t size);
+  static ep_status config_get(const ep_host* host, ep_string key, ep_string* out_value) {
+    for (const auto& [name, value] : self(host).settings_) {
+      if (name != view(key)) continue;
+      *out_value = {value.data(), value.size()};
+      return EP_STATUS_OK;
+    }
+    return EP_STATUS_NOT_FOUND;
+  }
+  static int32_t thread_limit(const ep_host*) { return 2; }
+  static ep_string plugin_path(const ep_host*) { return {"", 0}; }
+  static void device_memory_report(const ep_host* host, ep_device*, int64_t delta) {
+    const std::lock_guard lock(self(host).mutex_);
+    self(host).device_bytes_ += delta;
+  }
+};
+
+void* HostEntries::allocate(const ep_host* host, uint64_t size, uint64_t alignment) {
+  Host& me = self(host);
+  if (!std::has_single_bit(alignment)) {
+    me.violate(broken("L02", "host->allocate was asked for the alignment ", alignment, ", which is no power of two"));
+    return nullptr;
+  }
+  const std::lock_guard lock(me.mutex_);
+  ++me.allocations_;
+  if (me.fail_after_ >= 0 && me.fail_after_-- == 0) {
+    me.failed_ = true;
+    return nullptr;
+  }
+  const uint64_t unit = std::max<uint64_t>(alignment, sizeof(void*));
+  if (size > uint64_t{1} << 40) return nullptr;
+  void* pointer = std::aligned_alloc(unit, (std::max<uint64_t>(size, 1) + unit - 1) / unit * unit);
+  if (pointer == nullptr) return nullptr;
+  std::memset(pointer, fresh_pattern, size);
+  me.blocks_[pointer] = {size};
+  me.bytes_ += static_cast<int64_t>(size);
+  return pointer;
+}
+
+void HostEntries::release(const ep_host* host, void* pointer, uint64_t size) {
+  if (pointer == nullptr) return;
+  Host& me = self(host);
+  Status wrong;
+  {
+    const std::lock_guard lock(me.mutex_);
+    const auto block = me.blocks_.find(pointer);
+    if (block == me.blocks_.end()) {
+      wrong = broken("L02", "host->release was given a pointer that host->allocate did not give, or gave back before");
+    } else {
+      if (block->second.size != size) {
+        wrong = broken("L02", "host->release was told ", size, " bytes of a block of ", block->second.size);
+      }
+      me.bytes_ -= static_cast<int64_t>(block->second.size);
+      me.blocks_.erase(block);
+      std::free(pointer);
+    }
+  }
+  if (!wrong.ok()) me.violate(wrong);
+}
+
+Host::Host(Settings settings) : settings_(std::move(settings)) {
+  table_.struct_size = sizeof(table_);
+  table_.struct_type = EP_STRUCT_HOST;
+  table_.abi_major = EP_ABI_MAJOR;
+  table_.abi_minor = EP_ABI_MINOR;
+  table_.context = this;
+  table_.error_make = HostEntries::error_make;
+  table_.log_enabled = HostEntries::log_enabled;
+  table_.log = HostEntries::log;
+  table_.allocate = HostEntries::allocate;
+  table_.release = HostEntries::release;
+  table_.config_get = HostEntries::config_get;
+  table_.thread_limit = HostEntries::thread_limit;
+  table_.plugin_path = HostEntries::plugin_path;
+  table_.device_memory_report = HostEntries::device_memory_report;
+}
+
+int64_t Host::bytes_held() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_;
+}
+
+int64_t Host::device_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return device_bytes_;
+}
+
+int64_t Host::errors_alive() const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<int64_t>(errors_.size());
+}
+
+int64_t Host::allocations() const {
+  const std::lock_guard lock(mutex_);
+  return allocations_;
+}
+
+void Host::fail_allocation_after(int64_t count) {
+  const std::lock_guard lock(mutex_);
+  fail_after_ = count;
+  failed_ = false;
+}
+
+bool Host::allocation_failed() const {
+  const std::lock_guard lock(mutex_);
+  return failed_;
+}
+
+void Host::violate(Status violation) {
+  const std::lock_guard lock(mutex_);
+  if (violation_.ok()) violation_ = std::move(violation);
+}
+
+Status Host::take_violation() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(violation_, Status());
+}
+
+Status Host::take(const char* function, ep_status status, ep_error* error) {
+  bool ours = false;
+  if (error != nullptr) {
+    const std::lock_guard lock(mutex_);
+    ours = errors_.erase(error) == 1;
+  }
+  std::string text, remedy;
+  if (ours) {
+    text = error->sentence;
+    remedy = error->remedy;
+    loader::release_error(error);
+  }
+  if (error != nullptr && !ours) {
+    violate(broken("E02", function, " gave an error that host->error_make did not make"));
+  }
+  if (status == EP_STATUS_OK) {
+    if (error != nullptr) violate(broken("E02", function, " answered EP_STATUS_OK and set an error"));
+    return {};
+  }
+  if (status < EP_STATUS_OK || status > EP_STATUS_INTERNAL) {
+    violate(broken("E04", function, " answered ", status, ", which is no status of ep_api.h"));
+    return Status(Code::internal, sentence(function, " answered ", status, "."));
+  }
+  const bool no_more = status == EP_STATUS_NOT_FOUND && std::string_view(function) == "stream_take_fault";
+  const bool is_answer =
+      status == EP_STATUS_BUSY || status == EP_STATUS_TIMEOUT || status == EP_STATUS_FAULT || no_more;
+  if (text.empty() && !is_answer) {
+    violate(broken("E03", function, " answered '", code_name(static_cast<Code>(status)), "' without a sentence"));
+  }
+  if (text.empty()) text = "no sentence";
+  const std::string answer = sentence("  answered by ", function, ": ", code_name(static_cast<Code>(status)));
+  const Code code = static_cast<Code>(status) == skip_code ? Code::internal : static_cast<Code>(status);
+  return Status(code, std::move(text), std::move(remedy)).with_context(answer);
+}
+
+}  // namespace tenon::conformance

@@ -1,0 +1,63 @@
+// The host a provider under test gets: it counts what is allocated, makes allocations fail, remembers every error it
+// made, and notes what the provider did to it that no host could see by the answer of a call.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ep_api/ep_api.h"
+#include "primitives/status/status.h"
+
+namespace tenon::conformance {
+
+// The settings a plug-in may ask for: key and value.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+class Host {
+ public:
+  explicit Host(Settings settings);
+  Host(const Host&) = delete;
+  Host& operator=(const Host&) = delete;
+
+  const ep_host* table() const { return &table_; }
+  ep_host* table() { return &table_; }
+
+  int64_t bytes_held() const;
+  int64_t device_bytes() const;  // the sum of what device_memory_report was told
+  int64_t errors_alive() const;
+  int64_t allocations() const;  // so far
+
+  // The allocation after `count` more answers NULL, once; -1: none.
+  void fail_allocation_after(int64_t count);
+  bool allocation_failed() const;
+
+  // What a function of the plug-in answered, as a Status; releases `error`. Notes what is wrong with the answer itself:
+  // an error beside EP_STATUS_OK, none beside a failure, one this host did not make, an unknown status.
+  Status take(const char* function, ep_status status, ep_error* error);
+
+  void violate(Status violation);
+  // The first violation since the last call.
+  Status take_violation();
+
+ private:
+  friend struct HostEntries;
+  struct Block {
+    uint64_t size;
+  };
+
+  ep_host table_{};
+  const Settings settings_;
+  mutable std::mutex mutex_;
+  std::map<const void*, Block> blocks_;
+  std::set<const ep_error*> errors_;
+  int64_t bytes_ = 0, device_bytes_ = 0, allocations_ = 0, fail_after_ = -1;
+  bool failed_ = false;
+  Status violation_;
+};
+
+}  // namespace tenon::conformance

@@ -1,0 +1,252 @@
+// tenon-conform, which `tenon conform` runs: the conformance kit on one provider.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <span>
+
+#include "loader/note/note.h"
+#include "loader/trust/trust.h"
+#include "sdk/conformance/expectations.h"
+#include "sdk/conformance/report.h"
+#include "sdk/conformance/suite.h"
+
+namespace tenon::conformance {
+namespace {
+
+struct Options {
+  std::string path, expectations, junit, json;
+  std::vector<std::string> cases, settings;
+  uint32_t device = 0;
+  double time_limit = 30;
+  bool list = false, verbose = false, here = false;
+};
+
+int fail(const std::string& message, const std::string& remedy = {}) {
+  std::fprintf(stderr, "tenon conform: %s\n", message.c_str());
+  if (!remedy.empty()) std::fprintf(stderr, "  What to do: %s\n", remedy.c_str());
+  return 2;
+}
+
+std::string provider_text(const std::string& path) {
+  const auto file = loader::open_checked(path, false);
+  if (!file.ok()) return {};
+  const auto note = loader::read_note(file->descriptor.get(), file->identity.size);
+  if (!note.ok()) return {};
+  return sentence(note->name, ' ', note->version, ", ABI ", note->abi_major, '.', note->abi_minor, ", ",
+                  note->toolchain);
+}
+
+Target target_of(const Options& options) {
+  Target target{std::filesystem::absolute(options.path).lexically_normal(), {}, options.device};
+  for (const std::string& setting : options.settings) {
+    const size_t equals = std::min(setting.find('='), setting.size());
+    target.settings.emplace_back(setting.substr(0, equals), setting.substr(std::min(equals + 1, setting.size())));
+  }
+  return target;
+}
+
+// What to paste for a case alone; quoted where a shell would take it apart.
+std::string command_text(const Options& options) {
+  const auto quoted = [](const std::string& word) { return "'" + word + "'"; };
+  std::string command = "tenon conform " + quoted(options.path);
+  if (options.device != 0) command += sentence(" --device ", options.device);
+  for (const std::string& setting : options.settings) command += " --set " + quoted(setting);
+  return command;
+}
+
+// Named on the command line, or beside the library: libtenon_foo.so, libtenon_foo.expect.
+Result<Expectations> find_expectations(const Options& options) {
+  if (!options.expectations.empty()) return Expectations::read(options.expectations);
+  const std::string beside = std::filesystem::path(options.path).replace_extension(".expect");
+  if (std::filesystem::exists(beside)) return Expectations::read(beside);
+  return Expectations();
+}
+
+bool write_file(const std::string& file, const std::string& text) {
+  if (file == "-") return std::fputs(text.c_str(), stdout) >= 0;
+  std::ofstream stream(file);
+  stream << text;
+  return static_cast<bool>(stream.flush());
+}
+
+class Run {
+ public:
+  Run(const Options& options, const Expectations& expectations, RunInfo info)
+      : options_(options), expectations_(expectations), info_(std::move(info)), human_(options.json != "-") {}
+
+  void run(const std::vector<Test>& tests);
+  // 0: nothing bad; 1: something is.
+  int report();
+
+ private:
+  void add(const Test& test, Finding finding);
+  void run_chosen(std::span<const Test> tests);
+  void judge_claims();
+
+  const Options& options_;
+  const Expectations& expectations_;
+  RunInfo info_;
+  const bool human_;
+  std::vector<Row> rows_;
+  Test claims_{"claims/stated",
+               "P12",
+               "What a provider can do is said beforehand, so that claiming nothing passes no test.",
+               {}};
+};
+
+void Run::add(const Test& test, Finding finding) {
+  rows_.push_back({&test, expectations_.judge(test.name, std::move(finding))});
+  const Row& row = rows_.back();
+  if (!human_) return;
+  if (is_bad(row.finding.outcome)) {
+    std::fputs(failure_text(row, info_).c_str(), stdout);
+  } else if (options_.verbose) {
+    std::printf("%s %s%s%s\n", std::string(outcome_name(row.finding.outcome)).c_str(), test.name.c_str(),
+                row.finding.sentence.empty() ? "" : ": ", row.finding.sentence.c_str());
+  }
+  std::fflush(stdout);
+}
+
+void Run::run_chosen(std::span<const Test> tests) {
+  std::vector<Test> to_run;
+  std::vector<const Test*> originals;
+  for (const Test& test : tests) {
+    if (const Expectation* skip = expectations_.skip(test.name)) {
+      add(test, {Outcome::skipped, "skipped as the expectations say: " + skip->reason, {}, 0});
+    } else {
+      to_run.push_back(test);
+      originals.push_back(&test);
+    }
+  }
+  const auto done = [&](size_t i, const Finding& finding) { add(*originals[i], finding); };
+  if (options_.here) {
+    run_here(to_run, done);
+  } else {
+    run_in_children(to_run, options_.time_limit, done);
+  }
+}
+
+// Only where all tests ran: a provider that supports none of the cases must have said so.
+void Run::judge_claims() {
+  const bool claims = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) {
+    return row.test->name.starts_with("primitives/") && row.test->name != "primitives/closing" &&
+           row.finding.outcome != Outcome::skipped;
+  });
+  Finding finding;
+  if (!claims && !expectations_.claims_nothing()) {
+    finding = {Outcome::failed,
+               "it supports none of the cases, and no file of expectations says 'supports nothing' (rule P12).",
+               {},
+               0};
+  } else if (claims && expectations_.claims_nothing()) {
+    finding = {
+        Outcome::failed, "the expectations say 'supports nothing', and it supports some cases (rule P12).", {}, 0};
+  }
+  add(claims_, finding);
+}
+
+void Run::run(const std::vector<Test>& tests) {
+  const auto begin = std::chrono::steady_clock::now();
+  const bool whole = options_.cases.empty();
+  const bool refused = [&] {
+    if (!whole || options_.here) return false;
+    run_chosen(std::span(tests).first(1));
+    return is_bad(rows_.front().finding.outcome);
+  }();
+  if (refused) {
+    for (size_t i = 1; i < tests.size(); ++i) {
+      rows_.push_back({&tests[i], {Outcome::skipped, "the loader refuses the provider.", {}, 0}});
+    }
+  } else {
+    run_chosen(std::span(tests).subspan(whole && !options_.here ? 1 : 0));
+    if (whole) judge_claims();
+  }
+  info_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+int Run::report() {
+  if (human_) std::fputs(table_text(rows_, info_).c_str(), stdout);
+  if (human_ && !expectations_.given()) {
+    std::printf(
+        "No file of expectations: what is unsupported was counted, not judged. --help says how to write one.\n");
+  }
+  if (!options_.json.empty() && !write_file(options_.json, json_text(rows_, info_))) {
+    return fail("'" + options_.json + "' cannot be written.");
+  }
+  if (!options_.junit.empty() && !write_file(options_.junit, junit_text(rows_, info_))) {
+    return fail("'" + options_.junit + "' cannot be written.");
+  }
+  return std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return is_bad(row.finding.outcome); }) ? 1 : 0;
+}
+
+int list(const std::vector<Test>& tests) {
+  for (const Test& test : tests) {
+    std::printf("%s%s%s\n", test.name.c_str(), test.claim.empty() ? "" : "\t", test.claim.c_str());
+  }
+  return 0;
+}
+
+int run(const Options& options) {
+  std::vector<Test> tests = make_suite(target_of(options));
+  const auto expectations = find_expectations(options);
+  if (!expectations.ok()) return fail(expectations.status().message(), expectations.status().remedy());
+  if (const Status known = expectations->check(tests); !known.ok()) return fail(known.message(), known.remedy());
+  if (!options.cases.empty()) {
+    std::erase_if(tests, [&](const Test& test) {
+      return std::none_of(options.cases.begin(), options.cases.end(),
+                          [&](const std::string& pattern) { return matches(pattern, test.name); });
+    });
+    if (tests.empty()) return fail("no test is called that.", "`tenon conform --list` prints the names.");
+  }
+  if (options.list) return list(tests);
+  if (options.path.empty()) return fail("which provider?", "tenon conform path/to/libtenon_foo.so");
+  if (!std::filesystem::exists(options.path)) return fail("there is no file '" + options.path + "'.");
+  RunInfo info{options.path, provider_text(options.path), command_text(options)};
+  if (options.json != "-") {
+    std::printf("tenon conform %s (%s)\n", info.path.c_str(),
+                info.provider.empty() ? "its note cannot be read" : info.provider.c_str());
+  }
+  Run run(options, expectations.value(), info);
+  run.run(tests);
+  return run.report();
+}
+
+void add_options(CLI::App* app, Options* options) {
+  app->add_option("PATH", options->path, "The provider: path/to/libtenon_foo.so");
+  app->add_option("--case,-c", options->cases, "Only this test, or those that match (* and ?); more than once");
+  app->add_option("--expect", options->expectations,
+                  "File of expectations; without it libtenon_foo.expect beside the library, if there is one");
+  app->add_option("--device", options->device, "Number of the device")->capture_default_str();
+  app->add_option("--set", options->settings, "KEY=VALUE: a setting of the provider; more than once");
+  app->add_option("--time-limit", options->time_limit, "Seconds a test may take")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--junit", options->junit, "Write JUnit XML to this file");
+  app->add_option("--json", options->json,
+                  "Write JSON to this file; - is standard output, which then holds nothing else");
+  app->add_flag("--list", options->list, "Print the names of the tests and what each holds a provider to");
+  app->add_flag("--verbose,-v", options->verbose, "Print every test, and why one is skipped");
+  app->add_flag("--in-process", options->here, "No child processes: for a debugger");
+  app->footer(
+      "Expectations are lines: 'supports PATTERN' (unsupported is then a failure), 'supports nothing',\n"
+      "'fails PATTERN WHY' (a known defect), 'skips PATTERN WHY', '# ...'. A pattern may leave out 'primitives/'.\n"
+      "Exit code: 0 nothing failed, 1 something failed, crashed, hung or passed unexpectedly, 2 wrong arguments.");
+}
+
+}  // namespace
+}  // namespace tenon::conformance
+
+int main(int argc, char** argv) {
+  tenon::conformance::Options options;
+  CLI::App app{"Holds a provider to the contract of ep_api and its primitives to the reference.", "tenon conform"};
+  tenon::conformance::add_options(&app, &options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return tenon::conformance::run(options);
+}

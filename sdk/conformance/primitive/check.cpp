@@ -1,0 +1,132 @@
+#include "sdk/conformance/primitive/check.h"
+
+#include <algorithm>
+
+#include "primitives/descriptor/descriptor.h"
+#include "primitives/reference/reference.h"
+#include "sdk/conformance/primitive/work.h"
+#include "tests/cases/image.h"
+
+namespace tenon::conformance {
+namespace {
+
+using cases::Case;
+using cases::Image;
+
+// Dims and strides left to the launch, as far as `flags` allow; 0 and 1 among the strides keep their value.
+ep_primitive_desc with_any(ep_primitive_desc desc, uint64_t flags) {
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    ep_operand_desc& operand = desc.operands[i];
+    for (int32_t axis = 0; axis < operand.rank; ++axis) {
+      if (flags & EP_SUPPORT_FLAG_ANY_DIMS) operand.dims[axis] = EP_ANY;
+      if (flags & EP_SUPPORT_FLAG_ANY_STRIDES && operand.strides[axis] > 1) operand.strides[axis] = EP_ANY;
+    }
+  }
+  return desc;
+}
+
+ep_primitive_desc with_dims_of(ep_primitive_desc desc, const ep_primitive_desc& fixed) {
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    std::copy_n(fixed.operands[i].dims, EP_MAX_RANK, desc.operands[i].dims);
+    std::copy_n(fixed.operands[i].strides, EP_MAX_RANK, desc.operands[i].strides);
+  }
+  return desc;
+}
+
+Status compare_faults(const Case& test, const ep_fault& want, const Work& work) {
+  if (work.faults().empty()) {
+    return test.fault == 0 ? Status() : broken("P07", "fault ", test.fault, " was not reported");
+  }
+  const ep_fault& got = work.faults().front();
+  if (test.fault == 0) {
+    return broken("P07", "an unexpected fault ", got.code, " of operand ", got.operand, ", value ", got.value,
+                  ", was reported");
+  }
+  if (got.code != want.code || got.operand != want.operand) {
+    return broken("P07", "fault ", got.code, " of operand ", got.operand, " was reported instead of fault ", want.code,
+                  " of operand ", want.operand);
+  }
+  if (got.tag != work.tag) {
+    return broken("P07", "the fault names launch ", got.tag, ", it was launch ", work.tag);
+  }
+  return {};
+}
+
+Status run_mode(Subject& subject, const Stream& stream, const Case& test, const ep_primitive_desc& launched,
+                bool in_place) {
+  const ep_primitive_desc fixed = with_dims_of(launched, test.desc);
+  Image start = cases::make_image(fixed, in_place);
+  cases::fill_inputs(test, fixed, &start);
+  Image want = start;
+  std::vector<void*> addresses;
+  for (uint32_t i = 0; i < fixed.operand_count; ++i) addresses.push_back(want.address(i));
+  ep_fault fault{};
+  const Status expected =
+      reference::run(fixed, addresses.data(), test.scalars.data(), static_cast<uint32_t>(test.scalars.size()), &fault);
+  if (!expected.ok() && expected.code() != Code::fault) return expected.with_context("  in the reference");
+  if (fault.code != test.fault) {
+    return Status(Code::internal, sentence("the reference met fault ", fault.code, ", not ", test.fault, "."));
+  }
+  Work work(subject, launched, fixed, test.scalars, start);
+  work.tag = 0x7e0000000000 + static_cast<uint64_t>(fixed.kind);
+  TENON_RETURN_IF_ERROR(work.create());
+  TENON_RETURN_IF_ERROR(work.submit(stream));
+  TENON_RETURN_IF_ERROR(subject.finish(stream));
+  TENON_RETURN_IF_ERROR(work.settle(stream));
+  TENON_RETURN_IF_ERROR(compare_faults(test, fault, work));
+  return cases::compare_images(test, fixed, start, work.image(), std::move(want));
+}
+
+Status run_modes(Subject& subject, const Stream& stream, const Case& test, const ep_support_info& terms) {
+  const ep_primitive_desc fixed = on_terms(test, test.desc, terms);
+  TENON_RETURN_IF_ERROR(run_mode(subject, stream, test, fixed, false));
+  if (cases::can_run_in_place(fixed)) {
+    const Status status = run_mode(subject, stream, test, fixed, true);
+    if (!status.ok()) return status.with_context("  while running in place");
+  }
+  const uint64_t any = terms.flags & (EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES);
+  if (any == 0) return {};
+  const ep_primitive_desc open = with_any(test.desc, any);
+  const auto open_terms = ask_support(subject, open);
+  if (!open_terms.ok()) {
+    return broken(
+        "P03", "support said that dims or strides may be given at launch, and then: ", open_terms.status().message());
+  }
+  const Status status = run_mode(subject, stream, test, on_terms(test, open, *&open_terms.value()), false);
+  return status.ok() ? status : status.with_context("  with dims or strides given at launch");
+}
+
+}  // namespace
+
+Result<ep_support_info> ask_support(Subject& subject, const ep_primitive_desc& desc) {
+  auto info = with_header<ep_support_info>(EP_STRUCT_SUPPORT_INFO);
+  TENON_RETURN_IF_ERROR(subject.call("primitive_support", subject.ops.primitive_support, subject.device, &desc, &info));
+  return info;
+}
+
+ep_primitive_desc on_terms(const Case& test, const ep_primitive_desc& asked, const ep_support_info& terms) {
+  ep_primitive_desc desc = asked;
+  for (uint32_t slot = 0; slot < EP_MAX_SCALARS && slot < test.scalars.size(); ++slot) {
+    if ((terms.baked_scalars >> slot & 1) == 0) continue;
+    desc.baked_scalars |= uint32_t{1} << slot;
+    desc.scalars[slot] = test.scalars[slot];
+  }
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    desc.operands[i].alignment = std::max(desc.operands[i].alignment, terms.alignment[i]);
+  }
+  return desc;
+}
+
+Status check_case(Subject& subject, const Stream& stream, const Case& test) {
+  const auto terms = ask_support(subject, test.desc);
+  Status status = terms.status();
+  if (status.ok()) status = run_modes(subject, stream, test, terms.value());
+  if (status.code() == Code::unsupported) return skipped("unsupported: ", status.message());
+  if (status.ok()) return subject.host.take_violation();
+  const std::string_view implementation =
+      terms.ok() ? std::string_view(terms->implementation.data, terms->implementation.size) : "none";
+  return status.with_context(
+      sentence("  implementation ", implementation, ", descriptor ", descriptor::to_string(test.desc)));
+}
+
+}  // namespace tenon::conformance

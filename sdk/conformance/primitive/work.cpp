@@ -1,0 +1,156 @@
+#include "sdk/conformance/primitive/work.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "primitives/descriptor/descriptor.h"
+
+namespace tenon::conformance {
+namespace {
+
+constexpr uint64_t workspace_alignment = 256;
+
+std::vector<ep_shape> shapes_of(const ep_primitive_desc& fixed) {
+  std::vector<ep_shape> shapes;
+  for (uint32_t i = 0; i < fixed.operand_count; ++i) {
+    const ep_operand_desc& operand = fixed.operands[i];
+    shapes.push_back({operand.dims, operand.strides, operand.rank, 0});
+  }
+  return shapes;
+}
+
+// Overwrites what a call has borrowed: the provider must have copied what it still needs.
+template <class T>
+void spoil(std::vector<T>* values) {
+  if (!values->empty()) std::memset(static_cast<void*>(values->data()), 0xee, values->size() * sizeof(T));
+}
+
+}  // namespace
+
+Work::Work(Subject& subject, const ep_primitive_desc& desc, const ep_primitive_desc& fixed,
+           std::vector<ep_scalar> scalars, cases::Image image)
+    : subject_(subject),
+      desc_(desc),
+      fixed_(fixed),
+      scalars_(std::move(scalars)),
+      image_(std::move(image)),
+      dynamic_(descriptor::has_any(desc)) {}
+
+Status Work::create() {
+  if (subject_.ops.primitive_create == nullptr) return Status(Code::unsupported, "it has no primitive_create.");
+  auto borrowed = std::make_unique<ep_primitive_desc>(desc_);
+  ep_primitive* primitive = nullptr;
+  info_ = with_header<ep_primitive_info>(EP_STRUCT_PRIMITIVE_INFO);
+  const Status made = subject_.call("primitive_create", subject_.ops.primitive_create, subject_.device,
+                                    static_cast<const ep_primitive_desc*>(borrowed.get()), &primitive, &info_);
+  std::memset(static_cast<void*>(borrowed.get()), 0xee, sizeof(*borrowed));
+  if (!made.ok()) return made;
+  primitive_ = Primitive(&subject_, primitive);
+  return allocate();
+}
+
+Status Work::allocate() {
+  workspace_bytes_ = info_.workspace_bytes;
+  if (dynamic_ && subject_.ops.primitive_workspace != nullptr) {
+    const std::vector<ep_shape> shapes = shapes_of(fixed_);
+    TENON_RETURN_IF_ERROR(subject_.call("primitive_workspace", subject_.ops.primitive_workspace, primitive_.get(),
+                                        shapes.data(), fixed_.operand_count, &workspace_bytes_));
+  }
+  TENON_ASSIGN_OR_RETURN(operands_, subject_.allocate(image_.bytes.size()));
+  if (workspace_bytes_ > 0) {
+    TENON_ASSIGN_OR_RETURN(workspace_, subject_.allocate(workspace_bytes_ + workspace_alignment));
+  }
+  if (info_.scratch_bytes > 0) {
+    TENON_ASSIGN_OR_RETURN(scratch_, subject_.allocate(info_.scratch_bytes));
+  }
+  if (info_.pack_operand > 0) {
+    if (subject_.ops.primitive_pack == nullptr || info_.pack_operand > desc_.operand_count ||
+        (desc_.operands[info_.pack_operand - 1].flags & EP_OPERAND_FLAG_CONSTANT) == 0) {
+      return broken("P11", "primitive_create wants operand ", info_.pack_operand - 1,
+                    " packed, which is not constant, or there is no primitive_pack");
+    }
+    TENON_ASSIGN_OR_RETURN(packed_, subject_.allocate(info_.pack_bytes));
+  }
+  return {};
+}
+
+Status Work::submit(const Stream& stream) {
+  TENON_RETURN_IF_ERROR(subject_.upload(stream, operands_, 0, image_.bytes));
+  if (workspace_.get() != nullptr) {
+    dirty_.assign(workspace_bytes_ + workspace_alignment, dirt);
+    TENON_RETURN_IF_ERROR(subject_.upload(stream, workspace_, 0, dirty_));
+  }
+  if (scratch_.get() != nullptr) {
+    scratch_bytes_.assign(info_.scratch_bytes, 0);
+    TENON_RETURN_IF_ERROR(subject_.upload(stream, scratch_, 0, scratch_bytes_));
+  }
+  TENON_RETURN_IF_ERROR(launch(stream));
+  TENON_RETURN_IF_ERROR(subject_.download(stream, operands_, 0, image_.bytes));
+  if (scratch_.get() == nullptr) return {};
+  return subject_.download(stream, scratch_, 0, scratch_bytes_);
+}
+
+Status Work::launch(const Stream& stream) {
+  std::vector<ep_buffer> buffers(desc_.operand_count);
+  for (uint32_t i = 0; i < desc_.operand_count; ++i) {
+    if ((desc_.operands[i].flags & EP_OPERAND_FLAG_SCALAR) == 0) buffers[i] = {operands_.get(), image_.offsets[i]};
+  }
+  if (info_.pack_operand > 0) {
+    ep_buffer& buffer = buffers[info_.pack_operand - 1];
+    const ep_buffer src = std::exchange(buffer, {packed_.get(), 0});
+    TENON_RETURN_IF_ERROR(
+        subject_.call("primitive_pack", subject_.ops.primitive_pack, primitive_.get(), stream.get(), buffer, src));
+  }
+  const ep_primitive_desc here = fixed_;
+  std::vector<ep_shape> shapes = shapes_of(here);
+  std::vector<ep_scalar> scalars = scalars_;
+  ep_launch launch{};
+  launch.operands = buffers.data();
+  launch.shapes = dynamic_ ? shapes.data() : nullptr;
+  launch.scalars = scalars.data();
+  launch.operand_count = desc_.operand_count;
+  launch.scalar_count = static_cast<uint32_t>(scalars.size());
+  launch.workspace = {workspace_.get(), 0};
+  launch.scratch = {scratch_.get(), 0};
+  launch.tag = tag;
+  ep_fault fault{};
+  const Status launched =
+      subject_.call("primitive_launch", subject_.ops.primitive_launch, primitive_.get(), stream.get(),
+                    static_cast<const ep_launch*>(&launch), subject_.synchronous() ? &fault : nullptr);
+  spoil(&buffers);
+  spoil(&shapes);
+  spoil(&scalars);
+  if (launched.code() == Code::unsupported) {
+    return broken("P03", "support and create said yes, primitive_launch says unsupported: ", launched.message());
+  }
+  if (launched.code() != Code::fault) return launched;
+  if (!subject_.synchronous()) {
+    return broken("P07", "an asynchronous device answered a launch with a fault; it must queue it");
+  }
+  faults_.push_back(fault);
+  return {};
+}
+
+Status Work::settle(const Stream& stream) {
+  if (!subject_.synchronous()) TENON_RETURN_IF_ERROR(take_faults(subject_, stream, &faults_));
+  if (faults_.empty() && std::any_of(scratch_bytes_.begin(), scratch_bytes_.end(), [](uint8_t b) { return b != 0; })) {
+    return broken("P09", "the launch did not leave its scratch zero");
+  }
+  return {};
+}
+
+Status take_faults(Subject& subject, const Stream& stream, std::vector<ep_fault>* faults) {
+  if (subject.ops.stream_take_fault == nullptr) return {};
+  constexpr size_t most_faults = 100000;
+  while (faults->size() < most_faults) {
+    ep_fault fault{};
+    const Status taken = subject.call("stream_take_fault", subject.ops.stream_take_fault, stream.get(), &fault);
+    if (taken.code() == Code::not_found) return {};
+    TENON_RETURN_IF_ERROR(taken);
+    faults->push_back(fault);
+  }
+  return broken("P07", "stream_take_fault has handed out ", most_faults, " faults and has more");
+}
+
+}  // namespace tenon::conformance

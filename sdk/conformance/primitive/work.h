@@ -1,0 +1,53 @@
+// Work: one launch through the raw ABI, in steps, so that a test decides what happens between them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sdk/conformance/subject.h"
+#include "tests/cases/image.h"
+
+namespace tenon::conformance {
+
+class Work {
+ public:
+  // `desc` is created as it is, EP_ANY included; `fixed` is the same with static dims; `image` holds the operands.
+  Work(Subject& subject, const ep_primitive_desc& desc, const ep_primitive_desc& fixed, std::vector<ep_scalar> scalars,
+       cases::Image image);
+
+  // Creates the primitive and its memory. Code::unsupported where the provider refuses.
+  Status create();
+  // Uploads the operands and a dirty workspace, launches, downloads; waits for nothing. What the call borrows is
+  // overwritten before it returns. A fault of a synchronous device is kept, not returned.
+  Status submit(const Stream& stream);
+  // After the stream has finished: takes the faults of an asynchronous device, checks the scratch.
+  Status settle(const Stream& stream);
+
+  const cases::Image& image() const { return image_; }
+  const std::vector<ep_fault>& faults() const { return faults_; }
+  const ep_primitive_info& info() const { return info_; }
+  ep_primitive* primitive() const { return primitive_.get(); }
+  uint64_t tag = 1;
+  uint8_t dirt = 0x5b;  // what the workspace is filled with
+
+ private:
+  Status allocate();
+  Status launch(const Stream& stream);
+
+  Subject& subject_;
+  const ep_primitive_desc desc_, fixed_;
+  std::vector<ep_scalar> scalars_;
+  cases::Image image_;
+  bool dynamic_;
+  Primitive primitive_;
+  ep_primitive_info info_{};
+  uint64_t workspace_bytes_ = 0;
+  Memory operands_, workspace_, scratch_, packed_;
+  std::vector<uint8_t> dirty_, scratch_bytes_;
+  std::vector<ep_fault> faults_;
+};
+
+// Takes what faults the stream has, in order.
+Status take_faults(Subject& subject, const Stream& stream, std::vector<ep_fault>* faults);
+
+}  // namespace tenon::conformance

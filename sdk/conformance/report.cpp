@@ -1,0 +1,157 @@
+#include "sdk/conformance/report.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "primitives/status/sentence.h"
+
+namespace tenon::conformance {
+namespace {
+
+// "events" of events/time_out, "primitives/unary" of primitives/unary/relu/f32/vector.
+std::string group_of(const std::string& name) {
+  size_t end = name.find('/');
+  if (name.starts_with("primitives/") && name.find('/', end + 1) != std::string::npos) end = name.find('/', end + 1);
+  return name.substr(0, end);
+}
+
+std::string indented(const std::string& text) {
+  std::string result = "    ";
+  for (char c : text) {
+    result += c;
+    if (c == '\n') result += "    ";
+  }
+  return result;
+}
+
+std::string xml(const std::string& text) {
+  std::string result;
+  for (char c : text) {
+    switch (c) {
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
+      default: result += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
+    }
+  }
+  return result;
+}
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", seconds);
+  return text;
+}
+
+struct Group {
+  std::string name;
+  Counts counts;
+};
+
+std::vector<Group> groups_of(const std::vector<Row>& rows) {
+  std::vector<Group> groups;
+  for (const Row& row : rows) {
+    const std::string name = group_of(row.test->name);
+    const auto found = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.name == name; });
+    Group& group = found == groups.end() ? groups.emplace_back(Group{name, {}}) : *found;
+    ++group.counts[static_cast<size_t>(row.finding.outcome)];
+  }
+  return groups;
+}
+
+void append_line(std::string* text, const std::string& name, const Counts& counts) {
+  char line[160];
+  std::snprintf(line, sizeof line, "%-24s", name.c_str());
+  text->append(line);
+  for (int number : counts) {
+    std::snprintf(line, sizeof line, " %10d", number);
+    text->append(number == 0 ? "          ." : line);
+  }
+  text->push_back('\n');
+}
+
+}  // namespace
+
+Counts count(const std::vector<Row>& rows) {
+  Counts counts{};
+  for (const Row& row : rows) ++counts[static_cast<size_t>(row.finding.outcome)];
+  return counts;
+}
+
+std::string failure_text(const Row& row, const RunInfo& info) {
+  std::string outcome(outcome_name(row.finding.outcome));
+  std::transform(outcome.begin(), outcome.end(), outcome.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::string text = sentence(outcome, ' ', row.test->name, '\n', indented(row.finding.sentence), '\n');
+  if (!row.test->claim.empty()) text += sentence("    held to: ", row.test->claim, '\n');
+  if (!row.finding.output.empty()) text += sentence("    it printed:\n", indented(row.finding.output), '\n');
+  return text + sentence("    ", info.command, " --case ", row.test->name, '\n');
+}
+
+std::string table_text(const std::vector<Row>& rows, const RunInfo& info) {
+  std::string text =
+      "\n                            passed     failed    crashed       hung    skipped  exp. fail unexp.pass\n";
+  for (const Group& group : groups_of(rows)) append_line(&text, group.name, group.counts);
+  const Counts counts = count(rows);
+  append_line(&text, "all", counts);
+  std::string line;
+  for (int i = 0; i < outcome_count; ++i) {
+    if (i > 0) line += ", ";
+    line += sentence(counts[static_cast<size_t>(i)], ' ', outcome_name(static_cast<Outcome>(i)));
+  }
+  return text + sentence(line, " in ", seconds_text(info.seconds), " s\n");
+}
+
+std::string junit_text(const std::vector<Row>& rows, const RunInfo& info) {
+  const Counts counts = count(rows);
+  const auto of = [&](Outcome outcome) { return counts[static_cast<size_t>(outcome)]; };
+  std::string text = sentence(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"tenon conform ", xml(info.path),
+      "\" tests=\"", rows.size(), "\" failures=\"", of(Outcome::failed) + of(Outcome::unexpected_pass), "\" errors=\"",
+      of(Outcome::crashed) + of(Outcome::hung), "\" skipped=\"", of(Outcome::skipped) + of(Outcome::expected_failure),
+      "\" time=\"", seconds_text(info.seconds), "\">\n");
+  for (const Row& row : rows) {
+    const Finding& finding = row.finding;
+    text += sentence("<testcase classname=\"", xml(group_of(row.test->name)), "\" name=\"", xml(row.test->name),
+                     "\" status=\"run\" time=\"", seconds_text(finding.milliseconds / 1e3), "\"");
+    if (finding.outcome == Outcome::passed) {
+      text += "/>\n";
+      continue;
+    }
+    const bool error = finding.outcome == Outcome::crashed || finding.outcome == Outcome::hung;
+    const std::string_view tag = !is_bad(finding.outcome) ? "skipped" : error ? "error" : "failure";
+    text +=
+        sentence("><", tag, " type=\"", outcome_name(finding.outcome), "\" message=\"", xml(finding.sentence), "\">",
+                 is_bad(finding.outcome) ? xml(failure_text(row, info)) : std::string(), "</", tag, "></testcase>\n");
+  }
+  return text + "</testsuite>\n</testsuites>\n";
+}
+
+std::string json_text(const std::vector<Row>& rows, const RunInfo& info) {
+  using nlohmann::json;
+  json tests = json::array(), counts = json::object();
+  const Counts counted = count(rows);
+  for (int i = 0; i < outcome_count; ++i) {
+    counts[std::string(outcome_name(static_cast<Outcome>(i)))] = counted[static_cast<size_t>(i)];
+  }
+  for (const Row& row : rows) {
+    tests.push_back({{"name", row.test->name},
+                     {"outcome", std::string(outcome_name(row.finding.outcome))},
+                     {"rule", is_bad(row.finding.outcome) ? rule_in(row.finding.sentence) : row.test->rule},
+                     {"sentence", row.finding.sentence},
+                     {"claim", row.test->claim},
+                     {"output", row.finding.output},
+                     {"milliseconds", row.finding.milliseconds},
+                     {"command", sentence(info.command, " --case ", row.test->name)}});
+  }
+  return json{{"path", info.path},
+              {"provider", info.provider},
+              {"seconds", info.seconds},
+              {"counts", counts},
+              {"tests", tests}}
+             .dump(1, ' ', false, json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace tenon::conformance

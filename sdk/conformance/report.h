@@ -1,0 +1,33 @@
+// What is printed of a run: the table for people, JUnit and JSON for programs.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sdk/conformance/test.h"
+
+namespace tenon::conformance {
+
+struct Row {
+  const Test* test;
+  Finding finding;
+};
+
+struct RunInfo {
+  std::string path;
+  std::string provider;  // "cpu 0.1.0, ABI 0.1, gcc 12.2.0"; empty where the note cannot be read
+  std::string command;   // what to paste, up to " --case NAME"
+  double seconds = 0;
+};
+
+using Counts = std::array<int, outcome_count>;
+Counts count(const std::vector<Row>& rows);
+
+// "FAILED events/time_out", the reason, and the line to paste.
+std::string failure_text(const Row& row, const RunInfo& info);
+std::string table_text(const std::vector<Row>& rows, const RunInfo& info);
+std::string junit_text(const std::vector<Row>& rows, const RunInfo& info);
+std::string json_text(const std::vector<Row>& rows, const RunInfo& info);
+
+}  // namespace tenon::conformance

@@ -1,0 +1,103 @@
+#include "sdk/conformance/subject.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace tenon::conformance {
+
+Status Subject::load() {
+  if (query != nullptr) return {};
+  void* library = dlopen(target.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return Status(Code::not_found, sentence("the dynamic linker refused it: ", std::string_view(dlerror()), "."));
+  }
+  query = reinterpret_cast<ep_plugin_query_fn>(dlsym(library, EP_PLUGIN_QUERY_SYMBOL));
+  if (query == nullptr) {
+    return Status(Code::not_found, "it does not export the function " EP_PLUGIN_QUERY_SYMBOL ".");
+  }
+  return {};
+}
+
+Status Subject::start() {
+  if (started) return {};
+  TENON_RETURN_IF_ERROR(load());
+  plugin = with_header<ep_plugin_ops>(EP_STRUCT_PLUGIN_OPS);
+  TENON_RETURN_IF_ERROR(call(EP_PLUGIN_QUERY_SYMBOL, query, host.table(), &plugin));
+  started = true;
+  return {};
+}
+
+Status Subject::open() {
+  if (device != nullptr) return {};
+  TENON_RETURN_IF_ERROR(start());
+  uint32_t count = 0;
+  TENON_RETURN_IF_ERROR(call("device_count", plugin.device_count, plugin.plugin, &count));
+  if (target.device >= count) return skipped("there is no device ", target.device, "; device_count says ", count, ".");
+  info = with_header<ep_device_info>(EP_STRUCT_DEVICE_INFO);
+  TENON_RETURN_IF_ERROR(call("device_info", plugin.device_info, plugin.plugin, target.device, &info));
+  if (info.unusable_reason.size > 0) {
+    return skipped("the device says it cannot be used: ",
+                   std::string_view(info.unusable_reason.data, info.unusable_reason.size));
+  }
+  ops = with_header<ep_device_ops>(EP_STRUCT_DEVICE_OPS);
+  return call("device_open", plugin.device_open, plugin.plugin, target.device, &device, &ops);
+}
+
+void Subject::close() {
+  if (device != nullptr) ops.device_close(std::exchange(device, nullptr));
+  if (started) plugin.shutdown(plugin.plugin);
+  started = false;
+}
+
+Result<Memory> Subject::allocate(uint64_t size, uint32_t pool) {
+  ep_memory* memory = nullptr;
+  TENON_RETURN_IF_ERROR(
+      call("memory_allocate", ops.memory_allocate, device, pool, std::max<uint64_t>(size, 1), &memory));
+  return Memory(this, memory);
+}
+
+Result<Stream> Subject::make_stream() {
+  ep_stream* stream = nullptr;
+  TENON_RETURN_IF_ERROR(call("stream_create", ops.stream_create, device, &stream));
+  return Stream(this, stream);
+}
+
+Result<Event> Subject::make_event() {
+  ep_event* event = nullptr;
+  TENON_RETURN_IF_ERROR(call("event_create", ops.event_create, device, &event));
+  return Event(this, event);
+}
+
+Status Subject::upload(const Stream& stream, const Memory& memory, uint64_t offset, std::span<const uint8_t> bytes) {
+  return call("upload", ops.upload, stream.get(), ep_buffer{memory.get(), offset},
+              static_cast<const void*>(bytes.data()), uint64_t{bytes.size()});
+}
+
+Status Subject::download(const Stream& stream, const Memory& memory, uint64_t offset, std::span<uint8_t> bytes) {
+  return call("download", ops.download, stream.get(), static_cast<void*>(bytes.data()), ep_buffer{memory.get(), offset},
+              uint64_t{bytes.size()});
+}
+
+Status Subject::copy(const Stream& stream, const Memory& dst, uint64_t dst_offset, const Memory& src,
+                     uint64_t src_offset, uint64_t size) {
+  return call("copy", ops.copy, stream.get(), ep_buffer{dst.get(), dst_offset}, ep_buffer{src.get(), src_offset}, size);
+}
+
+Status Subject::record(const Event& event, const Stream& stream) {
+  return call("event_record", ops.event_record, event.get(), stream.get());
+}
+
+Status Subject::wait(const Event& event) {
+  return call("event_host_wait", ops.event_host_wait, event.get(), wait_limit_ns);
+}
+
+Status Subject::finish(const Stream& stream) {
+  if (!has_events()) return call("stream_synchronize", ops.stream_synchronize, stream.get());
+  TENON_ASSIGN_OR_RETURN(const Event event, make_event());
+  TENON_RETURN_IF_ERROR(record(event, stream));
+  return wait(event);
+}
+
+}  // namespace tenon::conformance

@@ -1,0 +1,129 @@
+// Subject: a plug-in driven through the raw C ABI, with a Host of the kit: no loader, no core, so that a test knows
+// what the plug-in does and not what a host makes of it.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "ep_api/ep_api.h"
+#include "sdk/conformance/host.h"
+#include "sdk/conformance/verdict.h"
+
+namespace tenon::conformance {
+
+// What is tested.
+struct Target {
+  std::string path;
+  Settings settings;
+  uint32_t device = 0;
+};
+
+class Subject;
+
+// A handle made by the device of a Subject; destroys it. T is ep_memory, ep_stream, ep_event or ep_primitive.
+template <class T>
+class Owned {
+ public:
+  Owned() = default;
+  Owned(Subject* subject, T* handle) : subject_(subject), handle_(handle) {}
+  Owned(Owned&& other) noexcept : subject_(other.subject_), handle_(std::exchange(other.handle_, nullptr)) {}
+  Owned& operator=(Owned&& other) noexcept {
+    std::swap(subject_, other.subject_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Owned() { reset(); }
+  void reset();
+  T* get() const { return handle_; }
+
+ private:
+  Subject* subject_ = nullptr;
+  T* handle_ = nullptr;
+};
+
+using Memory = Owned<ep_memory>;
+using Stream = Owned<ep_stream>;
+using Event = Owned<ep_event>;
+using Primitive = Owned<ep_primitive>;
+
+class Subject {
+ public:
+  explicit Subject(const Target& target) : target(target), host(target.settings) {}
+  ~Subject() { close(); }
+  Subject(const Subject&) = delete;
+  Subject& operator=(const Subject&) = delete;
+
+  // Each does what the one before has not done yet.
+  Status load();   // maps the library, once per process
+  Status start();  // queries: `plugin` is set
+  Status open();   // describes and opens the device: `info`, `ops` and `device` are set
+  // Closes the device and shuts the plug-in down; the library stays mapped.
+  void close();
+
+  // Calls a function of the ABI, whose last parameter is an ep_error**; its failure as a Status. An exception that
+  // comes out of it is a violation.
+  template <class Function, class... Args>
+  Status call(const char* name, Function function, Args... args) {
+    ep_error* error = nullptr;
+    try {
+      const ep_status status = function(args..., &error);
+      return host.take(name, status, error);
+    } catch (const std::exception& thrown) {
+      host.violate(broken("Q02", name, " threw a C++ exception: ", std::string_view(thrown.what())));
+    } catch (...) {
+      host.violate(broken("Q02", name, " threw a C++ exception of unknown type"));
+    }
+    return Status(Code::internal, sentence(name, " threw."));
+  }
+
+  bool synchronous() const { return (info.flags & EP_DEVICE_FLAG_SYNCHRONOUS) != 0; }
+  bool has_events() const { return ops.event_create != nullptr && ops.event_record != nullptr; }
+
+  Result<Memory> allocate(uint64_t size, uint32_t pool = 0);
+  Result<Stream> make_stream();
+  Result<Event> make_event();
+  Status upload(const Stream& stream, const Memory& memory, uint64_t offset, std::span<const uint8_t> bytes);
+  Status download(const Stream& stream, const Memory& memory, uint64_t offset, std::span<uint8_t> bytes);
+  Status copy(const Stream& stream, const Memory& dst, uint64_t dst_offset, const Memory& src, uint64_t src_offset,
+              uint64_t size);
+  Status record(const Event& event, const Stream& stream);
+  Status wait(const Event& event);
+  // Waits for all work of `stream` through an event, or stream_synchronize where the device needs none.
+  Status finish(const Stream& stream);
+
+  void destroy(ep_memory* memory) { ops.memory_free(device, memory); }
+  void destroy(ep_stream* stream) { ops.stream_destroy(device, stream); }
+  void destroy(ep_event* event) { ops.event_destroy(device, event); }
+  void destroy(ep_primitive* primitive) { ops.primitive_destroy(device, primitive); }
+
+  const Target target;
+  Host host;
+  ep_plugin_query_fn query = nullptr;
+  ep_plugin_ops plugin{};
+  ep_device_info info{};
+  ep_device_ops ops{};
+  ep_device* device = nullptr;
+  bool started = false;
+};
+
+template <class T>
+void Owned<T>::reset() {
+  if (handle_ != nullptr) subject_->destroy(std::exchange(handle_, nullptr));
+}
+
+constexpr uint64_t wait_limit_ns = 60'000'000'000;
+
+// A struct of the ABI with its header set, the rest zero.
+template <class T>
+T with_header(uint32_t type) {
+  T value{};
+  value.struct_size = sizeof(T);
+  value.struct_type = type;
+  return value;
+}
+
+}  // namespace tenon::conformance

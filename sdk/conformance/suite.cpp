@@ -1,0 +1,64 @@
+#include "sdk/conformance/suite.h"
+
+#include <memory>
+
+#include "sdk/conformance/contract/contract.h"
+#include "sdk/conformance/primitive/check.h"
+
+namespace tenon::conformance {
+namespace {
+
+// What the cases of the primitives share in their process: one open device, one stream.
+class OpenDevice {
+ public:
+  explicit OpenDevice(const Target& target) : subject_(target) {}
+
+  Status run(const cases::Case& test) {
+    TENON_RETURN_IF_ERROR(open());
+    return check_case(subject_, stream_, test);
+  }
+
+  Status close() {
+    TENON_RETURN_IF_ERROR(open());
+    stream_.reset();
+    subject_.close();
+    TENON_RETURN_IF_ERROR(subject_.host.take_violation());
+    if (subject_.host.bytes_held() == 0 && subject_.host.errors_alive() == 0) return {};
+    return broken("L01", "after all cases the plug-in was shut down and still holds ", subject_.host.bytes_held(),
+                  " bytes of the host's memory and ", subject_.host.errors_alive(), " errors");
+  }
+
+ private:
+  Status open() {
+    if (stream_.get() != nullptr) return {};
+    TENON_RETURN_IF_ERROR(subject_.open());
+    TENON_ASSIGN_OR_RETURN(stream_, subject_.make_stream());
+    return {};
+  }
+
+  Subject subject_;
+  Stream stream_;
+};
+
+}  // namespace
+
+std::vector<Test> make_suite(const Target& target) {
+  std::vector<Test> tests;
+  for (const ContractTest& test : contract_tests()) {
+    tests.push_back({test.name, test.rule, test.claim, [&test, target] { return run_contract_test(test, target); }});
+  }
+  const auto device = std::make_shared<std::unique_ptr<OpenDevice>>();
+  const auto get = [device, target]() -> OpenDevice& {
+    if (*device == nullptr) *device = std::make_unique<OpenDevice>(target);
+    return **device;
+  };
+  for (cases::Case& one : cases::all_cases()) {
+    std::string name = "primitives/" + one.name;
+    tests.push_back({std::move(name), "P01", "", [get, one = std::move(one)] { return get().run(one); }, true});
+  }
+  tests.push_back({"primitives/closing", "L01", "After all cases nothing of the host's memory is held.",
+                   [get] { return get().close(); }, true});
+  return tests;
+}
+
+}  // namespace tenon::conformance

@@ -1,0 +1,264 @@
+#include "sdk/conformance/test.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include "sdk/conformance/verdict.h"
+
+namespace tenon::conformance {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int64_t most_output = 2000;
+
+struct Frame {
+  int32_t outcome;
+  uint32_t size;  // of the sentence, which follows
+  double milliseconds;
+};
+
+Finding run_one(const Test& test) {
+  Finding finding;
+  const auto begin = Clock::now();
+  Status status;
+  try {
+    status = test.run();
+  } catch (const std::exception& thrown) {
+    status = Status(Code::internal, sentence("the kit itself failed: ", std::string_view(thrown.what()), "."));
+  }
+  finding.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  if (status.ok()) return finding;
+  finding.outcome = status.code() == skip_code ? Outcome::skipped : Outcome::failed;
+  finding.sentence = status.message();
+  if (finding.outcome == Outcome::failed && rule_in(finding.sentence).empty()) {
+    finding.sentence += sentence("\n  (rule ", test.rule, ")");
+  }
+  return finding;
+}
+
+bool write_all(int fd, const void* data, size_t size) {
+  const char* at = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t count = write(fd, at, size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    at += count;
+    size -= static_cast<size_t>(count);
+  }
+  return true;
+}
+
+// A child that runs `tests[numbers...]` one after the other, seen from the parent.
+class Child {
+ public:
+  Child(const std::vector<Test>& tests, const std::vector<size_t>& numbers);
+  ~Child();
+  // What came of the next test; sets *alive to false where the child is gone with it.
+  Finding next(const Test& test, double time_limit, bool* alive);
+
+ private:
+  enum class Read : uint8_t { whole, ended, late };
+  Read read_all(void* data, size_t size, Clock::time_point deadline);
+  Finding ended(const Test& test, bool hung, double time_limit);
+  std::string take_output();
+
+  pid_t pid_ = -1;
+  int results_ = -1, output_ = -1;
+  int64_t output_seen_ = 0;
+};
+
+[[noreturn]] void serve(const std::vector<Test>& tests, const std::vector<size_t>& numbers, int results, int output) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  dup2(output, STDOUT_FILENO);
+  dup2(output, STDERR_FILENO);
+  for (size_t number : numbers) {
+    const Finding finding = run_one(tests[number]);
+    std::fflush(nullptr);
+    const Frame frame = {static_cast<int32_t>(finding.outcome), static_cast<uint32_t>(finding.sentence.size()),
+                         finding.milliseconds};
+    if (!write_all(results, &frame, sizeof frame)) break;
+    if (!write_all(results, finding.sentence.data(), finding.sentence.size())) break;
+  }
+  _exit(0);
+}
+
+Child::Child(const std::vector<Test>& tests, const std::vector<size_t>& numbers) {
+  int pair[2];
+  output_ = memfd_create("tenon-conform output", MFD_CLOEXEC);
+  if (output_ < 0 || pipe(pair) != 0) {
+    std::perror("tenon-conform: a child process cannot be prepared");
+    std::exit(2);
+  }
+  std::fflush(nullptr);
+  pid_ = fork();
+  if (pid_ < 0) {
+    std::perror("tenon-conform: a child process cannot be started");
+    std::exit(2);
+  }
+  if (pid_ == 0) {
+    close(pair[0]);
+    serve(tests, numbers, pair[1], output_);
+  }
+  close(pair[1]);
+  results_ = pair[0];
+}
+
+Child::~Child() {
+  if (pid_ > 0) {
+    kill(-pid_, SIGKILL);
+    kill(pid_, SIGKILL);
+    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  close(results_);
+  close(output_);
+}
+
+Child::Read Child::read_all(void* data, size_t size, Clock::time_point deadline) {
+  char* at = static_cast<char*>(data);
+  while (size > 0) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd ready = {results_, POLLIN, 0};
+    const int polled = poll(&ready, 1, static_cast<int>(std::max<int64_t>(0, left)));
+    if (polled < 0 && errno == EINTR) continue;
+    if (polled == 0) return Read::late;
+    const ssize_t count = read(results_, at, size);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return Read::ended;
+    at += count;
+    size -= static_cast<size_t>(count);
+  }
+  return Read::whole;
+}
+
+std::string Child::take_output() {
+  const int64_t end = lseek(output_, 0, SEEK_END);
+  std::string text(static_cast<size_t>(std::clamp<int64_t>(end - output_seen_, 0, most_output)), '\0');
+  const ssize_t count = pread(output_, text.data(), text.size(), output_seen_);
+  text.resize(static_cast<size_t>(std::max<ssize_t>(0, count)));
+  output_seen_ = end;
+  return text;
+}
+
+Finding Child::next(const Test& test, double time_limit, bool* alive) {
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time_limit));
+  Frame frame{};
+  Finding finding;
+  Read got = read_all(&frame, sizeof frame, deadline);
+  if (got == Read::whole) {
+    finding.sentence.resize(frame.size);
+    got = read_all(finding.sentence.data(), frame.size, deadline);
+  }
+  *alive = got == Read::whole;
+  if (!*alive) return ended(test, got == Read::late, time_limit);
+  finding.outcome = static_cast<Outcome>(frame.outcome);
+  finding.milliseconds = frame.milliseconds;
+  finding.output = take_output();
+  return finding;
+}
+
+Finding Child::ended(const Test& test, bool hung, double time_limit) {
+  if (hung) kill(-pid_, SIGKILL);
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  Finding finding;
+  finding.output = take_output();
+  if (hung) {
+    char limit[32];
+    std::snprintf(limit, sizeof limit, "%g", time_limit);
+    finding.outcome = Outcome::hung;
+    finding.sentence = sentence("it did not end within ", std::string_view(limit), " s (rule X02).");
+    finding.milliseconds = 1e3 * time_limit;
+    return finding;
+  }
+  finding.outcome = Outcome::crashed;
+  finding.sentence = WIFSIGNALED(status) ? sentence("its process died of signal ", WTERMSIG(status), ", ",
+                                                    std::string_view(strsignal(WTERMSIG(status))), " (rule X01).")
+                                         : sentence("its process was ended from within, with exit code ",
+                                                    WEXITSTATUS(status), " (rule X01).");
+  static_cast<void>(test);
+  return finding;
+}
+
+Finding run_alone(const std::vector<Test>& tests, size_t number, double time_limit) {
+  bool alive = false;
+  Child child(tests, {number});
+  return child.next(tests[number], time_limit, &alive);
+}
+
+// Those that share a process, until one of them ends it; returns how many are settled.
+size_t run_sharing(const std::vector<Test>& tests, const std::vector<size_t>& numbers, double time_limit,
+                   const std::function<void(size_t, const Finding&)>& done) {
+  Child child(tests, numbers);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    bool alive = false;
+    const Test& test = tests[numbers[i]];
+    Finding finding = child.next(test, time_limit, &alive);
+    if (alive) {
+      done(numbers[i], finding);
+      continue;
+    }
+    const Finding alone = run_alone(tests, numbers[i], time_limit);
+    if (is_bad(alone.outcome)) {
+      finding = alone;
+    } else {
+      finding.sentence += "\n  after the tests before it; alone it does not";
+    }
+    done(numbers[i], finding);
+    return i + 1;
+  }
+  return numbers.size();
+}
+
+}  // namespace
+
+std::string_view outcome_name(Outcome outcome) {
+  constexpr std::string_view names[outcome_count] = {"passed",  "failed",           "crashed",        "hung",
+                                                     "skipped", "expected failure", "unexpected pass"};
+  return names[static_cast<size_t>(outcome)];
+}
+
+std::string rule_in(std::string_view sentence) {
+  constexpr std::string_view head = "(rule ";
+  const size_t at = sentence.rfind(head);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = sentence.substr(at + head.size());
+  return std::string(rest.substr(0, rest.find(')')));
+}
+
+void run_in_children(const std::vector<Test>& tests, double time_limit,
+                     const std::function<void(size_t, const Finding&)>& done) {
+  for (size_t i = 0; i < tests.size();) {
+    if (!tests[i].shares_process) {
+      done(i, run_alone(tests, i, time_limit));
+      ++i;
+      continue;
+    }
+    std::vector<size_t> sharing;
+    for (size_t j = i; j < tests.size() && tests[j].shares_process; ++j) sharing.push_back(j);
+    i += run_sharing(tests, sharing, time_limit, done);
+  }
+}
+
+void run_here(const std::vector<Test>& tests, const std::function<void(size_t, const Finding&)>& done) {
+  for (size_t i = 0; i < tests.size(); ++i) done(i, run_one(tests[i]));
+}
+
+}  // namespace tenon::conformance
