@@ -4,21 +4,36 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <string_view>
 
 #include "sdk/provider/error.h"
 
 namespace tenon::provider {
 
-// EP_STATUS_VERSION unless the host speaks the version this provider was compiled for.
+// The fewest bytes that the ep_host of a host this provider works with can have: that of an older minor is shorter, and
+// what was appended since is then to be held against host->struct_size before it is called.
+constexpr uint32_t least_host_size() {
+  uint32_t least = sizeof(ep_host);
+#define EP_FROZEN_SIZE(type, minor, bytes)                                              \
+  if (std::string_view(#type) == "ep_host" && EP_ABI_MINORS_AGREE(EP_ABI_MINOR, minor)) \
+    least = std::min<uint32_t>(least, bytes);
+#include "ep_api/frozen_sizes.def"
+#undef EP_FROZEN_SIZE
+  return least;
+}
+
+// EP_STATUS_VERSION unless the host speaks a version that agrees with the one this provider was compiled for; without a
+// reason where what came is no ep_host that could make one.
 inline ep_status negotiate(const ep_host* host, const ep_plugin_ops* out_ops, ep_error** error) {
-  if (host->abi_major != EP_ABI_MAJOR || host->abi_minor != EP_ABI_MINOR) {
+  if (host->struct_type != EP_STRUCT_HOST || host->struct_size < offsetof(ep_host, log_enabled))
+    return EP_STATUS_VERSION;
+  if (host->abi_major != EP_ABI_MAJOR || !EP_ABI_MINORS_AGREE(host->abi_minor, EP_ABI_MINOR)) {
     return fail(host, error, EP_STATUS_VERSION, "The provider speaks ABI %d.%d, the host %u.%u.", EP_ABI_MAJOR,
                 EP_ABI_MINOR, host->abi_major, host->abi_minor);
   }
-  if (host->struct_type != EP_STRUCT_HOST || host->struct_size < sizeof(ep_host)) {
-    return fail(host, error, EP_STATUS_VERSION,
-                "The host's table has type %u and %u bytes; type %d of %zu was expected.", host->struct_type,
-                host->struct_size, EP_STRUCT_HOST, sizeof(ep_host));
+  if (host->struct_size < least_host_size()) {
+    return fail(host, error, EP_STATUS_VERSION, "The host's table has %u bytes; at least %u were expected.",
+                host->struct_size, least_host_size());
   }
   if (out_ops == nullptr || out_ops->struct_type != EP_STRUCT_PLUGIN_OPS) {
     return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "The table to fill is not of type %d.", EP_STRUCT_PLUGIN_OPS);

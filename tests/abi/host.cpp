@@ -1,5 +1,5 @@
-// A host of one minor, in one file: loads a plug-in with the loader's own note reader and negotiation, computes relu on its
-// device, and prints what it saw as lines `key value`. Built once per minor that minors_test.py brings together.
+// A host of one minor, in one file: loads a plug-in with the loader's own note reader and negotiation, computes relu on
+// its device, and prints what it saw as lines `key value`. Built once per minor that minors_test.py brings together.
 //
 // Usage: abi_host FOLDER/libtenon_<name>.so
 // Exit status: 0 it worked; 3 the plug-in was refused (a line `refused` says why); 1 something is wrong.
@@ -162,7 +162,8 @@ void run(const std::string& path) {
   compute(device);
   device.ops.device_close(device.handle);
   plugin->shutdown(plugin->plugin);
-  if (services.memory().blocks != 0) wrong("the plug-in leaked " + std::to_string(services.memory().blocks) + " blocks");
+  if (services.memory().blocks != 0)
+    wrong("the plug-in leaked " + std::to_string(services.memory().blocks) + " blocks");
   std::printf("worked\n");
 }
 
