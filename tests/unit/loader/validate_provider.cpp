@@ -1,0 +1,172 @@
+#include "validate_provider.h"
+
+#include <cstdlib>
+#include <cstring>
+
+struct ep_memory {
+  void* address;
+};
+struct ep_stream {
+  int nothing;
+};
+struct ep_event {
+  bool recorded;
+};
+struct ep_primitive {
+  int nothing;
+};
+
+namespace tenon::loader {
+namespace {
+
+constexpr uint64_t alignment = 256;
+int the_devices[2];
+
+void count() { ++toy().calls; }
+
+template <class Handle>
+ep_status make(Handle** out) {
+  count();
+  *out = new Handle{};
+  return EP_STATUS_OK;
+}
+template <class Handle>
+void destroy(ep_device*, Handle* handle) {
+  count();
+  delete handle;
+}
+
+ep_status memory_allocate(ep_device*, uint32_t, uint64_t size, ep_memory** out, ep_error**) {
+  count();
+  *out = new ep_memory{std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)};
+  return EP_STATUS_OK;
+}
+void memory_free(ep_device*, ep_memory* memory) {
+  count();
+  if (memory != nullptr) std::free(memory->address);
+  delete memory;
+}
+ep_status memory_map(ep_device*, ep_memory* memory, void** out, ep_error**) {
+  count();
+  *out = memory->address;
+  return EP_STATUS_OK;
+}
+
+ep_status take_fault(ep_stream*, ep_fault* out, ep_error**) {
+  count();
+  if (toy().fault.code == 0) return EP_STATUS_NOT_FOUND;
+  *out = toy().fault;
+  return EP_STATUS_OK;
+}
+
+ep_status support(ep_device*, const ep_primitive_desc* desc, ep_support_info* out, ep_error** error) {
+  count();
+  if (desc->kind != EP_PRIMITIVE_unary) return toy_fails(error, EP_STATUS_UNSUPPORTED);
+  out->implementation = {"toy", 3};
+  return EP_STATUS_OK;
+}
+
+ep_status create(ep_device*, const ep_primitive_desc*, ep_primitive** out, ep_primitive_info* info, ep_error**) {
+  info->implementation = {"toy", 3};
+  info->workspace_bytes = toy().info.workspace_bytes;
+  info->scratch_bytes = toy().info.scratch_bytes;
+  info->pack_operand = toy().info.pack_operand;
+  info->pack_bytes = toy().info.pack_bytes;
+  return make(out);
+}
+
+ep_status launch(ep_primitive*, ep_stream*, const ep_launch* launch, ep_fault* out_fault, ep_error** error) {
+  count();
+  if (toy().on_launch) toy().on_launch();
+  if (toy().launch_answer == EP_STATUS_OK) return EP_STATUS_OK;
+  if (out_fault != nullptr && toy().fault.code != 0) {
+    *out_fault = toy().fault;
+    out_fault->tag = launch->tag;
+  }
+  return toy_fails(error, toy().launch_answer);
+}
+
+void fill_events(ep_device_ops* ops) {
+  ops->event_create = [](ep_device*, ep_event** out, ep_error**) { return make(out); };
+  ops->event_destroy = destroy<ep_event>;
+  ops->event_record = [](ep_event*, ep_stream*, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->event_query = [](ep_event*, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->event_host_wait = [](ep_event*, uint64_t, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->stream_wait_event = [](ep_stream*, ep_event*, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->stream_take_fault = take_fault;
+}
+
+ep_status device_open(ep_plugin*, uint32_t index, ep_device** out_device, ep_device_ops* ops, ep_error**) {
+  ops->device_close = [](ep_device*) { count(); };
+  ops->memory_allocate = memory_allocate;
+  ops->memory_free = memory_free;
+  ops->memory_map = memory_map;
+  ops->memory_flush = [](ep_device*, ep_memory*, uint64_t, uint64_t, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->memory_invalidate = ops->memory_flush;
+  ops->stream_create = [](ep_device*, ep_stream** out, ep_error**) { return make(out); };
+  ops->stream_destroy = destroy<ep_stream>;
+  ops->stream_synchronize = [](ep_stream*, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->copy = [](ep_stream*, ep_buffer, ep_buffer, uint64_t, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->upload = [](ep_stream*, ep_buffer, const void*, uint64_t, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->download = [](ep_stream*, void*, ep_buffer, uint64_t, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->primitive_support = support;
+  ops->primitive_create = create;
+  ops->primitive_destroy = destroy<ep_primitive>;
+  ops->primitive_launch = launch;
+  ops->primitive_pack = [](ep_primitive*, ep_stream*, ep_buffer, ep_buffer, ep_error**) {
+    return count(), EP_STATUS_OK;
+  };
+  if (index == 0) fill_events(ops);
+  if (toy().change) toy().change(ops);
+  *out_device = reinterpret_cast<ep_device*>(&the_devices[index]);
+  return EP_STATUS_OK;
+}
+
+ep_status device_info(ep_plugin*, uint32_t index, ep_device_info* out, ep_error**) {
+  out->name = {"a toy", 5};
+  out->device_class = EP_DEVICE_CLASS_CPU;
+  out->flags = index == 1 ? EP_DEVICE_FLAG_SYNCHRONOUS : 0;
+  out->dtypes = ~uint64_t{0};
+  out->pool_count = 2;
+  out->pools[0].flags = EP_POOL_FLAG_HOST_VISIBLE;
+  out->pools[0].minimum_alignment = alignment;
+  out->pools[0].largest_allocation = 1 << 20;
+  out->pools[1].flags = EP_POOL_FLAG_DEVICE_LOCAL;
+  out->pools[1].minimum_alignment = alignment;
+  return EP_STATUS_OK;
+}
+
+}  // namespace
+
+Toy& toy() {
+  static Toy one;
+  return one;
+}
+
+void reset_toy() {
+  toy().change = nullptr;
+  toy().on_launch = nullptr;
+  toy().calls = 0;
+  toy().info = {};
+  toy().launch_answer = EP_STATUS_OK;
+  toy().fault = {};
+}
+
+ep_status toy_fails(ep_error** error, ep_status status) {
+  const ep_string sentence{"the toy was told to fail.", 25};
+  if (error != nullptr) *error = toy().host->error_make(toy().host, status, sentence, {nullptr, 0});
+  return status;
+}
+
+ep_status toy_query(const ep_host* host, ep_plugin_ops* out_ops, ep_error**) {
+  toy().host = host;
+  out_ops->abi_major = EP_ABI_MAJOR;
+  out_ops->abi_minor = EP_ABI_MINOR;
+  out_ops->shutdown = [](ep_plugin*) {};
+  out_ops->device_count = [](ep_plugin*, uint32_t* out, ep_error**) { return *out = 2, EP_STATUS_OK; };
+  out_ops->device_info = device_info;
+  out_ops->device_open = device_open;
+  return EP_STATUS_OK;
+}
+
+}  // namespace tenon::loader

@@ -1,0 +1,621 @@
+// For each rule that the validation layer enforces, someone who breaks it: the layer says which rule, and the program
+// goes on.
+#include "fixture.h"
+#include "loader/host/error.h"
+#include "loader/log/log.h"
+#include "validate_provider.h"
+
+#include <fstream>
+#include <mutex>
+#include <regex>
+#include <set>
+#include <thread>
+
+namespace tenon::loader {
+namespace {
+
+constexpr uint64_t block = 4096;
+
+// The host's side of the border: a device of the toy, with the layer between, and what is made from it.
+class Host {
+ public:
+  explicit Host(int index) : device(open_device("toy:" + std::to_string(index)).value()), ops(device->ops) {}
+
+  template <class Function, class... Args>
+  Status call(Function function, Args... args) {
+    ep_error* error = nullptr;
+    const ep_status status = function(args..., &error);
+    return take_error(status, error, {});
+  }
+  ep_memory* memory(uint32_t pool = 0) {
+    ep_memory* made = nullptr;
+    EXPECT_TRUE(call(ops.memory_allocate, device->handle, pool, block, &made).ok());
+    return made;
+  }
+  ep_stream* stream() {
+    ep_stream* made = nullptr;
+    EXPECT_TRUE(call(ops.stream_create, device->handle, &made).ok());
+    return made;
+  }
+  ep_event* event() {
+    ep_event* made = nullptr;
+    EXPECT_TRUE(call(ops.event_create, device->handle, &made).ok());
+    return made;
+  }
+  Status try_create(const ep_primitive_desc& desc, ep_primitive** made) {
+    ep_primitive_info info{};
+    info.struct_size = sizeof info;
+    info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
+    return call(ops.primitive_create, device->handle, &desc, made, &info);
+  }
+  ep_primitive* primitive(const ep_primitive_desc& desc) {
+    ep_primitive* made = nullptr;
+    EXPECT_TRUE(try_create(desc, &made).ok());
+    return made;
+  }
+  Status support(const ep_primitive_desc& desc) {
+    ep_support_info info{};
+    info.struct_size = sizeof info;
+    info.struct_type = EP_STRUCT_SUPPORT_INFO;
+    return call(ops.primitive_support, device->handle, &desc, &info);
+  }
+  Status launch(ep_primitive* made, ep_stream* on, ep_buffer dst, ep_buffer src, ep_buffer workspace = {}) {
+    const ep_buffer operands[] = {dst, src};
+    ep_launch request{};
+    request.operands = operands;
+    request.operand_count = 2;
+    request.workspace = workspace;
+    request.tag = 7;
+    ep_fault fault{};
+    return call(ops.primitive_launch, made, on, &request, &fault);
+  }
+
+  OpenDevice* device;
+  ep_device_ops ops;
+};
+
+ep_primitive_desc relu(int64_t length = 8) {
+  ep_primitive_desc desc{};
+  desc.kind = EP_PRIMITIVE_unary;
+  desc.operand_count = 2;
+  desc.attributes.unary.op = EP_UNARY_relu;
+  for (int i = 0; i < 2; ++i) {
+    ep_operand_desc& operand = desc.operands[i];
+    operand.role = i == 0 ? EP_ROLE_DST : EP_ROLE_SRC;
+    operand.dtype = EP_DTYPE_f32;
+    operand.rank = 1;
+    operand.dims[0] = length;
+    operand.strides[0] = 1;
+  }
+  return desc;
+}
+
+// Who breaks a rule, and what the call answers: INVALID_ARGUMENT is the host's fault, INTERNAL the provider's, ok where
+// the function has no answer.
+struct Violator {
+  const char* rule;
+  const char* name;
+  Code answer;
+  std::function<Status()> run;
+};
+
+void change(void (*how)(ep_device_ops*)) { toy().change = how; }
+
+const std::vector<Violator>& host_violators() {
+  static const std::vector<Violator> all = {
+      {"A01", "an allocation of 0 bytes", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* made = nullptr;
+         return host.call(host.ops.memory_allocate, host.device->handle, 0u, uint64_t{0}, &made);
+       }},
+      {"A01", "a pool that is not there", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* made = nullptr;
+         return host.call(host.ops.memory_allocate, host.device->handle, 9u, uint64_t{8}, &made);
+       }},
+      {"A01", "no place for the new handle", Code::invalid_argument,
+       [] {
+         Host host(0);
+         return host.call(host.ops.stream_create, host.device->handle, static_cast<ep_stream**>(nullptr));
+       }},
+      {"T01", "an answer of another struct type", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_support_info info{};
+         const ep_primitive_desc desc = relu();
+         return host.call(host.ops.primitive_support, host.device->handle, &desc, &info);
+       }},
+      {"M02", "mapping a block that is not host-visible", Code::invalid_argument,
+       [] {
+         Host host(0);
+         void* address = nullptr;
+         return host.call(host.ops.memory_map, host.device->handle, host.memory(1), &address);
+       }},
+      {"M04", "a block freed twice", Code::ok,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         host.ops.memory_free(host.device->handle, memory);
+         host.ops.memory_free(host.device->handle, memory);
+         return Status();
+       }},
+      {"M04", "a block used after it was freed", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         host.ops.memory_free(host.device->handle, memory);
+         const char byte = 0;
+         return host.call(host.ops.upload, host.stream(), ep_buffer{memory, 0}, static_cast<const void*>(&byte),
+                          uint64_t{1});
+       }},
+      {"M04", "an event of another device", Code::invalid_argument,
+       [] {
+         Host host(0), other(1);
+         return host.call(host.ops.event_record, host.event(), other.stream());
+       }},
+      {"M04", "a handle out of nowhere", Code::invalid_argument,
+       [] {
+         Host host(0);
+         int something = 0;
+         return host.call(host.ops.stream_synchronize, reinterpret_cast<ep_stream*>(&something));
+       }},
+      {"M05", "an upload past the end", Code::invalid_argument,
+       [] {
+         Host host(0);
+         const std::vector<char> bytes(block);
+         return host.call(host.ops.upload, host.stream(), ep_buffer{host.memory(), 1},
+                          static_cast<const void*>(bytes.data()), block);
+       }},
+      {"M05", "an operand past the end", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         return host.launch(host.primitive(relu()), host.stream(), {memory, block - 16}, {memory, 0});
+       }},
+      {"M05", "an operand between two elements", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         return host.launch(host.primitive(relu()), host.stream(), {memory, 64}, {memory, 2});
+       }},
+      {"M05", "half an atom flushed", Code::invalid_argument,
+       [] {
+         Host host(0);
+         return host.call(host.ops.memory_flush, host.device->handle, host.memory(), uint64_t{8}, uint64_t{8});
+       }},
+      {"M06", "a block freed in flight", Code::ok,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         const int calls = toy().calls;
+         EXPECT_TRUE(host.launch(host.primitive(relu()), host.stream(), {memory, 0}, {memory, 512}).ok());
+         host.ops.memory_free(host.device->handle, memory);
+         EXPECT_EQ(toy().calls, calls + 5) << "the layer synchronises the stream, then frees";
+         return Status();
+       }},
+      {"M06", "a primitive destroyed before its event was seen", Code::ok,
+       [] {
+         Host host(0);
+         ep_primitive* primitive = host.primitive(relu());
+         ep_memory* memory = host.memory();
+         ep_stream* stream = host.stream();
+         ep_event* event = host.event();
+         EXPECT_TRUE(host.call(host.ops.event_record, event, stream).ok());
+         EXPECT_TRUE(host.launch(primitive, stream, {memory, 0}, {memory, 512}).ok());
+         EXPECT_TRUE(host.call(host.ops.event_query, event).ok());
+         host.ops.primitive_destroy(host.device->handle, primitive);
+         return Status();
+       }},
+      {"M06", "a stream destroyed in flight", Code::ok,
+       [] {
+         Host host(0);
+         ep_stream* stream = host.stream();
+         EXPECT_TRUE(host.call(host.ops.event_record, host.event(), stream).ok());
+         host.ops.stream_destroy(host.device->handle, stream);
+         return Status();
+       }},
+      {"S02", "a wait for an event never recorded", Code::invalid_argument,
+       [] {
+         Host host(0);
+         return host.call(host.ops.stream_wait_event, host.stream(), host.event());
+       }},
+      {"C01", "two threads on one stream", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_stream* stream = host.stream();
+         ep_memory* memory = host.memory();
+         Status second;
+         toy().on_launch = [&] {
+           std::thread([&] {
+             second = host.call(host.ops.copy, stream, ep_buffer{memory, 0}, ep_buffer{memory, 512}, uint64_t{8});
+           }).join();
+         };
+         EXPECT_TRUE(host.launch(host.primitive(relu()), stream, {memory, 0}, {memory, 512}).ok());
+         return second;
+       }},
+      {"D01", "a device closed with a stream alive", Code::ok,
+       [] {
+         Host host(0);
+         host.stream();
+         close_device(host.device);
+         return Status();
+       }},
+      {"D01", "a device used after it was closed", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_device* handle = host.device->handle;
+         close_device(host.device);
+         ep_stream* stream = nullptr;
+         return host.call(host.ops.stream_create, handle, &stream);
+       }},
+      {"P04", "a descriptor with a dim of 0", Code::invalid_argument, [] { return Host(0).support(relu(0)); }},
+      {"P05", "an output over its input, one element on", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         return host.launch(host.primitive(relu()), host.stream(), {memory, 4}, {memory, 0});
+       }},
+      {"P05", "a copy onto itself", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         return host.call(host.ops.copy, host.stream(), ep_buffer{memory, 0}, ep_buffer{memory, 4}, uint64_t{8});
+       }},
+      {"P08", "a launch without the workspace asked for", Code::invalid_argument,
+       [] {
+         toy().info.workspace_bytes = 100;
+         Host host(0);
+         ep_memory* memory = host.memory();
+         return host.launch(host.primitive(relu()), host.stream(), {memory, 0}, {memory, 512});
+       }},
+      {"P08", "a launch without the shapes that are open", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         return host.launch(host.primitive(relu(EP_ANY)), host.stream(), {memory, 0}, {memory, 512});
+       }},
+      {"M05", "a workspace not aligned to 256", Code::invalid_argument,
+       [] {
+         toy().info.workspace_bytes = 100;
+         Host host(0);
+         ep_memory* memory = host.memory();
+         return host.launch(host.primitive(relu()), host.stream(), {memory, 0}, {memory, 512}, {memory, 1024 + 64});
+       }},
+  };
+  return all;
+}
+
+Status allocate(Host host) {
+  ep_memory* made = nullptr;
+  return host.call(host.ops.memory_allocate, host.device->handle, 0u, block, &made);
+}
+
+Status create(Host host) {
+  ep_primitive* made = nullptr;
+  return host.try_create(relu(), &made);
+}
+
+Status launch_in_place(Host host) {
+  ep_memory* memory = host.memory();
+  return host.launch(host.primitive(relu()), host.stream(), {memory, 0}, {memory, 0});
+}
+
+Status take_fault_of(uint64_t tag) {
+  Host host(0);
+  ep_stream* stream = host.stream();
+  ep_memory* memory = host.memory();
+  EXPECT_TRUE(host.launch(host.primitive(relu()), stream, {memory, 0}, {memory, 0}).ok());
+  toy().fault.code = EP_FAULT_INDEX_OUT_OF_RANGE;
+  toy().fault.tag = tag;
+  ep_fault fault{};
+  return host.call(host.ops.stream_take_fault, stream, &fault);
+}
+
+const std::vector<Violator>& provider_violators() {
+  static const std::vector<Violator> all = {
+      {"E01", "it fails and writes the handle", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->memory_allocate = [](ep_device*, uint32_t, uint64_t, ep_memory** out, ep_error** error) {
+             *out = nullptr;
+             return toy_fails(error, EP_STATUS_OUT_OF_DEVICE_MEMORY);
+           };
+         });
+         return allocate(Host(0));
+       }},
+      {"E01", "it refuses and writes the answer", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->primitive_support = [](ep_device*, const ep_primitive_desc*, ep_support_info* out, ep_error** error) {
+             out->flags = 1;
+             return toy_fails(error, EP_STATUS_UNSUPPORTED);
+           };
+         });
+         return Host(0).support(relu());
+       }},
+      {"E02", "an error of its own making", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->stream_create = [](ep_device*, ep_stream**, ep_error** error) -> ep_status {
+             static int own = 0;
+             *error = reinterpret_cast<ep_error*>(&own);
+             return EP_STATUS_INTERNAL;
+           };
+         });
+         Host host(0);
+         ep_stream* stream = nullptr;
+         return host.call(host.ops.stream_create, host.device->handle, &stream);
+       }},
+      {"E02", "an error beside OK", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->stream_synchronize = [](ep_stream*, ep_error** error) -> ep_status {
+             return toy_fails(error, EP_STATUS_INTERNAL), EP_STATUS_OK;
+           };
+         });
+         Host host(0);
+         return host.call(host.ops.stream_synchronize, host.stream());
+       }},
+      {"E02", "a failure without an error", Code::internal,
+       [] {
+         toy().on_launch = nullptr;
+         change([](ep_device_ops* ops) {
+           ops->stream_synchronize = [](ep_stream*, ep_error**) -> ep_status { return EP_STATUS_INTERNAL; };
+         });
+         Host host(0);
+         return host.call(host.ops.stream_synchronize, host.stream());
+       }},
+      {"T01", "it writes past the end of the answer", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->primitive_support = [](ep_device*, const ep_primitive_desc*, ep_support_info* out,
+                                       ep_error**) -> ep_status {
+             out->implementation = {"toy", 3};
+             reinterpret_cast<volatile char*>(out)[sizeof *out] = 1;
+             return EP_STATUS_OK;
+           };
+         });
+         return Host(0).support(relu());
+       }},
+      {"R01", "OK and no handle", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->memory_allocate = [](ep_device*, uint32_t, uint64_t, ep_memory** out, ep_error**) -> ep_status {
+             return *out = nullptr, EP_STATUS_OK;
+           };
+         });
+         return allocate(Host(0));
+       }},
+      {"R01", "a status nobody knows", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->stream_synchronize = [](ep_stream*, ep_error**) -> ep_status { return 77; };
+         });
+         Host host(0);
+         return host.call(host.ops.stream_synchronize, host.stream());
+       }},
+      {"R01", "an operand to pack that is none", Code::internal,
+       [] {
+         toy().info.pack_operand = 9;
+         return create(Host(0));
+       }},
+      {"R01", "an alignment of 24", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->primitive_support = [](ep_device*, const ep_primitive_desc*, ep_support_info* out,
+                                       ep_error**) -> ep_status {
+             out->implementation = {"toy", 3};
+             out->alignment[1] = 24;
+             return EP_STATUS_OK;
+           };
+         });
+         return Host(0).support(relu());
+       }},
+      {"M02", "a mapping that moves", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->memory_map = [](ep_device*, ep_memory*, void** out, ep_error**) -> ep_status {
+             alignas(256) static char room[2][256];
+             static int next = 0;
+             *out = room[next++ % 2];
+             return EP_STATUS_OK;
+           };
+         });
+         Host host(0);
+         ep_memory* memory = host.memory();
+         void* address = nullptr;
+         EXPECT_TRUE(host.call(host.ops.memory_map, host.device->handle, memory, &address).ok());
+         return host.call(host.ops.memory_map, host.device->handle, memory, &address);
+       }},
+      {"M03", "a block that is not aligned", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->memory_map = [](ep_device*, ep_memory*, void** out, ep_error**) -> ep_status {
+             alignas(256) static char room[512];
+             *out = room + 16;
+             return EP_STATUS_OK;
+           };
+         });
+         Host host(0);
+         void* address = nullptr;
+         return host.call(host.ops.memory_map, host.device->handle, host.memory(), &address);
+       }},
+      {"D02", "a device that comes back by itself", Code::internal,
+       [] {
+         toy().launch_answer = EP_STATUS_DEVICE_LOST;
+         EXPECT_EQ(launch_in_place(Host(0)).code(), Code::device_lost);
+         toy().launch_answer = EP_STATUS_OK;
+         return launch_in_place(Host(0));
+       }},
+      {"P02", "it takes what nobody knows", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->primitive_support = [](ep_device*, const ep_primitive_desc*, ep_support_info* out,
+                                       ep_error**) -> ep_status {
+             out->implementation = {"toy", 3};
+             return EP_STATUS_OK;
+           };
+         });
+         ep_primitive_desc desc = relu();
+         desc.attributes.unary.op = 9999;
+         return Host(0).support(desc);
+       }},
+      {"F01", "a fault of no launch", Code::internal, [] { return take_fault_of(12); }},
+      {"F01", "a fault that says nothing", Code::internal,
+       [] {
+         toy().launch_answer = EP_STATUS_FAULT;
+         return launch_in_place(Host(1));
+       }},
+      {"F01", "a launch that faults at once where work is asynchronous", Code::internal,
+       [] {
+         toy().launch_answer = EP_STATUS_FAULT;
+         toy().fault.code = EP_FAULT_INDEX_OUT_OF_RANGE;
+         return launch_in_place(Host(0));
+       }},
+      {"H01", "memory released that was not allocated", Code::ok,
+       [] {
+         Host host(0);
+         int own = 0;
+         toy().host->release(toy().host, &own, sizeof own);
+         return Status();
+       }},
+      {"H01", "memory released as another size", Code::ok,
+       [] {
+         Host host(0);
+         toy().host->release(toy().host, toy().host->allocate(toy().host, 64, 8), 32);
+         return Status();
+       }},
+      {"H01", "less memory than none reported", Code::ok,
+       [] {
+         Host host(0);
+         toy().host->device_memory_report(toy().host, host.device->handle, -1);
+         return Status();
+       }},
+      {"H02", "an alignment of 24", Code::ok,
+       [] {
+         Host host(0);
+         static_cast<void>(toy().host->allocate(toy().host, 64, 24));
+         return Status();
+       }},
+      {"H02", "a call after shutdown", Code::ok,
+       [] {
+         Host host(0);
+         shutdown_all();
+         static_cast<void>(toy().host->thread_limit(toy().host));
+         return Status();
+       }},
+      {"H02", "an error without a sentence", Code::ok,
+       [] {
+         Host host(0);
+         release_error(toy().host->error_make(toy().host, EP_STATUS_INTERNAL, {nullptr, 0}, {nullptr, 0}));
+         return Status();
+       }},
+  };
+  return all;
+}
+
+class Validate : public LoaderTest {
+ protected:
+  Validate() {
+    set("TENON_VALIDATE", "1");
+    begin();
+    set_log_sink([this](LogLevel, std::string_view topic, std::string_view message) {
+      std::lock_guard lock(mutex_);
+      if (topic == "validate") lines_.emplace_back(message);
+    });
+  }
+  ~Validate() override {
+    restart();
+    set_log_sink({});
+    reset_toy();
+  }
+
+  void begin() {
+    restart();
+    reset_toy();
+    register_provider("toy", toy_query);
+    std::lock_guard lock(mutex_);
+    lines_.clear();
+  }
+  std::vector<std::string> lines() {
+    std::lock_guard lock(mutex_);
+    return lines_;
+  }
+
+  void expect_found(const std::vector<Violator>& violators, const std::string& side) {
+    for (const Violator& violator : violators) {
+      SCOPED_TRACE(violator.name);
+      begin();
+      const Status answer = violator.run();
+      const std::vector<std::string> found = lines();
+      ASSERT_FALSE(found.empty());
+      EXPECT_TRUE(found.front().starts_with(std::string(violator.rule) + ", broken by the " + side + ": "))
+          << found.front();
+      const bool device = found.front().find("toy") != std::string::npos;
+      EXPECT_TRUE(device || found.front().find("an unknown device") != std::string::npos) << found.front();
+      EXPECT_EQ(answer.code(), violator.answer) << answer.message();
+      EXPECT_TRUE(answer.ok() || answer.message().starts_with(violator.rule)) << answer.message();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+TEST_F(Validate, TheHostIsToldWhichRuleItBroke) { expect_found(host_violators(), "host"); }
+
+TEST_F(Validate, TheProviderIsToldWhichRuleItBroke) { expect_found(provider_violators(), "provider"); }
+
+// The rows of ep_api/README.md that name the layer are those that have a violator above, and no others.
+TEST_F(Validate, EveryRuleItEnforcesHasAViolator) {
+  std::set<std::string> claimed, shown;
+  std::ifstream readme(TENON_RULES_README);
+  const std::regex row(R"(^\| ([A-Z]\d\d) \|.*\|([^|]*validation layer[^|]*)\|$)");
+  for (std::string line; std::getline(readme, line);) {
+    std::smatch match;
+    if (std::regex_match(line, match, row)) claimed.insert(match[1]);
+  }
+  for (const auto* list : {&host_violators(), &provider_violators()}) {
+    for (const Violator& violator : *list) shown.insert(violator.rule);
+  }
+  EXPECT_EQ(claimed, shown);
+}
+
+TEST_F(Validate, AProgramThatKeepsTheRulesIsNotDisturbed) {
+  {
+    Host host(0);
+    ep_memory* memory = host.memory();
+    ep_stream *first = host.stream(), *second = host.stream();
+    ep_event* event = host.event();
+    ep_primitive* primitive = host.primitive(relu());
+    EXPECT_TRUE(host.launch(primitive, first, {memory, 0}, {memory, 0}).ok()) << "relu may run in place";
+    EXPECT_TRUE(host.call(host.ops.event_record, event, first).ok());
+    EXPECT_TRUE(host.call(host.ops.stream_wait_event, second, event).ok());
+    EXPECT_TRUE(host.launch(primitive, second, {memory, 64}, {memory, 0}).ok());
+    EXPECT_TRUE(host.call(host.ops.stream_synchronize, second).ok()) << "it came after the first stream's work";
+    host.ops.primitive_destroy(host.device->handle, primitive);
+    host.ops.memory_free(host.device->handle, memory);
+    host.ops.memory_free(host.device->handle, nullptr);
+    host.ops.event_destroy(host.device->handle, event);
+    host.ops.stream_destroy(host.device->handle, first);
+    host.ops.stream_destroy(host.device->handle, second);
+    close_device(host.device);
+  }
+  EXPECT_EQ(lines(), std::vector<std::string>());
+}
+
+TEST_F(Validate, OffItIsNotThere) {
+  set("TENON_VALIDATE", "0");
+  begin();
+  void (*close)(ep_device*) = nullptr;
+  static void (*own)(ep_device*) = [](ep_device*) {};
+  change([](ep_device_ops* ops) { ops->device_close = own; });
+  close = Host(0).ops.device_close;
+  EXPECT_EQ(close, own) << "the tables are the provider's own";
+}
+
+}  // namespace
+}  // namespace tenon::loader
