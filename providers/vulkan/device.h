@@ -1,0 +1,66 @@
+// The structs behind the handles of this provider, and what its files offer each other.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "providers/vulkan/kernels/pipeline.h"
+#include "providers/vulkan/queue/command_stream.h"
+#include "sdk/provider/entry.h"
+#include "sdk/provider/handle.h"
+#include "sdk/provider/negotiate.h"
+
+struct ep_plugin {
+  const ep_host* host = nullptr;
+  std::mutex mutex;  // the three below
+  bool discovered = false;
+  tenon::provider::vulkan::Options options;
+  tenon::provider::vulkan::Instance instance;
+};
+
+struct ep_device {
+  const ep_host* host = nullptr;
+  std::shared_ptr<tenon::provider::vulkan::Context> context;
+  std::shared_ptr<tenon::provider::vulkan::Staging> staging;
+  std::shared_ptr<tenon::provider::vulkan::StreamSet> streams;
+  std::unique_ptr<tenon::provider::vulkan::Pipelines> pipelines;
+};
+
+struct ep_memory {
+  const ep_host* host;
+  tenon::provider::vulkan::Block block;
+};
+
+struct ep_stream {
+  const ep_host* host;
+  std::shared_ptr<tenon::provider::vulkan::CommandStream> commands;
+};
+
+// A point of a stream; it outlives the stream's handle.
+struct ep_event {
+  const ep_host* host;
+  std::mutex mutex;
+  std::shared_ptr<tenon::provider::vulkan::CommandStream> commands;
+  uint64_t value = 0;
+};
+
+namespace tenon::provider::vulkan {
+
+inline uint64_t address_of(ep_buffer buffer) {
+  return buffer.memory == nullptr ? 0 : buffer.memory->block.address + buffer.offset;
+}
+
+// Makes the logical device `physical` of `plugin` with its queues, pipelines and staging.
+ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, ep_device* device, ep_error** error);
+
+// Each fills its slots of a device's table.
+void fill_memory(ep_device_ops* ops);
+void fill_stream(ep_device_ops* ops);
+void fill_event(ep_device_ops* ops);
+void fill_primitive(ep_device_ops* ops);
+
+// The table of a device, all of the above.
+ep_device_ops device_ops();
+
+}  // namespace tenon::provider::vulkan

@@ -1,0 +1,88 @@
+// Api: the functions of Vulkan, found at run time. The plug-in links no libvulkan; the loader library is opened when devices
+// are first asked for, so that a machine without Vulkan gets a sentence and not a load failure.
+#pragma once
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan_core.h>
+
+#include <string>
+
+namespace tenon::provider::vulkan {
+
+#define TENON_VULKAN_INSTANCE_FUNCTIONS(X) \
+  X(vkDestroyInstance)                     \
+  X(vkEnumeratePhysicalDevices)            \
+  X(vkEnumerateDeviceExtensionProperties)  \
+  X(vkGetPhysicalDeviceProperties)         \
+  X(vkGetPhysicalDeviceProperties2)        \
+  X(vkGetPhysicalDeviceFeatures2)          \
+  X(vkGetPhysicalDeviceMemoryProperties)   \
+  X(vkGetPhysicalDeviceQueueFamilyProperties) \
+  X(vkCreateDevice)                        \
+  X(vkGetDeviceProcAddr)
+
+#define TENON_VULKAN_DEVICE_FUNCTIONS(X) \
+  X(vkDestroyDevice)                     \
+  X(vkGetDeviceQueue)                    \
+  X(vkQueueSubmit)                       \
+  X(vkDeviceWaitIdle)                    \
+  X(vkAllocateMemory)                    \
+  X(vkFreeMemory)                        \
+  X(vkMapMemory)                         \
+  X(vkFlushMappedMemoryRanges)           \
+  X(vkInvalidateMappedMemoryRanges)      \
+  X(vkCreateBuffer)                      \
+  X(vkDestroyBuffer)                     \
+  X(vkBindBufferMemory)                  \
+  X(vkGetBufferMemoryRequirements)       \
+  X(vkGetBufferDeviceAddress)            \
+  X(vkCreateSemaphore)                   \
+  X(vkDestroySemaphore)                  \
+  X(vkGetSemaphoreCounterValue)          \
+  X(vkWaitSemaphores)                    \
+  X(vkCreateCommandPool)                 \
+  X(vkDestroyCommandPool)                \
+  X(vkResetCommandPool)                  \
+  X(vkAllocateCommandBuffers)            \
+  X(vkBeginCommandBuffer)                \
+  X(vkEndCommandBuffer)                  \
+  X(vkCmdPipelineBarrier)                \
+  X(vkCmdCopyBuffer)                     \
+  X(vkCmdBindPipeline)                   \
+  X(vkCmdPushConstants)                  \
+  X(vkCmdDispatch)                       \
+  X(vkCreateShaderModule)                \
+  X(vkDestroyShaderModule)               \
+  X(vkCreatePipelineLayout)              \
+  X(vkDestroyPipelineLayout)             \
+  X(vkCreateComputePipelines)            \
+  X(vkDestroyPipeline)
+
+// Functions of the loader itself; `open` fills them.
+struct Api {
+  PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr = nullptr;
+  PFN_vkCreateInstance vkCreateInstance = nullptr;
+  PFN_vkEnumerateInstanceVersion vkEnumerateInstanceVersion = nullptr;
+  PFN_vkEnumerateInstanceLayerProperties vkEnumerateInstanceLayerProperties = nullptr;
+  PFN_vkCreateDebugUtilsMessengerEXT vkCreateDebugUtilsMessengerEXT = nullptr;    // with the validation layer
+  PFN_vkDestroyDebugUtilsMessengerEXT vkDestroyDebugUtilsMessengerEXT = nullptr;  // alike
+#define TENON_VULKAN_MEMBER(name) PFN_##name name = nullptr;
+  TENON_VULKAN_INSTANCE_FUNCTIONS(TENON_VULKAN_MEMBER)
+#undef TENON_VULKAN_MEMBER
+
+  // Opens the loader library (which stays open: drivers leave thread-locals behind that outlive a close). What dlopen
+  // said, or empty.
+  std::string open(const std::string& library);
+  // The functions of an instance; the name of the first that is missing, or NULL.
+  const char* load_instance(VkInstance instance);
+};
+
+struct DeviceApi {
+#define TENON_VULKAN_MEMBER(name) PFN_##name name = nullptr;
+  TENON_VULKAN_DEVICE_FUNCTIONS(TENON_VULKAN_MEMBER)
+#undef TENON_VULKAN_MEMBER
+
+  const char* load(const Api& api, VkDevice device);
+};
+
+}  // namespace tenon::provider::vulkan

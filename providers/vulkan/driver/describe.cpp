@@ -1,0 +1,177 @@
+#include "providers/vulkan/driver/describe.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "sdk/provider/error.h"
+
+namespace tenon::provider::vulkan {
+namespace {
+
+constexpr uint64_t every_dtype = 0
+#define EP_DTYPE(name, id, bits, type_class) | (UINT64_C(1) << (id))
+#include "ep_api/dtypes.def"
+#undef EP_DTYPE
+    ;
+
+constexpr uint64_t operand_alignment = 256;
+constexpr uint64_t own_allocations = 256;  // staging blocks, beside the host's
+
+bool has_extension(const Api& api, VkPhysicalDevice handle, const char* name) {
+  uint32_t count = 0;
+  if (api.vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, nullptr) != VK_SUCCESS) return false;
+  std::vector<VkExtensionProperties> extensions(count);
+  if (api.vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, extensions.data()) < VK_SUCCESS) return false;
+  return std::any_of(extensions.begin(), extensions.end(),
+                     [name](const VkExtensionProperties& one) { return std::strcmp(one.extensionName, name) == 0; });
+}
+
+void read_properties(const Api& api, VkPhysicalDevice handle, PhysicalFacts* facts) {
+  VkPhysicalDevicePCIBusInfoPropertiesEXT pci{};
+  pci.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT;
+  const bool has_pci = has_extension(api, handle, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
+  VkPhysicalDeviceVulkan11Properties properties11{};
+  properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
+  properties11.pNext = has_pci ? &pci : nullptr;
+  VkPhysicalDeviceProperties2 properties{};
+  properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+  properties.pNext = &properties11;
+  api.vkGetPhysicalDeviceProperties2(handle, &properties);
+  std::memcpy(facts->uuid, properties11.deviceUUID, sizeof facts->uuid);
+  facts->largest_allocation = properties11.maxMemoryAllocationSize;
+  if (!has_pci) return;
+  const int64_t place[4] = {pci.pciDomain, pci.pciBus, pci.pciDevice, pci.pciFunction};
+  std::copy(place, place + 4, facts->pci);
+}
+
+void read_features(const Api& api, VkPhysicalDevice handle, PhysicalFacts* facts) {
+  VkPhysicalDeviceVulkan11Features features11{};
+  features11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+  facts->features12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+  facts->features12.pNext = &features11;
+  VkPhysicalDeviceFeatures2 features{};
+  features.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
+  features.pNext = &facts->features12;
+  api.vkGetPhysicalDeviceFeatures2(handle, &features);
+  facts->features12.pNext = nullptr;
+  facts->int64 = features.features.shaderInt64 != 0;
+  facts->storage16 = features11.storageBuffer16BitAccess != 0;
+}
+
+void read_queues(const Api& api, VkPhysicalDevice handle, PhysicalFacts* facts) {
+  uint32_t count = 0;
+  api.vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  api.vkGetPhysicalDeviceQueueFamilyProperties(handle, &count, families.data());
+  for (uint32_t i = 0; i < count; ++i) {
+    if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0 || families[i].queueCount == 0) continue;
+    const bool draws = (families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0;
+    if (facts->queue_family && draws) continue;
+    facts->queue_family = i;
+    facts->queue_count = families[i].queueCount;
+    if (!draws) return;
+  }
+}
+
+std::string fingerprint_of(const VkPhysicalDeviceProperties& properties) {
+  char text[160];
+  std::snprintf(text, sizeof text, "%s, %04x:%04x, driver %08x, pipelines ", properties.deviceName, properties.vendorID,
+                properties.deviceID, properties.driverVersion);
+  std::string fingerprint = text;
+  for (uint8_t byte : properties.pipelineCacheUUID) {
+    std::snprintf(text, sizeof text, "%02x", byte);
+    fingerprint += text;
+  }
+  return fingerprint;
+}
+
+}  // namespace
+
+PhysicalFacts read_facts(const Api& api, VkPhysicalDevice handle) {
+  PhysicalFacts facts;
+  api.vkGetPhysicalDeviceProperties(handle, &facts.properties);
+  api.vkGetPhysicalDeviceMemoryProperties(handle, &facts.memory);
+  read_queues(api, handle, &facts);
+  // The structures of Vulkan 1.2 mean nothing to an older driver.
+  if (facts.properties.apiVersion < VK_API_VERSION_1_2) return facts;
+  read_properties(api, handle, &facts);
+  read_features(api, handle, &facts);
+  return facts;
+}
+
+std::string why_unusable(const PhysicalFacts& facts) {
+  const uint32_t version = facts.properties.apiVersion;
+  if (version < VK_API_VERSION_1_2) {
+    return "its driver speaks Vulkan " + std::to_string(VK_API_VERSION_MAJOR(version)) + "." +
+           std::to_string(VK_API_VERSION_MINOR(version)) + "; 1.2 is needed.";
+  }
+  std::string missing;
+  const auto need = [&missing](bool present, const char* what) {
+    if (!present) missing.append(missing.empty() ? "" : ", ").append(what);
+  };
+  need(facts.features12.bufferDeviceAddress != 0, "bufferDeviceAddress");
+  need(facts.features12.timelineSemaphore != 0, "timelineSemaphore");
+  need(facts.features12.scalarBlockLayout != 0, "scalarBlockLayout");
+  need(facts.queue_family.has_value(), "a queue that computes");
+  need(plan_memory(facts.memory, ~0U, facts.properties.deviceType).has_value(), "memory that the host can write");
+  return missing.empty() ? missing : "its driver does not offer " + missing + ".";
+}
+
+int32_t class_of(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return EP_DEVICE_CLASS_DISCRETE;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return EP_DEVICE_CLASS_INTEGRATED;
+    default: return EP_DEVICE_CLASS_SOFTWARE;  // a processor, or something that does not say what it is
+  }
+}
+
+PhysicalDevice describe(const Api& api, VkPhysicalDevice handle, const Options& options) {
+  PhysicalDevice device;
+  device.handle = handle;
+  device.facts = read_facts(api, handle);
+  device.name = device.facts.properties.deviceName;
+  device.fingerprint = fingerprint_of(device.facts.properties);
+  device.memory = plan_memory(device.facts.memory, ~0U, device.facts.properties.deviceType);
+  const std::string reason = why_unusable(device.facts);
+  if (!reason.empty()) {
+    device.unusable = device.name + " cannot be used: " + reason;
+    device.remedy = "Install a newer driver for it.";
+  }
+  if (!options.baseline) {
+    device.features.narrow = device.facts.features12.storageBuffer8BitAccess != 0 && device.facts.storage16;
+    device.features.int64 = device.facts.int64;
+  }
+  return device;
+}
+
+void fill_info(const PhysicalDevice& device, ep_device_info* info) {
+  const PhysicalFacts& facts = device.facts;
+  info->name = to_ep_string(device.name);
+  info->fingerprint = to_ep_string(device.fingerprint);
+  info->unusable_reason = to_ep_string(device.unusable);
+  info->remedy = to_ep_string(device.remedy);
+  info->device_class = class_of(facts.properties.deviceType);
+  info->dtypes = every_dtype;
+  std::memcpy(info->uuid, facts.uuid, sizeof info->uuid);
+  std::copy(facts.pci, facts.pci + 4, info->pci);
+  if (!device.memory) return;
+  const MemoryType& type = device.memory->operands;
+  const bool software = info->device_class == EP_DEVICE_CLASS_SOFTWARE;
+  const uint64_t most = facts.properties.limits.maxMemoryAllocationCount;
+  info->pool_count = 1;
+  ep_memory_pool_info& pool = info->pools[0];
+  pool.flags = (type.flags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) != 0 ? EP_POOL_FLAG_DEVICE_LOCAL : 0;
+  if (type.is_mapped()) pool.flags |= EP_POOL_FLAG_HOST_VISIBLE;
+  if (type.is_mapped() && type.is_coherent()) pool.flags |= EP_POOL_FLAG_COHERENT;
+  if ((type.flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0) pool.flags |= EP_POOL_FLAG_HOST_CACHED;
+  pool.size = type.heap_size;
+  pool.minimum_alignment = std::max<uint64_t>(operand_alignment, facts.properties.limits.nonCoherentAtomSize);
+  pool.preferred_block = software ? UINT64_C(2) << 20 : UINT64_C(16) << 20;
+  pool.largest_allocation = facts.largest_allocation;
+  pool.maximum_allocations = most < (UINT64_C(1) << 31) ? most - std::min(most / 2, own_allocations) : 0;
+}
+
+}  // namespace tenon::provider::vulkan

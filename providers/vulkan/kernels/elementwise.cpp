@@ -1,0 +1,319 @@
+// fill, copy, unary, binary, ternary: one invocation computes a few elements. Where every operand lies one element after
+// the other the place of an element is its number; else dims and strides come with the launch.
+#include <array>
+#include <cstring>
+#include <initializer_list>
+
+#include "providers/vulkan/kernels/element.h"
+#include "providers/vulkan/kernels/geometry.h"
+#include "providers/vulkan/kernels/kernels.h"
+#include "sdk/provider/scalar_rows.h"
+
+namespace tenon::provider::vulkan {
+namespace {
+
+constexpr uint32_t per_thread = 4;
+constexpr uint32_t most_threads = 256;
+constexpr int32_t most_inputs = 3;
+
+enum MoveMode : uint32_t { MOVE_FILL, MOVE_COPY, MOVE_WHERE };
+
+// As shaders/shape.glsl has them.
+struct Push {
+  uint64_t dst;
+  uint64_t src[most_inputs];
+  uint64_t shape;
+  uint64_t fault;
+  uint64_t scalars[most_inputs];
+  uint32_t count;
+  uint32_t unused;
+};
+struct ShapeBlock {
+  uint32_t rank;
+  uint32_t dims[EP_MAX_RANK];
+  uint32_t strides[1 + most_inputs][EP_MAX_RANK];
+};
+
+// What a descriptor comes to: the module, the constants but for the layout, and how scalars are handed over.
+struct Plan {
+  std::string shader;
+  std::string variant;
+  Constants constants;
+  bool element_scalars = false;    // scalars as elements in memory, not as values
+  int32_t scalar_dtypes[most_inputs]{};
+  bool checks_divisor = false;
+  Refusal refusal;
+};
+
+uint32_t threads_of(const ep_device& device) {
+  return std::min(most_threads, device.context->limits().maxComputeWorkGroupInvocations);
+}
+
+// Operands of `roles`, in that order, of DST's rank; inputs may be scalars.
+Refusal check_operands(const ep_primitive_desc& desc, std::initializer_list<int32_t> roles) {
+  if (desc.operand_count != roles.size()) return Refusal::because("%u operands", desc.operand_count);
+  if (desc.epilogue_count != 0) return Refusal::because("%u epilogues", desc.epilogue_count);
+  uint32_t i = 0;
+  for (int32_t role : roles) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if (operand.role != role) return Refusal::because("operand %u has role %d", i, operand.role);
+    if (is_scalar(operand) ? i == 0 : operand.rank != desc.operands[0].rank || operand.rank < 1) {
+      return Refusal::because("operand %u has rank %d", i, operand.rank);
+    }
+    ++i;
+  }
+  return {};
+}
+
+Refusal check_row(const scalar::RowFacts& facts, const char* kind, int32_t op, int32_t dtype, int32_t dst) {
+  if (!facts.known) return Refusal::because("unknown %s row %d", kind, op);
+  if (!scalar::defined_on(facts.domain, dtype)) {
+    return Refusal::because("%s row %d is not defined on %s", kind, op, dtype_name(dtype));
+  }
+  const int32_t result = facts.bool_result ? EP_DTYPE_bool : dtype;
+  if (dst != result) return Refusal::because("a result of %s, not %s", dtype_name(dst), dtype_name(result));
+  return {};
+}
+
+uint32_t scalar_mask(const ep_primitive_desc& desc) {
+  uint32_t mask = 0;
+  for (uint32_t i = 1; i < desc.operand_count; ++i) mask |= is_scalar(desc.operands[i]) ? 1U << (i - 1) : 0U;
+  return mask;
+}
+
+// fill, copy of one type, where: elements are moved as bits.
+Plan plan_move(const ep_device& device, const ep_primitive_desc& desc, MoveMode mode) {
+  Plan plan;
+  const int32_t dtype = desc.operands[0].dtype;
+  const int32_t size = dtype_size(dtype);
+  plan.refusal = why_not_stored(device.context->physical->features, dtype);
+  for (uint32_t i = 1; i < desc.operand_count && !plan.refusal; ++i) {
+    const int32_t expected = mode == MOVE_WHERE && i == 1 ? EP_DTYPE_bool : dtype;
+    const ep_operand_desc& input = desc.operands[i];
+    if (input.dtype != expected) {
+      plan.refusal = Refusal::because("an input of %s, not %s", dtype_name(input.dtype), dtype_name(expected));
+    } else if (!is_scalar(input)) {
+      plan.refusal = why_not_stored(device.context->physical->features, input.dtype);
+    }
+    plan.scalar_dtypes[i - 1] = expected;
+  }
+  if (mode == MOVE_FILL) plan.scalar_dtypes[0] = dtype;
+  plan.element_scalars = true;
+  plan.shader = "move";
+  plan.variant = size == 8 ? "long" : "bits";
+  plan.constants = {threads_of(device), 32, mode, static_cast<uint32_t>(size), 0,
+                    mode == MOVE_FILL ? 1U : scalar_mask(desc)};
+  return plan;
+}
+
+Plan plan_row(const ep_device& device, const ep_primitive_desc& desc, int32_t op, bool checked) {
+  Plan plan;
+  const int32_t inputs = static_cast<int32_t>(desc.operand_count) - 1;
+  const int32_t dtype = desc.operands[inputs].dtype;
+  const Features& features = device.context->physical->features;
+  plan.refusal = why_not_computed(features, dtype);
+  if (!plan.refusal) plan.refusal = why_not_stored(features, desc.operands[0].dtype);
+  if (plan.refusal) return plan;
+  for (int32_t i = 1; i < inputs; ++i) {
+    if (desc.operands[i].dtype != dtype) {
+      plan.refusal = Refusal::because("inputs of %s and %s", dtype_name(desc.operands[i].dtype), dtype_name(dtype));
+    }
+  }
+  std::fill(std::begin(plan.scalar_dtypes), std::end(plan.scalar_dtypes), dtype);
+  plan.checks_divisor = checked && !is_floating(dtype);
+  plan.shader = "map" + std::to_string(inputs);
+  plan.variant = class_of_dtype(dtype);
+  plan.constants = {threads_of(device),
+                    width_of(dtype),
+                    static_cast<uint32_t>(op),
+                    static_cast<uint32_t>(dtype),
+                    static_cast<uint32_t>(desc.operands[0].dtype),
+                    scalar_mask(desc)};
+  return plan;
+}
+
+Plan refused(const Refusal& refusal) {
+  Plan plan;
+  plan.refusal = refusal;
+  return plan;
+}
+
+Plan plan_unary(const ep_device& device, const ep_primitive_desc& desc) {
+  if (Refusal refusal = check_operands(desc, {EP_ROLE_DST, EP_ROLE_SRC})) return refused(refusal);
+  const int32_t op = desc.attributes.unary.op;
+  if (Refusal refusal =
+          check_row(scalar::unary_facts(op), "unary", op, desc.operands[1].dtype, desc.operands[0].dtype)) {
+    return refused(refusal);
+  }
+  if (is_scalar(desc.operands[1])) return refused(Refusal::because("a scalar argument"));
+  return plan_row(device, desc, op, false);
+}
+
+Plan plan_binary(const ep_device& device, const ep_primitive_desc& desc) {
+  if (Refusal refusal = check_operands(desc, {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B})) return refused(refusal);
+  const int32_t op = desc.attributes.binary.op;
+  const scalar::RowFacts facts = scalar::binary_facts(op);
+  if (Refusal refusal = check_row(facts, "binary", op, desc.operands[2].dtype, desc.operands[0].dtype)) {
+    return refused(refusal);
+  }
+  return plan_row(device, desc, op, facts.checks_divisor);
+}
+
+Plan plan_ternary(const ep_device& device, const ep_primitive_desc& desc) {
+  if (Refusal refusal = check_operands(desc, {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B, EP_ROLE_SRC_C})) {
+    return refused(refusal);
+  }
+  const int32_t op = desc.attributes.ternary.op;
+  if (Refusal refusal =
+          check_row(scalar::ternary_facts(op), "ternary", op, desc.operands[2].dtype, desc.operands[0].dtype)) {
+    return refused(refusal);
+  }
+  return op == EP_TERNARY_where ? plan_move(device, desc, MOVE_WHERE) : plan_row(device, desc, op, false);
+}
+
+Plan plan_any(const ep_device& device, const ep_primitive_desc& desc) {
+  switch (desc.kind) {
+    case EP_PRIMITIVE_fill: {
+      if (Refusal refusal = check_operands(desc, {EP_ROLE_DST})) return refused(refusal);
+      return plan_move(device, desc, MOVE_FILL);
+    }
+    case EP_PRIMITIVE_copy: {
+      if (Refusal refusal = check_operands(desc, {EP_ROLE_DST, EP_ROLE_SRC})) return refused(refusal);
+      return plan_move(device, desc, MOVE_COPY);
+    }
+    case EP_PRIMITIVE_unary: return plan_unary(device, desc);
+    case EP_PRIMITIVE_binary: return plan_binary(device, desc);
+    default: return plan_ternary(device, desc);
+  }
+}
+
+class ElementwisePrimitive final : public ep_primitive {
+ public:
+  ElementwisePrimitive(const Plan& plan, const ep_primitive_desc& desc, std::shared_ptr<Pipeline> pipeline,
+                       bool strided, uint32_t threads)
+      : pipeline_(std::move(pipeline)),
+        operands_(static_cast<int32_t>(desc.operand_count)),
+        strided_(strided),
+        element_scalars_(plan.element_scalars),
+        checks_divisor_(plan.checks_divisor),
+        threads_(threads) {
+    std::copy(desc.operands, desc.operands + operands_, operand_descs_.begin());
+    std::copy(std::begin(plan.scalar_dtypes), std::end(plan.scalar_dtypes), scalar_dtypes_);
+  }
+
+  ep_status launch(ep_stream& stream, const ep_launch& launch, ep_error** error) const override {
+    Push push{};
+    const uint32_t scalars = std::min<uint32_t>(launch.scalar_count, most_inputs);
+    for (uint32_t i = 0; i < scalars; ++i) {
+      push.scalars[i] = element_scalars_ ? element_bits(launch.scalars[i], scalar_dtypes_[i])
+                                         : scalar_bits(launch.scalars[i], scalar_dtypes_[i]);
+    }
+    CommandStream::Recording recording(*stream.commands);
+    if (checks_divisor_) {
+      if (const ep_status status = recording.watch_faults(launch.tag, 2, &push.fault, error); status != EP_STATUS_OK) {
+        return status;
+      }
+    }
+    return for_each_piece(space_of(launch.shapes), [&](const Space& piece) {
+      return run_piece(recording, launch, piece, push, error);
+    });
+  }
+
+ private:
+  Space space_of(const ep_shape* shapes) const {
+    Space space;
+    const OperandShape dst = shape_of(operand_descs_[0], shapes, 0);
+    space.rank = dst.rank;
+    space.operands = operands_;
+    std::copy_n(dst.dims, dst.rank, space.dims);
+    for (int32_t i = 0; i < operands_; ++i) {
+      if (is_scalar(operand_descs_[i])) continue;
+      const OperandShape shape = shape_of(operand_descs_[i], shapes, static_cast<uint32_t>(i));
+      std::copy_n(shape.strides, dst.rank, space.strides[i]);
+      space.sizes[i] = dtype_size(operand_descs_[i].dtype);
+    }
+    return space;
+  }
+
+  ep_status run_piece(CommandStream::Recording& recording, const ep_launch& launch, const Space& piece, Push push,
+                      ep_error** error) const {
+    const uint64_t count = static_cast<uint64_t>(piece.count());
+    push.count = static_cast<uint32_t>(count);
+    for (int32_t i = 0; i < operands_; ++i) {
+      if (is_scalar(operand_descs_[i])) continue;
+      const uint64_t address =
+          address_of(launch.operands[i]) + static_cast<uint64_t>(piece.offsets[i] * piece.sizes[i]);
+      (i == 0 ? push.dst : push.src[i - 1]) = address;
+    }
+    if (strided_) {
+      StagedRange range;
+      if (const ep_status status = recording.parameters(sizeof(ShapeBlock), &range, error); status != EP_STATUS_OK) {
+        return status;
+      }
+      write_shape(piece, reinterpret_cast<ShapeBlock*>(range.host()));
+      push.shape = range.address();
+    }
+    const Grid grid = grid_of(divide_up(count, uint64_t{threads_} * per_thread),
+                              device->context->limits().maxComputeWorkGroupCount[0]);
+    return recording.add_dispatch({pipeline_->handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);
+  }
+
+  static void write_shape(const Space& piece, ShapeBlock* block) {
+    block->rank = static_cast<uint32_t>(piece.rank);
+    for (int32_t axis = 0; axis < piece.rank; ++axis) {
+      block->dims[axis] = static_cast<uint32_t>(piece.dims[axis]);
+      for (int32_t i = 0; i < piece.operands; ++i) {
+        block->strides[i][axis] = static_cast<uint32_t>(piece.strides[i][axis]);
+      }
+    }
+  }
+
+  std::shared_ptr<Pipeline> pipeline_;
+  std::array<ep_operand_desc, 1 + most_inputs> operand_descs_{};
+  int32_t operands_;
+  bool strided_;
+  bool element_scalars_;
+  bool checks_divisor_;
+  uint32_t threads_;
+  int32_t scalar_dtypes_[most_inputs]{};
+};
+
+// True if no launch of `desc` needs strides: whatever the dims, elements lie one after the other.
+bool always_contiguous(const ep_primitive_desc& desc) {
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if (is_scalar(operand)) continue;
+    if (operand.strides[operand.rank - 1] != 1) return false;
+    int64_t expected = 1;
+    for (int32_t axis = operand.rank - 1; axis > 0; --axis) {
+      if (operand.dims[axis] == EP_ANY) return false;
+      expected *= operand.dims[axis];
+      if (operand.strides[axis - 1] != expected) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Refusal Elementwise::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  return plan_any(device, desc).refusal;
+}
+
+Refusal Elementwise::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  Plan plan = plan_any(device, desc);
+  if (plan.refusal) return plan.refusal;
+  const bool strided = !always_contiguous(desc);
+  const uint32_t threads = plan.constants[0];
+  plan.constants.push_back(strided ? 1 : 0);
+  plan.constants.push_back(plan.checks_divisor ? 1 : 0);
+  plan.constants.push_back(per_thread);
+  std::shared_ptr<Pipeline> pipeline;
+  const std::string module = module_name(plan.shader, plan.variant, device.context->physical->features);
+  if (Refusal refusal = compile(device, module, plan.constants, &pipeline)) return refusal;
+  *out = make_primitive<ElementwisePrimitive>(device, plan, desc, std::move(pipeline), strided, threads);
+  return {};
+}
+
+}  // namespace tenon::provider::vulkan

@@ -1,0 +1,14 @@
+// The kinds this provider computes.
+#pragma once
+
+#include "providers/vulkan/primitive.h"
+
+namespace tenon::provider::vulkan {
+
+// fill, copy, unary, binary, ternary.
+struct Elementwise {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+}  // namespace tenon::provider::vulkan

@@ -1,0 +1,91 @@
+#include "providers/vulkan/kernels/pipeline.h"
+
+#include "providers/vulkan/kernels/modules.h"
+
+namespace tenon::provider::vulkan {
+namespace {
+
+constexpr uint32_t push_bytes = 128;  // what every device has
+
+}  // namespace
+
+Pipeline::~Pipeline() { context_->api.vkDestroyPipeline(context_->device, handle_, nullptr); }
+
+Pipelines::~Pipelines() {
+  pipelines_.clear();
+  const DeviceApi& api = context_->api;
+  for (const auto& [name, module] : modules_) api.vkDestroyShaderModule(context_->device, module, nullptr);
+  if (layout_ != VK_NULL_HANDLE) api.vkDestroyPipelineLayout(context_->device, layout_, nullptr);
+}
+
+ep_status Pipelines::create(ep_error** error) {
+  VkPushConstantRange range{};
+  range.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+  range.size = push_bytes;
+  VkPipelineLayoutCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+  info.pushConstantRangeCount = 1;
+  info.pPushConstantRanges = &range;
+  const VkResult result = context_->api.vkCreatePipelineLayout(context_->device, &info, nullptr, &layout_);
+  return result == VK_SUCCESS ? EP_STATUS_OK : context_->failed(error, "vkCreatePipelineLayout", result);
+}
+
+ep_status Pipelines::module_of(const std::string& name, VkShaderModule* out_module, ep_error** error) {
+  if (const auto found = modules_.find(name); found != modules_.end()) {
+    *out_module = found->second;
+    return EP_STATUS_OK;
+  }
+  const std::span<const uint32_t> words = module_words(name);
+  if (words.empty()) return fail(context_->host, error, EP_STATUS_INTERNAL, "There is no shader %s.", name.c_str());
+  VkShaderModuleCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+  info.codeSize = words.size_bytes();
+  info.pCode = words.data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  const VkResult result = context_->api.vkCreateShaderModule(context_->device, &info, nullptr, &module);
+  if (result != VK_SUCCESS) return context_->failed(error, "vkCreateShaderModule", result);
+  modules_[name] = module;
+  *out_module = module;
+  return EP_STATUS_OK;
+}
+
+ep_status Pipelines::get(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline,
+                         ep_error** error) {
+  std::lock_guard lock(mutex_);
+  std::shared_ptr<Pipeline>& known = pipelines_[{module, constants}];
+  if (known != nullptr) {
+    *out_pipeline = known;
+    return EP_STATUS_OK;
+  }
+  VkShaderModule code = VK_NULL_HANDLE;
+  if (const ep_status status = module_of(module, &code, error); status != EP_STATUS_OK) return status;
+  std::vector<VkSpecializationMapEntry> entries;
+  for (uint32_t i = 0; i < constants.size(); ++i) entries.push_back({i, i * 4, 4});
+  VkSpecializationInfo specialization{};
+  specialization.mapEntryCount = static_cast<uint32_t>(entries.size());
+  specialization.pMapEntries = entries.data();
+  specialization.dataSize = constants.size() * 4;
+  specialization.pData = constants.data();
+  VkComputePipelineCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = code;
+  info.stage.pName = "main";
+  info.stage.pSpecializationInfo = &specialization;
+  info.layout = layout_;
+  VkPipeline handle = VK_NULL_HANDLE;
+  const VkResult result =
+      context_->api.vkCreateComputePipelines(context_->device, VK_NULL_HANDLE, 1, &info, nullptr, &handle);
+  if (result != VK_SUCCESS) return context_->failed(error, "vkCreateComputePipelines", result);
+  known = std::make_shared<Pipeline>(context_, handle);
+  *out_pipeline = known;
+  return EP_STATUS_OK;
+}
+
+void Pipelines::trim() {
+  std::lock_guard lock(mutex_);
+  std::erase_if(pipelines_, [](const auto& entry) { return entry.second == nullptr || entry.second.use_count() == 1; });
+}
+
+}  // namespace tenon::provider::vulkan

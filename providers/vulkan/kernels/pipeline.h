@@ -1,0 +1,59 @@
+// Pipelines: compute pipelines of one device, made from a module and the values of its specialization constants. A
+// primitive holds those it needs; those nobody holds are kept, since they depend on op and types but never on shapes and are
+// few, until the host trims the device.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "providers/vulkan/queue/context.h"
+
+namespace tenon::provider::vulkan {
+
+// Values of specialization constants; constant i of the shader is values[i].
+using Constants = std::vector<uint32_t>;
+
+class Pipeline {
+ public:
+  Pipeline(std::shared_ptr<Context> context, VkPipeline handle) : context_(std::move(context)), handle_(handle) {}
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+  VkPipeline handle() const { return handle_; }
+
+ private:
+  std::shared_ptr<Context> context_;
+  VkPipeline handle_;
+};
+
+class Pipelines {
+ public:
+  explicit Pipelines(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  ~Pipelines();
+  Pipelines(const Pipelines&) = delete;
+  Pipelines& operator=(const Pipelines&) = delete;
+
+  ep_status create(ep_error** error);
+  // All kernels have one layout: 128 bytes of push constants, no descriptors.
+  VkPipelineLayout layout() const { return layout_; }
+
+  // Thread-safe. The first call for a module and constants compiles.
+  ep_status get(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline,
+                ep_error** error);
+  // Drops the pipelines nobody holds.
+  void trim();
+
+ private:
+  ep_status module_of(const std::string& name, VkShaderModule* out_module, ep_error** error);
+
+  std::shared_ptr<Context> context_;
+  VkPipelineLayout layout_ = VK_NULL_HANDLE;
+  std::mutex mutex_;
+  std::map<std::string, VkShaderModule> modules_;
+  std::map<std::pair<std::string, Constants>, std::shared_ptr<Pipeline>> pipelines_;
+};
+
+}  // namespace tenon::provider::vulkan

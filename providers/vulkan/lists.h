@@ -1,0 +1,12 @@
+// Every implementation of this provider, per kind, best first.
+#pragma once
+
+#include <span>
+
+#include "sdk/provider/implementation.h"
+
+namespace tenon::provider::vulkan {
+
+std::span<const ImplementationList> implementation_lists();
+
+}  // namespace tenon::provider::vulkan

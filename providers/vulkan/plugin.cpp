@@ -1,0 +1,84 @@
+#include "providers/vulkan/device.h"
+
+EP_PLUGIN_NOTE("vulkan", "0.1.0", 0)
+
+namespace tenon::provider::vulkan {
+namespace {
+
+// Looks for devices once; a failure is met again by whoever asks again.
+ep_status discover(ep_plugin* plugin, ep_error** error) {
+  std::lock_guard lock(plugin->mutex);
+  if (plugin->discovered) return EP_STATUS_OK;
+  ep_status status = read_options(plugin->host, &plugin->options, error);
+  if (status == EP_STATUS_OK) status = plugin->instance.open(plugin->host, plugin->options, error);
+  plugin->discovered = status == EP_STATUS_OK;
+  return status;
+}
+
+ep_status find_device(ep_plugin* plugin, uint32_t index, const PhysicalDevice** out_device, ep_error** error) {
+  if (const ep_status status = discover(plugin, error); status != EP_STATUS_OK) return status;
+  const auto& devices = plugin->instance.devices();
+  if (index >= devices.size()) {
+    return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "vulkan has %zu devices; there is no %u.", devices.size(),
+                index);
+  }
+  *out_device = &devices[index];
+  return EP_STATUS_OK;
+}
+
+void shutdown(ep_plugin* plugin) noexcept { destroy(plugin); }
+
+ep_status device_count(ep_plugin* plugin, uint32_t* out_count, ep_error** error) {
+  if (const ep_status status = discover(plugin, error); status != EP_STATUS_OK) return status;
+  *out_count = static_cast<uint32_t>(plugin->instance.devices().size());
+  return EP_STATUS_OK;
+}
+
+ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_info, ep_error** error) {
+  const PhysicalDevice* physical = nullptr;
+  if (const ep_status status = find_device(plugin, index, &physical, error); status != EP_STATUS_OK) return status;
+  ep_device_info info{};
+  fill_info(*physical, &info);
+  fill(out_info, info);
+  return EP_STATUS_OK;
+}
+
+ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
+                      ep_error** error) {
+  const PhysicalDevice* physical = nullptr;
+  if (const ep_status status = find_device(plugin, index, &physical, error); status != EP_STATUS_OK) return status;
+  if (!physical->unusable.empty()) {
+    return fail_text(plugin->host, error, EP_STATUS_NOT_FOUND, physical->unusable, physical->remedy);
+  }
+  ep_device* device = make<ep_device>(plugin->host);
+  if (const ep_status status = open_device(plugin, *physical, device, error); status != EP_STATUS_OK) {
+    destroy(device);
+    return status;
+  }
+  *out_device = device;
+  fill(out_ops, device_ops());
+  return EP_STATUS_OK;
+}
+
+ep_status query(const ep_host* host, ep_plugin_ops* out_ops) {
+  ep_plugin_ops ops{};
+  ops.abi_major = EP_ABI_MAJOR;
+  ops.abi_minor = EP_ABI_MINOR;
+  ops.plugin = make<ep_plugin>(host);
+  ops.shutdown = shutdown;
+  ops.device_count = entry<device_count>;
+  ops.device_info = entry<device_info>;
+  ops.device_open = entry<device_open>;
+  fill(out_ops, ops);
+  return EP_STATUS_OK;
+}
+
+}  // namespace
+}  // namespace tenon::provider::vulkan
+
+ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) try {
+  const ep_status status = tenon::provider::negotiate(host, out_ops, error);
+  return status == EP_STATUS_OK ? tenon::provider::vulkan::query(host, out_ops) : status;
+} catch (...) {
+  return tenon::provider::caught(host, error);
+}

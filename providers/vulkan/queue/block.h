@@ -1,0 +1,28 @@
+// Block: one allocation of device memory with a buffer over the whole of it, and where it lies.
+#pragma once
+
+#include "providers/vulkan/queue/context.h"
+
+namespace tenon::provider::vulkan {
+
+struct Block {
+  VkDeviceMemory memory = VK_NULL_HANDLE;
+  VkBuffer buffer = VK_NULL_HANDLE;
+  uint64_t address = 0;  // what kernels are given
+  uint64_t size = 0;
+  char* host = nullptr;  // mapped for its whole life where the type is the host's
+  MemoryType type;
+
+  bool needs_flush() const { return !type.is_coherent(); }
+};
+
+// Allocates `size` bytes of `type`. On failure nothing is left behind and `*out_call` names the call that failed.
+VkResult allocate_block(const Context& context, const MemoryType& type, uint64_t size, Block* out_block,
+                        const char** out_call);
+void free_block(const Context& context, Block* block);
+
+// Makes host writes visible to the device, or the device's to the host; rounds to whole atoms.
+VkResult flush_block(const Context& context, const Block& block, uint64_t offset, uint64_t size);
+VkResult invalidate_block(const Context& context, const Block& block, uint64_t offset, uint64_t size);
+
+}  // namespace tenon::provider::vulkan

@@ -1,0 +1,412 @@
+#include "providers/vulkan/queue/command_stream.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tenon::provider::vulkan {
+namespace {
+
+constexpr uint32_t look_every = 64;                       // operations after which an idle device gets the batch
+constexpr uint64_t most_in_flight = UINT64_C(64) << 20;  // staged bytes; beyond it the oldest batch is waited for
+constexpr VkPipelineStageFlags device_stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
+constexpr VkAccessFlags device_writes = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+constexpr VkAccessFlags device_accesses =
+    device_writes | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
+
+}  // namespace
+
+void StreamSet::add(const std::shared_ptr<CommandStream>& stream) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(streams_, [](const std::weak_ptr<CommandStream>& one) { return one.expired(); });
+  streams_.push_back(stream);
+}
+
+void StreamSet::finish_downloads() {
+  if (pending_downloads.load(std::memory_order_acquire) == 0) return;
+  std::vector<std::shared_ptr<CommandStream>> streams;
+  {
+    std::lock_guard lock(mutex_);
+    for (const std::weak_ptr<CommandStream>& one : streams_) {
+      if (std::shared_ptr<CommandStream> stream = one.lock()) streams.push_back(std::move(stream));
+    }
+  }
+  for (const std::shared_ptr<CommandStream>& stream : streams) stream->retire();
+}
+
+CommandStream::CommandStream(std::shared_ptr<Context> context, std::shared_ptr<Staging> staging,
+                             std::shared_ptr<StreamSet> set, VkPipelineLayout layout)
+    : context_(std::move(context)), staging_(std::move(staging)), set_(std::move(set)), layout_(layout) {
+  queue_ = &context_->queues[context_->next_queue.fetch_add(1) % context_->queue_count];
+}
+
+// The host has synchronised, or the device is lost: nobody waits for what is left.
+CommandStream::~CommandStream() {
+  if (open_ != nullptr) in_flight_.push_back(std::move(open_));
+  for (const std::unique_ptr<Batch>& batch : in_flight_) {
+    set_->pending_downloads.fetch_sub(static_cast<int64_t>(batch->downloads.size()));
+    batch->downloads.clear();
+  }
+  settle(UINT64_MAX);
+  for (const std::unique_ptr<Batch>& batch : idle_) {
+    context_->api.vkDestroyCommandPool(context_->device, batch->pool, nullptr);
+  }
+  if (semaphore_ != VK_NULL_HANDLE) context_->api.vkDestroySemaphore(context_->device, semaphore_, nullptr);
+}
+
+ep_status CommandStream::create(ep_error** error) {
+  VkSemaphoreTypeCreateInfo type{};
+  type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
+  type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+  VkSemaphoreCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO;
+  info.pNext = &type;
+  const VkResult result = context_->api.vkCreateSemaphore(context_->device, &info, nullptr, &semaphore_);
+  return result == VK_SUCCESS ? EP_STATUS_OK : context_->failed(error, "vkCreateSemaphore", result);
+}
+
+// --- batches ---
+
+ep_status CommandStream::make_batch(std::unique_ptr<Batch>* out_batch, ep_error** error) {
+  const DeviceApi& api = context_->api;
+  auto batch = std::make_unique<Batch>();
+  VkCommandPoolCreateInfo pool{};
+  pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
+  pool.queueFamilyIndex = *context_->physical->facts.queue_family;
+  VkResult result = api.vkCreateCommandPool(context_->device, &pool, nullptr, &batch->pool);
+  if (result != VK_SUCCESS) return context_->failed(error, "vkCreateCommandPool", result);
+  VkCommandBufferAllocateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
+  info.commandPool = batch->pool;
+  info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  info.commandBufferCount = 1;
+  result = api.vkAllocateCommandBuffers(context_->device, &info, &batch->commands);
+  if (result != VK_SUCCESS) {
+    api.vkDestroyCommandPool(context_->device, batch->pool, nullptr);
+    return context_->failed(error, "vkAllocateCommandBuffers", result);
+  }
+  *out_batch = std::move(batch);
+  return EP_STATUS_OK;
+}
+
+// Makes sure that there is a batch to record into.
+ep_status CommandStream::open_batch(ep_error** error) {
+  if (open_ != nullptr) return EP_STATUS_OK;
+  if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
+  if (idle_.empty() && !in_flight_.empty()) {
+    uint64_t completed = 0;
+    if (const ep_status status = read_completed(&completed, error); status != EP_STATUS_OK) return status;
+    settle(completed);
+  }
+  std::unique_ptr<Batch> batch;
+  if (!idle_.empty()) {
+    batch = std::move(idle_.back());
+    idle_.pop_back();
+  } else if (const ep_status status = make_batch(&batch, error); status != EP_STATUS_OK) {
+    return status;
+  }
+  VkCommandBufferBeginInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+  const VkResult result = context_->api.vkBeginCommandBuffer(batch->commands, &info);
+  if (result != VK_SUCCESS) {
+    idle_.push_back(std::move(batch));
+    return context_->failed(error, "vkBeginCommandBuffer", result);
+  }
+  batch->value = submitted_ + 1;
+  open_ = std::move(batch);
+  return EP_STATUS_OK;
+}
+
+void CommandStream::barrier(VkPipelineStageFlags dst_stage, VkAccessFlags dst_access) {
+  if (!context_->barriers) return;
+  VkMemoryBarrier memory{};
+  memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+  memory.srcAccessMask = device_writes;
+  memory.dstAccessMask = dst_access;
+  context_->api.vkCmdPipelineBarrier(open_->commands, device_stages, dst_stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
+}
+
+VkResult CommandStream::queue_submit(Batch& batch) {
+  std::vector<VkSemaphore> semaphores;
+  std::vector<uint64_t> values;
+  std::vector<VkPipelineStageFlags> stages;
+  for (const Wait& wait : batch.waits) {
+    semaphores.push_back(wait.stream->semaphore_);
+    values.push_back(wait.value);
+    stages.push_back(VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
+  }
+  VkTimelineSemaphoreSubmitInfo timeline{};
+  timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
+  timeline.waitSemaphoreValueCount = static_cast<uint32_t>(values.size());
+  timeline.pWaitSemaphoreValues = values.data();
+  timeline.signalSemaphoreValueCount = 1;
+  timeline.pSignalSemaphoreValues = &batch.value;
+  VkSubmitInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
+  info.pNext = &timeline;
+  info.waitSemaphoreCount = static_cast<uint32_t>(semaphores.size());
+  info.pWaitSemaphores = semaphores.data();
+  info.pWaitDstStageMask = stages.data();
+  info.commandBufferCount = 1;
+  info.pCommandBuffers = &batch.commands;
+  info.signalSemaphoreCount = 1;
+  info.pSignalSemaphores = &semaphore_;
+  context_->submissions.fetch_add(1, std::memory_order_relaxed);
+  std::lock_guard lock(queue_->mutex);
+  return context_->api.vkQueueSubmit(queue_->handle, 1, &info, VK_NULL_HANDLE);
+}
+
+// Work that was accepted must run: a submission that fails, for whatever reason, loses the device.
+ep_status CommandStream::submit(ep_error** error) {
+  if (open_ == nullptr) return EP_STATUS_OK;
+  barrier(VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);
+  const char* call = "vkEndCommandBuffer";
+  VkResult result = context_->api.vkEndCommandBuffer(open_->commands);
+  if (result == VK_SUCCESS) {
+    call = "vkQueueSubmit";
+    result = queue_submit(*open_);
+  }
+  if (result == VK_SUCCESS) submitted_ = open_->value;
+  for (const StagingBlock* block : open_->blocks) in_flight_bytes_ += block->block.size;
+  in_flight_.push_back(std::move(open_));
+  if (result == VK_SUCCESS) return EP_STATUS_OK;
+  context_->lost.store(true);
+  return fail(context_->host, error, EP_STATUS_DEVICE_LOST, "The device %s is lost: %s answered %s.",
+              context_->physical->name.c_str(), call, result_name(result));
+}
+
+ep_status CommandStream::after_operation(ep_error** error) {
+  const uint32_t operations = ++open_->operations;
+  if (operations >= context_->batch) return submit(error);
+  if (operations % look_every != 0) return EP_STATUS_OK;
+  uint64_t completed = 0;
+  if (const ep_status status = read_completed(&completed, error); status != EP_STATUS_OK) return status;
+  return completed >= submitted_ ? submit(error) : EP_STATUS_OK;
+}
+
+ep_status CommandStream::stage(StagingKind kind, uint64_t size, uint64_t alignment, StagedRange* out_range,
+                               ep_error** error) {
+  if (const ep_status status = open_batch(error); status != EP_STATUS_OK) return status;
+  StagingBlock*& block = open_->filling[static_cast<size_t>(kind)];
+  uint64_t offset = block == nullptr ? 0 : (block->used + alignment - 1) / alignment * alignment;
+  if (block == nullptr || offset + size > block->block.size) {
+    StagingBlock* taken = nullptr;
+    const char* call = nullptr;
+    const VkResult result = staging_->take(kind, size, &taken, &call);
+    if (result != VK_SUCCESS) return context_->failed(error, call, result);
+    open_->blocks.push_back(taken);
+    block = taken;
+    offset = 0;
+  }
+  block->used = offset + size;
+  *out_range = {block, offset};
+  return EP_STATUS_OK;
+}
+
+// --- what the device is done with ---
+
+ep_status CommandStream::read_completed(uint64_t* out_value, ep_error** error) {
+  const VkResult result = context_->api.vkGetSemaphoreCounterValue(context_->device, semaphore_, out_value);
+  return result == VK_SUCCESS ? EP_STATUS_OK : context_->failed(error, "vkGetSemaphoreCounterValue", result);
+}
+
+void CommandStream::settle(uint64_t completed) {
+  while (!in_flight_.empty() && in_flight_.front()->value <= completed) {
+    std::unique_ptr<Batch> batch = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    for (const StagingBlock* block : batch->blocks) in_flight_bytes_ -= std::min(in_flight_bytes_, block->block.size);
+    settled_ = batch->value;
+    settle_batch(*batch);
+    idle_.push_back(std::move(batch));
+  }
+}
+
+void CommandStream::settle_batch(Batch& batch) {
+  for (const Download& download : batch.downloads) {
+    const Block& block = download.src.block->block;
+    (void)invalidate_block(*context_, block, download.src.offset, download.size);
+    std::memcpy(download.dst, download.src.host(), download.size);
+  }
+  set_->pending_downloads.fetch_sub(static_cast<int64_t>(batch.downloads.size()), std::memory_order_release);
+  for (const FaultWatch& watch : batch.watches) {
+    struct {
+      uint32_t taken, code;
+      int64_t value;
+    } slot;
+    std::memcpy(&slot, watch.slot.host(), sizeof slot);
+    if (slot.taken != 0) {
+      faults_.push_back({watch.tag, static_cast<int32_t>(slot.code), watch.operand, slot.value, 0, 0});
+    }
+  }
+  for (StagingBlock* block : batch.blocks) staging_->give_back(block);
+  batch.blocks.clear();
+  batch.filling = {};
+  batch.downloads.clear();
+  batch.watches.clear();
+  batch.waits.clear();
+  batch.operations = 0;
+  (void)context_->api.vkResetCommandPool(context_->device, batch.pool, 0);
+}
+
+void CommandStream::retire() {
+  std::lock_guard lock(mutex_);
+  uint64_t completed = 0;
+  if (!in_flight_.empty() && read_completed(&completed, nullptr) == EP_STATUS_OK) settle(completed);
+}
+
+ep_status CommandStream::take_fault(ep_fault* out_fault) {
+  retire();
+  std::lock_guard lock(mutex_);
+  if (faults_.empty()) return EP_STATUS_NOT_FOUND;
+  *out_fault = faults_.front();
+  faults_.pop_front();
+  return EP_STATUS_OK;
+}
+
+// --- points ---
+
+uint64_t CommandStream::point() {
+  std::lock_guard lock(mutex_);
+  return open_ != nullptr && open_->operations != 0 ? open_->value : submitted_;
+}
+
+ep_status CommandStream::flush(ep_error** error) {
+  std::lock_guard lock(mutex_);
+  if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
+  return open_ != nullptr && open_->operations != 0 ? submit(error) : EP_STATUS_OK;
+}
+
+ep_status CommandStream::flush_up_to(uint64_t value, ep_error** error) {
+  if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
+  return value > submitted_ ? submit(error) : EP_STATUS_OK;
+}
+
+ep_status CommandStream::query(uint64_t value, ep_error** error) {
+  {
+    std::lock_guard lock(mutex_);
+    if (const ep_status status = flush_up_to(value, error); status != EP_STATUS_OK) return status;
+    if (value > settled_) {
+      uint64_t completed = 0;
+      if (const ep_status status = read_completed(&completed, error); status != EP_STATUS_OK) return status;
+      settle(completed);
+      if (completed < value) return EP_STATUS_BUSY;
+    }
+  }
+  set_->finish_downloads();
+  return EP_STATUS_OK;
+}
+
+ep_status CommandStream::wait(uint64_t value, uint64_t timeout_ns, ep_error** error) {
+  {
+    std::lock_guard lock(mutex_);
+    if (const ep_status status = flush_up_to(value, error); status != EP_STATUS_OK) return status;
+  }
+  VkSemaphoreWaitInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
+  info.semaphoreCount = 1;
+  info.pSemaphores = &semaphore_;
+  info.pValues = &value;
+  const VkResult result = context_->api.vkWaitSemaphores(context_->device, &info, timeout_ns);
+  if (result == VK_TIMEOUT) {
+    return fail(context_->host, error, EP_STATUS_TIMEOUT, "The event did not happen within %llu ns.",
+                static_cast<unsigned long long>(timeout_ns));
+  }
+  if (result != VK_SUCCESS) return context_->failed(error, "vkWaitSemaphores", result);
+  retire();
+  set_->finish_downloads();
+  return EP_STATUS_OK;
+}
+
+ep_status CommandStream::make_room(ep_error** error) {
+  uint64_t oldest = 0;
+  {
+    std::lock_guard lock(mutex_);
+    uint64_t staged = in_flight_bytes_;
+    if (open_ != nullptr) {
+      for (const StagingBlock* block : open_->blocks) staged += block->block.size;
+    }
+    if (staged <= most_in_flight) return EP_STATUS_OK;
+    if (const ep_status status = submit(error); status != EP_STATUS_OK) return status;
+    oldest = in_flight_.front()->value;
+  }
+  return wait(oldest, UINT64_MAX, error);
+}
+
+ep_status CommandStream::wait_for(CommandStream& other, uint64_t value, ep_error** error) {
+  if (&other == this) return context_->check(error);
+  {
+    std::lock_guard lock(other.mutex_);
+    if (const ep_status status = other.flush_up_to(value, error); status != EP_STATUS_OK) return status;
+  }
+  std::lock_guard lock(mutex_);
+  const bool same_queue = other.queue_ == queue_;
+  if (!same_queue && open_ != nullptr && open_->operations != 0) {
+    if (const ep_status status = submit(error); status != EP_STATUS_OK) return status;
+  }
+  if (const ep_status status = open_batch(error); status != EP_STATUS_OK) return status;
+  if (same_queue) {
+    barrier(device_stages, device_accesses);
+  } else {
+    open_->waits.push_back({other.shared_from_this(), value});
+  }
+  ++open_->operations;
+  return EP_STATUS_OK;
+}
+
+// --- recording ---
+
+ep_status CommandStream::Recording::watch_faults(uint64_t tag, int32_t operand, uint64_t* out_address,
+                                                 ep_error** error) {
+  StagedRange slot;
+  const ep_status status = stream_.stage(StagingKind::PARAMETERS, 16, 16, &slot, error);
+  if (status != EP_STATUS_OK) return status;
+  std::memset(slot.host(), 0, 16);
+  stream_.open_->watches.push_back({slot, tag, operand});
+  *out_address = slot.address();
+  return EP_STATUS_OK;
+}
+
+ep_status CommandStream::Recording::add_dispatch(const Dispatch& dispatch, ep_error** error) {
+  if (const ep_status status = stream_.open_batch(error); status != EP_STATUS_OK) return status;
+  const DeviceApi& api = stream_.context_->api;
+  VkCommandBuffer commands = stream_.open_->commands;
+  stream_.barrier(device_stages, device_accesses);
+  api.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.pipeline);
+  api.vkCmdPushConstants(commands, stream_.layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, dispatch.push_size, dispatch.push);
+  api.vkCmdDispatch(commands, dispatch.groups[0], dispatch.groups[1], dispatch.groups[2]);
+  return stream_.after_operation(error);
+}
+
+ep_status CommandStream::Recording::add_copy(VkBuffer dst, uint64_t dst_offset, VkBuffer src, uint64_t src_offset,
+                                             uint64_t size, ep_error** error) {
+  if (const ep_status status = stream_.open_batch(error); status != EP_STATUS_OK) return status;
+  stream_.barrier(device_stages, device_accesses);
+  const VkBufferCopy region = {src_offset, dst_offset, size};
+  stream_.context_->api.vkCmdCopyBuffer(stream_.open_->commands, src, dst, 1, &region);
+  return stream_.after_operation(error);
+}
+
+ep_status CommandStream::Recording::add_upload(VkBuffer dst, uint64_t dst_offset, const void* src, uint64_t size,
+                                               ep_error** error) {
+  StagedRange range;
+  if (const ep_status status = stream_.stage(StagingKind::UPLOAD, size, 16, &range, error); status != EP_STATUS_OK) {
+    return status;
+  }
+  std::memcpy(range.host(), src, size);
+  return add_copy(dst, dst_offset, range.block->block.buffer, range.offset, size, error);
+}
+
+ep_status CommandStream::Recording::add_download(void* dst, VkBuffer src, uint64_t src_offset, uint64_t size,
+                                                 ep_error** error) {
+  StagedRange range;
+  const uint64_t atom = std::max<uint64_t>(stream_.context_->limits().nonCoherentAtomSize, 16);
+  if (const ep_status status = stream_.stage(StagingKind::DOWNLOAD, size, atom, &range, error); status != EP_STATUS_OK) {
+    return status;
+  }
+  stream_.open_->downloads.push_back({dst, range, size});
+  stream_.set_->pending_downloads.fetch_add(1, std::memory_order_relaxed);
+  return add_copy(range.block->block.buffer, range.offset, src, src_offset, size, error);
+}
+
+}  // namespace tenon::provider::vulkan

@@ -1,0 +1,47 @@
+// Context: what everything made from one open device shares: its functions, its queues, whether it is lost.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "providers/vulkan/driver/instance.h"
+#include "providers/vulkan/driver/result.h"
+
+namespace tenon::provider::vulkan {
+
+// One queue of the device; streams share it, submissions are made one at a time.
+struct Queue {
+  VkQueue handle = nullptr;
+  std::mutex mutex;
+};
+
+struct Context {
+  const ep_host* host = nullptr;
+  ep_device* owner = nullptr;  // for reports of memory
+  const PhysicalDevice* physical = nullptr;
+  DeviceApi api;
+  VkDevice device = nullptr;
+  std::array<Queue, 4> queues;
+  uint32_t queue_count = 0;
+  std::atomic<uint32_t> next_queue{0};
+  std::atomic<bool> lost{false};
+  bool barriers = true;
+  uint32_t batch = 256;
+  std::atomic<uint64_t> submissions{0};
+
+  Context() = default;
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const VkPhysicalDeviceLimits& limits() const { return physical->facts.properties.limits; }
+  // The failure of `call` as an error; a lost device is noted.
+  ep_status failed(ep_error** error, const char* call, VkResult result);
+  // EP_STATUS_DEVICE_LOST once the device is.
+  ep_status check(ep_error** error) const;
+};
+
+}  // namespace tenon::provider::vulkan

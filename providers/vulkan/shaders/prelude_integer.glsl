@@ -1,0 +1,128 @@
+// The prelude on integers: arithmetic wraps at WIDTH bits. Functions of floats only are identities that no row reaches.
+
+#if defined(CLASS_i32)
+#define LEAST (T(-1) << (WIDTH - 1))
+#define GREATEST (~LEAST)
+#elif defined(CLASS_i64)
+#define LEAST (T(1) << 63)
+#define GREATEST (~LEAST)
+#else
+#define LEAST T(0)
+#define GREATEST wrap(~T(0))
+#endif
+#if defined(CLASS_i32) || defined(CLASS_i64)
+#define SIGNED
+#endif
+
+T ep_add(T x, T y) { return wrap(x + y); }
+T ep_sub(T x, T y) { return wrap(x - y); }
+T ep_mul(T x, T y) { return wrap(x * y); }
+T ep_neg(T x) { return wrap(T(0) - x); }
+T ep_abs(T x) {
+#ifdef SIGNED
+  return x < T(0) ? ep_neg(x) : x;
+#else
+  return x;
+#endif
+}
+T ep_min(T x, T y) { return x < y ? x : y; }
+T ep_max(T x, T y) { return x > y ? x : y; }
+T ep_lowest() { return LEAST; }
+T ep_highest() { return GREATEST; }
+
+// The code of the fault (EP_FAULT_*) an integer division x / y meets; 0 for none.
+uint divisor_fault(T x, T y) {
+  if (y == T(0)) return 2u;
+#ifdef SIGNED
+  if (y == T(-1) && x == LEAST) return 3u;
+#endif
+  return 0u;
+}
+// GLSL leaves quotient and remainder of negative numbers open, so they are made of magnitudes.
+T ep_div(T x, T y) {
+  if (divisor_fault(x, y) != 0u) return T(0);
+#if defined(CLASS_i32)
+  const uint quotient = uint(abs(x)) / uint(abs(y));
+  return (x < 0) != (y < 0) ? -int(quotient) : int(quotient);
+#elif defined(CLASS_i64)
+  const uint64_t quotient = uint64_t(x < 0 ? -x : x) / uint64_t(y < 0 ? -y : y);
+  return (x < 0) != (y < 0) ? -int64_t(quotient) : int64_t(quotient);
+#else
+  return x / y;
+#endif
+}
+T ep_fmod(T x, T y) { return divisor_fault(x, y) != 0u ? T(0) : x - ep_div(x, y) * y; }
+T ep_mod(T x, T y) {
+  T remainder = ep_fmod(x, y);
+#ifdef SIGNED
+  if (remainder != T(0) && ((remainder < T(0)) != (y < T(0)))) remainder += y;
+#endif
+  return remainder;
+}
+T ep_floor_div(T x, T y) {
+  if (divisor_fault(x, y) != 0u) return T(0);
+  T quotient = ep_div(x, y);
+#ifdef SIGNED
+  if (quotient * y != x && ((x < T(0)) != (y < T(0)))) quotient -= T(1);
+#endif
+  return quotient;
+}
+T ep_pow(T x, T y) {
+#ifdef SIGNED
+  if (y < T(0)) return x == T(1) ? T(1) : x == T(-1) ? ((y & T(1)) != T(0) ? x : T(1)) : T(0);
+#endif
+  T result = T(1);
+  for (T rest = y; rest != T(0); rest >>= 1) {
+    if ((rest & T(1)) != T(0)) result = ep_mul(result, x);
+    x = ep_mul(x, x);
+  }
+  return result;
+}
+T ep_fma(T x, T y, T z) { return ep_add(ep_mul(x, y), z); }
+bool ep_isnan(T x) { return false; }
+bool ep_isinf(T x) { return false; }
+
+T ep_bit_and(T x, T y) { return x & y; }
+T ep_bit_or(T x, T y) { return x | y; }
+T ep_bit_xor(T x, T y) { return x ^ y; }
+T ep_bit_not(T x) { return wrap(~x); }
+#if defined(WIDE)
+#define BITS T(64)
+#else
+#define BITS T(WIDTH)
+#endif
+T ep_shl(T x, T y) { return y < T(0) || y >= BITS ? T(0) : wrap(x << int(y)); }
+T ep_shr(T x, T y) {
+#ifdef SIGNED
+  if (y < T(0) || y >= BITS) return x < T(0) ? T(-1) : T(0);
+#else
+  if (y >= BITS) return T(0);
+#endif
+  return x >> int(y);
+}
+
+#define IDENTITY(name) T name(T x) { return x; }
+IDENTITY(ep_floor)
+IDENTITY(ep_ceil)
+IDENTITY(ep_trunc)
+IDENTITY(ep_rint)
+IDENTITY(ep_sqrt)
+IDENTITY(ep_exp)
+IDENTITY(ep_expm1)
+IDENTITY(ep_log)
+IDENTITY(ep_log1p)
+IDENTITY(ep_log2)
+IDENTITY(ep_log10)
+IDENTITY(ep_sin)
+IDENTITY(ep_cos)
+IDENTITY(ep_tan)
+IDENTITY(ep_asin)
+IDENTITY(ep_acos)
+IDENTITY(ep_atan)
+IDENTITY(ep_sinh)
+IDENTITY(ep_cosh)
+IDENTITY(ep_tanh)
+IDENTITY(ep_asinh)
+IDENTITY(ep_acosh)
+IDENTITY(ep_atanh)
+IDENTITY(ep_erf)

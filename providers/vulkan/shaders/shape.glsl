@@ -1,0 +1,34 @@
+// What a launch over elements is given, and where element `index` of each operand lies.
+
+// Dims of a strided launch, strides of dst and of the inputs.
+layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Shape {
+  uint rank;
+  uint dims[8];
+  uint strides[4][8];
+};
+
+layout(push_constant, scalar) uniform Push {
+  uvec2 dst;
+  uvec2 src[3];
+  uvec2 shape;
+  uvec2 fault;
+  uvec2 scalars[3];
+  uint count;
+} push;
+
+struct Places {
+  uint of[4];  // dst and the inputs
+};
+
+Places places_of(uint index, const int inputs) {
+  if (STRIDED == 0) return Places(uint[4](index, index, index, index));
+  Places at = Places(uint[4](0u, 0u, 0u, 0u));
+  Shape shape = Shape(push.shape);
+  for (int axis = int(shape.rank) - 1; axis >= 0; --axis) {
+    const uint quotient = index / shape.dims[axis];
+    const uint position = index - quotient * shape.dims[axis];
+    index = quotient;
+    for (int i = 0; i <= inputs; ++i) at.of[i] += position * shape.strides[i][axis];
+  }
+  return at;
+}
