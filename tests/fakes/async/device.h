@@ -55,7 +55,7 @@ struct Command {
 
 }  // namespace tenon::fakes
 
-// An in-order stream and its thread.
+// An in-order stream. One of the device's threads at a time runs it.
 struct ep_stream {
   explicit ep_stream(ep_device* device);
   ~ep_stream();
@@ -65,32 +65,63 @@ struct ep_stream {
   void flush();
   void drain();
 
+  // The rest is the device's. Whether a thread could go on with it now; under ep_device::mutex.
+  bool ready() const;
+  // Runs what was handed over until nothing is left or a wait is not over.
+  void run();
+
   ep_device* device;
   int number = 0;  // in the shadow
 
-  std::mutex mutex;
-  std::condition_variable work, idle;
+  // Under ep_device::mutex; `batch` and `at` belong to the thread that runs the stream while there is one.
   std::vector<tenon::fakes::Command> put_off;  // not flushed yet
+  std::atomic<bool> any_put_off{false};
   std::vector<tenon::fakes::Command> queue;
-  bool running = false, stopping = false, sleeping = false;
+  bool running = false;
+  std::vector<tenon::fakes::Command> batch;
+  size_t at = 0;
+
+  std::mutex mutex;
   std::deque<ep_fault> faults;
   std::atomic<uint32_t> fault_count{0};
   uint64_t random = 0;
-  std::thread thread;
 
  private:
-  void run();
+  bool next_batch();
+  bool drained() const;
   void execute(const tenon::fakes::Command& command);
   void delay();
 };
 
+// A device has a thread per stream; each runs whatever stream can go on. So work that hops between streams need not hop
+// between threads.
 struct ep_device {
+  ~ep_device();
+  void add_thread();
+  // `stream` has more to do; wakes a thread for it if none looks. Under `mutex`.
+  void hand_over(const ep_stream& stream);
+  // Wakes a thread for what an event let go on, if one sleeps.
+  void look_again();
+
   const ep_host* host = nullptr;
   ep_plugin* plugin = nullptr;
   uint32_t index = 0;
   std::mutex mutex;
   uint64_t allocated = 0;
   std::atomic<int32_t> busy{0};  // streams that run an instruction now
+
+  std::condition_variable work, idle;
+  std::vector<ep_stream*> streams;
+  std::atomic<int32_t> sleeping{0};
+  std::atomic<uint64_t> handed_over{0};  // counts
+  bool looking = false;                  // a thread without work waits for `handed_over` to change
+  bool stopping = false;
+  std::vector<std::thread> threads;
+
+ private:
+  void run_thread();
+  void sleep(std::unique_lock<std::mutex>& lock);
+  ep_stream* find_ready() const;
 };
 
 struct ep_plugin {

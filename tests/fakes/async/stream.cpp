@@ -1,4 +1,5 @@
-// The fake's streams: threads that run what was handed over.
+// The fake's streams, and the threads that run what was handed over.
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -86,78 +87,153 @@ void run_primitive(const Command& command) {
   }
 }
 
+// False: the event it waits for has not fired.
+bool can_run(const Command& command) {
+  return command.kind != Command::wait || command.event->completed_now.load(std::memory_order_seq_cst) >= command.point;
+}
+
+constexpr int kLooks = 50;  // of the one thread without work that does not sleep yet
+
 }  // namespace
 
 ep_stream::ep_stream(ep_device* of) : device(of) {
   random = tenon::fakes::async_control().seed.load() * 0x9e3779b97f4a7c15u + reinterpret_cast<uintptr_t>(this);
-  thread = std::thread([this] { run(); });
+  std::lock_guard lock(device->mutex);
+  device->streams.push_back(this);
+  device->add_thread();
 }
 
 ep_stream::~ep_stream() {
+  drain();
+  std::lock_guard lock(device->mutex);
+  std::erase(device->streams, this);
+}
+
+void ep_stream::push(const Command& command) {
+  std::lock_guard lock(device->mutex);
+  if (tenon::fakes::async_control().lazy.load(std::memory_order_relaxed)) {
+    put_off.push_back(command);
+    any_put_off.store(true);
+    return;
+  }
+  queue.push_back(command);
+  device->hand_over(*this);
+}
+
+void ep_stream::flush() {
+  if (!any_put_off.load()) return;
+  std::lock_guard lock(device->mutex);
+  any_put_off.store(false);
+  queue.insert(queue.end(), put_off.begin(), put_off.end());
+  put_off.clear();
+  device->hand_over(*this);
+}
+
+bool ep_stream::drained() const { return !running && at == batch.size() && queue.empty(); }
+
+void ep_stream::drain() {
+  flush();
+  std::unique_lock lock(device->mutex);
+  device->idle.wait(lock, [this] { return drained(); });
+}
+
+bool ep_stream::ready() const {
+  if (running) return false;
+  if (at != batch.size()) return can_run(batch[at]);
+  return !queue.empty() && can_run(queue.front());
+}
+
+// False: nothing is left.
+bool ep_stream::next_batch() {
+  std::lock_guard lock(device->mutex);
+  batch.clear();
+  at = 0;
+  batch.swap(queue);
+  return !batch.empty();
+}
+
+void ep_stream::run() {
+  bool fired = false;  // an event that others may wait for
+  while (at != batch.size() || next_batch()) {
+    const Command& command = batch[at];
+    if (!can_run(command)) return;
+    if (fired) device->look_again();
+    fired = command.kind == Command::record;
+    execute(command);
+    ++at;
+  }
+}
+
+ep_device::~ep_device() {
   {
     std::lock_guard lock(mutex);
     stopping = true;
     work.notify_all();
   }
-  thread.join();
+  for (std::thread& thread : threads) thread.join();
 }
 
-void ep_stream::push(const Command& command) {
+void ep_device::add_thread() {
+  threads.emplace_back([this] { run_thread(); });
+}
+
+void ep_device::hand_over(const ep_stream& stream) {
+  handed_over.fetch_add(1);
+  if (!looking && sleeping.load() != 0 && stream.ready()) work.notify_one();
+}
+
+void ep_device::look_again() {
+  if (sleeping.load(std::memory_order_seq_cst) == 0) return;
   std::lock_guard lock(mutex);
-  if (tenon::fakes::async_control().lazy.load(std::memory_order_relaxed)) {
-    put_off.push_back(command);
-    return;
-  }
-  queue.push_back(command);
-  if (sleeping) work.notify_one();
+  if (find_ready() != nullptr) work.notify_one();
 }
 
-void ep_stream::flush() {
-  std::lock_guard lock(mutex);
-  if (put_off.empty()) return;
-  queue.insert(queue.end(), put_off.begin(), put_off.end());
-  put_off.clear();
-  work.notify_one();
+ep_stream* ep_device::find_ready() const {
+  const auto found =
+      std::find_if(streams.begin(), streams.end(), [](const ep_stream* stream) { return stream->ready(); });
+  return found != streams.end() ? *found : nullptr;
 }
 
-void ep_stream::drain() {
-  flush();
-  std::unique_lock lock(mutex);
-  idle.wait(lock, [this] { return queue.empty() && !running; });
-}
-
-void ep_stream::run() {
-  std::vector<Command> batch;
+void ep_device::run_thread() {
   std::unique_lock lock(mutex);
   for (;;) {
-    if (queue.empty()) {
-      running = false;
+    if (ep_stream* stream = find_ready()) {
+      stream->running = true;
+      if (sleeping.load() != 0 && find_ready() != nullptr) work.notify_one();
+      lock.unlock();
+      stream->run();
+      lock.lock();
+      stream->running = false;
       idle.notify_all();
-      sleeping = true;
-      work.wait(lock, [this] { return stopping || !queue.empty(); });
-      sleeping = false;
-      if (queue.empty()) return;
+    } else if (stopping) {
+      return;
+    } else if (!looking) {
+      looking = true;
+      const uint64_t seen = handed_over.load();
+      lock.unlock();
+      for (int looks = 0; looks < kLooks && handed_over.load() == seen; ++looks) std::this_thread::yield();
+      lock.lock();
+      looking = false;
+      if (handed_over.load() == seen) sleep(lock);
+    } else {
+      sleep(lock);
     }
-    running = true;
-    batch.clear();
-    batch.swap(queue);
-    lock.unlock();
-    for (const Command& command : batch) execute(command);
-    lock.lock();
   }
+}
+
+void ep_device::sleep(std::unique_lock<std::mutex>& lock) {
+  sleeping.fetch_add(1, std::memory_order_seq_cst);
+  if (find_ready() == nullptr && !stopping) work.wait(lock);
+  sleeping.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 void ep_stream::execute(const Command& command) {
+  if (command.kind == Command::wait) return;
   if (command.kind == Command::record) {
     std::lock_guard lock(command.event->mutex);
     if (command.event->completed < command.point) command.event->completed = command.point;
-    command.event->completed_now.store(command.event->completed, std::memory_order_release);
+    command.event->completed_now.store(command.event->completed, std::memory_order_seq_cst);
     command.event->fired.notify_all();
-    return;
-  }
-  if (command.kind == Command::wait) {
-    std::unique_lock lock(command.event->mutex);
-    command.event->fired.wait(lock, [&] { return command.event->completed >= command.point; });
     return;
   }
   const bool alone = device->busy.fetch_add(1) == 0;
