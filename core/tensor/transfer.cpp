@@ -1,8 +1,13 @@
 #include "core/tensor/transfer.h"
 
 #include <cstring>
+#include <memory>
 #include <vector>
 
+#include "core/interpreter/eager.h"
+#include "core/interpreter/plan.h"
+#include "core/ops/attributes.h"
+#include "core/ops/op_rows.h"
 #include "core/tensor/device_state.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/storage.h"
@@ -61,9 +66,32 @@ Tensor transfer_span(const Tensor& tensor, DeviceState* target, uint64_t* bytes_
   return make_view(flat, tensor.dtype(), tensor.dims(), tensor.strides(), 0);
 }
 
-char* host_address(const Tensor& tensor) {
-  return tensor.impl()->storage->block.host + byte_offset(tensor);
+// A view whose span is this large, and more than twice as large as what it holds, is gathered before it travels.
+constexpr int64_t kLargeSpan = 64 * 1024;
+
+bool has_native_copy(const Tensor& tensor) {
+  CastAttributes attributes{};
+  attributes.dtype = tensor.dtype();
+  const Tensor* inputs[] = {&tensor};
+  Tensor made;
+  OpCall call;
+  call.op = &op_row(OpId::cast);
+  call.inputs = inputs;
+  call.attributes = &attributes;
+  call.outputs = {&made, 1};
+  Result<Plan*> plan = make_plan(call, tensor.impl()->device, Reach::native_only);
+  const std::unique_ptr<Plan> owned(plan.ok() ? plan.value() : nullptr);
+  return owned != nullptr;
 }
+
+// `tensor`, or where most of its span is not its own, and its device can, a row-major copy on its device.
+Tensor without_gaps(const Tensor& tensor) {
+  const int64_t span = dtype_bytes(tensor.dtype(), span_elements(tensor));
+  if (span < kLargeSpan || span / 2 < tensor.bytes() || dtype_size(tensor.dtype()) == 0) return tensor;
+  return has_native_copy(tensor) ? dense_on_device(tensor) : tensor;
+}
+
+char* host_address(const Tensor& tensor) { return tensor.impl()->storage->block.host + byte_offset(tensor); }
 
 }  // namespace
 
@@ -79,7 +107,7 @@ Tensor transfer(const Tensor& tensor, DeviceState* target, uint64_t* bytes_moved
     return make_meta(target, TensorMeta{tensor.dtype(), tensor.dims(), tensor.strides()});
   }
   if (tensor.elements() == 0) return value_or_throw(make_tensor(target, tensor.dtype(), tensor.dims()));
-  return transfer_span(tensor, target, bytes_moved);
+  return transfer_span(without_gaps(tensor), target, bytes_moved);
 }
 
 Tensor dense_copy(const Tensor& tensor) {
@@ -118,7 +146,8 @@ uint64_t store_into_view(const Tensor& view, const Tensor& source) {
                  dtype_size(view.dtype()));
     if (!staged.defined()) {
       const auto bytes = static_cast<uint64_t>(dtype_bytes(view.dtype(), span_elements(view)));
-      throw_if_error(vm::copy({target, byte_offset(view), true, false}, {span.impl()->storage, 0, false, false}, bytes, {}));
+      throw_if_error(
+          vm::copy({target, byte_offset(view), true, false}, {span.impl()->storage, 0, false, false}, bytes, {}));
       moved += bytes;
     }
   }
@@ -142,7 +171,8 @@ Scalar element_as_scalar(const void* bytes, DType dtype) {
 
 Result<Storage*> borrow_host_memory(DeviceState* host, void* data, uint64_t bytes, std::function<void()> deleter) {
   if (host->ops.memory_import_host == nullptr) {
-    return Status(Code::unsupported, "The device " + host->opened->spelling + " cannot use memory it did not allocate.");
+    return Status(Code::unsupported,
+                  "The device " + host->opened->spelling + " cannot use memory it did not allocate.");
   }
   memory::Block block;
   block.size = bytes;

@@ -13,7 +13,8 @@ namespace tenon {
 // Elements from the first to one past the last that a tensor of at least one element can reach in its storage.
 int64_t span_elements(const Tensor& tensor);
 
-// `tensor` on `target`, with the same dims and strides; a strided tensor brings the bytes between its elements along.
+// `tensor` on `target`, with the same dims. A strided tensor keeps its strides and brings the bytes between its elements
+// along, unless these are most of many and its device can copy it natively: then it arrives row-major.
 // Returns the bytes moved through `bytes_moved` (may be null).
 Tensor transfer(const Tensor& tensor, DeviceState* target, uint64_t* bytes_moved = nullptr);
 
