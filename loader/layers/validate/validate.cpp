@@ -106,7 +106,8 @@ void Argument<ep_error**>::after(Call& call, ep_status status) {
   if (made != nullptr && made->status != status) {
     call.blame("E02", "its error says " + std::to_string(made->status) + " and its answer " + std::to_string(status));
   }
-  const bool terse = quiet || status == EP_STATUS_TIMEOUT || status == EP_STATUS_NOT_FOUND;
+  const bool terse = quiet || status == EP_STATUS_TIMEOUT || status == EP_STATUS_NOT_FOUND ||
+                     status == EP_STATUS_FAULT;  // ep_fault says it
   if (!terse && made == nullptr && out != nullptr) {
     call.blame("E02", "it answered " + std::to_string(status) + " and set no error");
   }

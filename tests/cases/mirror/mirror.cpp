@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,17 +40,17 @@ struct ep_memory {
 struct ep_stream {
   const ep_host* host;
   bool async;
+  std::mutex mutex = {};  // waits come from any thread, also while another one launches
   std::deque<std::function<void()>> pending = {};
   std::deque<ep_fault> faults = {};
 
   void submit(std::function<void()> work) {
-    if (async) {
-      pending.push_back(std::move(work));
-    } else {
-      work();
-    }
+    if (!async) return work();
+    const std::lock_guard lock(mutex);
+    pending.push_back(std::move(work));
   }
   void drain() {
+    const std::lock_guard lock(mutex);
     for (; !pending.empty(); pending.pop_front()) pending.front()();
   }
 };
@@ -109,6 +110,7 @@ ep_status stream_synchronize(ep_stream* stream, ep_error**) {
 }
 
 ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error** error) {
+  const std::lock_guard lock(stream->mutex);
   if (stream->faults.empty()) return fail_text(stream->host, error, EP_STATUS_NOT_FOUND, "There is no fault.");
   *out_fault = stream->faults.front();
   stream->faults.pop_front();
