@@ -40,7 +40,8 @@ std::string provider_text(const std::string& path) {
 }
 
 Target target_of(const Options& options) {
-  Target target{std::filesystem::absolute(options.path).lexically_normal(), {}, options.device};
+  Target target{{}, {}, options.device};
+  if (!options.path.empty()) target.path = std::filesystem::absolute(options.path).lexically_normal();
   for (const std::string& setting : options.settings) {
     const size_t equals = std::min(setting.find('='), setting.size());
     target.settings.emplace_back(setting.substr(0, equals), setting.substr(std::min(equals + 1, setting.size())));
@@ -216,11 +217,13 @@ int run(const Options& options) {
 
 void add_options(CLI::App* app, Options* options) {
   app->add_option("PATH", options->path, "The provider: path/to/libtenon_foo.so");
-  app->add_option("--case,-c", options->cases, "Only this test, or those that match (* and ?); more than once");
+  app->add_option("--case,-c", options->cases, "Only this test, or those that match (* and ?); more than once")
+      ->allow_extra_args(false);
   app->add_option("--expect", options->expectations,
                   "File of expectations; without it libtenon_foo.expect beside the library, if there is one");
   app->add_option("--device", options->device, "Number of the device")->capture_default_str();
-  app->add_option("--set", options->settings, "KEY=VALUE: a setting of the provider; more than once");
+  app->add_option("--set", options->settings, "KEY=VALUE: a setting of the provider; more than once")
+      ->allow_extra_args(false);
   app->add_option("--time-limit", options->time_limit, "Seconds a test may take")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

@@ -1,0 +1,25 @@
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "core/tensor/error.h"
+#include "sdk/cli/commands.h"
+
+namespace tenon::cli {
+
+// The kit is a program beside this one, so that its child processes hold the provider and nothing of ours.
+int conform(const ConformOptions& options) {
+  std::error_code failed;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);
+  const std::string kit = self.parent_path() / "tenon-conform";
+  std::vector<char*> words = {const_cast<char*>(kit.c_str())};
+  for (const std::string& word : options.words) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  execv(kit.c_str(), words.data());
+  throw Error(Code::not_found, "The conformance kit '" + kit + "' cannot be run: " + std::strerror(errno) + ".",
+              "Install Tenon whole, or build the target tenon_conform.");
+}
+
+}  // namespace tenon::cli
