@@ -51,7 +51,7 @@ struct HostEntries {
 void* HostEntries::allocate(const ep_host* host, uint64_t size, uint64_t alignment) {
   Host& me = self(host);
   if (!std::has_single_bit(alignment)) {
-    me.violate(broken("L02", "host->allocate was asked for the alignment ", alignment, ", which is no power of two"));
+    me.violate(broken("H02", "host->allocate was asked for the alignment ", alignment, ", which is no power of two"));
     return nullptr;
   }
   const std::lock_guard lock(me.mutex_);
@@ -78,10 +78,10 @@ void HostEntries::release(const ep_host* host, void* pointer, uint64_t size) {
     const std::lock_guard lock(me.mutex_);
     const auto block = me.blocks_.find(pointer);
     if (block == me.blocks_.end()) {
-      wrong = broken("L02", "host->release was given a pointer that host->allocate did not give, or gave back before");
+      wrong = broken("H01", "host->release was given a pointer that host->allocate did not give, or gave back before");
     } else {
       if (block->second.size != size) {
-        wrong = broken("L02", "host->release was told ", size, " bytes of a block of ", block->second.size);
+        wrong = broken("H01", "host->release was told ", size, " bytes of a block of ", block->second.size);
       }
       me.bytes_ -= static_cast<int64_t>(block->second.size);
       me.blocks_.erase(block);
@@ -169,14 +169,14 @@ Status Host::take(const char* function, ep_status status, ep_error* error) {
     return {};
   }
   if (status < EP_STATUS_OK || status > EP_STATUS_INTERNAL) {
-    violate(broken("E04", function, " answered ", status, ", which is no status of ep_api.h"));
+    violate(broken("R01", function, " answered ", status, ", which is no status of ep_api.h"));
     return Status(Code::internal, sentence(function, " answered ", status, "."));
   }
   const bool no_more = status == EP_STATUS_NOT_FOUND && std::string_view(function) == "stream_take_fault";
   const bool is_answer =
       status == EP_STATUS_BUSY || status == EP_STATUS_TIMEOUT || status == EP_STATUS_FAULT || no_more;
   if (text.empty() && !is_answer) {
-    violate(broken("E03", function, " answered '", code_name(static_cast<Code>(status)), "' without a sentence"));
+    violate(broken("E02", function, " answered '", code_name(static_cast<Code>(status)), "' without a sentence"));
   }
   if (text.empty()) text = "no sentence";
   const std::string answer = sentence("  answered by ", function, ": ", code_name(static_cast<Code>(status)));

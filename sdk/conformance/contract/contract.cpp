@@ -57,7 +57,7 @@ Status exercise(Subject& subject) {
   TENON_RETURN_IF_ERROR(subject.copy(stream, second, 1, first, 0, sent.size()));
   TENON_RETURN_IF_ERROR(subject.download(stream, second, 1, received));
   TENON_RETURN_IF_ERROR(subject.finish(stream));
-  if (sent != received) return broken("S06", "what was downloaded is not what was uploaded");
+  if (sent != received) return broken("M08", "what was downloaded is not what was uploaded");
   const cases::Case* sample = find_sample(subject);
   if (sample == nullptr) return {};
   return check_case(subject, stream, *sample);

@@ -45,15 +45,15 @@ struct Poisoned {
 template <class Call, class... Outs>
 Status refuses(Subject& subject, const char* name, std::initializer_list<Code> codes, const Call& call,
                const Outs&... outs) {
-  if (call(nullptr) == EP_STATUS_OK) return broken("E05", name, " answered ok where it must fail");
+  if (call(nullptr) == EP_STATUS_OK) return broken("E03", name, " answered ok where it must fail");
   const Status status = subject.call(name, call);
-  if (status.ok()) return broken("E05", name, " failed without a place for its error, and with one answered ok");
+  if (status.ok()) return broken("E03", name, " failed without a place for its error, and with one answered ok");
   if ((outs.touched() || ...)) return broken("E01", name, " failed and wrote an out-parameter");
   for (Code code : codes) {
     if (status.code() == code) return {};
   }
   if (codes.size() == 0) return {};
-  return broken("E05", name, " answered '", code_name(status.code()), "', not '", code_name(*codes.begin()), "'");
+  return broken("E03", name, " answered '", code_name(status.code()), "', not '", code_name(*codes.begin()), "'");
 }
 
 // Bytes that look random and hold no zero, the same for the same seed.
@@ -80,7 +80,6 @@ Status devices_unknown_index(Subject& subject);
 
 Status memory_distinct(Subject& subject);
 Status memory_aligned(Subject& subject);
-Status memory_unknown_pool(Subject& subject);
 Status memory_too_large(Subject& subject);
 Status memory_mapped(Subject& subject);
 Status memory_imported(Subject& subject);

@@ -17,6 +17,66 @@ constexpr ContractTest tests[] = {
 
     {"structs/short", "T01", Needs::device, "A struct is filled up to struct_size and no further.", structs_short},
     {"structs/long", "T02", Needs::device, "The part of a struct it does not know stays zero.", structs_long},
+
+    {"devices/described_alike", "D03", Needs::plugin, "A device says the same of itself each time.",
+     devices_described_alike},
+    {"devices/unknown_index", "D04", Needs::plugin, "A device that is not there is 'not found'.",
+     devices_unknown_index},
+
+    {"memory/distinct", "M08", Needs::device, "Blocks of any size hold what was put there.", memory_distinct},
+    {"memory/aligned", "M03", Needs::device, "A block starts at a multiple of minimum_alignment.", memory_aligned},
+    {"memory/too_large", "M10", Needs::device, "A block there is no room for is 'out of device memory'.",
+     memory_too_large},
+    {"memory/mapped", "M02", Needs::device, "Host and device see one memory through a map, which stays.",
+     memory_mapped},
+    {"memory/imported", "M09", Needs::device, "Memory of the host is used where it is and stays the host's.",
+     memory_imported},
+
+    {"transfers/exact", "M08", Needs::device, "Exactly the bytes asked for are moved.", transfers_exact},
+    {"transfers/in_order", "S01", Needs::device, "Work of a stream runs in its order.", transfers_in_order},
+    {"transfers/between_pools", "M08", Needs::device, "Every pool can be copied to every other.",
+     transfers_between_pools},
+
+    {"events/never_recorded", "S02", Needs::events, "A wait for an event never recorded is 'invalid argument'.",
+     events_never_recorded},
+    {"events/mean_done", "S04", Needs::events, "An event seen means that the work before it is done.",
+     events_mean_done},
+    {"events/time_out", "S03", Needs::events, "A wait ends when its time has passed, and may be repeated.",
+     events_time_out},
+    {"events/record_replaces", "S02", Needs::events, "An event recorded again stands for the later point.",
+     events_record_replaces},
+    {"events/wait_captures", "S05", Needs::events, "A stream waits for the point the event holds at the call.",
+     events_wait_captures},
+
+    {"streams/ordered_by_events", "S05", Needs::events, "A stream that waits for an event sees the work before it.",
+     streams_ordered_by_events},
+    {"streams/keep_launches_apart", "S01", Needs::primitives, "Launches on two streams do not disturb each other.",
+     streams_keep_launches_apart},
+    {"streams/outlive_unrelated", "M07", Needs::primitives,
+     "Destroying what a launch in flight does not use leaves it alone.", streams_outlive_unrelated},
+    {"streams/on_threads", "C01", Needs::device, "Several threads, each with its stream, do not disturb each other.",
+     streams_on_threads},
+
+    {"support/pure", "P03", Needs::device, "Support gives the same answer to the same question and keeps nothing.",
+     support_pure},
+    {"support/unknown", "P02", Needs::device, "What a descriptor holds that it cannot know is 'unsupported'.",
+     support_unknown},
+    {"support/refusals", "E01", Needs::device, "A refusal has a reason and writes nothing else.", support_refusals},
+
+    {"launch/deterministic", "P15", Needs::primitives, "A deterministic primitive gives the same bits twice.",
+     launch_deterministic},
+    {"launch/late", "P14", Needs::primitives, "A primitive can be launched long after it was made.", launch_late},
+    {"faults/in_order", "F01", Needs::primitives, "Faults come in launch order, with tags, and later work runs.",
+     faults_in_order},
+
+    {"host/memory_fails", "O01", Needs::library, "Any allocation of the host may fail, and nothing else breaks.",
+     host_memory_fails},
+    {"teardown/null", "P01", Needs::device, "Destroying NULL is nothing.", teardown_null},
+    {"teardown/leaks", "L01", Needs::library, "After shutdown nothing of the host's memory is held.", teardown_leaks},
+    {"teardown/again", "L01", Needs::library, "It can be opened and shut down again and again.", teardown_again},
+    {"teardown/exit", "X01", Needs::nothing, "A process that used it exits as it should.", teardown_exit},
+    {"process/prints_nothing", "X03", Needs::library, "It writes to neither standard output nor standard error.",
+     process_prints_nothing},
 };
 
 }  // namespace

@@ -1,0 +1,60 @@
+// Devices: what they say of themselves, and those that are not there.
+#include <string_view>
+
+#include "sdk/conformance/contract/contract.h"
+
+namespace tenon::conformance {
+namespace {
+
+std::string_view view(ep_string text) { return text.data == nullptr ? "" : std::string_view(text.data, text.size); }
+
+std::string describe(const ep_device_info& info) {
+  return sentence(view(info.name), "; ", view(info.fingerprint), "; ", view(info.unusable_reason), "; class ",
+                  info.device_class, "; flags ", info.flags, "; dtypes ", info.dtypes, "; pools ", info.pool_count,
+                  "; threads ", info.threads, "; pci ", info.pci[0], ':', info.pci[1], ':', info.pci[2]);
+}
+
+}  // namespace
+
+Status devices_described_alike(Subject& subject) {
+  ep_plugin_ops& plugin = subject.plugin;
+  uint32_t count = 0, again = 0;
+  TENON_RETURN_IF_ERROR(subject.call("device_count", plugin.device_count, plugin.plugin, &count));
+  for (uint32_t index = 0; index < count; ++index) {
+    auto first = with_header<ep_device_info>(EP_STRUCT_DEVICE_INFO);
+    auto second = with_header<ep_device_info>(EP_STRUCT_DEVICE_INFO);
+    TENON_RETURN_IF_ERROR(subject.call("device_info", plugin.device_info, plugin.plugin, index, &first));
+    const std::string before = describe(first);
+    TENON_RETURN_IF_ERROR(subject.call("device_info", plugin.device_info, plugin.plugin, index, &second));
+    if (describe(first) != before) return broken("D03", "the strings of device ", index, " changed: ", before);
+    if (describe(second) != before) {
+      return broken("D03", "device ", index, " described itself in two ways: ", before, " | ", describe(second));
+    }
+    if (view(first.name).empty()) return broken("D03", "device ", index, " has no name");
+  }
+  TENON_RETURN_IF_ERROR(subject.call("device_count", plugin.device_count, plugin.plugin, &again));
+  if (again != count) return broken("D03", "device_count answered ", count, ", then ", again);
+  return {};
+}
+
+Status devices_unknown_index(Subject& subject) {
+  ep_plugin_ops& plugin = subject.plugin;
+  uint32_t count = 0;
+  TENON_RETURN_IF_ERROR(subject.call("device_count", plugin.device_count, plugin.plugin, &count));
+  for (uint32_t index : {count, count + 7, ~uint32_t{0}}) {
+    Poisoned<ep_device_info> info;
+    const auto describe_it = [&](ep_error** error) {
+      return plugin.device_info(plugin.plugin, index, &info.value, error);
+    };
+    TENON_RETURN_IF_ERROR(refuses(subject, "device_info", {Code::not_found}, describe_it, info));
+    Poisoned<ep_device*> device;
+    Poisoned<ep_device_ops> ops;
+    const auto open_it = [&](ep_error** error) {
+      return plugin.device_open(plugin.plugin, index, &device.value, &ops.value, error);
+    };
+    TENON_RETURN_IF_ERROR(refuses(subject, "device_open", {Code::not_found}, open_it, device, ops));
+  }
+  return {};
+}
+
+}  // namespace tenon::conformance

@@ -1,0 +1,140 @@
+// Events: never recorded, recorded again, waited for, captured.
+#include <chrono>
+#include <thread>
+
+#include "sdk/conformance/contract/contract.h"
+
+namespace tenon::conformance {
+namespace {
+
+// Enough copies that they do not end before the call returns, and a download of the last.
+class LongWork {
+ public:
+  explicit LongWork(Subject& subject) : subject_(subject) {}
+  Status prepare() {
+    TENON_ASSIGN_OR_RETURN(a_, subject_.allocate(size));
+    TENON_ASSIGN_OR_RETURN(b_, subject_.allocate(size));
+    return {};
+  }
+  Status submit(const Stream& stream, uint64_t seed) {
+    sent_ = random_bytes(size, seed);
+    received_.assign(size, 0);
+    TENON_RETURN_IF_ERROR(subject_.upload(stream, a_, 0, sent_));
+    for (int i = 0; i < 8; ++i) {
+      TENON_RETURN_IF_ERROR(subject_.copy(stream, b_, 0, a_, 0, size));
+      TENON_RETURN_IF_ERROR(subject_.copy(stream, a_, 0, b_, 0, size));
+    }
+    return subject_.download(stream, a_, 0, received_);
+  }
+  bool done() const { return sent_ == received_; }
+
+ private:
+  static constexpr uint64_t size = 1 << 20;
+  Subject& subject_;
+  Memory a_, b_;
+  std::vector<uint8_t> sent_, received_;
+};
+
+}  // namespace
+
+Status events_never_recorded(Subject& subject) {
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
+  const ep_device_ops& ops = subject.ops;
+  const auto query = [&](ep_error** error) { return ops.event_query(event.get(), error); };
+  const auto host_wait = [&](ep_error** error) { return ops.event_host_wait(event.get(), 1000, error); };
+  const auto stream_wait = [&](ep_error** error) { return ops.stream_wait_event(stream.get(), event.get(), error); };
+  const auto must = [&](const char* name, const auto& call) {
+    const Status status = refuses(subject, name, {Code::invalid_argument}, call, Poisoned<int>());
+    if (status.ok()) return status;
+    return broken("S02", name, " of an event that was never recorded: ", status.message());
+  };
+  TENON_RETURN_IF_ERROR(must("event_query", query));
+  TENON_RETURN_IF_ERROR(must("event_host_wait", host_wait));
+  TENON_RETURN_IF_ERROR(must("stream_wait_event", stream_wait));
+  return subject.finish(stream);
+}
+
+// Whoever has seen the event has all the work before it, the host's reads included; and a query alone makes it come.
+Status events_mean_done(Subject& subject) {
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
+  LongWork work(subject);
+  TENON_RETURN_IF_ERROR(work.prepare());
+  for (uint64_t round = 0; round < 3; ++round) {
+    TENON_RETURN_IF_ERROR(work.submit(stream, 60 + round));
+    TENON_RETURN_IF_ERROR(subject.record(event, stream));
+    const auto begin = std::chrono::steady_clock::now();
+    const auto patience = std::chrono::nanoseconds(wait_limit_ns / 6);
+    Status seen = round == 2 ? subject.wait(event) : subject.call("event_query", subject.ops.event_query, event.get());
+    while (seen.code() == Code::busy && std::chrono::steady_clock::now() - begin < patience) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      seen = subject.call("event_query", subject.ops.event_query, event.get());
+    }
+    if (seen.code() == Code::busy)
+      return broken("S03", "an event that was recorded does not come, however often it is queried");
+    TENON_RETURN_IF_ERROR(seen);
+    if (!work.done()) return broken("S04", "an event was seen before the work recorded before it was done");
+  }
+  TENON_RETURN_IF_ERROR(work.submit(stream, 70));
+  TENON_RETURN_IF_ERROR(subject.call("stream_synchronize", subject.ops.stream_synchronize, stream.get()));
+  if (!work.done()) return broken("S04", "stream_synchronize returned before the work was done");
+  return {};
+}
+
+Status events_time_out(Subject& subject) {
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
+  LongWork work(subject);
+  TENON_RETURN_IF_ERROR(work.prepare());
+  TENON_RETURN_IF_ERROR(work.submit(stream, 80));
+  TENON_RETURN_IF_ERROR(subject.record(event, stream));
+  const Status at_once = subject.call("event_host_wait", subject.ops.event_host_wait, event.get(), uint64_t{0});
+  if (at_once.ok() && !work.done()) return broken("S04", "event_host_wait answered ok before the work was done");
+  if (!at_once.ok() && at_once.code() != Code::timeout) {
+    return broken("S03", "event_host_wait(0) answered '", code_name(at_once.code()), "': ", at_once.message());
+  }
+  TENON_RETURN_IF_ERROR(subject.call("event_host_wait", subject.ops.event_host_wait, event.get(), ~uint64_t{0}));
+  return work.done() ? Status() : broken("S04", "event_host_wait answered ok before the work was done");
+}
+
+// Recorded again, an event stands for the later point alone.
+Status events_record_replaces(Subject& subject) {
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
+  LongWork first(subject), second(subject);
+  TENON_RETURN_IF_ERROR(first.prepare());
+  TENON_RETURN_IF_ERROR(second.prepare());
+  TENON_RETURN_IF_ERROR(first.submit(stream, 90));
+  TENON_RETURN_IF_ERROR(subject.record(event, stream));
+  TENON_RETURN_IF_ERROR(subject.wait(event));
+  TENON_RETURN_IF_ERROR(second.submit(stream, 91));
+  TENON_RETURN_IF_ERROR(subject.record(event, stream));
+  TENON_RETURN_IF_ERROR(subject.wait(event));
+  if (!first.done() || !second.done()) return broken("S02", "an event recorded again still stands for its first point");
+  return {};
+}
+
+// A stream waits for the point the event holds at the call. Were it the last point, the second stream would wait for
+// itself.
+Status events_wait_captures(Subject& subject) {
+  TENON_ASSIGN_OR_RETURN(const Stream first, subject.make_stream());
+  TENON_ASSIGN_OR_RETURN(const Stream second, subject.make_stream());
+  TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
+  LongWork work(subject), later(subject);
+  TENON_RETURN_IF_ERROR(work.prepare());
+  TENON_RETURN_IF_ERROR(later.prepare());
+  TENON_RETURN_IF_ERROR(work.submit(first, 95));
+  TENON_RETURN_IF_ERROR(subject.record(event, first));
+  TENON_RETURN_IF_ERROR(subject.call("stream_wait_event", subject.ops.stream_wait_event, second.get(), event.get()));
+  TENON_RETURN_IF_ERROR(later.submit(second, 96));
+  TENON_RETURN_IF_ERROR(subject.record(event, second));
+  const Status seen = subject.call("event_host_wait", subject.ops.event_host_wait, event.get(), wait_limit_ns / 12);
+  if (seen.code() == Code::timeout) return broken("S05", "stream_wait_event waits for a point recorded after the call");
+  TENON_RETURN_IF_ERROR(seen);
+  if (!work.done() || !later.done())
+    return broken("S05", "an event recorded on a second stream came before the first one's work");
+  return subject.finish(first);
+}
+
+}  // namespace tenon::conformance

@@ -1,0 +1,99 @@
+// Launches: the same bits twice, a primitive that outlives its first use, faults.
+#include <memory>
+#include <set>
+
+#include "sdk/conformance/contract/contract.h"
+#include "sdk/conformance/contract/sample.h"
+#include "sdk/conformance/primitive/check.h"
+
+namespace tenon::conformance {
+
+// One f32 case of each kind, with the flag that asks for it, twice, over different workspaces.
+Status launch_deterministic(Subject& subject) {
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  std::set<int32_t> kinds;
+  for (cases::Case& test : cases::all_cases()) {
+    if (kinds.contains(test.desc.kind) || test.fault != 0 || test.desc.operands[0].dtype != EP_DTYPE_f32) continue;
+    test.desc.flags |= EP_PRIMITIVE_FLAG_DETERMINISTIC;
+    const auto desc = accepted_desc(subject, test);
+    if (!desc.ok()) continue;
+    kinds.insert(test.desc.kind);
+    Prepared first(subject, test, desc.value(), 1), second(subject, test, desc.value(), 1);
+    second.work.dirt = 0xc4;
+    for (Prepared* one : {&first, &second}) {
+      TENON_RETURN_IF_ERROR(one->work.create());
+      TENON_RETURN_IF_ERROR(one->work.submit(stream));
+      TENON_RETURN_IF_ERROR(subject.finish(stream));
+    }
+    if (first.work.image().bytes != second.work.image().bytes) {
+      return broken("P15", test.name, " was to be deterministic and gave two results");
+    }
+  }
+  if (kinds.empty()) return skipped("it supports no f32 case with EP_PRIMITIVE_FLAG_DETERMINISTIC.");
+  return {};
+}
+
+// A primitive is launched, used again later with other operands, while another of the same descriptor comes and goes.
+Status launch_late(Subject& subject) {
+  const cases::Case* sample = find_sample(subject);
+  TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, *sample));
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  Prepared kept(subject, *sample, desc, 600);
+  TENON_RETURN_IF_ERROR(kept.work.create());
+  for (uint64_t round = 0; round < 3; ++round) {
+    Prepared other(subject, *sample, desc, 610 + round);
+    TENON_RETURN_IF_ERROR(other.work.create());
+    TENON_RETURN_IF_ERROR(other.work.submit(stream));
+    TENON_RETURN_IF_ERROR(subject.finish(stream));
+    TENON_RETURN_IF_ERROR(other.compare());
+  }
+  TENON_RETURN_IF_ERROR(kept.work.submit(stream));
+  TENON_RETURN_IF_ERROR(subject.finish(stream));
+  return kept.compare();
+}
+
+// Faults come in the order of the launches, each with its launch's tag, and work after them runs.
+Status faults_in_order(Subject& subject) {
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  for (const cases::Case& test : cases::all_cases()) {
+    if (test.fault == 0) continue;
+    const auto desc = accepted_desc(subject, test);
+    if (!desc.ok()) continue;
+    std::vector<std::unique_ptr<Prepared>> all;
+    for (uint64_t i = 0; i < 3; ++i) {
+      all.push_back(std::make_unique<Prepared>(subject, test, desc.value(), 700 + i));
+      all.back()->work.tag = 0x700 + i;
+      const Status created = all.back()->work.create();
+      if (created.code() == Code::unsupported) return skipped("it refuses to create ", test.name, ".");
+      TENON_RETURN_IF_ERROR(created);
+    }
+    const cases::Case* sample = find_sample(subject);
+    TENON_ASSIGN_OR_RETURN(const ep_primitive_desc healthy, accepted_desc(subject, *sample));
+    Prepared after(subject, *sample, healthy, 710);
+    TENON_RETURN_IF_ERROR(after.work.create());
+    for (const auto& one : all) TENON_RETURN_IF_ERROR(one->work.submit(stream));
+    TENON_RETURN_IF_ERROR(after.work.submit(stream));
+    TENON_RETURN_IF_ERROR(subject.finish(stream));
+    std::vector<ep_fault> faults;
+    if (subject.synchronous()) {
+      for (const auto& one : all) faults.insert(faults.end(), one->work.faults().begin(), one->work.faults().end());
+    } else {
+      TENON_RETURN_IF_ERROR(take_faults(subject, stream, &faults));
+    }
+    uint64_t last = 0;
+    std::set<uint64_t> seen;
+    for (const ep_fault& fault : faults) {
+      if (fault.tag < last)
+        return broken("F01", "the fault of launch ", last, " came before that of launch ", fault.tag);
+      seen.insert(last = fault.tag);
+    }
+    if (seen != std::set<uint64_t>{0x700, 0x701, 0x702}) {
+      return broken("F01", "three launches met a fault each, ", seen.size(), " different launches were named");
+    }
+    const Status same = after.compare();
+    return same.ok() ? same : broken("P07", "work after a fault did not run: ", same.message());
+  }
+  return skipped("it supports no case in which a kernel meets bad data.");
+}
+
+}  // namespace tenon::conformance

@@ -1,0 +1,146 @@
+// Streams: ordered by events and by nothing else; objects that live while others go; threads.
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "sdk/conformance/contract/contract.h"
+#include "sdk/conformance/contract/sample.h"
+
+namespace tenon::conformance {
+
+// What one stream makes, another reads after an event; round and round, nothing waited for by the host.
+Status streams_ordered_by_events(Subject& subject) {
+  TENON_ASSIGN_OR_RETURN(const Stream maker, subject.make_stream());
+  TENON_ASSIGN_OR_RETURN(const Stream reader, subject.make_stream());
+  constexpr uint64_t size = 1 << 18;
+  constexpr int rounds = 12;
+  TENON_ASSIGN_OR_RETURN(const Memory source, subject.allocate(size));
+  TENON_ASSIGN_OR_RETURN(const Memory shared, subject.allocate(size));
+  std::vector<Event> made, taken;
+  std::vector<std::vector<uint8_t>> sent, received(rounds, std::vector<uint8_t>(size, 0));
+  for (uint64_t i = 0; i < rounds; ++i) {
+    sent.push_back(random_bytes(size, 200 + i));
+    for (std::vector<Event>* events : {&made, &taken}) {
+      TENON_ASSIGN_OR_RETURN(Event event, subject.make_event());
+      events->push_back(std::move(event));
+    }
+  }
+  const auto wait = [&](const Stream& stream, const Event& event) {
+    return subject.call("stream_wait_event", subject.ops.stream_wait_event, stream.get(), event.get());
+  };
+  for (size_t i = 0; i < rounds; ++i) {
+    if (i > 0) TENON_RETURN_IF_ERROR(wait(maker, taken[i - 1]));
+    TENON_RETURN_IF_ERROR(subject.upload(maker, source, 0, sent[i]));
+    TENON_RETURN_IF_ERROR(subject.copy(maker, shared, 0, source, 0, size));
+    TENON_RETURN_IF_ERROR(subject.record(made[i], maker));
+    TENON_RETURN_IF_ERROR(wait(reader, made[i]));
+    TENON_RETURN_IF_ERROR(subject.download(reader, shared, 0, received[i]));
+    TENON_RETURN_IF_ERROR(subject.record(taken[i], reader));
+  }
+  TENON_RETURN_IF_ERROR(subject.wait(taken.back()));
+  for (size_t i = 0; i < rounds; ++i) {
+    if (sent[i] != received[i]) return broken("S05", "in round ", i, " a stream did not wait for the event of another");
+  }
+  return subject.finish(maker);
+}
+
+// Launches of one primitive on two streams, turn by turn, each with operands of its own.
+Status streams_keep_launches_apart(Subject& subject) {
+  const cases::Case* sample = find_sample(subject);
+  TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, *sample));
+  TENON_ASSIGN_OR_RETURN(const Stream first, subject.make_stream());
+  TENON_ASSIGN_OR_RETURN(const Stream second, subject.make_stream());
+  std::vector<std::unique_ptr<Prepared>> all;
+  for (uint64_t i = 0; i < 12; ++i) {
+    all.push_back(std::make_unique<Prepared>(subject, *sample, desc, 300 + i));
+    all.back()->work.tag = i + 1;
+    all.back()->work.dirt = static_cast<uint8_t>(0x11 * (i + 1));
+    TENON_RETURN_IF_ERROR(all.back()->work.create());
+  }
+  for (size_t i = 0; i < all.size(); ++i) TENON_RETURN_IF_ERROR(all[i]->work.submit(i % 2 == 0 ? first : second));
+  TENON_RETURN_IF_ERROR(subject.finish(second));
+  TENON_RETURN_IF_ERROR(subject.finish(first));
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Status same = all[i]->compare();
+    if (!same.ok()) return broken("S01", "launch ", i, " of twelve on two streams was disturbed: ", same.message());
+  }
+  return {};
+}
+
+// A launch is under way; a primitive, memory, an event and a stream that it does not use are destroyed.
+Status streams_outlive_unrelated(Subject& subject) {
+  const cases::Case* sample = find_sample(subject);
+  TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, *sample));
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  Prepared kept(subject, *sample, desc, 400);
+  auto gone = std::make_unique<Prepared>(subject, *sample, desc, 401);
+  TENON_RETURN_IF_ERROR(kept.work.create());
+  TENON_RETURN_IF_ERROR(gone->work.create());
+  TENON_ASSIGN_OR_RETURN(Memory memory, subject.allocate(5000));
+  TENON_ASSIGN_OR_RETURN(Stream other, subject.make_stream());
+  Event event;
+  if (subject.has_events()) {
+    TENON_ASSIGN_OR_RETURN(event, subject.make_event());
+  }
+  TENON_RETURN_IF_ERROR(kept.work.submit(stream));
+  gone.reset();
+  memory.reset();
+  event.reset();
+  other.reset();
+  TENON_RETURN_IF_ERROR(subject.finish(stream));
+  const Status same = kept.compare();
+  if (!same.ok()) return broken("M07", "objects that a launch in flight does not use were destroyed: ", same.message());
+  return {};
+}
+
+namespace {
+
+// One thread's share: memory, transfers, a primitive, events, all its own but for the one stream of a synchronous
+// device.
+Status use(Subject& subject, const Stream& stream, const cases::Case* sample, const ep_primitive_desc* desc,
+           uint64_t seed) {
+  for (uint64_t round = 0; round < 8; ++round) {
+    const uint64_t size = 1000 + 997 * round;
+    TENON_ASSIGN_OR_RETURN(const Memory memory, subject.allocate(size));
+    const std::vector<uint8_t> sent = random_bytes(size, seed + round);
+    std::vector<uint8_t> received(size, 0);
+    TENON_RETURN_IF_ERROR(subject.upload(stream, memory, 0, sent));
+    TENON_RETURN_IF_ERROR(subject.download(stream, memory, 0, received));
+    TENON_RETURN_IF_ERROR(subject.finish(stream));
+    if (sent != received) return broken("C01", "on several threads a transfer of ", size, " bytes went wrong");
+    if (sample == nullptr) continue;
+    Prepared prepared(subject, *sample, *desc, seed + round);
+    TENON_RETURN_IF_ERROR(prepared.work.create());
+    TENON_RETURN_IF_ERROR(prepared.work.submit(stream));
+    TENON_RETURN_IF_ERROR(subject.finish(stream));
+    const Status same = prepared.compare();
+    if (!same.ok()) return broken("C01", "on several threads a launch went wrong: ", same.message());
+  }
+  return {};
+}
+
+}  // namespace
+
+Status streams_on_threads(Subject& subject) {
+  constexpr size_t count = 4;
+  const cases::Case* sample = find_sample(subject);
+  ep_primitive_desc desc{};
+  if (sample != nullptr) {
+    TENON_ASSIGN_OR_RETURN(desc, accepted_desc(subject, *sample));
+  }
+  std::vector<Stream> streams;
+  for (size_t i = 0; i < count; ++i) {
+    TENON_ASSIGN_OR_RETURN(Stream stream, subject.make_stream());
+    streams.push_back(std::move(stream));
+  }
+  std::vector<Status> results(count);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < count; ++i) {
+    threads.emplace_back([&, i] { results[i] = use(subject, streams[i], sample, &desc, 500 + 50 * i); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Status& result : results) TENON_RETURN_IF_ERROR(result);
+  return {};
+}
+
+}  // namespace tenon::conformance

@@ -1,0 +1,115 @@
+// What must be true at the end, whatever happened: nothing held, nothing printed, nothing crashing at exit.
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "sdk/conformance/contract/contract.h"
+#include "sdk/conformance/contract/sample.h"
+
+namespace tenon::conformance {
+namespace {
+
+Status nothing_held(const Subject& subject, std::string_view rule, std::string_view when) {
+  const Host& host = subject.host;
+  if (host.bytes_held() == 0 && host.errors_alive() == 0 && host.device_bytes() == 0) return {};
+  return broken(rule, when, " the plug-in was shut down and holds ", host.bytes_held(),
+                " bytes of the host's memory and ", host.errors_alive(), " errors, and has reported ",
+                host.device_bytes(), " bytes of its own");
+}
+
+}  // namespace
+
+Status teardown_null(Subject& subject) {
+  const ep_device_ops& ops = subject.ops;
+  ops.memory_free(subject.device, nullptr);
+  ops.stream_destroy(subject.device, nullptr);
+  if (ops.event_destroy != nullptr) ops.event_destroy(subject.device, nullptr);
+  if (ops.primitive_destroy != nullptr) ops.primitive_destroy(subject.device, nullptr);
+  return exercise(subject);
+}
+
+Status teardown_leaks(Subject& subject) {
+  TENON_RETURN_IF_ERROR(exercise(subject));
+  subject.close();
+  return nothing_held(subject, "L01", "after use");
+}
+
+Status teardown_again(Subject& subject) {
+  for (int round = 0; round < 5; ++round) {
+    TENON_RETURN_IF_ERROR(exercise(subject).with_context("  in one of five lives in one process"));
+    subject.close();
+  }
+  return nothing_held(subject, "L01", "after five lives");
+}
+
+// The host's allocations fail one by one, from the query to the shutdown: each failure is an error of a call or of no
+// consequence, never a crash, a leak or a wrong number, and afterwards everything works.
+Status host_memory_fails(Subject& subject) {
+  TENON_RETURN_IF_ERROR(exercise(subject));
+  subject.close();
+  const int64_t before = subject.host.allocations();
+  TENON_RETURN_IF_ERROR(exercise(subject));
+  subject.close();
+  const int64_t count = subject.host.allocations() - before;
+  constexpr int64_t most = 400;
+  for (int64_t i = 0; i < std::min(count, most); ++i) {
+    subject.host.fail_allocation_after(i);
+    const Status status = exercise(subject);
+    subject.close();
+    if (!status.ok() && status.code() != Code::out_of_host_memory) {
+      return broken("O01", "allocation ", i, " of the host failed, and a call answered '", code_name(status.code()),
+                    "', not 'out of host memory': ", status.message());
+    }
+    TENON_RETURN_IF_ERROR(subject.host.take_violation());
+    TENON_RETURN_IF_ERROR(nothing_held(subject, "O01", sentence("allocation ", i, " of the host failed, then")));
+  }
+  subject.host.fail_allocation_after(-1);
+  return exercise(subject).with_context("  after each allocation of the host has failed once");
+}
+
+// A process that used the provider ends as it should.
+Status teardown_exit(Subject& subject) {
+  const pid_t child = fork();
+  if (child < 0) return skipped("no process can be started.");
+  if (child == 0) {
+    {
+      Subject mine(subject.target);
+      if (!exercise(mine).ok()) _exit(9);
+    }
+    std::exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) return broken("X01", "a process that used it died at exit of signal ", WTERMSIG(status));
+  if (WEXITSTATUS(status) == 9) return skipped("it does not work in the first place.");
+  if (WEXITSTATUS(status) != 0)
+    return broken("X01", "a process that used it ended with exit code ", WEXITSTATUS(status));
+  return {};
+}
+
+Status process_prints_nothing(Subject& subject) {
+  std::FILE* sink = std::tmpfile();
+  if (sink == nullptr) return skipped("no temporary file can be made.");
+  std::fflush(nullptr);
+  const int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
+  dup2(fileno(sink), STDOUT_FILENO);
+  dup2(fileno(sink), STDERR_FILENO);
+  const Status used = exercise(subject);
+  subject.close();
+  std::fflush(nullptr);
+  dup2(out, STDOUT_FILENO);
+  dup2(err, STDERR_FILENO);
+  close(out);
+  close(err);
+  char text[200] = {};
+  const ssize_t printed = pread(fileno(sink), text, sizeof text - 1, 0);
+  std::fclose(sink);
+  TENON_RETURN_IF_ERROR(used);
+  if (printed > 0) return broken("X03", "it printed: ", std::string_view(text));
+  return {};
+}
+
+}  // namespace tenon::conformance
