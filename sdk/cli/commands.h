@@ -58,6 +58,18 @@ struct OnnxTestOptions {
 };
 int onnx_test(const OnnxTestOptions& options);
 
+// Everything after `conform`, as it stands: the kit reads it.
+struct ConformOptions {
+  std::vector<std::string> words;
+};
+int conform(const ConformOptions& options);
+
+struct NewProviderOptions {
+  std::string name;
+  std::string to;  // the folder; empty: one called `name`
+};
+int new_provider(const NewProviderOptions& options);
+
 // A table on stdout: columns as wide as their widest cell.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 

@@ -18,6 +18,8 @@ struct CommandLine {
   ReportOptions devices, doctor;
   OpsOptions ops;
   OnnxTestOptions onnx_test;
+  ConformOptions conform;
+  NewProviderOptions new_provider;
   std::string topic;
   std::function<int()> chosen;
 
@@ -31,6 +33,8 @@ struct CommandLine {
     add_compare();
     add_reports();
     add_onnx_test();
+    add_conform();
+    add_new_provider();
     CLI::App* help = app.add_subcommand("help", "Help on a topic: env");
     help->add_option("TOPIC", topic, "env: the TENON_* variables")->required()->check(CLI::IsMember({"env"}));
     help->callback([this] { chosen = [] { return std::fputs(environment_help().c_str(), stdout) < 0 ? 1 : 0; }; });
@@ -115,6 +119,24 @@ struct CommandLine {
       onnx_test.tolerance_given = rtol->count() + atol->count() > 0;
       chosen = [this] { return tenon::cli::onnx_test(onnx_test); };
     });
+  }
+
+  // Its words are the kit's to read, --help too.
+  void add_conform() {
+    CLI::App* command = app.add_subcommand("conform", "Hold a provider's file to the contract and the reference");
+    command->prefix_command()->set_help_flag();
+    command->callback([this, command] {
+      conform.words = command->remaining();
+      chosen = [this] { return tenon::cli::conform(conform); };
+    });
+  }
+
+  void add_new_provider() {
+    CLI::App* command =
+        app.add_subcommand("new-provider", "Write a project for a provider of your own, which builds and runs");
+    command->add_option("NAME", new_provider.name, "What it is called: libtenon_NAME.so, NAME:0")->required();
+    command->add_option("--to", new_provider.to, "The folder to write, empty or not there yet (a folder called NAME)");
+    command->callback([this] { chosen = [this] { return tenon::cli::new_provider(new_provider); }; });
   }
 };
 

@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <system_error>
+
+#include "core/tensor/error.h"
+#include "sdk/cli/commands.h"
+
+namespace tenon::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t longest_name = 31;  // ep_plugin_note::name and its end
+
+void check_name(const std::string& name) {
+  const bool letters = std::all_of(name.begin(), name.end(),
+                                   [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+  if (letters && !name.empty() && name[0] >= 'a' && name.size() <= longest_name) return;
+  throw Error(Code::invalid_argument,
+              "new-provider: '" + name +
+                  "' is no name for a provider: it begins with a lower-case letter and has at most " +
+                  std::to_string(longest_name) + " lower-case letters, digits and underscores.",
+              "Names like it: 'foo', 'my_npu2'. It becomes libtenon_<name>.so and the device <name>:0.");
+}
+
+// The sample stands where the package put it, seen from this program: nothing depends on where the package was moved.
+fs::path sample_folder() {
+  std::error_code failed;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failed);
+  const fs::path folder = (program.parent_path() / TENON_SAMPLE_FROM_PROGRAM).lexically_normal();
+  if (!failed && fs::is_regular_file(folder / "sample.c", failed)) return folder;
+  throw Error(
+      Code::not_found,
+      "new-provider: the sample it copies is not installed: there is no " + (folder / "sample.c").string() + ".",
+      "Install the whole package (cmake --install), and run the tool from there.");
+}
+
+void make_empty_folder(const fs::path& folder) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(folder, failed);
+  if (fs::exists(status) && !fs::is_directory(status)) {
+    throw Error(Code::invalid_argument, "new-provider: " + folder.string() + " is a file, not a folder.",
+                "Name another folder with --to.");
+  }
+  if (fs::is_directory(status)) {
+    const bool empty = fs::is_empty(folder, failed);
+    if (!failed && empty) return;
+    if (failed) {
+      throw Error(Code::invalid_argument,
+                  "new-provider: the folder " + folder.string() + " cannot be read: " + failed.message() + ".",
+                  "Name another folder with --to.");
+    }
+    throw Error(Code::invalid_argument,
+                "new-provider: the folder " + folder.string() + " is not empty (it holds '" +
+                    fs::directory_iterator(folder)->path().filename().string() + "'), and nothing is overwritten.",
+                "Name another folder with --to.");
+  }
+  fs::create_directories(folder, failed);
+  if (!failed) return;
+  throw Error(Code::invalid_argument,
+              "new-provider: the folder " + folder.string() + " cannot be made: " + failed.message() + ".",
+              "Name a folder that you may write to with --to.");
+}
+
+void replace_all(std::string& text, const std::string& from, const std::string& to) {
+  for (size_t place = 0; (place = text.find(from, place)) != std::string::npos; place += to.size()) {
+    text.replace(place, from.size(), to);
+  }
+}
+
+// Every spelling of the sample's name becomes the same spelling of the new one.
+std::string renamed(std::string text, const std::string& name) {
+  std::string upper = name, capital = name;
+  std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
+  capital[0] = upper[0];
+  replace_all(text, "sample", name);
+  replace_all(text, "Sample", capital);
+  replace_all(text, "SAMPLE", upper);
+  return text;
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (file) return text;
+  throw Error(Code::not_found, "new-provider: " + path.string() + " cannot be read.", "Install the package again.");
+}
+
+void write_file(const fs::path& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  if (file.flush()) return;
+  throw Error(Code::invalid_argument, "new-provider: " + path.string() + " cannot be written.",
+              "Name a folder that you may write to, with room on its disk, with --to.");
+}
+
+std::string quoted(const std::string& path) {
+  const bool plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '/' || c == '.' || c == '_' || c == '-' || c == '+';
+  });
+  return plain ? path : '"' + path + '"';
+}
+
+// Paths that can be pasted at the place where the tool was called.
+void print_what_next(const fs::path& folder, const std::string& name, const fs::path& prefix) {
+  const std::string source = quoted(folder.string()), build = quoted((folder / "build").string());
+  std::printf(
+      "\nBuild it, see it, check it (%s says what to fill in):\n"
+      "  cmake -S %s -B %s -DCMAKE_PREFIX_PATH=%s\n"
+      "  cmake --build %s\n"
+      "  TENON_PLUGIN_PATH=%s tenon devices\n"
+      "  tenon conform %s\n",
+      quoted((folder / "README.md").string()).c_str(), source.c_str(), build.c_str(), quoted(prefix.string()).c_str(),
+      build.c_str(), quoted(fs::absolute(folder / "build").lexically_normal().string()).c_str(),
+      quoted((folder / "build" / ("libtenon_" + name + ".so")).string()).c_str());
+}
+
+}  // namespace
+
+int new_provider(const NewProviderOptions& options) {
+  check_name(options.name);
+  const fs::path sample = sample_folder();
+  const fs::path folder = options.to.empty() ? fs::path(options.name) : fs::path(options.to);
+  make_empty_folder(folder);
+  std::set<fs::path> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(sample)) files.insert(entry.path());
+  for (const fs::path& file : files) {
+    const fs::path target = folder / renamed(file.filename().string(), options.name);
+    write_file(target, renamed(read_file(file), options.name));
+    std::printf("wrote %s\n", target.string().c_str());
+  }
+  print_what_next(folder, options.name, fs::read_symlink("/proc/self/exe").parent_path().parent_path());
+  return 0;
+}
+
+}  // namespace tenon::cli
