@@ -106,6 +106,24 @@ Plan plan_move(const ep_device& device, const ep_primitive_desc& desc, MoveMode 
   return plan;
 }
 
+// copy to another type.
+Plan plan_cast(const ep_device& device, const ep_primitive_desc& desc) {
+  Plan plan;
+  const Features& features = device.context->physical->features;
+  for (uint32_t i = 0; i < 2 && !plan.refusal; ++i) {
+    const int32_t dtype = desc.operands[i].dtype;
+    plan.refusal = why_not_stored(features, dtype);
+    if (!plan.refusal && class_of_dtype(dtype) == nullptr) {
+      plan.refusal = Refusal::because("no kernel casts %s", dtype_name(dtype));
+    }
+  }
+  plan.shader = "cast";
+  plan.variant = "any";
+  plan.constants = {threads_of(device), 32, 0, static_cast<uint32_t>(desc.operands[1].dtype),
+                    static_cast<uint32_t>(desc.operands[0].dtype), 0};
+  return plan;
+}
+
 Plan plan_row(const ep_device& device, const ep_primitive_desc& desc, int32_t op, bool checked) {
   Plan plan;
   const int32_t inputs = static_cast<int32_t>(desc.operand_count) - 1;
@@ -179,7 +197,9 @@ Plan plan_any(const ep_device& device, const ep_primitive_desc& desc) {
     }
     case EP_PRIMITIVE_copy: {
       if (Refusal refusal = check_operands(desc, {EP_ROLE_DST, EP_ROLE_SRC})) return refused(refusal);
-      return plan_move(device, desc, MOVE_COPY);
+      if (is_scalar(desc.operands[1])) return refused(Refusal::because("a scalar argument"));
+      return desc.operands[0].dtype == desc.operands[1].dtype ? plan_move(device, desc, MOVE_COPY)
+                                                              : plan_cast(device, desc);
     }
     case EP_PRIMITIVE_unary: return plan_unary(device, desc);
     case EP_PRIMITIVE_binary: return plan_binary(device, desc);

@@ -8,9 +8,10 @@
 
 namespace tenon::provider::vulkan {
 
-// Elements of one piece at most, and bytes from an operand's first element in it to its last.
+// Elements of one piece at most, and bytes from an operand's first element in it to its last. A row or a matrix may add as
+// many bytes again, and an index is still below 2^31, where the sign of SPIR-V's indices begins.
 inline constexpr int64_t most_elements = INT64_C(1) << 30;
-inline constexpr int64_t most_bytes = (INT64_C(1) << 31) - 1;
+inline constexpr int64_t most_bytes = INT64_C(1) << 30;
 
 struct Grid {
   uint32_t x = 1;
@@ -26,7 +27,7 @@ inline uint64_t divide_up(uint64_t n, uint64_t by) { return (n + by - 1) / by; }
 // The space of a launch: dims, and for each operand its strides in elements and its element's size. Offsets are where
 // this piece begins, in elements.
 struct Space {
-  static constexpr int32_t most_operands = 6;
+  static constexpr int32_t most_operands = 8;
 
   int32_t rank = 0;
   int32_t operands = 0;

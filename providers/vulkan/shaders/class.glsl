@@ -24,7 +24,7 @@
 #define INTEGER
 #endif
 
-// Bits of an integer: arithmetic wraps at this width.
+// Bits of an integer of the result: arithmetic wraps at this width.
 layout(constant_id = 1) const int WIDTH = 32;
 
 T wrap(T x) {
@@ -70,7 +70,8 @@ T load(uvec2 base, uint index, const int dtype) {
   if (dtype != DTYPE_f32) return narrow_to_f32(bits, dtype);
   return uintBitsToFloat(bits);
 #else
-  return wrap(T(bits));
+  const int size = size_of(dtype);
+  return size == 4 ? T(bits) : bitfieldExtract(T(bits), 0, size * 8);
 #endif
 #endif
 }

@@ -3,7 +3,7 @@
 // Element-wise kinds: unary (ARITY 1), binary (2), ternary (3). One module per arity and class; the row, the dtypes and the
 // layout are specialization constants.
 #include "class.glsl"
-#include "rows.glsl"
+#include "prelude.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const int OP = 0;
@@ -16,6 +16,16 @@ layout(constant_id = 8) const int PER_THREAD = 4;
 
 #include "shape.glsl"
 
+#define ROW_FUNCTION row
+#define ROW_OP OP
+#if ARITY == 1
+#include "unary_row.glsl"
+#elif ARITY == 2
+#include "binary_row.glsl"
+#else
+#include "ternary_row.glsl"
+#endif
+
 T input_at(const int i, uint index) {
   if ((SCALARS & (1 << i)) != 0) return from_pair(push.scalars[i]);
   return load(push.src[i], index, SRC_DTYPE);
@@ -25,7 +35,7 @@ void run(uint index) {
   const Places at = places_of(index, ARITY);
   const T x = input_at(0, at.of[1]);
 #if ARITY == 1
-  store(push.dst, at.of[0], DST_DTYPE, unary_row(OP, x, from_pair(push.scalars[0]), from_pair(push.scalars[1])));
+  store(push.dst, at.of[0], DST_DTYPE, row(x, from_pair(push.scalars[0]), from_pair(push.scalars[1])));
 #elif ARITY == 2
   const T y = input_at(1, at.of[2]);
 #ifdef INTEGER
@@ -38,11 +48,11 @@ void run(uint index) {
     }
   }
 #endif
-  store(push.dst, at.of[0], DST_DTYPE, binary_row(OP, x, y));
+  store(push.dst, at.of[0], DST_DTYPE, row(x, y));
 #else
   const T y = input_at(1, at.of[2]);
   const T z = input_at(2, at.of[3]);
-  store(push.dst, at.of[0], DST_DTYPE, ternary_row(OP, x, y, z));
+  store(push.dst, at.of[0], DST_DTYPE, row(x, y, z));
 #endif
 }
 

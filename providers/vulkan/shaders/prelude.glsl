@@ -17,3 +17,4 @@ bool ep_lt(T x, T y) { return x < y; }
 bool ep_le(T x, T y) { return x <= y; }
 bool ep_gt(T x, T y) { return x > y; }
 bool ep_ge(T x, T y) { return x >= y; }
+#define ep_lit(value) T(value)

@@ -1,66 +1,44 @@
-// Every row of ep_api/scalar_ops.def as a function of T, chosen by its id: with an id that is a specialization constant
-// one row is left. Rows that are not defined on T are compiled all the same and never asked for.
-#include "prelude.glsl"
+// Rows: what the kinds along axes are given. A row is what the walked axes span; the kept axes number the rows.
+layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Rows {
+  uint kept_rank;
+  uint walked_rank;
+  uint kept_dims[8];
+  uint kept_dst[8];
+  uint kept_src[8];
+  uint walked_dims[8];
+  uint walked_src[8];
+  uint walked_dst[8];
+};
 
-#define ep_lit(value) T(value)
+layout(push_constant, scalar) uniform Push {
+  uvec2 dst;
+  uvec2 src;
+  uvec2 shape;
+  uint values;       // rows
+  uint row_length;   // elements of a row in this dispatch
+  uint count;        // elements of a row in the operand
+  uint parts;        // a row is cut into
+  uint part_length;
+} push;
 
-T unary_row(const int op, T x, T a, T b) {
-  switch (op) {
-#define EP_UNARY(name, id, domain, result, expression) case id: return as_T(expression);
-#include "ep_api/scalar_ops.def"
-#undef EP_UNARY
+void place_row(Rows shape, uint number, out uint dst, out uint src) {
+  dst = 0u;
+  src = 0u;
+  for (int axis = int(shape.kept_rank) - 1; axis >= 0; --axis) {
+    const uint quotient = number / shape.kept_dims[axis];
+    const uint position = number - quotient * shape.kept_dims[axis];
+    number = quotient;
+    dst += position * shape.kept_dst[axis];
+    src += position * shape.kept_src[axis];
   }
-  return x;
 }
-
-T binary_row(const int op, T x, T y) {
-  switch (op) {
-#define EP_BINARY(name, id, domain, result, check, expression) case id: return as_T(expression);
-#include "ep_api/scalar_ops.def"
-#undef EP_BINARY
+uint place_in_row(Rows shape, uint index) {
+  if (shape.walked_rank == 1u) return index * shape.walked_src[0];
+  uint at = 0u;
+  for (int axis = int(shape.walked_rank) - 1; axis >= 0; --axis) {
+    const uint quotient = index / shape.walked_dims[axis];
+    at += (index - quotient * shape.walked_dims[axis]) * shape.walked_src[axis];
+    index = quotient;
   }
-  return x;
-}
-
-// `where` moves bits and stands in move.comp; here x has T too.
-T ternary_row(const int op, T x, T y, T z) {
-  switch (op) {
-#define EP_TERNARY(name, id, domain, result, expression) case id: return as_T(expression);
-#include "ep_api/scalar_ops.def"
-#undef EP_TERNARY
-  }
-  return x;
-}
-
-T reduce_init(const int op) {
-  switch (op) {
-#define EP_REDUCE(name, id, domain, init, map, combine, finish) case id: return init;
-#include "ep_api/scalar_ops.def"
-#undef EP_REDUCE
-  }
-  return T(0);
-}
-T reduce_map(const int op, T x) {
-  switch (op) {
-#define EP_REDUCE(name, id, domain, init, map, combine, finish) case id: return map;
-#include "ep_api/scalar_ops.def"
-#undef EP_REDUCE
-  }
-  return x;
-}
-T reduce_combine(const int op, T x, T y) {
-  switch (op) {
-#define EP_REDUCE(name, id, domain, init, map, combine, finish) case id: return combine;
-#include "ep_api/scalar_ops.def"
-#undef EP_REDUCE
-  }
-  return x;
-}
-T reduce_finish(const int op, T x, T n) {
-  switch (op) {
-#define EP_REDUCE(name, id, domain, init, map, combine, finish) case id: return finish;
-#include "ep_api/scalar_ops.def"
-#undef EP_REDUCE
-  }
-  return x;
+  return at;
 }

@@ -1,0 +1,64 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// arg_reduce: as reduce, with the position beside the value. Positions are written as 64 bits.
+#include "class.glsl"
+#include "prelude.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const int THREADS = 256;
+layout(constant_id = 2) const int MAXIMUM = 1;
+layout(constant_id = 3) const int SRC_DTYPE = 12;
+layout(constant_id = 4) const int LAST_OF_EQUALS = 0;
+layout(constant_id = 5) const int LANES = 32;
+
+#include "rows.glsl"
+
+shared T best_value[THREADS];
+shared uint best_place[THREADS];
+
+// True if x at i takes the place of y at k: NaN takes it from every number, of equals the first or the last.
+bool better(T x, uint i, T y, uint k) {
+  const bool x_nan = ep_isnan(x);
+  const bool y_nan = ep_isnan(y);
+  if (x_nan != y_nan) return x_nan;
+  if (!x_nan && x != y) return MAXIMUM != 0 ? x > y : x < y;
+  return LAST_OF_EQUALS != 0 ? i > k : i < k;
+}
+
+void main() {
+  const uint me = gl_LocalInvocationID.x;
+  const uint lane = me % uint(LANES);
+  const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  const uint number = group * uint(THREADS / LANES) + me / uint(LANES);
+  const bool inside = number < push.values;
+  Rows shape = Rows(push.shape);
+  uint dst = 0u;
+  uint src = 0u;
+  T value = T(0);
+  uint place = 0xffffffffu;  // none
+  if (inside) {
+    place_row(shape, number, dst, src);
+    for (uint i = lane; i < push.row_length; i += uint(LANES)) {
+      const T x = load(push.src, src + place_in_row(shape, i), SRC_DTYPE);
+      if (place != 0xffffffffu && !better(x, i, value, place)) continue;
+      value = x;
+      place = i;
+    }
+  }
+  best_value[me] = value;
+  best_place[me] = place;
+  for (int step = LANES / 2; step > 0; step /= 2) {
+    barrier();
+    if (lane < uint(step)) {
+      const T x = best_value[me + uint(step)];
+      const uint i = best_place[me + uint(step)];
+      if (i != 0xffffffffu && (place == 0xffffffffu || better(x, i, value, place))) {
+        value = x;
+        place = i;
+        best_value[me] = value;
+        best_place[me] = place;
+      }
+    }
+  }
+  if (inside && lane == 0u) Pairs(push.dst).v[dst] = uvec2(place, 0u);
+}

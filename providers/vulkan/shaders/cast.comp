@@ -1,0 +1,136 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// copy with a cast. Integers go through 64 bits of two's complement in a uvec2, floats through f32; every conversion is made of
+// integer operations where the device's own might round otherwise. Needs no 64-bit arithmetic.
+#include "memory.glsl"
+#include "narrow_floats.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 3) const int SRC_DTYPE = 12;
+layout(constant_id = 4) const int DST_DTYPE = 12;
+layout(constant_id = 6) const int STRIDED = 0;
+layout(constant_id = 8) const int PER_THREAD = 4;
+
+#include "shape.glsl"
+
+bool is_float(const int dtype) {
+  return dtype == DTYPE_f32 || dtype == DTYPE_f16 || dtype == DTYPE_bf16 || dtype == DTYPE_f8e4m3fn ||
+         dtype == DTYPE_f8e5m2;
+}
+bool is_signed(const int dtype) {
+  return dtype == DTYPE_i8 || dtype == DTYPE_i16 || dtype == DTYPE_i32 || dtype == DTYPE_i64;
+}
+
+uvec2 negated(uvec2 x) {
+  const uint low = ~x.x + 1u;
+  return uvec2(low, ~x.y + (low == 0u ? 1u : 0u));
+}
+
+uvec2 load_integer(uint index) {
+  const int size = size_of(SRC_DTYPE);
+  if (size == 8) return Pairs(push.src[0]).v[index];
+  const uint bits = load_bits(push.src[0], index, size);
+  if (!is_signed(SRC_DTYPE)) return uvec2(bits, 0u);
+  const int value = bitfieldExtract(int(bits), 0, size * 8);
+  return uvec2(uint(value), value < 0 ? 0xffffffffu : 0u);
+}
+
+// The f32 nearest to x * 2^shift where dst is f32; else the one toward zero with its last bit set if anything fell away, so
+// that rounding it once more rounds right.
+float float_of(uint x, uint fell_away, int shift) {
+  if (x == 0u) return 0.0;
+  const int top = findMSB(x);
+  uint significand = x;
+  int exponent = top + shift;
+  if (top > 23) {
+    const int drop = top - 23;
+    const uint rest = x & ((1u << drop) - 1u);
+    significand = x >> drop;
+    const uint half_way = 1u << (drop - 1);
+    if (DST_DTYPE != DTYPE_f32) {
+      significand |= (rest | fell_away) != 0u ? 1u : 0u;
+    } else if (rest > half_way || (rest == half_way && (fell_away != 0u || (significand & 1u) != 0u))) {
+      ++significand;
+    }
+  } else {
+    significand <<= 23 - top;
+  }
+  // A carry moves into the exponent by itself.
+  return uintBitsToFloat((uint(exponent + 126) << 23) + significand);
+}
+float to_float(uvec2 x) {
+  const bool negative = is_signed(SRC_DTYPE) && (x.y & 0x80000000u) != 0u;
+  if (negative) x = negated(x);
+  float value;
+  if (x.y == 0u) {
+    value = float_of(x.x, 0u, 0);
+  } else {
+    const int zeros = 31 - findMSB(x.y);
+    const uint top = zeros == 0 ? x.y : (x.y << zeros) | (x.x >> (32 - zeros));
+    value = float_of(top, zeros == 0 ? x.x : x.x << zeros, 32 - zeros);
+  }
+  return negative ? -value : value;
+}
+
+// Truncates toward zero and saturates; NaN gives 0.
+uvec2 to_integer(float x) {
+  const uint bits = floatBitsToUint(x);
+  const uint magnitude = bits & 0x7fffffffu;
+  const bool negative = bits != magnitude;
+  if (magnitude > 0x7f800000u) return uvec2(0u);
+  const int width = size_of(DST_DTYPE) * 8;
+  const int digits = is_signed(DST_DTYPE) ? width - 1 : width;
+  const int exponent = int(magnitude >> 23) - 127;
+  if (exponent < 0 || (negative && !is_signed(DST_DTYPE))) return uvec2(0u);
+  if (exponent >= digits) {  // the greatest, or one below its negative
+    const uvec2 greatest = digits >= 32 ? uvec2(0xffffffffu, digits == 32 ? 0u : 0xffffffffu >> (64 - digits))
+                                        : uvec2((1u << digits) - 1u, 0u);
+    return negative ? ~greatest : greatest;
+  }
+  const uint significand = (magnitude & 0x7fffffu) | 0x800000u;
+  const int shift = exponent - 23;
+  uvec2 value;
+  if (shift <= 0) {
+    value = uvec2(significand >> -shift, 0u);
+  } else if (shift < 32) {
+    value = uvec2(significand << shift, significand >> (32 - shift));
+  } else {
+    value = uvec2(0u, significand << (shift - 32));
+  }
+  return negative ? negated(value) : value;
+}
+
+void run(uint index) {
+  const Places at = places_of(index, 1);
+  const uint src = at.of[1];
+  const uint dst = at.of[0];
+  if (is_float(SRC_DTYPE)) {
+    const uint bits = load_bits(push.src[0], src, size_of(SRC_DTYPE));
+    const float value = SRC_DTYPE == DTYPE_f32 ? uintBitsToFloat(bits) : narrow_to_f32(bits, SRC_DTYPE);
+    if (DST_DTYPE == DTYPE_bool) {
+      store_bits(push.dst, dst, 1, (floatBitsToUint(value) & 0x7fffffffu) != 0u ? 1u : 0u);
+    } else if (is_float(DST_DTYPE)) {
+      store_bits(push.dst, dst, size_of(DST_DTYPE),
+                 DST_DTYPE == DTYPE_f32 ? floatBitsToUint(value) : narrow_from_f32(value, DST_DTYPE));
+    } else if (size_of(DST_DTYPE) == 8) {
+      Pairs(push.dst).v[dst] = to_integer(value);
+    } else {
+      store_bits(push.dst, dst, size_of(DST_DTYPE), to_integer(value).x);
+    }
+    return;
+  }
+  const uvec2 value = load_integer(src);
+  if (DST_DTYPE == DTYPE_bool) {
+    store_bits(push.dst, dst, 1, (value.x | value.y) != 0u ? 1u : 0u);
+  } else if (is_float(DST_DTYPE)) {
+    const float converted = to_float(value);
+    store_bits(push.dst, dst, size_of(DST_DTYPE),
+               DST_DTYPE == DTYPE_f32 ? floatBitsToUint(converted) : narrow_from_f32(converted, DST_DTYPE));
+  } else if (size_of(DST_DTYPE) == 8) {
+    Pairs(push.dst).v[dst] = value;
+  } else {
+    store_bits(push.dst, dst, size_of(DST_DTYPE), value.x);
+  }
+}
+
+#include "elements.glsl"

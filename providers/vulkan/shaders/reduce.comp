@@ -1,0 +1,59 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// reduce: LANES invocations share one value, each takes every LANES-th element, then they meet in shared memory, so nothing
+// depends on the size of a subgroup. A long reduction is cut into parts by its shape alone: the first dispatch (LAST 0)
+// writes a value per part, the second (FIRST 0) combines those.
+#include "class.glsl"
+#include "prelude.glsl"
+
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const int THREADS = 256;
+layout(constant_id = 2) const int OP = 1;
+layout(constant_id = 3) const int SRC_DTYPE = 12;
+layout(constant_id = 4) const int DST_DTYPE = 12;
+layout(constant_id = 5) const int LANES = 32;
+layout(constant_id = 6) const int FIRST = 1;  // elements of the source are mapped
+layout(constant_id = 7) const int LAST = 1;   // values are finished
+
+#include "reduce_row.glsl"
+#include "rows.glsl"
+
+shared T meeting[THREADS];
+
+void main() {
+  const uint lane = gl_LocalInvocationID.x % uint(LANES);
+  const uint rows = uint(THREADS / LANES);
+  const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  const uint value_number = group * rows + gl_LocalInvocationID.x / uint(LANES);
+  const bool inside = value_number < push.values * push.parts;
+  const uint number = value_number / push.parts;
+  const uint part = value_number - number * push.parts;
+  Rows shape = Rows(push.shape);
+  uint dst = 0u;
+  uint src = 0u;
+  T value = reduce_init();
+  if (inside) {
+    place_row(shape, number, dst, src);
+    const uint end = min((part + 1u) * push.part_length, push.row_length);
+    for (uint i = part * push.part_length + lane; i < end; i += uint(LANES)) {
+      const T x = load(push.src, src + place_in_row(shape, i), SRC_DTYPE);
+      value = reduce_combine(value, FIRST != 0 ? reduce_map(x) : x);
+    }
+  }
+  if (LANES > 1) {
+    meeting[gl_LocalInvocationID.x] = value;
+    for (int step = LANES / 2; step > 0; step /= 2) {
+      barrier();
+      if (lane < uint(step)) {
+        value = reduce_combine(value, meeting[gl_LocalInvocationID.x + uint(step)]);
+        meeting[gl_LocalInvocationID.x] = value;
+      }
+    }
+  }
+  if (!inside || lane != 0u) return;
+  if (LAST != 0) {
+    store(push.dst, dst, DST_DTYPE, reduce_finish(value, T(push.count)));
+  } else {
+    store(push.dst, value_number, DST_DTYPE, value);
+  }
+}

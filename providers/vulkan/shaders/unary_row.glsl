@@ -1,0 +1,11 @@
+// T ROW_FUNCTION(T x, T a, T b): the unary row whose id is the constant ROW_OP. Included once per function.
+T ROW_FUNCTION(T x, T a, T b) {
+  switch (ROW_OP) {
+#define EP_UNARY(name, id, domain, result, expression) case id: return as_T(expression);
+#include "ep_api/scalar_ops.def"
+#undef EP_UNARY
+  }
+  return x;
+}
+#undef ROW_FUNCTION
+#undef ROW_OP
