@@ -3,6 +3,8 @@
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "core/interpreter/kernel_cache.h"
 #include "primitives/descriptor/descriptor.h"
@@ -16,6 +18,8 @@ constexpr uint64_t kEntryBytes = 1024;  // what an entry costs beside the primit
 size_t used_bytes(const ep_primitive_desc& desc) {
   return offsetof(ep_primitive_desc, operands) + desc.operand_count * sizeof(ep_operand_desc);
 }
+
+void remember(Kernel* kernel);
 
 // Primitives of one device, most recently used first, and the refusals that only creation found out.
 class KernelCache {
@@ -111,6 +115,7 @@ class KernelCache {
     kernel->dynamic = descriptor::has_any(desc);
     kernel->dynamic_workspace = kernel->dynamic && device->ops.primitive_workspace != nullptr &&
                                 (info.flags & EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE) == 0;
+    remember(kernel);
     return kernel;
   }
 
@@ -125,6 +130,22 @@ KernelCache& cache_of(DeviceState* device) {
   static auto* caches = new std::unordered_map<DeviceState*, KernelCache>;
   std::lock_guard lock(*mutex);
   return (*caches)[device];
+}
+
+// Every kernel there is: choice tables keep some longer than the cache, and a device takes them all along when it ends.
+struct LiveKernels {
+  std::mutex mutex;
+  std::unordered_set<Kernel*> all;
+};
+
+LiveKernels& live_kernels() {
+  static auto* kernels = new LiveKernels;
+  return *kernels;
+}
+
+void remember(Kernel* kernel) {
+  std::lock_guard lock(live_kernels().mutex);
+  live_kernels().all.insert(kernel);
 }
 
 // Opens the dims and strides that the device does not need. Strides of 0 and 1 stay.
@@ -143,8 +164,23 @@ void open_dims(ep_primitive_desc* desc, uint64_t flags) {
 
 void Kernel::release() {
   if (count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  device->ops.primitive_destroy(device->handle, primitive);
+  ep_primitive* last = nullptr;
+  {
+    std::lock_guard lock(live_kernels().mutex);
+    live_kernels().all.erase(this);
+    last = std::exchange(primitive, nullptr);
+  }
+  if (last != nullptr) device->ops.primitive_destroy(device->handle, last);
   delete this;
+}
+
+void destroy_kernels(DeviceState* device) {
+  clear_kernel_cache(device);
+  std::lock_guard lock(live_kernels().mutex);
+  for (Kernel* kernel : live_kernels().all) {
+    if (kernel->device != device) continue;
+    device->ops.primitive_destroy(device->handle, std::exchange(kernel->primitive, nullptr));
+  }
 }
 
 Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& desc, const ep_scalar* scalars,

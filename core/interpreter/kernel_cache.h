@@ -32,5 +32,7 @@ struct KernelCacheStats {
 KernelCacheStats kernel_cache_stats(DeviceState* device);
 // Drops every primitive of `device` nobody else holds on to.
 void clear_kernel_cache(DeviceState* device);
+// Destroys every primitive of a device that ends; kernels that someone still keeps are empty afterwards.
+void destroy_kernels(DeviceState* device);
 
 }  // namespace tenon

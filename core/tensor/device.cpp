@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <mutex>
 
+#include "core/interpreter/kernel_cache.h"
 #include "core/tensor/device_state.h"
 #include "core/tensor/error.h"
+#include "core/vm/lifecycle.h"
 #include "core/vm/vm.h"
 
 namespace tenon {
@@ -33,6 +36,9 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   for (DeviceState& state : devices.states) {
     if (state.opened == opened) return &state;
   }
+  if (devices.states.size() == std::numeric_limits<uint16_t>::max()) {
+    return Status(Code::internal, "The process has opened " + std::to_string(devices.states.size()) + " devices.");
+  }
   DeviceState& state = devices.states.emplace_back();
   state.opened = opened;
   state.handle = opened->handle;
@@ -49,10 +55,64 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   }
   if (status.ok()) status = vm::attach(&state);
   if (!status.ok()) {
+    vm::detach(&state);
     devices.states.pop_back();
     return status;
   }
   return &state;
+}
+
+// What a retired device has for an allocator.
+class NoAllocator final : public memory::Allocator {
+ public:
+  Result<memory::Block> allocate(uint64_t, std::vector<vm::Ticket>*) override {
+    return Status(Code::cancelled, "The device's provider was retired.", "Open the device again.");
+  }
+  bool take_at_hand(uint64_t, memory::Block*) override { return false; }
+  void release(const memory::Block&, std::span<const vm::Ticket>) override {}
+  void trim() override {}
+  void tick() override {}
+  void tick_if_due() override {}
+  memory::Stats stats() const override { return {}; }
+};
+
+Status check_unused(const DeviceState& state) {
+  const uint64_t live = state.allocator->stats().live;
+  const uint64_t scratch = state.thread_scratch.load(std::memory_order_relaxed);
+  const int64_t borrowed = state.borrowed.load(std::memory_order_relaxed);
+  if (live <= scratch && borrowed == 0) return Status();
+  return Status(Code::busy,
+                "Tensors still hold " + std::to_string(live - std::min(live, scratch)) + " bytes and " +
+                    std::to_string(borrowed) + " borrowed blocks of " + state.opened->spelling + ".",
+                "Drop the tensors, models and graphs on the device first.");
+}
+
+void destroy(OpenedDevices& devices, DeviceState& state) {
+  destroy_kernels(&state);
+  vm::detach(&state);
+  state.allocator = nullptr;
+  state.allocator = std::make_unique<NoAllocator>();
+  state.retired = true;
+  DeviceState* gone = &state;
+  DeviceState* none = nullptr;
+  devices.host.compare_exchange_strong(gone, none);
+  gone = &state;
+  devices.standard.compare_exchange_strong(gone, none);
+}
+
+// Under the lock of the opened devices, so that none is opened meanwhile.
+Status retire_devices(OpenedDevices& devices, std::string_view provider) {
+  std::vector<DeviceState*> ending;
+  for (DeviceState& state : devices.states) {
+    if (!state.retired && state.opened->provider == provider) ending.push_back(&state);
+  }
+  TENON_RETURN_IF_ERROR(vm::drain_all());
+  for (DeviceState* state : ending) vm::release_scratch(state);
+  for (DeviceState* state : ending) TENON_RETURN_IF_ERROR(check_unused(*state));
+  for (DeviceState* state : ending) destroy(devices, *state);
+  const Status retired = loader::retire(provider);
+  for (DeviceState* state : ending) state->ops = state->opened->ops;
+  return retired;
 }
 
 bool fit_for_host(const loader::DeviceInfo& info) {
@@ -81,7 +141,7 @@ Result<DeviceState*> host_device_state() {
   {
     std::lock_guard lock(devices.mutex);
     for (DeviceState& state : devices.states) {
-      if (fit_for_host(state.opened->info)) {
+      if (!state.retired && fit_for_host(state.opened->info)) {
         devices.host.store(&state, std::memory_order_release);
         return &state;
       }
@@ -103,7 +163,9 @@ std::vector<DeviceState*> all_devices() {
   OpenedDevices& devices = opened_devices();
   std::lock_guard lock(devices.mutex);
   std::vector<DeviceState*> states;
-  for (DeviceState& state : devices.states) states.push_back(&state);
+  for (DeviceState& state : devices.states) {
+    if (!state.retired) states.push_back(&state);
+  }
   return states;
 }
 
@@ -122,6 +184,14 @@ const std::string& Device::spelling() const { return state_->opened->spelling; }
 const std::string& Device::name() const { return state_->opened->info.name; }
 bool Device::synchronous() const { return state_->synchronous; }
 void Device::synchronize() const { throw_if_error(vm::synchronize(state_)); }
+
+void retire(std::string_view provider) {
+  if (current_device != nullptr && current_device->opened->provider == provider) current_device = nullptr;
+  throw_if_error(vm::usable());
+  OpenedDevices& devices = opened_devices();
+  std::lock_guard lock(devices.mutex);
+  throw_if_error(retire_devices(devices, provider));
+}
 
 memory::Stats Device::memory_stats() const { return state_->allocator->stats(); }
 void Device::trim() const {

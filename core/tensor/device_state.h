@@ -1,6 +1,7 @@
 // DeviceState: what the core keeps for one open device; never destroyed. Internal to the library.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -22,6 +23,9 @@ struct DeviceState {
   bool mapped = false;         // pool 0 is host-visible and coherent: Block::host is set
   ep_stream* inline_stream = nullptr;  // of a synchronous device
   std::unique_ptr<memory::Allocator> allocator;
+  std::atomic<uint64_t> thread_scratch{0};  // bytes of it that threads keep as scratch
+  std::atomic<int64_t> borrowed{0};         // blocks of memory the caller owns
+  bool retired = false;                // its provider was retired: every call is an error
   vm::DeviceQueue* queue = nullptr;    // of an asynchronous device: its streams and launch thread (core/vm), never freed
 };
 

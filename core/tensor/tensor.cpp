@@ -68,18 +68,36 @@ Result<Tensor> make_tensor_like(const TensorImpl& shaped, DType dtype) {
   return Tensor(impl);
 }
 
-Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset) {
+Tensor begin_view(const TensorImpl& base) {
   TensorImpl* impl = Impls::make();
-  impl->device = base.impl()->device;
+  impl->device = base.device;
+  impl->storage = base.storage;
+  if (impl->storage != nullptr) impl->storage->retain_tensor();
+  return Tensor(impl);
+}
+
+void settle_layout(TensorImpl* impl) {
+  int64_t elements = 1;
+  bool dense = true;
+  for (int32_t axis = impl->dims.rank() - 1; axis >= 0; --axis) {
+    const int64_t dim = impl->dims[axis];
+    if (dim == 1) continue;
+    dense = dense && impl->strides[axis] == elements;
+    elements *= dim;
+  }
+  impl->elements = elements;
+  impl->contiguous = dense || elements == 0;
+}
+
+Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset) {
+  Tensor view = begin_view(*base.impl());
+  TensorImpl* impl = view.impl();
   impl->dtype = dtype;
   impl->dims = dims;
   impl->strides = strides;
   impl->offset = offset;
-  impl->elements = element_count(dims);
-  impl->contiguous = is_contiguous(dims, strides);
-  impl->storage = base.impl()->storage;
-  if (impl->storage != nullptr) impl->storage->retain_tensor();
-  return Tensor(impl);
+  settle_layout(impl);
+  return view;
 }
 
 Tensor make_meta(DeviceState* device, const TensorMeta& meta) {

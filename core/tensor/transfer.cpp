@@ -182,8 +182,10 @@ Result<Storage*> borrow_host_memory(DeviceState* host, void* data, uint64_t byte
     const ep_status code = host->ops.memory_import_host(host->handle, data, bytes, &block.memory, &error);
     TENON_RETURN_IF_ERROR(loader::take_error(code, error, "borrowing host memory on " + host->opened->spelling));
   }
+  host->borrowed.fetch_add(1, std::memory_order_relaxed);
   auto release = [host, memory = block.memory, user = std::move(deleter)] {
     host->ops.memory_free(host->handle, memory);
+    host->borrowed.fetch_sub(1, std::memory_order_relaxed);
     if (user) user();
   };
   return Storage::borrow(host, block, bytes, std::move(release));

@@ -89,6 +89,9 @@ class DeviceQueue {
   void wait_mark(EventMark* mark, uint64_t timeout_ns);
   // Ends the launch thread.
   void stop();
+  // Ends the thread and destroys streams and events. Everything submitted has retired; the streams' numbers and rings go
+  // to the next device that needs some, so that old tickets stay done.
+  void close();
 
   // Under Engine::submission: failures nobody has been told of.
   std::vector<Status> unreported;
@@ -111,6 +114,8 @@ class DeviceQueue {
   void settle_status(Slot& slot);
   void retire_slot(Stream& stream, Slot& slot, uint64_t number);
   void publish_failure(Stream& stream, Slot& slot, uint64_t number);
+  Stream* take_stream(ep_stream* handle, uint16_t index);
+  void destroy_mark(EventMark* mark);
   EventMark* record(Stream& stream);
   EventMark* event_covering(Stream& stream, uint64_t number);
   void pass(Stream& stream, EventMark* mark);
@@ -129,6 +134,7 @@ class DeviceQueue {
   std::mutex right_;
   std::atomic<uint32_t> waiting_{0};  // threads that want the right
   std::vector<EventMark*> free_marks_;
+  uint32_t pinned_ = 0;  // pins of all marks
   Status lost_;
   std::vector<char> zeros_;
 
@@ -153,6 +159,7 @@ struct Engine {
   uint64_t sequence = 0;                           // submissions so far
   std::unordered_map<uint64_t, Failure> failures;  // by Ticket::bits
   std::vector<DeviceQueue*> queues;
+  std::vector<Stream*> idle_streams;               // of devices that are closed
   std::atomic<uint32_t> failure_count{0};  // of `failures`, to be read without the lock
   std::atomic<uint32_t> stream_count{0};
   std::array<Stream*, kMaxStreams> streams{};  // by id; never changes once counted

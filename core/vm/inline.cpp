@@ -36,7 +36,9 @@ struct ScratchGuard {
     const std::unique_ptr<std::vector<Scratch>> blocks(std::exchange(thread_scratch, nullptr));
     if (blocks == nullptr || forked() || ended()) return;
     for (Scratch& scratch : *blocks) {
-      if (scratch.block.memory != nullptr) scratch.device->allocator->release(scratch.block, {});
+      if (scratch.block.memory == nullptr) continue;
+      scratch.device->thread_scratch.fetch_sub(scratch.block.size, std::memory_order_relaxed);
+      scratch.device->allocator->release(scratch.block, {});
     }
   }
 };
@@ -63,9 +65,11 @@ Result<Scratch*> scratch_of(DeviceState* device, uint64_t bytes) {
   Scratch& scratch = found != blocks.end() ? *found : blocks.emplace_back(Scratch{device, {}, true});
   if (scratch.block.size < bytes) {
     if (scratch.block.memory != nullptr) device->allocator->release(scratch.block, {});
+    device->thread_scratch.fetch_sub(scratch.block.size, std::memory_order_relaxed);
     scratch.block = {};
     std::vector<Ticket> waits;
     TENON_ASSIGN_OR_RETURN(scratch.block, allocate_workspace(device, bytes, &waits));
+    device->thread_scratch.fetch_add(scratch.block.size, std::memory_order_relaxed);
     TENON_RETURN_IF_ERROR(wait_all(waits));
     scratch.dirty = true;
   }

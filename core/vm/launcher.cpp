@@ -139,7 +139,10 @@ NextStep DeviceQueue::next_step(Ticket ticket) {
       }
     } else if (stream.completed < ticket.number()) {
       EventMark* mark = event_covering(stream, ticket.number());
-      if (mark != nullptr) ++mark->pins;
+      if (mark != nullptr) {
+        ++mark->pins;
+        ++pinned_;
+      }
       return {mark, {}};
     } else {
       const Slot& head = stream.slot(stream.retired.load(std::memory_order_relaxed) + 1);
@@ -158,6 +161,7 @@ void DeviceQueue::wait_mark(EventMark* mark, uint64_t timeout_ns) {
   const ep_status code = device_->ops.event_host_wait(mark->handle, timeout_ns, &error);
   if (code != EP_STATUS_OK) static_cast<void>(loader::take_error(code, error, {}));
   std::lock_guard right(right_);
+  --pinned_;
   if (--mark->pins == 0 && mark->passed) free_marks_.push_back(mark);
 }
 

@@ -27,25 +27,14 @@ Result<Stream*> DeviceQueue::add_stream() {
     return Status(Code::invalid_argument, device_->opened->spelling + " has " + std::to_string(index) +
                                               " streams already; more than that are not supported.");
   }
-  auto stream = std::make_unique<Stream>();
+  ep_stream* handle = nullptr;
   ep_error* error = nullptr;
-  const ep_status code = device_->ops.stream_create(device_->handle, &stream->handle, &error);
+  const ep_status code = device_->ops.stream_create(device_->handle, &handle, &error);
   if (code != EP_STATUS_OK) return provider_error(device_, code, error, "creating a stream");
-  stream->queue = this;
-  stream->index = index;
-  Engine& all = engine();
-  std::lock_guard lock(all.submission);
-  const uint32_t id = all.stream_count.load(std::memory_order_relaxed) + 1;
-  if (id >= Engine::kMaxStreams) {
-    device_->ops.stream_destroy(device_->handle, stream->handle);
-    return Status(Code::invalid_argument, "The process has " + std::to_string(id) + " streams already.");
-  }
-  stream->id = static_cast<uint16_t>(id);
-  all.streams[id] = stream.get();
-  all.stream_count.store(id, std::memory_order_release);
-  streams_[index] = stream.release();
-  stream_count_.store(static_cast<uint16_t>(index + 1), std::memory_order_release);
-  return streams_[index];
+  if (Stream* stream = take_stream(handle, index)) return stream;
+  device_->ops.stream_destroy(device_->handle, handle);
+  return Status(Code::invalid_argument,
+                "The process has " + std::to_string(Engine::kMaxStreams) + " streams already; more are not supported.");
 }
 
 // Launches and retires until nothing moves or about `budget` instructions were launched. True if anything moved.

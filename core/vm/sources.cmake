@@ -5,6 +5,7 @@ target_sources(tenon_core PRIVATE
   vm/launcher.cpp
   vm/lifecycle.cpp
   vm/queue.cpp
+  vm/retire.cpp
   vm/submit.cpp
   vm/trace.cpp
   vm/transfers.cpp

@@ -90,6 +90,15 @@ void set_current_stream(DeviceState* device, uint16_t stream);
 // Prepares `device` for instructions (streams, queue); called once when it opens.
 Status attach(DeviceState* device);
 
+// --- the end of a device (tenon::retire) ---
+
+// Waits for everything submitted to any device: instructions of one may read memory of another.
+Status drain_all();
+// Gives the scratch of the device's streams back; it is made anew when needed.
+void release_scratch(DeviceState* device);
+// Destroys the device's streams and events; nothing of it is pending.
+void detach(DeviceState* device);
+
 // One word tells the inline path whether anything but running the op is asked of it: tracing, TENON_VM=sync has no
 // effect there, a forked child, logging of dispatch.
 enum Attention : uint32_t { kTrace = 1, kForked = 2, kLogDispatch = 4, kPlacement = 8, kCapture = 16 };

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <tuple>
 
 #include "ep_api/ep_api.h"
 
@@ -43,6 +44,12 @@ struct SlotTraits;
   };
 #include "loader/negotiate/device_slots.def"
 #undef TENON_DEVICE_SLOT
+
+// The last argument: `error`, where the function has an answer.
+template <class... Args>
+auto last_of(Args... args) {
+  return std::get<sizeof...(Args) - 1>(std::tie(args...));
+}
 
 template <class Layer, Slot slot, class Function>
 struct LayerEntry;

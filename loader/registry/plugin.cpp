@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "loader/host/error.h"
 #include "loader/layers/validate/services.h"
 #include "loader/layers/validate/validate.h"
+#include "loader/layers/wrap.h"
 #include "loader/log/log.h"
 #include "loader/negotiate/negotiate.h"
 
@@ -17,6 +19,20 @@ void keep_for_ever(std::unique_ptr<Library> library) {
   static auto* kept = new std::vector<std::unique_ptr<Library>>;
   if (library) kept->push_back(std::move(library));
 }
+
+// The table of a device whose provider was retired: no call reaches the provider any more.
+struct Refusing {
+  template <Slot slot, class... Args>
+  static auto call(Args... args) {
+    using Answer = decltype((std::declval<ep_device_ops>().*SlotTraits<slot>::member)(args...));
+    if constexpr (!std::is_void_v<Answer>) {
+      if (ep_error** error = last_of(args...); error != nullptr) {
+        *error = make_error(EP_STATUS_CANCELLED, "the device's provider was retired.", "Open the device again.");
+      }
+      return Answer{EP_STATUS_CANCELLED};
+    }
+  }
+};
 
 }  // namespace
 
@@ -103,6 +119,17 @@ bool Plugin::close(OpenDevice* device) {
   close_table(*device);
   open_.erase(found);
   return true;
+}
+
+void Plugin::retire() {
+  static auto* retired = new std::vector<std::unique_ptr<OpenDevice>>;
+  for (auto& [index, device] : open_) {
+    close_table(*device);
+    wrap_table<Refusing>(device->ops);
+    retired->push_back(std::move(device));
+  }
+  open_.clear();
+  shut_down();
 }
 
 void Plugin::shut_down() {

@@ -30,6 +30,8 @@ class Plugin {
   Result<OpenDevice*> open(uint32_t index);
   // False if `device` is not one of this plug-in's.
   bool close(OpenDevice* device);
+  // The same, for a provider that may be loaded again: what OpenDevice pointers point to stays, and answers CANCELLED.
+  void retire();
   // Closes all devices, calls shutdown, and logs what host memory is still held.
   void shut_down();
 

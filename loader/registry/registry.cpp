@@ -287,6 +287,21 @@ const std::vector<SearchedFolder>& Registry::folders() {
   return folders_;
 }
 
+Status Registry::retire(std::string_view name) {
+  for (const auto& entry : entries()) {
+    if (entry->report.provider != name || !entry->plugin) continue;
+    entry->plugin->retire();
+    entry->plugin.reset();
+    Candidate fresh;
+    fresh.provider = entry->report.provider;
+    fresh.path = entry->report.path;
+    fresh.source = entry->report.source;
+    entry->report = std::move(fresh);
+    return {};
+  }
+  return Status(Code::not_found, "the provider '" + std::string(name) + "' is not loaded.");
+}
+
 void Registry::shut_down() {
   shut_down_ = true;
   for (const auto& entry : entries_) {

@@ -58,6 +58,8 @@ class Registry {
   const std::vector<SearchedFolder>& folders();
 
   bool is_shut_down() const { return shut_down_; }
+  // Ends the provider `name` so that it is loaded anew when next asked for. Errors: not_found if it is not loaded.
+  Status retire(std::string_view name);
   void shut_down();
   void reset();
 
