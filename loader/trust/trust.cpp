@@ -162,7 +162,8 @@ Result<std::string> resolve(const std::string& path) {
   if (!resolved) {
     const int error = errno;
     return Status(error == ENOENT ? Code::not_found : Code::invalid_argument,
-                  "the file " + quoted(path) + " cannot be resolved: " + why(error) + ".");
+                  "the file " + quoted(path) + " cannot be resolved: " + why(error) + ".",
+                  error == ENOENT ? "Remove it, or put back what it points to." : "");
   }
   std::string text = resolved;
   std::free(resolved);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -5,6 +6,7 @@
 #include "loader/loader.h"
 #include "loader/settings/settings.h"
 #include "sdk/cli/commands.h"
+#include "sdk/cli/device_table.h"
 
 namespace tenon::cli {
 namespace {
@@ -13,13 +15,7 @@ using nlohmann::json;
 
 json candidate_json(const loader::Candidate& candidate) {
   json devices = json::array();
-  for (const loader::DeviceRecord& device : candidate.devices) {
-    devices.push_back({{"device", device.spelling},
-                       {"name", device.info.name},
-                       {"usable", device.info.usable()},
-                       {"reason", device.info.unusable_reason},
-                       {"remedy", device.info.remedy}});
-  }
+  for (const loader::DeviceRecord& device : candidate.devices) devices.push_back(device.spelling);
   return {{"provider", candidate.provider},    {"path", candidate.path},
           {"source", candidate.source},        {"version", candidate.version},
           {"toolchain", candidate.toolchain},  {"stage", loader::stage_name(candidate.stage)},
@@ -46,8 +42,15 @@ json report() {
                     {"level", loader::level_name(origin->second.level)},
                     {"where", origin->second.where}});
   }
-  const Result<std::string> chosen = loader::resolve_device("");
+  const Result<std::string> resolved = loader::resolve_device("");
+  const std::string chosen = resolved.ok() ? resolved.value() : std::string();
+  json devices = json::array(), findings = json::array();
+  for (const loader::DeviceRecord& device : loader::list_devices()) devices.push_back(device_json(device, chosen));
+  for (const loader::Finding& finding : loader::findings())
+    findings.push_back({{"sentence", finding.sentence}, {"remedy", finding.remedy}});
   return {{"version", version()},
+          {"devices", devices},
+          {"findings", findings},
           {"threads", loader::thread_limit()},
           {"folders", folders},
           {"candidates", candidates},
@@ -56,11 +59,27 @@ json report() {
           {"warnings", settings.warnings},
           {"config_files", settings.config_files},
           {"privileged", settings.privileged},
-          {"default_device", chosen.ok() ? chosen.value() : ""},
-          {"default_device_error", chosen.status().message()}};
+          {"default_device", chosen},
+          {"default_device_by", loader::describe_origin("device", settings.origins.at("device"))},
+          {"default_device_error", resolved.status().message()},
+          {"default_device_remedy", resolved.status().remedy()}};
 }
 
 std::string text(const json& value) { return value.get<std::string>(); }
+
+// `words`, each line of it indented.
+void print_indented(const std::string& words, const char* indent) {
+  size_t at = 0;
+  while (at < words.size()) {
+    const size_t end = std::min(words.find('\n', at), words.size());
+    std::printf("%s%s\n", indent, words.substr(at, end - at).c_str());
+    at = end + 1;
+  }
+}
+
+void print_remedy(const std::string& remedy, const char* indent) {
+  if (!remedy.empty()) print_indented("What to do: " + remedy, indent);
+}
 
 void print_candidates(const json& report) {
   std::printf("Plug-ins\n");
@@ -77,13 +96,27 @@ void print_candidates(const json& report) {
     std::printf("  %s %s [%s, %s] %s\n", text(candidate["provider"]).c_str(), text(candidate["version"]).c_str(),
                 text(candidate["stage"]).c_str(), text(candidate["code"]).c_str(),
                 path.empty() ? "in the program" : path.c_str());
-    if (!text(candidate["sentence"]).empty()) std::printf("    %s\n", text(candidate["sentence"]).c_str());
-    if (!text(candidate["remedy"]).empty()) std::printf("    What to do: %s\n", text(candidate["remedy"]).c_str());
-    for (const json& device : candidate["devices"]) {
-      if (device["usable"].get<bool>()) continue;
-      std::printf("    %s is not usable: %s %s\n", text(device["device"]).c_str(), text(device["reason"]).c_str(),
-                  text(device["remedy"]).c_str());
-    }
+    print_indented(text(candidate["sentence"]), "    ");
+    print_remedy(text(candidate["remedy"]), "    ");
+  }
+}
+
+void print_devices(const json& report, const std::vector<loader::DeviceRecord>& devices) {
+  std::printf("\nDevices\n");
+  std::vector<std::vector<std::string>> rows = device_rows(devices, text(report["default_device"]));
+  for (std::vector<std::string>& row : rows) row.front().insert(0, "  ");
+  if (devices.empty()) {
+    std::printf("  none\n");
+  } else {
+    print_table(rows);
+  }
+  for (const json& device : report["devices"]) {
+    if (text(device["remedy"]).empty()) continue;
+    print_remedy(text(device["remedy"]) + " (" + text(device["device"]) + ")", "  ");
+  }
+  for (const json& finding : report["findings"]) {
+    print_indented(text(finding["sentence"]), "  ");
+    print_remedy(text(finding["remedy"]), "    ");
   }
 }
 
@@ -113,9 +146,16 @@ int doctor(const ReportOptions& options) {
     return healthy ? 0 : 1;
   }
   print_candidates(found);
+  print_devices(found, loader::list_devices());
   print_settings(found);
-  std::printf("\nDefault device: %s\n",
-              (healthy ? text(found["default_device"]) : "none. " + text(found["default_device_error"])).c_str());
+  if (healthy) {
+    std::printf("\nDefault device: %s, by %s\n", text(found["default_device"]).c_str(),
+                text(found["default_device_by"]).c_str());
+  } else {
+    std::printf("\nDefault device: none\n");
+    print_indented(text(found["default_device_error"]), "  ");
+    print_remedy(text(found["default_device_remedy"]), "  ");
+  }
   return healthy ? 0 : 1;
 }
 

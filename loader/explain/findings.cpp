@@ -1,0 +1,90 @@
+#include "loader/explain/findings.h"
+
+#include <algorithm>
+
+#include "loader/select/spelling.h"
+
+namespace tenon::loader {
+namespace {
+
+bool is_gpu(const DeviceRecord& device) {
+  return device.info.device_class == EP_DEVICE_CLASS_DISCRETE || device.info.device_class == EP_DEVICE_CLASS_INTEGRATED;
+}
+
+std::string enumeration(const std::vector<std::string>& words, const char* last) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == words.size() ? std::string(" ") + last + " " : ", ") + words[i];
+  }
+  return text;
+}
+
+// "UUID 3f2a...", "PCI address 0000:01:00.0": what shows that two devices are one.
+std::string identity(const DeviceInfo& a, const DeviceInfo& b) {
+  const bool by_uuid = a.uuid == b.uuid && a.uuid != decltype(a.uuid){};
+  return by_uuid ? "UUID " + uuid_text(a.uuid) : "PCI address " + pci_text(a.pci);
+}
+
+void add_same_hardware(const std::vector<DeviceRecord>& devices, std::vector<Finding>* findings) {
+  for (const DeviceRecord& first : devices) {
+    if (!first.same_as.empty()) continue;
+    std::vector<std::string> names = {first.spelling};
+    const DeviceRecord* other = nullptr;
+    for (const DeviceRecord& device : devices) {
+      if (device.same_as != first.spelling) continue;
+      names.push_back(device.spelling);
+      other = &device;
+    }
+    if (other == nullptr) continue;
+    findings->push_back({enumeration(names, "and") + (names.size() == 2 ? " are both " : " are all ") +
+                             first.info.name + " (" + identity(first.info, other->info) +
+                             "): one device, seen through " + std::to_string(names.size()) + " providers.",
+                         "Name the one you want, or order the providers with TENON_PROVIDERS."});
+  }
+}
+
+// What a provider that might have had a GPU says of it: refused when it was asked for its devices, or later.
+std::vector<std::string> disappointments(const std::vector<DeviceRecord>& devices,
+                                         const std::vector<Candidate>& candidates) {
+  std::vector<std::string> lines;
+  for (const Candidate& candidate : candidates) {
+    const bool asked = candidate.stage == Stage::enumerated && candidate.code != Code::ok;
+    if (asked) lines.push_back(candidate.provider + ": " + candidate.sentence);
+  }
+  for (const DeviceRecord& device : devices) {
+    if (is_gpu(device) && !device.info.usable())
+      lines.push_back(device.spelling + " (" + device.info.name + "): " + device.info.unusable_reason);
+  }
+  return lines;
+}
+
+void add_no_gpu(const std::vector<DeviceRecord>& devices, const std::vector<Candidate>& candidates,
+                std::vector<Finding>* findings) {
+  const bool any = std::any_of(devices.begin(), devices.end(),
+                               [](const DeviceRecord& device) { return is_gpu(device) && device.info.usable(); });
+  if (any) return;
+  std::string sentence = "no GPU can be used";
+  for (const std::string& line : disappointments(devices, candidates)) sentence += "\n  " + line;
+  if (sentence.find('\n') == std::string::npos) sentence += ": no provider found one.";
+  std::vector<std::string> software;
+  for (const DeviceRecord& device : devices) {
+    if (device.info.device_class == EP_DEVICE_CLASS_SOFTWARE && device.info.usable())
+      software.push_back(device.spelling + " (" + device.info.name + ")");
+  }
+  if (software.empty()) return findings->push_back({sentence, ""});
+  const std::string first = software.front().substr(0, software.front().find(' '));
+  findings->push_back({sentence + "\n  emulated on the CPU, and used only where " +
+                           (software.size() == 1 ? "it is" : "they are") + " named: " + enumeration(software, "and"),
+                       "To use " + first + " all the same, set TENON_DEVICE=" + first + "."});
+}
+
+}  // namespace
+
+std::vector<Finding> findings_of(const std::vector<DeviceRecord>& devices, const std::vector<Candidate>& candidates) {
+  std::vector<Finding> findings;
+  add_same_hardware(devices, &findings);
+  add_no_gpu(devices, candidates, &findings);
+  return findings;
+}
+
+}  // namespace tenon::loader

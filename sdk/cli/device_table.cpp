@@ -1,0 +1,94 @@
+#include "sdk/cli/device_table.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace tenon::cli {
+namespace {
+
+const char* class_name(int32_t device_class) {
+  switch (device_class) {
+    case EP_DEVICE_CLASS_DISCRETE: return "discrete";
+    case EP_DEVICE_CLASS_INTEGRATED: return "integrated";
+    case EP_DEVICE_CLASS_CPU: return "cpu";
+    case EP_DEVICE_CLASS_SOFTWARE: return "software";
+    default: return "other";
+  }
+}
+
+std::string memory_text(const loader::DeviceInfo& info) {
+  uint64_t bytes = 0;
+  for (const loader::MemoryPool& pool : info.pools) bytes = std::max(bytes, pool.size);
+  if (bytes == 0) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / (1 << 30));
+  return text;
+}
+
+std::string uuid_text(const loader::DeviceInfo& info) {
+  std::string text;
+  for (uint8_t byte : info.uuid) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", byte);
+    text += digits;
+  }
+  return info.uuid == decltype(info.uuid){} ? std::string() : text;
+}
+
+std::string pci_text(const loader::DeviceInfo& info) {
+  if (info.pci[0] < 0) return {};
+  char text[64];
+  std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", static_cast<unsigned>(info.pci[0]),
+                static_cast<unsigned>(info.pci[1]), static_cast<unsigned>(info.pci[2]),
+                static_cast<unsigned>(info.pci[3]));
+  return text;
+}
+
+std::string note_of(const loader::DeviceRecord& device, const std::string& chosen) {
+  if (!device.info.usable()) return "not usable: " + device.info.unusable_reason;
+  if (device.spelling == chosen) return "default";
+  return device.info.device_class == EP_DEVICE_CLASS_SOFTWARE ? "only where it is named" : "";
+}
+
+}  // namespace
+
+nlohmann::json device_json(const loader::DeviceRecord& device, const std::string& chosen) {
+  nlohmann::json dtypes = nlohmann::json::array();
+#define EP_DTYPE(name, id, bits, type_class) \
+  if ((device.info.dtypes >> id & 1) != 0) dtypes.push_back(#name);
+#include "ep_api/dtypes.def"
+#undef EP_DTYPE
+  return {{"device", device.spelling},
+          {"provider", device.provider},
+          {"name", device.info.name},
+          {"class", class_name(device.info.device_class)},
+          {"usable", device.info.usable()},
+          {"default", device.spelling == chosen},
+          {"reason", device.info.unusable_reason},
+          {"remedy", device.info.remedy},
+          {"same_as", device.same_as},
+          {"uuid", uuid_text(device.info)},
+          {"pci", pci_text(device.info)},
+          {"synchronous", device.info.synchronous()},
+          {"threads", device.info.threads},
+          {"fingerprint", device.info.fingerprint},
+          {"dtypes", dtypes}};
+}
+
+std::vector<std::vector<std::string>> device_rows(const std::vector<loader::DeviceRecord>& devices,
+                                                  const std::string& chosen) {
+  std::vector<std::vector<std::string>> rows = {{"device", "class", "memory", "name", ""}};
+  for (const loader::DeviceRecord& device : devices) {
+    if (!device.same_as.empty()) continue;
+    rows.push_back({device.spelling, class_name(device.info.device_class), memory_text(device.info), device.info.name,
+                    note_of(device, chosen)});
+    for (const loader::DeviceRecord& other : devices) {
+      if (other.same_as != device.spelling) continue;
+      const std::string note = note_of(other, chosen);
+      rows.push_back({"  or " + other.spelling, "", "", "the same hardware", note});
+    }
+  }
+  return rows;
+}
+
+}  // namespace tenon::cli
