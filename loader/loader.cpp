@@ -1,7 +1,6 @@
 #include "loader/loader.h"
 
 #include "loader/explain/findings.h"
-#include "loader/explain/findings.h"
 #include "loader/log/log.h"
 #include "loader/registry/registry.h"
 #include "loader/select/spelling.h"
@@ -64,11 +63,6 @@ std::vector<Finding> findings() {
   return findings_of(devices, explain());
 }
 
-std::vector<Finding> findings() {
-  const std::vector<DeviceRecord> devices = list_devices();
-  return findings_of(devices, explain());
-}
-
 std::vector<SearchedFolder> searched_folders() {
   Registry& registry = Registry::instance();
   const auto lock = locked(registry);
@@ -87,6 +81,12 @@ void close_device(OpenDevice* device) {
   for (const auto& entry : registry.entries()) {
     if (entry->plugin && entry->plugin->close(device)) return;
   }
+}
+
+Status retire(std::string_view provider) {
+  Registry& registry = Registry::instance();
+  const auto lock = locked(registry);
+  return registry.retire(provider);
 }
 
 void shutdown_all() {

@@ -111,20 +111,16 @@ struct Finding {
 // provider allowed.
 std::vector<Finding> findings();
 
-// A fact about this machine's devices, and what could be done about it (may be empty).
-struct Finding {
-  std::string sentence, remedy;
-};
-// Devices that are one piece of hardware seen through several providers; that no GPU can be used, and why. Loads every
-// provider allowed.
-std::vector<Finding> findings();
-
 // Adds a provider linked into the program; it comes before all files of that name. To be called before the first use of
 // the name; later it changes nothing and is logged as an error.
 void register_provider(std::string name, ep_plugin_query_fn query);
 
 // Closes one device; everything made from it has been destroyed. Afterwards the pointer is invalid.
 void close_device(OpenDevice* device);
+// Closes the devices of a provider and shuts it down; its mapping stays, and the next call that needs it begins with it
+// anew. Everything made from its devices has been destroyed. The pointers open_device gave stay readable; calls through
+// them answer CANCELLED. Errors: not_found if it is not loaded.
+Status retire(std::string_view provider);
 // Closes all devices, shuts all plug-ins down, and logs what they leaked. Mappings stay. Later calls that need a
 // provider fail.
 void shutdown_all();
