@@ -96,9 +96,9 @@ uint32_t Recorder::value_of(const Tensor& tensor) {
 
 void Recorder::infer(const OpCall& call, std::vector<TensorMeta>* outputs) const {
   if (call.op->form == OpForm::view) {
-    outputs->resize(1);
-    int64_t offset = 0;
-    throw_if_error(call.op->view(call, outputs->data(), &offset));
+    TensorImpl view;
+    throw_if_error(call.op->view(call, &view));
+    outputs->assign(1, {view.dtype, view.dims, view.strides});
   } else if (options_.check_support) {
     DeviceState* device = value_or_throw(device_of(call));
     const std::unique_ptr<Plan> plan(value_or_throw(make_plan(call, device, Reach::setting)));

@@ -443,11 +443,15 @@ void check_data(const OpCall& call) {
   }
 }
 
+bool viewable(const OpCall& call) {
+  return call.inputs[0]->impl()->storage != nullptr && !(vm::attention.load(std::memory_order_relaxed) & vm::kForked);
+}
+
 void run_view(const OpCall& call) {
-  TensorMeta meta;
-  int64_t offset = 0;
-  throw_if_error(call.op->view(call, &meta, &offset));
-  call.outputs[0] = make_view(*call.inputs[0], meta.dtype, meta.dims, meta.strides, offset);
+  Tensor view = begin_view(*call.inputs[0]->impl());
+  throw_if_error(call.op->view(call, view.impl()));
+  settle_layout(view.impl());
+  call.outputs[0] = std::move(view);
 }
 
 template <size_t kRoom>
@@ -495,6 +499,7 @@ void run(const OpCall& call) {
 
 void EagerInterpreter::apply(const OpCall& call) {
   if (call.op->form == OpForm::elementwise && apply_known(call)) [[likely]] return;
+  if (call.op->form == OpForm::view && viewable(call)) return run_view(call);
   run(call);
 }
 

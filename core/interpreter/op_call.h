@@ -65,8 +65,8 @@ struct OpInfo {
 
   // Dtype and dims (strides are filled in, row-major) of every output. Sees metadata only.
   Status (*infer)(const OpCall& call, TensorMeta* outputs) = nullptr;
-  // view: dims, strides and offset of the output.
-  Status (*view)(const OpCall& call, TensorMeta* output, int64_t* offset) = nullptr;
+  // view: writes dtype, dims, strides and offset of the output, where they stay: copying them costs as much as the rest.
+  Status (*view)(const OpCall& call, TensorImpl* output) = nullptr;
   // Describes the one primitive that computes the call; outputs have their metadata.
   Status (*lower)(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) = nullptr;
   // The op in terms of other ops, for the ladder's second rung; null when it has none. Writes call.outputs.

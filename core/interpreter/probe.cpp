@@ -16,10 +16,9 @@ class ProbeInterpreter final : public Interpreter {
 
   void apply(const OpCall& call) override {
     if (call.op->form == OpForm::view) {
-      TensorMeta meta;
-      int64_t offset = 0;
-      throw_if_error(call.op->view(call, &meta, &offset));
-      call.outputs[0] = make_meta(device_, meta);
+      TensorImpl view;
+      throw_if_error(call.op->view(call, &view));
+      call.outputs[0] = make_meta(device_, {view.dtype, view.dims, view.strides});
       return;
     }
     OpCall probed = call;

@@ -20,7 +20,11 @@ class FreeList {
     } else {
       place = ::operator new(sizeof(T), std::align_val_t(alignof(T)));
     }
-    return new (place) T{std::forward<Args>(args)...};
+    if constexpr (sizeof...(Args) == 0) {
+      return new (place) T;  // braces would zero what T leaves as it is
+    } else {
+      return new (place) T{std::forward<Args>(args)...};
+    }
   }
 
   static void destroy(T* object) {

@@ -11,7 +11,7 @@
 
 namespace tenon {
 
-// Borrows what it was made from for the call; holds a single number itself.
+// Borrows what it was made from for the call; holds a single number itself. Two words, so that it travels in registers.
 class IntList {
  public:
   IntList() = default;
@@ -23,21 +23,24 @@ class IntList {
   IntList(const Dims& dims) : data_(dims.data()), size_(dims.size()) {}
   IntList(std::span<const int64_t> values) : data_(values.data()), size_(values.size()) {}
   template <std::integral T>
-  IntList(T value) : single_(static_cast<int64_t>(value)), size_(1), is_single_(true) {}
+  IntList(T value) : single_(static_cast<int64_t>(value)), size_(kSingle) {}
 
-  const int64_t* data() const { return is_single_ ? &single_ : data_; }
-  size_t size() const { return size_; }
+  const int64_t* data() const { return size_ == kSingle ? &single_ : data_; }
+  size_t size() const { return size_ == kSingle ? 1 : size_; }
   bool empty() const { return size_ == 0; }
   int64_t operator[](size_t i) const { return data()[i]; }
   const int64_t* begin() const { return data(); }
-  const int64_t* end() const { return data() + size_; }
-  operator std::span<const int64_t>() const { return {data(), size_}; }
+  const int64_t* end() const { return data() + size(); }
+  operator std::span<const int64_t>() const { return {data(), size()}; }
 
  private:
-  const int64_t* data_ = nullptr;
-  int64_t single_ = 0;
+  static constexpr size_t kSingle = ~size_t{0};
+
+  union {
+    const int64_t* data_ = nullptr;
+    int64_t single_;
+  };
   size_t size_ = 0;
-  bool is_single_ = false;
 };
 
 }  // namespace tenon

@@ -27,6 +27,18 @@ Tensor record(OpId id, std::initializer_list<const Tensor*> inputs, const void* 
   return result;
 }
 
+Tensor record(OpId id, const Tensor& input, const void* attributes) {
+  Tensor result;
+  const Tensor* inputs[] = {&input};
+  OpCall call;
+  call.op = &op_row(id);
+  call.inputs = inputs;
+  call.attributes = attributes;
+  call.outputs = {&result, 1};
+  current_interpreter().apply(call);
+  return result;
+}
+
 void record(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs) {
   OpCall call;
   call.op = &op_row(id);

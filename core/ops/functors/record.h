@@ -42,6 +42,8 @@ inline const Tensor* or_null(const Tensor& tensor) { return tensor.defined() ? &
 // Applies `id` to `inputs` (null where one is absent) and gives the one output, made new or written into `out`.
 Tensor record(OpId id, std::initializer_list<const Tensor*> inputs, const void* attributes, Scalars scalars = {},
               Tensor* out = nullptr);
+// The same for the most common record, which then costs half.
+Tensor record(OpId id, const Tensor& input, const void* attributes);
 // The same with outputs that are all made new.
 void record(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs);
 

@@ -22,11 +22,11 @@ AxesAttributes axes_attributes(std::string_view op, IntList list) {
 
 Tensor viewed(const Tensor& input, const Dims& dims) {
   const ShapeAttributes attributes = shape_attributes("reshape", dims);
-  return record(OpId::reshape, {&input}, &attributes);
+  return record(OpId::reshape, input, &attributes);
 }
 
 // The way of most calls: a row-major tensor and a shape of its elements that is written out. False: not that case.
-bool row_major_shape(const Tensor& input, IntList shape, ShapeAttributes* attributes) {
+bool row_major_shape(const Tensor& input, std::span<const int64_t> shape, ShapeAttributes* attributes) {
   if (!input.defined() || !input.contiguous() || shape.size() > EP_MAX_RANK) return false;
   int64_t count = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -45,7 +45,7 @@ bool needs_copy(const Tensor& input, const Dims& target) {
 
 Tensor reshape(const Tensor& input, IntList shape) {
   ShapeAttributes attributes{};
-  if (row_major_shape(input, shape, &attributes)) return record(OpId::reshape, {&input}, &attributes);
+  if (row_major_shape(input, shape, &attributes)) return record(OpId::reshape, input, &attributes);
   require_defined("reshape", "input", input);
   const Dims asked = dims_of("reshape", shape);
   const Dims target = value_or_throw(infer::reshape("reshape", input.dims(), {asked.data(), asked.size()}));
@@ -54,7 +54,7 @@ Tensor reshape(const Tensor& input, IntList shape) {
 
 Tensor view(const Tensor& input, IntList shape) {
   ShapeAttributes attributes{};
-  if (row_major_shape(input, shape, &attributes)) return record(OpId::reshape, {&input}, &attributes);
+  if (row_major_shape(input, shape, &attributes)) return record(OpId::reshape, input, &attributes);
   require_defined("view", "input", input);
   const Dims asked = dims_of("view", shape);
   const Dims target = value_or_throw(infer::reshape("view", input.dims(), {asked.data(), asked.size()}));
@@ -87,7 +87,7 @@ Tensor permute(const Tensor& input, IntList dims) {
   require_defined("permute", "input", input);
   PermuteAttributes attributes{};
   attributes.axes = shape_attributes("permute", dims).dims;
-  return record(OpId::permute, {&input}, &attributes);
+  return record(OpId::permute, input, &attributes);
 }
 
 Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
@@ -99,7 +99,7 @@ Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
   attributes.axes.rank = input.rank();
   for (int32_t axis = 0; axis < input.rank(); ++axis) attributes.axes.values[axis] = axis;
   std::swap(attributes.axes.values[a], attributes.axes.values[b]);
-  return record(OpId::permute, {&input}, &attributes);
+  return record(OpId::permute, input, &attributes);
 }
 
 Tensor t(const Tensor& input) {
@@ -136,19 +136,19 @@ Tensor squeeze(const Tensor& input) { return tenon::squeeze(input, IntList()); }
 Tensor squeeze(const Tensor& input, IntList dim) {
   require_defined("squeeze", "input", input);
   const AxesAttributes attributes = axes_attributes("squeeze", dim);
-  return record(OpId::squeeze, {&input}, &attributes);
+  return record(OpId::squeeze, input, &attributes);
 }
 
 Tensor unsqueeze(const Tensor& input, IntList dim) {
   require_defined("unsqueeze", "input", input);
   const AxesAttributes attributes = axes_attributes("unsqueeze", dim);
-  return record(OpId::unsqueeze, {&input}, &attributes);
+  return record(OpId::unsqueeze, input, &attributes);
 }
 
 Tensor expand(const Tensor& input, IntList size) {
   require_defined("expand", "input", input);
   const ShapeAttributes attributes = shape_attributes("expand", size);
-  return record(OpId::expand, {&input}, &attributes);
+  return record(OpId::expand, input, &attributes);
 }
 
 Tensor broadcast_to(const Tensor& input, IntList size) {
@@ -180,7 +180,7 @@ Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start, std
   attributes.start = range.start;
   attributes.length = range.length;
   attributes.step = range.step;
-  return record(OpId::slice, {&input}, &attributes);
+  return record(OpId::slice, input, &attributes);
 }
 
 Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
@@ -197,7 +197,7 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   attributes.start = first;
   attributes.length = length;
   attributes.step = 1;
-  return record(OpId::slice, {&input}, &attributes);
+  return record(OpId::slice, input, &attributes);
 }
 
 Tensor select(const Tensor& input, int64_t dim, int64_t index) {
@@ -205,7 +205,7 @@ Tensor select(const Tensor& input, int64_t dim, int64_t index) {
   SelectAttributes attributes{};
   attributes.axis = dim;
   attributes.index = index;
-  return record(OpId::select, {&input}, &attributes);
+  return record(OpId::select, input, &attributes);
 }
 
 Tensor flip(const Tensor& input, IntList dims) {

@@ -1,4 +1,6 @@
 // Views: dims, strides and offset (from the start of the storage) of a tensor over its input's elements.
+#include <algorithm>
+
 #include "core/ops/attributes.h"
 #include "core/ops/kernels.h"
 #include "primitives/infer/view.h"
@@ -12,72 +14,85 @@ infer::View layout(const OpCall& call) {
   return {input.dims(), input.strides(), input.impl()->offset};
 }
 
-Status give(const OpCall& call, const infer::View& view, TensorMeta* output, int64_t* offset) {
+Status give(const OpCall& call, const infer::View& view, TensorImpl* output) {
   output->dtype = call.inputs[0]->dtype();
   output->dims = view.dims;
   output->strides = view.strides;
-  *offset = view.offset;
+  output->offset = view.offset;
   return {};
+}
+
+void give_row_major(std::span<const int64_t> dims, TensorImpl* output) {
+  const auto rank = static_cast<int32_t>(dims.size());
+  output->dims.resize(rank);
+  output->strides.resize(rank);
+  int64_t stride = 1;
+  for (int32_t axis = rank - 1; axis >= 0; --axis) {
+    const int64_t dim = dims[static_cast<size_t>(axis)];
+    output->dims[axis] = dim;
+    output->strides[axis] = stride;
+    stride *= std::max<int64_t>(dim, 1);
+  }
 }
 
 }  // namespace
 
-Status view_reshape(const OpCall& call, TensorMeta* output, int64_t* offset) {
-  const Tensor& input = *call.inputs[0];
-  const Dims target = call.attributes_as<ShapeAttributes>().dims.dims();
-  if (input.contiguous()) {
-    output->dtype = input.dtype();
-    output->dims = target;
-    output->strides = contiguous_strides(target);
-    *offset = input.impl()->offset;
+Status view_reshape(const OpCall& call, TensorImpl* output) {
+  const TensorImpl& input = *call.inputs[0]->impl();
+  const auto target = call.attributes_as<ShapeAttributes>().dims.span();
+  if (input.contiguous) {
+    give_row_major(target, output);
+    output->dtype = input.dtype;
+    output->offset = input.offset;
     return {};
   }
   infer::View view = layout(call);
-  const std::optional<Dims> strides = infer::reshape_strides(view, target);
+  const Dims dims(target);
+  const std::optional<Dims> strides = infer::reshape_strides(view, dims);
   if (!strides) {
     return Status(Code::invalid_argument, sentence(call.op->name, ": shape ", view.dims, " with strides ",
-                                                   view.strides, " cannot be seen as ", target, " without a copy."));
+                                                   view.strides, " cannot be seen as ", dims, " without a copy."));
   }
   view.strides = *strides;
-  view.dims = target;
-  return give(call, view, output, offset);
+  view.dims = dims;
+  return give(call, view, output);
 }
 
-Status view_permute(const OpCall& call, TensorMeta* output, int64_t* offset) {
+Status view_permute(const OpCall& call, TensorImpl* output) {
   const auto axes = call.attributes_as<PermuteAttributes>().axes.span();
   TENON_ASSIGN_OR_RETURN(const infer::View view, infer::permute(call.op->name, layout(call), axes));
-  return give(call, view, output, offset);
+  return give(call, view, output);
 }
 
-Status view_squeeze(const OpCall& call, TensorMeta* output, int64_t* offset) {
+Status view_squeeze(const OpCall& call, TensorImpl* output) {
   const auto axes = call.attributes_as<AxesAttributes>().axes.span();
   TENON_ASSIGN_OR_RETURN(const infer::View view, infer::squeeze(call.op->name, layout(call), axes));
-  return give(call, view, output, offset);
+  return give(call, view, output);
 }
 
-Status view_unsqueeze(const OpCall& call, TensorMeta* output, int64_t* offset) {
+Status view_unsqueeze(const OpCall& call, TensorImpl* output) {
   const auto axes = call.attributes_as<AxesAttributes>().axes.span();
   TENON_ASSIGN_OR_RETURN(const infer::View view, infer::unsqueeze(call.op->name, layout(call), axes));
-  return give(call, view, output, offset);
+  return give(call, view, output);
 }
 
-Status view_expand(const OpCall& call, TensorMeta* output, int64_t* offset) {
+Status view_expand(const OpCall& call, TensorImpl* output) {
   const auto target = call.attributes_as<ShapeAttributes>().dims.span();
   TENON_ASSIGN_OR_RETURN(const infer::View view, infer::expand(call.op->name, layout(call), target));
-  return give(call, view, output, offset);
+  return give(call, view, output);
 }
 
-Status view_slice(const OpCall& call, TensorMeta* output, int64_t* offset) {
+Status view_slice(const OpCall& call, TensorImpl* output) {
   const auto& attributes = call.attributes_as<SliceAttributes>();
   const infer::SliceRange range{attributes.start, attributes.length, attributes.step};
-  return give(call, infer::slice(layout(call), attributes.axis, range), output, offset);
+  return give(call, infer::slice(layout(call), attributes.axis, range), output);
 }
 
-Status view_select(const OpCall& call, TensorMeta* output, int64_t* offset) {
+Status view_select(const OpCall& call, TensorImpl* output) {
   const auto& attributes = call.attributes_as<SelectAttributes>();
   TENON_ASSIGN_OR_RETURN(const infer::View view,
                          infer::select(call.op->name, layout(call), attributes.axis, attributes.index));
-  return give(call, view, output, offset);
+  return give(call, view, output);
 }
 
 }  // namespace tenon::ops
