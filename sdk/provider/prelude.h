@@ -13,6 +13,13 @@
 
 #include "ep_api/ep_api.h"
 
+// nvcc compiles the same text for the device: CUDA's functions of these names keep the same bounds there.
+#if defined(__CUDACC__)
+#define TENON_SCALAR __host__ __device__
+#else
+#define TENON_SCALAR
+#endif
+
 namespace tenon::provider::scalar {
 
 template <class T>
@@ -29,35 +36,35 @@ template <class T>
 using Wrap = typename WrapOf<T>::type;
 
 template <class T>
-T ep_add(T x, T y) {
+TENON_SCALAR T ep_add(T x, T y) {
   if constexpr (is_float<T>)
     return x + y;
   else
     return static_cast<T>(static_cast<Wrap<T>>(x) + static_cast<Wrap<T>>(y));
 }
 template <class T>
-T ep_sub(T x, T y) {
+TENON_SCALAR T ep_sub(T x, T y) {
   if constexpr (is_float<T>)
     return x - y;
   else
     return static_cast<T>(static_cast<Wrap<T>>(x) - static_cast<Wrap<T>>(y));
 }
 template <class T>
-T ep_mul(T x, T y) {
+TENON_SCALAR T ep_mul(T x, T y) {
   if constexpr (is_float<T>)
     return x * y;
   else
     return static_cast<T>(static_cast<Wrap<T>>(x) * static_cast<Wrap<T>>(y));
 }
 template <class T>
-T ep_neg(T x) {
+TENON_SCALAR T ep_neg(T x) {
   if constexpr (is_float<T>)
     return -x;
   else
     return static_cast<T>(Wrap<T>{0} - static_cast<Wrap<T>>(x));
 }
 template <class T>
-T ep_abs(T x) {
+TENON_SCALAR T ep_abs(T x) {
   if constexpr (is_float<T>)
     return std::fabs(x);
   else if constexpr (std::is_signed_v<T>)
@@ -68,7 +75,7 @@ T ep_abs(T x) {
 
 // The code of the fault an integer division x / y meets, 0 for none; never one on floats.
 template <class T>
-int32_t divisor_fault(T x, T y) {
+TENON_SCALAR int32_t divisor_fault(T x, T y) {
   if constexpr (is_int<T>) {
     if (y == 0) return EP_FAULT_DIVISION_BY_ZERO;
     if constexpr (std::is_signed_v<T>) {
@@ -79,21 +86,21 @@ int32_t divisor_fault(T x, T y) {
 }
 
 template <class T>
-T ep_div(T x, T y) {
+TENON_SCALAR T ep_div(T x, T y) {
   if constexpr (is_float<T>)
     return x / y;
   else
     return divisor_fault(x, y) != 0 ? T{0} : static_cast<T>(x / y);
 }
 template <class T>
-T ep_fmod(T x, T y) {
+TENON_SCALAR T ep_fmod(T x, T y) {
   if constexpr (is_float<T>)
     return std::fmod(x, y);
   else
     return divisor_fault(x, y) != 0 ? T{0} : static_cast<T>(x % y);
 }
 template <class T>
-T ep_mod(T x, T y) {
+TENON_SCALAR T ep_mod(T x, T y) {
   T remainder = ep_fmod(x, y);
   if constexpr (is_float<T>) {
     if (remainder == T{0}) return std::copysign(T{0}, y);
@@ -104,7 +111,7 @@ T ep_mod(T x, T y) {
   return remainder;
 }
 template <class T>
-T ep_floor_div(T x, T y) {
+TENON_SCALAR T ep_floor_div(T x, T y) {
   if constexpr (is_float<T>) {
     // As Python: the quotient of what is left when the remainder is taken away, so that rounding of x / y cannot step
     // over an integer.
@@ -127,28 +134,28 @@ T ep_floor_div(T x, T y) {
 }
 
 template <class T>
-T ep_floor(T x) {
+TENON_SCALAR T ep_floor(T x) {
   if constexpr (is_float<T>)
     return std::floor(x);
   else
     return x;
 }
 template <class T>
-T ep_ceil(T x) {
+TENON_SCALAR T ep_ceil(T x) {
   if constexpr (is_float<T>)
     return std::ceil(x);
   else
     return x;
 }
 template <class T>
-T ep_trunc(T x) {
+TENON_SCALAR T ep_trunc(T x) {
   if constexpr (is_float<T>)
     return std::trunc(x);
   else
     return x;
 }
 template <class T>
-T ep_rint(T x) {
+TENON_SCALAR T ep_rint(T x) {
   if constexpr (is_float<T>)
     return std::nearbyint(x);
   else
@@ -156,21 +163,21 @@ T ep_rint(T x) {
 }
 
 template <class T>
-bool ep_isnan(T x) {
+TENON_SCALAR bool ep_isnan(T x) {
   if constexpr (is_float<T>)
     return std::isnan(x);
   else
     return false;
 }
 template <class T>
-bool ep_isinf(T x) {
+TENON_SCALAR bool ep_isinf(T x) {
   if constexpr (is_float<T>)
     return std::isinf(x);
   else
     return false;
 }
 template <class T>
-T ep_max(T x, T y) {
+TENON_SCALAR T ep_max(T x, T y) {
   if constexpr (is_float<T>) {
     if (std::isnan(x)) return x;
     return x > y ? x : y;
@@ -179,7 +186,7 @@ T ep_max(T x, T y) {
   }
 }
 template <class T>
-T ep_min(T x, T y) {
+TENON_SCALAR T ep_min(T x, T y) {
   if constexpr (is_float<T>) {
     if (std::isnan(x)) return x;
     return x < y ? x : y;
@@ -190,7 +197,7 @@ T ep_min(T x, T y) {
 
 #define TENON_PRELUDE_LIBRARY(ep_name, function) \
   template <class T>                             \
-  T ep_name(T x) {                               \
+  TENON_SCALAR T ep_name(T x) {                  \
     return function(x);                          \
   }
 TENON_PRELUDE_LIBRARY(ep_sqrt, std::sqrt)
@@ -216,7 +223,7 @@ TENON_PRELUDE_LIBRARY(ep_erf, std::erf)
 #undef TENON_PRELUDE_LIBRARY
 
 template <class T>
-T ep_pow(T x, T y) {
+TENON_SCALAR T ep_pow(T x, T y) {
   if constexpr (is_float<T>) {
     return std::pow(x, y);
   } else {
@@ -233,7 +240,7 @@ T ep_pow(T x, T y) {
   }
 }
 template <class T>
-T ep_fma(T x, T y, T z) {
+TENON_SCALAR T ep_fma(T x, T y, T z) {
   if constexpr (is_float<T>)
     return std::fma(x, y, z);
   else
@@ -241,69 +248,69 @@ T ep_fma(T x, T y, T z) {
 }
 
 template <class T>
-bool ep_eq(T x, T y) {
+TENON_SCALAR bool ep_eq(T x, T y) {
   return x == y;
 }
 template <class T>
-bool ep_ne(T x, T y) {
+TENON_SCALAR bool ep_ne(T x, T y) {
   return x != y;
 }
 template <class T>
-bool ep_lt(T x, T y) {
+TENON_SCALAR bool ep_lt(T x, T y) {
   return x < y;
 }
 template <class T>
-bool ep_le(T x, T y) {
+TENON_SCALAR bool ep_le(T x, T y) {
   return x <= y;
 }
 template <class T>
-bool ep_gt(T x, T y) {
+TENON_SCALAR bool ep_gt(T x, T y) {
   return x > y;
 }
 template <class T>
-bool ep_ge(T x, T y) {
+TENON_SCALAR bool ep_ge(T x, T y) {
   return x >= y;
 }
 template <class T>
-T ep_select(bool condition, T x, T y) {
+TENON_SCALAR T ep_select(bool condition, T x, T y) {
   return condition ? x : y;
 }
-inline bool ep_land(bool x, bool y) { return x && y; }
-inline bool ep_lor(bool x, bool y) { return x || y; }
-inline bool ep_lxor(bool x, bool y) { return x != y; }
-inline bool ep_lnot(bool x) { return !x; }
+TENON_SCALAR inline bool ep_land(bool x, bool y) { return x && y; }
+TENON_SCALAR inline bool ep_lor(bool x, bool y) { return x || y; }
+TENON_SCALAR inline bool ep_lxor(bool x, bool y) { return x != y; }
+TENON_SCALAR inline bool ep_lnot(bool x) { return !x; }
 template <class T>
-bool ep_truth(T x) {
+TENON_SCALAR bool ep_truth(T x) {
   return x != T{0};
 }
 
 template <class T>
-T ep_bit_and(T x, T y) {
+TENON_SCALAR T ep_bit_and(T x, T y) {
   return static_cast<T>(x & y);
 }
 template <class T>
-T ep_bit_or(T x, T y) {
+TENON_SCALAR T ep_bit_or(T x, T y) {
   return static_cast<T>(x | y);
 }
 template <class T>
-T ep_bit_xor(T x, T y) {
+TENON_SCALAR T ep_bit_xor(T x, T y) {
   return static_cast<T>(x ^ y);
 }
 template <class T>
-T ep_bit_not(T x) {
+TENON_SCALAR T ep_bit_not(T x) {
   if constexpr (std::is_same_v<T, bool>)
     return !x;
   else
     return static_cast<T>(~x);
 }
 template <class T>
-T ep_shl(T x, T y) {
+TENON_SCALAR T ep_shl(T x, T y) {
   constexpr auto width = static_cast<T>(sizeof(T) * 8);
   if (y < 0 || y >= width) return T{0};
   return static_cast<T>(static_cast<Wrap<T>>(x) << static_cast<Wrap<T>>(y));
 }
 template <class T>
-T ep_shr(T x, T y) {
+TENON_SCALAR T ep_shr(T x, T y) {
   constexpr auto width = static_cast<T>(sizeof(T) * 8);
   if (y < 0 || y >= width) return x < 0 ? static_cast<T>(-1) : T{0};
   return static_cast<T>(x >> y);

@@ -36,41 +36,41 @@ constexpr bool in_domain(Domain domain) {
     return is_float<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();     \
   };
 
-#define EP_UNARY(name, id, domain, result, expression)                             \
-  template <class T>                                                               \
-  inline auto unary_row(Op<id>, T x, [[maybe_unused]] T a, [[maybe_unused]] T b) { \
-    TENON_ROW_LITERALS(T)                                                          \
-    return expression;                                                             \
+#define EP_UNARY(name, id, domain, result, expression)                                          \
+  template <class T>                                                                            \
+  TENON_SCALAR inline auto unary_row(Op<id>, T x, [[maybe_unused]] T a, [[maybe_unused]] T b) { \
+    TENON_ROW_LITERALS(T)                                                                       \
+    return expression;                                                                          \
   }
 #define EP_BINARY(name, id, domain, result, check, expression) \
   template <class T>                                           \
-  inline auto binary_row(Op<id>, T x, T y) {                   \
+  TENON_SCALAR inline auto binary_row(Op<id>, T x, T y) {      \
     TENON_ROW_LITERALS(T)                                      \
     return expression;                                         \
   }
-#define EP_TERNARY(name, id, domain, result, expression) \
-  template <class X, class T>                            \
-  inline auto ternary_row(Op<id>, X x, T y, T z) {       \
-    TENON_ROW_LITERALS(T)                                \
-    return expression;                                   \
-  }
-#define EP_REDUCE(name, id, domain, init, map, combine, finish) \
-  template <class T>                                            \
-  inline T reduce_init(Op<id>) {                                \
+#define EP_TERNARY(name, id, domain, result, expression)        \
+  template <class X, class T>                                   \
+  TENON_SCALAR inline auto ternary_row(Op<id>, X x, T y, T z) { \
     TENON_ROW_LITERALS(T)                                       \
-    return init;                                                \
-  }                                                             \
-  template <class T>                                            \
-  inline T reduce_map(Op<id>, T x) {                            \
-    return map;                                                 \
-  }                                                             \
-  template <class T>                                            \
-  inline T reduce_combine(Op<id>, T x, T y) {                   \
-    return combine;                                             \
-  }                                                             \
-  template <class T>                                            \
-  inline T reduce_finish(Op<id>, T x, [[maybe_unused]] T n) {   \
-    return finish;                                              \
+    return expression;                                          \
+  }
+#define EP_REDUCE(name, id, domain, init, map, combine, finish)            \
+  template <class T>                                                       \
+  TENON_SCALAR inline T reduce_init(Op<id>) {                              \
+    TENON_ROW_LITERALS(T)                                                  \
+    return init;                                                           \
+  }                                                                        \
+  template <class T>                                                       \
+  TENON_SCALAR inline T reduce_map(Op<id>, T x) {                          \
+    return map;                                                            \
+  }                                                                        \
+  template <class T>                                                       \
+  TENON_SCALAR inline T reduce_combine(Op<id>, T x, T y) {                 \
+    return combine;                                                        \
+  }                                                                        \
+  template <class T>                                                       \
+  TENON_SCALAR inline T reduce_finish(Op<id>, T x, [[maybe_unused]] T n) { \
+    return finish;                                                         \
   }
 #include "ep_api/scalar_ops.def"
 #undef EP_UNARY

@@ -1,0 +1,94 @@
+#include "providers/cuda/device.h"
+
+namespace tenon::provider::cuda {
+namespace {
+
+void device_close(ep_device* device) noexcept { close_device(device); }
+
+// What the first use of a device can meet that its description could not tell.
+DriverFailure why_not_open(const Driver& driver, const DeviceFacts& facts, CUresult result) {
+  if (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+      result == CUDA_ERROR_INVALID_PTX) {
+    return {EP_STATUS_UNSUPPORTED,
+            "This build of the cuda provider has no code for compute capability " +
+                std::to_string(facts.capability / 10) + "." + std::to_string(facts.capability % 10) + " (" +
+                driver.text_of(result) + "); it has " TENON_CUDA_ARCHITECTURES ".",
+            "Build it with -DCMAKE_CUDA_ARCHITECTURES=" + std::to_string(facts.capability) + "."};
+  }
+  const ep_status status = status_of(result);
+  return {status == EP_STATUS_DEVICE_LOST ? EP_STATUS_INTERNAL : status,
+          facts.name + " cannot be opened: " + driver.text_of(result) + ".",
+          "Look with nvidia-smi whether another process holds it, or whether it has failed."};
+}
+
+}  // namespace
+
+ep_status driver_failed(ep_device* device, CUresult result, const char* doing, ep_error** error) {
+  const ep_status status = status_of(result);
+  const std::string text = device->driver->text_of(result);
+  if (status == EP_STATUS_DEVICE_LOST) {
+    int lives = 0;
+    device->lost.compare_exchange_strong(lives, static_cast<int>(result));
+    return fail_with_remedy(device->host, error, status, "Close the device and open it again, or restart the program.",
+                            "%s was lost while %s: %s.", device->facts.name.c_str(), doing, text.c_str());
+  }
+  return fail(device->host, error, status, "%s failed while %s: %s.", device->facts.name.c_str(), doing, text.c_str());
+}
+
+ep_status check_lost(ep_device* device, ep_error** error) {
+  const int lost = device->lost.load(std::memory_order_relaxed);
+  if (lost == 0) return EP_STATUS_OK;
+  return driver_failed(device, static_cast<CUresult>(lost), "doing earlier work", error);
+}
+
+ep_status open_device(const ep_host* host, const Driver& driver, const DeviceFacts& facts, ep_device** out_device,
+                      ep_error** error) {
+  ep_device* device = make<ep_device>(host);
+  device->driver = &driver;
+  device->facts = facts;
+  CUresult result = driver.device_primary_ctx_retain(&device->context, facts.number);
+  if (result == CUDA_SUCCESS) {
+    const Current current(device);
+    result = current.result();
+    if (result == CUDA_SUCCESS && facts.memory_pools) {
+      result = driver.stream_create(&device->allocation_stream, CU_STREAM_NON_BLOCKING);
+    }
+    CUfunction function = nullptr;
+    if (result == CUDA_SUCCESS) result = device->modules.find(driver, Family::MOVE, "bits_4", &function);
+  } else {
+    device->context = nullptr;
+  }
+  if (result == CUDA_SUCCESS) {
+    *out_device = device;
+    return EP_STATUS_OK;
+  }
+  const DriverFailure failure = why_not_open(driver, facts, result);
+  close_device(device);
+  return fail_text(host, error, failure.status, failure.sentence, failure.remedy);
+}
+
+void close_device(ep_device* device) noexcept {
+  if (device == nullptr) return;
+  if (device->context != nullptr) {
+    {
+      const Current current(device);
+      device->cublaslt.release();
+      device->modules.release(*device->driver);
+      if (device->allocation_stream != nullptr) device->driver->stream_destroy(device->allocation_stream);
+    }
+    device->driver->device_primary_ctx_release(device->facts.number);
+  }
+  destroy(device);
+}
+
+ep_device_ops device_ops() {
+  ep_device_ops ops{};
+  ops.device_close = device_close;
+  fill_memory(&ops);
+  fill_stream(&ops);
+  fill_event(&ops);
+  fill_primitive(&ops);
+  return ops;
+}
+
+}  // namespace tenon::provider::cuda

@@ -1,0 +1,113 @@
+#include "providers/cuda/driver/driver.h"
+
+#include <array>
+
+namespace tenon::provider::cuda {
+namespace {
+
+constexpr std::array driver_names = {"libcuda.so.1", "libcuda.so"};
+
+std::string install_remedy() {
+  return "Install an NVIDIA driver for CUDA " + version_text(needed_driver_version) +
+         " or newer; nvidia-smi shows the one in use.";
+}
+
+DriverFailure missing_library(const Library& library) {
+  if (library.found_broken()) {
+    return {EP_STATUS_NOT_FOUND, "The library of the NVIDIA driver cannot be loaded: " + library.failure() + ".",
+            "Install the NVIDIA driver again; what is found first under that name is no library of it."};
+  }
+  return {EP_STATUS_NOT_FOUND, "There is no NVIDIA driver here: " + library.failure() + ".", install_remedy()};
+}
+
+DriverFailure missing_function(const Library& library, const char* symbol) {
+  return {EP_STATUS_VERSION,
+          "The NVIDIA driver's " + library.name() + " has no function " + symbol + ", which CUDA " +
+              version_text(needed_driver_version) + " needs.",
+          install_remedy()};
+}
+
+DriverFailure too_old(int found) {
+  return {EP_STATUS_VERSION,
+          "The NVIDIA driver is too old: it knows CUDA " + version_text(found) + ", and " +
+              version_text(needed_driver_version) + " is needed.",
+          install_remedy()};
+}
+
+template <class Function>
+bool find(const Library& library, const char* symbol, Function* out) {
+  *out = reinterpret_cast<Function>(library.symbol(symbol));
+  return *out != nullptr;
+}
+
+// The version is asked for before anything else: an older driver lacks functions, too.
+DriverFailure load(Driver* driver) {
+  const Library& library = driver->library;
+  if (!library.loaded()) return missing_library(library);
+  if (!find(library, "cuInit", &driver->init)) return missing_function(library, "cuInit");
+  if (!find(library, "cuDriverGetVersion", &driver->driver_get_version)) {
+    return missing_function(library, "cuDriverGetVersion");
+  }
+  if (driver->driver_get_version(&driver->version) == CUDA_SUCCESS && driver->version != 0 &&
+      driver->version < needed_driver_version) {
+    return too_old(driver->version);
+  }
+#define TENON_DRIVER(member, symbol) \
+  if (!find(library, #symbol, &driver->member)) return missing_function(library, #symbol);
+#include "providers/cuda/driver/functions.def"
+#undef TENON_DRIVER
+  CUresult result = driver->init(0);
+  if (result == CUDA_SUCCESS) result = driver->device_get_count(&driver->device_count);
+  if (result == CUDA_SUCCESS || result == CUDA_ERROR_NO_DEVICE) return {};
+  return {EP_STATUS_NOT_FOUND, "The NVIDIA driver does not start: " + driver->text_of(result) + ".",
+          "Look whether nvidia-smi works; after an update of the driver the machine must be started again."};
+}
+
+}  // namespace
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+std::string Driver::text_of(CUresult result) const {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (get_error_name == nullptr || get_error_name(result, &name) != CUDA_SUCCESS || name == nullptr) {
+    return "CUDA error " + std::to_string(static_cast<int>(result));
+  }
+  if (get_error_string(result, &text) != CUDA_SUCCESS || text == nullptr) return name;
+  return std::string(name) + " (" + text + ")";
+}
+
+Driver load_driver() {
+  Driver driver;
+  driver.library = Library::open(driver_names);
+  driver.failure = load(&driver);
+  return driver;
+}
+
+ep_status status_of(CUresult result) {
+  switch (result) {
+    case CUDA_SUCCESS: return EP_STATUS_OK;
+    case CUDA_ERROR_NOT_READY: return EP_STATUS_BUSY;
+    case CUDA_ERROR_OUT_OF_MEMORY: return EP_STATUS_OUT_OF_DEVICE_MEMORY;
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_DEVICE_UNAVAILABLE:
+    case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+    case CUDA_ERROR_ILLEGAL_ADDRESS:
+    case CUDA_ERROR_LAUNCH_TIMEOUT:
+    case CUDA_ERROR_ASSERT:
+    case CUDA_ERROR_HARDWARE_STACK_ERROR:
+    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
+    case CUDA_ERROR_MISALIGNED_ADDRESS:
+    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
+    case CUDA_ERROR_INVALID_PC:
+    case CUDA_ERROR_LAUNCH_FAILED:
+    case CUDA_ERROR_EXTERNAL_DEVICE: return EP_STATUS_DEVICE_LOST;
+    default: return EP_STATUS_INTERNAL;
+  }
+}
+
+}  // namespace tenon::provider::cuda

@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "providers/cuda/device.h"
+
+namespace tenon::provider::cuda {
+namespace {
+
+ep_status event_create(ep_device* device, ep_event** out_event, ep_error** error) {
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
+  ep_event* event = make<ep_event>(device->host);
+  event->device = device;
+  const Current current(device);
+  CUresult result = current.result();
+  if (result == CUDA_SUCCESS) {
+    result = device->driver->event_create(&event->handle, CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC);
+  }
+  if (result == CUDA_SUCCESS) {
+    *out_event = event;
+    return EP_STATUS_OK;
+  }
+  destroy(event);
+  return driver_failed(device, result, "creating an event", error);
+}
+
+void event_destroy(ep_device* device, ep_event* event) noexcept {
+  if (event == nullptr) return;
+  {
+    const Current current(device);
+    device->driver->event_destroy(event->handle);
+  }
+  destroy(event);
+}
+
+ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
+  ep_device* device = event->device;
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
+  const Current current(device);
+  CUresult result = current.result();
+  const uint64_t sequence = stream->faults->last();
+  const std::lock_guard lock(event->mutex);
+  if (result == CUDA_SUCCESS) result = device->driver->event_record(event->handle, stream->handle);
+  if (result != CUDA_SUCCESS) return driver_failed(device, result, "recording an event", error);
+  event->faults = stream->faults;
+  event->fault_sequence = sequence;
+  return EP_STATUS_OK;
+}
+
+// What the event holds now. CUDA itself takes an event that was never recorded for one that has fired.
+struct Point {
+  std::shared_ptr<FaultLog> faults;
+  uint64_t sequence = 0;
+};
+
+Point point_of(ep_event* event) {
+  const std::lock_guard lock(event->mutex);
+  return {event->faults, event->fault_sequence};
+}
+
+ep_status never_recorded(ep_event* event, ep_error** error) {
+  return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The event was never recorded.");
+}
+
+// EP_STATUS_OK, or BUSY with `error` untouched.
+ep_status ask(ep_event* event, const Point& point, ep_error** error) {
+  ep_device* device = event->device;
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
+  const Current current(device);
+  CUresult result = current.result();
+  if (result == CUDA_SUCCESS) result = device->driver->event_query(event->handle);
+  if (result == CUDA_ERROR_NOT_READY) return EP_STATUS_BUSY;
+  if (result != CUDA_SUCCESS) return driver_failed(device, result, "asking whether an event has fired", error);
+  point.faults->complete(point.sequence);
+  return EP_STATUS_OK;
+}
+
+ep_status event_query(ep_event* event, ep_error** error) {
+  const Point point = point_of(event);
+  return point.faults == nullptr ? never_recorded(event, error) : ask(event, point, error);
+}
+
+ep_status wait_for_ever(ep_event* event, const Point& point, ep_error** error) {
+  ep_device* device = event->device;
+  {
+    const Current current(device);
+    CUresult result = current.result();
+    if (result == CUDA_SUCCESS) result = device->driver->event_synchronize(event->handle);
+    if (result != CUDA_SUCCESS) return driver_failed(device, result, "waiting for an event", error);
+  }
+  point.faults->complete(point.sequence);
+  return EP_STATUS_OK;
+}
+
+// The driver cannot wait with a limit: it is asked, at first often, then every 50 microseconds.
+ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error) {
+  using clock = std::chrono::steady_clock;
+  const Point point = point_of(event);
+  if (point.faults == nullptr) return never_recorded(event, error);
+  ep_status status = ask(event, point, error);
+  if (status != EP_STATUS_BUSY) return status;
+  constexpr uint64_t for_ever = uint64_t{1} << 62;
+  if (timeout_ns >= for_ever) return wait_for_ever(event, point, error);
+  const auto start = clock::now();
+  const auto end = start + std::chrono::nanoseconds(timeout_ns);
+  for (auto now = start; now < end; now = clock::now()) {
+    if (now - start > std::chrono::microseconds(50)) {
+      std::this_thread::sleep_for(std::min<clock::duration>(end - now, std::chrono::microseconds(50)));
+    } else {
+      std::this_thread::yield();
+    }
+    status = ask(event, point, error);
+    if (status != EP_STATUS_BUSY) return status;
+  }
+  return fail(event->host, error, EP_STATUS_TIMEOUT, "The event has not fired within %llu ns.",
+              static_cast<unsigned long long>(timeout_ns));
+}
+
+ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error) {
+  if (point_of(event).faults == nullptr) return never_recorded(event, error);
+  ep_device* device = stream->device;
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
+  const Current current(device);
+  CUresult result = current.result();
+  if (result == CUDA_SUCCESS) result = device->driver->stream_wait_event(stream->handle, event->handle, 0);
+  return result == CUDA_SUCCESS ? EP_STATUS_OK
+                                : driver_failed(device, result, "making a stream wait for an event", error);
+}
+
+}  // namespace
+
+void fill_event(ep_device_ops* ops) {
+  ops->event_create = entry<event_create>;
+  ops->event_destroy = event_destroy;
+  ops->event_record = entry<event_record>;
+  ops->event_query = entry<event_query>;
+  ops->event_host_wait = entry<event_host_wait>;
+  ops->stream_wait_event = entry<stream_wait_event>;
+}
+
+}  // namespace tenon::provider::cuda

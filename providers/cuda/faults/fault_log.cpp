@@ -1,0 +1,91 @@
+#include "providers/cuda/faults/fault_log.h"
+
+#include <cstring>
+
+#include "providers/cuda/driver/driver.h"
+
+namespace tenon::provider::cuda {
+
+CUresult FaultLog::take_memory(const Driver& driver, CUstream stream) {
+  if (claim_ == 0) {
+    if (const CUresult result = driver.mem_alloc(&claim_, sizeof(uint64_t)); result != CUDA_SUCCESS) return result;
+    const CUresult result = driver.memset_d8_async(claim_, 0, sizeof(uint64_t), stream);
+    if (result != CUDA_SUCCESS) return result;
+  }
+  void* place = nullptr;
+  const CUresult result = driver.mem_host_alloc(&place, fault_slots * sizeof(FaultSlot),
+                                                CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+  if (result != CUDA_SUCCESS) return result;
+  std::memset(place, 0, fault_slots * sizeof(FaultSlot));
+  slots_ = static_cast<FaultSlot*>(place);
+  return CUDA_SUCCESS;
+}
+
+CUresult FaultLog::make_room(const Driver& driver, CUstream stream) {
+  const std::lock_guard lock(mutex_);
+  if (slots_ == nullptr) {
+    if (const CUresult result = take_memory(driver, stream); result != CUDA_SUCCESS) return result;
+  }
+  if (pending_.size() >= fault_slots) settle();
+  if (pending_.size() < fault_slots) return CUDA_SUCCESS;
+  if (const CUresult result = driver.stream_synchronize(stream); result != CUDA_SUCCESS) return result;
+  complete(last_.load(std::memory_order_relaxed));
+  settle();
+  return CUDA_SUCCESS;
+}
+
+void FaultLog::release(const Driver& driver) {
+  const std::lock_guard lock(mutex_);
+  if (slots_ != nullptr) driver.mem_free_host(slots_);
+  if (claim_ != 0) driver.mem_free(claim_);
+  slots_ = nullptr;
+  claim_ = 0;
+  pending_.clear();
+  ready_.clear();
+  open_.store(0, std::memory_order_release);
+}
+
+FaultTarget FaultLog::add(uint64_t tag, int32_t operand, int64_t least) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t sequence = last_.load(std::memory_order_relaxed) + 1;
+  pending_.push_back({sequence, tag, operand});
+  open_.store(pending_.size() + ready_.size(), std::memory_order_release);
+  last_.store(sequence, std::memory_order_release);
+  return {claim_, reinterpret_cast<uint64_t>(&slots_[sequence % fault_slots]), sequence, least};
+}
+
+void FaultLog::cancel() {
+  const std::lock_guard lock(mutex_);
+  if (!pending_.empty()) pending_.pop_back();
+  open_.store(pending_.size() + ready_.size(), std::memory_order_release);
+}
+
+void FaultLog::complete(uint64_t sequence) {
+  uint64_t before = completed_.load(std::memory_order_relaxed);
+  while (before < sequence && !completed_.compare_exchange_weak(before, sequence, std::memory_order_acq_rel)) {
+  }
+}
+
+void FaultLog::settle() {
+  const uint64_t completed = completed_.load(std::memory_order_acquire);
+  while (!pending_.empty() && pending_.front().sequence <= completed) {
+    const Pending& done = pending_.front();
+    const FaultSlot& slot = slots_[done.sequence % fault_slots];
+    if (slot.sequence == done.sequence) ready_.push_back({done.tag, slot.code, done.operand, slot.value, 0, 0});
+    pending_.pop_front();
+  }
+  open_.store(pending_.size() + ready_.size(), std::memory_order_release);
+}
+
+std::optional<ep_fault> FaultLog::take() {
+  if (open_.load(std::memory_order_acquire) == 0) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  settle();
+  if (ready_.empty()) return std::nullopt;
+  const ep_fault fault = ready_.front();
+  ready_.pop_front();
+  open_.store(pending_.size() + ready_.size(), std::memory_order_release);
+  return fault;
+}
+
+}  // namespace tenon::provider::cuda

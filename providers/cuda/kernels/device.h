@@ -1,0 +1,74 @@
+// The few words that differ where the same kernel text is compiled by nvcc and, for the tests without a GPU, by the
+// host's compiler. There a block of a kernel without teams runs thread after thread; a kernel with teams runs with
+// blocks of one thread and teams of one, so that its index arithmetic runs and its barriers have nothing to wait for.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__CUDACC__)
+
+#define TENON_KERNEL extern "C" __global__ void
+#define TENON_DEVICE __device__ __forceinline__
+#define TENON_DEVICE_CALL __device__ __noinline__  // one copy, called: for what would be inlined too often
+#define TENON_ARGUMENT(Type) const __grid_constant__ Type
+#define TENON_UNROLL _Pragma("unroll")
+#define TENON_UNROLL_2 _Pragma("unroll 2")
+#define TENON_ROLLED _Pragma("unroll 1")
+
+namespace tenon::provider::cuda {
+
+TENON_DEVICE int64_t thread_in_grid() {
+  return static_cast<int64_t>(blockIdx.x) * static_cast<int64_t>(blockDim.x) + threadIdx.x;
+}
+TENON_DEVICE int64_t threads_in_grid() { return static_cast<int64_t>(gridDim.x) * static_cast<int64_t>(blockDim.x); }
+TENON_DEVICE int64_t block_in_grid() { return blockIdx.x; }
+TENON_DEVICE int64_t blocks_in_grid() { return gridDim.x; }
+
+// True for the one caller that raises *claim to `sequence`.
+TENON_DEVICE bool claim_raised(uint64_t* claim, uint64_t sequence) {
+  return atomicMax(reinterpret_cast<unsigned long long*>(claim), static_cast<unsigned long long>(sequence)) < sequence;
+}
+TENON_DEVICE void publish() { __threadfence_system(); }
+
+}  // namespace tenon::provider::cuda
+
+#else
+
+#include <atomic>
+
+#define TENON_KERNEL extern "C" __attribute__((visibility("default"))) void
+#define TENON_DEVICE inline
+#define TENON_DEVICE_CALL inline
+#define TENON_ARGUMENT(Type) const Type&
+#define TENON_UNROLL
+#define TENON_UNROLL_2
+#define TENON_ROLLED
+
+namespace tenon::provider::cuda {
+
+// Where the emulated thread is. Set by whoever runs the kernel (tests/fakes/cuda).
+struct EmulatedThread {
+  int64_t thread = 0;
+  int64_t threads = 1;
+  int64_t block = 0;
+  int64_t blocks = 1;
+};
+inline thread_local EmulatedThread emulated_thread;
+
+inline int64_t thread_in_grid() { return emulated_thread.block * emulated_thread.threads + emulated_thread.thread; }
+inline int64_t threads_in_grid() { return emulated_thread.blocks * emulated_thread.threads; }
+inline int64_t block_in_grid() { return emulated_thread.block; }
+inline int64_t blocks_in_grid() { return emulated_thread.blocks; }
+
+inline bool claim_raised(uint64_t* claim, uint64_t sequence) {
+  std::atomic_ref<uint64_t> word(*claim);
+  uint64_t before = word.load();
+  while (before < sequence && !word.compare_exchange_weak(before, sequence)) {
+  }
+  return before < sequence;
+}
+inline void publish() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+}  // namespace tenon::provider::cuda
+
+#endif

@@ -1,0 +1,33 @@
+// Modules: the device code that stands in this library, one fat binary per family of kernels with code for every
+// architecture it was built for. A family is loaded into the device when its first kernel is asked for.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+
+namespace tenon::provider::cuda {
+
+struct Driver;
+
+enum class Family : size_t { UNARY, BINARY, MOVE, REDUCE, SOFTMAX, MATMUL };
+inline constexpr size_t family_count = 6;
+
+// The embedded code of a family.
+const void* family_code(Family family);
+const char* family_name(Family family);
+
+class Modules {
+ public:
+  // Kernel `name` of `family`. The device's context is current. The function lives until release.
+  CUresult find(const Driver& driver, Family family, const char* name, CUfunction* out);
+  void release(const Driver& driver);
+
+ private:
+  std::mutex mutex_;
+  std::array<CUmodule, family_count> loaded_{};
+};
+
+}  // namespace tenon::provider::cuda

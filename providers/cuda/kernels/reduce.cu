@@ -1,0 +1,147 @@
+// reduce_<row>_f32_<team> and reduce_<class>_<team>: the reductions of scalar_ops.def. A team (warp, block, or a single
+// thread) makes one value of one part of the reduced axes; which part and which team is the host's choice and depends
+// on the shape alone.
+#include "providers/cuda/kernels/team.h"
+#include "sdk/provider/scalar_rows.h"
+
+namespace tenon::provider::cuda {
+
+// One row, known when compiled.
+template <class Class, int32_t op>
+struct OneRow {
+  TENON_DEVICE explicit OneRow(int32_t) {}
+  TENON_DEVICE Class init() const { return scalar::reduce_init<Class>(scalar::Op<op>()); }
+  TENON_DEVICE Class map(Class x) const { return scalar::reduce_map(scalar::Op<op>(), x); }
+  TENON_DEVICE Class add(Class x, Class y) const { return combine(x, map(y)); }
+  TENON_DEVICE Class combine(Class x, Class y) const { return scalar::reduce_combine(scalar::Op<op>(), x, y); }
+  TENON_DEVICE Class finish(Class x, Class n) const { return scalar::reduce_finish(scalar::Op<op>(), x, n); }
+};
+
+// Calls visit(row) for the row that `op` names.
+template <class Class, class Visit>
+TENON_DEVICE Class with_row(int32_t op, const Visit& visit) {
+  switch (op) {
+#define EP_REDUCE(name, id, domain, init, map, combine, finish)     \
+  case id:                                                          \
+    if constexpr (scalar::in_domain<Class>(scalar::Domain::domain)) \
+      return visit(OneRow<Class, id>(id));                          \
+    else                                                            \
+      return Class{};
+#include "ep_api/scalar_ops.def"
+#undef EP_REDUCE
+    default: return Class{};
+  }
+}
+template <class Class>
+TENON_DEVICE_CALL Class combine_values(int32_t op, Class x, Class y) {
+  return with_row<Class>(op, [x, y](auto row) { return row.combine(x, y); });
+}
+template <class Class>
+TENON_DEVICE_CALL Class map_and_combine(int32_t op, Class x, Class y) {
+  return with_row<Class>(op, [x, y](auto row) { return row.combine(x, row.map(y)); });
+}
+template <class Class>
+TENON_DEVICE_CALL Class finish_value(int32_t op, Class x, Class n) {
+  return with_row<Class>(op, [x, n](auto row) { return row.finish(x, n); });
+}
+
+// Any row of the class, chosen by number.
+template <class Class>
+struct AnyRow {
+  int32_t op;
+  TENON_DEVICE explicit AnyRow(int32_t row) : op(row) {}
+  TENON_DEVICE Class init() const {
+    return with_row<Class>(op, [](auto row) { return row.init(); });
+  }
+  TENON_DEVICE Class add(Class x, Class y) const { return map_and_combine(op, x, y); }
+  TENON_DEVICE Class combine(Class x, Class y) const { return combine_values(op, x, y); }
+  TENON_DEVICE Class finish(Class x, Class n) const { return finish_value(op, x, n); }
+};
+
+// The share of one member in elements [begin, end) of the reduced axes.
+template <class Class, class Row>
+TENON_DEVICE Class reduce_share(const ReduceArguments& reduce, const Row& row, int64_t base, int64_t begin, int64_t end,
+                                int member, int members) {
+  Class value = row.init();
+  if (reduce.second != 0) {
+    const auto* parts = reinterpret_cast<const Class*>(reduce.src) + base;
+    TENON_ROLLED
+    for (int64_t i = begin + member; i < end; i += members) value = row.combine(value, parts[i]);
+    return value;
+  }
+  with_storage<Class>(reduce.src_dtype, [&](auto storage) {
+    using Storage = decltype(storage);
+    const auto* src = reinterpret_cast<const Storage*>(reduce.src) + base;
+    if (std::is_same_v<Class, float> && reduce.vector != 0) {
+      TENON_UNROLL_2
+      for (int64_t i = begin + member * map_chunk; i < end; i += members * map_chunk) {
+        Class x[map_chunk];
+        const int64_t count = end - i < map_chunk ? end - i : map_chunk;
+        load_chunk_as<map_chunk, Storage>(x, reinterpret_cast<uint64_t>(src), i, 1, true, count);
+        TENON_UNROLL
+        for (int j = 0; j < map_chunk; ++j) {
+          if (j < count) value = row.add(value, x[j]);
+        }
+      }
+    } else {
+      TENON_ROLLED
+      for (int64_t i = begin + member; i < end; i += members) {
+        value = row.add(value, widen<Class>(src[offset_in(reduce.reduced, reduce.reduced.src, i)]));
+      }
+    }
+  });
+  return value;
+}
+
+template <class Class, class Team, class Row>
+TENON_DEVICE void reduce_rows(const ReduceArguments& reduce) {
+  const Row row(reduce.op);
+  Team team;
+  const int64_t jobs = reduce.kept.count * reduce.parts;
+  for (int64_t job = team.number(); job < jobs; job += team.count()) {
+    const int64_t output = reduce.parts == 1 ? job : quotient(job, reduce.parts);
+    const int64_t part = job - output * reduce.parts;
+    const int64_t begin = part * reduce.part_length;
+    const int64_t end =
+        reduce.reduced.count - begin < reduce.part_length ? reduce.reduced.count : begin + reduce.part_length;
+    Class value = reduce_share<Class>(reduce, row, offset_in(reduce.kept, reduce.kept.src, output), begin, end,
+                                      team.rank(), Team::size);
+    value = team.all(value, [&](Class x, Class y) { return row.combine(x, y); });
+    if (team.rank() != 0) continue;
+    if (reduce.parts > 1)
+      reinterpret_cast<Class*>(reduce.dst)[job] = value;
+    else
+      store<Class>(reduce.dst, offset_in(reduce.kept, reduce.kept.dst, output), reduce.dst_dtype,
+                   row.finish(value, static_cast<Class>(reduce.finish_count)));
+  }
+}
+
+}  // namespace tenon::provider::cuda
+
+namespace kernels = tenon::provider::cuda;
+using kernels::ReduceArguments;
+
+#define TENON_REDUCE_KERNEL(kernel, Class, Row)                          \
+  TENON_KERNEL kernel##_warp(TENON_ARGUMENT(ReduceArguments) reduce) {   \
+    kernels::reduce_rows<Class, kernels::WarpTeam<Class>, Row>(reduce);  \
+  }                                                                      \
+  TENON_KERNEL kernel##_block(TENON_ARGUMENT(ReduceArguments) reduce) {  \
+    kernels::reduce_rows<Class, kernels::BlockTeam<Class>, Row>(reduce); \
+  }                                                                      \
+  TENON_KERNEL kernel##_solo(TENON_ARGUMENT(ReduceArguments) reduce) {   \
+    kernels::reduce_rows<Class, kernels::SoloTeam<Class>, Row>(reduce);  \
+  }
+#define TENON_ROW_KERNEL(name, id) \
+  TENON_REDUCE_KERNEL(reduce_##name##_f32, float, TENON_PAIR(kernels::OneRow<float, id>))
+#define TENON_PAIR(...) __VA_ARGS__
+#define TENON_ROW_FLOAT(name, id) TENON_ROW_KERNEL(name, id)
+#define TENON_ROW_NUMERIC(name, id) TENON_ROW_KERNEL(name, id)
+#define TENON_ROW_BOOL(name, id)
+#define EP_REDUCE(name, id, domain, init, map, combine, finish) TENON_ROW_##domain(name, id)
+#include "ep_api/scalar_ops.def"
+#undef EP_REDUCE
+
+TENON_REDUCE_KERNEL(reduce_f64, double, kernels::AnyRow<double>)
+TENON_REDUCE_KERNEL(reduce_i64, int64_t, kernels::AnyRow<int64_t>)
+TENON_REDUCE_KERNEL(reduce_u64, uint64_t, kernels::AnyRow<uint64_t>)
+TENON_REDUCE_KERNEL(reduce_bool, bool, kernels::AnyRow<bool>)

@@ -1,0 +1,26 @@
+#include "providers/cuda/lists.h"
+
+#include "providers/cuda/map/elementwise.h"
+#include "providers/cuda/matmul/matmul.h"
+#include "providers/cuda/rows/rows.h"
+
+namespace tenon::provider::cuda {
+namespace {
+
+constexpr Implementation elementwise[] = {{"kernel", Elementwise::why_not, Elementwise::make}};
+constexpr Implementation reduce[] = {{"cub", Reduce::why_not, Reduce::make}};
+constexpr Implementation softmax[] = {{"cub", Softmax::why_not, Softmax::make}};
+constexpr Implementation matmul[] = {{"cublaslt", CublasLtMatmul::why_not, CublasLtMatmul::make},
+                                     {"plain", PlainMatmul::why_not, PlainMatmul::make}};
+
+constexpr ImplementationList lists[] = {
+    {EP_PRIMITIVE_fill, elementwise},   {EP_PRIMITIVE_copy, elementwise},    {EP_PRIMITIVE_unary, elementwise},
+    {EP_PRIMITIVE_binary, elementwise}, {EP_PRIMITIVE_ternary, elementwise}, {EP_PRIMITIVE_reduce, reduce},
+    {EP_PRIMITIVE_softmax, softmax},    {EP_PRIMITIVE_matmul, matmul},
+};
+
+}  // namespace
+
+std::span<const ImplementationList> implementation_lists() { return lists; }
+
+}  // namespace tenon::provider::cuda

@@ -1,0 +1,12 @@
+// Which implementation computes which kind, best first.
+#pragma once
+
+#include <span>
+
+#include "sdk/provider/implementation.h"
+
+namespace tenon::provider::cuda {
+
+std::span<const ImplementationList> implementation_lists();
+
+}  // namespace tenon::provider::cuda

@@ -1,0 +1,62 @@
+#include "providers/cuda/matmul/cublaslt.h"
+
+#include <cuda.h>
+
+#include <array>
+
+namespace tenon::provider::cuda {
+namespace {
+
+constexpr size_t needed_version = 120000;  // 12.0
+
+// The version of the toolkit this was built by, then the others; last where NVIDIA's packages put it, for systems whose
+// loader does not look there.
+#if CUDA_VERSION >= 13000
+constexpr std::array cublaslt_names = {"libcublasLt.so.13", "libcublasLt.so.12",
+                                       "/usr/local/cuda/lib64/libcublasLt.so.13"};
+#else
+constexpr std::array cublaslt_names = {"libcublasLt.so.12", "libcublasLt.so.13",
+                                       "/usr/local/cuda/lib64/libcublasLt.so.12"};
+#endif
+
+// 12.4.5 for 120405
+std::string library_version(size_t version) {
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+}  // namespace
+
+std::string CublasLt::load_library() {
+  library_ = Library::open(cublaslt_names);
+  if (!library_.loaded()) {
+    return "there is no cuBLASLt; looked for libcublasLt.so.13 and libcublasLt.so.12: " + library_.failure();
+  }
+  get_version = reinterpret_cast<decltype(get_version)>(library_.symbol("cublasLtGetVersion"));
+  const size_t version = get_version != nullptr ? get_version() : 0;
+  if (version < needed_version) {
+    return library_.name() + " is cuBLASLt " + library_version(version) + ", and " + library_version(needed_version) +
+           " is needed";
+  }
+#define TENON_CUBLASLT(member, function)                                   \
+  member = reinterpret_cast<decltype(member)>(library_.symbol(#function)); \
+  if (member == nullptr) return library_.name() + " has no function " #function;
+#include "providers/cuda/matmul/functions.def"
+#undef TENON_CUBLASLT
+  const cublasStatus_t status = create(&handle_);
+  if (status == CUBLAS_STATUS_SUCCESS) return {};
+  handle_ = nullptr;
+  return library_.name() + " does not start: " + get_status_string(status);
+}
+
+const std::string& CublasLt::load() {
+  std::call_once(once_, [this] { failure_ = load_library(); });
+  return failure_;
+}
+
+void CublasLt::release() {
+  if (handle_ != nullptr) destroy(handle_);
+  handle_ = nullptr;
+}
+
+}  // namespace tenon::provider::cuda

@@ -1,0 +1,109 @@
+#include "providers/cuda/primitive.h"
+
+#include <algorithm>
+
+#include "providers/cuda/lists.h"
+
+uint64_t ep_primitive::workspace(const ep_shape*) const { return 0; }
+
+namespace tenon::provider::cuda {
+
+Geometry blocks_for(int64_t items, int32_t threads) {
+  return {std::clamp<int64_t>((items + threads - 1) / threads, 1, most_blocks), threads};
+}
+
+ep_status launch_kernel(ep_stream* stream, CUfunction function, const Geometry& geometry, const void* arguments,
+                        ep_error** error) {
+  void* parameters[] = {const_cast<void*>(arguments)};
+  const CUresult result = stream->device->driver->launch_kernel(function, static_cast<unsigned int>(geometry.blocks), 1,
+                                                                1, static_cast<unsigned int>(geometry.threads), 1, 1, 0,
+                                                                stream->handle, parameters, nullptr);
+  return result == CUDA_SUCCESS ? EP_STATUS_OK : driver_failed(stream->device, result, "launching a kernel", error);
+}
+
+Refusal find_kernel(ep_device& device, Family family, const char* name, CUfunction* out) {
+  const CUresult result = device.modules.find(*device.driver, family, name, out);
+  if (result == CUDA_SUCCESS) return {};
+  return Refusal::because("kernel %s of %s cannot be loaded: %s", name, family_name(family),
+                          device.driver->text_of(result).c_str());
+}
+
+namespace {
+
+Refusal why_not(const Implementation& implementation, const ep_device& device, const ep_primitive_desc& desc,
+                ep_support_info& info) {
+  if (Refusal refusal = unknown_parts(desc)) return refusal;
+  if (desc.baked_scalars != 0)
+    return Refusal::because("baked scalars 0x%x; all are launch values here", desc.baked_scalars);
+  info = {};
+  info.implementation = to_ep_string(implementation.name);
+  return implementation.why_not(device, desc, info);
+}
+
+ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info,
+                            ep_error** error) {
+  ep_support_info info{};
+  const ep_status status =
+      choose(device->host, "cuda", implementation_lists(), *desc, error,
+             [&](const Implementation& candidate) { return why_not(candidate, *device, *desc, info); });
+  if (status == EP_STATUS_OK) fill(out_info, info);
+  return status;
+}
+
+ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,
+                           ep_primitive_info* out_info, ep_error** error) {
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
+  const Current current(device);
+  if (current.result() != CUDA_SUCCESS) return driver_failed(device, current.result(), "making a primitive", error);
+  ep_primitive* primitive = nullptr;
+  ep_primitive_info info{};
+  const ep_status status =
+      choose(device->host, "cuda", implementation_lists(), *desc, error, [&](const Implementation& candidate) {
+        ep_support_info terms{};
+        if (Refusal refusal = why_not(candidate, *device, *desc, terms)) return refusal;
+        info = {};
+        info.implementation = terms.implementation;
+        return candidate.make(*device, *desc, &primitive, info);
+      });
+  if (status != EP_STATUS_OK || primitive == nullptr) return status;
+  if (!is_dynamic(*desc)) info.workspace_bytes = primitive->workspace(nullptr);
+  if (!primitive->has_workspace()) info.flags |= EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE;
+  info.host_bytes = std::max(info.host_bytes, primitive->size);
+  fill(out_info, info);
+  *out_primitive = primitive;
+  return EP_STATUS_OK;
+}
+
+void primitive_destroy(ep_device* device, ep_primitive* primitive) noexcept {
+  if (primitive == nullptr) return;
+  const uint64_t size = primitive->size;
+  primitive->~ep_primitive();
+  device->host->release(device->host, primitive, size);
+}
+
+ep_status primitive_workspace(ep_primitive* primitive, const ep_shape* shapes, uint32_t, uint64_t* out_bytes,
+                              ep_error**) {
+  *out_bytes = primitive->workspace(shapes);
+  return EP_STATUS_OK;
+}
+
+ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault*,
+                           ep_error** error) {
+  ep_device* device = stream->device;
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
+  const Current current(device);
+  if (current.result() != CUDA_SUCCESS) return driver_failed(device, current.result(), "launching a kernel", error);
+  return primitive->launch(stream, *launch, error);
+}
+
+}  // namespace
+
+void fill_primitive(ep_device_ops* ops) {
+  ops->primitive_support = entry<primitive_support>;
+  ops->primitive_create = entry<primitive_create>;
+  ops->primitive_destroy = primitive_destroy;
+  ops->primitive_workspace = entry<primitive_workspace>;
+  ops->primitive_launch = entry<primitive_launch>;
+}
+
+}  // namespace tenon::provider::cuda

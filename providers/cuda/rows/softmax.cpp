@@ -1,0 +1,97 @@
+// softmax and log-softmax along one axis.
+#include <algorithm>
+#include <cstdio>
+
+#include "providers/cuda/map/scalar_value.h"
+#include "providers/cuda/rows/rows.h"
+
+namespace tenon::provider::cuda {
+namespace {
+
+constexpr int64_t held_warp = 4 * map_chunk * row_warp;  // what the kernels hold in registers: arguments.h
+constexpr int64_t held_block = 4 * map_chunk * row_block;
+constexpr int64_t held_long = 16 * map_chunk * row_block;
+constexpr int64_t short_row = 8;
+
+class SoftmaxPrimitive final : public ep_primitive {
+ public:
+  explicit SoftmaxPrimitive(const ep_primitive_desc& desc) : desc_(desc) {}
+
+  ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {
+    const OperandShape dst = shape_of(desc_.operands[0], launch.shapes, 0);
+    const OperandShape src = shape_of(desc_.operands[1], launch.shapes, 1);
+    const int32_t axis = desc_.attributes.softmax.axis;
+    SoftmaxArguments softmax{};
+    softmax.src = address_of(launch.operands[1]);
+    softmax.dst = address_of(launch.operands[0]);
+    softmax.dtype = desc_.operands[0].dtype;
+    softmax.log = desc_.attributes.softmax.log;
+    softmax.length = src.dims[axis];
+    softmax.src_stride = src.strides[axis];
+    softmax.dst_stride = dst.strides[axis];
+    softmax.rows = axes_of(src, dst, 1U << axis, false);
+    const bool contiguous = softmax.src_stride == 1 && softmax.dst_stride == 1;
+    const int64_t size = dtype_size(softmax.dtype);
+    softmax.vector = contiguous && rows_are_aligned(softmax.src, size, softmax.rows, softmax.rows.src) &&
+                     rows_are_aligned(softmax.dst, size, softmax.rows, softmax.rows.dst);
+    return run(stream, softmax, contiguous, error);
+  }
+
+ private:
+  // The kernel depends on the length, so it is looked up at launch: a hash in the driver.
+  ep_status run(ep_stream* stream, const SoftmaxArguments& softmax, bool contiguous, ep_error** error) const {
+    const bool is_f64 = softmax.dtype == EP_DTYPE_f64;
+    const SoftmaxPlan plan = plan_softmax(softmax.length, contiguous, is_f64);
+    char name[48];
+    std::snprintf(name, sizeof name, "softmax_%s_%s", is_f64 ? "f64" : "f32", plan.kernel);
+    CUfunction function = nullptr;
+    const CUresult found = device->modules.find(*device->driver, Family::SOFTMAX, name, &function);
+    if (found != CUDA_SUCCESS) return driver_failed(device, found, "loading a kernel", error);
+    const int64_t per_block = teams_per_block(plan.team);
+    const Geometry geometry = {std::min((softmax.rows.count + per_block - 1) / per_block, most_blocks), row_block};
+    return launch_kernel(stream, function, geometry, &softmax, error);
+  }
+
+  ep_primitive_desc desc_;
+};
+
+}  // namespace
+
+SoftmaxPlan plan_softmax(int64_t length, bool contiguous, bool is_f64) {
+  if (contiguous && !is_f64) {
+    if (length <= held_warp) return {Team::WARP, "warp_held"};
+    if (length <= held_block) return {Team::BLOCK, "block_held"};
+    if (length <= held_long) return {Team::BLOCK, "block_held_long"};
+    return {Team::BLOCK, "block"};
+  }
+  // Where rows are columns of memory, neighbouring threads had better take neighbouring rows.
+  if (length <= short_row || (!contiguous && length <= held_warp)) return {Team::SOLO, "solo"};
+  if (length <= held_warp) return {Team::WARP, "warp"};
+  return {Team::BLOCK, "block"};
+}
+
+Refusal Softmax::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  if (desc.operand_count != 2 || desc.operands[0].role != EP_ROLE_DST || desc.operands[1].role != EP_ROLE_SRC)
+    return Refusal::because("its operands are not DST and SRC");
+  const int32_t dtype = desc.operands[0].dtype;
+  const int32_t dtype_class = class_of(dtype);
+  if ((dtype_class != EP_DTYPE_f32 && dtype_class != EP_DTYPE_f64) || desc.operands[1].dtype != dtype)
+    return Refusal::because("no softmax of %s to %s", dtype_name(desc.operands[1].dtype), dtype_name(dtype));
+  if (is_scalar(desc.operands[1]) || desc.operands[0].rank != desc.operands[1].rank)
+    return Refusal::because("ranks differ");
+  const int32_t axis = desc.attributes.softmax.axis;
+  if (axis < 0 || axis >= desc.operands[0].rank)
+    return Refusal::because("axis %d of rank %d", axis, desc.operands[0].rank);
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  return {};
+}
+
+Refusal Softmax::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  CUfunction function = nullptr;
+  const char* any = desc.operands[0].dtype == EP_DTYPE_f64 ? "softmax_f64_block" : "softmax_f32_block";
+  if (Refusal refusal = find_kernel(device, Family::SOFTMAX, any, &function)) return refusal;
+  *out = make_primitive<SoftmaxPrimitive>(device, desc);
+  return {};
+}
+
+}  // namespace tenon::provider::cuda

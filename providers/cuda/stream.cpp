@@ -1,0 +1,95 @@
+#include "providers/cuda/device.h"
+
+namespace tenon::provider::cuda {
+namespace {
+
+ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error** error) {
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
+  ep_stream* stream = make<ep_stream>(device->host);
+  CUresult result = CUDA_SUCCESS;
+  try {
+    stream->device = device;
+    stream->faults = std::make_shared<FaultLog>();
+    const Current current(device);
+    result = current.result();
+    if (result == CUDA_SUCCESS) result = device->driver->stream_create(&stream->handle, CU_STREAM_NON_BLOCKING);
+  } catch (...) {
+    destroy(stream);
+    throw;
+  }
+  if (result == CUDA_SUCCESS) {
+    *out_stream = stream;
+    return EP_STATUS_OK;
+  }
+  destroy(stream);
+  return driver_failed(device, result, "creating a stream", error);
+}
+
+void stream_destroy(ep_device* device, ep_stream* stream) noexcept {
+  if (stream == nullptr) return;
+  {
+    const Current current(device);
+    stream->faults->release(*device->driver);
+    stream->staging.release(*device->driver);
+    device->driver->stream_destroy(stream->handle);
+  }
+  destroy(stream);
+}
+
+// Calls `work(driver)` in the device's context; a failure is told as one while `doing`.
+template <class Work>
+ep_status on_stream(ep_stream* stream, const char* doing, ep_error** error, const Work& work) {
+  ep_device* device = stream->device;
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
+  const Current current(device);
+  CUresult result = current.result();
+  if (result == CUDA_SUCCESS) result = work(*device->driver);
+  return result == CUDA_SUCCESS ? EP_STATUS_OK : driver_failed(device, result, doing, error);
+}
+
+ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
+  const uint64_t last = stream->faults->last();
+  const ep_status status = on_stream(stream, "waiting for a stream", error,
+                                     [&](const Driver& driver) { return driver.stream_synchronize(stream->handle); });
+  if (status == EP_STATUS_OK) stream->faults->complete(last);
+  return status;
+}
+
+ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error** error) {
+  const std::optional<ep_fault> fault = stream->faults->take();
+  if (!fault) return fail_text(stream->host, error, EP_STATUS_NOT_FOUND, "No further fault is known.");
+  *out_fault = *fault;
+  return EP_STATUS_OK;
+}
+
+ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error) {
+  return on_stream(stream, "copying", error, [&](const Driver& driver) {
+    return driver.memcpy_async(address_of(dst), address_of(src), size, stream->handle);
+  });
+}
+
+ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error) {
+  return on_stream(stream, "copying from the host", error, [&](const Driver& driver) {
+    return stream->staging.upload(driver, stream->handle, address_of(dst), src, size);
+  });
+}
+
+ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error) {
+  return on_stream(stream, "copying to the host", error, [&](const Driver& driver) {
+    return stream->staging.download(driver, stream->handle, dst, address_of(src), size);
+  });
+}
+
+}  // namespace
+
+void fill_stream(ep_device_ops* ops) {
+  ops->stream_create = entry<stream_create>;
+  ops->stream_destroy = stream_destroy;
+  ops->stream_synchronize = entry<stream_synchronize>;
+  ops->stream_take_fault = entry<stream_take_fault>;
+  ops->copy = entry<copy>;
+  ops->upload = entry<upload>;
+  ops->download = entry<download>;
+}
+
+}  // namespace tenon::provider::cuda

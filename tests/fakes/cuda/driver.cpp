@@ -1,0 +1,359 @@
+// The entry points of the CUDA driver that the provider calls.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "tests/fakes/cuda/fake.h"
+#include "tests/fakes/cuda/stream.h"
+
+struct CUctx_st {
+  CUdevice device;
+};
+struct CUmod_st {
+  int unused;
+};
+
+namespace tenon::fakes::cuda {
+namespace {
+
+constexpr int most_devices = 8;
+
+int from_environment(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? std::atoi(text) : otherwise;
+}
+
+thread_local std::vector<CUcontext> context_stack;
+
+// What every call of a device that works answers first.
+CUresult enter(bool needs_context) {
+  if (const int lost = control().lost.load(); lost != 0) return static_cast<CUresult>(lost);
+  if (needs_context && context_stack.empty()) {
+    control().violate("a call without a current context");
+    return CUDA_ERROR_INVALID_CONTEXT;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+Control& control() {
+  static auto* state = [] {
+    auto* made = new Control;
+    made->version = from_environment("FAKE_CUDA_VERSION", made->version);
+    made->devices = from_environment("FAKE_CUDA_DEVICES", made->devices);
+    made->init_result = from_environment("FAKE_CUDA_INIT", made->init_result);
+    made->capability = from_environment("FAKE_CUDA_CAPABILITY", made->capability);
+    made->delay_us = from_environment("FAKE_CUDA_DELAY_US", made->delay_us);
+    return made;
+  }();
+  return *state;
+}
+
+std::vector<Launch> Control::recorded() {
+  const std::lock_guard lock(mutex_);
+  return recorded_;
+}
+void Control::note(Launch launch) {
+  const std::lock_guard lock(mutex_);
+  recorded_.push_back(std::move(launch));
+}
+std::string Control::violation() {
+  const std::lock_guard lock(mutex_);
+  return violation_;
+}
+void Control::violate(const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (violation_.empty()) violation_ = text;
+}
+void Control::reset() {
+  version = 13000;
+  devices = 2;
+  init_result = lost = fail_launch = delay_us = 0;
+  capability = 90;
+  pools = run_kernels = true;
+  memory = uint64_t{256} << 20;
+  record = false;
+  const std::lock_guard lock(mutex_);
+  recorded_.clear();
+  violation_.clear();
+}
+
+}  // namespace tenon::fakes::cuda
+
+using tenon::fakes::cuda::allocate_block;
+using tenon::fakes::cuda::check_range;
+using tenon::fakes::cuda::context_stack;
+using tenon::fakes::cuda::control;
+using tenon::fakes::cuda::enter;
+using tenon::fakes::cuda::free_block;
+
+#define FAKE_ENTER(needs_context) \
+  if (const CUresult entered = enter(needs_context); entered != CUDA_SUCCESS) return entered
+#define FAKE_API extern "C" __attribute__((visibility("default")))
+
+FAKE_API tenon::fakes::cuda::Control* fake_cuda_control() { return &control(); }
+// How many contexts this thread has current.
+FAKE_API size_t fake_cuda_contexts() { return context_stack.size(); }
+
+FAKE_API CUresult cuInit(unsigned int) { return static_cast<CUresult>(control().init_result.load()); }
+FAKE_API CUresult cuDriverGetVersion(int* version) {
+  *version = control().version;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuGetErrorName(CUresult error, const char** text) {
+  switch (error) {
+    case CUDA_ERROR_OUT_OF_MEMORY: *text = "CUDA_ERROR_OUT_OF_MEMORY"; break;
+    case CUDA_ERROR_ILLEGAL_ADDRESS: *text = "CUDA_ERROR_ILLEGAL_ADDRESS"; break;
+    case CUDA_ERROR_UNKNOWN: *text = "CUDA_ERROR_UNKNOWN"; break;
+    case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: *text = "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuGetErrorString(CUresult error, const char** text) {
+  if (error != CUDA_ERROR_ILLEGAL_ADDRESS) return CUDA_ERROR_INVALID_VALUE;
+  *text = "an illegal memory access was encountered";
+  return CUDA_SUCCESS;
+}
+
+FAKE_API CUresult cuDeviceGetCount(int* count) {
+  *count = control().devices;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  *device = ordinal;
+  return ordinal < control().devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+FAKE_API CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
+  std::snprintf(name, static_cast<size_t>(length), "Fake GPU %d", device);
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
+  for (int i = 0; i < 16; ++i) uuid->bytes[i] = static_cast<char>(16 * device + i);
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice) {
+  *bytes = control().memory;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = control().capability / 10; break;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = control().capability % 10; break;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 4; break;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: *value = 2048; break;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED: *value = control().pools ? 1 : 0; break;
+    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: *value = 1; break;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: *value = 0x81 + device; break;
+    default: *value = 0;
+  }
+  return CUDA_SUCCESS;
+}
+
+FAKE_API CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  FAKE_ENTER(false);
+  static CUctx_st contexts[tenon::fakes::cuda::most_devices];
+  contexts[device].device = device;
+  *context = &contexts[device];
+  ++control().objects;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+  --control().objects;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuCtxPushCurrent_v2(CUcontext context) {
+  context_stack.push_back(context);
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuCtxPopCurrent_v2(CUcontext* context) {
+  if (context_stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  *context = context_stack.back();
+  context_stack.pop_back();
+  return CUDA_SUCCESS;
+}
+
+FAKE_API CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
+  FAKE_ENTER(true);
+  *free = tenon::fakes::cuda::free_memory();
+  *total = control().memory;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t size) {
+  FAKE_ENTER(true);
+  return allocate_block(size, false, address);
+}
+FAKE_API CUresult cuMemFree_v2(CUdeviceptr address) { return free_block(address, false); }
+FAKE_API CUresult cuMemAllocAsync(CUdeviceptr* address, size_t size, CUstream) {
+  FAKE_ENTER(true);
+  return allocate_block(size, false, address);
+}
+FAKE_API CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  if (context_stack.empty()) control().violate("a call without a current context");
+  stream->push([address] { free_block(address, false); });
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int) {
+  FAKE_ENTER(true);
+  CUdeviceptr address = 0;
+  const CUresult result = allocate_block(size, true, &address);
+  if (result == CUDA_SUCCESS) *pointer = reinterpret_cast<void*>(address);
+  return result;
+}
+FAKE_API CUresult cuMemFreeHost(void* pointer) { return free_block(reinterpret_cast<CUdeviceptr>(pointer), true); }
+FAKE_API CUresult cuPointerGetAttribute(void* data, CUpointer_attribute, CUdeviceptr address) {
+  FAKE_ENTER(true);
+  if (!tenon::fakes::cuda::is_pinned_block(address)) return CUDA_ERROR_INVALID_VALUE;
+  *static_cast<unsigned int*>(data) = CU_MEMORYTYPE_HOST;
+  return CUDA_SUCCESS;
+}
+
+namespace {
+
+CUresult enqueue_copy(CUstream stream, uint64_t dst, uint64_t src, size_t size) {
+  stream->push([=] { std::memcpy(reinterpret_cast<void*>(dst), reinterpret_cast<const void*>(src), size); });
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+FAKE_API CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream) {
+  FAKE_ENTER(true);
+  check_range("the destination of a copy", dst, size);
+  check_range("the source of a copy", src, size);
+  return enqueue_copy(stream, dst, src, size);
+}
+FAKE_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void* src, size_t size, CUstream stream) {
+  FAKE_ENTER(true);
+  check_range("the destination of an upload", dst, size);
+  check_range("the source of an upload, which is not pinned,", reinterpret_cast<CUdeviceptr>(src), size);
+  return enqueue_copy(stream, dst, reinterpret_cast<uint64_t>(src), size);
+}
+FAKE_API CUresult cuMemcpyDtoHAsync_v2(void* dst, CUdeviceptr src, size_t size, CUstream stream) {
+  FAKE_ENTER(true);
+  check_range("the source of a download", src, size);
+  check_range("the destination of a download, which is not pinned,", reinterpret_cast<CUdeviceptr>(dst), size);
+  return enqueue_copy(stream, reinterpret_cast<uint64_t>(dst), src, size);
+}
+FAKE_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t size, CUstream stream) {
+  FAKE_ENTER(true);
+  check_range("a fill", dst, size);
+  stream->push([=] { std::memset(reinterpret_cast<void*>(dst), value, size); });
+  return CUDA_SUCCESS;
+}
+
+FAKE_API CUresult cuStreamCreate(CUstream* stream, unsigned int) {
+  FAKE_ENTER(true);
+  *stream = new CUstream_st;
+  ++control().objects;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuStreamDestroy_v2(CUstream stream) {
+  delete stream;
+  --control().objects;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuStreamSynchronize(CUstream stream) {
+  FAKE_ENTER(true);
+  stream->drain();
+  return static_cast<CUresult>(control().lost.load());
+}
+FAKE_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int) {
+  FAKE_ENTER(true);
+  uint64_t point = 0;
+  {
+    const std::lock_guard lock(event->mutex);
+    point = event->recorded;
+  }
+  stream->push([event, point] {
+    std::unique_lock lock(event->mutex);
+    event->fired.wait(lock, [&] { return event->completed >= point; });
+  });
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
+  FAKE_ENTER(true);
+  stream->push([=] { function(data); });
+  return CUDA_SUCCESS;
+}
+
+FAKE_API CUresult cuEventCreate(CUevent* event, unsigned int) {
+  FAKE_ENTER(true);
+  *event = new CUevent_st;
+  ++control().objects;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuEventDestroy_v2(CUevent event) {
+  delete event;
+  --control().objects;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuEventRecord(CUevent event, CUstream stream) {
+  FAKE_ENTER(true);
+  uint64_t point = 0;
+  {
+    const std::lock_guard lock(event->mutex);
+    point = ++event->recorded;
+  }
+  stream->push([event, point] {
+    const std::lock_guard lock(event->mutex);
+    if (event->completed < point) event->completed = point;
+    event->fired.notify_all();
+  });
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuEventQuery(CUevent event) {
+  FAKE_ENTER(true);
+  const std::lock_guard lock(event->mutex);
+  return event->completed >= event->recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+FAKE_API CUresult cuEventSynchronize(CUevent event) {
+  FAKE_ENTER(true);
+  std::unique_lock lock(event->mutex);
+  const uint64_t point = event->recorded;
+  event->fired.wait(lock, [&] { return event->completed >= point; });
+  return static_cast<CUresult>(control().lost.load());
+}
+
+FAKE_API CUresult cuModuleLoadData(CUmodule* module, const void*) {
+  FAKE_ENTER(true);
+  *module = new CUmod_st{0};
+  ++control().objects;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuModuleUnload(CUmodule module) {
+  delete module;
+  --control().objects;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char* name) {
+  FAKE_ENTER(true);
+  const tenon::fakes::cuda::Kernel* kernel = tenon::fakes::cuda::find_kernel(name);
+  *function = reinterpret_cast<CUfunction>(const_cast<tenon::fakes::cuda::Kernel*>(kernel));
+  return kernel != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+namespace {
+
+bool is_possible(unsigned int grid, unsigned int block, unsigned int rest) {
+  return grid >= 1 && grid <= 0x7fffffffU && block >= 1 && block <= 1024 && rest == 1;
+}
+
+}  // namespace
+
+FAKE_API CUresult cuLaunchKernel(CUfunction function, unsigned int grid, unsigned int grid_y, unsigned int grid_z,
+                                 unsigned int block, unsigned int block_y, unsigned int block_z, unsigned int,
+                                 CUstream stream, void** parameters, void**) {
+  FAKE_ENTER(true);
+  if (const int failure = control().fail_launch.exchange(0); failure != 0) return static_cast<CUresult>(failure);
+  if (!is_possible(grid, block, grid_y * grid_z * block_y * block_z)) return CUDA_ERROR_INVALID_VALUE;
+  const auto* kernel = reinterpret_cast<const tenon::fakes::cuda::Kernel*>(function);
+  const auto* bytes = static_cast<const unsigned char*>(parameters[0]);
+  std::vector<unsigned char> arguments(bytes, bytes + argument_size(kernel));
+  control().launches.fetch_add(1);
+  if (control().record) control().note({name_of(kernel), grid, block, arguments});
+  if (!control().run_kernels) return CUDA_SUCCESS;
+  stream->push([=, arguments = std::move(arguments)] { run_kernel(kernel, grid, block, arguments.data()); });
+  return CUDA_SUCCESS;
+}

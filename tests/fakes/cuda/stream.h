@@ -1,0 +1,34 @@
+// A stream of the fake: a thread that does what it is given, in order.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+struct CUevent_st {
+  std::mutex mutex;
+  std::condition_variable fired;
+  uint64_t recorded = 0;
+  uint64_t completed = 0;
+};
+
+struct CUstream_st {
+  CUstream_st();
+  ~CUstream_st();
+  void push(std::function<void()> work);
+  void drain();
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> queue_;
+  bool running_ = false;
+  bool stopping_ = false;
+  uint64_t random_;
+  std::thread thread_;
+};
