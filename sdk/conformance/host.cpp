@@ -157,6 +157,9 @@ Status Host::take(const char* function, ep_status status, ep_error* error) {
   }
   std::string text, remedy;
   if (ours) {
+    if (status != EP_STATUS_OK && error->status != status) {
+      violate(broken("E02", function, " answered ", status, " and its error says ", error->status));
+    }
     text = error->sentence;
     remedy = error->remedy;
     loader::release_error(error);
@@ -172,9 +175,8 @@ Status Host::take(const char* function, ep_status status, ep_error* error) {
     violate(broken("R01", function, " answered ", status, ", which is no status of ep_api.h"));
     return Status(Code::internal, sentence(function, " answered ", status, "."));
   }
-  const bool no_more = status == EP_STATUS_NOT_FOUND && std::string_view(function) == "stream_take_fault";
-  const bool is_answer =
-      status == EP_STATUS_BUSY || status == EP_STATUS_TIMEOUT || status == EP_STATUS_FAULT || no_more;
+  const bool is_answer = status == EP_STATUS_BUSY || status == EP_STATUS_TIMEOUT || status == EP_STATUS_NOT_FOUND ||
+                         status == EP_STATUS_FAULT;  // ep_fault says it
   if (text.empty() && !is_answer) {
     violate(broken("E02", function, " answered '", code_name(static_cast<Code>(status)), "' without a sentence"));
   }

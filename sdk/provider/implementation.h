@@ -74,7 +74,13 @@ ep_status choose(const ep_host* host, const char* provider, std::span<const Impl
   return fail_text(host, error, EP_STATUS_UNSUPPORTED, reasons + ".");
 }
 
-// What no provider may guess at: bits and extensions this header does not know.
+inline bool is_known_role(int32_t role) {
+  const auto within = [role](int32_t first, int32_t count) { return role >= first && role < first + count; };
+  return within(EP_ROLE_DST, EP_ROLE_DST_INDICES) || within(EP_ROLE_EPILOGUE_0, EP_MAX_EPILOGUES) ||
+         within(EP_ROLE_SRC_0, EP_MAX_OPERANDS) || within(EP_ROLE_DST_0, EP_MAX_OPERANDS);
+}
+
+// What no provider may guess at: bits, roles and extensions this header does not know.
 inline Refusal unknown_parts(const ep_primitive_desc& desc) {
   if ((desc.flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0) {
     return Refusal::because("unknown flags 0x%llx", static_cast<unsigned long long>(desc.flags));
@@ -87,11 +93,18 @@ inline Refusal unknown_parts(const ep_primitive_desc& desc) {
   if (desc.precision != EP_PRECISION_DEFAULT && desc.precision != EP_PRECISION_FAST) {
     return Refusal::because("unknown precision %d", desc.precision);
   }
+  if (desc.accumulate_dtype != 0 && dtype_class(desc.accumulate_dtype) == DTypeClass::NONE) {
+    return Refusal::because("unknown accumulation dtype %d", desc.accumulate_dtype);
+  }
+  if (desc.epilogue_count != 0 && desc.kind != EP_PRIMITIVE_matmul && desc.kind != EP_PRIMITIVE_convolution) {
+    return Refusal::because("%u epilogues, which the kind does not have", desc.epilogue_count);
+  }
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
     if ((operand.flags & ~(EP_OPERAND_FLAG_SCALAR | EP_OPERAND_FLAG_CONSTANT)) != 0) {
       return Refusal::because("operand %u has unknown flags 0x%llx", i, static_cast<unsigned long long>(operand.flags));
     }
+    if (!is_known_role(operand.role)) return Refusal::because("operand %u has unknown role %d", i, operand.role);
     if (dtype_class(operand.dtype) == DTypeClass::NONE) return Refusal::because("unknown dtype %d", operand.dtype);
     if (operand.rank < 0 || operand.rank > EP_MAX_RANK) return Refusal::because("rank %d", operand.rank);
   }

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "sdk/provider/implementation.h"
+#include "sdk/provider/negotiate.h"
 #include "tests/fakes/async/device.h"
 
 using tenon::fakes::async_control;
@@ -216,8 +218,10 @@ ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, e
 
 // --- events ---
 
-ep_status event_create(ep_device*, ep_event** out, ep_error**) {
-  *out = new ep_event;
+ep_status event_create(ep_device* device, ep_event** out, ep_error**) {
+  auto* event = new ep_event;
+  event->host = device->host;
+  *out = event;
   return EP_STATUS_OK;
 }
 
@@ -245,9 +249,8 @@ void seen(ep_event* event) {
   event->stream->device->plugin->shadow.wait(tenon::fakes::kHostClock, event->clock);
 }
 
-ep_status never_recorded(ep_event*, ep_error** error) {
-  if (error != nullptr) *error = nullptr;
-  return EP_STATUS_INVALID_ARGUMENT;
+ep_status never_recorded(ep_event* event, ep_error** error) {
+  return fail(event->host, error, EP_STATUS_INVALID_ARGUMENT, "the event was never recorded.");
 }
 
 ep_status event_query(ep_event* event, ep_error** error) {
@@ -281,10 +284,7 @@ ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error
 }
 
 ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error) {
-  if (event->recorded_now.load(std::memory_order_acquire) == 0) {
-    async_control().violate("a stream was told to wait for an event that was never recorded");
-    return never_recorded(event, error);
-  }
+  if (event->recorded_now.load(std::memory_order_acquire) == 0) return never_recorded(event, error);
   if (is_lost()) return lost(stream->device, error);
   async_control().device_waits.fetch_add(1, std::memory_order_relaxed);
   event->stream->flush();
@@ -315,8 +315,15 @@ bool has_dtype(const ep_primitive_desc* desc, int32_t first, int32_t second) {
 }
 
 std::string why_not(const ep_primitive_desc* desc) {
-  if (desc->epilogue_count != 0) return "the asynchronous fake takes no epilogues.";
+  if (const auto unknown = tenon::provider::unknown_parts(*desc)) return unknown.text();
+  if (desc->epilogue_count != 0 || desc->baked_scalars != 0 || desc->accumulate_dtype != 0) {
+    return "the asynchronous fake takes no epilogues, baked scalars and accumulation dtypes.";
+  }
   const uint32_t operands = desc->operand_count;
+  constexpr int32_t roles[] = {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B};
+  for (uint32_t i = 0; i < operands && i < 3; ++i) {
+    if (desc->operands[i].role != roles[i]) return "unknown role " + std::to_string(desc->operands[i].role) + ".";
+  }
   switch (desc->kind) {
     case EP_PRIMITIVE_copy:
       if (operands == 2 && has_dtype(desc, EP_DTYPE_f32, EP_DTYPE_i32)) return {};
@@ -340,20 +347,24 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
   if (const std::string reason = why_not(desc); !reason.empty()) {
     return fail(device->host, error, EP_STATUS_UNSUPPORTED, reason);
   }
-  out->implementation = {"plain", 5};
+  ep_support_info info{};
+  info.implementation = {"plain", 5};
+  tenon::provider::fill(out, info);
   return EP_STATUS_OK;
 }
 
 ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out,
-                           ep_primitive_info* info, ep_error** error) {
+                           ep_primitive_info* out_info, ep_error** error) {
   if (const std::string reason = why_not(desc); !reason.empty()) {
     return fail(device->host, error, EP_STATUS_UNSUPPORTED, reason);
   }
   auto* primitive = new ep_primitive;
   primitive->device = device;
   primitive->desc = *desc;
-  info->implementation = {"plain", 5};
-  info->host_bytes = sizeof *primitive;
+  ep_primitive_info info{};
+  info.implementation = {"plain", 5};
+  info.host_bytes = sizeof *primitive;
+  tenon::provider::fill(out_info, info);
   *out = primitive;
   return EP_STATUS_OK;
 }
@@ -410,20 +421,24 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out, ep
   if (index >= async_control().devices.load()) {
     return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "there is no device " + std::to_string(index) + ".");
   }
-  plugin->names[index] = "asynchronous fake " + std::to_string(index);
-  out->name = text(plugin->names[index]);
-  out->fingerprint = {"async-1", 7};
-  out->device_class = EP_DEVICE_CLASS_SOFTWARE;
-  out->pool_count = 1;
-  out->dtypes = ~uint64_t{0};
-  std::fill(std::begin(out->pci), std::end(out->pci), -1);
-  out->pools[0].flags = EP_POOL_FLAG_DEVICE_LOCAL;
-  out->pools[0].size = async_control().memory.load();
-  out->pools[0].minimum_alignment = 64;
+  std::string& name = plugin->names.at(index);
+  if (name.empty()) name = "asynchronous fake " + std::to_string(index);
+  ep_device_info info{};
+  info.name = text(name);
+  info.fingerprint = {"async-1", 7};
+  info.device_class = EP_DEVICE_CLASS_SOFTWARE;
+  info.pool_count = 1;
+  info.dtypes = ~uint64_t{0};
+  std::fill(std::begin(info.pci), std::end(info.pci), -1);
+  info.pools[0].flags = EP_POOL_FLAG_DEVICE_LOCAL;
+  info.pools[0].size = async_control().memory.load();
+  info.pools[0].minimum_alignment = 64;
+  tenon::provider::fill(out, info);
   return EP_STATUS_OK;
 }
 
-ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out, ep_error** error) {
+ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
+                      ep_error** error) {
   if (index >= async_control().devices.load()) {
     return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "there is no device " + std::to_string(index) + ".");
   }
@@ -431,27 +446,29 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   device->host = plugin->host;
   device->plugin = plugin;
   device->index = index;
-  out->device_close = device_close;
-  out->memory_allocate = memory_allocate;
-  out->memory_free = memory_free;
-  out->stream_create = stream_create;
-  out->stream_destroy = stream_destroy;
-  out->stream_synchronize = stream_synchronize;
-  out->stream_flush = stream_flush;
-  out->stream_take_fault = stream_take_fault;
-  out->copy = copy;
-  out->upload = upload;
-  out->download = download;
-  out->event_create = event_create;
-  out->event_destroy = event_destroy;
-  out->event_record = event_record;
-  out->event_query = event_query;
-  out->event_host_wait = event_host_wait;
-  out->stream_wait_event = stream_wait_event;
-  out->primitive_support = primitive_support;
-  out->primitive_create = primitive_create;
-  out->primitive_destroy = primitive_destroy;
-  out->primitive_launch = primitive_launch;
+  ep_device_ops ops{};
+  ops.device_close = device_close;
+  ops.memory_allocate = memory_allocate;
+  ops.memory_free = memory_free;
+  ops.stream_create = stream_create;
+  ops.stream_destroy = stream_destroy;
+  ops.stream_synchronize = stream_synchronize;
+  ops.stream_flush = stream_flush;
+  ops.stream_take_fault = stream_take_fault;
+  ops.copy = copy;
+  ops.upload = upload;
+  ops.download = download;
+  ops.event_create = event_create;
+  ops.event_destroy = event_destroy;
+  ops.event_record = event_record;
+  ops.event_query = event_query;
+  ops.event_host_wait = event_host_wait;
+  ops.stream_wait_event = stream_wait_event;
+  ops.primitive_support = primitive_support;
+  ops.primitive_create = primitive_create;
+  ops.primitive_destroy = primitive_destroy;
+  ops.primitive_launch = primitive_launch;
+  tenon::provider::fill(out_ops, ops);
   *out_device = device;
   return EP_STATUS_OK;
 }
@@ -489,13 +506,15 @@ ep_status async_query(const ep_host* host, ep_plugin_ops* out, ep_error** error)
   configure(host);
   auto* plugin = new ep_plugin;
   plugin->host = host;
-  out->abi_major = EP_ABI_MAJOR;
-  out->abi_minor = EP_ABI_MINOR;
-  out->plugin = plugin;
-  out->shutdown = shutdown;
-  out->device_count = device_count;
-  out->device_info = device_info;
-  out->device_open = device_open;
+  ep_plugin_ops ops{};
+  ops.abi_major = EP_ABI_MAJOR;
+  ops.abi_minor = EP_ABI_MINOR;
+  ops.plugin = plugin;
+  ops.shutdown = shutdown;
+  ops.device_count = device_count;
+  ops.device_info = device_info;
+  ops.device_open = device_open;
+  tenon::provider::fill(out, ops);
   return EP_STATUS_OK;
 }
 

@@ -24,6 +24,7 @@ struct ep_memory {
 
 // What an event holds: the point that was recorded last.
 struct ep_event {
+  const ep_host* host = nullptr;
   std::mutex mutex;
   std::condition_variable fired;
   ep_stream* stream = nullptr;
