@@ -1,6 +1,7 @@
 // The binary rows over every type but f32, through the scalar dialect; integer divisions note their faults.
 #include "ep_api/ep_api.h"
 #include "providers/cpu/map/kernel.h"
+#include "providers/cpu/map/scalar_types.h"
 #include "sdk/provider/scalar_rows.h"
 
 namespace tenon::provider::cpu {
@@ -46,28 +47,12 @@ MapFunction function_of(int32_t op) {
   }
 }
 
-MapFunction function_of(int32_t op, int32_t dtype) {
-  switch (dtype) {
-    case EP_DTYPE_bool: return function_of<bool>(op);
-    case EP_DTYPE_i8: return function_of<int8_t>(op);
-    case EP_DTYPE_i16: return function_of<int16_t>(op);
-    case EP_DTYPE_i32: return function_of<int32_t>(op);
-    case EP_DTYPE_i64: return function_of<int64_t>(op);
-    case EP_DTYPE_u8: return function_of<uint8_t>(op);
-    case EP_DTYPE_u16: return function_of<uint16_t>(op);
-    case EP_DTYPE_u32: return function_of<uint32_t>(op);
-    case EP_DTYPE_u64: return function_of<uint64_t>(op);
-    case EP_DTYPE_f64: return function_of<double>(op);
-    default: return nullptr;
-  }
-}
-
 }  // namespace
 
 MapKernel scalar_binary_kernel(int32_t op, int32_t dtype) {
   const scalar::RowFacts facts = scalar::binary_facts(op);
   const bool one_by_one = facts.checks_divisor || op == EP_BINARY_pow;  // the rest the compiler turns into vectors
-  return {function_of(op, dtype), facts.bool_result ? EP_DTYPE_bool : dtype, one_by_one ? 5000 : 1000,
+  return {for_scalar_type(dtype, [op](auto type) { return function_of<decltype(type)>(op); }), facts.bool_result ? EP_DTYPE_bool : dtype, one_by_one ? 5000 : 1000,
           one_by_one ? "plain" : "simd", false};
 }
 

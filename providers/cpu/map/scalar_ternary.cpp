@@ -1,6 +1,7 @@
 // The ternary rows over every type but f32; `where` only moves elements, so it goes by their size.
 #include "ep_api/ep_api.h"
 #include "providers/cpu/map/kernel.h"
+#include "providers/cpu/map/scalar_types.h"
 #include "sdk/provider/scalar_rows.h"
 
 namespace tenon::provider::cpu {
@@ -42,25 +43,10 @@ MapFunction function_of(int32_t op) {
   }
 }
 
-MapFunction function_of(int32_t op, int32_t dtype) {
-  switch (dtype) {
-    case EP_DTYPE_i8: return function_of<int8_t>(op);
-    case EP_DTYPE_i16: return function_of<int16_t>(op);
-    case EP_DTYPE_i32: return function_of<int32_t>(op);
-    case EP_DTYPE_i64: return function_of<int64_t>(op);
-    case EP_DTYPE_u8: return function_of<uint8_t>(op);
-    case EP_DTYPE_u16: return function_of<uint16_t>(op);
-    case EP_DTYPE_u32: return function_of<uint32_t>(op);
-    case EP_DTYPE_u64: return function_of<uint64_t>(op);
-    case EP_DTYPE_f64: return function_of<double>(op);
-    default: return nullptr;
-  }
-}
-
 }  // namespace
 
 MapKernel scalar_ternary_kernel(int32_t op, int32_t dtype) {
-  return {function_of(op, dtype), dtype, 600, "simd", false};
+  return {for_scalar_type(dtype, [op](auto type) { return function_of<decltype(type)>(op); }), dtype, 600, "simd", false};
 }
 
 }  // namespace tenon::provider::cpu

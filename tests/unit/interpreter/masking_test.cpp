@@ -1,7 +1,8 @@
-// The ladder kind by kind: a device that refuses one kind at a time gives the same answers, and the bytes the interpreter
-// reports are the bytes the device saw.
+// The ladder kind by kind: a device that refuses one kind at a time gives the same answers, and the bytes the
+// interpreter reports are the bytes the device saw.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -48,24 +49,49 @@ const std::vector<Call>& calls() {
       {EP_PRIMITIVE_matmul, "matmul", {{4, 6}, {6, 3}}, [](In in) { return matmul(in[0], in[1]); }},
       {EP_PRIMITIVE_convolution, "conv", {{1, 2, 5, 5}, {3, 2, 3, 3}}, [](In in) { return conv2d(in[0], in[1]); }},
       {EP_PRIMITIVE_pooling, "max_pool", {{1, 2, 6, 6}}, [](In in) { return max_pool2d(in[0], {2}); }},
-      {EP_PRIMITIVE_layer_norm, "layer_norm", {{4, 6}, {6}, {6}},
+      {EP_PRIMITIVE_layer_norm,
+       "layer_norm",
+       {{4, 6}, {6}, {6}},
        [](In in) { return layer_norm(in[0], {6}, in[1], in[2]); }},
-      {EP_PRIMITIVE_batch_norm, "batch_norm", {{2, 3, 4}, {3}, {3}},
+      {EP_PRIMITIVE_batch_norm,
+       "batch_norm",
+       {{2, 3, 4}, {3}, {3}},
        [](In in) { return batch_norm(in[0], in[1], in[2]); }},
-      {EP_PRIMITIVE_concat, "concat", {{4, 6}, {2, 6}}, [](In in) { return concat({in[0], in[1]}, 0); }},
-      {EP_PRIMITIVE_pad, "pad", {{4, 6}}, [](In in) { return pad(in[0], {1, 2}); }},
+      {EP_PRIMITIVE_concat,
+       "concat",
+       {{4, 6}, {2, 6}},
+       [](In in) {
+         return concat({in[0], in[1]}, 0);
+       }},
+      {EP_PRIMITIVE_pad,
+       "pad",
+       {{4, 6}},
+       [](In in) {
+         return pad(in[0], {1, 2});
+       }},
+      {EP_PRIMITIVE_fill, "full", {{4, 6}}, [](In in) { return full_like(in[0], 2.5); }},
+      {EP_PRIMITIVE_gather, "take", {{4, 6}, {3}}, [](In in) { return take(in[0], cast(in[1], DType::i64)); }},
+      {EP_PRIMITIVE_split,
+       "split_copy",
+       {{4, 6}},
+       [](In in) {
+         return split_copy(in[0], {1, 3})[1];
+       }},
   };
   return list;
 }
 
-std::vector<double> numbers(const Tensor& tensor) { return cast(tensor.to(Device::host()), DType::f64).to_host<double>(); }
+std::vector<double> numbers(const Tensor& tensor) {
+  return cast(tensor.to(Device::host()), DType::f64).to_host<double>();
+}
 
 class Masking : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
+    // Chosen once, and before the fake, which is a synchronous CPU too, comes along.
+    ASSERT_EQ(Device::host().spelling(), "cpu:0");
     fakes::masking_wrap(std::string(std::getenv("TENON_TEST_CPU")));
     loader::register_provider("masking", fakes::masking_query);
-    ASSERT_EQ(Device::host().spelling(), "cpu:0");
   }
   void SetUp() override { fakes::masking_control().reset(); }
   void TearDown() override { ASSERT_TRUE(loader::set_argument("fallback", "host").ok()); }
@@ -86,6 +112,14 @@ class Masking : public ::testing::Test {
     return inputs;
   }
 };
+
+TEST_F(Masking, EveryKindOfTheTableHasACall) {
+#define EP_PRIMITIVE(name, id, attributes, alias)                                                              \
+  EXPECT_TRUE(std::any_of(calls().begin(), calls().end(), [](const Call& call) { return call.kind == (id); })) \
+      << #name << " is in ep_api/primitives.def and in no call here";
+#include "ep_api/primitives.def"
+#undef EP_PRIMITIVE
+}
 
 TEST_F(Masking, RefusingAKindChangesNoAnswer) {
   for (const Call& refused : calls()) {
