@@ -1,6 +1,7 @@
 #include "providers/vulkan/kernels/pipeline.h"
 
 #include "providers/vulkan/kernels/modules.h"
+#include "providers/vulkan/kernels/specialize.h"
 
 namespace tenon::provider::vulkan {
 namespace {
@@ -13,9 +14,7 @@ Pipeline::~Pipeline() { context_->api.vkDestroyPipeline(context_->device, handle
 
 Pipelines::~Pipelines() {
   pipelines_.clear();
-  const DeviceApi& api = context_->api;
-  for (const auto& [name, module] : modules_) api.vkDestroyShaderModule(context_->device, module, nullptr);
-  if (layout_ != VK_NULL_HANDLE) api.vkDestroyPipelineLayout(context_->device, layout_, nullptr);
+  if (layout_ != VK_NULL_HANDLE) context_->api.vkDestroyPipelineLayout(context_->device, layout_, nullptr);
 }
 
 ep_status Pipelines::create(ep_error** error) {
@@ -30,23 +29,17 @@ ep_status Pipelines::create(ep_error** error) {
   return result == VK_SUCCESS ? EP_STATUS_OK : context_->failed(error, "vkCreatePipelineLayout", result);
 }
 
-ep_status Pipelines::module_of(const std::string& name, VkShaderModule* out_module, ep_error** error) {
-  if (const auto found = modules_.find(name); found != modules_.end()) {
-    *out_module = found->second;
-    return EP_STATUS_OK;
-  }
-  const std::span<const uint32_t> words = module_words(name);
-  if (words.empty()) return fail(context_->host, error, EP_STATUS_INTERNAL, "There is no shader %s.", name.c_str());
+ep_status Pipelines::make_module(const std::string& name, const Constants& constants, VkShaderModule* out_module,
+                                 ep_error** error) {
+  const std::span<const uint32_t> whole = module_words(name);
+  if (whole.empty()) return fail(context_->host, error, EP_STATUS_INTERNAL, "There is no shader %s.", name.c_str());
+  const std::vector<uint32_t> words = specialize(whole, constants);
   VkShaderModuleCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
-  info.codeSize = words.size_bytes();
+  info.codeSize = words.size() * sizeof(uint32_t);
   info.pCode = words.data();
-  VkShaderModule module = VK_NULL_HANDLE;
-  const VkResult result = context_->api.vkCreateShaderModule(context_->device, &info, nullptr, &module);
-  if (result != VK_SUCCESS) return context_->failed(error, "vkCreateShaderModule", result);
-  modules_[name] = module;
-  *out_module = module;
-  return EP_STATUS_OK;
+  const VkResult result = context_->api.vkCreateShaderModule(context_->device, &info, nullptr, out_module);
+  return result == VK_SUCCESS ? EP_STATUS_OK : context_->failed(error, "vkCreateShaderModule", result);
 }
 
 ep_status Pipelines::get(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline,
@@ -58,7 +51,7 @@ ep_status Pipelines::get(const std::string& module, const Constants& constants, 
     return EP_STATUS_OK;
   }
   VkShaderModule code = VK_NULL_HANDLE;
-  if (const ep_status status = module_of(module, &code, error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = make_module(module, constants, &code, error); status != EP_STATUS_OK) return status;
   std::vector<VkSpecializationMapEntry> entries;
   for (uint32_t i = 0; i < constants.size(); ++i) entries.push_back({i, i * 4, 4});
   VkSpecializationInfo specialization{};
@@ -77,6 +70,7 @@ ep_status Pipelines::get(const std::string& module, const Constants& constants, 
   VkPipeline handle = VK_NULL_HANDLE;
   const VkResult result =
       context_->api.vkCreateComputePipelines(context_->device, VK_NULL_HANDLE, 1, &info, nullptr, &handle);
+  context_->api.vkDestroyShaderModule(context_->device, code, nullptr);
   if (result != VK_SUCCESS) return context_->failed(error, "vkCreateComputePipelines", result);
   known = std::make_shared<Pipeline>(context_, handle);
   *out_pipeline = known;

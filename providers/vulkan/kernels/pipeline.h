@@ -47,12 +47,12 @@ class Pipelines {
   void trim();
 
  private:
-  ep_status module_of(const std::string& name, VkShaderModule* out_module, ep_error** error);
+  ep_status make_module(const std::string& name, const Constants& constants, VkShaderModule* out_module,
+                        ep_error** error);
 
   std::shared_ptr<Context> context_;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   std::mutex mutex_;
-  std::map<std::string, VkShaderModule> modules_;
   std::map<std::pair<std::string, Constants>, std::shared_ptr<Pipeline>> pipelines_;
 };
 
