@@ -3,15 +3,20 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
 #include <vector>
 
 namespace tenon::loader {
@@ -66,7 +71,8 @@ std::string group_name(gid_t id) {
   return found.name.empty() ? number : quoted(found.name) + " (" + number + ")";
 }
 
-// A group that holds nobody but `owner`: his primary group, named after him, without other members.
+// A group that holds nobody but `owner`: his primary group, named after him, without other members, and no other
+// account's primary group.
 bool is_own_group(gid_t id, uid_t owner) {
   const Account account = account_of(owner);
   if (!account.found || account.group != id) return false;
@@ -75,7 +81,7 @@ bool is_own_group(gid_t id, uid_t owner) {
   for (const std::string& member : found.members) {
     if (member != account.name) return false;
   }
-  return true;
+  return !is_group_of_another("/etc/passwd", id, owner);
 }
 
 // The layout of system.posix_acl_access: a version word, then entries. See acl(5) and linux/posix_acl_xattr.h.
@@ -87,23 +93,24 @@ constexpr uint32_t access_version = 2;
 constexpr uint16_t tag_user = 0x02, tag_group_owner = 0x04, tag_group = 0x08, tag_mask = 0x10;
 constexpr uint16_t permission_write = 2;
 
-std::vector<AccessEntry> access_entries(const std::string& raw) {
+std::optional<std::vector<AccessEntry>> access_entries(const std::string& raw) {
   uint32_t version = 0;
-  if (raw.size() < sizeof version) return {};
+  if (raw.size() < sizeof version) return std::nullopt;
   std::memcpy(&version, raw.data(), sizeof version);
-  if (version != access_version) return {};
+  if (version != access_version || (raw.size() - sizeof version) % sizeof(AccessEntry) != 0) return std::nullopt;
   std::vector<AccessEntry> entries((raw.size() - sizeof version) / sizeof(AccessEntry));
   if (!entries.empty()) std::memcpy(entries.data(), raw.data() + sizeof version, entries.size() * sizeof(AccessEntry));
   return entries;
 }
 
 Complaint stranger_in_list(const Ownership& ownership, uid_t user) {
-  const std::vector<AccessEntry> entries = access_entries(ownership.access_list);
+  const std::optional<std::vector<AccessEntry>> entries = access_entries(ownership.access_list);
+  if (!entries) return {"has an access list that cannot be understood", "setfacl -b %"};
   uint16_t mask = 7;
-  for (const AccessEntry& entry : entries) {
+  for (const AccessEntry& entry : *entries) {
     if (entry.tag == tag_mask) mask = entry.permissions;
   }
-  for (const AccessEntry& entry : entries) {
+  for (const AccessEntry& entry : *entries) {
     if (!(entry.permissions & mask & permission_write)) continue;
     if (entry.tag == tag_user && entry.id != user && entry.id != 0) {
       return {"can be written by the user " + user_name(entry.id) + " through its access list", "setfacl -b %"};
@@ -126,57 +133,130 @@ Status not_trusted(const std::string& kind, const std::string& path, const Compl
                 remedy.empty() ? remedy : "Run: " + remedy);
 }
 
-std::string read_access_list(int descriptor) {
-  char raw[4096];
-  const ssize_t size = fgetxattr(descriptor, "system.posix_acl_access", raw, sizeof raw);
-  return size > 0 ? std::string(raw, static_cast<size_t>(size)) : std::string();
-}
-
 std::string why(int error) { return std::strerror(error); }
 
+// `read(buffer, size)` as fgetxattr. What cannot be read is a list that nobody understands, and thus no reason to
+// trust.
+template <class Read>
+std::string read_access_list(Read read) {
+  std::string raw(256, '\0');
+  for (;;) {
+    const ssize_t size = read(raw.data(), raw.size());
+    if (size >= 0) {
+      raw.resize(static_cast<size_t>(size));
+      return raw;
+    }
+    if (errno == ENODATA || errno == EOPNOTSUPP) return {};
+    if (errno != ERANGE || raw.size() > (1 << 20)) return "?";
+    raw.resize(raw.size() * 4);
+  }
+}
+
+constexpr const char* access_attribute = "system.posix_acl_access";
+
 Status check_folder(const std::string& path, uid_t user) {
-  const Descriptor folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat status {};
-  const bool opened = folder.get() >= 0;
-  if ((opened ? fstat(folder.get(), &status) : stat(path.c_str(), &status)) != 0) {
+  if (lstat(path.c_str(), &status) != 0) {
     return Status(Code::not_found, "the folder " + quoted(path) + " cannot be examined: " + why(errno) + ".");
   }
   if ((status.st_mode & S_ISVTX) && status.st_uid == 0) return {};
-  const Ownership ownership{status.st_uid, status.st_gid, status.st_mode,
-                            opened ? read_access_list(folder.get()) : std::string()};
+  const Ownership ownership{status.st_uid, status.st_gid, status.st_mode, read_access_list([&](char* raw, size_t size) {
+                              return lgetxattr(path.c_str(), access_attribute, raw, size);
+                            })};
   const Complaint complaint = find_stranger(ownership, user);
   return complaint.empty() ? Status() : not_trusted("folder", path, complaint);
 }
 
-Status check_ancestors(const std::string& path, uid_t user) {
-  size_t slash = 0;
-  while (slash != std::string::npos) {
-    TENON_RETURN_IF_ERROR(check_folder(slash == 0 ? "/" : path.substr(0, slash), user));
-    slash = path.find('/', slash + 1);
-  }
-  return {};
+Status unresolved(const std::string& path, int error) {
+  return Status(error == ENOENT ? Code::not_found : Code::invalid_argument,
+                "the file " + quoted(path) + " cannot be resolved: " + why(error) + ".",
+                error == ENOENT ? "Remove it, or put back what it points to." : "");
 }
 
 Result<std::string> resolve(const std::string& path) {
-  char* resolved = realpath(path.c_str(), nullptr);
-  if (!resolved) {
-    const int error = errno;
-    return Status(error == ENOENT ? Code::not_found : Code::invalid_argument,
-                  "the file " + quoted(path) + " cannot be resolved: " + why(error) + ".",
-                  error == ENOENT ? "Remove it, or put back what it points to." : "");
-  }
-  std::string text = resolved;
-  std::free(resolved);
-  return text;
+  std::unique_ptr<char, decltype(&std::free)> resolved(realpath(path.c_str(), nullptr), &std::free);
+  if (!resolved) return unresolved(path, errno);
+  return std::string(resolved.get());
 }
 
-// The folder that holds the entry `path`, which may be a link to elsewhere.
-Status check_entry_folder(const std::string& path, uid_t user) {
-  const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  const Result<std::string> resolved = resolve(folder);
-  return resolved.ok() ? check_ancestors(resolved.value() + "/", user) : resolved.status();
-}
+// Takes a path apart as the system does, and checks each folder on the way before it believes what that holds.
+class Walk {
+ public:
+  Walk(std::string path, uid_t user) : path_(std::move(path)), user_(user) {}
+
+  Result<std::string> resolve() {
+    if (path_.empty() || path_.front() != '/') {
+      TENON_ASSIGN_OR_RETURN(const std::string here, loader::resolve("."));
+      push(here + "/" + path_);
+    } else {
+      push(path_);
+    }
+    TENON_RETURN_IF_ERROR(check_folder("/", user_));
+    while (!rest_.empty()) TENON_RETURN_IF_ERROR(step());
+    return here_.empty() ? "/" : here_;
+  }
+
+ private:
+  static constexpr int kMostLinks = 40;
+
+  // Puts the names of `path` before those that are left.
+  void push(const std::string& path) {
+    std::vector<std::string> names;
+    size_t at = 0;
+    while (at < path.size()) {
+      const size_t slash = std::min(path.find('/', at), path.size());
+      if (slash > at) names.push_back(path.substr(at, slash - at));
+      at = slash + 1;
+    }
+    rest_.insert(rest_.begin(), names.begin(), names.end());
+  }
+
+  Status step() {
+    const std::string name = std::move(rest_.front());
+    rest_.pop_front();
+    if (name == ".") return {};
+    if (name == "..") {
+      here_.resize(here_.empty() ? 0 : here_.rfind('/'));
+      return {};
+    }
+    const std::string next = here_ + "/" + name;
+    struct stat status {};
+    if (lstat(next.c_str(), &status) != 0) return unresolved(path_, errno);
+    if (S_ISLNK(status.st_mode)) return follow(next, status.st_uid);
+    if (S_ISDIR(status.st_mode)) {
+      TENON_RETURN_IF_ERROR(check_folder(next, user_));
+    } else if (!rest_.empty()) {
+      return unresolved(path_, ENOTDIR);
+    }
+    here_ = next;
+    return {};
+  }
+
+  // A link says where its owner wants; where it stands was checked.
+  Status follow(const std::string& link, uid_t owner) {
+    if (owner != 0 && owner != user_) {
+      return not_trusted(
+          "link", link,
+          {"belongs to " + user_name(owner) + ", neither to root nor to " + user_name(user_), "chown -h root %"});
+    }
+    char target[PATH_MAX];
+    const ssize_t size = readlink(link.c_str(), target, sizeof target);
+    if (size < 0) return unresolved(path_, errno);
+    if (++links_ > kMostLinks) return unresolved(path_, ELOOP);
+    const std::string text(target, static_cast<size_t>(size));
+    if (text.starts_with('/')) here_.clear();
+    push(text);
+    return {};
+  }
+
+  std::string path_, here_;
+  uid_t user_;
+  std::deque<std::string> rest_;
+  int links_ = 0;
+};
+
+// A privileged process believes root alone: what belongs to its user may come from who started it.
+uid_t trusted_user() { return getauxval(AT_SECURE) != 0 ? 0 : geteuid(); }
 
 }  // namespace
 
@@ -190,6 +270,18 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
 
 Descriptor::~Descriptor() {
   if (value_ >= 0) close(value_);
+}
+
+bool is_group_of_another(const char* accounts, gid_t group, uid_t owner) {
+  const std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(accounts, "re"), &std::fclose);
+  if (!file) return false;
+  std::vector<char> buffer(16384);
+  passwd entry{};
+  passwd* result = nullptr;
+  while (fgetpwent_r(file.get(), &entry, buffer.data(), buffer.size(), &result) == 0 && result) {
+    if (entry.pw_gid == group && entry.pw_uid != owner) return true;
+  }
+  return false;
 }
 
 Complaint find_stranger(const Ownership& ownership, uid_t user) {
@@ -216,11 +308,11 @@ Result<FileIdentity> identify(int descriptor, const std::string& path) {
 }
 
 Result<CheckedFile> open_checked(const std::string& path, bool check_owners) {
-  const uid_t user = geteuid();
+  const uid_t user = trusted_user();
+  // First whether it is there at all: nobody is warned of the folders above a file that does not exist.
   TENON_ASSIGN_OR_RETURN(std::string resolved, resolve(path));
   if (check_owners) {
-    TENON_RETURN_IF_ERROR(check_entry_folder(path, user));
-    TENON_RETURN_IF_ERROR(check_ancestors(resolved, user));
+    TENON_ASSIGN_OR_RETURN(resolved, Walk(path, user).resolve());
   }
   Descriptor descriptor(open(resolved.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (descriptor.get() < 0) {
@@ -230,7 +322,10 @@ Result<CheckedFile> open_checked(const std::string& path, bool check_owners) {
   if (check_owners) {
     struct stat status {};
     if (fstat(descriptor.get(), &status) != 0) return Status(Code::not_found, why(errno));
-    const Ownership ownership{status.st_uid, status.st_gid, status.st_mode, read_access_list(descriptor.get())};
+    const Ownership ownership{status.st_uid, status.st_gid, status.st_mode,
+                              read_access_list([&](char* raw, size_t size) {
+                                return fgetxattr(descriptor.get(), access_attribute, raw, size);
+                              })};
     const Complaint complaint = find_stranger(ownership, user);
     if (!complaint.empty()) return not_trusted("file", resolved, complaint);
   }

@@ -1,8 +1,9 @@
 // Trust: whether a file may be loaded (or believed), by who could have written it.
 //
 // The file, its folder and every folder above must belong to root or to the user, and nobody else may be able to write
-// them: not others, not a group other than the owner's own, not through an access list. Folders of root with the sticky
-// bit (/tmp) are allowed: in them nobody replaces another's entries.
+// them: not others, not a group other than the owner's own, not through an access list. The same holds for each folder
+// that a link on the way stands in, and for the link. Folders of root with the sticky bit (/tmp) are allowed: in them
+// nobody replaces another's entries. A privileged process trusts root alone.
 #pragma once
 
 #include <sys/types.h>
@@ -50,8 +51,8 @@ struct CheckedFile {
   Descriptor descriptor;
 };
 
-// Opens the regular file `path`. With `check_owners` it, and the folders of `path` and of what it resolves to, are
-// checked as above. Errors: not there, not a regular file, not to be trusted (names the file or folder, and what would
+// Opens the regular file `path`. With `check_owners` it, and every folder and link on the way to it, are checked as
+// above. Errors: not there, not a regular file, not to be trusted (names the file or folder, and what would
 // mend it).
 Result<CheckedFile> open_checked(const std::string& path, bool check_owners = true);
 
@@ -71,5 +72,8 @@ struct Complaint {
   bool empty() const { return sentence.empty(); }
 };
 Complaint find_stranger(const Ownership& ownership, uid_t user);
+
+// Whether `accounts` (a file like /etc/passwd) gives `group` to another account than `owner` as its primary group.
+bool is_group_of_another(const char* accounts, gid_t group, uid_t owner);
 
 }  // namespace tenon::loader

@@ -1,4 +1,8 @@
 // The life of candidates: order, duplicates, stages, shutdown, leaks.
+#include <fcntl.h>
+
+#include <atomic>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -6,6 +10,7 @@
 #include "fixture.h"
 #include "loader/library/library.h"
 #include "loader/log/log.h"
+#include "loader/note/note.h"
 #include "sample_provider.h"
 
 namespace tenon::loader {
@@ -239,6 +244,40 @@ TEST_F(RegistryTest, AFileSwappedAfterItsCheckIsDetected) {
   std::filesystem::rename(place_sound("second"), path);
   EXPECT_EQ(Library::load(checked.value()).status().message(),
             "what was loaded from '" + path + "' is not the file that was checked: it was replaced meanwhile.");
+}
+
+// A thread swaps two files all the time: whatever is loaded is what was checked, or the swap is told.
+TEST_F(RegistryTest, SwapsAtAnyMomentAreDetected) {
+  const std::string path = place_sound("first");
+  const std::string other = scratch().copy(broken_folder() + "/libtenon_refuses.so", "second/libtenon_sound.so");
+  std::atomic<bool> stop{false};
+  std::thread swapper([&] {
+    while (!stop.load()) {
+      static_cast<void>(renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE));
+    }
+  });
+  int loaded = 0, told = 0;
+  for (int i = 0; i < 4000 && (i < 300 || loaded == 0 || told == 0); ++i) {
+    const Result<CheckedFile> checked = open_checked(path);
+    ASSERT_TRUE(checked.ok()) << checked.status().message();
+    const Result<PluginNote> note = read_note(checked->descriptor.get(), checked->identity.size);
+    ASSERT_TRUE(note.ok()) << note.status().message();
+    const Result<std::unique_ptr<Library>> library = Library::load(checked.value());
+    if (!library.ok()) {
+      EXPECT_NE(library.status().message().find("it was replaced meanwhile"), std::string::npos)
+          << library.status().message();
+      ++told;
+      continue;
+    }
+    ++loaded;
+    ep_plugin_ops ops{};
+    const ep_status answer = library.value()->query()(nullptr, &ops, nullptr);
+    EXPECT_EQ(answer, note->name == "refuses" ? EP_STATUS_VERSION : EP_STATUS_OK) << "the code is not the note's";
+  }
+  stop = true;
+  swapper.join();
+  EXPECT_GT(loaded, 0);
+  EXPECT_GT(told, 0) << "no swap fell between check and load";
 }
 
 TEST_F(RegistryTest, AFileRewrittenAfterItsCheckIsDetected) {

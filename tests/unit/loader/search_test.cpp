@@ -51,6 +51,25 @@ TEST_F(Search, PrivilegedProcessesSkipTheUsersFolder) {
   for (const PluginFolder& folder : plugin_folders(settings)) EXPECT_NE(folder.source, "the user's folder");
 }
 
+TEST_F(Search, NeitherTheCurrentFolderNorAnEmptyElementIsSearched) {
+  scratch().copy(broken_folder() + "/libtenon_sound.so", "here/libtenon_sound.so");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(scratch().path() + "/here");
+  for (const char* value : {"", ":", "::", "/nowhere:", ":/nowhere"}) {
+    set("TENON_PLUGIN_PATH", value);
+    restart();
+    for (const Candidate& candidate : explain(Stage::found)) EXPECT_NE(candidate.provider, "sound") << value;
+    for (const SearchedFolder& folder : searched_folders()) EXPECT_EQ(folder.path.front(), '/') << value;
+  }
+  for (const char* value : {".", "./", "here", "..", "/nowhere:."}) {
+    set("TENON_PLUGIN_PATH", value);
+    restart();
+    EXPECT_FALSE(open_device("sound").ok()) << value;
+    EXPECT_NE(open_device("sound").status().message().find("is relative"), std::string::npos) << value;
+  }
+  std::filesystem::current_path(before);
+}
+
 TEST_F(Search, LibraryFolderIsWhereThisProgramIs) {
   EXPECT_EQ(library_folder(), std::filesystem::canonical("/proc/self/exe").parent_path().string());
 }
