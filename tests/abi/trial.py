@@ -34,9 +34,8 @@ static ep_status trial_echo(ep_device* device, int64_t value, int64_t* out_value
 }
 """),
     ("  hand_out(out_ops, &ops, sizeof ops);\n  *out_device = device;", "  ops.trial_echo = trial_echo;"),
-    ("  info.host_bytes = sizeof *primitive;\n  hand_out(out_info, &info, sizeof info);", "  info.trial_bytes = 77;"),
-    ("  hand_out(out_info, &info, sizeof info);\n  return EP_STATUS_OK;\n}\n\nstatic ep_status primitive_create(",
-     "  info.trial_cost = 66;"),
+    ("  hand_out(out_info, &info, sizeof info);\n  *out_primitive = primitive;", "  info.trial_bytes = 77;"),
+    ("  hand_out(out_info, &terms, sizeof terms);", "  terms.trial_cost = 66;"),
     ("  hand_out(out_info, &info, sizeof info);\n  return EP_STATUS_OK;\n}\n\nstatic void device_close(",
      "  info.trial_units = 55;"),
     ("ep_status ep_plugin_query_v0(", """
