@@ -3,7 +3,8 @@
 Usage: package_test.py SOURCE_ROOT BUILD_FOLDER CMAKE CXX_COMPILER
 
 Installs the build into a folder with a space in its name, moves it, and then uses nothing but the moved folder and copies
-of the two examples: headers alone, find_package, pkg-config, the tool, and a plug-in added by copying one file.
+of the two examples: headers alone, find_package, pkg-config, the tool, a plug-in added by copying one file, and the project
+that `tenon new-provider` writes.
 """
 import concurrent.futures
 import glob
@@ -16,6 +17,23 @@ import sys
 import tempfile
 
 EXPECTED = ["0.9959 0.0041", "0.7549 0.2451"]  # softmax(relu(x) @ w), worked out with NumPy
+
+
+def relu_model():
+    """An ONNX file of one node, y = Relu(x), f32[2, 3], written out by hand."""
+    def field(number, value):
+        if isinstance(value, int):
+            return bytes([number << 3, value])
+        value = value.encode() if isinstance(value, str) else value
+        return bytes([number << 3 | 2, len(value)]) + value
+
+    def tensor(name):
+        dims = b"".join(field(1, field(1, size)) for size in (2, 3))
+        return field(1, name) + field(2, field(1, field(1, 1) + field(2, dims)))
+
+    node = field(1, "x") + field(2, "y") + field(4, "Relu")
+    graph = field(1, node) + field(2, "g") + field(11, tensor("x")) + field(12, tensor("y"))
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
 
 
 class Package:
@@ -139,6 +157,66 @@ class Package:
 
     def doctor_speaks_of_the_plugin_in_json(self):
         assert "sample" in json.dumps(json.loads(self.run(self.tool, "doctor", "--json")))
+
+    def new_provider_writes_the_sample_under_another_name(self):
+        self.project = os.path.join(self.work, "my npu")
+        printed = self.run(self.tool, "new-provider", "npu2", "--to", self.project)
+        sample = os.path.join(self.source, "sdk/app/examples/provider")
+        assert sorted(os.listdir(self.project)) == sorted(name.replace("sample", "npu2") for name in os.listdir(sample))
+        for name in os.listdir(sample):
+            with open(os.path.join(sample, name)) as before, open(os.path.join(self.project, name.replace("sample", "npu2"))) as after:
+                text = before.read().replace("sample", "npu2").replace("Sample", "Npu2").replace("SAMPLE", "NPU2")
+                assert after.read() == text, name
+        assert "tenon conform" in printed and self.prefix in printed, printed
+
+    def new_provider_refuses_in_a_sentence(self):
+        file = os.path.join(self.work, "a file")
+        open(file, "w").close()
+        for words, expected in ((("npu2", "--to", self.project), "my npu is not empty (it holds '"),
+                                (("Npu", "--to", "x"), "'Npu' is no name for a provider"),
+                                (("a" * 32, "--to", "x"), "at most 31"), (("9a", "--to", "x"), "begins with a lower-case letter"),
+                                (("../a", "--to", "x"), "'../a' is no name"), (("", "--to", "x"), "'' is no name"),
+                                (("npu", "--to", file), "a file is a file, not a folder"),
+                                (("npu", "--to", file + "/below"), "below cannot be made: Not a directory"),
+                                (("npu", "--to", "/proc/npu"), "/proc/npu cannot be made")):
+            result = subprocess.run([self.tool, "new-provider", *words], capture_output=True, text=True, cwd=self.work,
+                                    env=self.environment())
+            assert result.returncode == 1 and expected in result.stderr, (words, result.returncode, result.stderr)
+            assert "What to do: " in result.stderr, result.stderr
+        assert not os.path.exists(os.path.join(self.work, "x"))
+
+    def a_new_provider_builds_and_conforms(self):
+        self.project_build = os.path.join(self.project, "build")
+        self.run(self.cmake, "-S", self.project, "-B", self.project_build, "-DCMAKE_PREFIX_PATH=" + self.prefix)
+        self.run(self.cmake, "--build", self.project_build)
+        library = os.path.join(self.project_build, "libtenon_npu2.so")
+        printed = self.run(self.tool, "conform", library)
+        assert ", 0 failed, 0 crashed, 0 hung," in printed and "No file of expectations" not in printed, printed
+        # What it claims is held against it: a claim it cannot keep is a failure.
+        expect = os.path.join(self.project_build, "libtenon_npu2.expect")
+        with open(expect, "a") as file:
+            file.write("supports matmul/f32/odd\n")
+        result = subprocess.run([self.tool, "conform", library], capture_output=True, text=True, env=self.environment())
+        assert result.returncode == 1 and "npu2 has no primitive of kind 8" in result.stdout, result.stdout
+
+    def a_model_runs_on_a_new_provider(self):
+        model = os.path.join(self.work, "relu.onnx")
+        with open(model, "wb") as file:
+            file.write(relu_model())
+        ran = json.loads(self.run(self.tool, "run", model, "--input", "x=random", "--device", "npu2", "--placement", "--json",
+                                  TENON_PLUGIN_PATH=self.project_build))
+        rows = [(row["device"], row["rung"], row["implementation"]) for row in ran["placement"]]
+        assert rows == [("npu2:0", "native", "plain")], rows
+        # A network whose nodes the sample leaves to the host: the same numbers.
+        model = os.path.join(self.source, "sdk/app/examples/demo/shapes.onnx")
+        same = json.loads(self.run(self.tool, "compare", model, "--input", "image=random", "--device", "cpu", "--device", "npu2",
+                                   "--json", TENON_PLUGIN_PATH=self.project_build))
+        assert same["first_divergence"] is None and len(same["nodes"]) > 5, same
+
+    def a_new_provider_installs_where_programs_find_it(self):
+        assert "npu2:0" not in self.devices()
+        self.run(self.cmake, "--install", self.project_build, "--prefix", self.prefix)
+        assert "npu2:0" in self.devices()
 
 
 def main():
