@@ -110,6 +110,7 @@ class DeviceQueue {
   Status prepare_scratch(Stream& stream, const Slot& slot);
   bool observe(Stream& stream);
   void take_faults(Stream& stream, uint64_t seen_before);
+  void fail_unknown(Stream& stream, uint64_t seen_before);
   bool retire_ready(Stream& stream);
   void settle_status(Slot& slot);
   void retire_slot(Stream& stream, Slot& slot, uint64_t number);
@@ -119,6 +120,8 @@ class DeviceQueue {
   EventMark* record(Stream& stream);
   EventMark* event_covering(Stream& stream, uint64_t number);
   void pass(Stream& stream, EventMark* mark);
+  Status synchronize(Stream& stream);
+  void wait_instead(Stream& stream, ep_status code, const Status& why);
   void lose(const Status& why);
   bool outstanding();
   uint64_t submissions();
@@ -136,7 +139,7 @@ class DeviceQueue {
   std::vector<EventMark*> free_marks_;
   uint32_t pinned_ = 0;  // pins of all marks
   Status lost_;
-  std::vector<char> zeros_;
+  std::vector<std::vector<char>> zeros_;  // for scratch; the longest last
 
   std::mutex park_mutex_;
   std::condition_variable park_changed_;

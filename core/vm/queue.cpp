@@ -12,6 +12,7 @@ namespace tenon::vm {
 namespace {
 
 constexpr uint64_t kLaunchBatch = 64;  // instructions of one stream before the next stream gets its turn
+constexpr int kTries = 3;              // to take a fault
 constexpr uint64_t kEventEvery = 128;  // instructions without an event before one is recorded unasked
 
 Status provider_error(const DeviceState* device, ep_status code, ep_error* error, std::string_view doing) {
@@ -88,7 +89,7 @@ bool DeviceQueue::wait_dependences(Stream& stream, Slot& slot) {
     if (mark == nullptr) continue;
     ep_error* error = nullptr;
     const ep_status code = device_->ops.stream_wait_event(stream.handle, mark->handle, &error);
-    if (code != EP_STATUS_OK) lose(provider_error(device_, code, error, "waiting for an event"));
+    if (code != EP_STATUS_OK) wait_instead(other, code, provider_error(device_, code, error, "waiting for an event"));
   }
   return true;
 }
@@ -142,9 +143,11 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
 Status DeviceQueue::prepare_scratch(Stream& stream, const Slot& slot) {
   const ep_buffer& clean = stream.clean_scratch;
   if (clean.memory == slot.scratch.memory && clean.offset == slot.scratch.offset) return Status();
-  if (zeros_.size() < slot.scratch_bytes) zeros_.resize(slot.scratch_bytes);
+  // An upload under way may still read the shorter ones.
+  if (zeros_.empty() || zeros_.back().size() < slot.scratch_bytes) zeros_.emplace_back(slot.scratch_bytes);
   ep_error* error = nullptr;
-  const ep_status code = device_->ops.upload(stream.handle, slot.scratch, zeros_.data(), slot.scratch_bytes, &error);
+  const ep_status code =
+      device_->ops.upload(stream.handle, slot.scratch, zeros_.back().data(), slot.scratch_bytes, &error);
   if (code != EP_STATUS_OK) return provider_error(device_, code, error, "zeroing scratch");
   stream.clean_scratch = slot.scratch;
   return Status();
@@ -168,13 +171,34 @@ EventMark* DeviceQueue::record(Stream& stream) {
   if (mark != nullptr) code = device_->ops.event_record(mark->handle, stream.handle, &error);
   if (code != EP_STATUS_OK) {
     if (mark != nullptr) free_marks_.push_back(mark);
-    lose(provider_error(device_, code, error, "recording an event"));
+    wait_instead(stream, code, provider_error(device_, code, error, "recording an event"));
     return nullptr;
   }
   mark->point = stream.recorded = stream.launched.load(std::memory_order_relaxed);
   mark->passed = false;
   stream.events.push_back(mark);
   return mark;
+}
+
+// Waits, in the provider, for everything launched to `stream`; more than once where that fails.
+Status DeviceQueue::synchronize(Stream& stream) {
+  for (int tries = 1;; ++tries) {
+    ep_error* error = nullptr;
+    const ep_status code = device_->ops.stream_synchronize(stream.handle, &error);
+    if (code == EP_STATUS_OK) return Status();
+    const Status status = provider_error(device_, code, error, "waiting for a stream");
+    if (code == EP_STATUS_DEVICE_LOST || tries == kTries) return status;
+  }
+}
+
+// An event that cannot be had costs time, not the device: everything launched to the stream is waited for in its place.
+void DeviceQueue::wait_instead(Stream& stream, ep_status code, const Status& why) {
+  if (code == EP_STATUS_DEVICE_LOST || !lost_.ok()) return lose(why);
+  if (const Status waited = synchronize(stream); !waited.ok()) return lose(waited);
+  const uint64_t seen_before = stream.completed;
+  while (!stream.events.empty()) pass(stream, stream.events.front());
+  stream.completed = stream.recorded = stream.launched.load(std::memory_order_relaxed);
+  if (device_->ops.stream_take_fault != nullptr) take_faults(stream, seen_before);
 }
 
 // The earliest event after instruction `number`, recorded now if there is none; null if that has been seen to be done.
@@ -201,28 +225,39 @@ bool DeviceQueue::observe(Stream& stream) {
     const ep_status code = device_->ops.event_query(mark->handle, &error);
     if (code == EP_STATUS_BUSY) break;
     if (code != EP_STATUS_OK) {
-      lose(provider_error(device_, code, error, "asking whether an event has fired"));
+      wait_instead(stream, code, provider_error(device_, code, error, "asking whether an event has fired"));
       break;
     }
     stream.completed = mark->point;
     pass(stream, mark);
   }
-  if (!lost_.ok()) stream.completed = stream.launched.load(std::memory_order_relaxed);
+  if (!lost_.ok()) fail_unknown(stream, seen_before);
   if (stream.completed == seen_before) return false;
   if (device_->ops.stream_take_fault != nullptr && lost_.ok()) take_faults(stream, seen_before);
   return true;
 }
 
+// The device is lost, and whether what was launched after `seen_before` met bad data will never be known.
+void DeviceQueue::fail_unknown(Stream& stream, uint64_t seen_before) {
+  stream.completed = stream.launched.load(std::memory_order_relaxed);
+  for (uint64_t i = std::max(seen_before, stream.retired.load(std::memory_order_relaxed)) + 1; i <= stream.completed;
+       ++i) {
+    if (stream.slot(i).status.ok()) stream.slot(i).status = lost_;
+  }
+}
+
 void DeviceQueue::take_faults(Stream& stream, uint64_t seen_before) {
   const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
-  for (;;) {
+  for (int failed = 0;;) {
     ep_fault fault{};
     ep_error* error = nullptr;
     const ep_status code = device_->ops.stream_take_fault(stream.handle, &fault, &error);
     if (code != EP_STATUS_OK) {
       const Status status = loader::take_error(code, error, {});
-      if (code != EP_STATUS_NOT_FOUND) lose(status.with_context("while taking faults of " + device_->opened->spelling));
-      return;
+      if (code == EP_STATUS_NOT_FOUND) return;
+      if (code != EP_STATUS_DEVICE_LOST && ++failed < kTries) continue;
+      lose(status.with_context("while taking faults of " + device_->opened->spelling));
+      return fail_unknown(stream, seen_before);
     }
     stream.clean_scratch = {};
     const uint64_t number = Ticket{fault.tag}.number();
@@ -321,10 +356,14 @@ void DeviceQueue::publish_failure(Stream& stream, Slot& slot, uint64_t number) {
   }
 }
 
-// The device is gone: whatever was launched counts as ended, whatever was not fails.
+// The device is gone: whatever was launched counts as ended, whatever was not fails. Where it is not the device that
+// says so, it may still be working on memory that will now be freed, and is waited for.
 void DeviceQueue::lose(const Status& why) {
   if (!lost_.ok()) return;
   lost_ = Status(Code::device_lost, why.message(), why.remedy());
+  for (uint16_t i = 0; i < stream_count() && why.code() != Code::device_lost; ++i) {
+    static_cast<void>(synchronize(*streams_[i]));
+  }
   for (uint16_t i = 0; i < stream_count(); ++i) {
     Stream& stream = *streams_[i];
     for (uint64_t n = stream.completed + 1; n <= stream.launched.load(std::memory_order_relaxed); ++n) {
@@ -360,7 +399,7 @@ void DeviceQueue::record_and_flush() {
     if (device_->ops.stream_flush == nullptr) continue;
     ep_error* error = nullptr;
     const ep_status code = device_->ops.stream_flush(stream.handle, &error);
-    if (code != EP_STATUS_OK) lose(provider_error(device_, code, error, "flushing a stream"));
+    if (code != EP_STATUS_OK) wait_instead(stream, code, provider_error(device_, code, error, "flushing a stream"));
   }
 }
 

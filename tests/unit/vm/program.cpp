@@ -288,7 +288,7 @@ bool is_valid(const Program& program) {
   return std::all_of(buffers.begin(), buffers.end(), [&](const auto& entry) { return filled[entry.first]; });
 }
 
-Outcome replay(const Program& program) {
+Outcome replay(const Program& program, int failing) {
   Outcome outcome;
   std::map<int, BufferState> buffers;
   for (size_t i = 0; i < program.instructions.size(); ++i) {
@@ -300,8 +300,12 @@ Outcome replay(const Program& program) {
       case Instruction::drop: buffers.erase(one.dst); break;
       case Instruction::read: outcome[static_cast<int>(i)] = buffers[one.dst]; break;
     }
+    if (static_cast<int>(i) != failing) continue;
+    if (one.kind == Instruction::read) outcome[failing].poisoned = true;
+    if (one.kind != Instruction::read && one.kind != Instruction::drop) buffers[one.dst].poisoned = true;
   }
   for (const auto& [number, state] : buffers) outcome[-1 - number] = state;
+  if (failing < 0 && outcome.contains(failing)) outcome[failing].poisoned = true;
   return outcome;
 }
 

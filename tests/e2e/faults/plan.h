@@ -1,0 +1,96 @@
+// Plan: which function goes wrong next and how, and how often each did.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "tests/fakes/faulty/faulty.h"
+
+namespace tenon::testing {
+
+using fakes::Slot;
+using fakes::slot_count;
+using fakes::Trouble;
+using fakes::trouble_count;
+
+struct Strike {
+  Slot slot;
+  Trouble trouble;
+  int64_t nth;
+};
+
+class Plan {
+ public:
+  Plan(std::vector<Slot> slots, uint64_t seed) : slots_(std::move(slots)), random_(seed) { reach_.fill(8); }
+
+  void only(std::string_view slot, std::string_view trouble) {
+    slot_ = slot;
+    trouble_ = trouble;
+  }
+
+  // The pair that struck least often so far.
+  Strike next() {
+    std::vector<Strike> fewest;
+    uint64_t least = ~uint64_t{0};
+    for (Slot slot : slots_) {
+      for (size_t kind = 0; kind < trouble_count; ++kind) {
+        const auto trouble = static_cast<Trouble>(kind);
+        const bool wanted = (slot_.empty() || slot_ == loader::slot_name(slot)) &&
+                            (trouble_.empty() || trouble_ == fakes::trouble_names[kind]);
+        if (!wanted || !fakes::can_strike(slot, trouble)) continue;
+        const uint64_t count = tried_[index(slot)][kind];
+        if (count > least) continue;
+        if (count < least) fewest.clear();
+        least = count;
+        fewest.push_back({slot, trouble, 0});
+      }
+    }
+    Strike strike = fewest[random_() % fewest.size()];
+    strike.nth = static_cast<int64_t>(random_() % static_cast<uint64_t>(reach_[index(strike.slot)]));
+    return strike;
+  }
+
+  // `calls`: of the function, since it was armed.
+  void done(const Strike& strike, bool struck, int64_t calls) {
+    int64_t& reach = reach_[index(strike.slot)];
+    reach = std::max<int64_t>(1, struck ? std::max(reach, std::min<int64_t>(calls, 400)) : std::min(reach / 2, calls));
+    const size_t kind = static_cast<size_t>(strike.trouble);
+    tried_[index(strike.slot)][kind] += struck || ++misses_[index(strike.slot)][kind] % 4 == 0;
+    struck_[index(strike.slot)][kind] += struck;
+  }
+
+  void print(const char* title, const fakes::Faulty& faulty) const {
+    std::printf("%s: %llu calls\n%-20s %10s", title, static_cast<unsigned long long>(faulty.all_calls()), "function",
+                "calls");
+    for (std::string_view name : fakes::trouble_names) std::printf(" %8s", name.data());
+    std::printf("\n");
+    for (Slot slot : slots_) {
+      std::printf("%-20s %10llu", loader::slot_name(slot).data(), static_cast<unsigned long long>(faulty.calls(slot)));
+      for (size_t kind = 0; kind < trouble_count; ++kind) {
+        if (fakes::can_strike(slot, static_cast<Trouble>(kind))) {
+          std::printf(" %8llu", static_cast<unsigned long long>(struck_[index(slot)][kind]));
+        } else {
+          std::printf(" %8s", "-");
+        }
+      }
+      std::printf("\n");
+    }
+  }
+
+ private:
+  static size_t index(Slot slot) { return static_cast<size_t>(slot); }
+  using Counts = std::array<std::array<uint64_t, trouble_count>, slot_count>;
+
+  std::vector<Slot> slots_;
+  std::mt19937_64 random_;
+  std::string_view slot_, trouble_;
+  std::array<int64_t, slot_count> reach_;  // how many calls of a function a round makes, about
+  Counts tried_{}, struck_{}, misses_{};
+};
+
+}  // namespace tenon::testing

@@ -1,0 +1,67 @@
+// The faulty fake: wraps a provider and makes calls of it go wrong. See README.md.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "ep_api/ep_api.h"
+#include "loader/layers/wrap.h"
+
+namespace tenon::fakes {
+
+using loader::Slot;
+using loader::slot_count;
+
+enum class Trouble : uint8_t { refuse, exhaust, late, slow, lose };
+constexpr size_t trouble_count = 5;
+constexpr std::string_view trouble_names[] = {"refuse", "exhaust", "late", "slow", "lose"};
+// Functions without an answer cannot fail; a late fault is a launch's; memory runs out where something is made.
+bool can_strike(Slot slot, Trouble trouble);
+
+// One wrapped provider. Tests and devices share it.
+class Faulty {
+ public:
+  // Before the provider is first asked for.
+  void wrap(ep_plugin_query_fn query) { query_ = query; }
+  // Loads the plug-in at `path`. Empty, or why it cannot be.
+  std::string wrap(const std::string& path);
+
+  // Call number `nth` (from 0) of `slot` from now on goes wrong, once. With `first`, a call of that function is refused
+  // before, so that `slot` is called in its place at all.
+  void arm(Slot slot, Trouble trouble, int64_t nth, std::optional<Slot> first = std::nullopt);
+  // True if it struck since it was armed. Nothing goes wrong any more.
+  bool disarm();
+
+  uint64_t calls(Slot slot) const { return calls_[static_cast<size_t>(slot)].load(std::memory_order_relaxed); }
+  uint64_t all_calls() const;
+  // Calls of `slot` since it was last armed.
+  int64_t calls_since() const { return seen_.load(std::memory_order_relaxed); }
+
+  // For the wrapped functions.
+  ep_plugin_query_fn query() const { return query_; }
+  bool strikes(Slot slot, Trouble* trouble);
+  ep_status next_status(Slot slot, Trouble trouble);
+
+ private:
+  ep_plugin_query_fn query_ = nullptr;
+  std::array<std::atomic<uint64_t>, slot_count> calls_{};
+  std::mutex mutex_;
+  std::atomic<bool> armed_{false};
+  bool struck_ = false;
+  Slot slot_ = Slot::copy;
+  Trouble trouble_ = Trouble::refuse;
+  int64_t left_ = 0;
+  std::optional<Slot> first_;
+  std::atomic<int64_t> seen_{0};
+  uint32_t round_ = 0;
+};
+
+// 0 or 1.
+Faulty& faulty(int number);
+ep_plugin_query_fn faulty_query(int number);
+
+}  // namespace tenon::fakes
