@@ -106,11 +106,20 @@ Status download_into(const Operand& dst, const Operand& src, uint64_t bytes, std
   return copy_error(code, error, dst.storage->device, from, bytes);
 }
 
+// A provider may read the source of an upload when it is asked, not when the stream gets there: what it was told
+// earlier to download into that memory must have arrived. (What other devices write there is waited for anyway.)
+Status wait_for_downloads(const DeviceState* device, const Storage* storage) {
+  const Ticket write{storage->last_write.load(std::memory_order_acquire)};
+  if (!write || engine().stream(write).queue != device->queue) return Status();
+  return wait(write);
+}
+
 // The destination's device reads from the memory of the source.
 Status upload_from(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
   DeviceState* to = dst.storage->device;
   const char* host = src.storage->block.host + src.offset;
   if (!to->synchronous) {
+    TENON_RETURN_IF_ERROR(wait_for_downloads(to, src.storage));
     const Operand operands[] = {dst, src};
     return submit_and_follow(upload_request(operands, host, bytes, waits), false);
   }
