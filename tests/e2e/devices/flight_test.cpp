@@ -110,6 +110,7 @@ class Flight : public ::testing::Test {
   Flight() { all_devices(); }
   ~Flight() override {
     fakes::async_control().delay_us = 0;
+    fakes::async_control().early = false;
     fakes::async_control().fail_launch = -1;
     settle_all();
     EXPECT_EQ(violation(), "");
@@ -120,6 +121,7 @@ TEST_F(Flight, RandomProgramsOverAllDevices) {
   for (uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     fakes::async_control().delay_us = seed % 3 * 100;
+    fakes::async_control().early = seed % 2 == 1;
     Program(seed).run(80);
     if (HasFatalFailure()) return;
   }

@@ -40,7 +40,7 @@ void AsyncControl::reset() {
   delay_us = 0;
   seed = 1;
   shadow = true;
-  lazy = false;
+  lazy = early = false;
   fail_allocation = fail_launch = -1;
   fail_count = 1;
   lose_device = false;
@@ -190,6 +190,10 @@ ep_status transfer(ep_stream* stream, Command::Kind kind, char* dst, const char*
   Command command;
   command.kind = kind;
   command.pointers = {dst, const_cast<char*>(src), nullptr};
+  if (kind == Command::upload && async_control().early.load(std::memory_order_relaxed)) {
+    command.early = std::make_shared<std::vector<char>>(src, src + bytes);
+    command.pointers[1] = command.early->data();
+  }
   command.bytes = bytes;
   stream->push(command);
   return EP_STATUS_OK;
@@ -491,6 +495,7 @@ void configure(const ep_host* host) {
   read("seed", control.seed);
   read("shadow", control.shadow);
   read("lazy", control.lazy);
+  read("early", control.early);
   read("fail_allocation", control.fail_allocation);
   read("fail_launch", control.fail_launch);
 }

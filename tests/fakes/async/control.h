@@ -24,7 +24,8 @@ struct AsyncControl {
   std::atomic<uint64_t> delay_us{0};                // longest delay of one instruction; most have none
   std::atomic<uint64_t> seed{1};
   std::atomic<bool> shadow{true};
-  std::atomic<bool> lazy{false};  // work starts only when flushed
+  std::atomic<bool> lazy{false};   // work starts only when flushed
+  std::atomic<bool> early{false};  // uploads read their source when they are asked for
   std::atomic<bool> abort_on_violation{false};
 
   // The allocation (launch) that comes after so many others, and those that follow it, `fail_count` in all, fail. -1:

@@ -52,6 +52,7 @@ struct Command {
   std::array<char*, 3> pointers{};
   std::array<ep_scalar, 2> scalars{};
   uint64_t bytes = 0;
+  std::shared_ptr<std::vector<char>> early;  // the source of an upload, read when it was asked for
 };
 
 }  // namespace tenon::fakes
