@@ -25,6 +25,15 @@ ep_status read_word(const ep_host* host, const char* key, const char* yes, const
   return EP_STATUS_OK;
 }
 
+ep_status read_number(const ep_host* host, const char* key, uint32_t least, uint32_t* value, ep_error** error) {
+  const std::string text = text_of(host, key, std::to_string(*value));
+  const char* end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, *value);
+  if (parsed.ec == std::errc() && parsed.ptr == end && *value >= least) return EP_STATUS_OK;
+  return fail(host, error, EP_STATUS_INVALID_ARGUMENT,
+              "The setting %s of provider vulkan is '%s'; it must be a number from %u on.", key, text.c_str(), least);
+}
+
 }  // namespace
 
 ep_status read_options(const ep_host* host, Options* out_options, ep_error** error) {
@@ -34,13 +43,9 @@ ep_status read_options(const ep_host* host, Options* out_options, ep_error** err
   if (status == EP_STATUS_OK) status = read_word(host, "barriers", "on", "off", &options.barriers, error);
   if (status == EP_STATUS_OK) status = read_word(host, "features", "baseline", "all", &options.baseline, error);
   if (status != EP_STATUS_OK) return status;
-  const std::string batch = text_of(host, "batch", std::to_string(options.batch));
-  const char* end = batch.data() + batch.size();
-  const auto parsed = std::from_chars(batch.data(), end, options.batch);
-  if (parsed.ec != std::errc() || parsed.ptr != end || options.batch == 0) {
-    return fail(host, error, EP_STATUS_INVALID_ARGUMENT,
-                "The setting batch of provider vulkan is '%s'; it must be a number from 1 on.", batch.c_str());
-  }
+  status = read_number(host, "batch", 1, &options.batch, error);
+  if (status == EP_STATUS_OK) status = read_number(host, "per_thread", 0, &options.per_thread, error);
+  if (status != EP_STATUS_OK) return status;
   *out_options = options;
   return EP_STATUS_OK;
 }

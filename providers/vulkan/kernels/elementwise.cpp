@@ -12,7 +12,7 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-constexpr uint32_t per_thread = 4;
+constexpr uint32_t per_thread_on_gpus = 4;  // of a contiguous launch; a processor gains nothing and compiles longer
 constexpr uint32_t most_threads = 256;
 constexpr int32_t most_inputs = 3;
 
@@ -44,6 +44,12 @@ struct Plan {
   bool checks_divisor = false;
   Refusal refusal;
 };
+
+uint32_t per_thread_of(const ep_device& device, bool strided) {
+  if (device.context->per_thread != 0) return device.context->per_thread;
+  const bool software = class_of(device.context->physical->facts.properties.deviceType) == EP_DEVICE_CLASS_SOFTWARE;
+  return strided || software ? 1 : per_thread_on_gpus;
+}
 
 uint32_t threads_of(const ep_device& device) {
   return std::min(most_threads, device.context->limits().maxComputeWorkGroupInvocations);
@@ -210,13 +216,14 @@ Plan plan_any(const ep_device& device, const ep_primitive_desc& desc) {
 class ElementwisePrimitive final : public ep_primitive {
  public:
   ElementwisePrimitive(const Plan& plan, const ep_primitive_desc& desc, std::shared_ptr<Pipeline> pipeline,
-                       bool strided, uint32_t threads)
+                       bool strided, uint32_t threads, uint32_t per_thread)
       : pipeline_(std::move(pipeline)),
         operands_(static_cast<int32_t>(desc.operand_count)),
         strided_(strided),
         element_scalars_(plan.element_scalars),
         checks_divisor_(plan.checks_divisor),
-        threads_(threads) {
+        threads_(threads),
+        per_thread_(per_thread) {
     std::copy(desc.operands, desc.operands + operands_, operand_descs_.begin());
     std::copy(std::begin(plan.scalar_dtypes), std::end(plan.scalar_dtypes), scalar_dtypes_);
   }
@@ -273,7 +280,7 @@ class ElementwisePrimitive final : public ep_primitive {
       write_shape(piece, reinterpret_cast<ShapeBlock*>(range.host()));
       push.shape = range.address();
     }
-    const Grid grid = grid_of(divide_up(count, uint64_t{threads_} * per_thread),
+    const Grid grid = grid_of(divide_up(count, uint64_t{threads_} * per_thread_),
                               device->context->limits().maxComputeWorkGroupCount[0]);
     return recording.add_dispatch({pipeline_->handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);
   }
@@ -295,6 +302,7 @@ class ElementwisePrimitive final : public ep_primitive {
   bool element_scalars_;
   bool checks_divisor_;
   uint32_t threads_;
+  uint32_t per_thread_;
   int32_t scalar_dtypes_[most_inputs]{};
 };
 
@@ -326,13 +334,15 @@ Refusal Elementwise::make(ep_device& device, const ep_primitive_desc& desc, ep_p
   if (plan.refusal) return plan.refusal;
   const bool strided = !always_contiguous(desc);
   const uint32_t threads = plan.constants[0];
+  const uint32_t per_thread = per_thread_of(device, strided);
   plan.constants.push_back(strided ? 1 : 0);
   plan.constants.push_back(plan.checks_divisor ? 1 : 0);
   plan.constants.push_back(per_thread);
   std::shared_ptr<Pipeline> pipeline;
   const std::string module = module_name(plan.shader, plan.variant, device.context->physical->features);
   if (Refusal refusal = compile(device, module, plan.constants, &pipeline)) return refusal;
-  *out = make_primitive<ElementwisePrimitive>(device, plan, desc, std::move(pipeline), strided, threads);
+  *out = make_primitive<ElementwisePrimitive>(device, plan, desc, std::move(pipeline), strided, threads,
+                                              per_thread);
   return {};
 }
 

@@ -21,19 +21,21 @@ int32_t value_dtype(int32_t dtype) {
   }
 }
 
-int64_t parts_of(const RowsSpace& space, uint32_t lanes) {
-  const int64_t threads = space.rows() * lanes;
+constexpr uint32_t combining_lane_bits = 5;
+
+int64_t parts_of(const RowsSpace& space, uint32_t lane_bits) {
+  const int64_t threads = space.rows() << lane_bits;
   if (threads >= enough_threads) return 1;
-  const int64_t by_length = space.length() / (least_part * (lanes == 1 ? 1 : 4));
+  const int64_t by_length = space.length() / (least_part * (lane_bits == 0 ? 1 : 4));
   return std::max<int64_t>(1, std::min({by_length, most_parts, enough_threads / threads}));
 }
 
 class ReducePrimitive final : public ep_primitive {
  public:
-  ReducePrimitive(const ep_primitive_desc& desc, const RowsSpace& space, uint32_t lanes, int64_t parts,
+  ReducePrimitive(const ep_primitive_desc& desc, const RowsSpace& space, uint32_t lane_bits, int64_t parts,
                   std::shared_ptr<Pipeline> first, std::shared_ptr<Pipeline> last)
       : space_(space),
-        lanes_(lanes),
+        lane_bits_(lane_bits),
         parts_(parts),
         value_size_(dtype_size(value_dtype(desc.operands[1].dtype))),
         first_(std::move(first)),
@@ -72,8 +74,9 @@ class ReducePrimitive final : public ep_primitive {
                            static_cast<uint32_t>(space_.length()),
                            static_cast<uint32_t>(space_.length()),
                            static_cast<uint32_t>(parts_),
-                           static_cast<uint32_t>(divide_up(static_cast<uint64_t>(space_.length()), parts_))};
-    const Grid grid = rows_grid(*device, values * static_cast<uint64_t>(parts_), lanes_);
+                           static_cast<uint32_t>(divide_up(static_cast<uint64_t>(space_.length()), parts_)),
+                           lane_bits_};
+    const Grid grid = rows_grid(*device, values * static_cast<uint64_t>(parts_), lane_bits_);
     return recording.add_dispatch({pipeline.handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);
   }
 
@@ -98,13 +101,13 @@ class ReducePrimitive final : public ep_primitive {
     const auto parts = static_cast<uint32_t>(parts_);
     const RowsPush push = {
         dst, partial, range.address(), static_cast<uint32_t>(values), parts, static_cast<uint32_t>(space_.length()),
-        1,   parts};
-    const Grid grid = rows_grid(*device, values, 32);
+        1,   parts,   combining_lane_bits};
+    const Grid grid = rows_grid(*device, values, combining_lane_bits);
     return recording.add_dispatch({last_->handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);
   }
 
   RowsSpace space_;
-  uint32_t lanes_;
+  uint32_t lane_bits_;
   int64_t parts_;
   int64_t value_size_;
   std::shared_ptr<Pipeline> first_;  // where there are parts
@@ -133,8 +136,8 @@ Refusal Reduce::why_not(const ep_device& device, const ep_primitive_desc& desc, 
 
 Refusal Reduce::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   const RowsSpace space(desc, desc.attributes.reduce.axes);
-  const uint32_t lanes = lanes_for(space);
-  const int64_t parts = parts_of(space, lanes);
+  const uint32_t lane_bits = lane_bits_for(space);
+  const int64_t parts = parts_of(space, lane_bits);
   const auto dtype = static_cast<uint32_t>(desc.operands[1].dtype);
   const auto value = static_cast<uint32_t>(value_dtype(desc.operands[1].dtype));
   const auto op = static_cast<uint32_t>(desc.attributes.reduce.op);
@@ -144,18 +147,18 @@ Refusal Reduce::make(ep_device& device, const ep_primitive_desc& desc, ep_primit
   std::shared_ptr<Pipeline> first;
   std::shared_ptr<Pipeline> last;
   if (parts == 1) {
-    if (Refusal refusal = compile(device, module, {row_threads, width, op, dtype, dtype, lanes, 1, 1}, &last)) {
+    if (Refusal refusal = compile(device, module, {row_threads, width, op, dtype, dtype, 0, 1, 1}, &last)) {
       return refusal;
     }
   } else {
-    if (Refusal refusal = compile(device, module, {row_threads, width, op, dtype, value, lanes, 1, 0}, &first)) {
+    if (Refusal refusal = compile(device, module, {row_threads, width, op, dtype, value, 0, 1, 0}, &first)) {
       return refusal;
     }
-    if (Refusal refusal = compile(device, module, {row_threads, width, op, value, dtype, 32, 0, 1}, &last)) {
+    if (Refusal refusal = compile(device, module, {row_threads, width, op, value, dtype, 0, 0, 1}, &last)) {
       return refusal;
     }
   }
-  *out = make_primitive<ReducePrimitive>(device, desc, space, lanes, parts, std::move(first), std::move(last));
+  *out = make_primitive<ReducePrimitive>(device, desc, space, lane_bits, parts, std::move(first), std::move(last));
   return {};
 }
 

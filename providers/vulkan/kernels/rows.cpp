@@ -71,13 +71,13 @@ Refusal why_no_rows(const ep_device& device, const ep_primitive_desc& desc, uint
   return {};
 }
 
-uint32_t lanes_for(const RowsSpace& space) {
-  if (space.rows_are_dense() || space.length() < 16) return 1;
-  return space.length() <= 384 ? 32 : row_threads;
+uint32_t lane_bits_for(const RowsSpace& space) {
+  if (space.rows_are_dense() || space.length() < 16) return 0;
+  return space.length() <= 384 ? 5 : 8;
 }
 
-Grid rows_grid(const ep_device& device, uint64_t values, uint32_t lanes) {
-  return grid_of(divide_up(values, row_threads / lanes), device.context->limits().maxComputeWorkGroupCount[0]);
+Grid rows_grid(const ep_device& device, uint64_t values, uint32_t lane_bits) {
+  return grid_of(divide_up(values, row_threads >> lane_bits), device.context->limits().maxComputeWorkGroupCount[0]);
 }
 
 ep_status RowPrimitive::launch(ep_stream& stream, const ep_launch& launch, ep_error** error) const {
@@ -98,8 +98,9 @@ ep_status RowPrimitive::launch(ep_stream& stream, const ep_launch& launch, ep_er
         length,
         length,
         1,
-        length};
-    const Grid grid = rows_grid(*device, values, lanes_);
+        length,
+        lane_bits_};
+    const Grid grid = rows_grid(*device, values, lane_bits_);
     return recording.add_dispatch({pipeline_->handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);
   });
 }

@@ -1,5 +1,5 @@
 // Rows: what reduce, arg_reduce and softmax have in common. The axes of an operand are split into those that are walked (a
-// row) and those that are kept (they number the rows); LANES invocations share a row.
+// row) and those that are kept (they number the rows).
 #pragma once
 
 #include "providers/vulkan/kernels/geometry.h"
@@ -17,6 +17,7 @@ struct RowsPush {
   uint32_t count;
   uint32_t parts;
   uint32_t part_length;
+  uint32_t lane_bits;
 };
 struct RowsBlock {
   uint32_t kept_rank;
@@ -55,22 +56,22 @@ class RowsSpace {
 // Why `desc` is no DST and SRC of one rank of at least 1, static, the rows not too long for 32-bit indices.
 Refusal why_no_rows(const ep_device& device, const ep_primitive_desc& desc, uint32_t walked);
 
-// Invocations that share a row of `length` elements: 1, 32 or 256.
-uint32_t lanes_for(const RowsSpace& space);
+// 2 to the power of this many invocations share a row: 1, 32 or 256.
+uint32_t lane_bits_for(const RowsSpace& space);
 
-// The dispatch of `values` values with `lanes` invocations each.
-Grid rows_grid(const ep_device& device, uint64_t values, uint32_t lanes);
+// The dispatch of `values` values with 2^lane_bits invocations each.
+Grid rows_grid(const ep_device& device, uint64_t values, uint32_t lane_bits);
 
 // A primitive that is one dispatch over rows.
 class RowPrimitive final : public ep_primitive {
  public:
-  RowPrimitive(const RowsSpace& space, uint32_t lanes, std::shared_ptr<Pipeline> pipeline)
-      : space_(space), lanes_(lanes), pipeline_(std::move(pipeline)) {}
+  RowPrimitive(const RowsSpace& space, std::shared_ptr<Pipeline> pipeline)
+      : space_(space), lane_bits_(lane_bits_for(space)), pipeline_(std::move(pipeline)) {}
   ep_status launch(ep_stream& stream, const ep_launch& launch, ep_error** error) const override;
 
  private:
   RowsSpace space_;
-  uint32_t lanes_;
+  uint32_t lane_bits_;
   std::shared_ptr<Pipeline> pipeline_;
 };
 

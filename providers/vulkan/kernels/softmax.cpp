@@ -27,19 +27,18 @@ Refusal Softmax::why_not(const ep_device& device, const ep_primitive_desc& desc,
 
 Refusal Softmax::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   const RowsSpace space(desc, mask_of(desc));
-  const uint32_t lanes = lanes_for(space);
-  const bool kept = space.length() <= kept_per_lane * lanes;
+  const bool kept = space.length() <= kept_per_lane << lane_bits_for(space);
   const Constants constants = {row_threads,
                                32,
                                desc.attributes.softmax.log != 0 ? 1U : 0U,
                                static_cast<uint32_t>(desc.operands[1].dtype),
                                0,
-                               lanes,
+                               0,
                                kept ? 1U : 0U};
   std::shared_ptr<Pipeline> pipeline;
   const std::string module = module_name("softmax", "f32", device.context->physical->features);
   if (Refusal refusal = compile(device, module, constants, &pipeline)) return refusal;
-  *out = make_primitive<RowPrimitive>(device, space, lanes, std::move(pipeline));
+  *out = make_primitive<RowPrimitive>(device, space, std::move(pipeline));
   return {};
 }
 

@@ -9,7 +9,6 @@ layout(constant_id = 0) const int THREADS = 256;
 layout(constant_id = 2) const int MAXIMUM = 1;
 layout(constant_id = 3) const int SRC_DTYPE = 12;
 layout(constant_id = 4) const int LAST_OF_EQUALS = 0;
-layout(constant_id = 5) const int LANES = 32;
 
 #include "rows.glsl"
 
@@ -27,9 +26,8 @@ bool better(T x, uint i, T y, uint k) {
 
 void main() {
   const uint me = gl_LocalInvocationID.x;
-  const uint lane = me % uint(LANES);
-  const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-  const uint number = group * uint(THREADS / LANES) + me / uint(LANES);
+  const uint lane = my_lane();
+  const uint number = my_row();
   const bool inside = number < push.values;
   Rows shape = Rows(push.shape);
   uint dst = 0u;
@@ -38,7 +36,7 @@ void main() {
   uint place = 0xffffffffu;  // none
   if (inside) {
     place_row(shape, number, dst, src);
-    for (uint i = lane; i < push.row_length; i += uint(LANES)) {
+    for (uint i = lane; i < push.row_length; i += lanes()) {
       const T x = load(push.src, src + place_in_row(shape, i), SRC_DTYPE);
       if (place != 0xffffffffu && !better(x, i, value, place)) continue;
       value = x;
@@ -47,11 +45,11 @@ void main() {
   }
   best_value[me] = value;
   best_place[me] = place;
-  for (int step = LANES / 2; step > 0; step /= 2) {
+  for (uint step = lanes() / 2u; step > 0u; step /= 2u) {
     barrier();
-    if (lane < uint(step)) {
-      const T x = best_value[me + uint(step)];
-      const uint i = best_place[me + uint(step)];
+    if (lane < step) {
+      const T x = best_value[me + step];
+      const uint i = best_place[me + step];
       if (i != 0xffffffffu && (place == 0xffffffffu || better(x, i, value, place))) {
         value = x;
         place = i;

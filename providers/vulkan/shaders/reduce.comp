@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// reduce: LANES invocations share one value, each takes every LANES-th element, then they meet in shared memory, so nothing
+// reduce: 2^lane_bits invocations share one value, each takes the elements that far apart, then they meet in shared memory, so nothing
 // depends on the size of a subgroup. A long reduction is cut into parts by its shape alone: the first dispatch (LAST 0)
 // writes a value per part, the second (FIRST 0) combines those.
 #include "class.glsl"
@@ -11,7 +11,6 @@ layout(constant_id = 0) const int THREADS = 256;
 layout(constant_id = 2) const int OP = 1;
 layout(constant_id = 3) const int SRC_DTYPE = 12;
 layout(constant_id = 4) const int DST_DTYPE = 12;
-layout(constant_id = 5) const int LANES = 32;
 layout(constant_id = 6) const int FIRST = 1;  // elements of the source are mapped
 layout(constant_id = 7) const int LAST = 1;   // values are finished
 
@@ -21,10 +20,8 @@ layout(constant_id = 7) const int LAST = 1;   // values are finished
 shared T meeting[THREADS];
 
 void main() {
-  const uint lane = gl_LocalInvocationID.x % uint(LANES);
-  const uint rows = uint(THREADS / LANES);
-  const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-  const uint value_number = group * rows + gl_LocalInvocationID.x / uint(LANES);
+  const uint lane = my_lane();
+  const uint value_number = my_row();
   const bool inside = value_number < push.values * push.parts;
   const uint number = value_number / push.parts;
   const uint part = value_number - number * push.parts;
@@ -35,17 +32,17 @@ void main() {
   if (inside) {
     place_row(shape, number, dst, src);
     const uint end = min((part + 1u) * push.part_length, push.row_length);
-    for (uint i = part * push.part_length + lane; i < end; i += uint(LANES)) {
+    for (uint i = part * push.part_length + lane; i < end; i += lanes()) {
       const T x = load(push.src, src + place_in_row(shape, i), SRC_DTYPE);
       value = reduce_combine(value, FIRST != 0 ? reduce_map(x) : x);
     }
   }
-  if (LANES > 1) {
+  if (push.lane_bits != 0u) {
     meeting[gl_LocalInvocationID.x] = value;
-    for (int step = LANES / 2; step > 0; step /= 2) {
+    for (uint step = lanes() / 2u; step > 0u; step /= 2u) {
       barrier();
-      if (lane < uint(step)) {
-        value = reduce_combine(value, meeting[gl_LocalInvocationID.x + uint(step)]);
+      if (lane < step) {
+        value = reduce_combine(value, meeting[gl_LocalInvocationID.x + step]);
         meeting[gl_LocalInvocationID.x] = value;
       }
     }

@@ -19,7 +19,16 @@ layout(push_constant, scalar) uniform Push {
   uint count;        // elements of a row in the operand
   uint parts;        // a row is cut into
   uint part_length;
+  uint lane_bits;    // 2^lane_bits invocations share a row
 } push;
+
+uint lanes() { return 1u << push.lane_bits; }
+uint my_lane() { return gl_LocalInvocationID.x & (lanes() - 1u); }
+// The number of this invocation's row among those of the dispatch.
+uint my_row() {
+  const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  return (group * gl_WorkGroupSize.x + gl_LocalInvocationID.x) >> push.lane_bits;
+}
 
 void place_row(Rows shape, uint number, out uint dst, out uint src) {
   dst = 0u;

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// softmax and its logarithm: LANES invocations share a row. A row of up to 12 elements per lane is read once and kept in
+// softmax and its logarithm: 2^lane_bits invocations share a row. A row of up to 12 elements per lane is read once and kept in
 // shared memory; a longer one is read three times.
 #include "class.glsl"
 #include "prelude.glsl"
@@ -9,7 +9,6 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const int THREADS = 256;
 layout(constant_id = 2) const int LOGARITHM = 0;
 layout(constant_id = 3) const int DTYPE = 12;
-layout(constant_id = 5) const int LANES = 32;
 layout(constant_id = 6) const int KEPT = 1;  // the row is kept in shared memory
 
 #include "rows.glsl"
@@ -19,15 +18,14 @@ shared float meeting[THREADS];
 shared float kept[THREADS * PER_LANE];
 
 float element(uint src, uint stride, uint i) {
-  const uint slot = i / uint(LANES) * uint(THREADS) + gl_LocalInvocationID.x;  // lane's own: i is its lane modulo LANES
+  const uint slot = (i >> push.lane_bits) * uint(THREADS) + gl_LocalInvocationID.x;  // lane's own: i is its lane modulo lanes()
   return KEPT != 0 ? kept[slot] : load(push.src, src + i * stride, DTYPE);
 }
 
 void main() {
   const uint me = gl_LocalInvocationID.x;
-  const uint lane = me % uint(LANES);
-  const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-  const uint number = group * uint(THREADS / LANES) + me / uint(LANES);
+  const uint lane = my_lane();
+  const uint number = my_row();
   const bool inside = number < push.values;
   Rows shape = Rows(push.shape);
   const uint stride = shape.walked_src[0];
@@ -37,16 +35,16 @@ void main() {
   const uint length = inside ? push.row_length : 0u;
 
   float greatest = ep_lowest();
-  for (uint i = lane; i < length; i += uint(LANES)) {
+  for (uint i = lane; i < length; i += lanes()) {
     const float x = load(push.src, src + i * stride, DTYPE);
-    if (KEPT != 0) kept[i / uint(LANES) * uint(THREADS) + me] = x;
+    if (KEPT != 0) kept[(i >> push.lane_bits) * uint(THREADS) + me] = x;
     greatest = ep_max(x, greatest);
   }
   meeting[me] = greatest;
-  for (int step = LANES / 2; step > 0; step /= 2) {
+  for (uint step = lanes() / 2u; step > 0u; step /= 2u) {
     barrier();
-    if (lane < uint(step)) {
-      greatest = ep_max(greatest, meeting[me + uint(step)]);
+    if (lane < step) {
+      greatest = ep_max(greatest, meeting[me + step]);
       meeting[me] = greatest;
     }
   }
@@ -55,17 +53,17 @@ void main() {
   barrier();
 
   precise float total = 0.0;
-  for (uint i = lane; i < length; i += uint(LANES)) {
+  for (uint i = lane; i < length; i += lanes()) {
     const float x = ep_sub(element(src, stride, i), greatest);
     const float e = ep_exp(x);
-    if (KEPT != 0) kept[i / uint(LANES) * uint(THREADS) + me] = LOGARITHM != 0 ? x : e;
+    if (KEPT != 0) kept[(i >> push.lane_bits) * uint(THREADS) + me] = LOGARITHM != 0 ? x : e;
     total = total + e;
   }
   meeting[me] = total;
-  for (int step = LANES / 2; step > 0; step /= 2) {
+  for (uint step = lanes() / 2u; step > 0u; step /= 2u) {
     barrier();
-    if (lane < uint(step)) {
-      total = total + meeting[me + uint(step)];
+    if (lane < step) {
+      total = total + meeting[me + step];
       meeting[me] = total;
     }
   }
@@ -73,7 +71,7 @@ void main() {
   total = meeting[me - lane];
 
   const float shift = LOGARITHM != 0 ? ep_log(total) : 0.0;
-  for (uint i = lane; i < length; i += uint(LANES)) {
+  for (uint i = lane; i < length; i += lanes()) {
     float x = element(src, stride, i);
     if (KEPT == 0) {
       x = ep_sub(x, greatest);
