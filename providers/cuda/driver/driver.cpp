@@ -5,7 +5,7 @@
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr std::array driver_names = {"libcuda.so.1", "libcuda.so"};
+constexpr std::array driver_names = {"libcuda.so.1"};
 
 std::string install_remedy() {
   return "Install an NVIDIA driver for CUDA " + version_text(needed_driver_version) +

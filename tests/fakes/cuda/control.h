@@ -37,13 +37,37 @@ struct Control {
 
   // The launches recorded since `record` was set.
   std::atomic<bool> record{false};
-  std::vector<Launch> recorded();
-  void note(Launch launch);
+  std::vector<Launch> recorded() {
+    const std::lock_guard lock(mutex_);
+    return recorded_;
+  }
+  void note(Launch launch) {
+    const std::lock_guard lock(mutex_);
+    recorded_.push_back(std::move(launch));
+  }
 
   // The first misuse: a call without a current context, memory out of range, a context left behind.
-  std::string violation();
-  void violate(const std::string& text);
-  void reset();
+  std::string violation() {
+    const std::lock_guard lock(mutex_);
+    return violation_;
+  }
+  void violate(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    if (violation_.empty()) violation_ = text;
+  }
+
+  void reset() {
+    version = 13000;
+    devices = 2;
+    init_result = lost = fail_launch = delay_us = 0;
+    capability = 90;
+    pools = run_kernels = true;
+    memory = uint64_t{256} << 20;
+    record = false;
+    const std::lock_guard lock(mutex_);
+    recorded_.clear();
+    violation_.clear();
+  }
 
  private:
   std::mutex mutex_;

@@ -50,35 +50,6 @@ Control& control() {
   return *state;
 }
 
-std::vector<Launch> Control::recorded() {
-  const std::lock_guard lock(mutex_);
-  return recorded_;
-}
-void Control::note(Launch launch) {
-  const std::lock_guard lock(mutex_);
-  recorded_.push_back(std::move(launch));
-}
-std::string Control::violation() {
-  const std::lock_guard lock(mutex_);
-  return violation_;
-}
-void Control::violate(const std::string& text) {
-  const std::lock_guard lock(mutex_);
-  if (violation_.empty()) violation_ = text;
-}
-void Control::reset() {
-  version = 13000;
-  devices = 2;
-  init_result = lost = fail_launch = delay_us = 0;
-  capability = 90;
-  pools = run_kernels = true;
-  memory = uint64_t{256} << 20;
-  record = false;
-  const std::lock_guard lock(mutex_);
-  recorded_.clear();
-  violation_.clear();
-}
-
 }  // namespace tenon::fakes::cuda
 
 using tenon::fakes::cuda::allocate_block;

@@ -1,0 +1,155 @@
+// Which kernel is launched in which geometry, and what matmul gives to cuBLASLt, on the fakes.
+#include <cmath>
+#include <cstring>
+
+#include "providers/cuda/kernels/arguments.h"
+#include "tests/unit/providers/cuda/fixture.h"
+
+namespace tenon::provider::cuda {
+namespace {
+
+using fakes::cuda::Launch;
+
+class FakeCudaLaunches : public FakeCuda {
+ protected:
+  // The launches of one primitive on memory it does not touch.
+  std::vector<Launch> launches_of(const ep_primitive_desc& desc, const std::vector<ep_memory*>& operands) {
+    fake().record = true;
+    fake().run_kernels = false;
+    const size_t before = fake().recorded().size();
+    EXPECT_EQ(launch(desc, operands), EP_STATUS_OK) << cuda().host.sentence();
+    std::vector<Launch> all = fake().recorded();
+    return {all.begin() + static_cast<std::ptrdiff_t>(before), all.end()};
+  }
+  template <class Arguments>
+  static Arguments arguments_of(const Launch& launch) {
+    Arguments arguments;
+    EXPECT_EQ(launch.arguments.size(), sizeof arguments);
+    std::memcpy(&arguments, launch.arguments.data(), sizeof arguments);
+    return arguments;
+  }
+  static ep_primitive_desc relu(int32_t dtype, const std::vector<int64_t>& dims) {
+    ep_primitive_desc desc =
+        descriptor(EP_PRIMITIVE_unary, {dense(EP_ROLE_DST, dtype, dims), dense(EP_ROLE_SRC, dtype, dims)});
+    desc.attributes.unary.op = EP_UNARY_relu;
+    return desc;
+  }
+};
+
+TEST_F(FakeCudaLaunches, AChunkOfFourPerThread) {
+  const std::vector<Launch> launches = launches_of(relu(EP_DTYPE_f32, {1, 5000}), {block(20000), block(20000)});
+  ASSERT_EQ(launches.size(), 1U);
+  EXPECT_EQ(launches[0].kernel, "unary_relu_f32");
+  EXPECT_EQ(launches[0].block, 256U);
+  EXPECT_EQ(launches[0].grid, 5U);  // 1250 chunks
+  const auto map = arguments_of<MapArguments>(launches[0]);
+  EXPECT_EQ(map.chunks, 1250U);
+  EXPECT_EQ(map.rank, 1);
+  EXPECT_EQ(map.operands[0].vector, 1);
+  EXPECT_EQ(map.operands[1].vector, 1);
+}
+
+TEST_F(FakeCudaLaunches, NarrowTypesShareTheirClassesKernel) {
+  EXPECT_EQ(launches_of(relu(EP_DTYPE_bf16, {64}), {block(128), block(128)})[0].kernel, "unary_relu_f32");
+  EXPECT_EQ(launches_of(relu(EP_DTYPE_i16, {64}), {block(128), block(128)})[0].kernel, "unary_i64");
+  EXPECT_EQ(launches_of(relu(EP_DTYPE_u8, {64}), {block(64), block(64)})[0].kernel, "unary_u64");
+  EXPECT_EQ(launches_of(relu(EP_DTYPE_f64, {64}), {block(512), block(512)})[0].kernel, "unary_f64");
+}
+
+// 2^33 elements: more chunks than 32 bits number. Nothing is read, so the memory need not be there.
+TEST_F(FakeCudaLaunches, HugeTensorsAreCut) {
+  fake().memory = uint64_t{1} << 50;
+  const int64_t count = int64_t{1} << 34;
+  ep_memory* memory = block(64);
+  const std::vector<Launch> launches = launches_of(relu(EP_DTYPE_i8, {count}), {memory, memory});
+  ASSERT_GT(launches.size(), 1U);
+  int64_t elements = 0;
+  uint64_t next = arguments_of<MapArguments>(launches[0]).operands[0].address;
+  for (const Launch& one : launches) {
+    const auto map = arguments_of<MapArguments>(one);
+    EXPECT_LT(map.chunks, uint64_t{1} << 31);
+    EXPECT_EQ(map.operands[0].address, next);
+    EXPECT_LE(one.grid, 0x7fffffffU);
+    next += static_cast<uint64_t>(map.inner);
+    elements += map.inner;
+  }
+  EXPECT_EQ(elements, count);
+}
+
+TEST_F(FakeCudaLaunches, ALongReductionRunsInTwoSteps) {
+  ep_primitive_desc desc = descriptor(
+      EP_PRIMITIVE_reduce, {dense(EP_ROLE_DST, EP_DTYPE_f32, {1}), dense(EP_ROLE_SRC, EP_DTYPE_f32, {1 << 20})});
+  desc.attributes.reduce = {EP_REDUCE_mean, 1};
+  const std::vector<Launch> launches = launches_of(desc, {block(256), block(4 << 20)});
+  ASSERT_EQ(launches.size(), 2U);
+  EXPECT_EQ(launches[0].kernel, "reduce_mean_f32_block");
+  const auto first = arguments_of<ReduceArguments>(launches[0]);
+  const auto second = arguments_of<ReduceArguments>(launches[1]);
+  EXPECT_EQ(launches[0].grid, static_cast<uint64_t>(first.parts));
+  EXPECT_EQ(first.vector, 1);
+  EXPECT_EQ(second.second, 1);
+  EXPECT_EQ(second.src, first.dst);
+  EXPECT_EQ(second.finish_count, 1 << 20);
+}
+
+TEST_F(FakeCudaLaunches, SoftmaxKeepsRowsInRegistersWhereTheyFit) {
+  const auto kernel = [&](int64_t rows, int64_t length) {
+    ep_primitive_desc desc = descriptor(EP_PRIMITIVE_softmax, {dense(EP_ROLE_DST, EP_DTYPE_f32, {rows, length}),
+                                                               dense(EP_ROLE_SRC, EP_DTYPE_f32, {rows, length})});
+    desc.attributes.softmax = {1, 0};
+    const auto bytes = static_cast<uint64_t>(rows * length * 4);
+    return launches_of(desc, {block(bytes), block(bytes)})[0];
+  };
+  EXPECT_EQ(kernel(7, 512).kernel, "softmax_f32_warp_held");
+  EXPECT_EQ(kernel(17, 512).grid, 3U);
+  EXPECT_EQ(kernel(7, 513).kernel, "softmax_f32_block_held");
+  EXPECT_EQ(kernel(7, 4097).kernel, "softmax_f32_block_held_long");
+  EXPECT_EQ(kernel(7, 16385).kernel, "softmax_f32_block");
+}
+
+TEST_F(FakeCudaLaunches, ALaunchThatFailsIsAnErrorOfTheCall) {
+  fake().fail_launch = CUDA_ERROR_UNKNOWN;
+  ep_memory* memory = block(1024);
+  EXPECT_EQ(launch(relu(EP_DTYPE_f32, {64}), {memory, memory}), EP_STATUS_INTERNAL);
+  EXPECT_EQ(cuda().host.sentence(), "Fake GPU 0 failed while launching a kernel: CUDA_ERROR_UNKNOWN.");
+  EXPECT_EQ(launch(relu(EP_DTYPE_f32, {64}), {memory, memory}), EP_STATUS_OK);
+}
+
+// --- matmul ---
+
+ep_primitive_desc product(int32_t dtype, int64_t m, int64_t n, int64_t k, int32_t alignment) {
+  ep_primitive_desc desc = descriptor(
+      EP_PRIMITIVE_matmul,
+      {dense(EP_ROLE_DST, dtype, {m, n}), dense(EP_ROLE_SRC, dtype, {m, k}), dense(EP_ROLE_SRC_B, dtype, {k, n})});
+  for (int i = 0; i < 3; ++i) desc.operands[i].alignment = alignment;
+  return desc;
+}
+
+TEST_F(FakeCudaLaunches, MatmulGoesToCublasLt) {
+  const int64_t m = 5, n = 7, k = 11;
+  const ep_primitive_desc desc = product(EP_DTYPE_f32, m, n, k, 16);
+  EXPECT_EQ(implementation_of(desc), "cublaslt");
+  const std::vector<float> a = random_floats(m * k, 1);
+  const std::vector<float> b = random_floats(k * n, 2);
+  ep_memory* result = block(m * n * 4);
+  const uint64_t kernels = fake().launches.load();
+  ASSERT_EQ(launch(desc, {result, with(a), with(b)}), EP_STATUS_OK) << cuda().host.sentence();
+  const std::vector<float> got = get<float>(result, m * n);
+  EXPECT_EQ(fake().launches.load(), kernels);  // none of ours
+  for (int64_t row = 0; row < m; ++row) {
+    for (int64_t column = 0; column < n; ++column) {
+      double want = 0;
+      for (int64_t i = 0; i < k; ++i) want += static_cast<double>(a[row * k + i]) * b[i * n + column];
+      EXPECT_NEAR(got[row * n + column], want, 1e-5);
+    }
+  }
+}
+
+TEST_F(FakeCudaLaunches, MatmulOfIntegersIsOurs) {
+  const ep_primitive_desc desc = product(EP_DTYPE_i32, 4, 4, 4, 0);
+  EXPECT_EQ(implementation_of(desc), "plain");
+  EXPECT_EQ(launches_of(desc, {block(64), block(64), block(64)})[0].kernel, "matmul_i64");
+}
+
+}  // namespace
+}  // namespace tenon::provider::cuda

@@ -1,0 +1,144 @@
+// How shapes are folded and cut: pure.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "providers/cuda/map/elementwise.h"
+#include "providers/cuda/map/scalar_value.h"
+#include "providers/cuda/rows/rows.h"
+
+namespace tenon::provider::cuda {
+namespace {
+
+MapPlan plan_of_two() {
+  MapPlan plan;
+  plan.count = 2;
+  plan.dtypes[0] = plan.dtypes[1] = EP_DTYPE_f32;
+  return plan;
+}
+
+TEST(CudaPlan, FoldsWhatLiesTogether) {
+  const int64_t dims[] = {3, 1, 5, 7};
+  const int64_t strides[] = {35, 35, 7, 1};
+  const OperandShape operand = {dims, strides, 4};
+  const OperandShape both[] = {operand, operand};
+  const MapShape shape = folded(plan_of_two(), both);
+  EXPECT_EQ(shape.rank, 1);
+  EXPECT_EQ(shape.dims[0], 105);
+  EXPECT_EQ(shape.strides[0][0], 1);
+}
+
+// A transposed result is walked in its own order.
+TEST(CudaPlan, WalksInTheResultsOrder) {
+  const int64_t dims[] = {5, 7};
+  const int64_t columns[] = {1, 5};
+  const int64_t rows[] = {7, 1};
+  const OperandShape both[] = {{dims, columns, 2}, {dims, rows, 2}};
+  const MapShape shape = folded(plan_of_two(), both);
+  ASSERT_EQ(shape.rank, 2);
+  EXPECT_EQ(shape.dims[0], 7);
+  EXPECT_EQ(shape.strides[0][1], 1);
+  EXPECT_EQ(shape.strides[1][1], 7);
+}
+
+TEST(CudaPlan, ReadsChunksOnlyWhereTheyAreAligned) {
+  const int64_t dims[] = {6, 8};
+  const int64_t even[] = {8, 1};
+  const int64_t gapped[] = {9, 1};
+  const OperandShape both[] = {{dims, gapped, 2}, {dims, even, 2}};
+  const MapPlan plan = plan_of_two();
+  MapOperands operands;
+  operands.addresses[0] = 1024;
+  operands.addresses[1] = 2048;
+  MapArguments map = map_arguments(plan, folded(plan, both), operands);
+  EXPECT_EQ(map.chunks, 12U);
+  EXPECT_EQ(map.operands[0].vector, 0);
+  EXPECT_EQ(map.operands[1].vector, 1);
+  operands.addresses[1] = 2052;
+  map = map_arguments(plan, folded(plan, both), operands);
+  EXPECT_EQ(map.operands[1].vector, 0);
+}
+
+TEST(CudaPlan, HalvesTheLongestAxis) {
+  MapShape shape;
+  shape.rank = 2;
+  shape.dims[0] = 4;
+  shape.dims[1] = int64_t{1} << 34;
+  EXPECT_EQ(axis_to_halve(shape, 4), 1);
+  shape.dims[0] = int64_t{1} << 31;
+  shape.dims[1] = 8;
+  EXPECT_EQ(axis_to_halve(shape, 4), 0);
+  shape.dims[0] = 1 << 20;
+  EXPECT_EQ(axis_to_halve(shape, 4), -1);
+}
+
+AxisSet axis(int64_t count, int64_t stride) {
+  AxisSet axes{};
+  axes.rank = 1;
+  axes.count = axes.dims[0] = count;
+  axes.src[0] = stride;
+  return axes;
+}
+
+TEST(CudaPlan, ReductionsAreCutByTheirShape) {
+  constexpr int64_t processors = 100;
+  EXPECT_EQ(plan_reduce(axis(100000, 64), axis(64, 1), processors).team, Team::WARP);
+  EXPECT_EQ(plan_reduce(axis(100000, 5000), axis(5000, 1), processors).team, Team::BLOCK);
+  EXPECT_EQ(plan_reduce(axis(100000, 1), axis(64, 100000), processors).team, Team::SOLO);
+  EXPECT_EQ(plan_reduce(axis(100000, 64), axis(64, 1), processors).parts, 1);
+  const ReducePlan long_one = plan_reduce(axis(1, 0), axis(1 << 24, 1), processors);
+  EXPECT_GT(long_one.parts, 1);
+  EXPECT_LE(long_one.parts, 1024);
+  EXPECT_EQ(long_one.part_length % map_chunk, 0);
+  EXPECT_GE(long_one.parts * long_one.part_length, 1 << 24);
+  EXPECT_LT((long_one.parts - 1) * long_one.part_length, 1 << 24);
+}
+
+TEST(CudaPlan, SoftmaxOfColumnsTakesAThreadPerRow) {
+  EXPECT_EQ(plan_softmax(100, false, false).team, Team::SOLO);
+  EXPECT_EQ(plan_softmax(100, true, false).team, Team::WARP);
+  EXPECT_EQ(plan_softmax(100, true, true).team, Team::WARP);
+  EXPECT_EQ(plan_softmax(100000, false, true).team, Team::BLOCK);
+}
+
+TEST(CudaPlan, ScalarsAreRoundedToTheirType) {
+  const ep_scalar tenth = {EP_DTYPE_f16, 0, {.f64 = 0.1}};
+  const uint64_t bits = class_bits(tenth, EP_DTYPE_f16);
+  float value = 0;
+  std::memcpy(&value, &bits, sizeof value);
+  EXPECT_EQ(value, 0.0999755859375F);
+  const ep_scalar minus = {EP_DTYPE_i32, 0, {.i64 = -5}};
+  EXPECT_EQ(class_bits(minus, EP_DTYPE_i32), static_cast<uint64_t>(-5));
+  EXPECT_EQ(element_bits(minus, EP_DTYPE_i16), 0xfffbU);
+  EXPECT_EQ(least_value(EP_DTYPE_i8), -128);
+  EXPECT_EQ(least_value(EP_DTYPE_i64), INT64_MIN);
+  EXPECT_EQ(least_value(EP_DTYPE_u32), 0);
+}
+
+ep_primitive_desc unary(int32_t op, int32_t to, int32_t from) {
+  ep_primitive_desc desc{};
+  desc.kind = EP_PRIMITIVE_unary;
+  desc.attributes.unary.op = op;
+  desc.operand_count = 2;
+  for (int i = 0; i < 2; ++i) {
+    desc.operands[i].role = i == 0 ? EP_ROLE_DST : EP_ROLE_SRC;
+    desc.operands[i].dtype = i == 0 ? to : from;
+    desc.operands[i].rank = 1;
+    desc.operands[i].dims[0] = 8;
+    desc.operands[i].strides[0] = 1;
+  }
+  return desc;
+}
+
+TEST(CudaPlan, RefusalsNameTheirReason) {
+  EXPECT_STREQ(plan_elementwise(unary(EP_UNARY_exp, EP_DTYPE_i32, EP_DTYPE_i32)).refusal.text(),
+               "unary row 9 (exp) is not defined on i32");
+  EXPECT_STREQ(plan_elementwise(unary(EP_UNARY_exp, EP_DTYPE_f32, EP_DTYPE_f16)).refusal.text(),
+               "the destination is f32, not f16");
+  EXPECT_STREQ(plan_elementwise(unary(EP_UNARY_relu, EP_DTYPE_f8e5m2, EP_DTYPE_f8e5m2)).refusal.text(),
+               "no kernel computes with f8e5m2");
+  EXPECT_STREQ(plan_elementwise(unary(EP_UNARY_relu, EP_DTYPE_i4, EP_DTYPE_i4)).refusal.text(), "i4 is packed");
+}
+
+}  // namespace
+}  // namespace tenon::provider::cuda
