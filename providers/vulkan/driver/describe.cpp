@@ -76,7 +76,7 @@ void read_queues(const Api& api, VkPhysicalDevice handle, PhysicalFacts* facts) 
 }
 
 std::string fingerprint_of(const VkPhysicalDeviceProperties& properties) {
-  char text[160];
+  char text[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE + 64];
   std::snprintf(text, sizeof text, "%s, %04x:%04x, driver %08x, pipelines ", properties.deviceName, properties.vendorID,
                 properties.deviceID, properties.driverVersion);
   std::string fingerprint = text;

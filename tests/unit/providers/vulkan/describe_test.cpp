@@ -1,0 +1,51 @@
+// What makes a physical device unusable, and what class it is of.
+#include "providers/vulkan/driver/describe.h"
+
+#include <gtest/gtest.h>
+
+namespace tenon::provider::vulkan {
+namespace {
+
+PhysicalFacts sound() {
+  PhysicalFacts facts;
+  facts.properties.apiVersion = VK_API_VERSION_1_2;
+  facts.properties.deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+  facts.features12.bufferDeviceAddress = VK_TRUE;
+  facts.features12.timelineSemaphore = VK_TRUE;
+  facts.features12.scalarBlockLayout = VK_TRUE;
+  facts.queue_family = 0;
+  facts.memory.memoryHeapCount = 1;
+  facts.memory.memoryHeaps[0] = {UINT64_C(1) << 30, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT};
+  facts.memory.memoryTypeCount = 1;
+  facts.memory.memoryTypes[0] = {VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                                 0};
+  return facts;
+}
+
+TEST(Describe, ASoundDeviceIsUsable) { EXPECT_EQ(why_unusable(sound()), ""); }
+
+TEST(Describe, NamesTheVersionOfAnOldDriver) {
+  PhysicalFacts facts = sound();
+  facts.properties.apiVersion = VK_API_VERSION_1_1;
+  EXPECT_EQ(why_unusable(facts), "its driver speaks Vulkan 1.1; 1.2 is needed.");
+}
+
+TEST(Describe, NamesEverythingThatIsMissing) {
+  PhysicalFacts facts = sound();
+  facts.features12.bufferDeviceAddress = VK_FALSE;
+  facts.features12.scalarBlockLayout = VK_FALSE;
+  facts.queue_family.reset();
+  EXPECT_EQ(why_unusable(facts),
+            "its driver does not offer bufferDeviceAddress, scalarBlockLayout, a queue that computes.");
+}
+
+TEST(Describe, AProcessorIsASoftwareDevice) {
+  EXPECT_EQ(class_of(VK_PHYSICAL_DEVICE_TYPE_CPU), EP_DEVICE_CLASS_SOFTWARE);
+  EXPECT_EQ(class_of(VK_PHYSICAL_DEVICE_TYPE_OTHER), EP_DEVICE_CLASS_SOFTWARE);
+  EXPECT_EQ(class_of(VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU), EP_DEVICE_CLASS_DISCRETE);
+  EXPECT_EQ(class_of(VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU), EP_DEVICE_CLASS_INTEGRATED);
+}
+
+}  // namespace
+}  // namespace tenon::provider::vulkan

@@ -1,0 +1,394 @@
+// The Vulkan provider as a device: streams, events, batching, staging, faults, and what happens when the driver fails.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+#include <thread>
+
+#include "tests/unit/providers/vulkan/fixture.h"
+
+namespace tenon::testing {
+namespace {
+
+std::vector<int32_t> random_words(size_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<int32_t> words(count);
+  for (int32_t& word : words) word = static_cast<int32_t>(random() | 1U);
+  return words;
+}
+
+class Event {
+ public:
+  explicit Event(Device& device) : device_(device) { device.ops.event_create(device.handle, &handle, nullptr); }
+  ~Event() { device_.ops.event_destroy(device_.handle, handle); }
+  ep_event* handle = nullptr;
+
+ private:
+  Device& device_;
+};
+
+class SecondStream {
+ public:
+  explicit SecondStream(Device& device) : device_(device) {
+    device.ops.stream_create(device.handle, &handle, nullptr);
+  }
+  ~SecondStream() { device_.ops.stream_destroy(device_.handle, handle); }
+  ep_stream* handle = nullptr;
+
+ private:
+  Device& device_;
+};
+
+TEST(VulkanDevice, MovesBytesAtOddOffsets) {
+  fresh_shim();
+  Device device;
+  ep_memory* a = device.allocate(4096);
+  ep_memory* b = device.allocate(4096);
+  const std::string sent = "seventeen bytes..";
+  std::string received(sent.size(), '?');
+  EXPECT_EQ(device.ops.upload(device.stream, {a, 13}, sent.data(), sent.size(), nullptr), EP_STATUS_OK);
+  EXPECT_EQ(device.ops.copy(device.stream, {b, 101}, {a, 13}, sent.size(), nullptr), EP_STATUS_OK);
+  EXPECT_EQ(device.ops.download(device.stream, received.data(), {b, 101}, sent.size(), nullptr), EP_STATUS_OK);
+  EXPECT_EQ(device.ops.stream_synchronize(device.stream, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(received, sent);
+}
+
+// More than is staged at once, and not a multiple of a piece.
+TEST(VulkanDevice, MovesMoreThanItStagesAtOnce) {
+  fresh_shim();
+  Device device;
+  const size_t count = (size_t{90} << 20) / 4 + 3;
+  ep_memory* memory = device.allocate(count * 4);
+  const std::vector<int32_t> sent = random_words(count, 5);
+  EXPECT_EQ(device.upload({memory, 0}, sent), EP_STATUS_OK);
+  EXPECT_EQ(device.download({memory, 0}, count), sent);
+  EXPECT_LE(device.plugin.host.reported_device_memory(), int64_t{256} << 20);
+  device.ops.device_trim(device.handle);
+  EXPECT_LE(device.plugin.host.reported_device_memory(), int64_t{1} << 20);
+}
+
+TEST(VulkanDevice, SubmitsAThousandDependentOperationsInTwentyBatches) {
+  ShimControl& shim = fresh_shim();
+  Device device;
+  ep_memory* memory = device.allocate(64);
+  ep_primitive* add = device.binary(EP_BINARY_add, 4, true);
+  device.upload({memory, 0}, {1, 2, 3, 4});
+  shim.submissions = 0;
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(device.run(add, {memory, 0}, {memory, 0}, {}, 3), EP_STATUS_OK);
+  }
+  EXPECT_EQ(device.download({memory, 0}, 4), (std::vector<int32_t>{3001, 3002, 3003, 3004}));
+  EXPECT_LE(shim.submissions, 20u);
+  EXPECT_GE(shim.submissions, 1u);
+}
+
+TEST(VulkanDevice, StartsNothingBeforeItIsAskedTo) {
+  ShimControl& shim = fresh_shim();
+  Device device;
+  ep_memory* memory = device.allocate(64);
+  ep_primitive* add = device.binary(EP_BINARY_add, 4, true);
+  Event event(device);
+  device.upload({memory, 0}, {1, 2, 3, 4});
+  device.run(add, {memory, 0}, {memory, 0}, {}, 1);
+  EXPECT_EQ(device.ops.event_record(event.handle, device.stream, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(shim.submissions, 0u) << "recording an event must not flush";
+  EXPECT_EQ(device.ops.stream_flush(device.stream, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(shim.submissions, 1u);
+  EXPECT_EQ(device.ops.stream_flush(device.stream, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(shim.submissions, 1u) << "there was nothing to flush";
+  EXPECT_EQ(device.ops.event_host_wait(event.handle, UINT64_MAX, nullptr), EP_STATUS_OK);
+}
+
+TEST(VulkanDevice, AQueryFlushesAndTheEventHappens) {
+  ShimControl& shim = fresh_shim();
+  Device device;
+  ep_memory* memory = device.allocate(64);
+  Event event(device);
+  EXPECT_EQ(device.ops.event_query(event.handle, nullptr), EP_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(device.ops.event_host_wait(event.handle, 1, nullptr), EP_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(device.ops.stream_wait_event(device.stream, event.handle, nullptr), EP_STATUS_INVALID_ARGUMENT);
+  int32_t received[4] = {};
+  device.upload({memory, 0}, {5, 6, 7, 8});
+  device.ops.download(device.stream, received, {memory, 0}, sizeof received, nullptr);
+  device.ops.event_record(event.handle, device.stream, nullptr);
+  ep_error* untouched = nullptr;
+  ep_status status = EP_STATUS_BUSY;
+  while ((status = device.ops.event_query(event.handle, &untouched)) == EP_STATUS_BUSY) std::this_thread::yield();
+  EXPECT_EQ(status, EP_STATUS_OK);
+  EXPECT_EQ(untouched, nullptr);
+  EXPECT_EQ(shim.submissions, 1u);
+  EXPECT_EQ(received[3], 8) << "a download is finished when its event is seen";
+}
+
+TEST(VulkanDevice, AnEventOnAnIdleStreamHasHappened) {
+  fresh_shim();
+  Device device;
+  Event event(device);
+  device.ops.event_record(event.handle, device.stream, nullptr);
+  EXPECT_EQ(device.ops.event_query(event.handle, nullptr), EP_STATUS_OK);
+}
+
+// Who sees the second stream's event has seen what that stream had waited for: the first one's download.
+TEST(VulkanDevice, AnEventCoversWhatItsStreamWaitedFor) {
+  fresh_shim();
+  Device device;
+  SecondStream other(device);
+  ep_memory* memory = device.allocate(64);
+  int32_t received[2] = {};
+  Event first(device);
+  Event second(device);
+  device.upload({memory, 0}, {11, 12});
+  device.ops.download(device.stream, received, {memory, 0}, sizeof received, nullptr);
+  device.ops.event_record(first.handle, device.stream, nullptr);
+  EXPECT_EQ(device.ops.stream_wait_event(other.handle, first.handle, nullptr), EP_STATUS_OK);
+  device.ops.event_record(second.handle, other.handle, nullptr);
+  EXPECT_EQ(device.ops.event_host_wait(second.handle, UINT64_MAX, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(received[0], 11);
+  EXPECT_EQ(received[1], 12);
+  device.ops.stream_synchronize(device.stream, nullptr);
+}
+
+TEST(VulkanDevice, StreamsThatWaitForEachOtherInTurnKeepOrder) {
+  fresh_shim();
+  Device device;
+  SecondStream other(device);
+  ep_memory* memory = device.allocate(64);
+  ep_primitive* add = device.binary(EP_BINARY_add, 4, true);
+  ep_primitive* mul = device.binary(EP_BINARY_mul, 4, true);
+  Event here(device);
+  Event there(device);
+  device.upload({memory, 0}, {1, 2, 3, 4});
+  std::vector<int32_t> expected = {1, 2, 3, 4};
+  for (int i = 0; i < 50; ++i) {
+    device.run(mul, {memory, 0}, {memory, 0}, {}, 3);
+    device.ops.event_record(here.handle, device.stream, nullptr);
+    device.ops.stream_wait_event(other.handle, here.handle, nullptr);
+    device.run(add, {memory, 0}, {memory, 0}, {}, 7, 1, other.handle);
+    device.ops.event_record(there.handle, other.handle, nullptr);
+    device.ops.stream_wait_event(device.stream, there.handle, nullptr);
+    for (int32_t& value : expected) {
+      value = static_cast<int32_t>(static_cast<uint32_t>(value) * 3 + 7);
+    }
+  }
+  EXPECT_EQ(device.download({memory, 0}, 4), expected);
+  device.ops.stream_synchronize(other.handle, nullptr);
+}
+
+TEST(VulkanDevice, ThreadsRecordOnStreamsOfTheirOwn) {
+  fresh_shim();
+  Device device;
+  ep_primitive* add = device.binary(EP_BINARY_add, 4, true);
+  std::vector<ep_memory*> blocks;
+  for (int i = 0; i < 3; ++i) blocks.push_back(device.allocate(64));
+  std::vector<std::thread> threads;
+  std::vector<std::vector<int32_t>> results(3, std::vector<int32_t>(4));
+  for (size_t i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] {
+      SecondStream own(device);
+      const auto start = static_cast<int32_t>(i);
+      device.upload({blocks[i], 0}, {start, start, start, start}, own.handle);
+      for (int step = 0; step < 300; ++step) device.run(add, {blocks[i], 0}, {blocks[i], 0}, {}, 2, 1, own.handle);
+      device.ops.download(own.handle, results[i].data(), {blocks[i], 0}, 16, nullptr);
+      device.ops.stream_synchronize(own.handle, nullptr);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(results[i], std::vector<int32_t>(4, static_cast<int32_t>(600 + i)));
+}
+
+TEST(VulkanDevice, DeliversFaultsInLaunchOrderWithTheirTags) {
+  fresh_shim();
+  Device device;
+  ep_memory* memory = device.allocate(256);
+  ep_primitive* div = device.binary(EP_BINARY_div, 4, false);
+  device.upload({memory, 0}, {7, INT32_MIN, 9, 10});
+  device.upload({memory, 16}, {2, -1, 3, 5});
+  device.upload({memory, 32}, {1, 2, 0, 0});
+  device.upload({memory, 48}, {1, 1, 1, 1});
+  EXPECT_EQ(device.run(div, {memory, 64}, {memory, 0}, {memory, 16}, 0, 70), EP_STATUS_OK);
+  EXPECT_EQ(device.run(div, {memory, 80}, {memory, 0}, {memory, 48}, 0, 71), EP_STATUS_OK);
+  EXPECT_EQ(device.run(div, {memory, 96}, {memory, 0}, {memory, 32}, 0, 72), EP_STATUS_OK);
+  EXPECT_EQ(device.download({memory, 64}, 4), (std::vector<int32_t>{3, 0, 3, 2}));
+  ep_fault fault{};
+  ASSERT_EQ(device.ops.stream_take_fault(device.stream, &fault, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(fault.tag, 70u);
+  EXPECT_EQ(fault.code, EP_FAULT_INTEGER_OVERFLOW);
+  EXPECT_EQ(fault.operand, 2);
+  EXPECT_EQ(fault.value, -1);
+  ASSERT_EQ(device.ops.stream_take_fault(device.stream, &fault, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(fault.tag, 72u);
+  EXPECT_EQ(fault.code, EP_FAULT_DIVISION_BY_ZERO);
+  EXPECT_EQ(fault.value, 0);
+  EXPECT_EQ(device.ops.stream_take_fault(device.stream, &fault, nullptr), EP_STATUS_NOT_FOUND);
+  EXPECT_EQ(device.download({memory, 96}, 4), (std::vector<int32_t>{7, INT32_MIN / 2, 0, 0}));
+}
+
+TEST(VulkanDevice, SaysWhatTheDriverDoesNotGive) {
+  fresh_shim();
+  Device device;
+  ep_memory* memory = nullptr;
+  ep_error* error = nullptr;
+  EXPECT_EQ(device.ops.memory_allocate(device.handle, 0, UINT64_C(1) << 60, &memory, &error),
+            EP_STATUS_OUT_OF_DEVICE_MEMORY);
+  EXPECT_EQ(memory, nullptr);
+  EXPECT_NE(device.plugin.host.sentence().find("1152921504606846976"), std::string::npos);
+}
+
+TEST(VulkanDevice, AFailedAllocationLeavesEverythingAsItWas) {
+  ShimControl& shim = fresh_shim();
+  Device device;
+  ep_memory* memory = nullptr;
+  ep_error* error = nullptr;
+  shim.allocations_until_full = 0;
+  EXPECT_EQ(device.ops.memory_allocate(device.handle, 0, 4096, &memory, &error), EP_STATUS_OUT_OF_DEVICE_MEMORY);
+  EXPECT_EQ(device.plugin.host.sentence(), "vkAllocateMemory answered VK_ERROR_OUT_OF_DEVICE_MEMORY (-2).");
+  shim.allocations_until_full = 1;
+  memory = device.allocate(4096);
+  EXPECT_EQ(device.upload({memory, 0}, {1, 2}), EP_STATUS_OUT_OF_DEVICE_MEMORY) << "there is no room for staging";
+  shim.allocations_until_full = -1;
+  EXPECT_EQ(device.upload({memory, 0}, {3, 4}), EP_STATUS_OK);
+  EXPECT_EQ(device.download({memory, 0}, 2), (std::vector<int32_t>{3, 4}));
+}
+
+TEST(VulkanDevice, ALostDeviceStaysLostAndComesDownCleanly) {
+  ShimControl& shim = fresh_shim();
+  {
+    Device device;
+    SecondStream other(device);
+    ep_memory* memory = device.allocate(64);
+    ep_primitive* add = device.binary(EP_BINARY_add, 4, true);
+    Event event(device);
+    device.upload({memory, 0}, {1, 2, 3, 4});
+    EXPECT_EQ(device.ops.stream_synchronize(device.stream, nullptr), EP_STATUS_OK);
+    shim.submissions_until_lost = 0;
+    EXPECT_EQ(device.run(add, {memory, 0}, {memory, 0}, {}, 1), EP_STATUS_OK);
+    device.ops.event_record(event.handle, device.stream, nullptr);
+    ep_error* error = nullptr;
+    EXPECT_EQ(device.ops.stream_flush(device.stream, &error), EP_STATUS_DEVICE_LOST);
+    EXPECT_NE(device.plugin.host.sentence().find("is lost: vkQueueSubmit answered VK_ERROR_DEVICE_LOST"),
+              std::string::npos)
+        << device.plugin.host.sentence();
+    EXPECT_EQ(device.ops.event_query(event.handle, &error), EP_STATUS_DEVICE_LOST);
+    EXPECT_EQ(device.ops.event_host_wait(event.handle, UINT64_MAX, &error), EP_STATUS_DEVICE_LOST);
+    EXPECT_EQ(device.ops.stream_synchronize(other.handle, &error), EP_STATUS_DEVICE_LOST);
+    EXPECT_EQ(device.run(add, {memory, 0}, {memory, 0}, {}, 1, 1, other.handle), EP_STATUS_DEVICE_LOST);
+    ep_memory* more = nullptr;
+    EXPECT_EQ(device.ops.memory_allocate(device.handle, 0, 64, &more, &error), EP_STATUS_DEVICE_LOST);
+  }
+  EXPECT_EQ(shim.live_memory, 0u);
+  fresh_shim();
+  Device again;
+  ep_memory* memory = again.allocate(64);
+  again.upload({memory, 0}, {9});
+  EXPECT_EQ(again.download({memory, 0}, 1), std::vector<int32_t>{9});
+}
+
+TEST(VulkanDevice, HoldsNothingAfterShutdown) {
+  ShimControl& shim = fresh_shim();
+  Plugin plugin;
+  uint32_t count = 0;
+  ASSERT_EQ(plugin.ops.device_count(plugin.ops.plugin, &count, nullptr), EP_STATUS_OK);
+  {
+    Device device;
+    ep_memory* memory = device.allocate(64);
+    device.upload({memory, 0}, {1});
+    device.binary(EP_BINARY_add, 4, true);
+    EXPECT_GT(device.plugin.host.held(), 0);
+  }
+  plugin.ops.shutdown(plugin.ops.plugin);
+  plugin.ops.shutdown = nullptr;
+  EXPECT_EQ(plugin.host.held(), 0);
+  EXPECT_EQ(shim.live_memory, 0u);
+}
+
+TEST(VulkanDevice, WithoutNarrowStorageItRefusesNarrowTypesAndKeepsTheRest) {
+  fresh_shim();
+  Device device(Settings{{"features", "baseline"}});
+  ep_memory* memory = device.allocate(64);
+  device.upload({memory, 0}, {5, 6, 7, 8});
+  device.run(device.binary(EP_BINARY_mul, 4, true), {memory, 16}, {memory, 0}, {}, -2);
+  EXPECT_EQ(device.download({memory, 16}, 4), (std::vector<int32_t>{-10, -12, -14, -16}));
+  ep_primitive_desc desc{};
+  desc.kind = EP_PRIMITIVE_fill;
+  desc.operand_count = 1;
+  desc.operands[0] = {EP_ROLE_DST, EP_DTYPE_f16, 1, 0, 0, {4}, {1}};
+  ep_support_info info{};
+  info.struct_size = sizeof info;
+  ep_error* error = nullptr;
+  EXPECT_EQ(device.ops.primitive_support(device.handle, &desc, &info, &error), EP_STATUS_UNSUPPORTED);
+  EXPECT_EQ(device.plugin.host.sentence(), "glsl: f16 needs storageBuffer8BitAccess and storageBuffer16BitAccess.");
+}
+
+// --- what a machine without Vulkan says ---
+
+std::string count_failure(Settings settings, std::string* remedy = nullptr) {
+  Plugin plugin(std::move(settings));
+  uint32_t count = 77;
+  ep_error* error = nullptr;
+  EXPECT_NE(plugin.ops.device_count(plugin.ops.plugin, &count, &error), EP_STATUS_OK);
+  EXPECT_EQ(count, 77u);
+  if (remedy != nullptr) *remedy = plugin.host.remedy();
+  return plugin.host.sentence();
+}
+
+TEST(VulkanUnplugged, NamesTheLoaderThatIsMissing) {
+  std::string remedy;
+  const std::string sentence = count_failure({{"library", "libvulkan_absent.so.9"}}, &remedy);
+  EXPECT_EQ(sentence.find("The Vulkan loader cannot be opened: libvulkan_absent.so.9: "), 0u) << sentence;
+  EXPECT_NE(remedy.find("libvulkan1"), std::string::npos);
+}
+
+TEST(VulkanUnplugged, NamesALibraryThatIsNoLoader) {
+  const std::string sentence = count_failure({{"library", "libc.so.6"}});
+  EXPECT_NE(sentence.find("libc.so.6 has no symbol vkGetInstanceProcAddr"), std::string::npos) << sentence;
+}
+
+TEST(VulkanUnplugged, SaysThatNoDriverWorks) {
+  fresh_shim().create_instance_result = -9;  // VK_ERROR_INCOMPATIBLE_DRIVER
+  const std::string sentence = count_failure({});
+  EXPECT_NE(sentence.find("found no driver that works (vkCreateInstance answered VK_ERROR_INCOMPATIBLE_DRIVER)"),
+            std::string::npos)
+      << sentence;
+}
+
+TEST(VulkanUnplugged, NoDeviceIsAnAnswer) {
+  fresh_shim().no_devices = 1;
+  Plugin plugin;
+  uint32_t count = 77;
+  EXPECT_EQ(plugin.ops.device_count(plugin.ops.plugin, &count, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(count, 0u);
+}
+
+std::string unusable_reason() {
+  Plugin plugin;
+  ep_device_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_DEVICE_INFO;
+  EXPECT_EQ(plugin.ops.device_info(plugin.ops.plugin, 0, &info, nullptr), EP_STATUS_OK);
+  ep_device* device = nullptr;
+  ep_device_ops ops{};
+  ops.struct_size = sizeof ops;
+  ep_error* error = nullptr;
+  EXPECT_EQ(plugin.ops.device_open(plugin.ops.plugin, 0, &device, &ops, &error), EP_STATUS_NOT_FOUND);
+  EXPECT_EQ(plugin.host.sentence(), std::string(info.unusable_reason.data, info.unusable_reason.size));
+  return plugin.host.sentence();
+}
+
+TEST(VulkanUnplugged, AnUnusableDeviceSaysWhy) {
+  fresh_shim().old_driver = 1;
+  EXPECT_NE(unusable_reason().find("cannot be used: its driver speaks Vulkan 1.1; 1.2 is needed."), std::string::npos);
+  fresh_shim().no_addresses = 1;
+  EXPECT_NE(unusable_reason().find("its driver does not offer bufferDeviceAddress."), std::string::npos);
+}
+
+TEST(VulkanUnplugged, RefusesSettingsItDoesNotKnow) {
+  fresh_shim();
+  EXPECT_EQ(count_failure({{"validation", "maybe"}}),
+            "The setting validation of provider vulkan is 'maybe'; it may be 'on' or 'off'.");
+  EXPECT_EQ(count_failure({{"batch", "0"}}), "The setting batch of provider vulkan is '0'; it must be a number from 1 on.");
+}
+
+}  // namespace
+}  // namespace tenon::testing

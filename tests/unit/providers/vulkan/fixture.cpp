@@ -1,0 +1,197 @@
+#include "tests/unit/providers/vulkan/fixture.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <stdexcept>
+
+struct ep_error {
+  ep_status status;
+};
+
+namespace tenon::testing {
+namespace {
+
+std::string text_of(ep_string text) { return {text.data, static_cast<size_t>(text.size)}; }
+
+void* library_of(const char* variable) {
+  void* library = dlopen(std::getenv(variable), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  return library;
+}
+
+}  // namespace
+
+ShimControl& fresh_shim() {
+  static auto* control = reinterpret_cast<ShimControl* (*)()>(dlsym(library_of("VULKAN_SHIM"), "shim_control"));
+  ShimControl& shim = *control();
+  const uint64_t live = shim.live_memory;
+  shim = {-1, -1, 0, 0, 0, 0, 0, 0, live};
+  return shim;
+}
+
+Host::Host(Settings settings) : settings_(std::move(settings)) {
+  table_.struct_size = sizeof table_;
+  table_.struct_type = EP_STRUCT_HOST;
+  table_.abi_major = EP_ABI_MAJOR;
+  table_.abi_minor = EP_ABI_MINOR;
+  table_.context = this;
+  table_.error_make = error_make;
+  table_.log_enabled = [](const ep_host*, int32_t level, ep_string) -> int32_t { return level <= EP_LOG_ERROR; };
+  table_.log = log;
+  table_.allocate = allocate;
+  table_.release = release;
+  table_.config_get = config_get;
+  table_.thread_limit = [](const ep_host*) -> int32_t { return 2; };
+  table_.plugin_path = [](const ep_host*) -> ep_string { return {"", 0}; };
+  table_.device_memory_report = [](const ep_host* host, ep_device*, int64_t delta) {
+    std::lock_guard lock(self(host).mutex_);
+    self(host).reported_ += delta;
+  };
+}
+
+std::vector<std::string> Host::errors_logged() {
+  std::lock_guard lock(mutex_);
+  return errors_;
+}
+
+ep_error* Host::error_make(const ep_host* host, ep_status status, ep_string sentence, ep_string remedy) {
+  static ep_error kept{};
+  std::lock_guard lock(self(host).mutex_);
+  self(host).sentence_ = text_of(sentence);
+  self(host).remedy_ = text_of(remedy);
+  kept.status = status;
+  return &kept;
+}
+
+void Host::log(const ep_host* host, int32_t, ep_string, ep_string message) {
+  std::lock_guard lock(self(host).mutex_);
+  self(host).errors_.push_back(text_of(message));
+}
+
+void* Host::allocate(const ep_host* host, uint64_t size, uint64_t alignment) {
+  std::lock_guard lock(self(host).mutex_);
+  self(host).held_ += static_cast<int64_t>(size);
+  return std::aligned_alloc(std::max<uint64_t>(alignment, 16), (size + 63) / 64 * 64);
+}
+
+void Host::release(const ep_host* host, void* pointer, uint64_t size) {
+  if (pointer == nullptr) return;
+  std::lock_guard lock(self(host).mutex_);
+  self(host).held_ -= static_cast<int64_t>(size);
+  std::free(pointer);
+}
+
+ep_status Host::config_get(const ep_host* host, ep_string key, ep_string* out_value) {
+  const auto found = self(host).settings_.find(text_of(key));
+  if (found == self(host).settings_.end()) return EP_STATUS_NOT_FOUND;
+  *out_value = {found->second.data(), found->second.size()};
+  return EP_STATUS_OK;
+}
+
+Plugin::Plugin(Settings settings)
+    : host([&] {
+        settings.emplace("library", std::getenv("VULKAN_SHIM"));
+        return settings;
+      }()) {
+  const auto query =
+      reinterpret_cast<ep_plugin_query_fn>(dlsym(library_of("VULKAN_PROVIDER"), EP_PLUGIN_QUERY_SYMBOL));
+  ops.struct_size = sizeof ops;
+  ops.struct_type = EP_STRUCT_PLUGIN_OPS;
+  ep_error* error = nullptr;
+  if (query(host.table(), &ops, &error) != EP_STATUS_OK) throw std::runtime_error(host.sentence());
+}
+
+Plugin::~Plugin() {
+  if (ops.shutdown != nullptr) ops.shutdown(ops.plugin);
+}
+
+Device::Device(Settings settings) : plugin(std::move(settings)) {
+  ops.struct_size = sizeof ops;
+  ops.struct_type = EP_STRUCT_DEVICE_OPS;
+  ep_error* error = nullptr;
+  if (plugin.ops.device_open(plugin.ops.plugin, 0, &handle, &ops, &error) != EP_STATUS_OK ||
+      ops.stream_create(handle, &stream, &error) != EP_STATUS_OK) {
+    throw std::runtime_error(plugin.host.sentence());
+  }
+}
+
+Device::~Device() {
+  ep_error* error = nullptr;
+  (void)ops.stream_synchronize(stream, &error);
+  for (ep_primitive* primitive : primitives_) ops.primitive_destroy(handle, primitive);
+  ops.stream_destroy(handle, stream);
+  for (ep_memory* block : blocks_) ops.memory_free(handle, block);
+  ops.device_close(handle);
+}
+
+ep_memory* Device::allocate(uint64_t bytes) {
+  ep_memory* memory = nullptr;
+  ep_error* error = nullptr;
+  if (ops.memory_allocate(handle, 0, bytes, &memory, &error) != EP_STATUS_OK) {
+    throw std::runtime_error(plugin.host.sentence());
+  }
+  blocks_.push_back(memory);
+  return memory;
+}
+
+ep_status Device::upload(ep_buffer dst, const std::vector<int32_t>& words, ep_stream* on) {
+  ep_error* error = nullptr;
+  return ops.upload(on == nullptr ? stream : on, dst, words.data(), words.size() * 4, &error);
+}
+
+std::vector<int32_t> Device::download(ep_buffer src, size_t words) {
+  std::vector<int32_t> result(words, -1);
+  ep_error* error = nullptr;
+  if (ops.download(stream, result.data(), src, words * 4, &error) != EP_STATUS_OK ||
+      ops.stream_synchronize(stream, &error) != EP_STATUS_OK) {
+    throw std::runtime_error(plugin.host.sentence());
+  }
+  return result;
+}
+
+ep_primitive* Device::binary(int32_t op, int64_t words, bool scalar) {
+  ep_primitive_desc desc{};
+  desc.kind = EP_PRIMITIVE_binary;
+  desc.attributes.binary.op = op;
+  desc.operand_count = 3;
+  const int32_t roles[] = {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B};
+  for (int i = 0; i < 3; ++i) {
+    desc.operands[i].role = roles[i];
+    desc.operands[i].dtype = EP_DTYPE_i32;
+    if (scalar && i == 2) {
+      desc.operands[i].flags = EP_OPERAND_FLAG_SCALAR;
+      continue;
+    }
+    desc.operands[i].rank = 1;
+    desc.operands[i].dims[0] = words;
+    desc.operands[i].strides[0] = 1;
+  }
+  ep_primitive_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
+  ep_primitive* primitive = nullptr;
+  ep_error* error = nullptr;
+  if (ops.primitive_create(handle, &desc, &primitive, &info, &error) != EP_STATUS_OK) {
+    throw std::runtime_error(plugin.host.sentence());
+  }
+  primitives_.push_back(primitive);
+  return primitive;
+}
+
+ep_status Device::run(ep_primitive* primitive, ep_buffer dst, ep_buffer x, ep_buffer y, int32_t scalar, uint64_t tag,
+                      ep_stream* on) {
+  const ep_buffer operands[] = {dst, x, y};
+  ep_scalar scalars[2] = {{EP_DTYPE_i32, 0, {}}, {EP_DTYPE_i32, 0, {}}};
+  scalars[1].value.i64 = scalar;
+  ep_launch launch{};
+  launch.operands = operands;
+  launch.operand_count = 3;
+  launch.scalars = scalars;
+  launch.scalar_count = 2;
+  launch.tag = tag;
+  ep_error* error = nullptr;
+  return ops.primitive_launch(primitive, on == nullptr ? stream : on, &launch, nullptr, &error);
+}
+
+}  // namespace tenon::testing

@@ -1,0 +1,111 @@
+#define VK_NO_PROTOTYPES
+#include "tests/unit/providers/vulkan/shim.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <vulkan/vulkan_core.h>
+
+#define SHIM_EXPORT __attribute__((visibility("default")))
+
+static struct ShimControl control = {-1, -1, 0, 0, 0, 0, 0, 0, 0};
+static int lost = 0;
+
+static PFN_vkGetInstanceProcAddr real_instance_proc;
+static PFN_vkGetDeviceProcAddr real_device_proc;
+static PFN_vkCreateInstance real_create_instance;
+static PFN_vkEnumeratePhysicalDevices real_enumerate;
+static PFN_vkGetPhysicalDeviceProperties real_properties;
+static PFN_vkGetPhysicalDeviceFeatures2 real_features2;
+static PFN_vkQueueSubmit real_submit;
+static PFN_vkAllocateMemory real_allocate;
+static PFN_vkFreeMemory real_free;
+static PFN_vkCreateComputePipelines real_pipelines;
+
+SHIM_EXPORT struct ShimControl* shim_control(void) {
+  lost = 0;
+  return &control;
+}
+
+static VkResult create_instance(const VkInstanceCreateInfo* info, const VkAllocationCallbacks* callbacks,
+                                VkInstance* instance) {
+  if (control.create_instance_result != 0) return (VkResult)control.create_instance_result;
+  return real_create_instance(info, callbacks, instance);
+}
+
+static VkResult enumerate(VkInstance instance, uint32_t* count, VkPhysicalDevice* devices) {
+  if (!control.no_devices) return real_enumerate(instance, count, devices);
+  *count = 0;
+  return VK_SUCCESS;
+}
+
+static void properties(VkPhysicalDevice device, VkPhysicalDeviceProperties* out) {
+  real_properties(device, out);
+  if (control.old_driver) out->apiVersion = VK_API_VERSION_1_1;
+}
+
+static void features2(VkPhysicalDevice device, VkPhysicalDeviceFeatures2* out) {
+  real_features2(device, out);
+  for (VkBaseOutStructure* next = (VkBaseOutStructure*)out->pNext; next != NULL; next = next->pNext) {
+    if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES && control.no_addresses) {
+      ((VkPhysicalDeviceVulkan12Features*)next)->bufferDeviceAddress = VK_FALSE;
+    }
+  }
+}
+
+static VkResult submit(VkQueue queue, uint32_t count, const VkSubmitInfo* infos, VkFence fence) {
+  if (control.submissions_until_lost == 0) lost = 1;
+  if (lost) return VK_ERROR_DEVICE_LOST;
+  if (control.submissions_until_lost > 0) --control.submissions_until_lost;
+  ++control.submissions;
+  return real_submit(queue, count, infos, fence);
+}
+
+static VkResult allocate(VkDevice device, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks* callbacks,
+                         VkDeviceMemory* memory) {
+  if (control.allocations_until_full == 0) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  if (control.allocations_until_full > 0) --control.allocations_until_full;
+  const VkResult result = real_allocate(device, info, callbacks, memory);
+  if (result == VK_SUCCESS) ++control.live_memory;
+  return result;
+}
+
+static void free_memory(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks* callbacks) {
+  if (memory != VK_NULL_HANDLE) --control.live_memory;
+  real_free(device, memory, callbacks);
+}
+
+static VkResult pipelines(VkDevice device, VkPipelineCache cache, uint32_t count, const VkComputePipelineCreateInfo* infos,
+                          const VkAllocationCallbacks* callbacks, VkPipeline* out) {
+  ++control.pipelines;
+  return real_pipelines(device, cache, count, infos, callbacks, out);
+}
+
+#define SHIM(function, real, ours)            \
+  if (strcmp(name, #function) == 0) {         \
+    real = (PFN_##function)found;             \
+    return (PFN_vkVoidFunction)(ours);        \
+  }
+
+static PFN_vkVoidFunction device_proc(VkDevice device, const char* name) {
+  const PFN_vkVoidFunction found = real_device_proc(device, name);
+  SHIM(vkQueueSubmit, real_submit, submit)
+  SHIM(vkAllocateMemory, real_allocate, allocate)
+  SHIM(vkFreeMemory, real_free, free_memory)
+  SHIM(vkCreateComputePipelines, real_pipelines, pipelines)
+  return found;
+}
+
+SHIM_EXPORT PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const char* name) {
+  if (real_instance_proc == NULL) {
+    void* library = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) return NULL;
+    *(void**)&real_instance_proc = dlsym(library, "vkGetInstanceProcAddr");
+  }
+  const PFN_vkVoidFunction found = real_instance_proc(instance, name);
+  SHIM(vkCreateInstance, real_create_instance, create_instance)
+  SHIM(vkEnumeratePhysicalDevices, real_enumerate, enumerate)
+  SHIM(vkGetPhysicalDeviceProperties, real_properties, properties)
+  SHIM(vkGetPhysicalDeviceFeatures2, real_features2, features2)
+  SHIM(vkGetDeviceProcAddr, real_device_proc, device_proc)
+  return found;
+}

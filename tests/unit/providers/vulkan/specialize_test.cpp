@@ -1,0 +1,51 @@
+// What is left of a module when its constants are known.
+#include "providers/vulkan/kernels/specialize.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "ep_api/ep_api.h"
+#include "providers/vulkan/kernels/modules.h"
+
+namespace tenon::provider::vulkan {
+namespace {
+
+constexpr uint32_t op_function = 54;
+constexpr uint32_t op_name = 5;
+
+uint64_t count_of(const std::vector<uint32_t>& words, uint32_t op) {
+  uint64_t count = 0;
+  for (size_t at = 5; at < words.size(); at += words[at] >> 16) count += (words[at] & 0xffffU) == op ? 1 : 0;
+  return count;
+}
+
+TEST(Specialize, LeavesOneRowOfAModule) {
+  const std::span<const uint32_t> whole = module_words("map1_f32_words");
+  ASSERT_FALSE(whole.empty());
+  const std::vector<uint32_t> all(whole.begin(), whole.end());
+  const std::vector<uint32_t> relu = specialize(whole, std::vector<uint32_t>{256, 32, EP_UNARY_relu});
+  const std::vector<uint32_t> erf = specialize(whole, std::vector<uint32_t>{256, 32, EP_UNARY_erf});
+  EXPECT_LT(relu.size(), all.size() / 3);
+  EXPECT_LT(relu.size(), erf.size());
+  EXPECT_LT(count_of(relu, op_function), count_of(all, op_function));
+  EXPECT_EQ(count_of(relu, op_name), 0u);
+  EXPECT_EQ(std::vector<uint32_t>(relu.begin(), relu.begin() + 5), std::vector<uint32_t>(all.begin(), all.begin() + 5));
+}
+
+TEST(Specialize, TakesTheDefaultOfAConstantThatIsNotGiven) {
+  const std::span<const uint32_t> whole = module_words("reduce_i32_words");
+  ASSERT_FALSE(whole.empty());
+  EXPECT_EQ(specialize(whole, {}), specialize(whole, std::vector<uint32_t>{256, 32, EP_REDUCE_sum}));
+}
+
+TEST(Specialize, IsDoneAfterOnce) {
+  const std::vector<uint32_t> values = {256, 32, EP_BINARY_pow};
+  const std::vector<uint32_t> once = specialize(module_words("map2_f32_words"), values);
+  EXPECT_EQ(specialize(once, values), once);
+}
+
+TEST(Modules, AnUnknownNameHasNoWords) { EXPECT_TRUE(module_words("map9_f32_words").empty()); }
+
+}  // namespace
+}  // namespace tenon::provider::vulkan
