@@ -230,8 +230,9 @@ FAKE_API CUresult cuStreamSynchronize(CUstream stream) {
   stream->drain();
   return static_cast<CUresult>(control().lost.load());
 }
-FAKE_API CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int) {
+FAKE_API CUresult cuStreamWaitEvent(CUstream stream, CUevent handle, unsigned int) {
   FAKE_ENTER(true);
+  const std::shared_ptr<EventState> event = handle->state;
   uint64_t point = 0;
   {
     const std::lock_guard lock(event->mutex);
@@ -260,8 +261,9 @@ FAKE_API CUresult cuEventDestroy_v2(CUevent event) {
   --control().objects;
   return CUDA_SUCCESS;
 }
-FAKE_API CUresult cuEventRecord(CUevent event, CUstream stream) {
+FAKE_API CUresult cuEventRecord(CUevent handle, CUstream stream) {
   FAKE_ENTER(true);
+  const std::shared_ptr<EventState> event = handle->state;
   uint64_t point = 0;
   {
     const std::lock_guard lock(event->mutex);
@@ -274,13 +276,15 @@ FAKE_API CUresult cuEventRecord(CUevent event, CUstream stream) {
   });
   return CUDA_SUCCESS;
 }
-FAKE_API CUresult cuEventQuery(CUevent event) {
+FAKE_API CUresult cuEventQuery(CUevent handle) {
   FAKE_ENTER(true);
+  const std::shared_ptr<EventState> event = handle->state;
   const std::lock_guard lock(event->mutex);
   return event->completed >= event->recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
-FAKE_API CUresult cuEventSynchronize(CUevent event) {
+FAKE_API CUresult cuEventSynchronize(CUevent handle) {
   FAKE_ENTER(true);
+  const std::shared_ptr<EventState> event = handle->state;
   std::unique_lock lock(event->mutex);
   const uint64_t point = event->recorded;
   event->fired.wait(lock, [&] { return event->completed >= point; });

@@ -5,14 +5,20 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
-struct CUevent_st {
+struct EventState {
   std::mutex mutex;
   std::condition_variable fired;
   uint64_t recorded = 0;
   uint64_t completed = 0;
+};
+
+// An event may be destroyed while a stream has yet to reach it.
+struct CUevent_st {
+  std::shared_ptr<EventState> state = std::make_shared<EventState>();
 };
 
 struct CUstream_st {
