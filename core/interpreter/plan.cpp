@@ -6,6 +6,7 @@
 #include "core/interpreter/kernel_cache.h"
 #include "core/interpreter/probe.h"
 #include "core/tensor/factory.h"
+#include "core/vm/inline.h"
 #include "primitives/status/sentence.h"
 
 namespace tenon {
@@ -40,7 +41,8 @@ struct DenseInputs {
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       const Tensor* input = call.inputs[i];
       if (input != nullptr && (mask >> i & 1) != 0) {
-        tensors[i] = make_meta(input->impl()->device, {input->dtype(), input->dims(), contiguous_strides(input->dims())});
+        tensors[i] =
+            make_meta(input->impl()->device, {input->dtype(), input->dims(), contiguous_strides(input->dims())});
         input = &tensors[i];
       }
       pointers[i] = input;
@@ -94,6 +96,13 @@ Status add_workspace(Plan* plan) {
   return loader::take_error(code, error, "asking for the workspace of a launch");
 }
 
+bool is_refusal(const Status& status) { return !status.ok() && status.code() == Code::unsupported; }
+
+// What a provider answered to a question about `call`: a refusal stays as it is, anything else names op and device.
+Status named(const Status& status, const OpCall& call, const DeviceState* device) {
+  return status.ok() || is_refusal(status) ? status : vm::launch_error(status, call.op->name, describe(call), device);
+}
+
 // Tries the device's own primitive for `call` as it is.
 Status try_native(const OpCall& call, Plan* plan) {
   Lowering lowering;
@@ -110,16 +119,23 @@ Status try_native(const OpCall& call, Plan* plan) {
     scalars[slot] = call.scalars[slot].to_abi(lowering.scalar_dtypes[slot]);
     plan->scalar_count = slot + 1;
   }
-  TENON_ASSIGN_OR_RETURN(Resolved resolved, resolve_kernel(plan->device, lowering.desc, scalars, plan->scalar_count));
+  Result<Resolved> answer = resolve_kernel(plan->device, lowering.desc, scalars, plan->scalar_count);
+  if (!answer.ok()) return named(answer.status(), call, plan->device);
+  const Resolved& resolved = answer.value();
+  if (plan->kernel != nullptr) plan->kernel->release();
   plan->kernel = resolved.kernel;
   plan->reusable = !resolved.baked;
   plan->rung = Rung::native;
   plan->operands.clear();
   keep_operands(lowering, resolved, plan);
-  return add_workspace(plan);
+  return named(add_workspace(plan), call, plan->device);
 }
 
-bool is_refusal(const Status& status) { return !status.ok() && status.code() == Code::unsupported; }
+// The device or the machine failed, which says nothing of what the device can do.
+bool is_trouble(Code code) {
+  return code == Code::internal || code == Code::device_lost || code == Code::out_of_host_memory ||
+         code == Code::out_of_device_memory || code == Code::cancelled;
+}
 
 void add_reason(Plan* plan, std::string_view rung, std::string_view reason) {
   while (!reason.empty() && reason.back() == '.') reason.remove_suffix(1);
@@ -157,6 +173,7 @@ Status descend(const OpCall& call, Plan* plan) {
       plan->rung = Rung::decomposed;
       return {};
     }
+    if (is_trouble(probed.code())) return probed;
     add_reason(plan, "decomposed", probed.message());
   }
   if (lowest >= loader::Fallback::host) {
@@ -177,8 +194,8 @@ Plan::~Plan() {
 }
 
 uint64_t Plan::bytes() const {
-  return sizeof(Plan) + key.capacity() * sizeof(uint64_t) + reason.capacity() + outputs.capacity() * sizeof(TensorMeta) +
-         operands.capacity() * sizeof(PlanOperand);
+  return sizeof(Plan) + key.capacity() * sizeof(uint64_t) + reason.capacity() +
+         outputs.capacity() * sizeof(TensorMeta) + operands.capacity() * sizeof(PlanOperand);
 }
 
 Result<DeviceState*> device_of(const OpCall& call) {

@@ -62,7 +62,8 @@ Status probe_decomposition(const OpCall& call) {
   try {
     call.op->decompose(probed);
   } catch (const Error& error) {
-    return Status(Code::unsupported, error.what());
+    const bool refused = error.code() == Code::unsupported || error.code() == Code::invalid_argument;
+    return refused ? Status(Code::unsupported, error.what()) : error.status();
   }
   return {};
 }

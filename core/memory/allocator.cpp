@@ -27,6 +27,11 @@ std::string mib(uint64_t bytes) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " MiB";
 }
 
+// What giving memory back may help against.
+bool is_shortage(const Status& status) {
+  return status.code() == Code::out_of_device_memory || status.code() == Code::out_of_host_memory;
+}
+
 class CachingAllocator;
 
 // The allocators there are. An allocator's index is never used again, so that a thread's table cannot name the wrong
@@ -206,7 +211,10 @@ class CachingAllocator final : public Allocator {
       ThreadLists* lists = make_own_lists();
       ClassList single;
       ClassList& list = lists != nullptr ? lists->classes[static_cast<size_t>(size_class)] : single;
-      if (!small_.refill(heap_, size_class, list, &status)) continue;
+      if (!small_.refill(heap_, size_class, list, &status)) {
+        if (!is_shortage(status)) return status;
+        continue;
+      }
       SmallBlock* block = list.pop();
       if (lists == nullptr) small_.take_back(size_class, list, 0);
       note_peak();
@@ -225,7 +233,7 @@ class CachingAllocator final : public Allocator {
       Range* range = heap_.take(bytes);
       if (range == nullptr) {
         Result<Range*> made = heap_.take_new(bytes);
-        if (!made.ok() && made.status().code() != Code::out_of_device_memory) return made.status();
+        if (!made.ok() && !is_shortage(made.status())) return made.status();
         status = made.status();
         if (made.ok()) range = made.value();
       }
