@@ -35,6 +35,9 @@ function(tenon_add_provider name)
     POSITION_INDEPENDENT_CODE ON
     INSTALL_RPATH ""
     LINK_DEPENDS "${exports}")
+  if(CMAKE_CXX_COMPILER_LOADED)
+    target_compile_features(${target} PRIVATE cxx_std_20)  # what sdk/provider is written in
+  endif()
   target_link_options(${target} PRIVATE "LINKER:--version-script=${exports}")
   # clang leaves the sanitizers' run-time symbols of a shared library to the program.
   if(NOT (TENON_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "Clang"))
