@@ -16,7 +16,8 @@ import trial
 
 ROOT = os.path.abspath(sys.argv.pop(1))
 REMEDY = ("\nNothing frozen may change. An addition stands at the end of its struct, inside #if EP_ABI_TARGET_MINOR >= N. "
-          "While the version is 0.x a deliberate break is made with: ./dev freeze")
+          "While the version is 0.x a deliberate break is made with ./dev freeze, and ./dev freeze release --again where the "
+          "release was frozen.")
 
 
 class Gate(unittest.TestCase):
@@ -38,7 +39,8 @@ class Gate(unittest.TestCase):
             self.skipTest(compiler.why_not)
         for minor in frozen.minors(ROOT):
             problems = frozen.problems_of(self.header_of(minor), minor, ROOT, [compiler], abidiff=False)
-            self.assertFalse(problems, "\n".join(problems) + REMEDY)
+            if problems:
+                self.fail("\n".join([f"{frozen.name_of(minor)}:", *problems]) + REMEDY)
 
     def need_abigail(self):
         if anchor.why_not():
@@ -52,7 +54,8 @@ class Gate(unittest.TestCase):
         self.need_abigail()
         for minor in frozen.minors(ROOT):
             problems = frozen.problems_of(self.header_of(minor), minor, ROOT, [])
-            self.assertFalse(problems, "\n".join(problems) + REMEDY)
+            if problems:
+                self.fail("\n".join([f"{frozen.name_of(minor)}:", *problems]) + REMEDY)
 
     def test_a_build_without_debug_information_fails_with_its_own_message(self):
         self.need_abigail()
