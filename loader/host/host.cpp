@@ -119,7 +119,8 @@ Status call_plugin(const std::string& provider, const char* function,
     thrown = "of an unknown type";
   }
   release_error(error);
-  return Status(Code::internal, name + " threw a C++ exception out of " + function + ": " + thrown + ".", remedy);
+  return Status(Code::internal, name + " threw a C++ exception out of " + function + ": " + thrown + " (rule Q02).",
+                remedy);
 }
 
 }  // namespace tenon::loader

@@ -50,11 +50,11 @@ Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file) {
     // The error code says "bad file descriptor" whatever happened; dlerror still holds the reason.
     const char* text = dlerror();
     const std::string reason = text ? text : failed.message();
-    return Status(Code::not_found, "the dynamic linker refused it: " + reason + ".", remedy_of(reason));
+    return Status(Code::not_found, "the dynamic linker refused it: " + reason + " (rule N06).", remedy_of(reason));
   }
   void* symbol = dlsym(library.native(), EP_PLUGIN_QUERY_SYMBOL);
   if (!symbol) {
-    return Status(Code::not_found, "it does not export the function " EP_PLUGIN_QUERY_SYMBOL ".",
+    return Status(Code::not_found, "it does not export the function " EP_PLUGIN_QUERY_SYMBOL " (rule N06).",
                   "Define it with EP_EXPORT, and let no version script make it local.");
   }
   TENON_RETURN_IF_ERROR(check_mapping(symbol, file));

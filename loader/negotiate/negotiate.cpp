@@ -47,7 +47,8 @@ bool is_null(const void* table, size_t offset) {
 }
 
 Status missing_slot(const std::string& what, const char* slot) {
-  return Status(Code::invalid_argument, what + " misses the required function '" + slot + "'.", author_remedy);
+  return Status(Code::invalid_argument, what + " misses the required function '" + slot + "' (rule T03).",
+                author_remedy);
 }
 
 bool is_spoken(const ep_plugin_ops& ops) {
@@ -58,7 +59,8 @@ Status check_plugin_ops(const ep_plugin_ops& ops, const std::string& what) {
   if (!is_spoken(ops)) {
     return Status(Code::version,
                   what + " is of ABI " + std::to_string(ops.abi_major) + "." + std::to_string(ops.abi_minor) +
-                      ", this host speaks " + std::to_string(EP_ABI_MAJOR) + "." + std::to_string(EP_ABI_MINOR) + ".",
+                      ", this host speaks " + std::to_string(EP_ABI_MAJOR) + "." + std::to_string(EP_ABI_MINOR) +
+                      " (rule N02).",
                   "Build the provider against this Tenon; while the ABI is 0.x both must have the same minor version.");
   }
   if (!ops.shutdown) return missing_slot(what, "shutdown");
@@ -69,7 +71,7 @@ Status check_plugin_ops(const ep_plugin_ops& ops, const std::string& what) {
 }
 
 Status bad_info(const std::string& what, const std::string& reason) {
-  return Status(Code::invalid_argument, what + " " + reason + ".", author_remedy);
+  return Status(Code::invalid_argument, what + " " + reason + " (rule D05).", author_remedy);
 }
 
 Status check_pools(const ep_device_info& raw, const std::string& what) {
@@ -101,20 +103,20 @@ Status check_table(const unsigned char* bytes, uint32_t known_size, uint32_t typ
   if (header.struct_type != type) {
     return Status(Code::version,
                   what + " is of struct type " + std::to_string(header.struct_type) + ", " + std::to_string(type) +
-                      " was asked for.",
+                      " was asked for (rule T01).",
                   author_remedy);
   }
   if (header.struct_size < sizeof header || header.struct_size > table_room || header.struct_size % 8 != 0) {
     return Status(Code::invalid_argument,
                   what + " says it has " + size + " bytes; a multiple of 8 from 16 to " + std::to_string(table_room) +
-                      " is possible.",
+                      " is possible (rule T01).",
                   author_remedy);
   }
   for (uint32_t place = known_size; place < header.struct_size; ++place) {
     if (bytes[place] == 0) continue;
     return Status(Code::version,
                   what + " has " + size + " bytes and uses byte " + std::to_string(place) + ", this host knows " +
-                      std::to_string(known_size) + ".",
+                      std::to_string(known_size) + " (rule T02).",
                   "Use a newer Tenon, or an older provider.");
   }
   int links = 0;
@@ -122,11 +124,11 @@ Status check_table(const unsigned char* bytes, uint32_t known_size, uint32_t typ
     TableHeader extension{};
     std::memcpy(&extension, next, sizeof extension);
     if (links == 64)
-      return Status(Code::invalid_argument, what + " has a chain of extensions without end.", author_remedy);
+      return Status(Code::invalid_argument, what + " has a chain of extensions without end (rule T02).", author_remedy);
     if (extension.struct_type & extension_refuse_bit) {
       return Status(Code::unsupported,
                     what + " has the extension " + std::to_string(extension.struct_type & ~extension_refuse_bit) +
-                        ", which must be understood and is not.",
+                        ", which must be understood and is not (rule T02).",
                     "Use a newer Tenon.");
     }
     next = extension.next;

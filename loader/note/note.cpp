@@ -39,12 +39,12 @@ Status cut_short(const std::string& what) {
 
 Status no_note() {
   return Status(
-      Code::invalid_argument, "it is not a Tenon provider: it holds no note named '" EP_NOTE_OWNER "'.",
+      Code::invalid_argument, "it is not a Tenon provider: it holds no note named '" EP_NOTE_OWNER "' (rule N01).",
       "If it should be one, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it again.");
 }
 
 Status bad_note(const std::string& reason) {
-  return Status(Code::invalid_argument, "its Tenon note is malformed: " + reason + ".",
+  return Status(Code::invalid_argument, "its Tenon note is malformed: " + reason + " (rule N01).",
                 "Build the provider with the header of the Tenon that is to load it.");
 }
 
@@ -205,20 +205,22 @@ Status check_note(const PluginNote& note, const std::string& file_name) {
   if (note.name != file_name) {
     return Status(Code::invalid_argument,
                   "its note names the provider '" + note.name + "', the file must then be called libtenon_" +
-                      note.name + ".so, not libtenon_" + file_name + ".so.",
+                      note.name + ".so, not libtenon_" + file_name + ".so (rule N05).",
                   "Rename the file.");
   }
   if (note.abi_major != EP_ABI_MAJOR || !EP_ABI_MINORS_AGREE(note.abi_minor, EP_ABI_MINOR)) {
     return Status(Code::version,
                   "it was built for ABI " + std::to_string(note.abi_major) + "." + std::to_string(note.abi_minor) +
-                      ", this host speaks " + std::to_string(EP_ABI_MAJOR) + "." + std::to_string(EP_ABI_MINOR) + ".",
+                      ", this host speaks " + std::to_string(EP_ABI_MAJOR) + "." + std::to_string(EP_ABI_MINOR) +
+                      " (rule N02).",
                   "Build the provider against this Tenon, or use the Tenon it was built for; while the ABI is 0.x both "
                   "must have the same minor version.");
   }
   if (note.sanitizer != EP_SANITIZER_NONE && note.sanitizer != EP_SANITIZER_OF_THIS_BUILD) {
-    return Status(Code::unsupported,
-                  "it was built with " + sanitizer_name(note.sanitizer) + ", which this program was not built with.",
-                  "Build the provider without it, or the program with it.");
+    return Status(
+        Code::unsupported,
+        "it was built with " + sanitizer_name(note.sanitizer) + ", which this program was not built with (rule N03).",
+        "Build the provider without it, or the program with it.");
   }
   return {};
 }

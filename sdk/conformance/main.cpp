@@ -107,6 +107,7 @@ void Run::add(const Test& test, Finding finding) {
   } else if (options_.verbose) {
     std::printf("%s %s%s%s\n", std::string(outcome_name(row.finding.outcome)).c_str(), test.name.c_str(),
                 row.finding.sentence.empty() ? "" : ": ", row.finding.sentence.c_str());
+    if (!row.finding.output.empty()) std::printf("  it printed: %s\n", row.finding.output.c_str());
   }
   std::fflush(stdout);
 }

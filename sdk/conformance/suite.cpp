@@ -54,7 +54,7 @@ std::vector<Test> make_suite(const Target& target) {
   };
   for (cases::Case& one : cases::all_cases()) {
     std::string name = "primitives/" + one.name;
-    tests.push_back({std::move(name), "P01", "", [get, one = std::move(one)] { return get().run(one); }, true});
+    tests.push_back({std::move(name), "P14", "", [get, one = std::move(one)] { return get().run(one); }, true});
   }
   tests.push_back({"primitives/closing", "L01", "After all cases nothing of the host's memory is held.",
                    [get] { return get().close(); }, true});

@@ -184,7 +184,8 @@ Finding Child::ended(const Test& test, bool hung, double time_limit) {
     char limit[32];
     std::snprintf(limit, sizeof limit, "%g", time_limit);
     finding.outcome = Outcome::hung;
-    finding.sentence = sentence("it did not end within ", std::string_view(limit), " s (rule X02).");
+    finding.sentence = sentence("it did not end within ", std::string_view(limit),
+                                " s (rule X02).\n  in a test of (rule ", test.rule, ")");
     finding.milliseconds = 1e3 * time_limit;
     return finding;
   }
@@ -193,7 +194,7 @@ Finding Child::ended(const Test& test, bool hung, double time_limit) {
                                                     std::string_view(strsignal(WTERMSIG(status))), " (rule X01).")
                                          : sentence("its process was ended from within, with exit code ",
                                                     WEXITSTATUS(status), " (rule X01).");
-  static_cast<void>(test);
+  finding.sentence += sentence("\n  in a test of (rule ", test.rule, ")");
   return finding;
 }
 

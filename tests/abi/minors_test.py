@@ -93,7 +93,7 @@ class Minors(unittest.TestCase):
         for minor in (trial.FIRST, trial.SECOND):
             status, seen, text = self.run_host("release", self.frozen_plugin(minor))
             self.assertEqual(status, 3, text)
-            self.assertIn(f"it was built for ABI 0.{minor}, this host speaks 0.{self.release}.", seen["refused"])
+            self.assertIn(f"it was built for ABI 0.{minor}, this host speaks 0.{self.release} (rule N02).", seen["refused"])
 
     def test_no_trial_host_takes_a_plugin_of_a_release(self):
         for host in ("trial-1", "trial-2"):

@@ -234,8 +234,9 @@ Status settle_output(const Case& test, const ep_primitive_desc& desc, uint32_t i
     put_bits(dtype, got->address(i), place, w);
   });
   if (wrong == 0) return {};
-  return Status(Code::internal,
-                sentence(first, " (", wrong, " elements differ; allowed: ", tolerance_text(test.tolerance), ")."));
+  return Status(
+      Code::internal,
+      sentence(first, " (", wrong, " elements differ; allowed: ", tolerance_text(test.tolerance), ") (rule P14)."));
 }
 
 }  // namespace
@@ -295,9 +296,9 @@ Status compare_images(const Case& test, const ep_primitive_desc& desc, const Ima
       if (got.offsets[i] <= at + guard_bytes && got.offsets[i] >= got.offsets[nearest]) nearest = i;
     }
     const auto distance = static_cast<int64_t>(at) - static_cast<int64_t>(got.offsets[nearest]);
-    return Status(Code::internal,
-                  sentence("byte ", distance, " from the start of operand ", nearest, " (",
-                           table::role_name(desc.operands[nearest].role), ") changed: it is no element of an output."));
+    return Status(Code::internal, sentence("byte ", distance, " from the start of operand ", nearest, " (",
+                                           table::role_name(desc.operands[nearest].role),
+                                           ") changed: it is no element of an output (rule P06)."));
   }
   return {};
 }

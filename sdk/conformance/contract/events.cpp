@@ -65,7 +65,7 @@ Status events_mean_done(Subject& subject) {
     TENON_RETURN_IF_ERROR(work.submit(stream, 60 + round));
     TENON_RETURN_IF_ERROR(subject.record(event, stream));
     const auto begin = std::chrono::steady_clock::now();
-    const auto patience = std::chrono::nanoseconds(wait_limit_ns / 6);
+    const auto patience = std::chrono::nanoseconds(wait_limit_ns / 20);
     Status seen = round == 2 ? subject.wait(event) : subject.call("event_query", subject.ops.event_query, event.get());
     while (seen.code() == Code::busy && std::chrono::steady_clock::now() - begin < patience) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));

@@ -20,12 +20,12 @@ constexpr ContractTest tests[] = {
 
     {"devices/described_alike", "D03", Needs::plugin, "A device says the same of itself each time.",
      devices_described_alike},
-    {"devices/unknown_index", "D04", Needs::plugin, "A device that is not there is 'not found'.",
+    {"devices/unknown_index", "E03", Needs::plugin, "A device that is not there is 'not found'.",
      devices_unknown_index},
 
     {"memory/distinct", "M08", Needs::device, "Blocks of any size hold what was put there.", memory_distinct},
     {"memory/aligned", "M03", Needs::device, "A block starts at a multiple of minimum_alignment.", memory_aligned},
-    {"memory/too_large", "M10", Needs::device, "A block there is no room for is 'out of device memory'.",
+    {"memory/too_large", "E03", Needs::device, "A block there is no room for is 'out of device memory'.",
      memory_too_large},
     {"memory/mapped", "M02", Needs::device, "Host and device see one memory through a map, which stays.",
      memory_mapped},

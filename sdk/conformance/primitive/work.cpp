@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "primitives/descriptor/descriptor.h"
 
@@ -33,18 +32,18 @@ Work::Work(Subject& subject, const ep_primitive_desc& desc, const ep_primitive_d
     : subject_(subject),
       desc_(desc),
       fixed_(fixed),
+      lent_desc_(desc),
       scalars_(std::move(scalars)),
       image_(std::move(image)),
       dynamic_(descriptor::has_any(desc)) {}
 
 Status Work::create() {
   if (subject_.ops.primitive_create == nullptr) return Status(Code::unsupported, "it has no primitive_create.");
-  auto borrowed = std::make_unique<ep_primitive_desc>(desc_);
   ep_primitive* primitive = nullptr;
   info_ = with_header<ep_primitive_info>(EP_STRUCT_PRIMITIVE_INFO);
   const Status made = subject_.call("primitive_create", subject_.ops.primitive_create, subject_.device,
-                                    static_cast<const ep_primitive_desc*>(borrowed.get()), &primitive, &info_);
-  std::memset(static_cast<void*>(borrowed.get()), 0xee, sizeof(*borrowed));
+                                    static_cast<const ep_primitive_desc*>(&lent_desc_), &primitive, &info_);
+  if (spoils) std::memset(static_cast<void*>(&lent_desc_), 0xee, sizeof lent_desc_);
   if (!made.ok()) return made;
   primitive_ = Primitive(&subject_, primitive);
   return allocate();
@@ -92,7 +91,8 @@ Status Work::submit(const Stream& stream) {
 }
 
 Status Work::launch(const Stream& stream) {
-  std::vector<ep_buffer> buffers(desc_.operand_count);
+  std::vector<ep_buffer>& buffers = lent_buffers_;
+  buffers.assign(desc_.operand_count, {});
   for (uint32_t i = 0; i < desc_.operand_count; ++i) {
     if ((desc_.operands[i].flags & EP_OPERAND_FLAG_SCALAR) == 0) buffers[i] = {operands_.get(), image_.offsets[i]};
   }
@@ -102,15 +102,14 @@ Status Work::launch(const Stream& stream) {
     TENON_RETURN_IF_ERROR(
         subject_.call("primitive_pack", subject_.ops.primitive_pack, primitive_.get(), stream.get(), buffer, src));
   }
-  const ep_primitive_desc here = fixed_;
-  std::vector<ep_shape> shapes = shapes_of(here);
-  std::vector<ep_scalar> scalars = scalars_;
+  lent_shapes_ = shapes_of(fixed_);
+  lent_scalars_ = scalars_;
   ep_launch launch{};
   launch.operands = buffers.data();
-  launch.shapes = dynamic_ ? shapes.data() : nullptr;
-  launch.scalars = scalars.data();
+  launch.shapes = dynamic_ ? lent_shapes_.data() : nullptr;
+  launch.scalars = lent_scalars_.data();
   launch.operand_count = desc_.operand_count;
-  launch.scalar_count = static_cast<uint32_t>(scalars.size());
+  launch.scalar_count = static_cast<uint32_t>(lent_scalars_.size());
   launch.workspace = {workspace_.get(), 0};
   launch.scratch = {scratch_.get(), 0};
   launch.tag = tag;
@@ -118,9 +117,11 @@ Status Work::launch(const Stream& stream) {
   const Status launched =
       subject_.call("primitive_launch", subject_.ops.primitive_launch, primitive_.get(), stream.get(),
                     static_cast<const ep_launch*>(&launch), subject_.synchronous() ? &fault : nullptr);
-  spoil(&buffers);
-  spoil(&shapes);
-  spoil(&scalars);
+  if (spoils) {
+    spoil(&lent_buffers_);
+    spoil(&lent_shapes_);
+    spoil(&lent_scalars_);
+  }
   if (launched.code() == Code::unsupported) {
     return broken("P03", "support and create said yes, primitive_launch says unsupported: ", launched.message());
   }

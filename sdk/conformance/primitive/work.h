@@ -17,8 +17,8 @@ class Work {
 
   // Creates the primitive and its memory. Code::unsupported where the provider refuses.
   Status create();
-  // Uploads the operands and a dirty workspace, launches, downloads; waits for nothing. What the call borrows is
-  // overwritten before it returns. A fault of a synchronous device is kept, not returned.
+  // Uploads the operands and a dirty workspace, launches, downloads; waits for nothing. A fault of a synchronous device
+  // is kept, not returned.
   Status submit(const Stream& stream);
   // After the stream has finished: takes the faults of an asynchronous device, checks the scratch.
   Status settle(const Stream& stream);
@@ -28,6 +28,7 @@ class Work {
   const ep_primitive_info& info() const { return info_; }
   ep_primitive* primitive() const { return primitive_.get(); }
   uint64_t tag = 1;
+  bool spoils = true;   // overwrites what a call has borrowed
   uint8_t dirt = 0x5b;  // what the workspace is filled with
 
  private:
@@ -36,6 +37,11 @@ class Work {
 
   Subject& subject_;
   const ep_primitive_desc desc_, fixed_;
+  // What the provider is lent, for one call each: kept, so that one that goes on reading it meets what spoils has left.
+  ep_primitive_desc lent_desc_;
+  std::vector<ep_buffer> lent_buffers_;
+  std::vector<ep_shape> lent_shapes_;
+  std::vector<ep_scalar> lent_scalars_;
   std::vector<ep_scalar> scalars_;
   cases::Image image_;
   bool dynamic_;

@@ -21,34 +21,36 @@ struct Expected {
 void PrintTo(const Expected& expected, std::ostream* stream) { *stream << expected.provider; }
 
 constexpr Expected expectations[] = {
-    {"no_note", Stage::note, Code::invalid_argument, "it is not a Tenon provider: it holds no note named 'Tenon'.",
+    {"no_note", Stage::note, Code::invalid_argument,
+     "it is not a Tenon provider: it holds no note named 'Tenon' (rule N01).",
      "If it should be one, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it again."},
-    {"wrong_version", Stage::note, Code::version, "it was built for ABI 0.99, this host speaks 0.1.",
+    {"wrong_version", Stage::note, Code::version, "it was built for ABI 0.99, this host speaks 0.1 (rule N02).",
      "Build the provider against this Tenon, or use the Tenon it was built for; while the ABI is 0.x both must have "
      "the "
      "same minor version."},
     {"other_name", Stage::note, Code::invalid_argument,
-     "its note names the provider 'sound', the file must then be called libtenon_sound.so, not libtenon_other_name.so.",
+     "its note names the provider 'sound', the file must then be called libtenon_sound.so, not libtenon_other_name.so "
+     "(rule N05).",
      "Rename the file."},
     {"other_sanitizer", Stage::note, Code::unsupported,
-     "it was built with the memory sanitizer, which this program was not built with.",
+     "it was built with the memory sanitizer, which this program was not built with (rule N03).",
      "Build the provider without it, or the program with it."},
-    {"missing_symbol", Stage::loaded, Code::not_found, "it does not export the function ep_plugin_query_v0.",
+    {"missing_symbol", Stage::loaded, Code::not_found, "it does not export the function ep_plugin_query_v0 (rule N06).",
      "Define it with EP_EXPORT, and let no version script make it local."},
     {"missing_library", Stage::loaded, Code::not_found,
      "the dynamic linker refused it: libtenon_test_absent.so: cannot open shared object file: No such file or "
-     "directory.",
+     "directory (rule N06).",
      "Install the library libtenon_test_absent.so, or add its folder to LD_LIBRARY_PATH."},
     {"throws", Stage::negotiated, Code::internal,
-     "the provider 'throws' threw a C++ exception out of ep_plugin_query_v0: the query went wrong.",
+     "the provider 'throws' threw a C++ exception out of ep_plugin_query_v0: the query went wrong (rule Q02).",
      "Report it to the provider's author: no exception may cross the border."},
     {"refuses", Stage::negotiated, Code::version,
      "this host is too old for me.\n  while calling ep_plugin_query_v0 of the provider 'refuses'", "Use a newer host."},
     {"short_struct", Stage::negotiated, Code::invalid_argument,
-     "the table of the provider 'short_struct' misses the required function 'device_count'.",
+     "the table of the provider 'short_struct' misses the required function 'device_count' (rule T03).",
      "Report it to the provider's author."},
     {"missing_slot", Stage::negotiated, Code::invalid_argument,
-     "the table of the provider 'missing_slot' misses the required function 'device_info'.",
+     "the table of the provider 'missing_slot' misses the required function 'device_info' (rule T03).",
      "Report it to the provider's author."},
 };
 
@@ -100,7 +102,7 @@ TEST_F(BrokenFolder, HidesNoSoundProvider) {
   EXPECT_EQ(device.value()->spelling, "sound:0");
   EXPECT_EQ(candidate_of("missing_device_slot").stage, Stage::usable);
   EXPECT_EQ(candidate_of("missing_device_slot").sentence,
-            "the table of the device missing_device_slot:0 misses the required function 'upload'.");
+            "the table of the device missing_device_slot:0 misses the required function 'upload' (rule T03).");
   EXPECT_EQ(candidate_of("sound").stage, Stage::chosen);
 }
 
@@ -109,7 +111,7 @@ TEST_F(BrokenFolder, DeviceWithoutRequiredFunctionIsNotOpened) {
   const Result<OpenDevice*> device = open_device("missing_device_slot:0");
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.status().message(),
-            "the table of the device missing_device_slot:0 misses the required function 'upload'.");
+            "the table of the device missing_device_slot:0 misses the required function 'upload' (rule T03).");
 }
 
 TEST_F(BrokenFolder, TextFileIsRefused) {

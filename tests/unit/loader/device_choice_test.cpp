@@ -139,7 +139,7 @@ TEST_F(DeviceChoice, ADefectOfTheBestDeviceIsPassedOverWithAWarning) {
   EXPECT_EQ(device.value()->spelling, "argument:0");
   EXPECT_EQ(lines,
             (std::vector<std::string>{"passed over builtin:0: the provider 'builtin' threw a C++ exception out of "
-                                      "device_open: of an unknown type."}));
+                                      "device_open: of an unknown type (rule Q02)."}));
   EXPECT_EQ(resolve_device("").value(), "argument:0");
 }
 

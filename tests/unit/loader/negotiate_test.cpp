@@ -62,7 +62,7 @@ TEST_F(Negotiate, GivesTheHostWithEveryService) {
 
 TEST_F(Negotiate, RefusesOtherVersions) {
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->abi_minor = EP_ABI_MINOR + 1; };
-  EXPECT_EQ(sentence(), "the table of the provider 'sample' is of ABI 0.2, this host speaks 0.1.");
+  EXPECT_EQ(sentence(), "the table of the provider 'sample' is of ABI 0.2, this host speaks 0.1 (rule N02).");
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->abi_minor = 0; };
   EXPECT_EQ(negotiate().status().code(), Code::version);
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->abi_major = 1; };
@@ -71,15 +71,15 @@ TEST_F(Negotiate, RefusesOtherVersions) {
 
 TEST_F(Negotiate, RefusesMissingSlotsByNameAndShutsDown) {
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->device_count = nullptr; };
-  EXPECT_EQ(sentence(), "the table of the provider 'sample' misses the required function 'device_count'.");
+  EXPECT_EQ(sentence(), "the table of the provider 'sample' misses the required function 'device_count' (rule T03).");
   EXPECT_EQ(sample(0).shutdowns, 1);
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->shutdown = nullptr; };
-  EXPECT_EQ(sentence(), "the table of the provider 'sample' misses the required function 'shutdown'.");
+  EXPECT_EQ(sentence(), "the table of the provider 'sample' misses the required function 'shutdown' (rule T03).");
 }
 
 TEST_F(Negotiate, RefusesAnotherStructType) {
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->struct_type = EP_STRUCT_DEVICE_OPS; };
-  EXPECT_EQ(sentence(), "the table of the provider 'sample' is of struct type 4, 2 was asked for.");
+  EXPECT_EQ(sentence(), "the table of the provider 'sample' is of struct type 4, 2 was asked for (rule T01).");
 }
 
 TEST_F(Negotiate, RefusesImpossibleSizes) {
@@ -100,7 +100,7 @@ TEST_F(Negotiate, TakesALongerStructWhoseTailIsZero) {
   EXPECT_EQ(negotiate().status().code(), Code::version);
   EXPECT_EQ(sentence(), "the table of the provider 'sample' has " + std::to_string(sizeof(ep_plugin_ops) + 64) +
                             " bytes and uses byte " + std::to_string(sizeof(ep_plugin_ops) + 9) + ", this host knows " +
-                            std::to_string(sizeof(ep_plugin_ops)) + ".");
+                            std::to_string(sizeof(ep_plugin_ops)) + " (rule T02).");
 }
 
 TEST_F(Negotiate, AShortStructHasNullSlotsWhateverLiesBehindIt) {
@@ -127,16 +127,18 @@ TEST_F(Negotiate, ExtensionsThatMustBeUnderstoodAreRefused) {
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->next = &extension; };
   EXPECT_EQ(sentence(), "accepted");
   extension.struct_type |= UINT32_C(1) << 31;
-  EXPECT_EQ(sentence(),
-            "the table of the provider 'sample' has the extension 65537, which must be understood and is not.");
+  EXPECT_EQ(
+      sentence(),
+      "the table of the provider 'sample' has the extension 65537, which must be understood and is not (rule T02).");
   extension.struct_type = 0x10001;
   extension.next = &extension;
-  EXPECT_EQ(sentence(), "the table of the provider 'sample' has a chain of extensions without end.");
+  EXPECT_EQ(sentence(), "the table of the provider 'sample' has a chain of extensions without end (rule T02).");
 }
 
 TEST_F(Negotiate, ExceptionsStopAtTheBorder) {
   sample(0).on_query = [](const ep_host*, ep_error**) -> ep_status { throw 42; };
-  EXPECT_EQ(sentence(), "the provider 'sample' threw a C++ exception out of ep_plugin_query_v0: of an unknown type.");
+  EXPECT_EQ(sentence(),
+            "the provider 'sample' threw a C++ exception out of ep_plugin_query_v0: of an unknown type (rule Q02).");
 }
 
 TEST_F(Negotiate, AFailureWithoutAReasonGetsOne) {
@@ -152,17 +154,19 @@ TEST_F(Negotiate, AFailureWithoutAReasonGetsOne) {
 TEST_F(Negotiate, AsynchronousDevicesNeedEvents) {
   EXPECT_TRUE(open().ok());
   flags_ = 0;
-  EXPECT_EQ(open().message(), "the table of the device sample:0 misses the required function 'event_create'.");
+  EXPECT_EQ(open().message(),
+            "the table of the device sample:0 misses the required function 'event_create' (rule T03).");
   EXPECT_EQ(sample(0).closes, 1) << "what was opened is closed again";
 }
 
 TEST_F(Negotiate, HostVisiblePoolsNeedMapAndFlush) {
   pools_ = {{EP_POOL_FLAG_HOST_VISIBLE, 0, 64, 0, 0, 0}};
-  EXPECT_EQ(open().message(), "the table of the device sample:0 misses the required function 'memory_map'.");
+  EXPECT_EQ(open().message(), "the table of the device sample:0 misses the required function 'memory_map' (rule T03).");
   sample(0).change_device_ops = [](ep_device_ops* ops) {
     ops->memory_map = [](ep_device*, ep_memory*, void**, ep_error**) { return EP_STATUS_OK; };
   };
-  EXPECT_EQ(open().message(), "the table of the device sample:0 misses the required function 'memory_flush'.");
+  EXPECT_EQ(open().message(),
+            "the table of the device sample:0 misses the required function 'memory_flush' (rule T03).");
   pools_[0].flags |= EP_POOL_FLAG_COHERENT;
   EXPECT_TRUE(open().ok());
 }
@@ -173,7 +177,8 @@ TEST_F(Negotiate, PrimitivesComeAsAGroup) {
       return EP_STATUS_OK;
     };
   };
-  EXPECT_EQ(open().message(), "the table of the device sample:0 misses the required function 'primitive_destroy'.");
+  EXPECT_EQ(open().message(),
+            "the table of the device sample:0 misses the required function 'primitive_destroy' (rule T03).");
 }
 
 TEST_F(Negotiate, DescriptionsAreChecked) {
@@ -186,13 +191,13 @@ TEST_F(Negotiate, DescriptionsAreChecked) {
   const std::string begin = "the description of device 0 of the provider 'sample' ";
   EXPECT_EQ(sentence_of_info({}), "accepted");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->pool_count = 0; }),
-            begin + "claims 0 memory pools; 1 to 8 are possible.");
+            begin + "claims 0 memory pools; 1 to 8 are possible (rule D05).");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->pool_count = 9; }),
-            begin + "claims 9 memory pools; 1 to 8 are possible.");
+            begin + "claims 9 memory pools; 1 to 8 are possible (rule D05).");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->pools[0].minimum_alignment = 48; }),
-            begin + "gives pool 0 the minimum alignment 48, which is no power of two.");
+            begin + "gives pool 0 the minimum alignment 48, which is no power of two (rule D05).");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->device_class = 9; }),
-            begin + "gives it the class 9, which is none of the known ones.");
+            begin + "gives it the class 9, which is none of the known ones (rule D05).");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->name = {nullptr, 400}; }), "accepted");
 }
 

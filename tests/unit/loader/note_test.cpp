@@ -140,15 +140,15 @@ TEST(Note, RefusesLyingHeaders) {
 TEST(Note, RefusesMalformedNotes) {
   const std::string begin = "its Tenon note is malformed: ";
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc_size = 40; }),
-            begin + "it has 40 bytes, at least 80 are needed.");
+            begin + "it has 40 bytes, at least 80 are needed (rule N01).");
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc.struct_size = 4000; }),
-            begin + "it says it has 4000 bytes, there are 144.");
+            begin + "it says it has 4000 bytes, there are 144 (rule N01).");
   for (const char* name : {"", "Upper", "with space", "../../etc", "a-b"}) {
     EXPECT_EQ(sentence_for([&](ElfFile& f) {
                 std::memset(f.note.desc.name, 0, sizeof f.note.desc.name);
                 std::strncpy(f.note.desc.name, name, sizeof f.note.desc.name - 1);
               }),
-              begin + "its name must be 1 to 31 lower-case letters, digits and underscores.")
+              begin + "its name must be 1 to 31 lower-case letters, digits and underscores (rule N01).")
         << name;
   }
   EXPECT_NE(sentence_for([](ElfFile& f) { std::memset(f.note.desc.name, 'a', sizeof f.note.desc.name); }), "accepted");
@@ -157,7 +157,7 @@ TEST(Note, RefusesMalformedNotes) {
 }
 
 TEST(Note, RefusesFilesWithoutOne) {
-  const std::string sentence = "it is not a Tenon provider: it holds no note named 'Tenon'.";
+  const std::string sentence = "it is not a Tenon provider: it holds no note named 'Tenon' (rule N01).";
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.segment.p_type = PT_LOAD; }), sentence);
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_phnum = 0; }), sentence);
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.owner[0] = 'V'; }), sentence);
@@ -201,7 +201,7 @@ TEST(CheckNote, RefusesWhatThisHostCannotLoad) {
   EXPECT_EQ(check_note(note, "sample").code(), Code::unsupported);
   note.sanitizer = 77;
   EXPECT_EQ(check_note(note, "sample").message(),
-            "it was built with the unknown sanitizer 77, which this program was not built with.");
+            "it was built with the unknown sanitizer 77, which this program was not built with (rule N03).");
   note.sanitizer = EP_SANITIZER_OF_THIS_BUILD;
   EXPECT_TRUE(check_note(note, "sample").ok());
 }

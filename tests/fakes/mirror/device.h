@@ -1,0 +1,118 @@
+// The objects of the mirror. A stream is a queue of functions that run, in order, when somebody waits.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "sdk/provider/entry.h"
+#include "sdk/provider/handle.h"
+#include "sdk/provider/negotiate.h"
+
+namespace tenon::mirror {
+
+// What the settings say: what it can do beyond the least, and the one rule it breaks.
+struct Character {
+  std::string mode;    // ",async,mapped,any,packs,bakes,"
+  std::string broken;  // a name of violations.def, or empty
+
+  bool is(std::string_view word) const { return mode.find("," + std::string(word) + ",") != std::string::npos; }
+  bool breaks(std::string_view name) const { return broken == name; }
+};
+
+struct Queue {
+  std::mutex* mutex;  // the device's
+  std::deque<std::function<void()>> pending;
+  uint64_t submitted = 0, completed = 0;
+  std::deque<ep_fault> faults;
+
+  // Under the mutex.
+  void run_to(uint64_t point) {
+    while (completed < point && !pending.empty()) {
+      const auto work = std::move(pending.front());
+      pending.pop_front();
+      ++completed;
+      work();
+    }
+    if (pending.empty()) completed = submitted;
+  }
+};
+
+}  // namespace tenon::mirror
+
+struct ep_plugin {
+  const ep_host* host;
+  tenon::mirror::Character character = {};
+  std::thread thread = {};
+  int described = 0;
+};
+
+struct ep_device {
+  const ep_host* host;
+  tenon::mirror::Character character = {};
+  std::mutex mutex = {};
+  std::vector<std::weak_ptr<tenon::mirror::Queue>> queues = {};
+  std::thread::id opener = {};
+  std::vector<void*> staged = {};  // shares_staging
+  int asked = 0;
+
+  bool is(std::string_view word) const { return character.is(word); }
+  bool breaks(std::string_view name) const { return character.breaks(name); }
+};
+
+struct ep_memory {
+  const ep_host* host;
+  char* address = nullptr;
+  uint64_t size = 0;
+  bool imported = false;
+};
+
+struct ep_stream {
+  const ep_host* host;
+  ep_device* device = nullptr;
+  std::shared_ptr<tenon::mirror::Queue> queue = {};
+
+  // Runs `work` when its turn comes; at once on a synchronous device.
+  void submit(std::function<void()> work) {
+    if (!device->is("async")) return work();
+    const std::lock_guard lock(device->mutex);
+    queue->pending.push_back(std::move(work));
+    ++queue->submitted;
+  }
+  void finish() {
+    const std::lock_guard lock(device->mutex);
+    queue->run_to(queue->submitted);
+  }
+};
+
+struct ep_event {
+  const ep_host* host;
+  ep_device* device = nullptr;
+  std::shared_ptr<tenon::mirror::Queue> queue = {};
+  uint64_t point = 0;
+};
+
+struct ep_primitive {
+  const ep_host* host;
+  ep_device* device = nullptr;
+  ep_primitive_desc desc = {};
+  const ep_primitive_desc* borrowed = nullptr;  // keeps_desc
+  uint32_t packed = 0;                          // 1 + index of the operand, as in ep_primitive_info
+};
+
+namespace tenon::mirror {
+
+inline char* address_of(ep_buffer buffer) {
+  return buffer.memory == nullptr ? nullptr : buffer.memory->address + buffer.offset;
+}
+
+void fill_memory(ep_device_ops* ops);
+void fill_stream(ep_device_ops* ops);
+void fill_primitive(ep_device_ops* ops);
+
+}  // namespace tenon::mirror

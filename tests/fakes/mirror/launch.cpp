@@ -1,0 +1,262 @@
+// The primitives: the reference's answers, spoiled where a rule is to be broken.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "primitives/descriptor/descriptor.h"
+#include "primitives/dtype/dtype.h"
+#include "primitives/reference/reference.h"
+#include "primitives/shape/shape.h"
+#include "sdk/provider/implementation.h"
+#include "tests/fakes/mirror/device.h"
+
+namespace tenon::mirror {
+namespace {
+
+using provider::destroy;
+using provider::entry;
+using provider::fail_text;
+using provider::fill;
+using provider::make;
+using provider::to_ep_string;
+
+constexpr uint64_t workspace_bytes = 100;
+constexpr uint64_t scratch_bytes = 64;
+
+ep_status refuse(ep_device* device, ep_error** error, std::string_view why) {
+  if (device->breaks("no_sentence")) return EP_STATUS_UNSUPPORTED;
+  return fail_text(device->host, error, EP_STATUS_UNSUPPORTED, why);
+}
+
+ep_status check(ep_device* device, const ep_primitive_desc* desc, ep_error** error) {
+  if (device->breaks("claims_nothing")) return refuse(device, error, "It computes nothing.");
+  ep_primitive_desc known = *desc;
+  if (device->breaks("guesses")) known.extensions[0] = 0;
+  if (const auto unknown = provider::unknown_parts(known)) return refuse(device, error, unknown.text());
+  const Status status = descriptor::check_descriptor(known);
+  return status.ok() ? EP_STATUS_OK : refuse(device, error, status.message());
+}
+
+ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info,
+                            ep_error** error) {
+  if (const ep_status status = check(device, desc, error); status != EP_STATUS_OK) {
+    if (device->breaks("writes_refusal")) out_info->flags = 0;
+    return status;
+  }
+  ep_support_info info{};
+  info.implementation = to_ep_string("reference");
+  if (device->is("any") || device->breaks("ignores_shapes")) {
+    info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  }
+  if (device->breaks("moody")) info.flags = static_cast<uint64_t>(device->asked++ % 2);
+  if (device->is("bakes")) {
+    info.baked_scalars = 0xff;
+    std::fill_n(info.alignment, EP_MAX_OPERANDS, 64);
+  }
+  fill(out_info, info);
+  return EP_STATUS_OK;
+}
+
+uint64_t bytes_of(const ep_operand_desc& operand) {
+  int64_t last = 0;
+  for (int32_t axis = 0; axis < operand.rank; ++axis) last += (operand.dims[axis] - 1) * operand.strides[axis];
+  return static_cast<uint64_t>(dtype_bytes(static_cast<DType>(operand.dtype), last + 1));
+}
+
+ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,
+                           ep_primitive_info* out_info, ep_error** error) {
+  if (const ep_status status = check(device, desc, error); status != EP_STATUS_OK) return status;
+  ep_primitive_info info{};
+  info.implementation = to_ep_string("reference");
+  info.workspace_bytes = workspace_bytes;
+  info.scratch_bytes = scratch_bytes;
+  const bool packs = device->is("packs") && !descriptor::has_any(*desc);
+  for (uint32_t i = 0; i < desc->operand_count; ++i) {
+    const bool constant = packs && (desc->operands[i].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
+    if (!constant && !device->breaks("packs_anything")) continue;
+    info.pack_operand = i + 1;
+    info.pack_bytes = bytes_of(desc->operands[i]);
+  }
+  auto* primitive = make<ep_primitive>(device->host, device->host);
+  primitive->device = device;
+  primitive->desc = *desc;
+  primitive->borrowed = desc;
+  primitive->packed = info.pack_operand;
+  fill(out_info, info);
+  *out_primitive = primitive;
+  return EP_STATUS_OK;
+}
+
+void primitive_destroy(ep_device* device, ep_primitive* primitive) noexcept {
+  if (device->breaks("drops_in_flight") && primitive != nullptr) {
+    const std::lock_guard lock(device->mutex);
+    for (const auto& held : device->queues) {
+      if (const auto queue = held.lock()) queue->pending.clear();
+    }
+  }
+  destroy(primitive);
+}
+
+ep_status primitive_pack(ep_primitive* primitive, ep_stream* stream, ep_buffer dst, ep_buffer src, ep_error**) {
+  const uint64_t size = bytes_of(primitive->desc.operands[primitive->packed - 1]);
+  stream->submit([=] {
+    for (uint64_t i = 0; i < size; ++i) address_of(dst)[i] = static_cast<char>(~address_of(src)[i]);
+  });
+  return EP_STATUS_OK;
+}
+
+// A launch and all it borrowed, kept until it runs.
+struct Work {
+  ep_device* device;
+  ep_primitive_desc desc;
+  std::vector<void*> operands;
+  std::vector<ep_scalar> scalars;
+  std::vector<char> unpacked;
+  uint32_t packed;
+  char* workspace;
+  char* scratch;
+  ep_fault fault;
+  uint64_t tag;
+
+  Status run();
+  void unpack();
+  void mistake();
+  void spoil();
+};
+
+void Work::unpack() {
+  if (packed == 0) return;
+  const auto* bytes = static_cast<const char*>(operands[packed - 1]);
+  const uint64_t size = bytes_of(desc.operands[packed - 1]);
+  for (uint64_t i = 0; i < size; ++i) unpacked.push_back(static_cast<char>(~bytes[i]));
+  operands[packed - 1] = unpacked.data();
+}
+
+// What it takes its task for.
+void Work::mistake() {
+  const bool normalises = desc.kind == EP_PRIMITIVE_layer_norm || desc.kind == EP_PRIMITIVE_batch_norm;
+  if (normalises && device->is("wrong_epsilon") && !scalars.empty()) scalars[0].value.f64 = 0.5;
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    ep_operand_desc& operand = desc.operands[i];
+    if (device->breaks("stride") && operand.rank > 0) {
+      const Dims strides = contiguous_strides(Dims({operand.dims, static_cast<size_t>(operand.rank)}));
+      std::copy(strides.begin(), strides.end(), operand.strides);
+    }
+    if (device->breaks("dtype") && operand.dtype == EP_DTYPE_f16) operand.dtype = EP_DTYPE_bf16;
+    if (device->breaks("offset") && operands[i] != nullptr) {
+      operands[i] = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(operands[i]) / 16 * 16);
+    }
+  }
+}
+
+Status Work::run() {
+  if (std::any_of(scratch, scratch + scratch_bytes, [](char byte) { return byte != 0; })) {
+    return Status(Code::internal, "The scratch is not zero.");
+  }
+  unpack();
+  mistake();
+  std::vector<char> kept;
+  const uint64_t size = bytes_of(desc.operands[0]);
+  auto* dst = static_cast<char*>(operands[0]);
+  kept.assign(dst, dst + size);
+  const Status status =
+      reference::run(desc, operands.data(), scalars.data(), static_cast<uint32_t>(scalars.size()), &fault);
+  fault.tag = device->breaks("wrong_tag") ? 0 : tag;
+  if (device->breaks("last_element")) {
+    const auto unit =
+        static_cast<uint64_t>(std::max<int64_t>(1, dtype_size(static_cast<DType>(desc.operands[0].dtype))));
+    std::memcpy(dst + size - unit, kept.data() + size - unit, unit);
+  }
+  spoil();
+  return device->breaks("no_fault") && status.code() == Code::fault ? Status() : status;
+}
+
+void Work::spoil() {
+  auto* first = static_cast<char*>(operands[0]);
+  auto* last = static_cast<char*>(operands[desc.operand_count - 1]);
+  const uint64_t size = bytes_of(desc.operands[0]);
+  if (device->breaks("wrong_value")) first[0] = static_cast<char>(first[0] ^ 0x40);
+  if (device->breaks("past_end")) first[size] = 1;
+  if (device->breaks("writes_input") && last != nullptr) last[0] = static_cast<char>(last[0] ^ 1);
+  if (device->breaks("dirty_scratch")) scratch[3] = 1;
+  if (device->breaks("other_fault")) fault.operand = 0;
+  if (device->breaks("dirty_workspace") && workspace[7] != 0) first[1] = static_cast<char>(first[1] ^ 0x21);
+  if (device->breaks("random_bits")) first[0] = static_cast<char>(++device->asked);
+  if (device->breaks("nan") && desc.operands[0].dtype == EP_DTYPE_f32) {
+    for (uint64_t i = 0; i < size / 4; ++i) {
+      float value = 0;
+      std::memcpy(&value, first + 4 * i, 4);
+      if (!std::isnan(value)) continue;
+      value = 0;
+      std::memcpy(first + 4 * i, &value, 4);
+    }
+  }
+  std::memset(workspace, 0x77, workspace_bytes);
+}
+
+Work work_of(const ep_primitive& primitive, const ep_launch& launch) {
+  Work work = {primitive.device,
+               primitive.desc,
+               {},
+               {},
+               {},
+               primitive.packed,
+               address_of(launch.workspace),
+               address_of(launch.scratch),
+               {},
+               launch.tag};
+  if (work.device->breaks("keeps_desc")) work.desc = *primitive.borrowed;
+  for (uint32_t i = 0; i < launch.operand_count; ++i) {
+    work.operands.push_back(address_of(launch.operands[i]));
+    if (launch.shapes == nullptr) continue;
+    ep_operand_desc& operand = work.desc.operands[i];
+    std::copy_n(launch.shapes[i].dims, operand.rank, operand.dims);
+    std::copy_n(launch.shapes[i].strides, operand.rank, operand.strides);
+    if (work.device->breaks("ignores_shapes") && operand.dims[0] > 1) --operand.dims[0];
+  }
+  work.scalars.assign(launch.scalars, launch.scalars + launch.scalar_count);
+  return work;
+}
+
+ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault* out_fault,
+                           ep_error** error) {
+  ep_device* device = primitive->device;
+  if (device->breaks("crashes")) *static_cast<volatile char*>(nullptr) = 0;
+  if (device->breaks("exits")) std::_Exit(0);
+  if (device->breaks("lies")) return refuse(device, error, "On second thoughts, no.");
+  Work work = work_of(*primitive, *launch);
+  if (device->breaks("keeps_desc") && work.desc.operand_count > EP_MAX_OPERANDS) {
+    return fail_text(device->host, error, EP_STATUS_INTERNAL, "The descriptor is gone.");
+  }
+  if (device->breaks("shares_staging")) {
+    stream->finish();
+    device->staged = work.operands;
+  }
+  ep_status status = EP_STATUS_OK;
+  const bool waits = !device->is("async");
+  stream->submit([=, queue = stream->queue, work = std::move(work), &status]() mutable {
+    if (device->breaks("shares_staging")) work.operands = device->staged;
+    const Status ran = work.run();
+    if (ran.ok()) return;
+    if (waits) {
+      if (out_fault != nullptr) *out_fault = work.fault;
+      status = fail_text(device->host, error, static_cast<ep_status>(ran.code()), ran.message());
+    } else {
+      queue->faults.push_back(work.fault);
+    }
+  });
+  return status;
+}
+
+}  // namespace
+
+void fill_primitive(ep_device_ops* ops) {
+  ops->primitive_support = entry<primitive_support>;
+  ops->primitive_create = entry<primitive_create>;
+  ops->primitive_destroy = primitive_destroy;
+  ops->primitive_launch = entry<primitive_launch>;
+  ops->primitive_pack = entry<primitive_pack>;
+}
+
+}  // namespace tenon::mirror

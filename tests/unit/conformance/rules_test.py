@@ -1,0 +1,103 @@
+"""Every rule that ep_api/README.md says is enforced is broken by somebody, and its enforcer prints the rule's number.
+
+Usage: rules_test.py SOURCE_ROOT BUILD_FOLDER TENON_CONFORM
+
+Reads the table of rules and tests/fakes/mirror/violations.def. A row `VIOLATION(name, rule, outcome, test, what)` is a way
+in which the mirror can break a rule: the kit's `test` must find it, with that outcome and that number. A row
+`REFUSED(name, rule, code, what)` is a provider of tests/fakes/broken, which the loader must refuse with that code and
+number; `DECLINED` is the same by the mirror. Rules whose enforcer is the validation layer are broken in tests/unit/loader/validate_test.cpp, which reads the
+same table. What nobody enforces must say why in the README, and is listed at the end.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+RULE = re.compile(r"^\| ([A-Z]\d\d) \| (.*) \| ([^|]*) \|$", re.MULTILINE)
+ROW = re.compile(r'^(VIOLATION|LIBRARY|DECLINED|REFUSED)\((\w+),\s*"([^"]*)",\s*"([^"]*)",(?:\s*"([^"]*)",)?\s*"([^"]*)"\)$', re.MULTILINE)
+ENFORCERS = {"loader", "kit", "validation layer", "nobody"}
+MOST_BY_NOBODY = 6
+
+
+class Test:
+    def __init__(self, root, build, kit):
+        self.root, self.build, self.kit = root, build, kit
+        self.readme = open(os.path.join(root, "ep_api/README.md")).read()
+        self.rules = {rule: [part.strip() for part in re.sub(r"\([^)]*\)", "", by).split(",")]
+                      for rule, _, by in RULE.findall(self.readme)}
+        self.rows = ROW.findall(open(os.path.join(root, "tests/fakes/mirror/violations.def")).read())
+        self.failures, self.shown = [], 0
+
+    def expect(self, condition, sentence):
+        self.shown += 1
+        if not condition:
+            self.failures.append(sentence)
+
+    def run(self, library, *arguments):
+        command = [self.kit, os.path.join(self.build, "lib", library), "--json", "-", "--time-limit", "5", *arguments]
+        result = subprocess.run(command, capture_output=True, text=True)
+        try:
+            return json.loads(result.stdout)["tests"]
+        except (ValueError, KeyError):
+            sys.exit(f"{command} ended with {result.returncode}: {result.stdout} {result.stderr}")
+
+    def table_is_well_formed(self):
+        lines = [line for line in self.readme.splitlines() if re.match(r"^\| [A-Z]\d\d ", line)]
+        self.expect(len(lines) == len(self.rules) > 30, f"{len(lines)} rows, {len(self.rules)} rules with a number of their own")
+        for rule, enforcers in self.rules.items():
+            for enforcer in enforcers:
+                self.expect(enforcer in ENFORCERS, f"{rule}: '{enforcer}' enforces nothing; there are {sorted(ENFORCERS)}")
+
+    def claims_and_violators_agree(self):
+        refused = ("DECLINED", "REFUSED")
+        broken = {"loader": {rule for kind, _, rule, *_ in self.rows if kind in refused},
+                  "kit": {rule for kind, _, rule, *_ in self.rows if kind not in refused}}
+        for enforcer, shown in broken.items():
+            claimed = {rule for rule, by in self.rules.items() if enforcer in by}
+            self.expect(not claimed - shown, f"the {enforcer} is said to enforce {sorted(claimed - shown)}, which nobody breaks")
+            self.expect(not shown - claimed, f"the {enforcer} enforces {sorted(shown - claimed)}, and the table does not say so")
+
+    def violators_are_caught(self):
+        for kind, name, rule, outcome, test, what in self.rows:
+            if kind == "REFUSED":
+                found = self.run(f"broken/libtenon_{name}.so", "--case", "loader/accepts")
+            elif kind == "DECLINED":
+                found = self.run("fakes/libtenon_mirror.so", "--set", "break=" + name, "--case", "loader/accepts")
+            elif kind == "LIBRARY":
+                found = self.run(f"fakes/libtenon_{name}.so", "--case", test)
+            else:
+                only = [] if test.startswith("claims/") else ["--case", test]
+                found = self.run("fakes/libtenon_mirror.so", "--set", "mode=async,mapped", "--set", "break=" + name, *only)
+            hits = [one for one in found if f"(rule {rule})" in one["sentence"]]
+            said = [(one["name"], one["outcome"], one["sentence"]) for one in found if one["outcome"] not in ("passed", "skipped")]
+            self.expect(hits, f"{name} ({what}) breaks {rule}; the kit said {said or 'nothing'}")
+            for hit in hits[:1]:
+                if kind in ("DECLINED", "REFUSED"):
+                    self.expect(hit["outcome"] == "failed" and f"code '{outcome}'" in hit["sentence"],
+                                f"{name}: not refused with '{outcome}': {hit['sentence']}")
+                else:
+                    self.expect(hit["outcome"] == outcome, f"{name}: {hit['outcome']}, not {outcome}: {hit['sentence']}")
+
+    def what_nobody_enforces_is_argued(self):
+        nobody = sorted(rule for rule, by in self.rules.items() if "nobody" in by)
+        self.expect(len(nobody) <= MOST_BY_NOBODY, f"{len(nobody)} rules are enforced by nobody: {nobody}")
+        section = self.readme.split("## What nobody enforces", 1)[-1].split("\n## ", 1)[0]
+        for rule in nobody:
+            self.expect(re.search(rf"^- {rule}: ", section, re.MULTILINE), f"the README does not say why nobody enforces {rule}")
+        print("enforced by nobody:", ", ".join(nobody) or "none")
+
+
+def main():
+    test = Test(*sys.argv[1:4])
+    for claim in (test.table_is_well_formed, test.claims_and_violators_agree, test.violators_are_caught,
+                  test.what_nobody_enforces_is_argued):
+        claim()
+    for failure in test.failures:
+        print("FAILED", failure)
+    print(f"{len(test.rules)} rules, {len(test.rows)} violators, {test.shown} checks, {len(test.failures)} failed")
+    return 1 if test.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+// The child processes, with tests that do what a provider must not.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "sdk/conformance/test.h"
+#include "sdk/conformance/verdict.h"
+
+namespace tenon::conformance {
+namespace {
+
+// What comes of the tests, in order.
+std::vector<Finding> run(const std::vector<conformance::Test>& tests, double time_limit = 10) {
+  std::vector<Finding> findings;
+  std::vector<size_t> order;
+  run_in_children(tests, time_limit, [&](size_t number, const Finding& finding) {
+    order.push_back(number);
+    findings.push_back(finding);
+  });
+  for (size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], i);
+  EXPECT_EQ(findings.size(), tests.size());
+  return findings;
+}
+
+conformance::Test make(const char* name, std::function<Status()> body, bool shares = false) {
+  return {name, "E01", "", std::move(body), shares};
+}
+
+TEST(Run, TellsEachOutcomeFromTheOthers) {
+  const std::vector<Finding> findings =
+      run({make("passes", [] { return Status(); }), make("fails", [] { return broken("S04", "it came too early"); }),
+           make("fails_without_rule", [] { return Status(Code::busy, "it was busy."); }),
+           make("is_skipped", [] { return skipped("it has no events."); }),
+           make("crashes",
+                [] {
+                  std::raise(SIGKILL);
+                  return Status();
+                }),
+           make("exits", []() -> Status { _exit(3); })});
+  ASSERT_EQ(findings.size(), 6u);
+  EXPECT_EQ(findings[0].outcome, Outcome::passed);
+  EXPECT_EQ(findings[1].sentence, "it came too early (rule S04).");
+  EXPECT_EQ(rule_in(findings[1].sentence), "S04");
+  EXPECT_EQ(findings[2].outcome, Outcome::failed);
+  EXPECT_EQ(rule_in(findings[2].sentence), "E01") << "the rule of the test, where the sentence names none";
+  EXPECT_EQ(findings[3].outcome, Outcome::skipped);
+  EXPECT_EQ(findings[3].sentence, "it has no events.");
+  EXPECT_EQ(findings[4].outcome, Outcome::crashed);
+  EXPECT_NE(findings[4].sentence.find("signal 9"), std::string::npos) << findings[4].sentence;
+  EXPECT_EQ(findings[5].outcome, Outcome::crashed);
+  EXPECT_NE(findings[5].sentence.find("exit code 3"), std::string::npos) << findings[5].sentence;
+}
+
+TEST(Run, EndsWhatHangsAndGoesOn) {
+  const std::vector<Finding> findings = run({make("hangs",
+                                                  []() -> Status {
+                                                    for (;;) pause();
+                                                  }),
+                                             make("passes", [] { return Status(); })},
+                                            0.2);
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].outcome, Outcome::hung);
+  EXPECT_NE(findings[0].sentence.find("(rule X02)"), std::string::npos);
+  EXPECT_EQ(findings[1].outcome, Outcome::passed);
+}
+
+TEST(Run, ACrashAmongThoseThatShareCostsItselfAlone) {
+  std::vector<conformance::Test> tests;
+  for (int i = 0; i < 5; ++i) {
+    tests.push_back(make(
+        "one",
+        [i]() -> Status {
+          if (i == 2) std::raise(SIGKILL);
+          return i == 3 ? broken("P14", "a wrong number") : Status();
+        },
+        true));
+  }
+  const std::vector<Finding> findings = run(tests);
+  ASSERT_EQ(findings.size(), 5u);
+  const Outcome expected[] = {Outcome::passed, Outcome::passed, Outcome::crashed, Outcome::failed, Outcome::passed};
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(findings[i].outcome, expected[i]) << i;
+}
+
+TEST(Run, ACrashThatNeedsTheTestsBeforeItSaysSo) {
+  static int calls = 0;
+  std::vector<conformance::Test> tests;
+  for (int i = 0; i < 3; ++i) {
+    tests.push_back(make(
+        "one",
+        [] {
+          if (++calls == 2) std::raise(SIGKILL);
+          return Status();
+        },
+        true));
+  }
+  const std::vector<Finding> findings = run(tests);
+  ASSERT_EQ(findings.size(), 3u);
+  EXPECT_EQ(findings[1].outcome, Outcome::crashed);
+  EXPECT_NE(findings[1].sentence.find("alone it does not"), std::string::npos) << findings[1].sentence;
+  EXPECT_EQ(findings[2].outcome, Outcome::passed);
+}
+
+TEST(Run, WhatIsPrintedIsKeptWithItsTest) {
+  const auto say = [](const char* text) {
+    return make(
+        "talks",
+        [text] {
+          std::printf("%s", text);
+          return Status();
+        },
+        true);
+  };
+  const std::vector<Finding> findings = run({say("first"), say("second")});
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].output, "first");
+  EXPECT_EQ(findings[1].output, "second");
+}
+
+}  // namespace
+}  // namespace tenon::conformance
