@@ -21,6 +21,8 @@ TensorList gather_nd(NodeContext& n) {
     n.invalid("indices of shape " + tenon::to_string(indices.dims()) + " with " + std::to_string(batch) +
               " batch axes do not fit shape " + tenon::to_string(x.dims()));
   }
+  const int64_t rank = indices.rank() - 1 + x.rank() - batch - k;
+  if (rank > EP_MAX_RANK) n.invalid("the result would have rank " + std::to_string(rank));
   const int64_t outer = n.product(0, 0, batch), places = n.product(0, batch, batch + k);
   const int64_t inner = n.product(0, batch + k, x.rank()), rows = n.product(1, batch, indices.rank() - 1);
   Tensor flat;

@@ -134,6 +134,17 @@ TEST(Load, RefusesNodesThatCannotWorkWhateverTheInputs) {
   EXPECT_TRUE(refusal.says("25") && refusal.says("3")) << refusal.text;
 }
 
+TEST(Load, RefusesResultsOfTooHighRank) {
+  ModelBuilder builder;
+  builder.input("x", kFloat, {"2", "2", "2", "2", "2"});
+  builder.input("places", kInt64, {"1", "1", "1", "1", "1", "1"});
+  builder.output("y", kFloat, {"1"});
+  builder.node("GatherND", {"x", "places"}, {"y"}, "far");
+  const Refusal refusal = refusal_of(builder.bytes());
+  EXPECT_EQ(refusal.code, Code::unsupported);
+  EXPECT_TRUE(refusal.says("the result would have rank 9")) << refusal.text;
+}
+
 TEST(Load, RefusesAttributesOfTheWrongKind) {
   ModelBuilder builder = with_node("Softmax");
   builder.integers(builder.graph().node[0], "axis", {1});
