@@ -32,6 +32,16 @@ bool pool_is_mapped(const loader::DeviceInfo& info) {
   return !info.pools.empty() && (info.pools[0].flags & wanted) == wanted;
 }
 
+// Of the device now last in the list, which is not told yet.
+uint16_t place_of(const OpenedDevices& devices, const std::string& spelling) {
+  uint16_t next = 0;
+  for (size_t i = 0; i + 1 < devices.states.size(); ++i) {
+    if (devices.states[i].opened->spelling == spelling) return devices.states[i].place;
+    next = std::max<uint16_t>(next, devices.states[i].place + 1);
+  }
+  return next;
+}
+
 Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened) {
   for (DeviceState& state : devices.states) {
     if (state.opened == opened) return &state;
@@ -44,6 +54,7 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   state.handle = opened->handle;
   state.ops = opened->ops;
   state.id = static_cast<uint16_t>(devices.states.size() - 1);
+  state.place = place_of(devices, opened->spelling);
   state.synchronous = opened->info.synchronous();
   state.mapped = pool_is_mapped(opened->info);
   state.allocator = memory::make_allocator(opened);

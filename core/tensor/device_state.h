@@ -18,7 +18,8 @@ struct DeviceState {
   loader::OpenDevice* opened = nullptr;
   ep_device* handle = nullptr;
   ep_device_ops ops{};         // full-size copy: no slot past the end is ever called
-  uint16_t id = 0;             // index in all_devices(), from 0
+  uint16_t id = 0;             // among all devices ever opened, from 0
+  uint16_t place = 0;          // among spellings: a device that is opened again has that of the one before
   bool synchronous = false;
   bool mapped = false;         // pool 0 is host-visible and coherent: Block::host is set
   ep_stream* inline_stream = nullptr;  // of a synchronous device

@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint16_t kComputeStream = 0;
 
-constexpr uint16_t kDeviceIds = 64;
-thread_local constinit std::array<uint16_t, kDeviceIds> current_streams{};  // by device id
+constexpr uint16_t kPlaces = 64;
+thread_local constinit std::array<uint16_t, kPlaces> current_streams{};  // by place of the device
 
 // The stream's persistent scratch is at least `bytes` afterwards.
 Status grow_scratch(Stream& stream, uint64_t bytes) {
@@ -99,11 +99,11 @@ Result<uint16_t> create_stream(DeviceState* device) {
 }
 
 uint16_t current_stream(DeviceState* device) {
-  return device->id < kDeviceIds ? current_streams[device->id] : kComputeStream;
+  return device->place < kPlaces ? current_streams[device->place] : kComputeStream;
 }
 
 void set_current_stream(DeviceState* device, uint16_t stream) {
-  if (device->id < kDeviceIds) current_streams[device->id] = stream;
+  if (device->place < kPlaces) current_streams[device->place] = stream;
 }
 
 Status attach(DeviceState* device) {
