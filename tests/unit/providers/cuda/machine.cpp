@@ -22,7 +22,7 @@ namespace {
 }
 
 ep_plugin_query_fn query_of(const char* path) {
-  if (path == nullptr) give_up("TENON_TEST_CUDA names no library.");
+  if (path == nullptr) give_up("CUDA_PROVIDER names no library.");
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) give_up(dlerror());
   return reinterpret_cast<ep_plugin_query_fn>(dlsym(library, EP_PLUGIN_QUERY_SYMBOL));
@@ -99,7 +99,7 @@ Machine& Machine::get() {
 }
 
 Machine::Machine() {
-  const ep_plugin_query_fn query = query_of(std::getenv("TENON_TEST_CUDA"));
+  const ep_plugin_query_fn query = query_of(std::getenv("CUDA_PROVIDER"));
   const char* names[kDevices] = {"cuda_a", "cuda_b"};
   for (int i = 0; i < kDevices; ++i) {
     loader::register_provider(names[i], query);

@@ -2,7 +2,7 @@
 
 Usage: on_device.py [--require-cuda] COMMAND [ARGUMENT...]
 
-With --require-cuda, or TENON_REQUIRE_CUDA=1, a missing device is a failure.
+With --require-cuda, or REQUIRE_CUDA=1, a missing device is a failure.
 """
 import ctypes
 import os
@@ -26,7 +26,7 @@ def why_none():
 
 def main():
     arguments = sys.argv[1:]
-    required = os.environ.get("TENON_REQUIRE_CUDA", "") not in ("", "0")
+    required = os.environ.get("REQUIRE_CUDA", "") not in ("", "0")
     if arguments and arguments[0] == "--require-cuda":
         required = True
         arguments = arguments[1:]

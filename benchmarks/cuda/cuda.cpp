@@ -1,0 +1,202 @@
+// The cuda provider against the best copy kernel and against cuBLASLt called directly, on one GPU in one process. A
+// batch of ops is submitted and waited for once. Without a GPU it says so and measures nothing.
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "benchmarks/cuda/peer.h"
+#include "benchmarks/report/report.h"
+#include "core/ops/ops.h"
+
+namespace {
+
+using tenon::DType;
+using tenon::Tensor;
+using tenon::bench::DirectMatmul;
+using tenon::bench::Gpu;
+using tenon::bench::keep;
+using tenon::bench::Row;
+using tenon::bench::Side;
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+std::vector<float> random_floats(size_t count, uint32_t seed) {
+  std::mt19937 engine(seed);
+  std::uniform_real_distribution<float> values(-1, 1);
+  std::vector<float> made(count);
+  for (float& value : made) value = values(engine);
+  return made;
+}
+
+// 64 Mi values on the device, repeated until `dims` are full: the host need not make a gigabyte of them.
+Tensor random_tensor(const std::vector<int64_t>& dims, tenon::Device device) {
+  int64_t count = 1;
+  for (const int64_t dim : dims) count *= dim;
+  const int64_t drawn = std::min<int64_t>(count, int64_t{1} << 20);
+  const Tensor seed = Tensor::from<float>(random_floats(static_cast<size_t>(drawn), 7), {1, drawn}, device);
+  return tenon::clone(tenon::broadcast_to(seed, {count / drawn, drawn})).view(dims);
+}
+
+template <class Op>
+Side ours(tenon::Device device, Op op) {
+  return {"tenon on " + device.spelling(), [device, op](int64_t n) {
+            for (int64_t i = 0; i < n; ++i) keep(op());
+            device.synchronize();
+          }};
+}
+
+// Copies of `bytes` (read and written once each) by every kernel of copy.cu.
+std::vector<Side> copies(Gpu* gpu, uint64_t bytes) {
+  static CUdeviceptr from = gpu->allocate(kGiB);
+  static CUdeviceptr to = gpu->allocate(kGiB);
+  gpu->fill(from, 0x3b, bytes);
+  gpu->wait();
+  std::vector<Side> sides;
+  for (const int steps : {1, 2, 4}) {
+    sides.push_back({"copy kernel, " + std::to_string(steps) + " steps", [=](int64_t n) {
+                       for (int64_t i = 0; i < n; ++i) gpu->copy(to, from, bytes, steps);
+                       gpu->wait();
+                     }});
+  }
+  return sides;
+}
+
+// Compares some elements of a row-major result with `wanted(i)`.
+template <class Wanted>
+std::string differs(const Tensor& got, int64_t first, int64_t count, double tolerance, Wanted wanted) {
+  const std::vector<float> values = got.to_host<float>();
+  for (int64_t i = first; i < first + count; ++i) {
+    const double want = wanted(i);
+    if (!(std::abs(values[static_cast<size_t>(i)] - want) <= tolerance * (1e-3 + std::abs(want)))) {
+      return "element " + std::to_string(i) + " is " + std::to_string(values[static_cast<size_t>(i)]) + ", not " +
+             std::to_string(want);
+    }
+  }
+  return "";
+}
+
+void add_maps(Gpu* gpu, tenon::Device device, std::vector<Row>* rows) {
+  const Tensor x = random_tensor({kGiB / 4}, device);
+  const Tensor y = random_tensor({kGiB / 4}, device);
+  const std::vector<float> drawn = random_floats(1 << 20, 7);
+  const auto value = [drawn](int64_t i) { return static_cast<double>(drawn[static_cast<size_t>(i) % drawn.size()]); };
+  const auto relu = [x] { return tenon::relu(x); };
+  const auto exp = [x] { return tenon::exp(x); };
+  const auto add = [x, y] { return tenon::add(x, y); };
+  const auto copy = [x] { return tenon::clone(x); };
+  rows->push_back({"copy, 1 GiB", ours(device, copy), copies(gpu, kGiB), 1 / 0.95,
+                   [=] { return differs(copy(), 12345, 999, 0, value); }, 2.0 * kGiB});
+  rows->push_back({"relu, 1 GiB", ours(device, relu), copies(gpu, kGiB), 1 / 0.95,
+                   [=] { return differs(relu(), 12345, 999, 0, [=](int64_t i) { return std::max(value(i), 0.0); }); },
+                   2.0 * kGiB});
+  rows->push_back({"exp, 1 GiB", ours(device, exp), copies(gpu, kGiB), 1 / 0.95,
+                   [=] { return differs(exp(), 12345, 999, 1e-6, [=](int64_t i) { return std::exp(value(i)); }); },
+                   2.0 * kGiB});
+  rows->push_back({"add, 1 GiB (reads twice)", ours(device, add), copies(gpu, kGiB), 1.5 / 0.95,
+                   [=] { return differs(add(), 12345, 999, 1e-6, [=](int64_t i) { return 2 * value(i); }); },
+                   3.0 * kGiB});
+}
+
+void add_rows(Gpu* gpu, tenon::Device device, std::vector<Row>* rows) {
+  for (const int64_t length : {1024, 2048, 4096, 8192, 16384}) {
+    const int64_t count = kGiB / 4 / length;
+    const Tensor x = random_tensor({count, length}, device);
+    const std::string size = std::to_string(count) + " x " + std::to_string(length);
+    const std::vector<float> drawn = random_floats(1 << 20, 7);
+    const auto row_of = [drawn, length](int64_t i) {
+      return &drawn[static_cast<size_t>(i / length * length) % drawn.size()];
+    };
+    const auto softmax = [x] { return tenon::softmax(x, -1); };
+    const auto sum = [x] { return tenon::sum(x, {-1}); };
+    const auto softmax_wanted = [=](int64_t i) {
+      double total = 0;
+      for (int64_t c = 0; c < length; ++c) total += std::exp(static_cast<double>(row_of(i)[c]));
+      return std::exp(static_cast<double>(row_of(i)[i % length])) / total;
+    };
+    const auto sum_wanted = [=](int64_t i) {
+      double total = 0;
+      for (int64_t c = 0; c < length; ++c) total += row_of(i * length)[c];
+      return total;
+    };
+    rows->push_back({"softmax, " + size, ours(device, softmax), copies(gpu, kGiB), 1 / 0.85,
+                     [=] { return differs(softmax(), 3 * length + 5, 50, 1e-4, softmax_wanted); }, 2.0 * kGiB});
+    rows->push_back({"row sum, " + size, ours(device, sum), copies(gpu, kGiB), 0.5 / 0.85,
+                     [=] { return differs(sum(), 3, 50, 1e-3, sum_wanted); }, 1.0 * kGiB});
+  }
+}
+
+void add_matmuls(Gpu* gpu, tenon::Device device, std::vector<Row>* rows) {
+  const struct {
+    const char* name;
+    DType dtype;
+    cudaDataType_t type;
+    double tolerance;
+  } types[] = {{"bf16", DType::bf16, CUDA_R_16BF, 1e-2},
+               {"f16", DType::f16, CUDA_R_16F, 2e-3},
+               {"f32", DType::f32, CUDA_R_32F, 1e-4}};
+  for (const auto& type : types) {
+    for (int64_t n = 1024; n <= 8192; n *= 2) {
+      const Tensor a = tenon::cast(random_tensor({n, n}, device), type.dtype);
+      const Tensor b = tenon::cast(random_tensor({n, n}, device), type.dtype);
+      auto direct = std::make_shared<DirectMatmul>(gpu, type.type, n);
+      std::vector<Side> peers;
+      if (direct->failure().empty()) {
+        peers.push_back({"cuBLASLt called directly", [direct, gpu](int64_t k) {
+                           for (int64_t i = 0; i < k; ++i) direct->run();
+                           gpu->wait();
+                         }});
+      }
+      const auto matmul = [a, b] { return tenon::matmul(a, b); };
+      const auto check = [=]() -> std::string {
+        const Tensor got = tenon::cast(matmul(), DType::f32);
+        const std::vector<float> row = tenon::cast(a, DType::f32).to_host<float>();
+        const std::vector<float> column = tenon::cast(b, DType::f32).to_host<float>();
+        double want = 0;
+        for (int64_t k = 0; k < n; ++k) {
+          want += static_cast<double>(row[static_cast<size_t>(5 * n + k)]) * column[static_cast<size_t>(k * n + 9)];
+        }
+        const double found = got.to_host<float>()[static_cast<size_t>(5 * n + 9)];
+        const double limit = type.tolerance * std::sqrt(static_cast<double>(n));
+        return std::abs(found - want) <= limit
+                   ? ""
+                   : "element (5, 9) is " + std::to_string(found) + ", not " + std::to_string(want);
+      };
+      rows->push_back({"matmul " + std::string(type.name) + ", " + std::to_string(n) + " cubed", ours(device, matmul),
+                       peers, 1.02, check});
+    }
+  }
+}
+
+// Host time per op: a batch is submitted, the wait at its end is shared by all of it.
+void add_tiny(tenon::Device device, std::vector<Row>* rows) {
+  const Tensor x = Tensor::from<float>(std::vector<float>{-1.5F, 2.25F, -0.125F, 3.0F}, {4}, device);
+  const auto relu = [x] { return tenon::relu(x); };
+  const auto add = [x] { return tenon::add(x, x); };
+  rows->push_back({"relu, 4 floats, submitted", ours(device, relu), {}});
+  rows->push_back({"add, 4 floats, submitted", ours(device, add), {}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string why_not;
+  const std::unique_ptr<Gpu> gpu = Gpu::open(&why_not);
+  if (gpu == nullptr) {
+    std::printf("skipped: no CUDA device (%s)\n", why_not.c_str());
+    return 0;
+  }
+  const tenon::Device device("cuda:0");
+  std::printf("%s\n", device.name().c_str());
+  int wrong = 0;
+  using Add = void (*)(Gpu*, tenon::Device, std::vector<Row>*);
+  for (const Add add : {Add{add_maps}, Add{add_rows}, Add{add_matmuls}}) {
+    std::vector<Row> rows;
+    add(gpu.get(), device, &rows);
+    wrong += tenon::bench::run(rows, argc, argv);
+  }
+  std::vector<Row> tiny;
+  add_tiny(device, &tiny);
+  return wrong + tenon::bench::run(tiny, argc, argv) == 0 ? 0 : 1;
+}

@@ -1,0 +1,62 @@
+// The other side of the rows on a GPU: the driver and cuBLASLt used directly, in the context that the provider uses
+// too.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "providers/cuda/driver/driver.h"
+#include "providers/cuda/matmul/cublaslt.h"
+
+namespace tenon::bench {
+
+// Device 0, its primary context and a stream.
+class Gpu {
+ public:
+  // Empty `why_not` if there is one; the sentence says why there is none.
+  static std::unique_ptr<Gpu> open(std::string* why_not);
+  ~Gpu();
+
+  const provider::cuda::Driver& driver() const { return driver_; }
+  provider::cuda::CublasLt& cublaslt() { return cublaslt_; }
+  CUstream stream() const { return stream_; }
+  CUdeviceptr allocate(uint64_t bytes);
+  void fill(CUdeviceptr address, unsigned char byte, uint64_t bytes);
+  void wait();
+
+  // Copies through one of the kernels of copy.cu, `steps` of 1, 2, 4.
+  void copy(CUdeviceptr dst, CUdeviceptr src, uint64_t bytes, int steps);
+
+ private:
+  Gpu() = default;
+
+  provider::cuda::Driver driver_;
+  provider::cuda::CublasLt cublaslt_;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  CUstream stream_ = nullptr;
+  CUmodule module_ = nullptr;
+};
+
+// c = a * b for square matrices, in columns, as cuBLASLt's own example does it: its first algorithm, 32 MiB of
+// workspace.
+class DirectMatmul {
+ public:
+  DirectMatmul(Gpu* gpu, cudaDataType_t type, int64_t n);
+  ~DirectMatmul();
+  std::string failure() const { return failure_; }
+  void run();
+
+ private:
+  Gpu* gpu_;
+  std::string failure_;
+  CUdeviceptr a_ = 0, b_ = 0, c_ = 0, workspace_ = 0;
+  cublasLtMatmulDesc_t desc_ = nullptr;
+  cublasLtMatrixLayout_t layout_ = nullptr;
+  cublasLtMatmulHeuristicResult_t found_{};
+};
+
+}  // namespace tenon::bench
