@@ -59,13 +59,18 @@ Tensor read_data(const std::string& path, DType wanted, Device device) {
 }
 
 // The first difference between the model's outputs and the data set's, or empty.
-std::string run_data_set(const onnx::Model& model, const std::string& set, const Tolerance& tolerance) {
+std::string run_data_set(const onnx::Model& model, const std::string& set, const Tolerance& tolerance,
+                         RungCounts* launches) {
   onnx::Inputs inputs;
   for (size_t i = 0; i < model.inputs().size(); ++i) {
     const onnx::ValueInfo& info = model.inputs()[i];
     inputs[info.name] = read_data(numbered(set, "input", i), info.dtype, model.device());
   }
-  const TensorList outputs = model.run(inputs);
+  std::vector<onnx::Placement> placement;
+  const TensorList outputs = model.run(inputs, &placement);
+  for (const onnx::Placement& one : placement) {
+    for (size_t rung = 0; rung < launches->size(); ++rung) (*launches)[rung] += one.rung == kRungs[rung] ? 1 : 0;
+  }
   if (fs::exists(numbered(set, "output", outputs.size()))) return "it has fewer outputs than " + set + " expects";
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Tensor expected = read_data(numbered(set, "output", i), outputs[i].dtype(), Device::host());
@@ -85,15 +90,16 @@ CaseResult judge(const std::string& folder, const std::string& device, const Tol
     model.emplace(onnx::load(folder + "/model.onnx", options));
   } catch (const Error& error) {
     const Verdict verdict = error.code() == Code::unsupported ? Verdict::skipped : Verdict::failed;
-    return {verdict, one_line(error.what()), 0};
+    return {verdict, one_line(error.what()), 0, {}};
   }
   const std::vector<std::string> sets = data_sets(folder);
-  if (sets.empty()) return {Verdict::failed, "it has no test_data_set_* to compare with", 0};
+  if (sets.empty()) return {Verdict::failed, "it has no test_data_set_* to compare with", 0, {}};
+  CaseResult result = {Verdict::passed, "", 0, {}};
   for (const std::string& set : sets) {
-    const std::string text = run_data_set(*model, set, tolerance);
-    if (!text.empty()) return {Verdict::failed, one_line(text), 0};
+    const std::string text = run_data_set(*model, set, tolerance, &result.launches);
+    if (!text.empty()) return {Verdict::failed, one_line(text), 0, result.launches};
   }
-  return {Verdict::passed, "", 0};
+  return result;
 }
 
 }  // namespace
@@ -137,7 +143,7 @@ CaseResult run_case(const std::string& folder, const std::string& device, const 
   try {
     result = judge(folder, device, tolerance);
   } catch (const std::exception& error) {
-    result = {Verdict::failed, one_line(error.what()), 0};
+    result = {Verdict::failed, one_line(error.what()), 0, {}};
   }
   result.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
   return result;

@@ -1,6 +1,8 @@
 // One ONNX test case: a folder with model.onnx and test_data_set_*/input_*.pb, output_*.pb.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,10 +15,15 @@ struct Tolerance {
 enum class Verdict { passed, failed, skipped };
 const char* verdict_name(Verdict verdict);
 
+// The rungs of the ladder, by the names a placement gives them, and launches on each.
+inline constexpr const char* kRungs[] = {"native", "decomposed", "compiled", "host"};
+using RungCounts = std::array<uint64_t, 4>;
+
 struct CaseResult {
   Verdict verdict = Verdict::failed;
   std::string sentence;  // why it failed or was skipped; one line
   double milliseconds = 0;
+  RungCounts launches{};
 };
 
 // Every case at or below `folders`, in their order and by name. Errors: a folder that does not exist or holds none.

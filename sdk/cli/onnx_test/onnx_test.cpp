@@ -19,6 +19,7 @@ class Reporter {
 
   void add(size_t index, const CaseResult& result) {
     ++counts_[static_cast<int>(result.verdict)];
+    for (size_t rung = 0; rung < launches_.size(); ++rung) launches_[rung] += result.launches[rung];
     ++finished_;
     if (progress_) std::fprintf(stderr, "\r\x1b[K");
     if (options_.json) {
@@ -26,7 +27,8 @@ class Reporter {
                                          {"folder", cases_[index]},
                                          {"verdict", verdict_name(result.verdict)},
                                          {"sentence", result.sentence},
-                                         {"ms", result.milliseconds}}
+                                         {"ms", result.milliseconds},
+                                         {"launches", rungs_of(result.launches)}}
                               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
                               .c_str());
     } else if (!options_.quiet || result.verdict == Verdict::failed) {
@@ -43,10 +45,21 @@ class Reporter {
     const size_t failed = counts_[static_cast<int>(Verdict::failed)];
     std::printf("%zu passed, %zu failed, %zu skipped\n", counts_[static_cast<int>(Verdict::passed)], failed,
                 counts_[static_cast<int>(Verdict::skipped)]);
+    std::printf("launches:");
+    for (size_t rung = 0; rung < launches_.size(); ++rung) {
+      std::printf("%s %llu %s", rung == 0 ? "" : ",", static_cast<unsigned long long>(launches_[rung]), kRungs[rung]);
+    }
+    std::printf("\n");
     return failed == 0 ? 0 : 1;
   }
 
  private:
+  static nlohmann::json rungs_of(const RungCounts& launches) {
+    nlohmann::json rungs;
+    for (size_t rung = 0; rung < launches.size(); ++rung) rungs[kRungs[rung]] = launches[rung];
+    return rungs;
+  }
+
   std::string name(size_t index) const {
     std::filesystem::path path(cases_[index]);
     return path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
@@ -56,6 +69,7 @@ class Reporter {
   const std::vector<std::string>& cases_;
   bool progress_;
   size_t counts_[3] = {}, finished_ = 0;
+  RungCounts launches_{};
 };
 
 }  // namespace
@@ -71,7 +85,7 @@ int onnx_test(const OnnxTestOptions& options) {
     try {
       return run_case(cases[i], options.device, options.tolerance_given ? given : case_tolerance(cases[i], given));
     } catch (const std::exception& error) {
-      return CaseResult{Verdict::failed, error.what(), 0};
+      return CaseResult{Verdict::failed, error.what(), 0, {}};
     }
   };
   run_in_children(cases.size(), workers, run, [&](size_t i, const CaseResult& result) { reporter.add(i, result); });

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -58,8 +59,10 @@ bool read_line(int fd, std::string* pending, std::string* line) {
   while (read_line(fd, &pending, &line)) {
     const CaseResult result = run(std::stoul(line));
     char head[64];
-    std::snprintf(head, sizeof head, "%d %.3f ", static_cast<int>(result.verdict), result.milliseconds);
-    if (!write_all(fd, head + result.sentence + "\n")) break;
+    std::snprintf(head, sizeof head, "%d %.3f", static_cast<int>(result.verdict), result.milliseconds);
+    std::string answer = head;
+    for (uint64_t launches : result.launches) answer += " " + std::to_string(launches);
+    if (!write_all(fd, answer + " " + result.sentence + "\n")) break;
   }
   _exit(0);
 }
@@ -168,10 +171,15 @@ class Pool {
     std::string line;
     CaseResult result;
     int verdict = 0, used = 0;
+    unsigned long long launches[4] = {};
     if (!read_line(child->fd, &child->pending, &line) ||
-        std::sscanf(line.c_str(), "%d %lf %n", &verdict, &result.milliseconds, &used) != 2) {
+        std::sscanf(line.c_str(), "%d %lf %llu %llu %llu %llu%n", &verdict, &result.milliseconds, &launches[0],
+                    &launches[1], &launches[2], &launches[3], &used) != 6 ||
+        line[static_cast<size_t>(used)] != ' ') {
       return crashed(child, index);
     }
+    ++used;
+    std::copy(std::begin(launches), std::end(launches), result.launches.begin());
     result.verdict = static_cast<Verdict>(verdict);
     result.sentence = line.substr(static_cast<size_t>(used));
     child->running.reset();
@@ -186,7 +194,7 @@ class Pool {
     const std::string how = WIFSIGNALED(status) ? std::string("signal ") + std::to_string(WTERMSIG(status)) + ", " +
                                                       strsignal(WTERMSIG(status))
                                                 : "exit code " + std::to_string(WEXITSTATUS(status));
-    done_(index, {Verdict::failed, "its process crashed (" + how + ")", 0});
+    done_(index, {Verdict::failed, "its process crashed (" + how + ")", 0, {}});
   }
 
   void overrun(Child* child) {
@@ -194,7 +202,7 @@ class Pool {
     stop(child);
     char text[80];
     std::snprintf(text, sizeof text, "it did not end within %g s", options_.time_limit);
-    done_(index, {Verdict::failed, text, 1e3 * options_.time_limit});
+    done_(index, {Verdict::failed, text, 1e3 * options_.time_limit, {}});
   }
 
   size_t count_, next_ = 0;

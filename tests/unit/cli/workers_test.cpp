@@ -21,11 +21,12 @@ std::map<size_t, CaseResult> run_all(size_t count, const WorkerOptions& options,
 
 TEST(Workers, EveryCaseIsRunOnce) {
   const auto results = run_all(50, {3, 20}, [](size_t i) {
-    return CaseResult{i % 2 == 0 ? Verdict::passed : Verdict::skipped, "case " + std::to_string(i), 1};
+    return CaseResult{i % 2 == 0 ? Verdict::passed : Verdict::skipped, "case " + std::to_string(i), 1, {i, 0, 0, 2}};
   });
   for (const auto& [i, result] : results) {
     EXPECT_EQ(result.verdict, i % 2 == 0 ? Verdict::passed : Verdict::skipped);
     EXPECT_EQ(result.sentence, "case " + std::to_string(i));
+    EXPECT_EQ(result.launches, (RungCounts{i, 0, 0, 2}));
   }
 }
 
@@ -33,7 +34,7 @@ TEST(Workers, ACrashCostsItsOwnCaseOnly) {
   const auto results = run_all(20, {2, 20}, [](size_t i) {
     if (i == 3) raise(SIGKILL);
     if (i == 11) _exit(7);
-    return CaseResult{Verdict::passed, "", 0};
+    return CaseResult{Verdict::passed, "", 0, {}};
   });
   for (const auto& [i, result] : results)
     EXPECT_EQ(result.verdict, i == 3 || i == 11 ? Verdict::failed : Verdict::passed) << i;
@@ -44,7 +45,7 @@ TEST(Workers, ACrashCostsItsOwnCaseOnly) {
 TEST(Workers, ACaseThatDoesNotEndIsStopped) {
   const auto results = run_all(6, {2, 0.3}, [](size_t i) {
     while (i == 2) pause();
-    return CaseResult{Verdict::passed, "", 0};
+    return CaseResult{Verdict::passed, "", 0, {}};
   });
   for (const auto& [i, result] : results) EXPECT_EQ(result.verdict, i == 2 ? Verdict::failed : Verdict::passed) << i;
   EXPECT_EQ(results.at(2).sentence, "it did not end within 0.3 s");
