@@ -224,7 +224,7 @@ class Subject {
 struct Options {
   std::string demo, models, cpu;
   uint64_t rounds = 200, chains = 2000, seed = 1;
-  std::string slot, trouble;
+  std::string slot, trouble, tally;
 };
 
 class Campaign {
@@ -246,7 +246,10 @@ class Campaign {
                           Slot::event_host_wait, Slot::stream_wait_event, Slot::primitive_support,
                           Slot::primitive_create, Slot::primitive_launch},
         options.seed);
-    for (Subject& subject : subjects_) subject.plan().only(options_.slot, options_.trouble);
+    for (Subject& subject : subjects_) {
+      subject.plan().only(options_.slot, options_.trouble);
+      subject.plan().load(tally_of(subject));
+    }
     static_cast<void>(Device("cpu"));  // the host, and the judge
   }
 
@@ -269,11 +272,17 @@ class Campaign {
         subjects_[subject].close(*model);
       }
     }
-    for (Subject& subject : subjects_) subject.plan().print(subject.provider().c_str(), subject.faulty());
+    for (Subject& subject : subjects_) {
+      subject.plan().report(subject.provider().c_str(), subject.faulty(), tally_of(subject));
+    }
     return {};
   }
 
  private:
+  std::string tally_of(const Subject& subject) const {
+    return options_.tally.empty() ? std::string() : options_.tally + "." + subject.provider();
+  }
+
   std::string rounds(Work& work, uint64_t count, size_t subject) {
     const Answer wanted = work.run(Device("cpu"));
     for (uint64_t i = 0; i < count; ++i) {
@@ -305,6 +314,8 @@ bool parse(int argc, char** argv, Options* options) {
       options->slot = value;
     else if (word == "--trouble")
       options->trouble = value;
+    else if (word == "--tally")
+      options->tally = value;
     else
       return false;
   }

@@ -88,9 +88,12 @@ class Machine {
     try {
       tenon::retire("faulty");
     } catch (const Error& error) {
-      verdict.fail(std::string("retiring: ") + error.what());
+      if (error.code() != Code::not_found) verdict.fail(std::string("retiring: ") + error.what());
     }
-    for (int& streams : streams_) streams = 0;
+    for (int i = 0; i < kDevices; ++i) {
+      devices_[i] = nullptr;
+      streams_[i] = 0;
+    }
     if (const uint64_t left = fakes::async_control().allocated_bytes; left != 0) {
       verdict.fail(std::to_string(left) + " bytes of device memory are left after retiring");
     }
@@ -384,7 +387,6 @@ class Campaign {
   void prepare(const Strike& strike, Verdict& verdict) {
     const bool anew = strike.slot == Slot::stream_create || strike.slot == Slot::event_create ||
                       strike.slot == Slot::primitive_create || strike.slot == Slot::memory_allocate;
-    if (!machine_.open_again(verdict)) return;
     if (anew) machine_.close(verdict);
     if (strike.slot == Slot::stream_flush) fakes::async_control().lazy = true;
   }
@@ -433,19 +435,20 @@ class Campaign {
   uint64_t seed_;
 };
 
-int campaign(uint64_t rounds, uint64_t seed, const char* slot, const char* trouble) {
+int campaign(uint64_t rounds, uint64_t seed, const char* slot, const char* trouble, const std::string& tally) {
   fakes::async_control().shadow = false;
   fakes::faulty(0).wrap(fakes::async_query);
   loader::register_provider("faulty", fakes::faulty_query(0));
   Campaign one(seed);
   one.plan().only(slot, trouble);
+  one.plan().load(tally);
   for (uint64_t number = 0; number < rounds; ++number) {
     const std::string failure = one.round(number);
     if (failure.empty()) continue;
     std::printf("%s\n", failure.c_str());
     return 1;
   }
-  one.plan().print("random programs on wrapped asynchronous devices", one.faulty());
+  one.plan().report("random programs on wrapped asynchronous devices", one.faulty(), tally);
   return 0;
 }
 
@@ -454,12 +457,13 @@ int campaign(uint64_t rounds, uint64_t seed, const char* slot, const char* troub
 
 int main(int argc, char** argv) {
   uint64_t rounds = 2000, seed = 1;
-  const char *slot = "", *trouble = "";
+  const char *slot = "", *trouble = "", *tally = "";
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--rounds") == 0) rounds = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--seed") == 0) seed = std::strtoull(argv[i + 1], nullptr, 10);
     if (std::strcmp(argv[i], "--slot") == 0) slot = argv[i + 1];
     if (std::strcmp(argv[i], "--trouble") == 0) trouble = argv[i + 1];
+    if (std::strcmp(argv[i], "--tally") == 0) tally = argv[i + 1];
   }
-  return tenon::testing::campaign(rounds, seed, slot, trouble);
+  return tenon::testing::campaign(rounds, seed, slot, trouble, tally);
 }

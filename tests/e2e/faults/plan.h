@@ -1,11 +1,15 @@
 // Plan: which function goes wrong next and how, and how often each did.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <optional>
+#include <fstream>
+#include <iomanip>
 #include <random>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -64,22 +68,34 @@ class Plan {
     struck_[index(strike.slot)][kind] += struck;
   }
 
-  void print(const char* title, const fakes::Faulty& faulty) const {
-    std::printf("%s: %llu calls\n%-20s %10s", title, static_cast<unsigned long long>(faulty.all_calls()), "function",
-                "calls");
-    for (std::string_view name : fakes::trouble_names) std::printf(" %8s", name.data());
-    std::printf("\n");
-    for (Slot slot : slots_) {
-      std::printf("%-20s %10llu", loader::slot_name(slot).data(), static_cast<unsigned long long>(faulty.calls(slot)));
-      for (size_t kind = 0; kind < trouble_count; ++kind) {
-        if (fakes::can_strike(slot, static_cast<Trouble>(kind))) {
-          std::printf(" %8llu", static_cast<unsigned long long>(struck_[index(slot)][kind]));
-        } else {
-          std::printf(" %8s", "-");
-        }
+  // Takes up the counts that an earlier process left in `path`, if any: a process opens at most 65,535 devices.
+  void load(const std::string& path) {
+    std::ifstream file(path);
+    for (std::string word; file >> word;) {
+      for (Slot slot : slots_) {
+        if (word != loader::slot_name(slot)) continue;
+        file >> calls_before_[index(slot)];
+        for (uint64_t& count : struck_[index(slot)]) file >> count;
+        tried_[index(slot)] = struck_[index(slot)];
       }
-      std::printf("\n");
     }
+  }
+
+  // The counts of all processes as a table, to standard output and to `path` (if it is not empty).
+  void report(const char* title, const fakes::Faulty& faulty, const std::string& path) const {
+    std::ostringstream table;
+    uint64_t all = 0;
+    for (Slot slot : slots_) {
+      const uint64_t calls = calls_before_[index(slot)] + faulty.calls(slot);
+      all += calls;
+      table << std::left << std::setw(20) << loader::slot_name(slot) << std::right << std::setw(12) << calls;
+      for (uint64_t count : struck_[index(slot)]) table << std::setw(9) << count;
+      table << '\n';
+    }
+    std::printf("%s: %llu calls\n%-20s%12s", title, static_cast<unsigned long long>(all), "function", "calls");
+    for (std::string_view name : fakes::trouble_names) std::printf("%9s", name.data());
+    std::printf("\n%s", table.str().c_str());
+    if (!path.empty()) std::ofstream(path) << table.str();
   }
 
  private:
@@ -91,6 +107,7 @@ class Plan {
   std::string_view slot_, trouble_;
   std::array<int64_t, slot_count> reach_;  // how many calls of a function a round makes, about
   Counts tried_{}, struck_{}, misses_{};
+  std::array<uint64_t, slot_count> calls_before_{};
 };
 
 }  // namespace tenon::testing

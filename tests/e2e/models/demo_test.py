@@ -37,6 +37,7 @@ def main():
     claim(done.returncode == 0 and len(seen) == len(pictures), "the demo should answer for each picture", done)
     for name, answer in expected.items():
         claim(seen.get(name, ("", 0))[0] == answer and seen[name][1] > 95, f"{name} should surely be a {answer}", done)
+    claim("broken by the" not in done.stderr, "the validation layer, where it is on, should be silent", done)
     for word in ("device", "time", "placement"):
         claim(f"\n{word}\n" in done.stdout, f"the demo should print its {word}", done)
 
