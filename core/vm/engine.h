@@ -210,6 +210,8 @@ Status check_stream(const DeviceState* device, uint16_t index);
 Status wait_for(Ticket ticket, uint64_t timeout_ns);
 // Forgets what is done of `storage`'s last write and reads, so that the inline path is fast again. `submission` held.
 void refresh(Storage* storage);
+// After so many milliseconds a wait says what is pending on what.
+inline constinit std::atomic<int64_t> report_after_ms{10'000};
 // TENON_VM=sync: every instruction is waited for.
 inline constinit std::atomic<bool> synchronous_mode{false};
 

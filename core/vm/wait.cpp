@@ -15,10 +15,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr uint64_t kSliceNs = 100'000'000;
-constexpr auto kReportAfter = std::chrono::seconds(10);
 constexpr uint64_t kForEver = ~uint64_t{0};
 
-// Says what is pending on what when a wait takes long: after ten seconds, then after twice as long each time.
+// Says what is pending on what when a wait takes long: after report_after_ms, then after twice as long each time.
 class Patience {
  public:
   void look(Ticket ticket) {
@@ -29,7 +28,7 @@ class Patience {
     }
     if (now - started_ < next_) return;
     next_ *= 2;
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now - started_).count();
+    const auto seconds = std::chrono::round<std::chrono::seconds>(now - started_).count();
     Stream& stream = engine().stream(ticket);
     loader::log(loader::LogTopic::vm, loader::LogLevel::warning,
                 "waiting since " + std::to_string(seconds) + " s for instruction " + std::to_string(ticket.number()) +
@@ -39,7 +38,7 @@ class Patience {
 
  private:
   Clock::time_point started_{};
-  Clock::duration next_ = kReportAfter;
+  Clock::duration next_ = std::chrono::milliseconds(report_after_ms.load(std::memory_order_relaxed));
 };
 
 }  // namespace

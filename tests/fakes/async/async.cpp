@@ -40,7 +40,7 @@ void AsyncControl::reset() {
   delay_us = 0;
   seed = 1;
   shadow = true;
-  lazy = early = false;
+  lazy = early = hold = false;
   fail_allocation = fail_launch = -1;
   fail_count = 1;
   lose_device = false;
@@ -399,15 +399,26 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
     const int64_t how = launch->scalars[1].value.i64;
     if (how == tenon::fakes::kMixRefused)
       return fail(host, error, EP_STATUS_INTERNAL, "the program asked for a refusal.");
-    command.faults = how == tenon::fakes::kMixFaults;
+    command.faults = how == tenon::fakes::kMixFaults || how == tenon::fakes::kMixOverflows;
+    command.overflows = how == tenon::fakes::kMixOverflows;
+    command.soils = how == tenon::fakes::kMixSoils;
   }
-  std::array<Access, 3> accesses;
+  std::array<Access, 5> accesses;
+  size_t count = launch->operand_count;
   for (uint32_t i = 0; i < launch->operand_count; ++i) {
     const uint32_t at = (i + 1) % launch->operand_count;  // inputs first
     accesses[i] = {launch->operands[at], reach(primitive->desc.operands[at]), at == 0};
     command.pointers[at] = address(launch->operands[at]);
   }
-  check(stream, accesses.data(), launch->operand_count);
+  if (launch->workspace.memory != nullptr) {
+    command.workspace = address(launch->workspace);
+    accesses[count++] = {launch->workspace, reach(primitive->desc.operands[0]), true};
+  }
+  if (launch->scratch.memory != nullptr) {
+    command.scratch = address(launch->scratch);
+    accesses[count++] = {launch->scratch, 4, true};
+  }
+  check(stream, accesses.data(), count);
   stream->push(command);
   return EP_STATUS_OK;
 }

@@ -15,8 +15,11 @@ namespace tenon::fakes {
 constexpr int32_t kMix = 0x10000;
 // Values of launch scalar 1 of that kind.
 constexpr int64_t kMixRuns = 0;
-constexpr int64_t kMixRefused = 1;  // the launch returns an error
-constexpr int64_t kMixFaults = 2;   // the kernel faults: found out later
+constexpr int64_t kMixRefused = 1;    // the launch returns an error
+constexpr int64_t kMixFaults = 2;     // the kernel faults: found out later
+constexpr int64_t kMixOverflows = 3;  // it faults, and the device has lost count of the faults
+constexpr int64_t kMixSoils = 4;      // it leaves a 1 in its scratch, against the rules
+// Where it has scratch, its first word is added to the result; where it has workspace, 31*a passes through that.
 
 struct AsyncControl {
   std::atomic<uint32_t> devices{2};                 // read when the provider is asked for them
@@ -25,6 +28,7 @@ struct AsyncControl {
   std::atomic<uint64_t> seed{1};
   std::atomic<bool> shadow{true};
   std::atomic<bool> lazy{false};   // work starts only when flushed
+  std::atomic<bool> hold{false};   // the device's threads stand still
   std::atomic<bool> early{false};  // uploads read their source when they are asked for
   std::atomic<bool> abort_on_violation{false};
 

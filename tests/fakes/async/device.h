@@ -45,11 +45,15 @@ namespace tenon::fakes {
 struct Command {
   enum Kind : uint8_t { launch, copy, upload, download, record, wait } kind = launch;
   bool faults = false;
+  bool overflows = false;
+  bool soils = false;
   const ep_primitive* primitive = nullptr;
   ep_event* event = nullptr;
   uint64_t point = 0;  // of the event
   uint64_t tag = 0;
   std::array<char*, 3> pointers{};
+  char* workspace = nullptr;
+  char* scratch = nullptr;
   std::array<ep_scalar, 2> scalars{};
   uint64_t bytes = 0;
   std::shared_ptr<std::vector<char>> early;  // the source of an upload, read when it was asked for

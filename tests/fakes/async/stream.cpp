@@ -72,9 +72,16 @@ void run_mix(const ep_primitive_desc& desc, const Command& command) {
   const auto* a = reinterpret_cast<const uint32_t*>(command.pointers[1]);
   const auto* b = reinterpret_cast<const uint32_t*>(command.pointers[2]);
   const auto tag = static_cast<uint32_t>(command.scalars[0].value.i64);
-  for (int64_t i = 0; i < count(desc.operands[0]); ++i) {
-    dst[element(desc.operands[0], i)] = 31 * a[element(desc.operands[1], i)] + b[element(desc.operands[2], i)] + tag;
+  auto* workspace = reinterpret_cast<uint32_t*>(command.workspace);
+  auto* scratch = reinterpret_cast<uint32_t*>(command.scratch);
+  const int64_t n = count(desc.operands[0]);
+  for (int64_t i = 0; workspace != nullptr && i < n; ++i) workspace[i] = 31 * a[element(desc.operands[1], i)];
+  if (workspace != nullptr) std::this_thread::yield();
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t product = workspace != nullptr ? workspace[i] : 31 * a[element(desc.operands[1], i)];
+    dst[element(desc.operands[0], i)] = product + b[element(desc.operands[2], i)] + tag + (scratch ? scratch[0] : 0);
   }
+  if (command.soils) scratch[0] = 1;
 }
 
 void run_primitive(const Command& command) {
@@ -228,6 +235,7 @@ void ep_device::sleep(std::unique_lock<std::mutex>& lock) {
 }
 
 void ep_stream::execute(const Command& command) {
+  while (tenon::fakes::async_control().hold.load()) std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (command.kind == Command::wait) return;
   if (command.kind == Command::record) {
     std::lock_guard lock(command.event->mutex);
@@ -245,7 +253,9 @@ void ep_stream::execute(const Command& command) {
   if (!alone) tenon::fakes::async_control().overlaps.fetch_add(1, std::memory_order_relaxed);
   if (command.faults) {
     std::lock_guard lock(mutex);
-    faults.push_back({command.tag, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 77, 7, 0});
+    const uint32_t flags = command.overflows ? EP_FAULT_FLAG_OVERFLOW : 0;
+    faults.push_back({command.tag, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 77, 7, flags});
+    if (command.scratch != nullptr) command.scratch[0] = 1;
     fault_count.fetch_add(1, std::memory_order_release);
     tenon::fakes::async_control().faults.fetch_add(1, std::memory_order_relaxed);
   } else if (command.kind == Command::launch) {

@@ -34,10 +34,10 @@ Machine::Machine() {
   }
 }
 
-Kernel* Machine::mix(int device, int64_t words) {
+Kernel* Machine::mix(int device, int64_t words, uint64_t scratch) {
   std::lock_guard lock(kernels_mutex);
   for (const Cached& cached : kernels_) {
-    if (cached.device == device && cached.words == words) return cached.kernel;
+    if (cached.device == device && cached.words == words && cached.scratch == scratch) return cached.kernel;
   }
   DeviceState* state = devices_[device];
   ep_primitive_desc desc{};
@@ -52,13 +52,14 @@ Kernel* Machine::mix(int device, int64_t words) {
   }
   auto* kernel = new Kernel;
   kernel->device = state;
+  kernel->scratch_bytes = scratch;
   ep_primitive_info info{};
   info.struct_size = sizeof info;
   info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
   ep_error* error = nullptr;
   const ep_status code = state->ops.primitive_create(state->handle, &desc, &kernel->primitive, &info, &error);
   if (code != EP_STATUS_OK) give_up(loader::take_error(code, error, "creating mix"));
-  kernels_.push_back({device, words, kernel});
+  kernels_.push_back({device, words, scratch, kernel});
   return kernel;
 }
 
@@ -81,6 +82,11 @@ Result<std::vector<uint32_t>> Machine::download(Storage* storage) const {
 
 Status Machine::mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
                     bool whole) {
+  return mix(device, stream, dst, a, b, words, tag, how, whole, {});
+}
+
+Status Machine::mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
+                    bool whole, Extra extra) {
   const vm::Operand operands[] = {{dst.storage, dst.first * 4, true, whole},
                                   {a.storage, a.first * 4, false, false},
                                   {b.storage, b.first * 4, false, false}};
@@ -88,7 +94,8 @@ Status Machine::mix(int device, int stream, View dst, View a, View b, int64_t wo
   scalars[0].value.i64 = tag;
   scalars[1].value.i64 = how;
   vm::OpLaunch launch;
-  launch.kernel = mix(device, words);
+  launch.kernel = mix(device, words, extra.scratch);
+  launch.workspace_bytes = extra.workspace;
   launch.operands = operands;
   launch.scalars = scalars;
   launch.scalar_count = 2;

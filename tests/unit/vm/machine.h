@@ -27,8 +27,8 @@ class Machine {
   static Machine& get();
 
   DeviceState* device(int index) const { return devices_[index]; }
-  // The kernel of dst = 31*a + b + tag over `words` words, cached.
-  Kernel* mix(int device, int64_t words);
+  // The kernel of dst = 31*a + b + tag over `words` words, cached; with `scratch` bytes of persistent scratch.
+  Kernel* mix(int device, int64_t words, uint64_t scratch = 0);
 
   Result<StorageHandle> allocate(int device, uint64_t words) const;
   Status upload(Storage* storage, uint64_t first, const std::vector<uint32_t>& words) const;
@@ -40,6 +40,13 @@ class Machine {
   };
   // `how` is one of fakes::kMix...; `whole`: dst covers its storage and the instruction reads nothing of it.
   Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how, bool whole);
+  // The same with workspace and scratch of so many bytes.
+  struct Extra {
+    uint64_t workspace = 0;
+    uint64_t scratch = 0;
+  };
+  Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how, bool whole,
+             Extra extra);
   Status copy(View dst, View src, int64_t words, bool whole) const;
 
   // Waits for both devices and forgets their errors; returns how many there were.
@@ -52,6 +59,7 @@ class Machine {
   struct Cached {
     int device;
     int64_t words;
+    uint64_t scratch;
     Kernel* kernel;
   };
   std::vector<Cached> kernels_;

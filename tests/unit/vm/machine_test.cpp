@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <mutex>
+#include <string>
 #include <thread>
 
 #include "core/vm/engine.h"
+#include "loader/log/log.h"
 #include "tests/unit/vm/host_device.h"
 #include "tests/unit/vm/machine.h"
 
@@ -145,6 +148,89 @@ TEST_F(Machines, CopiesBetweenTwoDevicesCarryPoison) {
   const auto words = machine.download(b.get());
   ASSERT_FALSE(words.ok());
   EXPECT_EQ(words.status().code(), Code::fault);
+}
+
+TEST_F(Machines, ScratchIsZeroedOnceAndAgainAfterAnError) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(0, 4);
+  const auto run = [&](int64_t how) {
+    EXPECT_TRUE(machine.mix(0, 0, {b.get(), 0}, {a.get(), 0}, {a.get(), 0}, kWords, 1, how, true, {0, 256}).ok());
+    const auto words = machine.download(b.get());
+    return words.ok() ? words.value()[0] - (3 * 32 + 1) : 1000;
+  };
+  EXPECT_EQ(run(fakes::kMixRuns), 0u) << "memory of the fake is not zero by itself";
+  EXPECT_EQ(run(fakes::kMixSoils), 0u);
+  EXPECT_EQ(run(fakes::kMixRuns), 1u) << "nobody zeroes between launches without an error";
+  EXPECT_EQ(run(fakes::kMixFaults), 1000u);
+  EXPECT_EQ(run(fakes::kMixSoils), 0u);
+  EXPECT_EQ(run(fakes::kMixRefused), 1000u);
+  EXPECT_EQ(run(fakes::kMixRuns), 0u);
+}
+
+TEST_F(Machines, WorkspaceIsUsedAgainInStreamOrder) {
+  fakes::async_control().delay_us = 300;
+  StorageHandle a = filled(0, 3);
+  std::vector<StorageHandle> outputs;
+  for (int i = 0; i < 60; ++i) outputs.push_back(std::move(machine.allocate(0, kWords)).value());
+  machine.settle();
+  const uint64_t waits = fakes::async_control().device_waits;
+  const uint64_t bytes = fakes::async_control().allocated_bytes;
+  const auto run = [&](int i, int stream) {
+    return machine.mix(0, stream, {outputs[i].get(), 0}, {a.get(), 0}, {a.get(), 0}, kWords, i, fakes::kMixRuns, true,
+                       {64 * 1024, 0});
+  };
+  for (int i = 0; i < 30; ++i) ASSERT_TRUE(run(i, 0).ok());
+  EXPECT_LE(fakes::async_control().allocated_bytes - bytes, uint64_t{256} * 1024) << "thirty blocks would be 1.9 MiB";
+  machine.settle();
+  EXPECT_EQ(fakes::async_control().device_waits, waits) << "in one stream nothing waits";
+  for (int i = 30; i < 60; ++i) ASSERT_TRUE(run(i, i % 3).ok());
+  for (uint32_t i = 0; i < 60; ++i) EXPECT_EQ(machine.download(outputs[i].get()).value()[5], 3 * 32 + i);
+}
+
+TEST_F(Machines, AFaultBufferThatOverflowedPoisonsAllSinceTheLastEvent) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle before = filled(0, 4);
+  ASSERT_TRUE(mix(before.get(), a.get(), a.get(), 0).ok());
+  machine.settle();
+  std::vector<StorageHandle> outputs;
+  for (int i = 0; i < 10; ++i) outputs.push_back(std::move(machine.allocate(0, kWords)).value());
+  StorageHandle other = std::move(machine.allocate(0, kWords)).value();
+  fakes::async_control().hold = true;
+  ASSERT_TRUE(mix(other.get(), a.get(), a.get(), 2).ok());
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(mix(outputs[i].get(), a.get(), a.get(), 0, i == 0 ? fakes::kMixOverflows : fakes::kMixRuns).ok());
+  }
+  const vm::Stream& stream = machine.device(0)->queue->stream(0);
+  while (stream.launched.load() != stream.submitted.load()) std::this_thread::yield();
+  fakes::async_control().hold = false;
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(machine.download(outputs[i].get()).status().code(), Code::fault) << i;
+  EXPECT_TRUE(machine.download(before.get()).ok()) << "its event had been seen";
+  EXPECT_TRUE(machine.download(other.get()).ok()) << "another stream lost count of nothing";
+}
+
+TEST_F(Machines, ALongWaitSaysWhatIsPendingOnWhat) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(0, 4);
+  StorageHandle c = filled(0, 5);
+  machine.settle();
+  std::mutex mutex;
+  std::string said;
+  loader::set_log_sink([&](loader::LogLevel, std::string_view, std::string_view message) {
+    std::lock_guard lock(mutex);
+    said += message;
+    fakes::async_control().hold = false;
+  });
+  const int64_t usual = vm::report_after_ms.exchange(1);
+  fakes::async_control().hold = true;
+  EXPECT_TRUE(mix(b.get(), a.get(), a.get(), 0).ok());
+  EXPECT_TRUE(mix(c.get(), b.get(), b.get(), 2).ok());
+  EXPECT_TRUE(machine.download(c.get()).ok());
+  vm::report_after_ms = usual;
+  loader::set_log_sink({});
+  std::lock_guard lock(mutex);
+  EXPECT_NE(said.find("waiting since"), std::string::npos) << said;
+  EXPECT_NE(said.find("of async:0 stream 1: async:0 stream 0: instruction"), std::string::npos) << said;
+  EXPECT_NE(said.find("(mix) is launched"), std::string::npos) << said;
 }
 
 // Copies to and from a synchronous device: tickets of the asynchronous one on storages that have none of their own.
