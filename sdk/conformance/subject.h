@@ -115,6 +115,20 @@ void Owned<T>::reset() {
   if (handle_ != nullptr) subject_->destroy(std::exchange(handle_, nullptr));
 }
 
+// Waits for all work of `stream` when it goes, so that a test that returns early frees nothing in flight. Declared after
+// what the work uses.
+class Drain {
+ public:
+  Drain(Subject& subject, const Stream& stream) : subject_(subject), stream_(stream) {}
+  ~Drain() { subject_.ops.stream_synchronize(stream_.get(), nullptr); }
+  Drain(const Drain&) = delete;
+  Drain& operator=(const Drain&) = delete;
+
+ private:
+  Subject& subject_;
+  const Stream& stream_;
+};
+
 constexpr uint64_t wait_limit_ns = 60'000'000'000;
 
 // A struct of the ABI with its header set, the rest zero.

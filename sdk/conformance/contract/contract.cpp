@@ -55,6 +55,7 @@ Status exercise(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Memory second, subject.allocate(5000));
   const std::vector<uint8_t> sent = random_bytes(4999, 3);
   std::vector<uint8_t> received(sent.size(), 0);
+  const Drain drain(subject, stream);
   TENON_RETURN_IF_ERROR(subject.upload(stream, first, 0, sent));
   TENON_RETURN_IF_ERROR(subject.copy(stream, second, 1, first, 0, sent.size()));
   TENON_RETURN_IF_ERROR(subject.download(stream, second, 1, received));

@@ -60,6 +60,7 @@ Status events_mean_done(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
   LongWork work(subject);
+  const Drain drain(subject, stream);
   TENON_RETURN_IF_ERROR(work.prepare());
   for (uint64_t round = 0; round < 3; ++round) {
     TENON_RETURN_IF_ERROR(work.submit(stream, 60 + round));
@@ -86,6 +87,7 @@ Status events_time_out(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
   LongWork work(subject);
+  const Drain drain(subject, stream);
   TENON_RETURN_IF_ERROR(work.prepare());
   TENON_RETURN_IF_ERROR(work.submit(stream, 80));
   TENON_RETURN_IF_ERROR(subject.record(event, stream));
@@ -103,6 +105,7 @@ Status events_record_replaces(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
   LongWork first(subject), second(subject);
+  const Drain drain(subject, stream);
   TENON_RETURN_IF_ERROR(first.prepare());
   TENON_RETURN_IF_ERROR(second.prepare());
   TENON_RETURN_IF_ERROR(first.submit(stream, 90));
@@ -122,6 +125,7 @@ Status events_wait_captures(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream second, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
   LongWork work(subject), later(subject);
+  const Drain drain_first(subject, first), drain_second(subject, second);
   TENON_RETURN_IF_ERROR(work.prepare());
   TENON_RETURN_IF_ERROR(later.prepare());
   TENON_RETURN_IF_ERROR(work.submit(first, 95));

@@ -29,6 +29,7 @@ Status memory_distinct(Subject& subject) {
     sent.push_back(random_bytes(size, blocks.size()));
     received.emplace_back(size, 0);
   }
+  const Drain drain(subject, stream);
   for (size_t i = 0; i < blocks.size(); ++i) TENON_RETURN_IF_ERROR(subject.upload(stream, blocks[i], 0, sent[i]));
   for (size_t i = 0; i < blocks.size(); ++i) TENON_RETURN_IF_ERROR(subject.download(stream, blocks[i], 0, received[i]));
   TENON_RETURN_IF_ERROR(subject.finish(stream));

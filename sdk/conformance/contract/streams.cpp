@@ -25,6 +25,7 @@ Status streams_ordered_by_events(Subject& subject) {
       events->push_back(std::move(event));
     }
   }
+  const Drain drain_maker(subject, maker), drain_reader(subject, reader);
   const auto wait = [&](const Stream& stream, const Event& event) {
     return subject.call("stream_wait_event", subject.ops.stream_wait_event, stream.get(), event.get());
   };
@@ -51,6 +52,7 @@ Status streams_keep_launches_apart(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream first, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Stream second, subject.make_stream());
   std::vector<std::unique_ptr<Prepared>> all;
+  const Drain drain_first(subject, first), drain_second(subject, second);
   for (uint64_t i = 0; i < 12; ++i) {
     all.push_back(std::make_unique<Prepared>(subject, *sample, desc, 300 + i));
     all.back()->work.tag = i + 1;
@@ -73,6 +75,7 @@ Status streams_outlive_unrelated(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, *sample));
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   Prepared kept(subject, *sample, desc, 400);
+  const Drain drain(subject, stream);
   auto gone = std::make_unique<Prepared>(subject, *sample, desc, 401);
   TENON_RETURN_IF_ERROR(kept.work.create());
   TENON_RETURN_IF_ERROR(gone->work.create());
@@ -104,6 +107,7 @@ Status use(Subject& subject, const Stream& stream, const cases::Case* sample, co
     TENON_ASSIGN_OR_RETURN(const Memory memory, subject.allocate(size));
     const std::vector<uint8_t> sent = random_bytes(size, seed + round);
     std::vector<uint8_t> received(size, 0);
+    const Drain drain(subject, stream);
     TENON_RETURN_IF_ERROR(subject.upload(stream, memory, 0, sent));
     TENON_RETURN_IF_ERROR(subject.download(stream, memory, 0, received));
     TENON_RETURN_IF_ERROR(subject.finish(stream));

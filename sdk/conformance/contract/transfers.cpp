@@ -19,6 +19,7 @@ Status transfers_exact(Subject& subject) {
   TENON_RETURN_IF_ERROR(subject.upload(stream, a, 0, in_a));
   TENON_RETURN_IF_ERROR(subject.upload(stream, b, 0, in_b));
   std::vector<std::vector<uint8_t>> kept;
+  const Drain drain(subject, stream);
   for (const Move& move : moves) {
     kept.push_back(random_bytes(move.size, move.size + move.src));
     const std::vector<uint8_t>& fresh = kept.back();
@@ -47,6 +48,7 @@ Status transfers_in_order(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Memory a, subject.allocate(size));
   TENON_ASSIGN_OR_RETURN(const Memory b, subject.allocate(size));
   std::vector<std::vector<uint8_t>> sent, received(steps, std::vector<uint8_t>(size, 0));
+  const Drain drain(subject, stream);
   for (int i = 0; i < steps; ++i) sent.push_back(random_bytes(size, 100 + static_cast<uint64_t>(i)));
   for (int i = 0; i < steps; ++i) {
     TENON_RETURN_IF_ERROR(subject.upload(stream, a, 0, sent[static_cast<size_t>(i)]));
@@ -71,6 +73,7 @@ Status transfers_between_pools(Subject& subject) {
       TENON_ASSIGN_OR_RETURN(const Memory dst, subject.allocate(size, to));
       const std::vector<uint8_t> sent = random_bytes(size, 40 + from * 8 + to);
       std::vector<uint8_t> received(size, 0);
+      const Drain drain(subject, stream);
       TENON_RETURN_IF_ERROR(subject.upload(stream, src, 0, sent));
       TENON_RETURN_IF_ERROR(subject.copy(stream, dst, 0, src, 0, size));
       TENON_RETURN_IF_ERROR(subject.download(stream, dst, 0, received));

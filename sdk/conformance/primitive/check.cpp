@@ -68,6 +68,7 @@ Status run_once(Subject& subject, const Stream& stream, const Case& test, const 
     return Status(Code::internal, sentence("the reference met fault ", fault.code, ", not ", test.fault, "."));
   }
   Work work(subject, launched, fixed, test.scalars, start);
+  const Drain drain(subject, stream);
   work.spoils = spoils;
   work.tag = 0x7e0000000000 + static_cast<uint64_t>(fixed.kind);
   TENON_RETURN_IF_ERROR(work.create());
