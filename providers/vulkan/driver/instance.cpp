@@ -5,7 +5,9 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-constexpr const char* install_remedy = "Install the Vulkan loader and a driver (Debian: libvulkan1, mesa-vulkan-drivers).";
+constexpr const char* install_remedy =
+    "Install the Vulkan loader and a driver (Debian: libvulkan1, mesa-vulkan-drivers); if VK_DRIVER_FILES or "
+    "VK_ICD_FILENAMES is set, see that it names a driver's manifest.";
 constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
 
 VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT,
@@ -76,12 +78,12 @@ ep_status Instance::create(const ep_host* host, const Options& options, ep_error
                             "The setting validation of provider vulkan is 'on', and there is no layer %s.",
                             validation_layer);
   }
-  if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
+  // A loader that cannot read a driver's manifest may call that VK_ERROR_OUT_OF_HOST_MEMORY.
+  if (result != VK_SUCCESS) {
     return fail_with_remedy(host, error, EP_STATUS_NOT_FOUND, install_remedy,
                             "The Vulkan loader %s found no driver that works (vkCreateInstance answered %s).",
                             options.library.c_str(), result_name(result));
   }
-  if (result != VK_SUCCESS) return failed(host, error, "vkCreateInstance", result);
   if (const char* missing = api_.load_instance(instance_); missing != nullptr) {
     return fail(host, error, EP_STATUS_NOT_FOUND, "The Vulkan loader %s has no function %s.", options.library.c_str(),
                 missing);
