@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "core/vm/engine.h"
 #include "loader/loader.h"
 
 namespace tenon::testing {
@@ -61,6 +62,13 @@ Kernel* Machine::mix(int device, int64_t words, uint64_t scratch) {
   if (code != EP_STATUS_OK) give_up(loader::take_error(code, error, "creating mix"));
   kernels_.push_back({device, words, scratch, kernel});
   return kernel;
+}
+
+uint64_t Machine::scratch_bytes(int device) const {
+  uint64_t bytes = 0;
+  vm::DeviceQueue& queue = *devices_[device]->queue;
+  for (uint16_t i = 0; i < queue.stream_count(); ++i) bytes += queue.stream(i).scratch.size;
+  return bytes;
 }
 
 Result<StorageHandle> Machine::allocate(int device, uint64_t words) const {

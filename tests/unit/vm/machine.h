@@ -30,6 +30,9 @@ class Machine {
   // The kernel of dst = 31*a + b + tag over `words` words, cached; with `scratch` bytes of persistent scratch.
   Kernel* mix(int device, int64_t words, uint64_t scratch = 0);
 
+  // Of persistent scratch, which streams keep.
+  uint64_t scratch_bytes(int device) const;
+
   Result<StorageHandle> allocate(int device, uint64_t words) const;
   Status upload(Storage* storage, uint64_t first, const std::vector<uint32_t>& words) const;
   Result<std::vector<uint32_t>> download(Storage* storage) const;

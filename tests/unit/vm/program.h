@@ -64,8 +64,8 @@ bool is_valid(const Program& program);
 
 // What `failing` means below: no instruction fails.
 constexpr int kNone = 1 << 30;
-// `failing`: the instruction (by its place) that fails, so that what it writes is poisoned; or a read of the end (-1 - the
-// buffer's number) that fails.
+// `failing`: the instruction (by its place) that fails, so that what it writes is poisoned; or a read of the end (-1 -
+// the buffer's number) that fails.
 Outcome replay(const Program& program, int failing = kNone);
 
 }  // namespace tenon::testing

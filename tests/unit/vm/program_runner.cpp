@@ -166,7 +166,7 @@ RunReport run_program(const Program& program, bool may_fail) {
   report.errors += Machine::get().settle();
   report.mismatch = fakes::async_control().violation();
   for (int i = 0; i < kDevices; ++i) {
-    const uint64_t live = Machine::get().device(i)->allocator->stats().live;
+    const uint64_t live = Machine::get().device(i)->allocator->stats().live - Machine::get().scratch_bytes(i);
     if (report.mismatch.empty() && live != 0) report.mismatch = std::to_string(live) + " bytes leaked";
   }
   if (report.mismatch.empty() && !unexpected.ok() && !may_fail) report.mismatch = unexpected.message();
