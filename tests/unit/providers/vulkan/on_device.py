@@ -1,8 +1,8 @@
 """Runs a command where there is a Vulkan device; says "skipped: no Vulkan device" and why elsewhere (exit status 77).
 
-Usage: on_device.py COMMAND [ARGUMENT...]
+Usage: on_device.py [--validation] COMMAND [ARGUMENT...]
 
-REQUIRE_VULKAN=1 makes a missing device a failure.
+--validation asks for the Khronos validation layer too. REQUIRE_VULKAN=1 makes a missing device a failure.
 """
 import ctypes
 import os
@@ -16,11 +16,26 @@ class CreateInfo(ctypes.Structure):
                 ("extension_count", ctypes.c_uint32), ("extensions", ctypes.c_void_p)]
 
 
-def why_none():
+class Layer(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char * 256), ("specification", ctypes.c_uint32), ("version", ctypes.c_uint32),
+                ("description", ctypes.c_char * 256)]
+
+
+def has_validation(loader):
+    count = ctypes.c_uint32(0)
+    loader.vkEnumerateInstanceLayerProperties(ctypes.byref(count), None)
+    layers = (Layer * count.value)()
+    loader.vkEnumerateInstanceLayerProperties(ctypes.byref(count), layers)
+    return any(layer.name == b"VK_LAYER_KHRONOS_validation" for layer in layers)
+
+
+def why_none(validation):
     try:
         loader = ctypes.CDLL("libvulkan.so.1")
     except OSError as error:
         return str(error)
+    if validation and not has_validation(loader):
+        return "no layer VK_LAYER_KHRONOS_validation"
     instance = ctypes.c_void_p()
     status = loader.vkCreateInstance(ctypes.byref(CreateInfo(type=1)), None, ctypes.byref(instance))
     if status != 0:
@@ -31,9 +46,11 @@ def why_none():
 
 
 def main():
-    reason = why_none()
+    command = sys.argv[1:]
+    validation = command[0] == "--validation"
+    reason = why_none(validation)
     if not reason:
-        return subprocess.run(sys.argv[1:]).returncode
+        return subprocess.run(command[1:] if validation else command).returncode
     print(f"skipped: no Vulkan device ({reason})")
     return 1 if os.environ.get("REQUIRE_VULKAN") == "1" else 77
 
