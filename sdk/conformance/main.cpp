@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <span>
 
 #include "loader/note/note.h"
@@ -86,12 +87,14 @@ class Run {
   void add(const Test& test, Finding finding);
   void run_chosen(std::span<const Test> tests);
   void judge_claims();
+  void print_failure(const Row& row);
 
   const Options& options_;
   const Expectations& expectations_;
   RunInfo info_;
   const bool human_;
   std::vector<Row> rows_;
+  std::map<std::string, int> failures_;  // by group
   Test claims_{"claims/stated",
                "P12",
                "What a provider can do is said beforehand, so that claiming nothing passes no test.",
@@ -103,13 +106,25 @@ void Run::add(const Test& test, Finding finding) {
   const Row& row = rows_.back();
   if (!human_) return;
   if (is_bad(row.finding.outcome)) {
-    std::fputs(failure_text(row, info_).c_str(), stdout);
+    print_failure(row);
   } else if (options_.verbose) {
     std::printf("%s %s%s%s\n", std::string(outcome_name(row.finding.outcome)).c_str(), test.name.c_str(),
                 row.finding.sentence.empty() ? "" : ": ", row.finding.sentence.c_str());
     if (!row.finding.output.empty()) std::printf("  it printed: %s\n", row.finding.output.c_str());
   }
   std::fflush(stdout);
+}
+
+// The first of each group; one broken kernel fails hundreds of cases.
+void Run::print_failure(const Row& row) {
+  constexpr int shown = 5;
+  const std::string group = group_of(row.test->name);
+  const int number = ++failures_[group];
+  if (number <= shown || options_.verbose) {
+    std::fputs(failure_text(row, info_).c_str(), stdout);
+  } else if (number == shown + 1) {
+    std::printf("... and more of %s: the table counts them, --verbose prints them\n", group.c_str());
+  }
 }
 
 void Run::run_chosen(std::span<const Test> tests) {

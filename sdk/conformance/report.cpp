@@ -9,11 +9,9 @@
 namespace tenon::conformance {
 namespace {
 
-// "events" of events/time_out, "primitives/unary" of primitives/unary/relu/f32/vector.
-std::string group_of(const std::string& name) {
-  size_t end = name.find('/');
-  if (name.starts_with("primitives/") && name.find('/', end + 1) != std::string::npos) end = name.find('/', end + 1);
-  return name.substr(0, end);
+// What to paste. What is claimed is judged when all tests have run.
+std::string command_text(const Row& row, const RunInfo& info) {
+  return row.test->name.starts_with("claims/") ? info.command : sentence(info.command, " --case ", row.test->name);
 }
 
 std::string indented(const std::string& text) {
@@ -74,6 +72,12 @@ void append_line(std::string* text, const std::string& name, const Counts& count
 
 }  // namespace
 
+std::string group_of(const std::string& name) {
+  size_t end = name.find('/');
+  if (name.starts_with("primitives/") && name.find('/', end + 1) != std::string::npos) end = name.find('/', end + 1);
+  return name.substr(0, end);
+}
+
 Counts count(const std::vector<Row>& rows) {
   Counts counts{};
   for (const Row& row : rows) ++counts[static_cast<size_t>(row.finding.outcome)];
@@ -86,7 +90,7 @@ std::string failure_text(const Row& row, const RunInfo& info) {
   std::string text = sentence(outcome, ' ', row.test->name, '\n', indented(row.finding.sentence), '\n');
   if (!row.test->claim.empty()) text += sentence("    held to: ", row.test->claim, '\n');
   if (!row.finding.output.empty()) text += sentence("    it printed:\n", indented(row.finding.output), '\n');
-  return text + sentence("    ", info.command, " --case ", row.test->name, '\n');
+  return text + sentence("    ", command_text(row, info), '\n');
 }
 
 std::string table_text(const std::vector<Row>& rows, const RunInfo& info) {
@@ -143,7 +147,7 @@ std::string json_text(const std::vector<Row>& rows, const RunInfo& info) {
                      {"claim", row.test->claim},
                      {"output", row.finding.output},
                      {"milliseconds", row.finding.milliseconds},
-                     {"command", sentence(info.command, " --case ", row.test->name)}});
+                     {"command", command_text(row, info)}});
   }
   return json{{"path", info.path},
               {"provider", info.provider},

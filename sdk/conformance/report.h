@@ -21,6 +21,9 @@ struct RunInfo {
   double seconds = 0;
 };
 
+// "events" of events/time_out, "primitives/unary" of primitives/unary/relu/f32/vector.
+std::string group_of(const std::string& name);
+
 using Counts = std::array<int, outcome_count>;
 Counts count(const std::vector<Row>& rows);
 

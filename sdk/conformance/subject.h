@@ -115,8 +115,8 @@ void Owned<T>::reset() {
   if (handle_ != nullptr) subject_->destroy(std::exchange(handle_, nullptr));
 }
 
-// Waits for all work of `stream` when it goes, so that a test that returns early frees nothing in flight. Declared after
-// what the work uses.
+// Waits for all work of `stream` when it goes, so that a test that returns early frees nothing in flight. Declared
+// after what the work uses.
 class Drain {
  public:
   Drain(Subject& subject, const Stream& stream) : subject_(subject), stream_(stream) {}
