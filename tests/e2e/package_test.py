@@ -76,6 +76,7 @@ class Package:
 
     def holds_what_readme_says(self):
         for path in (self.tool, os.path.join(self.lib, "libtenon-onnx.so"), os.path.join(self.plugins, "libtenon_cpu.so"),
+                     os.path.join(os.path.dirname(self.tool), "tenon-conform"),
                      os.path.join(self.include, "tenon/tenon.h"), os.path.join(self.include, "tenon/onnx.h"),
                      os.path.join(self.include, "tenon/ep_api/ep_api.h")):
             assert os.path.isfile(path), f"{path} is missing"
@@ -135,6 +136,10 @@ class Package:
         assert not any("tenon" in line for line in needed), needed
         shutil.copy(built, self.plugins)
         assert "sample:0" in self.devices(), self.devices()
+
+    def the_kit_passes_the_new_plugin_and_needs_no_source(self):
+        text = self.run(self.tool, "conform", os.path.join(self.work, "provider build", "libtenon_sample.so"))
+        assert ", 0 failed, 0 crashed, 0 hung, " in text and "No file of expectations" not in text, text
 
     def every_op_runs_on_the_new_device(self):
         lines = self.run(self.hello, "sample:0").splitlines()
