@@ -132,6 +132,6 @@ TENON_KERNEL softmax_f32_warp_held(TENON_ARGUMENT(SoftmaxArguments) softmax) {
 TENON_KERNEL softmax_f32_block_held(TENON_ARGUMENT(SoftmaxArguments) softmax) {
   kernels::softmax_held<kernels::BlockTeam<float>, kernels::held_block_chunks>(softmax);
 }
-TENON_KERNEL softmax_f32_block_held_long(TENON_ARGUMENT(SoftmaxArguments) softmax) {
+TENON_KERNEL_TWICE softmax_f32_block_held_long(TENON_ARGUMENT(SoftmaxArguments) softmax) {
   kernels::softmax_held<kernels::BlockTeam<float>, kernels::held_long_chunks>(softmax);
 }

@@ -7,6 +7,10 @@
 #if defined(__CUDACC__)
 #include <cub/block/block_reduce.cuh>
 #include <cub/warp/warp_reduce.cuh>
+// A kernel of which a multiprocessor must hold two blocks: while one computes, the other waits for memory.
+#define TENON_KERNEL_TWICE extern "C" __global__ void __launch_bounds__(tenon::provider::cuda::row_block, 2)
+#else
+#define TENON_KERNEL_TWICE TENON_KERNEL
 #endif
 
 namespace tenon::provider::cuda {

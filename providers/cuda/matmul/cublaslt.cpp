@@ -30,7 +30,7 @@ std::string library_version(size_t version) {
 std::string CublasLt::load_library() {
   library_ = Library::open(cublaslt_names);
   if (!library_.loaded()) {
-    return "there is no cuBLASLt; looked for libcublasLt.so.13 and libcublasLt.so.12: " + library_.failure();
+    return "there is no cuBLASLt (" + library_.failure() + ")";
   }
   get_version = reinterpret_cast<decltype(get_version)>(library_.symbol("cublasLtGetVersion"));
   const size_t version = get_version != nullptr ? get_version() : 0;

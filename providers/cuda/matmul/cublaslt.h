@@ -20,12 +20,18 @@ class CublasLt {
   // current.
   const std::string& load();
   cublasLtHandle_t handle() const { return handle_; }
+  // Calls tell() the first time.
+  template <class Tell>
+  void tell_once(const Tell& tell) {
+    std::call_once(told_, tell);
+  }
   void release();
 
  private:
   std::string load_library();
 
   std::once_flag once_;
+  std::once_flag told_;
   Library library_;
   std::string failure_;
   cublasLtHandle_t handle_ = nullptr;

@@ -317,7 +317,13 @@ Refusal CublasLtMatmul::why_not(const ep_device&, const ep_primitive_desc& desc,
 Refusal CublasLtMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                              ep_primitive_info& info) {
   const std::string& missing = device.cublaslt.load();
-  if (!missing.empty()) return Refusal::because("%s", missing.c_str());
+  if (!missing.empty()) {
+    device.cublaslt.tell_once([&] {
+      log_line(device.host, EP_LOG_WARNING, "load", "Matmul on %s runs in a plain kernel, which is slow: %s.",
+               device.facts.name.c_str(), missing.c_str());
+    });
+    return Refusal::because("%s", missing.c_str());
+  }
   cublasStatus_t status = CUBLAS_STATUS_NOT_SUPPORTED;
   for (const LtFusion& fusion : fusions) {
     for (const cublasComputeType_t compute : compute_types(operand(desc, EP_ROLE_SRC)->dtype, desc.precision)) {

@@ -3,6 +3,7 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -118,7 +119,10 @@ T read(const void* buffer) {
 
 }  // namespace
 
-FAKE_API size_t cublasLtGetVersion() { return 130000; }
+FAKE_API size_t cublasLtGetVersion() {
+  const char* text = std::getenv("FAKE_CUBLASLT_VERSION");
+  return text != nullptr ? static_cast<size_t>(std::atol(text)) : 130000;
+}
 FAKE_API const char* cublasLtGetStatusString(cublasStatus_t status) {
   return status == CUBLAS_STATUS_NOT_SUPPORTED ? "not supported" : "an error";
 }

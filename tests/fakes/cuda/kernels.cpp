@@ -54,6 +54,10 @@ const Kernel* find_kernel(const char* name) {
 const char* name_of(const Kernel* kernel) { return kernel->name.c_str(); }
 size_t argument_size(const Kernel* kernel) { return kernel->size; }
 
+// A kernel takes a reference to arguments of its own type, which is called here as a pointer to any.
+#if defined(__clang__)
+__attribute__((no_sanitize("function")))
+#endif
 void run_kernel(const Kernel* kernel, uint64_t grid, uint32_t block, const void* arguments) {
   const uint32_t threads = kernel->has_teams ? 1 : block;
   for (uint64_t i = 0; i < grid; ++i) {

@@ -10,6 +10,11 @@ import sys
 import tempfile
 
 
+def some_library():
+    """A library that loads and is no driver: the C library of this process."""
+    return next(line.split()[-1] for line in open("/proc/self/maps") if "/libm.so" in line or "/libc.so" in line)
+
+
 def main():
     tool, providers, fake = sys.argv[1:]
     failures = []
@@ -19,10 +24,11 @@ def main():
         environment["LD_LIBRARY_PATH"] = str(libraries)
         done = subprocess.run([tool, "doctor", "--json"], capture_output=True, text=True, env=environment, timeout=120)
         report = json.loads(done.stdout)
+        if report["default_device"] == "":
+            failures.append(f"the cpu should still be there: {variables}")
         found = [one for one in report["candidates"] if one["provider"] == "cuda"]
-        if report["default_device"] == "" and not variables.get("FAKE_CUDA_WORKS"):
-            failures.append("the cpu should still be there")
-        return found[0] if found else {"sentence": "", "remedy": "", "devices": [], "code": "absent"}
+        devices = [one for one in report["devices"] if one["provider"] == "cuda"]
+        return {"sentence": found[0]["sentence"], "remedy": found[0]["remedy"], "devices": devices}
 
     def claim(found, *words, what):
         text = found["sentence"] + " " + found["remedy"] + json.dumps(found["devices"])
@@ -41,7 +47,7 @@ def main():
         claim(cuda(broken), "The library of the NVIDIA driver cannot be loaded", "invalid ELF header", str(broken), what="a broken driver")
 
         (broken / "libcuda.so.1").unlink()
-        os.symlink(os.path.join(fake, "libcublasLt.so.13"), broken / "libcuda.so.1")
+        os.symlink(some_library(), broken / "libcuda.so.1")
         claim(cuda(broken), "has no function cuInit", what="another library under the driver's name")
 
     claim(cuda(fake, FAKE_CUDA_VERSION="11040"), "it knows CUDA 11.4, and 1", ".0 is needed", what="an old driver")
@@ -49,7 +55,7 @@ def main():
     claim(cuda(fake, FAKE_CUDA_INIT="100"), "no device", what="no device")
     claim(cuda(fake, FAKE_CUDA_DEVICES="0"), "no device", what="an empty list of devices")
     claim(cuda(fake, FAKE_CUDA_CAPABILITY="61"), "compute capability 6.1, and 7.5 is the least", what="an old device")
-    works = cuda(fake, FAKE_CUDA_WORKS="1")
+    works = cuda(fake)
     if [one["usable"] for one in works["devices"]] != [True, True]:
         failures.append(f"the fake driver: two usable devices were expected: {works}")
 
