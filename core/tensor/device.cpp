@@ -164,10 +164,11 @@ Result<DeviceState*> host_device_state() {
     devices.host.store(state, std::memory_order_release);
     return state;
   }
-  return Status(Code::not_found,
-                "No device can hold host data: none of the providers found offers a synchronous device of class CPU whose "
-                "memory is host-visible and coherent.",
-                "Install the CPU provider in the plug-in folder, or see `tenon doctor` for why it was refused.");
+  return Status(
+      Code::not_found,
+      "No device can hold host data: none of the providers found offers a synchronous device of class CPU whose "
+      "memory is host-visible and coherent.",
+      "Install the CPU provider in the plug-in folder, or see `tenon doctor` for why it was refused.");
 }
 
 std::vector<DeviceState*> all_devices() {

@@ -105,6 +105,11 @@ void DeviceQueue::launch_slot(Stream& stream, Slot& slot, uint64_t number) {
     settle_status(slot);
     if (!slot.status.ok()) return;
   }
+  if (slot.policy == Policy::upload && slot.staging != nullptr && !slot.staging->failure.ok() && holds(kPoison)) {
+    slot.status = slot.staging->failure;
+    slot.derived = true;
+    return;
+  }
   slot.status = call_provider(stream, slot, number);
 }
 
@@ -327,7 +332,10 @@ void DeviceQueue::retire_slot(Stream& stream, Slot& slot, uint64_t number) {
   slot.record_count = 0;
   if (slot.kernel != nullptr) slot.kernel->release();
   slot.kernel = nullptr;
-  if (slot.staging != nullptr) slot.staging->release();
+  if (slot.staging != nullptr) {
+    if (slot.policy == Policy::download && !slot.status.ok()) slot.staging->failure = slot.status;
+    slot.staging->release();
+  }
   slot.staging = nullptr;
   if (!slot.status.ok()) slot.status = Status();
 }

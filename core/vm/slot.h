@@ -22,6 +22,9 @@ enum class Policy : uint8_t { launch, copy, upload, download };
 struct Staging {
   std::atomic<int32_t> count{1};
   std::vector<char> bytes;
+  // Why a download into it failed, before that retired: the upload may have been submitted when the failure was
+  // forgotten.
+  Status failure;
 
   void release() {
     if (count.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;

@@ -1,6 +1,7 @@
 #include "core/vm/vm.h"
 
 #include <array>
+#include <utility>
 
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
@@ -111,8 +112,13 @@ Status attach(DeviceState* device) {
   register_exit_hook();
   if (device->synchronous) return Status();
   device->queue = new DeviceQueue(device);
-  TENON_RETURN_IF_ERROR(device->queue->add_stream().status());
-  TENON_RETURN_IF_ERROR(device->queue->add_stream().status());
+  Status status = device->queue->add_stream().status();
+  if (status.ok()) status = device->queue->add_stream().status();
+  if (!status.ok()) {
+    device->queue->close();
+    delete std::exchange(device->queue, nullptr);
+    return status;
+  }
   std::lock_guard lock(engine().submission);
   engine().queues.push_back(device->queue);
   return Status();

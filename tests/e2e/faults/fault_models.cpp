@@ -57,8 +57,7 @@ class Chain : public Work {
     std::mt19937_64 random(seed_);
     std::vector<Tensor> all;
     for (uint64_t i = 0; i < 3; ++i) all.push_back(Tensor::from<float>(random_floats(64, seed_ + i), {8, 8}, device));
-    std::vector<float> own = random_floats(64, seed_ + 7);
-    all.push_back(borrowed(own).to(device));
+    all.push_back(borrowed(random_floats(64, seed_ + 7)).to(device));
     for (int i = 0; i < 10; ++i) {
       const Tensor& a = all[random() % all.size()];
       const Tensor& b = all[random() % all.size()];
@@ -70,8 +69,10 @@ class Chain : public Work {
   }
 
  private:
-  static Tensor borrowed(std::vector<float>& own) {
-    return Tensor::borrow(own.data(), {8, 8}, {8, 1}, DType::f32, [] {});
+  // The caller's memory, until the deleter says that nothing uses it.
+  static Tensor borrowed(std::vector<float> values) {
+    auto* own = new std::vector<float>(std::move(values));
+    return Tensor::borrow(own->data(), {8, 8}, {8, 1}, DType::f32, [own] { delete own; });
   }
   static Tensor apply(uint64_t which, const Tensor& a, const Tensor& b) {
     switch (which) {

@@ -382,6 +382,13 @@ class Campaign {
            ": " + verdict.text() + "\n" + print(program);
   }
 
+  // Nothing may be left of the devices.
+  std::string finish() {
+    Verdict verdict;
+    machine_.close(verdict);
+    return verdict.text();
+  }
+
  private:
   // Brings about that the function will be called at all.
   void prepare(const Strike& strike, Verdict& verdict) {
@@ -446,6 +453,10 @@ int campaign(uint64_t rounds, uint64_t seed, const char* slot, const char* troub
     const std::string failure = one.round(number);
     if (failure.empty()) continue;
     std::printf("%s\n", failure.c_str());
+    return 1;
+  }
+  if (const std::string left = one.finish(); !left.empty()) {
+    std::printf("%s\n", left.c_str());
     return 1;
   }
   one.plan().report("random programs on wrapped asynchronous devices", one.faulty(), tally);

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <map>
 
 struct ep_memory {
   void* address;
@@ -24,27 +26,40 @@ int the_devices[2];
 
 void count() { ++toy().calls; }
 
+// What the tests leave behind when they break a rule is freed with the toy.
+std::map<void*, std::function<void()>>& left() {
+  static auto* all = new std::map<void*, std::function<void()>>;
+  return *all;
+}
+
 template <class Handle>
 ep_status make(Handle** out) {
   count();
-  *out = new Handle{};
+  Handle* handle = *out = new Handle{};
+  left()[handle] = [handle] { delete handle; };
   return EP_STATUS_OK;
 }
 template <class Handle>
 void destroy(ep_device*, Handle* handle) {
   count();
+  left().erase(handle);
   delete handle;
 }
 
 ep_status memory_allocate(ep_device*, uint32_t, uint64_t size, ep_memory** out, ep_error**) {
   count();
-  *out = new ep_memory{std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)};
+  auto* memory = *out = new ep_memory{std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment)};
+  left()[memory] = [memory] {
+    std::free(memory->address);
+    delete memory;
+  };
   return EP_STATUS_OK;
 }
 void memory_free(ep_device*, ep_memory* memory) {
   count();
-  if (memory != nullptr) std::free(memory->address);
-  delete memory;
+  if (memory == nullptr) return;
+  left().at(memory)();
+  left().erase(memory);
 }
 ep_status memory_map(ep_device*, ep_memory* memory, void** out, ep_error**) {
   count();
@@ -144,6 +159,8 @@ Toy& toy() {
 }
 
 void reset_toy() {
+  for (const auto& [handle, free_it] : left()) free_it();
+  left().clear();
   toy().change = nullptr;
   toy().on_launch = nullptr;
   toy().calls = 0;

@@ -76,6 +76,27 @@ TEST_F(Machines, AWholeOverwriteHealsAndAPartialOneDoesNot) {
   EXPECT_EQ(words.value(), std::vector<uint32_t>(kWords, 3 * 32 + 1));
 }
 
+// A copy between devices is a download and an upload; what befell the first reaches the second however long ago it was.
+TEST_F(Machines, AStagedUploadKnowsThatItsDownloadFailed) {
+  vm::Staging* staging = new vm::Staging;
+  staging->bytes.resize(kWords * 4);
+  staging->failure = Status(Code::device_lost, "copy: the device fell off the bus.");
+  StorageHandle b = filled(1, 4);
+  const vm::Operand dst{b.get(), 0, true, true};
+  vm::Request up;
+  up.policy = vm::Policy::upload;
+  up.stream = &machine.device(1)->queue->stream(1);
+  up.op = "upload";
+  up.operands = std::span(&dst, 1);
+  up.bytes = kWords * 4;
+  up.host = staging->bytes.data();
+  up.staging = staging;
+  ASSERT_TRUE(vm::submit(up).ticket);
+  const auto words = machine.download(b.get());
+  ASSERT_FALSE(words.ok());
+  EXPECT_EQ(words.status().code(), Code::device_lost);
+}
+
 TEST_F(Machines, RepeatedWaitsBetweenStreamsVanish) {
   StorageHandle a = filled(0, 3);
   std::vector<StorageHandle> outputs;
