@@ -43,6 +43,14 @@ class Reporter {
 
   int finish() {
     const size_t failed = counts_[static_cast<int>(Verdict::failed)];
+    if (options_.json) {
+      const nlohmann::json summary = {{"passed", counts_[static_cast<int>(Verdict::passed)]},
+                                      {"failed", failed},
+                                      {"skipped", counts_[static_cast<int>(Verdict::skipped)]},
+                                      {"launches", rungs_of(launches_)}};
+      std::printf("%s\n", summary.dump().c_str());
+      return failed == 0 ? 0 : 1;
+    }
     std::printf("%zu passed, %zu failed, %zu skipped\n", counts_[static_cast<int>(Verdict::passed)], failed,
                 counts_[static_cast<int>(Verdict::skipped)]);
     std::printf("launches:");

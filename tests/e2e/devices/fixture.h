@@ -28,7 +28,7 @@ void settle_all();
 std::vector<uint8_t> random_bytes(std::mt19937_64& random, size_t count);
 
 // Leaves blocks of about `bytes` full of 0xa5 in the free lists of `device`, so that memory that is handed out next and
-// not written shows.
+// not written shows. Nothing above 1 MiB: the fakes' own memory begins like that.
 void poison_free_memory(Device device, int64_t bytes);
 
 }  // namespace tenon::testing

@@ -166,6 +166,7 @@ std::string error_on(const Tensor& tensor, Device to) {
 TEST_F(Flight, ErrorsCrossWithOpAndDevice) {
   for (int64_t elements : {int64_t{5}, int64_t{5} << 18}) {
     for (bool known : {false, true}) {
+      if (known && elements > 5) continue;
       const std::vector<float> values(static_cast<size_t>(elements), 2.0f);
       const Tensor good = Tensor::from<float>(values, {elements}, device("async:0"));
       fakes::async_control().delay_us = 200;
