@@ -1,6 +1,6 @@
-// Host time per tiny op on asynchronous devices: a burst of ops on four floats, timed to the return of the last call; what
-// the device does with them is waited for and not timed. Every asynchronous device there is, or the one named. The bar is
-// 2,000 ns.
+// Host time per tiny op on asynchronous devices: a burst of ops on four floats, timed to the return of the last call;
+// what the device does with them is waited for and not timed. Every asynchronous device there is, or the one named. The
+// bar is 2,000 ns.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -36,8 +36,8 @@ bool row(const char* name, const tenon::Device& device, const Op& op) {
   std::sort(nanoseconds.begin(), nanoseconds.end());
   const double median = nanoseconds[bursts / 2];
   const bool good = median <= bar;
-  std::printf("%-34s | tenon on %s: %.0f ns (spread %.0f) | bar %.0f ns | %s\n", name, device.spelling().c_str(), median,
-              nanoseconds[bursts * 3 / 4] - nanoseconds[bursts / 4], bar, good ? "ok" : "over");
+  std::printf("%-34s | tenon on %s: %.0f ns (spread %.0f) | bar %.0f ns | %s\n", name, device.spelling().c_str(),
+              median, nanoseconds[bursts * 3 / 4] - nanoseconds[bursts / 4], bar, good ? "ok" : "over");
   return good;
 }
 

@@ -12,15 +12,9 @@ constexpr Implementation softmax[] = {{"glsl", Softmax::why_not, Softmax::make}}
 constexpr Implementation matmul[] = {{"glsl", Matmul::why_not, Matmul::make}};
 
 constexpr ImplementationList lists[] = {
-    {EP_PRIMITIVE_fill, elementwise},
-    {EP_PRIMITIVE_copy, elementwise},
-    {EP_PRIMITIVE_unary, elementwise},
-    {EP_PRIMITIVE_binary, elementwise},
-    {EP_PRIMITIVE_ternary, elementwise},
-    {EP_PRIMITIVE_reduce, reduce},
-    {EP_PRIMITIVE_arg_reduce, arg_reduce},
-    {EP_PRIMITIVE_softmax, softmax},
-    {EP_PRIMITIVE_matmul, matmul},
+    {EP_PRIMITIVE_fill, elementwise},      {EP_PRIMITIVE_copy, elementwise},    {EP_PRIMITIVE_unary, elementwise},
+    {EP_PRIMITIVE_binary, elementwise},    {EP_PRIMITIVE_ternary, elementwise}, {EP_PRIMITIVE_reduce, reduce},
+    {EP_PRIMITIVE_arg_reduce, arg_reduce}, {EP_PRIMITIVE_softmax, softmax},     {EP_PRIMITIVE_matmul, matmul},
 };
 
 }  // namespace

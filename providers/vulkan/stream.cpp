@@ -9,8 +9,8 @@ using Recording = CommandStream::Recording;
 
 ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error** error) {
   if (const ep_status status = device->context->check(error); status != EP_STATUS_OK) return status;
-  auto commands = std::make_shared<CommandStream>(device->context, device->staging, device->streams,
-                                                  device->pipelines->layout());
+  auto commands =
+      std::make_shared<CommandStream>(device->context, device->staging, device->streams, device->pipelines->layout());
   if (const ep_status status = commands->create(error); status != EP_STATUS_OK) return status;
   device->streams->add(commands);
   *out_stream = make<ep_stream>(device->host, device->host, std::move(commands));
@@ -39,9 +39,9 @@ ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t siz
   for (uint64_t done = 0; done < size;) {
     const uint64_t piece = std::min(size - done, Staging::largest_piece);
     if (const ep_status status = stream->commands->make_room(error); status != EP_STATUS_OK) return status;
-    const ep_status status =
-        Recording(*stream->commands)
-            .add_upload(dst.memory->block.buffer, dst.offset + done, static_cast<const char*>(src) + done, piece, error);
+    const ep_status status = Recording(*stream->commands)
+                                 .add_upload(dst.memory->block.buffer, dst.offset + done,
+                                             static_cast<const char*>(src) + done, piece, error);
     if (status != EP_STATUS_OK) return status;
     done += piece;
   }

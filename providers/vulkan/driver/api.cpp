@@ -19,8 +19,8 @@ std::string Api::open(const std::string& library) {
 }
 
 const char* Api::load_instance(VkInstance instance) {
-#define TENON_VULKAN_LOAD(name)                                                      \
-  name = reinterpret_cast<PFN_##name>(vkGetInstanceProcAddr(instance, #name));       \
+#define TENON_VULKAN_LOAD(name)                                                \
+  name = reinterpret_cast<PFN_##name>(vkGetInstanceProcAddr(instance, #name)); \
   if (name == nullptr) return #name;
   TENON_VULKAN_INSTANCE_FUNCTIONS(TENON_VULKAN_LOAD)
 #undef TENON_VULKAN_LOAD

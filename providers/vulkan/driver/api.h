@@ -1,5 +1,5 @@
-// Api: the functions of Vulkan, found at run time. The plug-in links no libvulkan; the loader library is opened when devices
-// are first asked for, so that a machine without Vulkan gets a sentence and not a load failure.
+// Api: the functions of Vulkan, found at run time. The plug-in links no libvulkan; the loader library is opened when
+// devices are first asked for, so that a machine without Vulkan gets a sentence and not a load failure.
 #pragma once
 
 #define VK_NO_PROTOTYPES
@@ -9,16 +9,16 @@
 
 namespace tenon::provider::vulkan {
 
-#define TENON_VULKAN_INSTANCE_FUNCTIONS(X) \
-  X(vkDestroyInstance)                     \
-  X(vkEnumeratePhysicalDevices)            \
-  X(vkEnumerateDeviceExtensionProperties)  \
-  X(vkGetPhysicalDeviceProperties)         \
-  X(vkGetPhysicalDeviceProperties2)        \
-  X(vkGetPhysicalDeviceFeatures2)          \
-  X(vkGetPhysicalDeviceMemoryProperties)   \
+#define TENON_VULKAN_INSTANCE_FUNCTIONS(X)    \
+  X(vkDestroyInstance)                        \
+  X(vkEnumeratePhysicalDevices)               \
+  X(vkEnumerateDeviceExtensionProperties)     \
+  X(vkGetPhysicalDeviceProperties)            \
+  X(vkGetPhysicalDeviceProperties2)           \
+  X(vkGetPhysicalDeviceFeatures2)             \
+  X(vkGetPhysicalDeviceMemoryProperties)      \
   X(vkGetPhysicalDeviceQueueFamilyProperties) \
-  X(vkCreateDevice)                        \
+  X(vkCreateDevice)                           \
   X(vkGetDeviceProcAddr)
 
 #define TENON_VULKAN_DEVICE_FUNCTIONS(X) \

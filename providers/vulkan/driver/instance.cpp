@@ -27,8 +27,8 @@ Instance::~Instance() {
 
 ep_status Instance::open(const ep_host* host, const Options& options, ep_error** error) {
   if (const std::string reason = api_.open(options.library); !reason.empty()) {
-    return fail_with_remedy(host, error, EP_STATUS_NOT_FOUND, install_remedy,
-                            "The Vulkan loader cannot be opened: %s.", reason.c_str());
+    return fail_with_remedy(host, error, EP_STATUS_NOT_FOUND, install_remedy, "The Vulkan loader cannot be opened: %s.",
+                            reason.c_str());
   }
   if (const ep_status status = create(host, options, error); status != EP_STATUS_OK) return status;
   uint32_t count = 0;
@@ -94,7 +94,8 @@ ep_status Instance::create(const ep_host* host, const Options& options, ep_error
 ep_status Instance::listen(const ep_host* host, ep_error** error) {
   VkDebugUtilsMessengerCreateInfoEXT info{};
   info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
-  info.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT;
+  info.messageSeverity =
+      VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT;
   info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
   info.pfnUserCallback = on_message;
   info.pUserData = const_cast<ep_host*>(host);

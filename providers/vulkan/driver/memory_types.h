@@ -1,5 +1,5 @@
-// Which of a device's memory types serves what: a pure function of what vkGetPhysicalDeviceMemoryProperties says, so that it
-// is tested against recorded tables of devices nobody here has.
+// Which of a device's memory types serves what: a pure function of what vkGetPhysicalDeviceMemoryProperties says, so
+// that it is tested against recorded tables of devices nobody here has.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct MemoryPlan {
 
 // Of the types in `allowed` (VkMemoryRequirements::memoryTypeBits):
 //   operands    DEVICE_LOCAL on the largest such heap. Where all of the device's memory is the host's too (integrated,
-//               software) a mapped type is preferred, cached first, then coherent; on a discrete GPU one that is not mapped,
-//               since a mapped type may be a small window, or slow. If there is nothing else, a mapped one.
+//               software) a mapped type is preferred, cached first, then coherent; on a discrete GPU one that is not
+//               mapped, since a mapped type may be a small window, or slow. If there is nothing else, a mapped one.
 //   upload      HOST_VISIBLE and COHERENT, not DEVICE_LOCAL where there is a choice.
 //   download    HOST_VISIBLE and CACHED, COHERENT preferred; else as upload.
 //   parameters  DEVICE_LOCAL, HOST_VISIBLE and COHERENT where there is such a type; else as upload.

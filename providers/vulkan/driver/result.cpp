@@ -5,8 +5,7 @@ namespace tenon::provider::vulkan {
 const char* result_name(VkResult result) {
   switch (result) {
 #define TENON_VULKAN_RESULT(name) \
-  case name:                      \
-    return #name;
+  case name: return #name;
     TENON_VULKAN_RESULT(VK_SUCCESS)
     TENON_VULKAN_RESULT(VK_NOT_READY)
     TENON_VULKAN_RESULT(VK_TIMEOUT)

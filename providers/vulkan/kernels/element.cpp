@@ -50,9 +50,7 @@ const char* class_of_dtype(int32_t dtype) {
   }
 }
 
-uint32_t width_of(int32_t dtype) {
-  return dtype == EP_DTYPE_bool ? 1 : static_cast<uint32_t>(dtype_size(dtype)) * 8;
-}
+uint32_t width_of(int32_t dtype) { return dtype == EP_DTYPE_bool ? 1 : static_cast<uint32_t>(dtype_size(dtype)) * 8; }
 
 Refusal why_not_stored(const Features& features, int32_t dtype) {
   const int32_t size = dtype_size(dtype);

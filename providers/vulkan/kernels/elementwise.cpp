@@ -1,5 +1,5 @@
-// fill, copy, unary, binary, ternary: one invocation computes a few elements. Where every operand lies one element after
-// the other the place of an element is its number; else dims and strides come with the launch.
+// fill, copy, unary, binary, ternary: one invocation computes a few elements. Where every operand lies one element
+// after the other the place of an element is its number; else dims and strides come with the launch.
 #include <array>
 #include <cstring>
 #include <initializer_list>
@@ -39,7 +39,7 @@ struct Plan {
   std::string shader;
   std::string variant;
   Constants constants;
-  bool element_scalars = false;    // scalars as elements in memory, not as values
+  bool element_scalars = false;  // scalars as elements in memory, not as values
   int32_t scalar_dtypes[most_inputs]{};
   bool checks_divisor = false;
   Refusal refusal;
@@ -107,8 +107,8 @@ Plan plan_move(const ep_device& device, const ep_primitive_desc& desc, MoveMode 
   plan.element_scalars = true;
   plan.shader = "move";
   plan.variant = size == 8 ? "long" : "bits";
-  plan.constants = {threads_of(device), 32, mode, static_cast<uint32_t>(size), 0,
-                    mode == MOVE_FILL ? 1U : scalar_mask(desc)};
+  plan.constants = {threads_of(device),          32, mode,
+                    static_cast<uint32_t>(size), 0,  mode == MOVE_FILL ? 1U : scalar_mask(desc)};
   return plan;
 }
 
@@ -125,8 +125,12 @@ Plan plan_cast(const ep_device& device, const ep_primitive_desc& desc) {
   }
   plan.shader = "cast";
   plan.variant = "any";
-  plan.constants = {threads_of(device), 32, 0, static_cast<uint32_t>(desc.operands[1].dtype),
-                    static_cast<uint32_t>(desc.operands[0].dtype), 0};
+  plan.constants = {threads_of(device),
+                    32,
+                    0,
+                    static_cast<uint32_t>(desc.operands[1].dtype),
+                    static_cast<uint32_t>(desc.operands[0].dtype),
+                    0};
   return plan;
 }
 
@@ -241,9 +245,8 @@ class ElementwisePrimitive final : public ep_primitive {
         return status;
       }
     }
-    return for_each_piece(space_of(launch.shapes), [&](const Space& piece) {
-      return run_piece(recording, launch, piece, push, error);
-    });
+    return for_each_piece(space_of(launch.shapes),
+                          [&](const Space& piece) { return run_piece(recording, launch, piece, push, error); });
   }
 
  private:
@@ -341,8 +344,7 @@ Refusal Elementwise::make(ep_device& device, const ep_primitive_desc& desc, ep_p
   std::shared_ptr<Pipeline> pipeline;
   const std::string module = module_name(plan.shader, plan.variant, device.context->physical->features);
   if (Refusal refusal = compile(device, module, plan.constants, &pipeline)) return refusal;
-  *out = make_primitive<ElementwisePrimitive>(device, plan, desc, std::move(pipeline), strided, threads,
-                                              per_thread);
+  *out = make_primitive<ElementwisePrimitive>(device, plan, desc, std::move(pipeline), strided, threads, per_thread);
   return {};
 }
 

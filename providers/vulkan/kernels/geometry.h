@@ -1,5 +1,6 @@
-// Launch geometry: how work is cut into dispatches and a dispatch into workgroups. Pure, so that sizes no device here can
-// hold are tested. Kernels count and index in 32 bits; what is larger is cut into pieces whose bases the host adds in 64.
+// Launch geometry: how work is cut into dispatches and a dispatch into workgroups. Pure, so that sizes no device here
+// can hold are tested. Kernels count and index in 32 bits; what is larger is cut into pieces whose bases the host adds
+// in 64.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +9,8 @@
 
 namespace tenon::provider::vulkan {
 
-// Elements of one piece at most, and bytes from an operand's first element in it to its last. A row or a matrix may add as
-// many bytes again, and an index is still below 2^31, where the sign of SPIR-V's indices begins.
+// Elements of one piece at most, and bytes from an operand's first element in it to its last. A row or a matrix may add
+// as many bytes again, and an index is still below 2^31, where the sign of SPIR-V's indices begins.
 inline constexpr int64_t most_elements = INT64_C(1) << 30;
 inline constexpr int64_t most_bytes = INT64_C(1) << 30;
 
@@ -18,8 +19,8 @@ struct Grid {
   uint32_t y = 1;
 };
 
-// `groups` workgroups in at most max_x columns; kernels take y * columns + x as their number and leave those past the end
-// idle. `groups` is below 2^31, so two axes of 65535 hold it.
+// `groups` workgroups in at most max_x columns; kernels take y * columns + x as their number and leave those past the
+// end idle. `groups` is below 2^31, so two axes of 65535 hold it.
 Grid grid_of(uint64_t groups, uint32_t max_x);
 
 inline uint64_t divide_up(uint64_t n, uint64_t by) { return (n + by - 1) / by; }

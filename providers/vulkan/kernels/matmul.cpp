@@ -18,7 +18,14 @@ constexpr int32_t most_batch_axes = EP_MAX_RANK - 2;
 constexpr int64_t most_matrix_bytes = INT64_C(1) << 30;
 
 // Places of the operands in shaders/matmul.comp.
-enum Slot : int32_t { SLOT_DST, SLOT_SRC, SLOT_SRC_B, SLOT_BIAS, SLOT_EPILOGUE, slots = SLOT_EPILOGUE + EP_MAX_EPILOGUES };
+enum Slot : int32_t {
+  SLOT_DST,
+  SLOT_SRC,
+  SLOT_SRC_B,
+  SLOT_BIAS,
+  SLOT_EPILOGUE,
+  slots = SLOT_EPILOGUE + EP_MAX_EPILOGUES
+};
 
 struct Problem {
   uint64_t address[slots];
@@ -44,8 +51,8 @@ std::array<int32_t, slots> operands_of(const ep_primitive_desc& desc) {
   found[SLOT_SRC_B] = find_operand(desc, EP_ROLE_SRC_B);
   found[SLOT_BIAS] = find_operand(desc, EP_ROLE_BIAS);
   for (int32_t i = 0; i < EP_MAX_EPILOGUES; ++i) {
-    const bool wanted = static_cast<uint32_t>(i) < desc.epilogue_count && desc.epilogues[i].arity == 2 &&
-                        desc.epilogues[i].role != 0;
+    const bool wanted =
+        static_cast<uint32_t>(i) < desc.epilogue_count && desc.epilogues[i].arity == 2 && desc.epilogues[i].role != 0;
     found[SLOT_EPILOGUE + i] = wanted ? find_operand(desc, desc.epilogues[i].role) : -1;
   }
   return found;
@@ -126,8 +133,7 @@ class MatmulPrimitive final : public ep_primitive {
 
   ep_status launch(ep_stream& stream, const ep_launch& launch, ep_error** error) const override {
     CommandStream::Recording recording(*stream.commands);
-    return for_each_piece(batch_,
-                          [&](const Space& piece) { return run(recording, launch, piece, error); });
+    return for_each_piece(batch_, [&](const Space& piece) { return run(recording, launch, piece, error); });
   }
 
  private:
@@ -167,8 +173,8 @@ class MatmulPrimitive final : public ep_primitive {
     for (int32_t slot = 0; slot < slots; ++slot) {
       if (operands_[slot] < 0) continue;
       const ep_operand_desc& operand = desc_.operands[operands_[slot]];
-      problem->address[slot] = address_of(launch.operands[operands_[slot]]) +
-                               static_cast<uint64_t>(piece.offsets[slot] * piece.sizes[slot]);
+      problem->address[slot] =
+          address_of(launch.operands[operands_[slot]]) + static_cast<uint64_t>(piece.offsets[slot] * piece.sizes[slot]);
       for (int32_t axis = 0; axis < piece.rank; ++axis) {
         problem->batch_strides[slot][axis] = static_cast<uint32_t>(piece.strides[slot][axis]);
       }
@@ -212,8 +218,8 @@ Refusal Matmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primit
     return operands[slot] < 0 ? 0U : static_cast<uint32_t>(desc.operands[operands[slot]].dtype);
   };
   const int32_t dtype = desc.operands[0].dtype;
-  Constants constants = {0, width_of(dtype), dtype_at(SLOT_DST), dtype_at(SLOT_SRC), dtype_at(SLOT_SRC_B),
-                         dtype_at(SLOT_BIAS)};
+  Constants constants = {
+      0, width_of(dtype), dtype_at(SLOT_DST), dtype_at(SLOT_SRC), dtype_at(SLOT_SRC_B), dtype_at(SLOT_BIAS)};
   for (int32_t i = 0; i < EP_MAX_EPILOGUES; ++i) {
     constants.push_back(static_cast<uint32_t>(desc.epilogues[i].arity));
     constants.push_back(static_cast<uint32_t>(desc.epilogues[i].op));

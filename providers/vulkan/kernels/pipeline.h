@@ -1,6 +1,6 @@
 // Pipelines: compute pipelines of one device, made from a module and the values of its specialization constants. A
-// primitive holds those it needs; those nobody holds are kept, since they depend on op and types but never on shapes and are
-// few, until the host trims the device.
+// primitive holds those it needs; those nobody holds are kept, since they depend on op and types but never on shapes
+// and are few, until the host trims the device.
 #pragma once
 
 #include <map>

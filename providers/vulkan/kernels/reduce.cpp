@@ -1,5 +1,6 @@
 // reduce: one dispatch, or two where few values are made of many elements: the first makes a value of each part, in the
-// workspace, the second one of those. How many parts there are follows from the shape alone, so results are the same bits.
+// workspace, the second one of those. How many parts there are follows from the shape alone, so results are the same
+// bits.
 #include "providers/vulkan/kernels/element.h"
 #include "providers/vulkan/kernels/kernels.h"
 #include "providers/vulkan/kernels/rows.h"
@@ -100,7 +101,7 @@ class ReducePrimitive final : public ep_primitive {
     const uint64_t values = static_cast<uint64_t>(piece.count());
     const auto parts = static_cast<uint32_t>(parts_);
     const RowsPush push = {
-        dst, partial, range.address(), static_cast<uint32_t>(values), parts, static_cast<uint32_t>(space_.length()),
+        dst, partial, range.address(),    static_cast<uint32_t>(values), parts, static_cast<uint32_t>(space_.length()),
         1,   parts,   combining_lane_bits};
     const Grid grid = rows_grid(*device, values, combining_lane_bits);
     return recording.add_dispatch({last_->handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);

@@ -90,16 +90,15 @@ ep_status RowPrimitive::launch(ep_stream& stream, const ep_launch& launch, ep_er
     space_.write(piece, reinterpret_cast<RowsBlock*>(range.host()));
     const uint64_t values = static_cast<uint64_t>(piece.count());
     const auto length = static_cast<uint32_t>(space_.length());
-    const RowsPush push = {
-        address_of(launch.operands[0]) + static_cast<uint64_t>(piece.offsets[0] * piece.sizes[0]),
-        address_of(launch.operands[1]) + static_cast<uint64_t>(piece.offsets[1] * piece.sizes[1]),
-        range.address(),
-        static_cast<uint32_t>(values),
-        length,
-        length,
-        1,
-        length,
-        lane_bits_};
+    const RowsPush push = {address_of(launch.operands[0]) + static_cast<uint64_t>(piece.offsets[0] * piece.sizes[0]),
+                           address_of(launch.operands[1]) + static_cast<uint64_t>(piece.offsets[1] * piece.sizes[1]),
+                           range.address(),
+                           static_cast<uint32_t>(values),
+                           length,
+                           length,
+                           1,
+                           length,
+                           lane_bits_};
     const Grid grid = rows_grid(*device, values, lane_bits_);
     return recording.add_dispatch({pipeline_->handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);
   });

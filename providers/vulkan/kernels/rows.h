@@ -1,5 +1,5 @@
-// Rows: what reduce, arg_reduce and softmax have in common. The axes of an operand are split into those that are walked (a
-// row) and those that are kept (they number the rows).
+// Rows: what reduce, arg_reduce and softmax have in common. The axes of an operand are split into those that are walked
+// (a row) and those that are kept (they number the rows).
 #pragma once
 
 #include "providers/vulkan/kernels/geometry.h"

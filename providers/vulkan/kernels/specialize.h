@@ -1,6 +1,6 @@
-// specialize: leaves out of a SPIR-V module what its specialization constants rule out, before a driver sees it. The rows of
-// scalar_ops.def are cases of a switch over one constant; drivers translate and inline them all before they fold the
-// constant (lavapipe: 70 ms a pipeline, 9 without the dead cases).
+// specialize: leaves out of a SPIR-V module what its specialization constants rule out, before a driver sees it. The
+// rows of scalar_ops.def are cases of a switch over one constant; drivers translate and inline them all before they
+// fold the constant (lavapipe, unary rows: 120 ms a pipeline, 12 without the dead cases).
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace tenon::provider::vulkan {
 
-// The words of `module` with every OpSwitch whose selector is a specialization constant replaced by a branch to the case of
-// its value (values[i] for SpecId i, else the default in the module), and without blocks and functions that nothing
-// reaches any more, their decorations and all names. The constants themselves stay.
-// SPIR-V 1.5, section 3.42 (instructions), as glslang writes it: no OpPhi joins the cases of a switch.
+// The words of `module` with every OpSwitch whose selector is a specialization constant replaced by a branch to the
+// case of its value (values[i] for SpecId i, else the default in the module), and without blocks and functions that
+// nothing reaches any more, their decorations and all names. The constants themselves stay. SPIR-V 1.5, section 3.42
+// (instructions), as glslang writes it: no OpPhi joins the cases of a switch.
 std::vector<uint32_t> specialize(std::span<const uint32_t> module, std::span<const uint32_t> values);
 
 }  // namespace tenon::provider::vulkan

@@ -6,12 +6,11 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-constexpr uint32_t look_every = 64;                       // operations after which an idle device gets the batch
+constexpr uint32_t look_every = 64;                      // operations after which an idle device gets the batch
 constexpr uint64_t most_in_flight = UINT64_C(64) << 20;  // staged bytes; beyond it the oldest batch is waited for
 constexpr VkPipelineStageFlags device_stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
 constexpr VkAccessFlags device_writes = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-constexpr VkAccessFlags device_accesses =
-    device_writes | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
+constexpr VkAccessFlags device_accesses = device_writes | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
 
 }  // namespace
 
@@ -401,7 +400,8 @@ ep_status CommandStream::Recording::add_download(void* dst, VkBuffer src, uint64
                                                  ep_error** error) {
   StagedRange range;
   const uint64_t atom = std::max<uint64_t>(stream_.context_->limits().nonCoherentAtomSize, 16);
-  if (const ep_status status = stream_.stage(StagingKind::DOWNLOAD, size, atom, &range, error); status != EP_STATUS_OK) {
+  if (const ep_status status = stream_.stage(StagingKind::DOWNLOAD, size, atom, &range, error);
+      status != EP_STATUS_OK) {
     return status;
   }
   stream_.open_->downloads.push_back({dst, range, size});

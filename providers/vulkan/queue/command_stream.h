@@ -1,6 +1,7 @@
-// CommandStream: an in-order stream. Work is recorded into the open batch, one command buffer; a batch is submitted when it
-// is full, when the host asks (flush, or a query or wait for something in it), never by time. Each batch signals the next
-// value of the stream's timeline semaphore, so a point in the stream is a number: the value its batch signals.
+// CommandStream: an in-order stream. Work is recorded into the open batch, one command buffer; a batch is submitted
+// when it is full, when the host asks (flush, or a query or wait for something in it), never by time. Each batch
+// signals the next value of the stream's timeline semaphore, so a point in the stream is a number: the value its batch
+// signals.
 //
 // Every operation is recorded behind a barrier on all that came before it on the queue, so order holds within a batch,
 // between batches, and between streams that share the queue. Streams on different queues wait for each other's values.

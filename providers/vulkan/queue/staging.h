@@ -1,5 +1,5 @@
-// Staging: blocks of host-visible memory for the bytes that go to and fro, and for the parameters of launches. A batch of
-// commands takes blocks, fills them from the front, and gives them back when the device is done with it.
+// Staging: blocks of host-visible memory for the bytes that go to and fro, and for the parameters of launches. A batch
+// of commands takes blocks, fills them from the front, and gives them back when the device is done with it.
 #pragma once
 
 #include <array>

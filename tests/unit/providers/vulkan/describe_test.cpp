@@ -17,9 +17,9 @@ PhysicalFacts sound() {
   facts.memory.memoryHeapCount = 1;
   facts.memory.memoryHeaps[0] = {UINT64_C(1) << 30, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT};
   facts.memory.memoryTypeCount = 1;
-  facts.memory.memoryTypes[0] = {VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
-                                     VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
-                                 0};
+  facts.memory.memoryTypes[0] = {
+      VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+      0};
   return facts;
 }
 

@@ -31,9 +31,7 @@ class Event {
 
 class SecondStream {
  public:
-  explicit SecondStream(Device& device) : device_(device) {
-    device.ops.stream_create(device.handle, &handle, nullptr);
-  }
+  explicit SecondStream(Device& device) : device_(device) { device.ops.stream_create(device.handle, &handle, nullptr); }
   ~SecondStream() { device_.ops.stream_destroy(device_.handle, handle); }
   ep_stream* handle = nullptr;
 
@@ -387,7 +385,8 @@ TEST(VulkanUnplugged, RefusesSettingsItDoesNotKnow) {
   fresh_shim();
   EXPECT_EQ(count_failure({{"validation", "maybe"}}),
             "The setting validation of provider vulkan is 'maybe'; it may be 'on' or 'off'.");
-  EXPECT_EQ(count_failure({{"batch", "0"}}), "The setting batch of provider vulkan is '0'; it must be a number from 1 on.");
+  EXPECT_EQ(count_failure({{"batch", "0"}}),
+            "The setting batch of provider vulkan is '0'; it must be a number from 1 on.");
 }
 
 }  // namespace

@@ -94,8 +94,7 @@ Plugin::Plugin(Settings settings)
         settings.emplace("library", std::getenv("VULKAN_SHIM"));
         return settings;
       }()) {
-  const auto query =
-      reinterpret_cast<ep_plugin_query_fn>(dlsym(library_of("VULKAN_PROVIDER"), EP_PLUGIN_QUERY_SYMBOL));
+  const auto query = reinterpret_cast<ep_plugin_query_fn>(dlsym(library_of("VULKAN_PROVIDER"), EP_PLUGIN_QUERY_SYMBOL));
   ops.struct_size = sizeof ops;
   ops.struct_type = EP_STRUCT_PLUGIN_OPS;
   ep_error* error = nullptr;

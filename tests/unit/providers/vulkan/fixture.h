@@ -1,5 +1,5 @@
-// The Vulkan provider through the raw ABI, by a host of the test's own that keeps what it is told, with the shim as its Vulkan
-// loader.
+// The Vulkan provider through the raw ABI, by a host of the test's own that keeps what it is told, with the shim as its
+// Vulkan loader.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// tests/unit/vm/machine.h on the Vulkan provider: the same library registered under two names, so that there are two devices
-// whatever the machine has. An instruction `mix`, dst = 31*a + b + tag, is three launches; one that is to fail divides
-// integers by 0.
+// tests/unit/vm/machine.h on the Vulkan provider: the same library registered under two names, so that there are two
+// devices whatever the machine has. An instruction `mix`, dst = 31*a + b + tag, is three launches; one that is to fail
+// divides integers by 0.
 #include "tests/unit/vm/machine.h"
 
 #include <dlfcn.h>
@@ -110,6 +110,9 @@ Machine::Machine() {
     if (!third.ok()) give_up(third.status().message());
   }
 }
+
+// No kernel here asks for scratch.
+uint64_t Machine::scratch_bytes(int) const { return 0; }
 
 Result<StorageHandle> Machine::allocate(int device, uint64_t words) const {
   std::vector<vm::Ticket> waits;

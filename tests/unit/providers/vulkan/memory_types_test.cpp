@@ -66,25 +66,24 @@ TEST(MemoryTypes, NvidiaDiscreteKeepsOperandsOutOfTheWindow) {
 
 // GeForce RTX 4090 with resizable BAR: all of device memory is visible, and still not where operands lie.
 TEST(MemoryTypes, NvidiaWithResizableBarKeepsToUnmappedMemory) {
-  const auto memory = table({{24564 * MiB, true}, {48000 * MiB, false}},
-                            {{0, 1}, {L, 0}, {V | C, 1}, {V | C | H, 1}, {L | V | C, 0}});
+  const auto memory =
+      table({{24564 * MiB, true}, {48000 * MiB, false}}, {{0, 1}, {L, 0}, {V | C, 1}, {V | C | H, 1}, {L | V | C, 0}});
   EXPECT_EQ(planned(memory, discrete), (Indices{1, 2, 3, 4}));
 }
 
 // Radeon RX 580, RADV, without resizable BAR: a window of 256 MiB, and AMD's uncached twins.
 TEST(MemoryTypes, AmdWithoutResizableBarNeverTakesUncachedTypes) {
-  const auto memory = table({{7936 * MiB, true}, {16000 * MiB, false}, {256 * MiB, true}},
-                            {{L, 0},
-                             {L, 0},
-                             {V | C, 1},
-                             {L | V | C, 2},
-                             {L | V | C, 2},
-                             {V | C | H, 1},
-                             {V | C | H, 1},
-                             {L | Amd, 0},
-                             {V | C | Amd, 1},
-                             {L | V | C | Amd, 2},
-                             {V | C | H | Amd, 1}});
+  const auto memory = table({{7936 * MiB, true}, {16000 * MiB, false}, {256 * MiB, true}}, {{L, 0},
+                                                                                            {L, 0},
+                                                                                            {V | C, 1},
+                                                                                            {L | V | C, 2},
+                                                                                            {L | V | C, 2},
+                                                                                            {V | C | H, 1},
+                                                                                            {V | C | H, 1},
+                                                                                            {L | Amd, 0},
+                                                                                            {V | C | Amd, 1},
+                                                                                            {L | V | C | Amd, 2},
+                                                                                            {V | C | H | Amd, 1}});
   EXPECT_EQ(planned(memory, discrete), (Indices{0, 2, 5, 3}));
 }
 
@@ -109,8 +108,8 @@ TEST(MemoryTypes, LavapipeHasOneTypeForAll) {
 
 // Mali-G78 (and Adreno alike): cached memory that is not coherent, lazily allocated and protected types.
 TEST(MemoryTypes, MaliReadsThroughCachedMemoryThatIsNotCoherent) {
-  const auto memory = table({{8 * GiB, true}, {100 * MiB, true}},
-                            {{L | V | C, 0}, {L | V | H, 0}, {L | Lazy, 0}, {L | Protected, 1}});
+  const auto memory =
+      table({{8 * GiB, true}, {100 * MiB, true}}, {{L | V | C, 0}, {L | V | H, 0}, {L | Lazy, 0}, {L | Protected, 1}});
   EXPECT_EQ(planned(memory, integrated), (Indices{1, 0, 1, 0}));
   const std::optional<MemoryPlan> plan = plan_memory(memory, ~0U, integrated);
   EXPECT_FALSE(plan->operands.is_coherent());

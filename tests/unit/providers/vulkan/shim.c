@@ -74,16 +74,17 @@ static void free_memory(VkDevice device, VkDeviceMemory memory, const VkAllocati
   real_free(device, memory, callbacks);
 }
 
-static VkResult pipelines(VkDevice device, VkPipelineCache cache, uint32_t count, const VkComputePipelineCreateInfo* infos,
-                          const VkAllocationCallbacks* callbacks, VkPipeline* out) {
+static VkResult pipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
+                          const VkComputePipelineCreateInfo* infos, const VkAllocationCallbacks* callbacks,
+                          VkPipeline* out) {
   ++control.pipelines;
   return real_pipelines(device, cache, count, infos, callbacks, out);
 }
 
-#define SHIM(function, real, ours)            \
-  if (strcmp(name, #function) == 0) {         \
-    real = (PFN_##function)found;             \
-    return (PFN_vkVoidFunction)(ours);        \
+#define SHIM(function, real, ours)     \
+  if (strcmp(name, #function) == 0) {  \
+    real = (PFN_##function)found;      \
+    return (PFN_vkVoidFunction)(ours); \
   }
 
 static PFN_vkVoidFunction device_proc(VkDevice device, const char* name) {

@@ -1,5 +1,6 @@
-// The shim: a Vulkan loader library between the provider and the real one, which counts what it is asked and answers wrongly on
-// request. The provider is pointed at it by its setting `library`; a test reaches it by dlopen and `shim_control`.
+// The shim: a Vulkan loader library between the provider and the real one, which counts what it is asked and answers
+// wrongly on request. The provider is pointed at it by its setting `library`; a test reaches it by dlopen and
+// `shim_control`.
 #pragma once
 
 #include <stdint.h>
