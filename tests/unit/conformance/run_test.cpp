@@ -59,7 +59,7 @@ TEST(Run, EndsWhatHangsAndGoesOn) {
                                                     for (;;) pause();
                                                   }),
                                              make("passes", [] { return Status(); })},
-                                            0.2);
+                                            2);
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[0].outcome, Outcome::hung);
   EXPECT_NE(findings[0].sentence.find("(rule X02)"), std::string::npos);
