@@ -81,6 +81,11 @@ bool run_row(const Row& row, int samples) {
       good = ratio <= row.bar;
       std::printf(" | bar %.3f | %s", row.bar, good ? "ok" : "over");
     }
+    if (row.slack_ns > 0) {
+      const double over = timings[0].median - best;
+      good = over <= row.slack_ns;
+      std::printf(" | %.1f ns over, at most %.1f | %s", over, row.slack_ns, good ? "ok" : "over");
+    }
   }
   std::printf("\n");
   std::fflush(stdout);
