@@ -26,6 +26,7 @@ struct Frame {
   int32_t outcome;
   uint32_t size;  // of the sentence, which follows
   double milliseconds;
+  int64_t output_end;  // how much had been printed by then: the child may be ahead of whoever reads
 };
 
 Finding run_one(const Test& test) {
@@ -71,7 +72,7 @@ class Child {
   enum class Read : uint8_t { whole, ended, late };
   Read read_all(void* data, size_t size, Clock::time_point deadline);
   Finding ended(const Test& test, bool hung, double time_limit);
-  std::string take_output();
+  std::string take_output(int64_t end);
 
   pid_t pid_ = -1;
   int results_ = -1, output_ = -1;
@@ -89,7 +90,7 @@ class Child {
     const Finding finding = run_one(tests[number]);
     std::fflush(nullptr);
     const Frame frame = {static_cast<int32_t>(finding.outcome), static_cast<uint32_t>(finding.sentence.size()),
-                         finding.milliseconds};
+                         finding.milliseconds, lseek(output, 0, SEEK_END)};
     if (!write_all(results, &frame, sizeof frame)) break;
     if (!write_all(results, finding.sentence.data(), finding.sentence.size())) break;
   }
@@ -145,8 +146,7 @@ Child::Read Child::read_all(void* data, size_t size, Clock::time_point deadline)
   return Read::whole;
 }
 
-std::string Child::take_output() {
-  const int64_t end = lseek(output_, 0, SEEK_END);
+std::string Child::take_output(int64_t end) {
   std::string text(static_cast<size_t>(std::clamp<int64_t>(end - output_seen_, 0, most_output)), '\0');
   const ssize_t count = pread(output_, text.data(), text.size(), output_seen_);
   text.resize(static_cast<size_t>(std::max<ssize_t>(0, count)));
@@ -168,7 +168,7 @@ Finding Child::next(const Test& test, double time_limit, bool* alive) {
   if (!*alive) return ended(test, got == Read::late, time_limit);
   finding.outcome = static_cast<Outcome>(frame.outcome);
   finding.milliseconds = frame.milliseconds;
-  finding.output = take_output();
+  finding.output = take_output(frame.output_end);
   return finding;
 }
 
@@ -179,7 +179,7 @@ Finding Child::ended(const Test& test, bool hung, double time_limit) {
   }
   pid_ = -1;
   Finding finding;
-  finding.output = take_output();
+  finding.output = take_output(lseek(output_, 0, SEEK_END));
   if (hung) {
     char limit[32];
     std::snprintf(limit, sizeof limit, "%g", time_limit);
