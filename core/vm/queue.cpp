@@ -288,7 +288,6 @@ bool DeviceQueue::retire_ready(Stream& stream) {
       const Ticket source = slot.sources[i];
       const bool here = source.stream() == stream.id;
       if (here ? source.number() <= number : is_done(source)) continue;
-      if (!lost_.ok()) continue;
       if (number != first) stream.retired.store(number, std::memory_order_release);
       return number != first;
     }
