@@ -32,6 +32,21 @@ VkResult create_logical_device(const Api& api, const PhysicalDevice& physical, u
   return api.vkCreateDevice(physical.handle, &info, nullptr, out_device);
 }
 
+// The plan over the types that really serve buffers, which only the open device tells.
+ep_status plan_buffers(Context& context, ep_error** error) {
+  uint32_t types = 0;
+  const VkResult result = buffer_memory_types(context, &types);
+  if (result != VK_SUCCESS) return context.failed(error, "vkCreateBuffer", result);
+  const PhysicalFacts& facts = context.physical->facts;
+  const std::optional<MemoryPlan> plan = plan_memory(facts.memory, types, facts.properties.deviceType);
+  if (!plan) {
+    return fail(context.host, error, EP_STATUS_NOT_FOUND, "No memory of %s serves buffers (memory types 0x%x).",
+                context.physical->name.c_str(), types);
+  }
+  context.memory = *plan;
+  return EP_STATUS_OK;
+}
+
 // Streams are gone: what they kept alive goes with the members.
 void device_close(ep_device* device) noexcept { destroy(device); }
 
@@ -64,6 +79,7 @@ ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, ep_devi
   for (uint32_t i = 0; i < context->queue_count; ++i) {
     context->api.vkGetDeviceQueue(context->device, *physical.facts.queue_family, i, &context->queues[i].handle);
   }
+  if (const ep_status status = plan_buffers(*context, error); status != EP_STATUS_OK) return status;
   device->pipelines = std::make_unique<Pipelines>(context);
   if (const ep_status status = device->pipelines->create(error); status != EP_STATUS_OK) return status;
   device->staging = std::make_shared<Staging>(*context);

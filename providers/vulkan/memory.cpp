@@ -17,7 +17,7 @@ ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_me
   }
   ep_memory* memory = make<ep_memory>(host, host, Block{});
   const char* call = nullptr;
-  const VkResult result = allocate_block(context, context.physical->memory->operands, size, &memory->block, &call);
+  const VkResult result = allocate_block(context, context.memory.operands, size, &memory->block, &call);
   if (result == VK_SUCCESS) {
     *out_memory = memory;
     return EP_STATUS_OK;

@@ -18,7 +18,6 @@ VkResult make_buffer(const Context& context, uint64_t size, VkBuffer* out_buffer
 VkResult make_memory(const Context& context, const MemoryType& type, Block* block) {
   VkMemoryRequirements requirements{};
   context.api.vkGetBufferMemoryRequirements(context.device, block->buffer, &requirements);
-  if ((requirements.memoryTypeBits >> type.index & 1U) == 0) return VK_ERROR_FEATURE_NOT_PRESENT;
   VkMemoryAllocateFlagsInfo flags{};
   flags.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO;
   flags.flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT;
@@ -66,6 +65,17 @@ VkMappedMemoryRange range_of(const Context& context, const Block& block, uint64_
 }
 
 }  // namespace
+
+VkResult buffer_memory_types(const Context& context, uint32_t* out_types) {
+  VkBuffer buffer = VK_NULL_HANDLE;
+  const VkResult result = make_buffer(context, 256, &buffer);
+  if (result != VK_SUCCESS) return result;
+  VkMemoryRequirements requirements{};
+  context.api.vkGetBufferMemoryRequirements(context.device, buffer, &requirements);
+  context.api.vkDestroyBuffer(context.device, buffer, nullptr);
+  *out_types = requirements.memoryTypeBits;
+  return VK_SUCCESS;
+}
 
 VkResult allocate_block(const Context& context, const MemoryType& type, uint64_t size, Block* out_block,
                         const char** out_call) {

@@ -16,6 +16,9 @@ struct Block {
   bool needs_flush() const { return !type.is_coherent(); }
 };
 
+// VkMemoryRequirements::memoryTypeBits of every buffer made here, which differ in nothing but their size.
+VkResult buffer_memory_types(const Context& context, uint32_t* out_types);
+
 // Allocates `size` bytes of `type`. On failure nothing is left behind and `*out_call` names the call that failed.
 VkResult allocate_block(const Context& context, const MemoryType& type, uint64_t size, Block* out_block,
                         const char** out_call);

@@ -22,6 +22,7 @@ struct Context {
   const ep_host* host = nullptr;
   ep_device* owner = nullptr;  // for reports of memory
   const PhysicalDevice* physical = nullptr;
+  MemoryPlan memory;  // of the types that serve the buffers made here
   DeviceApi api;
   VkDevice device = nullptr;
   std::array<Queue, 4> queues;

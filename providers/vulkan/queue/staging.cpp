@@ -7,7 +7,7 @@ namespace tenon::provider::vulkan {
 namespace {
 
 const MemoryType& type_of(const Context& context, StagingKind kind) {
-  const MemoryPlan& plan = *context.physical->memory;
+  const MemoryPlan& plan = context.memory;
   switch (kind) {
     case StagingKind::UPLOAD: return plan.upload;
     case StagingKind::DOWNLOAD: return plan.download;
