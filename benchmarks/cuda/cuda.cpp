@@ -36,7 +36,7 @@ Tensor random_tensor(const std::vector<int64_t>& dims, tenon::Device device) {
   for (const int64_t dim : dims) count *= dim;
   const int64_t drawn = std::min<int64_t>(count, int64_t{1} << 20);
   const Tensor seed = Tensor::from<float>(random_floats(static_cast<size_t>(drawn), 7), {1, drawn}, device);
-  return tenon::clone(tenon::broadcast_to(seed, {count / drawn, drawn})).view(dims);
+  return tenon::view(tenon::clone(tenon::broadcast_to(seed, {count / drawn, drawn})), dims);
 }
 
 template <class Op>
