@@ -6,7 +6,7 @@
 //   skips primitives/*/long why        not run
 //   # ...
 //
-// A name may hold * and ?; the leading "primitives/" may be left out.
+// A name may hold *, ? and [], which match / too; a leading "primitives/" may be left out before a letter.
 #pragma once
 
 #include <string>
