@@ -111,6 +111,9 @@ Machine::Machine() {
   }
 }
 
+// No kernel here asks for scratch.
+uint64_t Machine::scratch_bytes(int) const { return 0; }
+
 Result<StorageHandle> Machine::allocate(int device, uint64_t words) const {
   std::vector<vm::Ticket> waits;
   TENON_ASSIGN_OR_RETURN(Storage * storage, Storage::make(devices_[device], words * 4, &waits));
