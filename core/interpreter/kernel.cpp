@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <cstring>
 #include <list>
 #include <mutex>
@@ -13,6 +15,7 @@ namespace tenon {
 namespace {
 
 constexpr uint64_t kByteLimit = uint64_t{256} << 20;
+constexpr uint64_t kTrimBytes = kByteLimit / 8;
 constexpr uint64_t kEntryBytes = 1024;  // what an entry costs beside the primitive: key, list and map nodes
 
 size_t used_bytes(const ep_primitive_desc& desc) {
@@ -82,17 +85,29 @@ class KernelCache {
 
   void shrink_to(uint64_t limit) {
     std::list<Entry> dropped;
+    bool trim = false;
     {
       std::lock_guard lock(mutex_);
       while (bytes_ > limit && !entries_.empty()) {
         bytes_ -= entries_.back().bytes;
+        dropped_bytes_ += entries_.back().bytes;
         index_.erase(entries_.back().key);
         dropped.splice(dropped.begin(), entries_, std::prev(entries_.end()));
       }
+      trim = dropped_bytes_ >= kTrimBytes;
+      if (trim) dropped_bytes_ = 0;
     }
     for (Entry& entry : dropped) {
       if (entry.kernel != nullptr) entry.kernel->release();
     }
+    if (trim) give_back_free_pages();
+  }
+
+  // Primitives are many small pieces of different ages: what is left between them is the system's again.
+  static void give_back_free_pages() {
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
   }
 
   static Result<Kernel*> create(DeviceState* device, const ep_primitive_desc& desc) {
@@ -123,6 +138,7 @@ class KernelCache {
   std::list<Entry> entries_;
   std::unordered_map<std::string_view, std::list<Entry>::iterator> index_;
   uint64_t bytes_ = 0;
+  uint64_t dropped_bytes_ = 0;  // since pages were last given back
 };
 
 KernelCache& cache_of(DeviceState* device) {
