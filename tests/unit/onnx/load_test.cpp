@@ -141,7 +141,7 @@ TEST(Load, RefusesResultsOfTooHighRank) {
   builder.output("y", kFloat, {"1"});
   builder.node("GatherND", {"x", "places"}, {"y"}, "far");
   const Refusal refusal = refusal_of(builder.bytes());
-  EXPECT_EQ(refusal.code, Code::unsupported);
+  EXPECT_EQ(refusal.code, Code::invalid_argument);
   EXPECT_TRUE(refusal.says("the result would have rank 9")) << refusal.text;
 }
 
