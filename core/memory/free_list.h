@@ -6,6 +6,8 @@
 #include <new>
 #include <utility>
 
+#include "ep_api/ep_api.h"
+
 namespace tenon::memory {
 
 template <class T, int kKept = 256>
@@ -52,11 +54,8 @@ class FreeList {
     }
   };
 
-#if defined(__SANITIZE_ADDRESS__)
-  static constexpr bool kHeapOnly = true;  // so that the address sanitizer sees every life
-#else
-  static constexpr bool kHeapOnly = false;
-#endif
+  // So that the address sanitizer sees every life.
+  static constexpr bool kHeapOnly = EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_ADDRESS;
 
   static void release(void* place) { ::operator delete(place, std::align_val_t(alignof(T))); }
 

@@ -18,24 +18,15 @@
 #include <string>
 #include <vector>
 
+#include "ep_api/ep_api.h"
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 extern "C" __attribute__((weak)) size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                                                 unsigned int seed);
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 extern "C" void __sanitizer_cov_trace_pc();
 
-#if defined(__SANITIZE_ADDRESS__)
-#define TENON_FUZZ_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define TENON_FUZZ_ASAN 1
-#endif
-#endif
-#ifndef TENON_FUZZ_ASAN
-#define TENON_FUZZ_ASAN 0
-#endif
-
-#if TENON_FUZZ_ASAN
+#if EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_ADDRESS
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() { return "hard_rss_limit_mb=2048:allocator_may_return_null=1"; }
 #endif
@@ -132,7 +123,7 @@ std::vector<Bytes> read_seeds(const Options& options) {
 void guard(const Options& options) {
   if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(&save_current);
   std::vector<int> numbers = {SIGALRM, SIGABRT};
-  if (!TENON_FUZZ_ASAN) {
+  if (EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_ADDRESS) {
     numbers.insert(numbers.end(), {SIGSEGV, SIGBUS, SIGFPE, SIGILL});
     const rlimit limit{options.memory_mib << 20, options.memory_mib << 20};
     setrlimit(RLIMIT_AS, &limit);

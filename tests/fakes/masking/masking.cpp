@@ -22,8 +22,8 @@ struct Masks {
 };
 
 Masks& masks() {
-  static auto* all = new Masks;
-  return *all;
+  static Masks all;
+  return all;
 }
 
 template <class Handle>

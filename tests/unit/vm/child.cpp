@@ -55,8 +55,8 @@ int fork_in_flight() {
                          !vm::synchronize(Machine::get().device(0)).ok();
     other.reset();
     delete kept;
-#if defined(__SANITIZE_ADDRESS__)
-    _exit(refused ? 0 : 9);  // the leak checker looks for threads that a forked child does not have
+#if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_NONE
+    _exit(refused ? 0 : 9);  // at exit the sanitizers look for threads that a forked child does not have
 #else
     std::exit(refused ? 0 : 9);
 #endif

@@ -11,7 +11,7 @@
 namespace tenon::testing {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_NONE
 constexpr uint64_t kPrograms = 1000;
 constexpr bool kSanitized = true;
 constexpr uint64_t kInjected = 3;
