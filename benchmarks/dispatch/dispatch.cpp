@@ -50,14 +50,29 @@ int main(int argc, char** argv) {
   const std::vector<float> relu_wanted{0, 2.25f, 0, 3.0f};
   const std::vector<float> add_wanted{-3.0f, 4.5f, -0.25f, 6.0f};
   const std::vector<Row> rows{
-      {"relu, 4 floats", {label, [&](int64_t n) { times(n, [&] { keep(tenon::relu(ours.a)); }); }}, relu_peers, 0.25,
+      {"relu, 4 floats",
+       {label, [&](int64_t n) { times(n, [&] { keep(tenon::relu(ours.a)); }); }},
+       relu_peers,
+       0.25,
        [&] { return differs(tenon::relu(ours.a).to_host<float>(), relu_wanted); }},
-      {"add, 4 floats", {label, [&](int64_t n) { times(n, [&] { keep(tenon::add(ours.a, ours.b)); }); }}, add_peers, 0.25,
+      {"add, 4 floats",
+       {label, [&](int64_t n) { times(n, [&] { keep(tenon::add(ours.a, ours.b)); }); }},
+       add_peers,
+       0.25,
        [&] { return differs(tenon::add(ours.a, ours.b).to_host<float>(), add_wanted); }},
-      {"view, 4 floats", {label, [&](int64_t n) { times(n, [&] { keep(tenon::view(ours.a, {2, 2})); }); }}, view_peers, 0.25,
-       [&] { return differs(tenon::view(ours.a, {2, 2}).to_host<float>(), values); }},
+      {"view, 4 floats",
+       {label, [&](int64_t n) { times(n, [&] {
+                                  keep(tenon::view(ours.a, {2, 2}));
+                                }); }},
+       view_peers,
+       0.25,
+       [&] {
+         return differs(tenon::view(ours.a, {2, 2}).to_host<float>(), values);
+       }},
       {"add into a given output, 4 floats",
-       {label, [&](int64_t n) { times(n, [&] { keep(tenon::add_out(ours.out, ours.a, ours.b)); }); }}, out_peers, 0.25,
+       {label, [&](int64_t n) { times(n, [&] { keep(tenon::add_out(ours.out, ours.a, ours.b)); }); }},
+       out_peers,
+       0.25,
        [&] { return differs(tenon::add_out(ours.out, ours.a, ours.b).to_host<float>(), add_wanted); }},
   };
   return tenon::bench::run(rows, argc - (argv[1] == spelling), argv + (argv[1] == spelling));

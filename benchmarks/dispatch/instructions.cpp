@@ -22,7 +22,10 @@ int main(int argc, char** argv) {
       {"relu", [&] { tenon::bench::keep(tenon::relu(a)); }},
       {"add", [&] { tenon::bench::keep(tenon::add(a, b)); }},
       {"add_out", [&] { tenon::bench::keep(tenon::add_out(out, a, b)); }},
-      {"view", [&] { tenon::bench::keep(tenon::view(a, {2, 2})); }},
+      {"view",
+       [&] {
+         tenon::bench::keep(tenon::view(a, {2, 2}));
+       }},
       {"matmul", [&] { tenon::bench::keep(tenon::matmul(square, square)); }},
   };
   if (argc != 3 || ops.count(argv[1]) == 0) {

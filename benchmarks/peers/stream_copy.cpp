@@ -32,7 +32,6 @@ void copy_range(char* dst, const char* src, size_t bytes) {
 void copy_range(char* dst, const char* src, size_t bytes) { std::memcpy(dst, src, bytes); }
 #endif
 
-
 }  // namespace
 
 void stream_copy(void* dst, const void* src, size_t bytes, int threads) {

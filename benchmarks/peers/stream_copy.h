@@ -1,4 +1,5 @@
-// The best copy of this machine: non-temporal stores, split over threads. The denominator of everything that moves memory.
+// The best copy of this machine: non-temporal stores, split over threads. The denominator of everything that moves
+// memory.
 #pragma once
 
 #include <cstddef>

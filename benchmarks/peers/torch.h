@@ -1,4 +1,5 @@
-// libtorch doing the same work, behind plain functions, so that its headers are compiled once. Inference mode throughout.
+// libtorch doing the same work, behind plain functions, so that its headers are compiled once. Inference mode
+// throughout.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ class Torch {
   static std::string label(int threads);  // "libtorch 1.13.1, 1 thread"; sets its thread count
   void relu(int64_t n);
   void add(int64_t n);
-  void view(int64_t n);      // [elements] as [elements/2, 2]
+  void view(int64_t n);  // [elements] as [elements/2, 2]
   void add_out(int64_t n);
   void copy_result(float* values);  // the last result
 

@@ -1,5 +1,6 @@
-// Ops that read and write memory once, with the output allocated by the call, against the best copy of as many bytes. The
-// bar of a row is 1 / (the share of the copy's speed that is asked for); add moves three bytes where the copy moves two.
+// Ops that read and write memory once, with the output allocated by the call, against the best copy of as many bytes.
+// The bar of a row is 1 / (the share of the copy's speed that is asked for); add moves three bytes where the copy moves
+// two.
 #include <omp.h>
 
 #include <cmath>

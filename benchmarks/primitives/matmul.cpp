@@ -54,8 +54,8 @@ std::vector<float> random_floats(size_t count, uint32_t seed) {
 
 int main(int argc, char** argv) {
   const tenon::Device device("cpu");
-  const std::string version =
-      std::to_string(DNNL_VERSION_MAJOR) + "." + std::to_string(DNNL_VERSION_MINOR) + "." + std::to_string(DNNL_VERSION_PATCH);
+  const std::string version = std::to_string(DNNL_VERSION_MAJOR) + "." + std::to_string(DNNL_VERSION_MINOR) + "." +
+                              std::to_string(DNNL_VERSION_PATCH);
   std::vector<Row> rows;
   for (int64_t n = 64; n <= 2048; n *= 2) {
     auto a = std::make_shared<std::vector<float>>(random_floats(static_cast<size_t>(n * n), 1));
@@ -65,10 +65,11 @@ int main(int argc, char** argv) {
     std::vector<Side> peers;
     for (int threads = 1; threads <= std::min(2, omp_get_num_procs()); ++threads) {
       auto direct = std::make_shared<Direct>(n, *a, *b);
-      peers.push_back({"oneDNN " + version + ", " + std::to_string(threads) + " threads", [direct, a, b, threads](int64_t k) {
-                         omp_set_num_threads(threads);
-                         for (int64_t i = 0; i < k; ++i) direct->run();
-                       }});
+      peers.push_back(
+          {"oneDNN " + version + ", " + std::to_string(threads) + " threads", [direct, a, b, threads](int64_t k) {
+             omp_set_num_threads(threads);
+             for (int64_t i = 0; i < k; ++i) direct->run();
+           }});
     }
     const auto check = [=]() -> std::string {
       const std::vector<float> c = tenon::matmul(ta, tb).to_host<float>();
@@ -84,10 +85,13 @@ int main(int argc, char** argv) {
       return "";
     };
     rows.push_back({"matmul f32, " + std::to_string(n) + " cubed",
-                    {"tenon on " + device.spelling(), [ta, tb](int64_t k) {
+                    {"tenon on " + device.spelling(),
+                     [ta, tb](int64_t k) {
                        for (int64_t i = 0; i < k; ++i) keep(tenon::matmul(ta, tb));
                      }},
-                    peers, 1.03, check});
+                    peers,
+                    1.03,
+                    check});
   }
   return tenon::bench::run(rows, argc, argv);
 }

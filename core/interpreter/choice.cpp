@@ -29,13 +29,22 @@ Registry& registry() {
 }
 
 PlacementEntry entry_of(const ElementwiseChoice& choice) {
-  return {std::string(choice.op->name), choice.kernel->device->opened->spelling, choice.kernel->implementation,
-          Rung::native, "", choice.counters.launches.load(std::memory_order_relaxed), 0};
+  return {std::string(choice.op->name),
+          choice.kernel->device->opened->spelling,
+          choice.kernel->implementation,
+          Rung::native,
+          "",
+          choice.counters.launches.load(std::memory_order_relaxed),
+          0};
 }
 
 PlacementEntry entry_of(const Plan& plan) {
-  return {std::string(plan.op->name), plan.device->opened->spelling, plan.kernel ? plan.kernel->implementation : "",
-          plan.rung, plan.reason, plan.counters.launches.load(std::memory_order_relaxed),
+  return {std::string(plan.op->name),
+          plan.device->opened->spelling,
+          plan.kernel ? plan.kernel->implementation : "",
+          plan.rung,
+          plan.reason,
+          plan.counters.launches.load(std::memory_order_relaxed),
           plan.counters.bytes_copied.load(std::memory_order_relaxed)};
 }
 
@@ -43,8 +52,7 @@ void add_retired(const PlacementEntry& entry) {
   if (entry.launches == 0) return;
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  PlacementCounts& counts =
-      all.retired[{entry.op, entry.device, entry.implementation, entry.rung, entry.reason}];
+  PlacementCounts& counts = all.retired[{entry.op, entry.device, entry.implementation, entry.rung, entry.reason}];
   counts.launches += entry.launches;
   counts.bytes_copied += entry.bytes_copied;
 }

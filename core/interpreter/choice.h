@@ -1,8 +1,9 @@
-// The per-thread kernel-choice tables: what the interpreter has decided, found again by key. No locks, no shared counters
-// on the way of an op; a table's mutex is taken when an entry changes and by reports.
+// The per-thread kernel-choice tables: what the interpreter has decided, found again by key. No locks, no shared
+// counters on the way of an op; a table's mutex is taken when an entry changes and by reports.
 //
-// Two tables. Elementwise choices are keyed by two words (op, dtypes, device, rank and layout class after folding), so one
-// entry serves every shape of its class. Plans are keyed by the exact signature. Both are direct-mapped and verified.
+// Two tables. Elementwise choices are keyed by two words (op, dtypes, device, rank and layout class after folding), so
+// one entry serves every shape of its class. Plans are keyed by the exact signature. Both are direct-mapped and
+// verified.
 #pragma once
 
 #include <array>

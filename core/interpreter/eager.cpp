@@ -1,14 +1,14 @@
-// The path of one op, hottest first: an elementwise op whose layout class was seen before, on a synchronous device, runs
-// in apply_known; everything else takes run.
+// The path of one op, hottest first: an elementwise op whose layout class was seen before, on a synchronous device,
+// runs in apply_known; everything else takes run.
 #include "core/interpreter/eager.h"
 
 #include <memory>
 #include <vector>
 
+#include "core/interpreter/call_key.h"
 #include "core/interpreter/choice.h"
 #include "core/interpreter/elementwise.h"
 #include "core/interpreter/plan.h"
-#include "core/interpreter/call_key.h"
 #include "core/ops/attributes.h"
 #include "core/ops/op_rows.h"
 #include "core/tensor/device_state.h"
@@ -108,9 +108,9 @@ bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const 
   return !out.storage->busy_for_read();
 }
 
-// Runs `call` if all its tensors are contiguous, of one shape and on one synchronous device, its class has a kernel, and
-// nothing asks for attention. False: nothing happened. This is the way of most ops, so it is written out: no fold, no
-// structure that has to be filled first.
+// Runs `call` if all its tensors are contiguous, of one shape and on one synchronous device, its class has a kernel,
+// and nothing asks for attention. False: nothing happened. This is the way of most ops, so it is written out: no fold,
+// no structure that has to be filled first.
 template <uint32_t kArity>
 bool apply_flat(const OpCall& call) {
   static constexpr int64_t kUnit[1] = {1};
@@ -145,7 +145,8 @@ bool apply_flat(const OpCall& call) {
     if (!condition) compute = impl.dtype;
     buffers[i + 1] = place(impl);
   }
-  if (shaped == nullptr || shaped->elements == 0 || compute == DType::none || !shaped->device->synchronous) return false;
+  if (shaped == nullptr || shaped->elements == 0 || compute == DType::none || !shaped->device->synchronous)
+    return false;
   DeviceState* device = shaped->device;
   elements = shaped->elements;
   const ElementwiseKey key(*call.op, device, compute, 1, scalars_at, layout);
@@ -187,7 +188,8 @@ bool apply_known(const OpCall& call) {
   }
 }
 
-// --- everything else --------------------------------------------------------------------------------------------------
+// --- everything else
+// --------------------------------------------------------------------------------------------------
 
 // Bytes [first, last) of its storage that a tensor can touch.
 struct ByteRange {
@@ -200,7 +202,8 @@ struct ByteRange {
 };
 
 bool same_elements(const TensorImpl& a, const TensorImpl& b) {
-  return a.storage == b.storage && a.offset == b.offset && a.dtype == b.dtype && a.dims == b.dims && a.strides == b.strides;
+  return a.storage == b.storage && a.offset == b.offset && a.dtype == b.dtype && a.dims == b.dims &&
+         a.strides == b.strides;
 }
 
 bool overlap(const Tensor& a, const Tensor& b) {
@@ -255,17 +258,18 @@ Tensor aligned_tensor(DeviceState* device, const TensorMeta& meta, int32_t align
   const Tensor roomy =
       value_or_throw(make_tensor(device, meta.dtype, Dims{element_count(meta.dims) + alignment / size}));
   const auto past = static_cast<int64_t>(place(*roomy.impl()).offset % static_cast<uint64_t>(alignment));
-  return make_view(roomy, meta.dtype, meta.dims, contiguous_strides(meta.dims), past == 0 ? 0 : (alignment - past) / size);
+  return make_view(roomy, meta.dtype, meta.dims, contiguous_strides(meta.dims),
+                   past == 0 ? 0 : (alignment - past) / size);
 }
 
-// A copy of `tensor` in the same layout that starts at a multiple of `alignment` bytes. The device's plain copy makes it, which asks
-// for no alignment, so that the primitives that do can rely on it.
+// A copy of `tensor` in the same layout that starts at a multiple of `alignment` bytes. The device's plain copy makes
+// it, which asks for no alignment, so that the primitives that do can rely on it.
 Tensor realigned(const Tensor& tensor, int32_t alignment) {
   const int64_t reach = span_elements(tensor);
   const Tensor block = aligned_tensor(tensor.impl()->device, {tensor.dtype(), Dims{reach}, {}}, alignment);
   const auto bytes = static_cast<uint64_t>(dtype_bytes(tensor.dtype(), reach));
-  const vm::Operand dst{block.impl()->storage, static_cast<uint64_t>(dtype_bytes(tensor.dtype(), block.impl()->offset)), true,
-                        false};
+  const vm::Operand dst{block.impl()->storage, static_cast<uint64_t>(dtype_bytes(tensor.dtype(), block.impl()->offset)),
+                        true, false};
   const vm::Operand src{tensor.impl()->storage,
                         static_cast<uint64_t>(dtype_bytes(tensor.dtype(), tensor.impl()->offset)), false, false};
   throw_if_error(vm::copy(dst, src, bytes, {}));
@@ -324,12 +328,18 @@ Status launch_inline(const OpCall& call, const Plan& plan, const LaunchOperands<
     const vm::Operand& operand = operands.operands[i];
     buffers[i] = operand.storage == nullptr ? ep_buffer{} : operand.storage->block.at(operand.offset);
   }
-  const ep_launch launch{buffers, plan.kernel->dynamic ? operands.shapes : nullptr, operands.scalars, operands.count,
-                         operands.scalar_count, {}, {}, 0};
+  const ep_launch launch{buffers,
+                         plan.kernel->dynamic ? operands.shapes : nullptr,
+                         operands.scalars,
+                         operands.count,
+                         operands.scalar_count,
+                         {},
+                         {},
+                         0};
   ep_fault fault{};
   ep_error* error = nullptr;
-  const ep_status code = plan.device->ops.primitive_launch(plan.kernel->primitive, plan.device->inline_stream, &launch,
-                                                           &fault, &error);
+  const ep_status code =
+      plan.device->ops.primitive_launch(plan.kernel->primitive, plan.device->inline_stream, &launch, &fault, &error);
   return code == EP_STATUS_OK ? Status() : launch_failure(code, fault, error, call, plan.device);
 }
 
@@ -384,21 +394,29 @@ void run_native(OwnedInputs<kRoom>* owned, const Plan& plan) {
   throw_if_error(launch_native<kRoom>(inner, plan));
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     Tensor& output = call.outputs[i];
-    if (output.defined() && output.impl() != made[i].impl()) copy_elements(output, made[i]);
-    else output = std::move(made[i]);
+    if (output.defined() && output.impl() != made[i].impl())
+      copy_elements(output, made[i]);
+    else
+      output = std::move(made[i]);
   }
 }
 
 void record(const OpCall& call, const Plan& plan, uint64_t bytes_copied) {
-  PlacementEntry entry{std::string(call.op->name), plan.device->opened->spelling,
-                       plan.kernel ? plan.kernel->implementation : "", plan.rung, plan.reason, 1, bytes_copied};
+  PlacementEntry entry{std::string(call.op->name),
+                       plan.device->opened->spelling,
+                       plan.kernel ? plan.kernel->implementation : "",
+                       plan.rung,
+                       plan.reason,
+                       1,
+                       bytes_copied};
   record_placement(std::move(entry));
 }
 
 // An elementwise plan whose kernel serves every shape of its layout class is found by class from now on.
 void learn(const OpCall& call, const Plan& plan) {
   if (plan.rung != Rung::native || plan.kernel == nullptr || !plan.kernel->dynamic || plan.dense_inputs != 0) return;
-  if (!plan.reusable || plan.workspace_bytes != 0 || plan.kernel->dynamic_workspace || plan.kernel->scratch_bytes != 0) return;
+  if (!plan.reusable || plan.workspace_bytes != 0 || plan.kernel->dynamic_workspace || plan.kernel->scratch_bytes != 0)
+    return;
   for (const PlanOperand& operand : plan.operands) {
     if (operand.alignment > 1 || dtype_size(operand.dtype) == 0) return;
   }
@@ -479,16 +497,17 @@ void run_in(const OpCall& call, DeviceState* device) {
 
 void run(const OpCall& call) {
   if (vm::attention.load(std::memory_order_relaxed) & vm::kForked) {
-    throw Error(Code::internal,
-                sentence(call.op->name, ": this process was forked from one that had opened devices, which it cannot use."),
-                "Fork before the first use of Tenon, or start the program anew with exec.");
+    throw Error(
+        Code::internal,
+        sentence(call.op->name, ": this process was forked from one that had opened devices, which it cannot use."),
+        "Fork before the first use of Tenon, or start the program anew with exec.");
   }
   check_data(call);
   if (call.op->form == OpForm::view) return run_view(call);
   const size_t tensors = call.inputs.size() + call.outputs.size();
   if (tensors > EP_MAX_OPERANDS) {
-    throw Error(Code::invalid_argument, sentence(call.op->name, ": ", call.inputs.size(), " inputs and ", call.outputs.size(),
-                                                 " outputs are more than ", EP_MAX_OPERANDS, "."));
+    throw Error(Code::invalid_argument, sentence(call.op->name, ": ", call.inputs.size(), " inputs and ",
+                                                 call.outputs.size(), " outputs are more than ", EP_MAX_OPERANDS, "."));
   }
   DeviceState* device = value_or_throw(device_of(call));
   constexpr size_t kFew = 5;
@@ -498,7 +517,8 @@ void run(const OpCall& call) {
 }  // namespace
 
 void EagerInterpreter::apply(const OpCall& call) {
-  if (call.op->form == OpForm::elementwise && apply_known(call)) [[likely]] return;
+  if (call.op->form == OpForm::elementwise && apply_known(call)) [[likely]]
+    return;
   if (call.op->form == OpForm::view && viewable(call)) return run_view(call);
   run(call);
 }

@@ -73,7 +73,7 @@ void fold_call(const OpCall& call, const TensorMeta& meta, FoldedCall* folded) {
     if (input == nullptr) continue;
     if (!(i == 0 && call.op->cond_first)) folded->compute = input->dtype();
     use(i + 1, input->dims() == meta.dims ? input->strides()
-                                         : infer::broadcast_strides(input->dims(), input->strides(), meta.dims));
+                                          : infer::broadcast_strides(input->dims(), input->strides(), meta.dims));
   }
   folded->rank = simplify::fold_elementwise(meta.dims.rank(), folded->dims, strides, static_cast<int32_t>(used));
 }

@@ -1,4 +1,5 @@
-// Elementwise ops: unary, binary and ternary primitives over broadcast operands, the interpreter's hottest form. Internal.
+// Elementwise ops: unary, binary and ternary primitives over broadcast operands, the interpreter's hottest form.
+// Internal.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@ inline uint32_t elementwise_arity(int32_t kind) { return static_cast<uint32_t>(k
 struct FoldedCall {
   int32_t rank = 1;
   uint32_t operand_count = 0;
-  DType compute = DType::none;             // dtype of the inputs (the condition of `where` apart)
+  DType compute = DType::none;  // dtype of the inputs (the condition of `where` apart)
   int64_t dims[EP_MAX_RANK];
   int64_t strides[4][EP_MAX_RANK];
-  const Tensor* tensors[4] = {};           // null: a scalar; [0] null too while the output is not made yet
+  const Tensor* tensors[4] = {};  // null: a scalar; [0] null too while the output is not made yet
 };
 
 // The dtype and dims of the result. Errors: dtypes differ, shapes do not broadcast, nothing but scalars.

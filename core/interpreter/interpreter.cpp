@@ -9,7 +9,8 @@ thread_local constinit Interpreter* chosen = nullptr;
 }  // namespace
 
 Interpreter& current_interpreter() {
-  if (chosen != nullptr) [[likely]] return *chosen;
+  if (chosen != nullptr) [[likely]]
+    return *chosen;
   return *(chosen = &eager_interpreter());
 }
 

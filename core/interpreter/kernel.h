@@ -16,11 +16,11 @@ struct Kernel {
   std::atomic<int32_t> count{1};
   DeviceState* device = nullptr;
   ep_primitive* primitive = nullptr;
-  std::string implementation;      // "onednn", "simd", "plain"
-  std::string signature;           // what an error of an asynchronous launch says: "relu(f32 [4, 5])"; may be empty
+  std::string implementation;  // "onednn", "simd", "plain"
+  std::string signature;       // what an error of an asynchronous launch says: "relu(f32 [4, 5])"; may be empty
   uint64_t host_bytes = 0;
   uint64_t device_bytes = 0;
-  uint64_t workspace_bytes = 0;    // where dims are static
+  uint64_t workspace_bytes = 0;  // where dims are static
   uint64_t scratch_bytes = 0;
   bool dynamic = false;            // the descriptor holds EP_ANY: launches give shapes
   bool dynamic_workspace = false;  // ask primitive_workspace per shape

@@ -12,14 +12,14 @@ namespace tenon {
 
 // A device's answer to a descriptor: the primitive and what the device asks of its operands.
 struct Resolved {
-  Kernel* kernel = nullptr;                // one reference, the caller's
+  Kernel* kernel = nullptr;  // one reference, the caller's
   int32_t alignment[EP_MAX_OPERANDS] = {};
-  bool baked = false;                      // scalars stand in the descriptor: good for these values only
+  bool baked = false;  // scalars stand in the descriptor: good for these values only
 };
 
 // Asks `device` for `desc` (static dims, scalars not baked) and gets or creates the primitive. Dims and strides the
-// device can leave open become EP_ANY, scalars it wants baked are taken from `scalars` (by slot, already of their dtype).
-// Errors: unsupported, with the provider's reason, also when only creation found out (remembered).
+// device can leave open become EP_ANY, scalars it wants baked are taken from `scalars` (by slot, already of their
+// dtype). Errors: unsupported, with the provider's reason, also when only creation found out (remembered).
 Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& desc, const ep_scalar* scalars,
                                 uint32_t scalar_count);
 

@@ -26,7 +26,8 @@ class Lowering {
   // The dtype each launch scalar is converted to; call.scalars has the values. 0: slot unused.
   std::array<DType, EP_MAX_SCALARS> scalar_dtypes{};
 
-  // Adds an operand, in the order the kind wants (outputs first), with dims and strides already folded. No dim may be 0.
+  // Adds an operand, in the order the kind wants (outputs first), with dims and strides already folded. No dim may be
+  // 0.
   ep_operand_desc& output(int32_t role, int index, DType dtype, const Dims& dims, const Dims& strides) {
     return add(role, dtype, dims, strides, Source{-1, static_cast<int16_t>(index)});
   }

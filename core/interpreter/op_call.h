@@ -22,8 +22,8 @@ struct OpCall {
   const OpInfo* op = nullptr;
   // One per tensor parameter; null where an optional one is absent or where a scalar stands in its place.
   std::span<const Tensor* const> inputs;
-  // Launch scalars by ABI slot (ep_api.h): for a binary op `scalars[1]` stands for an absent inputs[1]. They are not part
-  // of any cache key.
+  // Launch scalars by ABI slot (ep_api.h): for a binary op `scalars[1]` stands for an absent inputs[1]. They are not
+  // part of any cache key.
   std::span<const Scalar> scalars;
   // The op's generated attribute struct, or null. Part of the cache key.
   const void* attributes = nullptr;
@@ -49,14 +49,14 @@ enum class OpForm : uint8_t {
 
 // One row of the op table. Function pointers that a form does not need are null.
 struct OpInfo {
-  std::string_view name;   // "softmax"
-  uint16_t id = 0;         // position in the table
+  std::string_view name;  // "softmax"
+  uint16_t id = 0;        // position in the table
   OpForm form = OpForm::composite;
-  int32_t kind = 0;        // EP_PRIMITIVE_* of elementwise and kernel forms
-  int32_t scalar_op = 0;   // of elementwise: id in its table of scalar_ops.def
-  bool bool_result = false;      // of elementwise: the output is bool
-  bool data_dependent = false;   // output shapes depend on data
-  bool cond_first = false;       // of elementwise: inputs[0] is bool (where)
+  int32_t kind = 0;               // EP_PRIMITIVE_* of elementwise and kernel forms
+  int32_t scalar_op = 0;          // of elementwise: id in its table of scalar_ops.def
+  bool bool_result = false;       // of elementwise: the output is bool
+  bool data_dependent = false;    // output shapes depend on data
+  bool cond_first = false;        // of elementwise: inputs[0] is bool (where)
   uint16_t alias_input = 0xffff;  // the input whose exact alias an output may be; 0xffff none
   uint32_t output_count = 1;      // 0: as many as call.outputs
 
@@ -65,7 +65,8 @@ struct OpInfo {
 
   // Dtype and dims (strides are filled in, row-major) of every output. Sees metadata only.
   Status (*infer)(const OpCall& call, TensorMeta* outputs) = nullptr;
-  // view: writes dtype, dims, strides and offset of the output, where they stay: copying them costs as much as the rest.
+  // view: writes dtype, dims, strides and offset of the output, where they stay: copying them costs as much as the
+  // rest.
   Status (*view)(const OpCall& call, TensorImpl* output) = nullptr;
   // Describes the one primitive that computes the call; outputs have their metadata.
   Status (*lower)(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) = nullptr;

@@ -20,16 +20,16 @@ struct PlacementEntry {
   std::string device;          // "cuda:0": where the op was asked for
   std::string implementation;  // of a native rung: "onednn", "simd", "plain"
   Rung rung = Rung::native;
-  std::string reason;          // why each higher rung was refused, and which inputs were copied to be contiguous
-  uint64_t launches = 0;       // times it ran
-  uint64_t bytes_copied = 0;   // between devices, by the host rung, or to make inputs contiguous
+  std::string reason;         // why each higher rung was refused, and which inputs were copied to be contiguous
+  uint64_t launches = 0;      // times it ran
+  uint64_t bytes_copied = 0;  // between devices, by the host rung, or to make inputs contiguous
 };
 
 // Every (op, device, implementation, rung, reason) since the process started, with its counts, over all threads.
 TENON_API std::vector<PlacementEntry> placement_report();
 
-// While it lives, each op its thread runs appends one entry (launches = 1). Views and host-side bookkeeping do not show.
-// Parts of a decomposed op are listed before the op itself.
+// While it lives, each op its thread runs appends one entry (launches = 1). Views and host-side bookkeeping do not
+// show. Parts of a decomposed op are listed before the op itself.
 class TENON_API PlacementScope {
  public:
   PlacementScope();

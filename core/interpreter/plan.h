@@ -26,11 +26,11 @@ struct Counters {
 };
 
 struct PlanOperand {
-  int16_t input = -1;      // index into the call's inputs, or
-  int16_t output = -1;     // index into its outputs, or neither: a scalar
-  int32_t alignment = 0;   // the byte alignment the device wants
+  int16_t input = -1;     // index into the call's inputs, or
+  int16_t output = -1;    // index into its outputs, or neither: a scalar
+  int32_t alignment = 0;  // the byte alignment the device wants
   DType dtype = DType::none;
-  Dims dims;               // folded
+  Dims dims;  // folded
   Dims strides;
 };
 
@@ -41,10 +41,10 @@ struct Plan {
   const OpInfo* op = nullptr;
   DeviceState* device = nullptr;
   Rung rung = Rung::native;
-  std::string reason;             // why each higher rung was refused
-  Kernel* kernel = nullptr;       // of the native rung; one reference
-  uint32_t dense_inputs = 0;      // bit i: input i is copied to be contiguous first
-  bool reusable = true;           // false: scalars are baked into the kernel, so the plan serves this call only
+  std::string reason;         // why each higher rung was refused
+  Kernel* kernel = nullptr;   // of the native rung; one reference
+  uint32_t dense_inputs = 0;  // bit i: input i is copied to be contiguous first
+  bool reusable = true;       // false: scalars are baked into the kernel, so the plan serves this call only
   std::vector<TensorMeta> outputs;
   std::vector<PlanOperand> operands;
   uint32_t scalar_count = 0;

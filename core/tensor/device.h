@@ -47,11 +47,11 @@ class TENON_API Device {
   DeviceState* state_ = nullptr;
 };
 
-// Ends every device of a provider: waits for all work, destroys what was made, closes the devices and shuts the provider
-// down. Its mapping stays; naming one of its devices again opens it anew (after device_lost, for instance). Tensors on its
-// devices must be gone and no other thread may be inside a call on them; `Device` handles that were made before stay, and
-// calls on them throw. Errors: busy, while tensors hold memory of it (then nothing has changed); not_found, if the
-// provider is not loaded.
+// Ends every device of a provider: waits for all work, destroys what was made, closes the devices and shuts the
+// provider down. Its mapping stays; naming one of its devices again opens it anew (after device_lost, for instance).
+// Tensors on its devices must be gone and no other thread may be inside a call on them; `Device` handles that were made
+// before stay, and calls on them throw. Errors: busy, while tensors hold memory of it (then nothing has changed);
+// not_found, if the provider is not loaded.
 TENON_API void retire(std::string_view provider);
 
 }  // namespace tenon

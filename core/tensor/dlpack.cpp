@@ -27,9 +27,15 @@ std::optional<DLDataType> dlpack_type(DType dtype) {
   if (dtype == DType::bf16) return DLDataType{kDLBfloat, 16, 1};
   switch (info.type_class) {
     case DTypeClass::BOOL: return DLDataType{kDLPackBool, 8, 1};
-    case DTypeClass::INT: if (bits >= 8) return DLDataType{kDLInt, bits, 1}; break;
-    case DTypeClass::UINT: if (bits >= 8) return DLDataType{kDLUInt, bits, 1}; break;
-    case DTypeClass::FLOAT: if (bits >= 16) return DLDataType{kDLFloat, bits, 1}; break;
+    case DTypeClass::INT:
+      if (bits >= 8) return DLDataType{kDLInt, bits, 1};
+      break;
+    case DTypeClass::UINT:
+      if (bits >= 8) return DLDataType{kDLUInt, bits, 1};
+      break;
+    case DTypeClass::FLOAT:
+      if (bits >= 16) return DLDataType{kDLFloat, bits, 1};
+      break;
     case DTypeClass::NONE: break;
   }
   return std::nullopt;
@@ -49,13 +55,15 @@ std::optional<DType> dtype_of_dlpack(DLDataType type) {
 DLManagedTensor* to_dlpack(const Tensor& tensor) {
   const std::optional<DLDataType> type = dlpack_type(tensor.dtype());
   if (!type) {
-    throw Error(Code::unsupported, sentence("to_dlpack: DLPack has no name for dtype ", dtype_name(tensor.dtype()), "."));
+    throw Error(Code::unsupported,
+                sentence("to_dlpack: DLPack has no name for dtype ", dtype_name(tensor.dtype()), "."));
   }
   void* data = tensor.data();
   if (data == nullptr) {
-    throw Error(Code::unsupported,
-                sentence("to_dlpack: memory of ", tensor.device().spelling(), " has no address that others understand."),
-                "Copy the tensor to the host first: to(Device::host()).");
+    throw Error(
+        Code::unsupported,
+        sentence("to_dlpack: memory of ", tensor.device().spelling(), " has no address that others understand."),
+        "Copy the tensor to the host first: to(Device::host()).");
   }
   auto exported = std::make_unique<Exported>();
   exported->tensor = tensor;
@@ -77,23 +85,28 @@ Tensor from_dlpack(DLManagedTensor* managed) {
   if (managed == nullptr) throw Error(Code::invalid_argument, "from_dlpack: the managed tensor is null.");
   const DLTensor& source = managed->dl_tensor;
   if (source.device.device_type != kDLCPU) {
-    throw Error(Code::unsupported, sentence("from_dlpack: memory of DLPack device type ",
-                                            static_cast<int>(source.device.device_type), " cannot be used; only the CPU's (1) can."));
+    throw Error(Code::unsupported,
+                sentence("from_dlpack: memory of DLPack device type ", static_cast<int>(source.device.device_type),
+                         " cannot be used; only the CPU's (1) can."));
   }
   const std::optional<DType> dtype = dtype_of_dlpack(source.dtype);
   if (!dtype) {
-    throw Error(Code::unsupported, sentence("from_dlpack: no dtype is stored as DLPack code ", int{source.dtype.code}, " with ",
-                                            int{source.dtype.bits}, " bits and ", source.dtype.lanes, " lanes."));
+    throw Error(Code::unsupported,
+                sentence("from_dlpack: no dtype is stored as DLPack code ", int{source.dtype.code}, " with ",
+                         int{source.dtype.bits}, " bits and ", source.dtype.lanes, " lanes."));
   }
   if (source.ndim < 0 || source.ndim > EP_MAX_RANK) {
-    throw Error(Code::invalid_argument, sentence("from_dlpack: rank ", source.ndim, " is outside [0, ", EP_MAX_RANK, "]."));
+    throw Error(Code::invalid_argument,
+                sentence("from_dlpack: rank ", source.ndim, " is outside [0, ", EP_MAX_RANK, "]."));
   }
   const auto rank = static_cast<size_t>(source.ndim);
   const Dims dims(std::span<const int64_t>(source.shape, rank));
-  const Dims strides = source.strides == nullptr ? contiguous_strides(dims) : Dims(std::span<const int64_t>(source.strides, rank));
+  const Dims strides =
+      source.strides == nullptr ? contiguous_strides(dims) : Dims(std::span<const int64_t>(source.strides, rank));
   auto* data = static_cast<char*>(source.data) + source.byte_offset;
   if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(dtype_size(*dtype)) != 0) {
-    throw Error(Code::unsupported, sentence("from_dlpack: the data is not aligned to its element of ", dtype_size(*dtype), " bytes."));
+    throw Error(Code::unsupported,
+                sentence("from_dlpack: the data is not aligned to its element of ", dtype_size(*dtype), " bytes."));
   }
   return Tensor::borrow(data, dims, strides, *dtype, [managed] {
     if (managed->deleter != nullptr) managed->deleter(managed);

@@ -12,9 +12,9 @@ namespace tenon {
 // Errors: unsupported when the device's memory has no address that others understand, or the dtype has no DLPack name.
 TENON_API DLManagedTensor* to_dlpack(const Tensor& tensor);
 
-// A tensor on the host device over `managed`, whose deleter runs once nothing uses it any more. On an error `managed` stays the
-// caller's. Errors: invalid_argument (null, rank above 8, negative strides), unsupported (not CPU memory, dtype,
-// data that is not aligned to its element).
+// A tensor on the host device over `managed`, whose deleter runs once nothing uses it any more. On an error `managed`
+// stays the caller's. Errors: invalid_argument (null, rank above 8, negative strides), unsupported (not CPU memory,
+// dtype, data that is not aligned to its element).
 TENON_API Tensor from_dlpack(DLManagedTensor* managed);
 
 }  // namespace tenon

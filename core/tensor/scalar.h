@@ -19,10 +19,7 @@ class Scalar {
     value_.i64 = value;
   }
   template <std::unsigned_integral T>
-    requires(!std::same_as<T, bool>)
-  Scalar(T value) : dtype_(DType::u64) {
-    value_.u64 = value;
-  }
+  requires(!std::same_as<T, bool>) Scalar(T value) : dtype_(DType::u64) { value_.u64 = value; }
   template <std::floating_point T>
   Scalar(T value) : dtype_(DType::f64) {
     value_.f64 = static_cast<double>(value);

@@ -15,9 +15,9 @@ namespace tenon {
 
 struct DeviceState;
 
-// Two counts. `tensors`: handles that can reach the data; at zero the block goes back to the allocator, with the tickets
-// that still use it, in the order of the program. `references`: everyone who may still look at this record (all tensors
-// together count one, each VM slot one); at zero the record itself is freed.
+// Two counts. `tensors`: handles that can reach the data; at zero the block goes back to the allocator, with the
+// tickets that still use it, in the order of the program. `references`: everyone who may still look at this record (all
+// tensors together count one, each VM slot one); at zero the record itself is freed.
 struct Storage {
   std::atomic<int32_t> tensors{1};
   std::atomic<int32_t> references{1};
@@ -31,8 +31,8 @@ struct Storage {
   std::atomic<uint64_t> last_write{0};
   // Set while `reads` is not empty or `poison` is set: an inline writer then takes the slow path. Same lock.
   std::atomic<bool> attention{false};
-  vm::TicketList reads;           // last read per stream since the last write. VM's lock
-  Status poison;                  // not ok: the last write failed. VM's lock
+  vm::TicketList reads;  // last read per stream since the last write. VM's lock
+  Status poison;         // not ok: the last write failed. VM's lock
 
   std::function<void()> deleter;  // of borrowed memory; runs when the last handle is dropped and no ticket uses it
 
@@ -51,11 +51,12 @@ struct Storage {
   void retain_record() { references.fetch_add(1, std::memory_order_relaxed); }
   void release_record();
 
-  // A storage of `bytes` on `device`, allocated now. What its block still waits for is kept as `reads`, so that the first
-  // write waits for it whoever that is; `waits` is room for the call and comes back empty.
+  // A storage of `bytes` on `device`, allocated now. What its block still waits for is kept as `reads`, so that the
+  // first write waits for it whoever that is; `waits` is room for the call and comes back empty.
   static Result<Storage*> make(DeviceState* device, uint64_t bytes, std::vector<vm::Ticket>* waits);
   // A storage over memory the caller owns; `deleter` runs once nothing uses it.
-  static Storage* borrow(DeviceState* device, const memory::Block& block, uint64_t bytes, std::function<void()> deleter);
+  static Storage* borrow(DeviceState* device, const memory::Block& block, uint64_t bytes,
+                         std::function<void()> deleter);
 
  private:
   void drop_block();

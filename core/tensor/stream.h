@@ -1,5 +1,5 @@
-// Stream: one of several independent orders of work on an asynchronous device. On a synchronous device there is one, and
-// these change nothing. Tensors may cross streams freely: the VM waits where data depends on data.
+// Stream: one of several independent orders of work on an asynchronous device. On a synchronous device there is one,
+// and these change nothing. Tensors may cross streams freely: the VM waits where data depends on data.
 #pragma once
 
 #include <cstdint>

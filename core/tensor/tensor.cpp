@@ -18,8 +18,8 @@ using Impls = memory::FreeList<TensorImpl>;
 Result<int64_t> checked_elements(const Dims& dims, DType dtype) {
   for (int64_t dim : dims) {
     if (dim < 0) {
-      return Status(Code::invalid_argument,
-                    "A tensor of shape " + to_string(dims) + " cannot be made: its dim " + std::to_string(dim) + " is negative.");
+      return Status(Code::invalid_argument, "A tensor of shape " + to_string(dims) + " cannot be made: its dim " +
+                                                std::to_string(dim) + " is negative.");
     }
   }
   const std::optional<int64_t> count = checked_count(dims, std::max<int64_t>(1, dtype_size(dtype)));
@@ -57,7 +57,8 @@ Result<Tensor> make_tensor_like(const TensorImpl& shaped, DType dtype) {
   std::vector<vm::Ticket> room;
   const auto bytes = static_cast<uint64_t>(dtype_size(dtype) * shaped.elements);
   Result<Storage*> storage = Storage::make(shaped.device, bytes, &room);
-  if (!storage.ok()) [[unlikely]] return storage.status();
+  if (!storage.ok()) [[unlikely]]
+    return storage.status();
   TensorImpl* impl = Impls::make();
   impl->device = shaped.device;
   impl->dtype = dtype;
@@ -134,8 +135,8 @@ Tensor Tensor::borrow(void* data, const Dims& dims, const Dims& strides, DType d
   DeviceState* host = value_or_throw(host_device_state());
   const Dims actual = strides.empty() ? contiguous_strides(dims) : strides;
   if (actual.rank() != dims.rank()) {
-    throw Error(Code::invalid_argument, "Tensor::borrow: strides " + to_string(actual) + " and dims " + to_string(dims) +
-                                            " have different ranks.");
+    throw Error(Code::invalid_argument, "Tensor::borrow: strides " + to_string(actual) + " and dims " +
+                                            to_string(dims) + " have different ranks.");
   }
   const int64_t elements = value_or_throw(checked_elements(dims, dtype));
   int64_t reach = elements == 0 ? 0 : 1;
@@ -159,9 +160,9 @@ Tensor Tensor::borrow(void* data, const Dims& dims, const Dims& strides, DType d
 int64_t Tensor::dim(int64_t axis) const {
   const int64_t at = axis < 0 ? axis + rank() : axis;
   if (at < 0 || at >= rank()) {
-    throw Error(Code::invalid_argument, "dim: axis " + std::to_string(axis) + " is outside [" + std::to_string(-rank()) +
-                                            ", " + std::to_string(rank()) + ") of a tensor of shape " + to_string(dims()) +
-                                            ".");
+    throw Error(Code::invalid_argument, "dim: axis " + std::to_string(axis) + " is outside [" +
+                                            std::to_string(-rank()) + ", " + std::to_string(rank()) +
+                                            ") of a tensor of shape " + to_string(dims()) + ".");
   }
   return dims()[at];
 }

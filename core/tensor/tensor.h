@@ -1,5 +1,6 @@
-// Tensor: a cheap handle to {dtype, shape, strides, offset, storage}. Copying it shares the data; views (reshape, slice,
-// transpose, expand) are tensors over the same storage. Ops are free functions in core/ops (tenon::relu, tenon::matmul).
+// Tensor: a cheap handle to {dtype, shape, strides, offset, storage}. Copying it shares the data; views (reshape,
+// slice, transpose, expand) are tensors over the same storage. Ops are free functions in core/ops (tenon::relu,
+// tenon::matmul).
 //
 // Threads: each thread's calls take effect in its program order; concurrent reads are safe; two unordered calls on one
 // tensor of which one writes give unspecified values, never a crash or a leak.
@@ -35,9 +36,9 @@ struct TensorMeta {
 struct TensorImpl {
   std::atomic<int32_t> count{1};
   DType dtype = DType::none;
-  bool contiguous = true;  // cached layout class
+  bool contiguous = true;   // cached layout class
   uint32_t lazy_value = 0;  // id of the graph value it stands for while a program is recorded, 0 none
-  int64_t offset = 0;      // of the first element in the storage, in elements
+  int64_t offset = 0;       // of the first element in the storage, in elements
   int64_t elements = 0;
   Storage* storage = nullptr;  // null: a tensor without data (being recorded or probed)
   DeviceState* device = nullptr;
@@ -90,7 +91,8 @@ class TENON_API Tensor {
   void copy_to_host(void* data) const;
   // Overwrites the elements with those at `data`, row-major.
   void copy_from(const void* data);
-  // The elements as a vector of T, which must be the tensor's own type (float for f32, int64_t for i64, uint8_t for bool).
+  // The elements as a vector of T, which must be the tensor's own type (float for f32, int64_t for i64, uint8_t for
+  // bool).
   template <class T>
   std::vector<T> to_host() const;
   // The one element of a tensor with one, as a number. Errors: invalid_argument when it has more or fewer.
@@ -120,9 +122,12 @@ using TensorList = std::vector<Tensor>;
 // The DType of a C++ type: float is f32, bool is bool.
 template <class T>
 constexpr DType dtype_of() {
-  if constexpr (std::is_same_v<T, float>) return DType::f32;
-  else if constexpr (std::is_same_v<T, double>) return DType::f64;
-  else if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+  if constexpr (std::is_same_v<T, float>)
+    return DType::f32;
+  else if constexpr (std::is_same_v<T, double>)
+    return DType::f64;
+  else if constexpr (std::is_same_v<T, bool>)
+    return DType::boolean;
   else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>)
     return sizeof(T) == 1 ? DType::i8 : sizeof(T) == 2 ? DType::i16 : sizeof(T) == 4 ? DType::i32 : DType::i64;
   else if constexpr (std::is_integral_v<T>)
@@ -135,8 +140,8 @@ template <class T>
 Tensor Tensor::from(std::span<const T> values, const Dims& dims, Device device) {
   static_assert(dtype_of<T>() != DType::none, "no element type of Tenon is stored as this C++ type");
   if (checked_count(dims) != static_cast<int64_t>(values.size())) {
-    throw Error(Code::invalid_argument, "Tensor::from: " + std::to_string(values.size()) + " values do not fill shape " +
-                                            to_string(dims) + ".");
+    throw Error(Code::invalid_argument, "Tensor::from: " + std::to_string(values.size()) +
+                                            " values do not fill shape " + to_string(dims) + ".");
   }
   return copy_from_host(values.data(), dims, dtype_of<T>(), device);
 }

@@ -89,8 +89,8 @@ class DeviceQueue {
   void wait_mark(EventMark* mark, uint64_t timeout_ns);
   // Ends the launch thread.
   void stop();
-  // Ends the thread and destroys streams and events. Everything submitted has retired; the streams' numbers and rings go
-  // to the next device that needs some, so that old tickets stay done.
+  // Ends the thread and destroys streams and events. Everything submitted has retired; the streams' numbers and rings
+  // go to the next device that needs some, so that old tickets stay done.
   void close();
 
   // Under Engine::submission: failures nobody has been told of.
@@ -162,7 +162,7 @@ struct Engine {
   uint64_t sequence = 0;                           // submissions so far
   std::unordered_map<uint64_t, Failure> failures;  // by Ticket::bits
   std::vector<DeviceQueue*> queues;
-  std::vector<Stream*> idle_streams;               // of devices that are closed
+  std::vector<Stream*> idle_streams;       // of devices that are closed
   std::atomic<uint32_t> failure_count{0};  // of `failures`, to be read without the lock
   std::atomic<uint32_t> stream_count{0};
   std::array<Stream*, kMaxStreams> streams{};  // by id; never changes once counted

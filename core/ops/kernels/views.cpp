@@ -50,8 +50,8 @@ Status view_reshape(const OpCall& call, TensorImpl* output) {
   const Dims dims(target);
   const std::optional<Dims> strides = infer::reshape_strides(view, dims);
   if (!strides) {
-    return Status(Code::invalid_argument, sentence(call.op->name, ": shape ", view.dims, " with strides ",
-                                                   view.strides, " cannot be seen as ", dims, " without a copy."));
+    return Status(Code::invalid_argument, sentence(call.op->name, ": shape ", view.dims, " with strides ", view.strides,
+                                                   " cannot be seen as ", dims, " without a copy."));
   }
   view.strides = *strides;
   view.dims = dims;

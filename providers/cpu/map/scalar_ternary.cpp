@@ -46,7 +46,8 @@ MapFunction function_of(int32_t op) {
 }  // namespace
 
 MapKernel scalar_ternary_kernel(int32_t op, int32_t dtype) {
-  return {for_scalar_type(dtype, [op](auto type) { return function_of<decltype(type)>(op); }), dtype, 600, "simd", false};
+  return {for_scalar_type(dtype, [op](auto type) { return function_of<decltype(type)>(op); }), dtype, 600, "simd",
+          false};
 }
 
 }  // namespace tenon::provider::cpu

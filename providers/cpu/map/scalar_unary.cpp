@@ -46,8 +46,9 @@ MapFunction function_of(int32_t op) {
 MapKernel scalar_unary_kernel(int32_t op, int32_t dtype) {
   const scalar::RowFacts facts = scalar::unary_facts(op);
   const bool library_calls = facts.domain == scalar::Domain::FLOAT;  // the rest the compiler turns into vectors
-  return {for_scalar_type(dtype, [op](auto type) { return function_of<decltype(type)>(op); }), facts.bool_result ? EP_DTYPE_bool : dtype, library_calls ? 8000 : 1000,
-          library_calls ? "plain" : "simd", false};
+  return {for_scalar_type(dtype, [op](auto type) { return function_of<decltype(type)>(op); }),
+          facts.bool_result ? EP_DTYPE_bool : dtype, library_calls ? 8000 : 1000, library_calls ? "plain" : "simd",
+          false};
 }
 
 }  // namespace tenon::provider::cpu

@@ -134,7 +134,9 @@ TEST(Eager, NamesBothDevicesWhenTheyDiffer) {
 }
 
 TEST(Eager, SaysWhichShapesDoNotMatch) {
-  EXPECT_EQ(message_of([] { matmul(random_tensor({4, 25}, 1), random_tensor({256, 3}, 2)); }),
+  EXPECT_EQ(message_of([] {
+              matmul(random_tensor({4, 25}, 1), random_tensor({256, 3}, 2));
+            }),
             "matmul: columns of a (25) do not match rows of b (256).");
   const std::string text = message_of([] { add(random_tensor({2, 3}, 1), random_tensor({4}, 2)); });
   EXPECT_NE(text.find("[2, 3]"), std::string::npos) << text;
@@ -161,10 +163,15 @@ TEST(Eager, DividingTheLeastIntegerByMinusOneIsAnError) {
 
 TEST(Eager, RefusesDimsThatOverflow) {
   const int64_t huge = int64_t{1} << 40;
-  EXPECT_EQ(message_of([&] { Tensor::empty({huge, huge}, DType::f32, Device("cpu")); }),
+  EXPECT_EQ(message_of([&] {
+              Tensor::empty({huge, huge}, DType::f32, Device("cpu"));
+            }),
             "A tensor of shape [1099511627776, 1099511627776] and dtype f32 cannot be made: its size in bytes is more "
             "than 2^63 - 1.");
-  EXPECT_NE(message_of([&] { Tensor::empty({3, -1}, DType::f32, Device("cpu")); }).find("-1 is negative"), std::string::npos);
+  EXPECT_NE(message_of([&] {
+              Tensor::empty({3, -1}, DType::f32, Device("cpu"));
+            }).find("-1 is negative"),
+            std::string::npos);
 }
 
 TEST(Eager, CachesStayWithinTheirBytesUnderManyShapes) {

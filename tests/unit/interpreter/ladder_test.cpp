@@ -27,14 +27,38 @@ struct Call {
 
 const std::vector<Call>& calls() {
   static const std::vector<Call> list{
-      {"relu", [](Device d) { return relu(input({3, 5}, 1, d)); }},
-      {"add", [](Device d) { return add(input({3, 5}, 1, d), input({5}, 2, d)); }},
-      {"strided mul", [](Device d) { return mul(transpose(input({3, 5}, 1, d), 0, 1), input({5, 3}, 2, d)); }},
-      {"softmax", [](Device d) { return softmax(input({4, 6}, 3, d), 1); }},
-      {"matmul", [](Device d) { return matmul(input({4, 6}, 4, d), input({6, 2}, 5, d)); }},
-      {"sum", [](Device d) { return sum(input({4, 6}, 6, d), {0}); }},
-      {"layer_norm", [](Device d) { return layer_norm(input({4, 6}, 7, d), {6}, input({6}, 8, d), input({6}, 9, d)); }},
-      {"conv2d", [](Device d) { return conv2d(input({1, 2, 6, 6}, 10, d), input({3, 2, 3, 3}, 11, d)); }},
+      {"relu",
+       [](Device d) {
+         return relu(input({3, 5}, 1, d));
+       }},
+      {"add",
+       [](Device d) {
+         return add(input({3, 5}, 1, d), input({5}, 2, d));
+       }},
+      {"strided mul",
+       [](Device d) {
+         return mul(transpose(input({3, 5}, 1, d), 0, 1), input({5, 3}, 2, d));
+       }},
+      {"softmax",
+       [](Device d) {
+         return softmax(input({4, 6}, 3, d), 1);
+       }},
+      {"matmul",
+       [](Device d) {
+         return matmul(input({4, 6}, 4, d), input({6, 2}, 5, d));
+       }},
+      {"sum",
+       [](Device d) {
+         return sum(input({4, 6}, 6, d), {0});
+       }},
+      {"layer_norm",
+       [](Device d) {
+         return layer_norm(input({4, 6}, 7, d), {6}, input({6}, 8, d), input({6}, 9, d));
+       }},
+      {"conv2d",
+       [](Device d) {
+         return conv2d(input({1, 2, 6, 6}, 10, d), input({3, 2, 3, 3}, 11, d));
+       }},
       {"in place",
        [](Device d) {
          Tensor x = input({4, 6}, 12, d);

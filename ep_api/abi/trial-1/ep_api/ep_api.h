@@ -1,8 +1,8 @@
 // ep_api.h: the contract between a Tenon host and a device provider (a plug-in). Version 0.1.
 //
-// A provider is one shared library, libtenon_<name>.so, that exports one symbol, ep_plugin_query_v0, and carries one ELF
-// note (EP_PLUGIN_NOTE). It links nothing of the host: every service it needs comes through ep_host. The host reads the
-// note, loads the library, calls the query, and from then on calls only through the tables it was given.
+// A provider is one shared library, libtenon_<name>.so, that exports one symbol, ep_plugin_query_v0, and carries one
+// ELF note (EP_PLUGIN_NOTE). It links nothing of the host: every service it needs comes through ep_host. The host reads
+// the note, loads the library, calls the query, and from then on calls only through the tables it was given.
 //
 //   plug-in -> device -> { memory, stream, event, primitive }
 //
@@ -10,12 +10,13 @@
 // filled by the plug-in and read by the host. Handles (ep_memory, ep_stream, ...) are opaque to the host.
 //
 // Rules that hold for every function unless its comment says otherwise:
-//   * Errors. It returns an ep_status. On anything but EP_STATUS_OK out-parameters are untouched, nothing was submitted,
-//     and `*error`, if `error` is not NULL, was set to what host->error_make returned. destroy/free/close return nothing
-//     and accept NULL. No exception, abort, exit, signal handler or print crosses this border.
-//   * Ownership. Who allocates frees. Strings are {data, size} UTF-8, not terminated; those passed in are borrowed for the
-//     call; those handed out live as long as the object that gave them. The provider keeps nothing of the host's alive: the host keeps memory,
-//     primitives, events and host pointers until it has seen an event recorded after their last use.
+//   * Errors. It returns an ep_status. On anything but EP_STATUS_OK out-parameters are untouched, nothing was
+//     submitted, and `*error`, if `error` is not NULL, was set to what host->error_make returned. destroy/free/close
+//     return nothing and accept NULL. No exception, abort, exit, signal handler or print crosses this border.
+//   * Ownership. Who allocates frees. Strings are {data, size} UTF-8, not terminated; those passed in are borrowed for
+//     the call; those handed out live as long as the object that gave them. The provider keeps nothing of the host's
+//     alive: the host keeps memory, primitives, events and host pointers until it has seen an event recorded after
+//     their last use.
 //   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, primitive_support,
 //     primitive_create, primitive_workspace, event_query, event_host_wait, stream_synchronize, and launches, copies and
 //     records on distinct streams. Otherwise: one handle, one thread at a time. There is no current device and no
@@ -23,9 +24,9 @@
 //   * Asynchrony. Functions that take a stream enqueue and return, except on a device with
 //     EP_DEVICE_FLAG_SYNCHRONOUS, which completes every call before it returns.
 //   * A struct that begins with struct_size and struct_type may grow at its end. The filler writes at most struct_size
-//     bytes; what the other side did not fill is zero, and zero means the old behaviour. Value structs (ep_string, ep_buffer, ep_shape,
-//     ep_scalar, ep_fault, ep_operand_desc, ep_epilogue, ep_memory_pool_info, the attribute structs and
-//     ep_primitive_desc) have no header and never grow.
+//     bytes; what the other side did not fill is zero, and zero means the old behaviour. Value structs (ep_string,
+//     ep_buffer, ep_shape, ep_scalar, ep_fault, ep_operand_desc, ep_epilogue, ep_memory_pool_info, the attribute
+//     structs and ep_primitive_desc) have no header and never grow.
 //   * Anything unknown (a kind, a dtype, a role, a flag bit, an extension) is EP_STATUS_UNSUPPORTED with a reason,
 //     never a guess.
 //
@@ -40,8 +41,8 @@
 extern "C" {
 #endif
 
-// The version this file describes, and the one to build for. Whoever defines EP_ABI_TARGET_MINOR sees the contract as it
-// was at that minor: what minor N appended stands inside `#if EP_ABI_TARGET_MINOR >= N`, here and in the tables.
+// The version this file describes, and the one to build for. Whoever defines EP_ABI_TARGET_MINOR sees the contract as
+// it was at that minor: what minor N appended stands inside `#if EP_ABI_TARGET_MINOR >= N`, here and in the tables.
 #define EP_ABI_MAJOR 0
 #define EP_ABI_LATEST_MINOR 1
 #ifndef EP_ABI_TARGET_MINOR
@@ -86,7 +87,8 @@ typedef int32_t ep_status;
 #define EP_MAX_POOLS 8
 
 // Element types, EP_DTYPE_f32 and so on, from dtypes.def; kinds of primitive, EP_PRIMITIVE_matmul, from primitives.def;
-// scalar functions, EP_UNARY_relu, EP_BINARY_add, EP_TERNARY_where, EP_REDUCE_sum, from scalar_ops.def. All are int32_t.
+// scalar functions, EP_UNARY_relu, EP_BINARY_add, EP_TERNARY_where, EP_REDUCE_sum, from scalar_ops.def. All are
+// int32_t.
 #ifdef __cplusplus
 #define EP_CONSTANT_(name, value) inline constexpr int32_t name = value;
 #else
@@ -134,8 +136,8 @@ typedef struct ep_buffer {
   uint64_t offset;
 } ep_buffer;
 
-// Dims and strides (in elements) of one operand at launch, `rank` of each, borrowed for the call. Given for every operand
-// of a primitive whose descriptor holds EP_ANY anywhere; static dims are repeated and equal the descriptor's.
+// Dims and strides (in elements) of one operand at launch, `rank` of each, borrowed for the call. Given for every
+// operand of a primitive whose descriptor holds EP_ANY anywhere; static dims are repeated and equal the descriptor's.
 typedef struct ep_shape {
   const int64_t* dims;
   const int64_t* strides;
@@ -143,7 +145,8 @@ typedef struct ep_shape {
   int32_t reserved;
 } ep_shape;
 
-// One number. The value stands in `f64` for floating dtypes, `i64` for signed integers, `u64` for unsigned ones and bool.
+// One number. The value stands in `f64` for floating dtypes, `i64` for signed integers, `u64` for unsigned ones and
+// bool.
 typedef struct ep_scalar {
   int32_t dtype;
   int32_t reserved;
@@ -210,8 +213,9 @@ struct ep_host {
   void* (*allocate)(const ep_host* host, uint64_t size, uint64_t alignment);
   void (*release)(const ep_host* host, void* pointer, uint64_t size);
 
-  // The setting `key` of this provider (in the config file: `[provider.<name>] key = "value"`), as text that lives until shutdown.
-  // EP_STATUS_NOT_FOUND: not set. This is the only configuration a provider reads: never its environment.
+  // The setting `key` of this provider (in the config file: `[provider.<name>] key = "value"`), as text that lives
+  // until shutdown. EP_STATUS_NOT_FOUND: not set. This is the only configuration a provider reads: never its
+  // environment.
   ep_status (*config_get)(const ep_host* host, ep_string key, ep_string* out_value);
 
   // The number of threads the program may use: affinity, cgroup quota and TENON_THREADS taken into account.
@@ -246,12 +250,12 @@ struct ep_host {
 
 // Pool 0 is where operands live by default.
 typedef struct ep_memory_pool_info {
-  uint64_t flags;               // EP_POOL_FLAG_*
-  uint64_t size;                // bytes in all; 0 unknown
-  uint64_t minimum_alignment;   // of a block's start and, where not coherent, the flush atom; a power of two
-  uint64_t preferred_block;     // bytes per memory_allocate that suit the device; 0 no preference
-  uint64_t largest_allocation;  // bytes; 0 unlimited
-  uint64_t maximum_allocations; // how many blocks may exist; 0 unlimited
+  uint64_t flags;                // EP_POOL_FLAG_*
+  uint64_t size;                 // bytes in all; 0 unknown
+  uint64_t minimum_alignment;    // of a block's start and, where not coherent, the flush atom; a power of two
+  uint64_t preferred_block;      // bytes per memory_allocate that suit the device; 0 no preference
+  uint64_t largest_allocation;   // bytes; 0 unlimited
+  uint64_t maximum_allocations;  // how many blocks may exist; 0 unlimited
 } ep_memory_pool_info;
 
 typedef struct ep_device_info {
@@ -264,11 +268,11 @@ typedef struct ep_device_info {
   ep_string remedy;           // what to do about it, may be empty
   int32_t device_class;       // EP_DEVICE_CLASS_*
   uint32_t pool_count;
-  uint64_t flags;             // EP_DEVICE_FLAG_*
-  uint64_t dtypes;            // bit 1 << dtype for each element type the memory and copies can hold
-  uint8_t uuid[16];           // all zero: none. Equal UUIDs are one physical device
-  int64_t pci[4];             // domain, bus, device, function; all -1: none
-  uint32_t threads;           // hardware threads it computes with; 0 unknown
+  uint64_t flags;    // EP_DEVICE_FLAG_*
+  uint64_t dtypes;   // bit 1 << dtype for each element type the memory and copies can hold
+  uint8_t uuid[16];  // all zero: none. Equal UUIDs are one physical device
+  int64_t pci[4];    // domain, bus, device, function; all -1: none
+  uint32_t threads;  // hardware threads it computes with; 0 unknown
   uint32_t reserved;
   ep_memory_pool_info pools[EP_MAX_POOLS];
 } ep_device_info;
@@ -300,9 +304,10 @@ typedef struct ep_device_info {
 // The operand never changes (a weight): primitive_create may ask for it packed.
 #define EP_OPERAND_FLAG_CONSTANT UINT64_C(2)
 
-// One operand. rank 1 to 8 (0 only with EP_OPERAND_FLAG_SCALAR), no dim 0, strides in elements, >= 0, 0 on inputs only (broadcast). Unused dims and
-// strides are 0. `alignment` is what the host promises of the byte address: 0 (a multiple of the element), 16, 64 or 256.
-// With EP_ANY: a stride that is 0 (broadcast) or 1 (unit) keeps its value; the others, and dims, may be EP_ANY.
+// One operand. rank 1 to 8 (0 only with EP_OPERAND_FLAG_SCALAR), no dim 0, strides in elements, >= 0, 0 on inputs only
+// (broadcast). Unused dims and strides are 0. `alignment` is what the host promises of the byte address: 0 (a multiple
+// of the element), 16, 64 or 256. With EP_ANY: a stride that is 0 (broadcast) or 1 (unit) keeps its value; the others,
+// and dims, may be EP_ANY.
 typedef struct ep_operand_desc {
   int32_t role;
   int32_t dtype;
@@ -322,14 +327,15 @@ typedef struct ep_no_attributes {
   int64_t reserved;
 } ep_no_attributes;
 
-// DST[...] = op(SRC[...]); op is an EP_UNARY_* id; its parameters a, b are launch scalars 0, 1. DST is bool for rows of result BOOL.
+// DST[...] = op(SRC[...]); op is an EP_UNARY_* id; its parameters a, b are launch scalars 0, 1. DST is bool for rows of
+// result BOOL.
 typedef struct ep_unary_attributes {
   int32_t op;
   int32_t reserved;
 } ep_unary_attributes;
 
-// DST[...] = op(SRC[...], SRC_B[...]); op is an EP_BINARY_* id. Inputs have DST's dims (stride 0 where they broadcast) and
-// one dtype; either may be a scalar.
+// DST[...] = op(SRC[...], SRC_B[...]); op is an EP_BINARY_* id. Inputs have DST's dims (stride 0 where they broadcast)
+// and one dtype; either may be a scalar.
 typedef struct ep_binary_attributes {
   int32_t op;
   int32_t reserved;
@@ -364,9 +370,9 @@ typedef struct ep_softmax_attributes {
 } ep_softmax_attributes;
 
 // SRC [n, c, d...], WEIGHT [o, c/groups, k...], optional BIAS [o], DST [n, o, e...]; spatial_rank 1 to 3.
-// DST[n,o,e] = sum over c,k of SRC[n, c, e*stride - pad_low + k*dilation] * WEIGHT[o,c,k] (cross-correlation, zeros outside).
-// transposed = 1: the gradient of that with respect to SRC, WEIGHT [c, o/groups, k...]:
-// e = (d-1)*stride - pad_low - pad_high + dilation*(k-1) + 1 + output padding, which DST's dims tell. Then the epilogues.
+// DST[n,o,e] = sum over c,k of SRC[n, c, e*stride - pad_low + k*dilation] * WEIGHT[o,c,k] (cross-correlation, zeros
+// outside). transposed = 1: the gradient of that with respect to SRC, WEIGHT [c, o/groups, k...]: e = (d-1)*stride -
+// pad_low - pad_high + dilation*(k-1) + 1 + output padding, which DST's dims tell. Then the epilogues.
 typedef struct ep_convolution_attributes {
   int32_t spatial_rank;
   int32_t transposed;
@@ -393,14 +399,16 @@ typedef struct ep_pooling_attributes {
   int64_t pad_high[3];
 } ep_pooling_attributes;
 
-// Over the dims from `axis` on: DST = (SRC - mean) / sqrt(variance + eps) * SCALE + SHIFT, biased variance, eps = launch scalar 0.
-// Optional SCALE, SHIFT of the normalised dims; optional outputs MEAN and INV_STD, f32, dims of SRC with 1 from `axis` on.
+// Over the dims from `axis` on: DST = (SRC - mean) / sqrt(variance + eps) * SCALE + SHIFT, biased variance, eps =
+// launch scalar 0. Optional SCALE, SHIFT of the normalised dims; optional outputs MEAN and INV_STD, f32, dims of SRC
+// with 1 from `axis` on.
 typedef struct ep_layer_norm_attributes {
   int32_t axis;
   int32_t reserved;
 } ep_layer_norm_attributes;
 
-// DST = (SRC - MEAN) / sqrt(VARIANCE + eps) * SCALE + SHIFT per index of `axis`; the four have rank 1; eps = launch scalar 0.
+// DST = (SRC - MEAN) / sqrt(VARIANCE + eps) * SCALE + SHIFT per index of `axis`; the four have rank 1; eps = launch
+// scalar 0.
 typedef struct ep_batch_norm_attributes {
   int32_t axis;
   int32_t reserved;
@@ -465,15 +473,15 @@ typedef struct ep_epilogue {
 typedef struct ep_primitive_desc {
   int32_t kind;  // EP_PRIMITIVE_*
   uint32_t operand_count;
-  uint64_t flags;              // EP_PRIMITIVE_FLAG_*
-  int32_t precision;           // EP_PRECISION_*
-  int32_t accumulate_dtype;    // 0: the rule of the kind
+  uint64_t flags;            // EP_PRIMITIVE_FLAG_*
+  int32_t precision;         // EP_PRECISION_*
+  int32_t accumulate_dtype;  // 0: the rule of the kind
   uint32_t epilogue_count;
-  uint32_t baked_scalars;      // bit i: scalars[i] is fixed here rather than given at launch (support may ask for it)
+  uint32_t baked_scalars;  // bit i: scalars[i] is fixed here rather than given at launch (support may ask for it)
   ep_scalar scalars[EP_MAX_SCALARS];  // zero unless baked
   ep_epilogue epilogues[EP_MAX_EPILOGUES];
   ep_attributes attributes;
-  uint64_t extensions[16];     // inline records {uint32_t type, uint32_t size in bytes, payload}; type 0 ends
+  uint64_t extensions[16];  // inline records {uint32_t type, uint32_t size in bytes, payload}; type 0 ends
   ep_operand_desc operands[EP_MAX_OPERANDS];  // outputs first, then inputs in the order of their roles
 } ep_primitive_desc;
 
@@ -516,16 +524,17 @@ typedef struct ep_primitive_info {
 typedef struct ep_launch {
   const ep_buffer* operands;  // operand_count of them, in the descriptor's order
   const ep_shape* shapes;     // operand_count of them where the descriptor holds EP_ANY, else NULL
-  const ep_scalar* scalars;   // scalar_count of them, indexed by slot; in the dtype of the operand they stand for or act on
+  const ep_scalar* scalars;   // scalar_count, indexed by slot; in the dtype of the operand they stand for or act on
   uint32_t operand_count;
   uint32_t scalar_count;
-  ep_buffer workspace;        // 256-aligned, contents undefined, reused in stream order
-  ep_buffer scratch;          // zero on entry, to be left zero
-  uint64_t tag;               // names this launch in faults
+  ep_buffer workspace;  // 256-aligned, contents undefined, reused in stream order
+  ep_buffer scratch;    // zero on entry, to be left zero
+  uint64_t tag;         // names this launch in faults
 } ep_launch;
 
 // ---------------------------------------------------------------------------------------------------------------------
-// The table of a device, filled by its open, so that two devices of one plug-in may differ. "Optional" slots may be NULL.
+// The table of a device, filled by its open, so that two devices of one plug-in may differ. "Optional" slots may be
+// NULL.
 // ---------------------------------------------------------------------------------------------------------------------
 
 typedef struct ep_device_ops {
@@ -540,17 +549,20 @@ typedef struct ep_device_ops {
 
   // Allocates `size` > 0 bytes in pool number `pool`, aligned to the pool's minimum_alignment, contents undefined.
   // The host sub-allocates and caches: calls are rare and large. Owner: caller. Errors: OUT_OF_DEVICE_MEMORY.
-  ep_status (*memory_allocate)(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory, ep_error** error);
+  ep_status (*memory_allocate)(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory,
+                               ep_error** error);
   // Frees at once; the host has seen that no work uses it. NULL is fine.
   void (*memory_free)(ep_device* device, ep_memory* memory);
   // The host address of `memory`, for its whole life (persistent, no unmap). Optional; required for HOST_VISIBLE pools.
   ep_status (*memory_map)(ep_device* device, ep_memory* memory, void** out_pointer, ep_error** error);
-  // Makes host writes visible to the device / device writes visible to the host, by range, multiples of the pool's minimum_alignment.
-  // Optional; required for HOST_VISIBLE pools that are not COHERENT.
+  // Makes host writes visible to the device / device writes visible to the host, by range, multiples of the pool's
+  // minimum_alignment. Optional; required for HOST_VISIBLE pools that are not COHERENT.
   ep_status (*memory_flush)(ep_device* device, ep_memory* memory, uint64_t offset, uint64_t size, ep_error** error);
-  ep_status (*memory_invalidate)(ep_device* device, ep_memory* memory, uint64_t offset, uint64_t size, ep_error** error);
+  ep_status (*memory_invalidate)(ep_device* device, ep_memory* memory, uint64_t offset, uint64_t size,
+                                 ep_error** error);
   // Makes a handle for host memory the caller owns and keeps until memory_free. Optional: NULL means the host copies.
-  ep_status (*memory_import_host)(ep_device* device, void* pointer, uint64_t size, ep_memory** out_memory, ep_error** error);
+  ep_status (*memory_import_host)(ep_device* device, void* pointer, uint64_t size, ep_memory** out_memory,
+                                  ep_error** error);
   // The device's own name for `memory` (a CUdeviceptr, a VkBuffer), for DLPack and friends. Optional.
   ep_status (*memory_native_handle)(ep_device* device, ep_memory* memory, uint64_t* out_handle, ep_error** error);
   // Gives back what the provider caches below the host. Optional.
@@ -569,7 +581,8 @@ typedef struct ep_device_ops {
   // there is none. Optional: NULL means kernels of this device cannot fault (or it is synchronous).
   ep_status (*stream_take_fault)(ep_stream* stream, ep_fault* out_fault, ep_error** error);
 
-  // --- transfers, in stream order. Sizes in bytes, > 0. Host pointers stay valid until an event recorded later is seen. ---
+  // --- transfers, in stream order ---
+  // Sizes in bytes, > 0. Host pointers stay valid until an event recorded later is seen.
 
   // Within the device; ranges do not overlap.
   ep_status (*copy)(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error);
@@ -587,7 +600,8 @@ typedef struct ep_device_ops {
   // OK: done; BUSY: not yet (and `error` stays untouched). Flushes the recording stream up to the record.
   // Errors: INVALID_ARGUMENT if never recorded; DEVICE_LOST.
   ep_status (*event_query)(ep_event* event, ep_error** error);
-  // As event_query, waiting at most `timeout_ns` (UINT64_MAX: for ever). Errors: TIMEOUT, INVALID_ARGUMENT, DEVICE_LOST.
+  // As event_query, waiting at most `timeout_ns` (UINT64_MAX: for ever). Errors: TIMEOUT, INVALID_ARGUMENT,
+  // DEVICE_LOST.
   ep_status (*event_host_wait)(ep_event* event, uint64_t timeout_ns, ep_error** error);
   // Work submitted to `stream` from now on waits for the point `event` holds now. Same device. Flushes the recording
   // stream up to the record. Errors: INVALID_ARGUMENT if never recorded.
@@ -597,21 +611,23 @@ typedef struct ep_device_ops {
 
   // Can it? Pure, compiles nothing, under 20 microseconds, may be optimistic. Required, and may always say no.
   // Errors: UNSUPPORTED with a reason that names the values ("bf16 needs avx512_core_bf16").
-  ep_status (*primitive_support)(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info, ep_error** error);
+  ep_status (*primitive_support)(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info,
+                                 ep_error** error);
   // Makes it. May compile, may still answer UNSUPPORTED. Optional as a group with the next four.
   ep_status (*primitive_create)(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,
                                 ep_primitive_info* out_info, ep_error** error);
   // No launch of it is pending. NULL is fine.
   void (*primitive_destroy)(ep_device* device, ep_primitive* primitive);
   // Bytes of workspace a launch with these shapes (operand_count of them) needs. NULL: none.
-  ep_status (*primitive_workspace)(ep_primitive* primitive, const ep_shape* shapes, uint32_t shape_count, uint64_t* out_bytes,
-                                   ep_error** error);
+  ep_status (*primitive_workspace)(ep_primitive* primitive, const ep_shape* shapes, uint32_t shape_count,
+                                   uint64_t* out_bytes, ep_error** error);
   // Runs it. Errors: FAULT (synchronous devices; fetched as below), OUT_OF_*_MEMORY, DEVICE_LOST.
   // `out_fault`, not NULL on synchronous devices, is written when the answer is EP_STATUS_FAULT.
-  ep_status (*primitive_launch)(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault* out_fault,
-                                ep_error** error);
+  ep_status (*primitive_launch)(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch,
+                                ep_fault* out_fault, ep_error** error);
   // Turns constant operand `src` (as the descriptor says) into pack_bytes opaque bytes at `dst`. Optional.
-  ep_status (*primitive_pack)(ep_primitive* primitive, ep_stream* stream, ep_buffer dst, ep_buffer src, ep_error** error);
+  ep_status (*primitive_pack)(ep_primitive* primitive, ep_stream* stream, ep_buffer dst, ep_buffer src,
+                              ep_error** error);
 } ep_device_ops;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -634,12 +650,13 @@ typedef struct ep_plugin_ops {
   // Describes device `index`; strings live until shutdown. Errors: NOT_FOUND.
   ep_status (*device_info)(ep_plugin* plugin, uint32_t index, ep_device_info* out_info, ep_error** error);
   // Opens device `index` and fills its table. Errors: NOT_FOUND, or why it is unusable.
-  ep_status (*device_open)(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops, ep_error** error);
+  ep_status (*device_open)(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
+                           ep_error** error);
 } ep_plugin_ops;
 
-// The one exported symbol. Fills `out_ops`, whose struct_size and struct_type the host has set. Touches no hardware, starts
-// no thread, does not block, may be called twice (each call makes an independent plug-in).
-// Errors: VERSION if host->abi_major is not what it was built for, or EP_ABI_MINORS_AGREE says no.
+// The one exported symbol. Fills `out_ops`, whose struct_size and struct_type the host has set. Touches no hardware,
+// starts no thread, does not block, may be called twice (each call makes an independent plug-in). Errors: VERSION if
+// host->abi_major is not what it was built for, or EP_ABI_MINORS_AGREE says no.
 typedef ep_status (*ep_plugin_query_fn)(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error);
 #define EP_PLUGIN_QUERY_SYMBOL "ep_plugin_query_v0"
 
@@ -659,8 +676,8 @@ EP_EXPORT ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_o
 #define EP_NOTE_OWNER "Tenon"
 #define EP_NOTE_TYPE 1
 
-#define EP_NOTE_FLAG_UNLOADABLE UINT32_C(1)         // dlclose is safe
-#define EP_NOTE_FLAG_PROBE_IN_CHILD UINT32_C(2)     // its probing may crash or hang
+#define EP_NOTE_FLAG_UNLOADABLE UINT32_C(1)      // dlclose is safe
+#define EP_NOTE_FLAG_PROBE_IN_CHILD UINT32_C(2)  // its probing may crash or hang
 
 #define EP_SANITIZER_NONE 0
 #define EP_SANITIZER_ADDRESS 1
@@ -711,13 +728,13 @@ typedef struct ep_elf_note {
 #define EP_TOOLCHAIN_ "unknown"
 #endif
 
-#define EP_PLUGIN_NOTE(plugin_name, plugin_version, note_flags)                                                       \
-  static const ep_elf_note ep_plugin_note_ __attribute__((section(EP_NOTE_SECTION), used, aligned(4))) = {        \
-      sizeof(EP_NOTE_OWNER),                                                                                          \
-      sizeof(ep_plugin_note),                                                                                         \
-      EP_NOTE_TYPE,                                                                                                   \
-      EP_NOTE_OWNER,                                                                                                  \
-      {sizeof(ep_plugin_note), EP_ABI_MAJOR, EP_ABI_MINOR, note_flags, EP_SANITIZER_OF_THIS_BUILD, plugin_name,       \
+#define EP_PLUGIN_NOTE(plugin_name, plugin_version, note_flags)                                                 \
+  static const ep_elf_note ep_plugin_note_ __attribute__((section(EP_NOTE_SECTION), used, aligned(4))) = {      \
+      sizeof(EP_NOTE_OWNER),                                                                                    \
+      sizeof(ep_plugin_note),                                                                                   \
+      EP_NOTE_TYPE,                                                                                             \
+      EP_NOTE_OWNER,                                                                                            \
+      {sizeof(ep_plugin_note), EP_ABI_MAJOR, EP_ABI_MINOR, note_flags, EP_SANITIZER_OF_THIS_BUILD, plugin_name, \
        plugin_version, EP_TOOLCHAIN_}};
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 // One layer of a network, on the device you name: hello [cpu | cuda:0 | sample:0 | ...]
-#include <cstdio>
 #include <tenon/tenon.h>
+#include <cstdio>
 #include <vector>
 
 int main(int argc, char** argv) {
