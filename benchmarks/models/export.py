@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes ResNet-50, MobileNet-v2 and BERT-base shaped models as PyTorch exports them, with random weights.
 
-    python -m venv VENV && VENV/bin/pip install torch numpy onnx onnxruntime
-    VENV/bin/python export.py FOLDER [--models resnet50,mobilenet_v2,bert_base] [--opset 14]
+    /usr/bin/python3 export.py FOLDER [--models resnet50,mobilenet_v2,bert_base] [--opset 14]
+
+Any torch from 1.13 on: Debian's python3-torch, or one of a virtual environment.
 
 The modules are written here in plain torch, so torchvision and transformers are not needed; layer sizes are those of
 He et al. 2016 (arXiv:1512.03385), Sandler et al. 2018 (arXiv:1801.04381) and Devlin et al. 2018 (arXiv:1810.04805).
@@ -12,6 +13,7 @@ come from a fixed seed; batch norms take their statistics from one random batch,
 
 import argparse
 import collections
+import inspect
 import math
 import pathlib
 import warnings
@@ -216,11 +218,11 @@ def export(name, path, opset):
     model, example, options = MODELS[name]()
     randomise(model)
     calibrate(model, example)
+    if "dynamo" in inspect.signature(torch.onnx.export).parameters:  # the newer exporter, the default of newer versions
+        options["dynamo"] = False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(
-            model, example, str(path), opset_version=opset, do_constant_folding=True, dynamo=False, **options
-        )
+        torch.onnx.export(model, example, str(path), opset_version=opset, do_constant_folding=True, **options)
 
 
 def main():
