@@ -1,49 +1,13 @@
-// The base of every primitive of this provider, and how one is made.
+// The base of every primitive of this provider.
 #pragma once
 
-#include <new>
-#include <utility>
-
 #include "providers/cpu/device.h"
-#include "sdk/provider/implementation.h"
+#include "sdk/provider/primitive.h"
 
 // One created primitive. Launches may run on several threads at once: launch() changes nothing in it that is not
 // atomic.
-struct ep_primitive {
-  const ep_host* host = nullptr;
-  const ep_device* device = nullptr;
-  uint64_t size = 0;  // of the whole object
-
-  ep_primitive() = default;
-  virtual ~ep_primitive() = default;
-  ep_primitive(const ep_primitive&) = delete;
-  ep_primitive& operator=(const ep_primitive&) = delete;
-
+struct ep_primitive : tenon::provider::PrimitiveBase {
   virtual ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) = 0;
-  // Bytes of workspace a launch of these shapes needs; `shapes` is NULL where the descriptor is static.
-  virtual ep_status workspace(const ep_shape* shapes, uint64_t* out_bytes) const;
-  // False: no launch needs any, whatever its shape.
-  virtual bool has_workspace() const { return false; }
+  // Writes the operand that primitive_create asked for packed. INVALID_ARGUMENT: it asked for none.
   virtual ep_status pack(char* dst, const char* src, ep_error** error);
 };
-
-namespace tenon::provider::cpu {
-
-// A primitive of class T in memory of the host. Throws std::bad_alloc.
-template <class T, class... Args>
-T* make_primitive(ep_device& device, Args&&... args) {
-  void* place = device.host->allocate(device.host, sizeof(T), alignof(T));
-  if (place == nullptr) throw std::bad_alloc();
-  try {
-    T* primitive = new (place) T(std::forward<Args>(args)...);
-    primitive->host = device.host;
-    primitive->device = &device;
-    primitive->size = sizeof(T);
-    return primitive;
-  } catch (...) {
-    device.host->release(device.host, place, sizeof(T));
-    throw;
-  }
-}
-
-}  // namespace tenon::provider::cpu

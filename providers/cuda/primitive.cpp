@@ -4,8 +4,6 @@
 
 #include "providers/cuda/lists.h"
 
-uint64_t ep_primitive::workspace(const ep_shape*) const { return 0; }
-
 namespace tenon::provider::cuda {
 
 Geometry blocks_for(int64_t items, int32_t threads) {
@@ -30,24 +28,9 @@ Refusal find_kernel(ep_device& device, Family family, const char* name, CUfuncti
 
 namespace {
 
-Refusal why_not(const Implementation& implementation, const ep_device& device, const ep_primitive_desc& desc,
-                ep_support_info& info) {
-  if (Refusal refusal = unknown_parts(desc)) return refusal;
-  if (desc.baked_scalars != 0)
-    return Refusal::because("baked scalars 0x%x; all are launch values here", desc.baked_scalars);
-  info = {};
-  info.implementation = to_ep_string(implementation.name);
-  return implementation.why_not(device, desc, info);
-}
-
 ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info,
                             ep_error** error) {
-  ep_support_info info{};
-  const ep_status status =
-      choose(device->host, "cuda", implementation_lists(), *desc, error,
-             [&](const Implementation& candidate) { return why_not(candidate, *device, *desc, info); });
-  if (status == EP_STATUS_OK) fill(out_info, info);
-  return status;
+  return support(*device, "cuda", implementation_lists(), *desc, out_info, error);
 }
 
 ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,
@@ -55,31 +38,10 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   const Current current(device);
   if (current.result() != CUDA_SUCCESS) return driver_failed(device, current.result(), "making a primitive", error);
-  ep_primitive* primitive = nullptr;
-  ep_primitive_info info{};
-  const ep_status status =
-      choose(device->host, "cuda", implementation_lists(), *desc, error, [&](const Implementation& candidate) {
-        ep_support_info terms{};
-        if (Refusal refusal = why_not(candidate, *device, *desc, terms)) return refusal;
-        info = {};
-        info.implementation = terms.implementation;
-        return candidate.make(*device, *desc, &primitive, info);
-      });
-  if (status != EP_STATUS_OK || primitive == nullptr) return status;
-  if (!is_dynamic(*desc)) info.workspace_bytes = primitive->workspace(nullptr);
-  if (!primitive->has_workspace()) info.flags |= EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE;
-  info.host_bytes = std::max(info.host_bytes, primitive->size);
-  fill(out_info, info);
-  *out_primitive = primitive;
-  return EP_STATUS_OK;
+  return create(*device, "cuda", implementation_lists(), *desc, out_primitive, out_info, error);
 }
 
-void primitive_destroy(ep_device* device, ep_primitive* primitive) noexcept {
-  if (primitive == nullptr) return;
-  const uint64_t size = primitive->size;
-  primitive->~ep_primitive();
-  device->host->release(device->host, primitive, size);
-}
+void primitive_destroy(ep_device*, ep_primitive* primitive) noexcept { destroy_primitive(primitive); }
 
 ep_status primitive_workspace(ep_primitive* primitive, const ep_shape* shapes, uint32_t, uint64_t* out_bytes,
                               ep_error**) {

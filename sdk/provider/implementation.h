@@ -1,7 +1,9 @@
 // Kernels are listed, not registered: one ordered array per kind, best first; each entry says why not.
 //
-//   constexpr Implementation matmul_list[] = {{"onednn", onednn_why_not, onednn_make}, {"plain", plain_why_not,
-//   plain_make}}; return choose("cpu", matmul_list, device, desc, error, ...);
+//   constexpr Implementation matmul_list[] = {
+//       {"onednn", onednn_why_not, onednn_make},
+//       {"plain", plain_why_not, plain_make},
+//   };
 //
 // The first that does not refuse wins. The refusals before it are lines of topic `dispatch` ("matmul cpu onednn: bf16
 // needs avx512_core_bf16"); if all refuse, they are joined in the reason.

@@ -232,7 +232,6 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   if (result != dst) {
     program.step(make_reorder(engine, inner_dst, given.dst), {{DNNL_ARG_FROM, result}, {DNNL_ARG_TO, dst}});
   }
-  info.workspace_bytes = program.workspace_bytes();
   info.host_bytes = program.host_bytes();
   *out = make_primitive<Convolution>(device, std::move(program), nanoseconds, std::move(packing));
   return {};

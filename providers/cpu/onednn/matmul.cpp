@@ -107,7 +107,6 @@ Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep
   if (!matmul) return Refusal::because("oneDNN has no matmul of these strides");
   if (is_reference(matmul)) return Refusal::because("oneDNN has only %s here", implementation_of(matmul).c_str());
   program.step(matmul, arguments);
-  info.workspace_bytes = program.workspace_bytes();
   info.host_bytes = program.host_bytes();
   *out = make_primitive<OneDnnPrimitive>(device, std::move(program), nanoseconds);
   return {};

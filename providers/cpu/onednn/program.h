@@ -80,6 +80,8 @@ class OneDnnPrimitive : public ep_primitive {
   OneDnnPrimitive(Program program, int64_t nanoseconds);
   ~OneDnnPrimitive() override;
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) override;
+  uint64_t workspace(const ep_shape*) const override { return program_.workspace_bytes(); }
+  bool has_workspace() const override { return program_.workspace_bytes() != 0; }
 
  private:
   struct State;

@@ -12,7 +12,7 @@ class RowPrimitive : public ep_primitive {
  public:
   // Copies what `desc` says of operands; `rows_of_buffer` rows of row_length() elements are kept per thread.
   RowPrimitive(const ep_device& on, const ep_primitive_desc& desc, int64_t rows_of_buffer);
-  ep_status workspace(const ep_shape* shapes, uint64_t* out_bytes) const override;
+  uint64_t workspace(const ep_shape* shapes) const override;
   bool has_workspace() const override { return rows_of_buffer_ != 0; }
 
  protected:

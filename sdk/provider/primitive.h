@@ -1,0 +1,113 @@
+// The functions of the ABI that are the same wherever kernels are listed (implementation.h): support, create, destroy
+// and workspace. A provider derives its handle from PrimitiveBase, adds the launch() its device wants, and forwards its
+// slots:
+//
+//   struct ep_primitive : tenon::provider::PrimitiveBase { virtual ep_status launch(...) = 0; };
+//
+//   ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out, ep_error**
+//   error) {
+//     return support(*device, "foo", implementation_lists(), *desc, out, error);
+//   }
+#pragma once
+
+#include <algorithm>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "sdk/provider/implementation.h"
+
+namespace tenon::provider {
+
+// What every created primitive has, whatever launches it. It lives in memory the host gives and counts.
+struct PrimitiveBase {
+  const ep_host* host = nullptr;
+  ep_device* device = nullptr;
+  uint64_t size = 0;  // of the whole object
+
+  PrimitiveBase() = default;
+  virtual ~PrimitiveBase() = default;
+  PrimitiveBase(const PrimitiveBase&) = delete;
+  PrimitiveBase& operator=(const PrimitiveBase&) = delete;
+
+  // Bytes of workspace a launch of these shapes needs; `shapes` is NULL where the descriptor is static.
+  virtual uint64_t workspace(const ep_shape* /*shapes*/) const { return 0; }
+  // False: no launch needs any, whatever its shape.
+  virtual bool has_workspace() const { return false; }
+};
+
+// A primitive of class T, for the `make` of an Implementation. Throws std::bad_alloc.
+template <class T, class Device, class... Args>
+T* make_primitive(Device& device, Args&&... args) {
+  void* place = device.host->allocate(device.host, sizeof(T), alignof(T));
+  if (place == nullptr) throw std::bad_alloc();
+  try {
+    T* primitive = new (place) T(std::forward<Args>(args)...);
+    primitive->host = device.host;
+    primitive->device = &device;
+    primitive->size = sizeof(T);
+    return primitive;
+  } catch (...) {
+    device.host->release(device.host, place, sizeof(T));
+    throw;
+  }
+}
+
+// Undoes make_primitive, whatever the class. NULL is fine.
+template <class Primitive>
+void destroy_primitive(Primitive* primitive) noexcept {
+  if (primitive == nullptr) return;
+  const ep_host* host = primitive->host;
+  const uint64_t size = primitive->size;
+  primitive->~Primitive();
+  host->release(host, primitive, size);
+}
+
+// Why `implementation` does not take `desc`; if it does, `info` has its name and terms.
+inline Refusal why_not(const Implementation& implementation, const ep_device& device, const ep_primitive_desc& desc,
+                       ep_support_info& info) {
+  if (Refusal refusal = unknown_parts(desc)) return refusal;
+  if (desc.baked_scalars != 0) {
+    return Refusal::because("baked scalars 0x%x; all are launch values here", desc.baked_scalars);
+  }
+  info = {};
+  info.implementation = to_ep_string(implementation.name);
+  return implementation.why_not(device, desc, info);
+}
+
+// primitive_support: the terms of the first implementation that takes `desc`. Errors: UNSUPPORTED with every reason.
+template <class Device>
+ep_status support(const Device& device, const char* provider, std::span<const ImplementationList> lists,
+                  const ep_primitive_desc& desc, ep_support_info* out_info, ep_error** error) {
+  ep_support_info info{};
+  const ep_status status = choose(device.host, provider, lists, desc, error, [&](const Implementation& candidate) {
+    return why_not(candidate, device, desc, info);
+  });
+  if (status == EP_STATUS_OK) fill(out_info, info);
+  return status;
+}
+
+// primitive_create: a primitive of the first implementation that takes `desc`, and what the host may know of it.
+template <class Device, class Primitive>
+ep_status create(Device& device, const char* provider, std::span<const ImplementationList> lists,
+                 const ep_primitive_desc& desc, Primitive** out_primitive, ep_primitive_info* out_info,
+                 ep_error** error) {
+  Primitive* primitive = nullptr;
+  ep_primitive_info info{};
+  const ep_status status = choose(device.host, provider, lists, desc, error, [&](const Implementation& candidate) {
+    ep_support_info terms{};
+    if (Refusal refusal = why_not(candidate, device, desc, terms)) return refusal;
+    info = {};
+    info.implementation = terms.implementation;
+    return candidate.make(device, desc, &primitive, info);
+  });
+  if (status != EP_STATUS_OK) return status;
+  if (!is_dynamic(desc)) info.workspace_bytes = primitive->workspace(nullptr);
+  if (!primitive->has_workspace()) info.flags |= EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE;
+  info.host_bytes = std::max(info.host_bytes, primitive->size);
+  fill(out_info, info);
+  *out_primitive = primitive;
+  return EP_STATUS_OK;
+}
+
+}  // namespace tenon::provider
