@@ -1,0 +1,158 @@
+"""Binary and ternary ops."""
+
+import itertools
+
+import numpy as np
+
+from numpy_runner import Call, Keep, OpTest, Ref, Refused, run, some
+
+
+BINARY = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
+    "floor_divide": np.floor_divide, "remainder": np.mod, "fmod": np.fmod,
+}
+COMPARE = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+LOGIC = {"logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor}
+BITS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}
+
+
+class Binary(OpTest):
+    shapes = (((3, 5), (3, 5)), ((2, 1, 4), (3, 1)), ((), (4, 2)), ((1,), (5,)), ((7, 3), ()))
+
+    def test_broadcasts(self):
+        for (op, function), (a, b) in itertools.product(BINARY.items(), self.shapes):
+            for dtype in (np.float32, np.int64):
+                x, y = some(*a, dtype=dtype, high=9, low=-9), some(*b, dtype=dtype, high=4, low=1)
+                with self.subTest(op=op, a=a, b=b, dtype=dtype):
+                    self.check(np.asarray(function(x, y)), op, x, y)
+
+    def test_compares(self):
+        for op, function in COMPARE.items():
+            x, y = some(4, 5, dtype=np.int32), some(5, dtype=np.int32)
+            self.check(function(x, y), op, x, y)
+            self.check(function(x, 2), op, x, 2)
+            self.check(function(2, x), op, 2, x)
+            self.check(function(x, 0.5), op, x, 0.5)
+        self.check(np.array([False, True]), "ne", np.array([False, True]), np.array([False, False]))
+
+    def test_logic_and_bits(self):
+        x, y = np.array([0, 1, 2, 0], np.int32), np.array([0, 0, 4, 5], np.int32)
+        for op, function in LOGIC.items():
+            self.check(function(x, y), op, x, y)
+            self.check(function(x > 1, y > 4), op, x > 1, y > 4)
+        for op, function in BITS.items():
+            self.check(function(x, y), op, x, y)
+            self.check(function(x > 1, y > 4), op, x > 1, y > 4)
+        self.check(x << 3, "bitwise_left_shift", x, 3)
+        self.check(np.array([-8, 7]) >> np.array([1, 2]), "bitwise_right_shift", np.array([-8, 7]), np.array([1, 2]))
+
+    def test_numbers_on_either_side(self):
+        x = some(3, 4)
+        for op in ("add", "sub", "mul", "maximum", "minimum"):
+            self.check(BINARY[op](x, np.float32(1.5)), op, x, 1.5)
+            self.check(BINARY[op](np.float32(1.5), x), op, 1.5, x)
+
+    def test_promotes_as_pytorch(self):
+        f32, f64, i32, u8 = some(3), some(3, dtype=np.float64), some(3, dtype=np.int32), some(3, dtype=np.uint8, low=1, high=9)
+        flags = np.array([True, False, True])
+        for x, y, dtype in ((f32, f64, "f64"), (f32, i32, "f32"), (i32, u8, "i32"), (i32, flags, "i32"),
+                            (u8, some(3, dtype=np.int8), "i16"), (f32, np.float64(2), "f32"), (i32, np.float64(2), "f64"),
+                            (i32, 2, "i32"), (i32, 2.5, "f32"), (f32, 2, "f32"), (flags, 2, "i64"), (flags, True, "i64"),
+                            (u8, True, "u8"), (np.float16(2) * np.ones(3, np.float16), 0.5, "f16")):
+            with self.subTest(x=x, y=y):
+                self.check(np.add(x, y, dtype=np.float64), "add", x, y, dtype=dtype)
+
+    def test_alpha(self):
+        x, y = some(3, 4), some(4)
+        self.check(x + 2 * y, "add", x, y, alpha=2)
+        self.check(x - np.float32(0.5) * y, "sub", x, y, alpha=0.5)
+        self.check(x + 6, "add", x, 3, alpha=2)
+        self.check(3 - 2 * y, "sub", 3, y, alpha=2)
+
+    def test_divides(self):
+        x, y = some(4, 3, dtype=np.int32, low=-9, high=9), some(3, dtype=np.int32, low=1, high=4)
+        self.check((x / y).astype(np.float32), "div", x, y)
+        self.check((x / 2).astype(np.float32), "div", x, 2)
+        self.check((2 / x).astype(np.float32), "div", 2, x)
+        self.check(np.trunc(x / y).astype(np.int32), "div", x, y, rounding_mode="trunc")
+        self.check(x // y, "div", x, y, rounding_mode="floor")
+        f, g = some(4, 3), some(4, 3)
+        self.check(f / g, "div", f, g)
+        self.check(np.trunc(f / g), "div", f, g, rounding_mode="trunc")
+        self.check(np.floor_divide(f, g), "div", f, g, rounding_mode="floor")
+        self.refused("div: rounding_mode is 'up'; it may be None, 'trunc' or 'floor'.", "div", f, g, rounding_mode="up")
+
+    def test_power(self):
+        x, y = some(4, 3, low=0.5), some(3)
+        self.check(np.power(x, y), "pow", x, y, rtol=1e-4)
+        self.check(x * x, "pow", x, 2)
+        self.check(np.sqrt(x), "pow", x, 0.5)
+        self.check(np.power(x, np.float32(3)), "pow", x, 3, rtol=1e-4)
+        self.check(np.power(2, y), "pow", 2, y, rtol=1e-4)
+        i = some(4, dtype=np.int64, low=-5, high=5)
+        self.check(i**3, "pow", i, 3)
+        self.check(i**2, "pow", i, 2)
+        self.check((i * 1.0) ** -1, "pow", i, -1.0, dtype="f32")
+        self.refused("pow: integers to the negative integer power -2 have no integer result; cast to f32.", "pow", i, -2)
+
+    def test_integer_division_by_zero_is_an_error(self):
+        x = some(3, dtype=np.int32)
+        for op in ("floor_divide", "remainder", "fmod"):
+            with self.assertRaises(Refused):
+                run(op, x, np.array([1, 0, 1], np.int32))
+        with self.assertRaises(Refused):
+            run("floor_divide", np.array([-2**31], np.int32), -1)
+
+    def test_in_place_and_out(self):
+        x, y = some(4, 3), some(3)
+        self.close(run("add_", Keep(1, x), y)[0], x + y)
+        self.close(run("mul_", Ref(1), 2)[0], (x + y) * 2)
+        self.close(run("sub_", Ref(1), Ref(1))[0], np.zeros((4, 3)))
+        self.close(run("add", x, y, out=Keep(2, np.full((4, 3), 9, np.float64)))[0], x + y)
+        self.close(run("lt", x, y, out=np.zeros((4, 3), bool))[0], x < y)
+        base = some(6)
+        run("add_", Call("slice", Keep(3, base), 0, 1, 6), Call("slice", Ref(3), 0, 0, 5))
+        self.close(run("clone", Ref(3))[0], np.concatenate([base[:1], base[1:] + base[:-1]]))
+        self.refused("add: the result of shape [4, 3] cannot be written into a tensor of shape [3].", "add_", y, x)
+
+    def test_prelu(self):
+        x, w = some(2, 3, 4), some(3, 1)
+        self.check(np.where(x >= 0, x, w * x), "prelu", x, w)
+
+    def test_shapes_that_do_not_broadcast(self):
+        with self.assertRaisesRegex(Refused, r"add: .*\[2, 3\].*\[4\]"):
+            run("add", some(2, 3), some(4))
+
+
+class Ternary(OpTest):
+    def test_where(self):
+        c, x, y = some(3, 4, dtype=np.bool_), some(4), some(3, 1)
+        self.check(np.where(c, x, y), "where", c, x, y)
+        self.check(np.where(c, x, np.float32(0.5)), "where", c, x, 0.5)
+        self.check(np.where(c, np.float32(0.5), y), "where", c, 0.5, y)
+        self.check(np.where(c, 1, 2), "where", c, 1, 2)
+        self.check(np.where(c, x, y.astype(np.float64)), "where", c, x, y.astype(np.float64))
+        self.refused("where: the condition must be bool, not f32.", "where", x, x, y)
+
+    def test_masked_fill(self):
+        x, mask = some(3, 4), some(4, dtype=np.bool_)
+        self.check(np.where(mask, np.float32(-7), x), "masked_fill", x, mask, -7)
+
+    def test_clamp(self):
+        x = some(5, 4)
+        self.check(np.clip(x, -1, 1), "clamp", x, -1, 1)
+        self.check(np.maximum(x, -1), "clamp", x, -1)
+        self.check(np.minimum(x, 1), "clamp", x, max=1)
+        low, high = some(4, low=-2, high=-1), some(5, 1, low=0, high=1)
+        self.check(np.clip(x, low, high), "clamp", x, low, high)
+        i = some(5, dtype=np.int32, low=-9, high=9)
+        self.check(np.clip(i, -2, 3), "clamp", i, -2, 3)
+        self.check(np.clip(i, -2.5, 3), "clamp", i, -2.5, 3, dtype="f32")
+        self.close(run("clamp_", x, 0, 1)[0], np.clip(x, 0, 1))
+        self.refused("clamp: both min and max are absent.", "clamp", x)
+
+    def test_fma(self):
+        x, y, z = some(3, 4), some(4), some(3, 1)
+        self.check(x * y + z, "fma", x, y, z)
+        self.check(x * 2 + z, "fma", x, 2, z)
+        self.check(x * y + np.float32(0.5), "fma", x, y, 0.5)

@@ -1,0 +1,123 @@
+"""Matrix products, linear, convolutions and attention."""
+
+import numpy as np
+import scipy.special
+
+from numpy_runner import OpTest, Refused, run, some
+from numpy_unary import UNARY
+
+
+def conv_plain(x, w, b, stride, low, high, dilation, groups):
+    """Cross-correlation by its definition."""
+    n, c = x.shape[:2]
+    o, per_group, kernel = w.shape[0], w.shape[1], w.shape[2:]
+    x = np.pad(x.astype(np.float64), [(0, 0), (0, 0)] + list(zip(low, high)))
+    out = [(d - dil * (k - 1) - 1) // s + 1 for d, k, s, dil in zip(x.shape[2:], kernel, stride, dilation)]
+    y = np.zeros((n, o, *out))
+    for position in np.ndindex(*out):
+        window = tuple(slice(p * s, p * s + dil * (k - 1) + 1, dil) for p, s, k, dil in zip(position, stride, kernel, dilation))
+        for channel in range(o):
+            first = channel // (o // groups) * per_group
+            part = x[(slice(None), slice(first, first + per_group), *window)]
+            y[(slice(None), channel, *position)] = (part * w[channel]).reshape(n, -1).sum(1)
+    return y if b is None else y + b.reshape(-1, *[1] * len(kernel))
+
+
+def transposed_plain(x, w, b, stride, low, high, dilation, groups, extra):
+    """Each input element adds its weighted window to the output."""
+    n, c = x.shape[:2]
+    per_group, kernel = w.shape[1], w.shape[2:]
+    full = [(d - 1) * s + dil * (k - 1) + 1 + e for d, s, k, dil, e in zip(x.shape[2:], stride, kernel, dilation, extra)]
+    y = np.zeros((n, per_group * groups, *full))
+    for position in np.ndindex(*x.shape[2:]):
+        window = tuple(slice(p * s, p * s + dil * (k - 1) + 1, dil) for p, s, k, dil in zip(position, stride, kernel, dilation))
+        for channel in range(c):
+            first = channel // (c // groups) * per_group
+            value = x[(slice(None), channel, *position)].astype(np.float64)
+            y[(slice(None), slice(first, first + per_group), *window)] += value.reshape(n, 1, *[1] * len(kernel)) * w[channel]
+    crop = tuple(slice(l, f - h) for l, h, f in zip(low, high, full))
+    y = y[(slice(None), slice(None), *crop)]
+    return y if b is None else y + b.reshape(-1, *[1] * len(kernel))
+
+
+class Products(OpTest):
+    def product(self, x, y):
+        return np.asarray(np.matmul(x.astype(np.float64), y.astype(np.float64)))
+
+    def test_matmul_shapes(self):
+        for a, b in (((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((3, 4), (2, 4, 5)), ((4,), (4, 5)),
+                     ((3, 4), (4,)), ((4,), (4,)), ((2, 1, 3, 4), (5, 4, 2)), ((1, 4), (4, 1)), ((2, 1, 4), (4, 3))):
+            x, y = some(*a), some(*b)
+            with self.subTest(a=a, b=b):
+                self.check(self.product(x, y), "matmul", x, y, dtype="f32", rtol=1e-4, atol=1e-5)
+        self.check(np.zeros((3, 5), np.float32), "matmul", np.zeros((3, 0), np.float32), np.zeros((0, 5), np.float32))
+        with self.assertRaisesRegex(Refused, r"matmul: columns of .* \(25\) do not match rows of .* \(256\)"):
+            run("matmul", some(2, 25), some(256, 3))
+
+    def test_matmul_epilogue(self):
+        x, y, bias, residual = some(2, 3, 4), some(4, 5), some(5), some(2, 3, 5)
+        plain = self.product(x, y)
+        tolerance = dict(dtype="f32", rtol=1e-4, atol=1e-5)
+        self.check(plain + bias, "matmul", x, y, bias=bias, **tolerance)
+        self.check(np.maximum(plain + bias + residual, 0), "matmul", x, y, bias=bias, residual=residual, activation="relu",
+                   **tolerance)
+        self.check(np.clip(plain, -1, 2), "matmul", x, y, activation="clamp", activation_a=-1, activation_b=2, **tolerance)
+        self.check(np.where(plain >= 0, plain, 0.3 * plain), "matmul", x, y, activation="leaky_relu", activation_a=0.3,
+                   **tolerance)
+        vector = some(4)
+        self.check(np.maximum(self.product(x, vector) + 0.5, 0), "matmul", x, vector, bias=np.full((1,), 0.5, np.float32),
+                   activation="relu", **tolerance)
+        self.refused("matmul: activation 'sharp' is none of 'none', 'clamp' and the unary ops on floats.", "matmul", x, y,
+                     activation="sharp")
+        self.refused("matmul: bias of shape [4] does not broadcast to the result of shape [2, 3, 5].", "matmul", x, y,
+                     bias=some(4))
+
+    def test_linear(self):
+        x, w, b = some(2, 3, 4), some(5, 4), some(5)
+        plain = self.product(x, w.T)
+        self.check(plain + b, "linear", x, w, b, dtype="f32", rtol=1e-4, atol=1e-5)
+        gelu = UNARY["gelu"](plain + b)
+        self.check(gelu, "linear", x, w, b, activation="gelu", dtype="f32", rtol=1e-4, atol=1e-5)
+        self.check(self.product(x[0, 0], w.T), "linear", x[0, 0], w, dtype="f32", rtol=1e-4, atol=1e-5)
+
+    def test_convolution(self):
+        cases = ((1, (2, 4, 9), (6, 4, 3)), (2, (2, 4, 7, 6), (6, 2, 3, 2)), (3, (1, 2, 5, 4, 6), (2, 2, 2, 3, 1)))
+        for spatial, xs, ws in cases:
+            groups = xs[1] // ws[1]
+            x, w, b = some(*xs), some(*ws), some(ws[0])
+            stride, low, high, dilation = [2] * spatial, [1] * spatial, [0] * spatial, [1] * (spatial - 1) + [2]
+            expected = conv_plain(x, w, b, stride, low, high, dilation, groups)
+            with self.subTest(spatial=spatial):
+                self.check(expected, "conv", x, w, b, stride, low + high, dilation, groups, dtype="f32", rtol=1e-4, atol=1e-5)
+                bare = conv_plain(x, w, None, [1] * spatial, [1] * spatial, [1] * spatial, [1] * spatial, groups)
+                self.check(bare, f"conv{spatial}d", x, w, None, 1, 1, groups=groups, dtype="f32", rtol=1e-4, atol=1e-5)
+        x, w = some(2, 6, 5, 5), some(6, 1, 3, 3)
+        expected = conv_plain(x, w, None, [1, 1], [1, 1], [1, 1], [1, 1], 6)
+        residual = some(2, 6, 5, 5)
+        self.check(np.clip(expected + residual, 0, 6), "conv", x, w, padding=1, groups=6, residual=residual,
+                   activation="clamp", activation_b=6, dtype="f32", rtol=1e-4, atol=1e-5)
+        with self.assertRaisesRegex(Refused, "conv2d: .* must have rank 4"):
+            run("conv2d", some(1, 2, 3), w)
+        self.refused("conv: stride has 3 numbers; it needs 1 or 2.", "conv", x, w, stride=[1, 1, 1])
+
+    def test_transposed_convolution(self):
+        x, w, b = some(2, 4, 5, 3), some(4, 3, 3, 2), some(6)
+        expected = transposed_plain(x, w, b, [2, 3], [1, 0], [1, 0], [1, 2], 2, [1, 0])
+        self.check(expected, "conv_transpose", x, w, b, [2, 3], [1, 0], [1, 0], 2, [1, 2], dtype="f32", rtol=1e-4, atol=1e-5)
+        x, w = some(1, 2, 6), some(2, 3, 4)
+        self.check(transposed_plain(x, w, None, [1], [0], [0], [1], 1, [0]), "conv_transpose", x, w, dtype="f32", rtol=1e-4,
+                   atol=1e-5)
+
+    def test_attention(self):
+        q, k, v = some(2, 3, 5, 4), some(2, 3, 6, 4), some(2, 3, 6, 4)
+        scores = self.product(q, k.swapaxes(-1, -2)) / 2
+        tolerance = dict(dtype="f32", rtol=1e-4, atol=1e-5)
+        op = "scaled_dot_product_attention"
+        self.check(self.product(scipy.special.softmax(scores, -1), v), op, q, k, v, **tolerance)
+        mask = some(5, 6)
+        self.check(self.product(scipy.special.softmax(scores + mask, -1), v), op, q, k, v, mask, **tolerance)
+        causal = np.tril(np.ones((5, 6), bool))
+        expected = self.product(scipy.special.softmax(np.where(causal, scores, -np.inf), -1), v)
+        self.check(expected, op, q, k, v, is_causal=True, **tolerance)
+        self.check(expected, op, q, k, v, causal, **tolerance)
+        self.refused(f"{op}: is_causal and attn_mask exclude each other.", op, q, k, v, mask, is_causal=True)

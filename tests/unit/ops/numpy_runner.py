@@ -1,0 +1,137 @@
+"""The op runner as a function `run`, operands for it, and OpTest, which compares what it answers."""
+
+import itertools
+import json
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+
+RUNNER = sys.argv.pop(1)
+OPTIONS = [sys.argv.pop(1)] if sys.argv[1:] == ["--decompose"] else []
+DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "u8": np.uint8,
+          "i8": np.int8, "i16": np.int16, "f16": np.float16}
+NAMES = {np.dtype(value): name for name, value in DTYPES.items()}
+
+
+class Dtype:
+    def __init__(self, name):
+        self.name = name
+
+
+class Call:
+    """An argument that is the first output of another call."""
+
+    def __init__(self, op, *args, **kwargs):
+        self.call = (op, args, kwargs)
+
+
+class Keep:
+    """An argument that is kept under a number; Ref(number) is the same tensor, later in the same call or afterwards."""
+
+    def __init__(self, number, value):
+        self.number, self.value = number, value
+
+
+class Ref:
+    def __init__(self, number):
+        self.number = number
+
+
+class Refused(Exception):
+    pass
+
+
+def encode(value):
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = np.asarray(value)
+        return {"tensor": {"dtype": NAMES[value.dtype], "dims": list(value.shape), "data": value.tobytes().hex()}}
+    if isinstance(value, Dtype):
+        return {"dtype": value.name}
+    if isinstance(value, Call):
+        return {"call": encode_call(*value.call)}
+    if isinstance(value, Keep):
+        return {"keep": value.number, "of": encode(value.value)}
+    if isinstance(value, Ref):
+        return {"ref": value.number}
+    if isinstance(value, tuple):
+        return {"tensors": [encode(each) for each in value]}
+    return value
+
+
+def encode_call(op, args, kwargs):
+    return {"op": op, "args": [encode(each) for each in args], "kwargs": {key: encode(value) for key, value in kwargs.items()}}
+
+
+class Runner:
+    def __init__(self):
+        self.process = subprocess.Popen([RUNNER, *OPTIONS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.used = set()
+
+    def __call__(self, op, *args, **kwargs):
+        self.note(op, args, kwargs)
+        self.process.stdin.write(json.dumps(encode_call(op, args, kwargs)) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"{op}: the runner died")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Refused(answer["error"])
+        return [np.frombuffer(bytes.fromhex(o["data"]), DTYPES[o["dtype"]]).reshape(o["dims"]) for o in answer["outputs"]]
+
+    def note(self, op, args, kwargs):
+        self.used.add(op)
+        for value in itertools.chain(args, kwargs.values()):
+            if isinstance(value, Call):
+                self.note(*value.call)
+
+
+run = Runner()
+random = np.random.default_rng(20261121)
+
+
+def some(*shape, dtype=np.float32, low=-3.0, high=3.0):
+    """Random numbers, none of them 0."""
+    values = random.uniform(low, high, shape)
+    if np.issubdtype(dtype, np.integer):
+        values = np.where(np.abs(values) < 1, np.sign(values) + (values == 0), values)
+    if dtype == np.bool_:
+        return values > (low + high) / 2
+    return np.asarray(values).astype(dtype)
+
+
+def strided(array):
+    """The same values as a view that is not row-major."""
+    if array.ndim < 2:
+        return Call("slice", np.repeat(array, 2), 0, None, None, 2) if array.ndim else array
+    order = list(range(array.ndim))[::-1]
+    return Call("permute", np.ascontiguousarray(array.transpose(order)), order)
+
+
+class OpTest(unittest.TestCase):
+    def close(self, actual, expected, rtol=2e-5, atol=2e-6):
+        expected = np.asarray(expected)
+        self.assertEqual(actual.shape, expected.shape)
+        if actual.dtype.kind == "f":
+            np.testing.assert_allclose(actual.astype(np.float64), expected.astype(np.float64), rtol=rtol, atol=atol)
+        else:
+            np.testing.assert_array_equal(actual, expected)
+
+    def check(self, expected, op, *args, dtype=None, rtol=2e-5, atol=2e-6, **kwargs):
+        """Compares a call, and the same call on strided views of its tensors."""
+        expected = expected if isinstance(expected, list) else [expected]
+        wanted = [NAMES[np.asarray(e).dtype] for e in expected] if dtype is None else [dtype] * len(expected)
+        views = [strided(a) if isinstance(a, np.ndarray) else a for a in args]
+        for given in (args, views):
+            results = run(op, *given, **kwargs)
+            self.assertEqual(len(results), len(expected), op)
+            for actual, e, name in zip(results, expected, wanted):
+                self.assertEqual(NAMES[actual.dtype], name, op)
+                self.close(actual, e, rtol, atol)
+
+    def refused(self, text, op, *args, **kwargs):
+        with self.assertRaises(Refused) as raised:
+            run(op, *args, **kwargs)
+        self.assertEqual(str(raised.exception), text)
