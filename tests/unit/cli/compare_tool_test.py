@@ -4,15 +4,15 @@ Usage: compare_tool_test.py TOOL PLUGIN_FOLDER MIRROR_FOLDER
 """
 
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+from tool import Tool
 
 
 def make_model(path, rng):
@@ -44,18 +44,8 @@ def make_unsupported(path):
 
 
 def main():
-    tool, plugins, mirror = sys.argv[1:4]
-    failures = []
-
-    def run(*arguments, code=0, **environment):
-        done = subprocess.run([tool, "compare", *map(str, arguments)], capture_output=True, text=True, timeout=60,
-                              env={**os.environ, "TENON_PLUGIN_PATH": f"{plugins}:{mirror}", **environment})
-        claim(done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
-        return done
-
-    def claim(holds, what):
-        if not holds:
-            failures.append(what)
+    tool = Tool(sys.argv[1], "compare", TENON_PLUGIN_PATH=":".join(sys.argv[2:4]))
+    run, claim = tool.run, tool.claim
 
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -108,9 +98,7 @@ def main():
         done = run(model, "-d", "cpu", "-d", "nowhere", code=1)
         claim("there is no device 'nowhere'" in done.stderr, "a device that is not there is named: " + done.stderr)
 
-    for failure in failures:
-        print(failure)
-    return 1 if failures else 0
+    return tool.verdict()
 
 
 if __name__ == "__main__":

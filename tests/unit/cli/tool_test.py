@@ -4,15 +4,15 @@ Usage: tool_test.py TOOL
 """
 
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+from tool import Tool
 
 
 def make_model(path):
@@ -33,18 +33,8 @@ def make_case(folder, source, factor):
 
 
 def main():
-    tool = sys.argv[1]
-    failures = []
-
-    def run(*arguments, code=0, **more):
-        done = subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, timeout=60, **more)
-        if done.returncode != code:
-            failures.append(f"tenon {' '.join(map(str, arguments))}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
-        return done
-
-    def claim(holds, what):
-        if not holds:
-            failures.append(what)
+    tool = Tool(sys.argv[1])
+    run, claim = tool.run, tool.claim
 
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -106,15 +96,13 @@ def main():
     report = json.loads(run("doctor", "--json").stdout)
     claim({"key": "device", "variable": "TENON_DEVICE", "value": "cpu", "level": "environment"}.items()
           <= next(s for s in report["settings"] if s["key"] == "device").items(), "doctor should name the level that won")
-    claim("What to do" in run("doctor", code=1, env={**os.environ, "TENON_DEVICE": "nothing"}).stdout
-          or "nothing" in run("doctor", code=1, env={**os.environ, "TENON_DEVICE": "nothing"}).stdout, "doctor should say what is wrong")
+    claim("What to do" in run("doctor", code=1, TENON_DEVICE="nothing").stdout
+          or "nothing" in run("doctor", code=1, TENON_DEVICE="nothing").stdout, "doctor should say what is wrong")
     claim("softmax" in run("ops").stdout and "Softmax" in run("ops", "--onnx").stdout, "ops should list the ops")
     claim(any(op["name"] == "matmul" for op in json.loads(run("ops", "--json").stdout)["ops"]), "ops should list them as JSON")
     claim("commit" in run("--version").stdout and "TENON_DEVICE" in run("help", "env").stdout, "version and help env")
 
-    for failure in failures:
-        print(failure)
-    return 1 if failures else 0
+    return tool.verdict()
 
 
 if __name__ == "__main__":

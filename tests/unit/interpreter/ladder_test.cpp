@@ -2,23 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <random>
 #include <vector>
 
 #include "core/interpreter/placement.h"
 #include "core/ops/ops.h"
 #include "loader/loader.h"
+#include "tests/unit/interpreter/positive_floats.h"
 
 namespace tenon {
 namespace {
-
-Tensor input(const Dims& dims, uint32_t seed, Device device) {
-  std::mt19937 engine(seed);
-  std::uniform_real_distribution<float> values(0.25f, 2.0f);
-  std::vector<float> data(static_cast<size_t>(element_count(dims)));
-  for (float& value : data) value = values(engine);
-  return Tensor::from<float>(data, dims, device);
-}
 
 struct Call {
   const char* op;
@@ -29,39 +21,39 @@ const std::vector<Call>& calls() {
   static const std::vector<Call> list{
       {"relu",
        [](Device d) {
-         return relu(input({3, 5}, 1, d));
+         return relu(positive_floats({3, 5}, 1, d));
        }},
       {"add",
        [](Device d) {
-         return add(input({3, 5}, 1, d), input({5}, 2, d));
+         return add(positive_floats({3, 5}, 1, d), positive_floats({5}, 2, d));
        }},
       {"strided mul",
        [](Device d) {
-         return mul(transpose(input({3, 5}, 1, d), 0, 1), input({5, 3}, 2, d));
+         return mul(transpose(positive_floats({3, 5}, 1, d), 0, 1), positive_floats({5, 3}, 2, d));
        }},
       {"softmax",
        [](Device d) {
-         return softmax(input({4, 6}, 3, d), 1);
+         return softmax(positive_floats({4, 6}, 3, d), 1);
        }},
       {"matmul",
        [](Device d) {
-         return matmul(input({4, 6}, 4, d), input({6, 2}, 5, d));
+         return matmul(positive_floats({4, 6}, 4, d), positive_floats({6, 2}, 5, d));
        }},
       {"sum",
        [](Device d) {
-         return sum(input({4, 6}, 6, d), {0});
+         return sum(positive_floats({4, 6}, 6, d), {0});
        }},
       {"layer_norm",
        [](Device d) {
-         return layer_norm(input({4, 6}, 7, d), {6}, input({6}, 8, d), input({6}, 9, d));
+         return layer_norm(positive_floats({4, 6}, 7, d), {6}, positive_floats({6}, 8, d), positive_floats({6}, 9, d));
        }},
       {"conv2d",
        [](Device d) {
-         return conv2d(input({1, 2, 6, 6}, 10, d), input({3, 2, 3, 3}, 11, d));
+         return conv2d(positive_floats({1, 2, 6, 6}, 10, d), positive_floats({3, 2, 3, 3}, 11, d));
        }},
       {"in place",
        [](Device d) {
-         Tensor x = input({4, 6}, 12, d);
+         Tensor x = positive_floats({4, 6}, 12, d);
          Tensor column = select(x, 1, 2);
          exp_(column);
          return x;
@@ -78,7 +70,7 @@ TEST(Ladder, HostRungGivesTheHostsBits) {
 }
 
 TEST(Ladder, ReportsTheRungTheReasonAndTheBytes) {
-  const Tensor x = input({4, 6}, 1, Device("null"));
+  const Tensor x = positive_floats({4, 6}, 1, Device("null"));
   PlacementScope scope;
   relu(x);
   const std::vector<PlacementEntry> entries = scope.take();
@@ -92,7 +84,7 @@ TEST(Ladder, ReportsTheRungTheReasonAndTheBytes) {
 }
 
 TEST(Ladder, FallbackNativeMakesARefusalAnError) {
-  const Tensor x = input({4, 6}, 1, Device("null"));
+  const Tensor x = positive_floats({4, 6}, 1, Device("null"));
   ASSERT_TRUE(loader::set_argument("fallback", "native").ok());
   try {
     softmax(x, 0);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -16,17 +15,10 @@
 #include "core/tensor/device_state.h"
 #include "loader/loader.h"
 #include "tests/fakes/masking/masking.h"
+#include "tests/unit/interpreter/positive_floats.h"
 
 namespace tenon {
 namespace {
-
-Tensor floats(const Dims& dims, uint32_t seed, Device device) {
-  std::mt19937 engine(seed);
-  std::uniform_real_distribution<float> values(0.25f, 2.0f);
-  std::vector<float> data(static_cast<size_t>(element_count(dims)));
-  for (float& value : data) value = values(engine);
-  return Tensor::from<float>(data, dims, device);
-}
 
 struct Call {
   int32_t kind;
@@ -107,7 +99,7 @@ class Masking : public ::testing::Test {
   static std::vector<Tensor> inputs_of(const Call& call, Device device) {
     std::vector<Tensor> inputs;
     for (size_t i = 0; i < call.inputs.size(); ++i) {
-      inputs.push_back(floats(call.inputs[i], static_cast<uint32_t>(i + 1), device));
+      inputs.push_back(positive_floats(call.inputs[i], static_cast<uint32_t>(i + 1), device));
     }
     return inputs;
   }
