@@ -11,7 +11,7 @@
 
 #include "core/vm/engine.h"
 #include "core/vm/lifecycle.h"
-#include "tests/unit/vm/machine.h"
+#include "tests/unit/vm/async_machine.h"
 
 namespace tenon::testing {
 namespace {
@@ -19,14 +19,14 @@ namespace {
 constexpr int64_t kWords = 16;
 
 StorageHandle filled(int device, uint64_t words = kWords) {
-  StorageHandle handle = std::move(Machine::get().allocate(device, words)).value();
-  if (!Machine::get().upload(handle.get(), 0, std::vector<uint32_t>(words, 5)).ok()) std::exit(3);
+  StorageHandle handle = std::move(AsyncMachine::get().allocate(device, words)).value();
+  if (!AsyncMachine::get().upload(handle.get(), 0, std::vector<uint32_t>(words, 5)).ok()) std::exit(3);
   return handle;
 }
 
 Status launch(Storage* dst, Storage* a, int stream, int64_t how = fakes::kMixRuns) {
   const bool whole = dst != a;
-  return Machine::get().mix(0, stream, {dst, 0}, {a, 0}, {a, 0}, kWords, 1, how, whole);
+  return AsyncMachine::get().mix(0, stream, {dst, 0}, {a, 0}, {a, 0}, kWords, 1, how, whole);
 }
 
 // Leaves main with work in flight, a tensor alive in a static, and an error nobody asked for.
@@ -51,8 +51,8 @@ int fork_in_flight() {
   }
   const pid_t child = fork();
   if (child == 0) {
-    const bool refused = !launch(other.get(), kept->get(), 0).ok() && !Machine::get().download(other.get()).ok() &&
-                         !vm::synchronize(Machine::get().device(0)).ok();
+    const bool refused = !launch(other.get(), kept->get(), 0).ok() && !AsyncMachine::get().download(other.get()).ok() &&
+                         !vm::synchronize(AsyncMachine::get().device(0)).ok();
     other.reset();
     delete kept;
 #if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_NONE
@@ -63,7 +63,7 @@ int fork_in_flight() {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  const auto words = Machine::get().download(other.get());
+  const auto words = AsyncMachine::get().download(other.get());
   const bool parent_goes_on = words.ok() && words.value()[0] == 5 * 32 + 1;
   delete kept;
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 && parent_goes_on ? 0 : 1;
@@ -77,8 +77,8 @@ int lose_device() {
   for (int i = 0; i < 50; ++i) static_cast<void>(launch(b.get(), a.get(), i % 3));
   fakes::async_control().lose_device = true;
   for (int i = 0; i < 50; ++i) static_cast<void>(launch(b.get(), a.get(), i % 3));
-  const auto words = Machine::get().download(b.get());
-  const Status first = vm::synchronize(Machine::get().device(0));
+  const auto words = AsyncMachine::get().download(b.get());
+  const Status first = vm::synchronize(AsyncMachine::get().device(0));
   return !words.ok() && words.status().code() == Code::device_lost && (first.ok() || first.code() == Code::device_lost)
              ? 0
              : 1;
@@ -90,7 +90,7 @@ int exit_beside_a_thread() {
   static auto* handle = new StorageHandle(std::move(a));
   std::thread([] {
     for (;;) {
-      Result<StorageHandle> out = Machine::get().allocate(0, kWords);
+      Result<StorageHandle> out = AsyncMachine::get().allocate(0, kWords);
       if (!out.ok() || !launch(out.value().get(), handle->get(), 0).ok()) return;
     }
   }).detach();
@@ -100,9 +100,9 @@ int exit_beside_a_thread() {
 
 // Nanoseconds of processor time per small block taken and given back on a thread.
 int bench_blocks() {
-  memory::Allocator& allocator = *Machine::get().device(0)->allocator;
+  memory::Allocator& allocator = *AsyncMachine::get().device(0)->allocator;
   { const StorageHandle first = filled(0, 16); }
-  Machine::get().settle();
+  AsyncMachine::get().settle();
   constexpr int kCount = 20000000;
   for (int round = 0; round < 5; ++round) {
     const std::clock_t begin = std::clock();
@@ -122,7 +122,7 @@ int bench_blocks() {
 int bench() {
   fakes::async_control().shadow = false;
   fakes::async_control().memory = uint64_t{256} << 20;
-  Machine& machine = Machine::get();
+  AsyncMachine& machine = AsyncMachine::get();
   constexpr int kCount = 1000000;
   for (const bool dependent : {false, true}) {
     for (int round = 0; round < 3; ++round) {

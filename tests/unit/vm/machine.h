@@ -1,4 +1,4 @@
-// Machine: the two asynchronous fakes, opened once per test program, and what tests launch on them.
+// Machine: two devices of some provider with three streams each, and what random programs ask of them.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +23,15 @@ using StorageHandle = std::unique_ptr<Storage, DropStorage>;
 
 class Machine {
  public:
-  // Registers the fake and opens both devices at the first call.
-  static Machine& get();
+  virtual ~Machine() = default;
 
+  // Opens what is not open yet; after an error it may be called again.
+  Status open();
   DeviceState* device(int index) const { return devices_[index]; }
-  // The kernel of dst = 31*a + b + tag over `words` words, cached; with `scratch` bytes of persistent scratch.
-  Kernel* mix(int device, int64_t words, uint64_t scratch = 0);
-
   // Of persistent scratch, which streams keep.
   uint64_t scratch_bytes(int device) const;
 
-  Result<StorageHandle> allocate(int device, uint64_t words) const;
+  virtual Result<StorageHandle> allocate(int device, uint64_t words);
   Status upload(Storage* storage, uint64_t first, const std::vector<uint32_t>& words) const;
   Result<std::vector<uint32_t>> download(Storage* storage) const;
 
@@ -41,31 +39,38 @@ class Machine {
     Storage* storage;
     uint64_t first;  // word
   };
-  // `how` is one of fakes::kMix...; `whole`: dst covers its storage and the instruction reads nothing of it.
-  Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how, bool whole);
-  // The same with workspace and scratch of so many bytes.
-  struct Extra {
-    uint64_t workspace = 0;
-    uint64_t scratch = 0;
-  };
-  Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how, bool whole,
-             Extra extra);
+  // dst = 31*a + b + tag. `how` is one of fakes::kMix...; `whole`: dst covers its storage and the instruction reads
+  // nothing of it.
+  virtual Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
+                     bool whole) = 0;
   Status copy(View dst, View src, int64_t words, bool whole) const;
 
   // Waits for both devices and forgets their errors; returns how many there were.
   uint64_t settle() const;
+  // What the provider found wrong with what was asked of it, or empty.
+  virtual std::string violation() const { return {}; }
+
+ protected:
+  Machine(std::string first, std::string second) : spellings_{std::move(first), std::move(second)} {}
+
+  // The devices are gone; open() opens them anew.
+  void forget();
+  static Result<Kernel*> make_kernel(DeviceState* device, const ep_primitive_desc& desc);
+
+  struct Launch {
+    Kernel* kernel;
+    int stream;
+    View dst, a, b;  // a storage of NULL: a scalar
+    bool whole;
+    ep_scalar scalars[2];
+    uint64_t workspace = 0;
+  };
+  static Status launch(const Launch& launch);
 
  private:
-  Machine();
-
+  std::string spellings_[kDevices];
   DeviceState* devices_[kDevices]{};
-  struct Cached {
-    int device;
-    int64_t words;
-    uint64_t scratch;
-    Kernel* kernel;
-  };
-  std::vector<Cached> kernels_;
+  int streams_[kDevices]{};
 };
 
 }  // namespace tenon::testing

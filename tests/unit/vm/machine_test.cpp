@@ -8,8 +8,8 @@
 
 #include "core/vm/engine.h"
 #include "loader/log/log.h"
+#include "tests/unit/vm/async_machine.h"
 #include "tests/unit/vm/host_device.h"
-#include "tests/unit/vm/machine.h"
 
 namespace tenon::testing {
 namespace {
@@ -37,7 +37,7 @@ class Machines : public ::testing::Test {
     return machine.mix(0, stream, {dst, 0}, {a, 0}, {b, 0}, kWords, 1, how, dst != a && dst != b);
   }
 
-  Machine& machine = Machine::get();
+  AsyncMachine& machine = AsyncMachine::get();
 };
 
 TEST_F(Machines, ReadingALateFaultThrowsItsInstructionAndDevice) {

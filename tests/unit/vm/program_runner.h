@@ -1,4 +1,4 @@
-// Runs a Program on the virtual machine, and looks for a smaller one that fails alike.
+// Runs Programs on a Machine against their replay, and looks for a smaller one that fails alike.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,17 @@ struct RunReport {
 };
 
 // `may_fail`: errors of calls are expected; results are then not compared, only that all is well afterwards.
-RunReport run_program(const Program& program, bool may_fail = false);
+RunReport run_program(Machine& machine, const Program& program, bool may_fail = false);
 
 // Leaves instructions out of `program` as long as `fails(program)`.
 Program shrink(Program program, const std::function<bool(const Program&)>& fails);
+
+// Of the programs drawn from the seeds below `seeds`, the first that does not end as its replay, made smaller, and how;
+// empty if all do. `reset` goes before each try of a smaller one.
+std::string first_failure(
+    Machine& machine, uint64_t seeds, const std::function<void()>& reset = [] {}, uint64_t* reused_pending = nullptr);
+
+// How many the environment asks for (RANDOM_PROGRAMS).
+uint64_t random_programs(uint64_t usual);
 
 }  // namespace tenon::testing

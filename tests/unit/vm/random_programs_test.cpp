@@ -2,10 +2,9 @@
 // instruction after the other. RANDOM_PROGRAMS: how many (10,000; the sanitizers' builds run 1,000).
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "core/vm/engine.h"
 #include "core/vm/rules.h"
+#include "tests/unit/vm/async_machine.h"
 #include "tests/unit/vm/program_runner.h"
 
 namespace tenon::testing {
@@ -21,45 +20,29 @@ constexpr bool kSanitized = false;
 constexpr uint64_t kInjected = 12;
 #endif
 
-uint64_t programs() {
-  const char* text = std::getenv("RANDOM_PROGRAMS");
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : kPrograms;
-}
+uint64_t programs() { return random_programs(kPrograms); }
 
 class RandomPrograms : public ::testing::Test {
  protected:
   void SetUp() override {
-    Machine::get().settle();
-    for (int i = 0; i < kDevices; ++i) Machine::get().device(i)->allocator->trim();
+    AsyncMachine::get().settle();
+    for (int i = 0; i < kDevices; ++i) AsyncMachine::get().device(i)->allocator->trim();
     fakes::async_control().reset();
     fakes::async_control().delay_us = 20;
   }
   void TearDown() override {
     vm::rules = ~uint32_t{0};
     vm::synchronous_mode = false;
-    Machine::get().settle();
+    AsyncMachine::get().settle();
     fakes::async_control().reset();
   }
 
-  // The first program that does not end as its replay, made smaller.
   static std::string first_failure(uint64_t seeds, uint64_t* reused) {
-    for (uint64_t seed = 0; seed < seeds; ++seed) {
-      const Program program = draw_program(seed);
-      const RunReport report = run_program(program);
-      *reused += report.reused_pending;
-      if (report.mismatch.empty()) continue;
-      const std::string mismatch = report.mismatch;
-      const Program small = shrink(program, [](const Program& candidate) {
-        fakes::async_control().reset();
-        fakes::async_control().delay_us = 20;
-        for (int run = 0; run < 3; ++run) {
-          if (!run_program(candidate).mismatch.empty()) return true;
-        }
-        return false;
-      });
-      return "seed " + std::to_string(seed) + ": " + mismatch + "\n" + print(small);
-    }
-    return {};
+    const auto reset = [] {
+      fakes::async_control().reset();
+      fakes::async_control().delay_us = 20;
+    };
+    return testing::first_failure(AsyncMachine::get(), seeds, reset, reused);
   }
 
   static void compare_all(const char* mode, uint64_t count) {
@@ -104,7 +87,7 @@ class WithoutRule : public RandomPrograms, public ::testing::WithParamInterface<
  protected:
   static bool notices(uint64_t seeds) {
     for (uint64_t seed = 0; seed < seeds; ++seed) {
-      if (!run_program(draw_program(seed)).mismatch.empty()) return true;
+      if (!run_program(AsyncMachine::get(), draw_program(seed)).mismatch.empty()) return true;
     }
     return false;
   }
@@ -139,10 +122,10 @@ TEST_F(RandomPrograms, SurviveEachFailedAllocation) {
   for (uint64_t seed = 0; seed < kInjected; ++seed) {
     const Program program = draw_program(seed);
     for (int64_t nth = 0; nth < 100; ++nth) {
-      for (int i = 0; i < kDevices; ++i) Machine::get().device(i)->allocator->trim();
+      for (int i = 0; i < kDevices; ++i) AsyncMachine::get().device(i)->allocator->trim();
       control.fail_allocation = nth;
       control.fail_count = 1000;
-      const RunReport report = run_program(program, true);
+      const RunReport report = run_program(AsyncMachine::get(), program, true);
       const bool reached = control.fail_allocation.load() == 0;
       control.fail_allocation = -1;
       control.failed_allocations = 0;
@@ -150,7 +133,7 @@ TEST_F(RandomPrograms, SurviveEachFailedAllocation) {
       if (!reached) break;
       failures += report.failed_call;
     }
-    EXPECT_EQ(run_program(program).mismatch, "");
+    EXPECT_EQ(run_program(AsyncMachine::get(), program).mismatch, "");
   }
   EXPECT_GT(failures, 0u);
 }
@@ -162,14 +145,14 @@ TEST_F(RandomPrograms, SurviveEachFailedLaunch) {
     for (int64_t nth = 0; nth < 100; ++nth) {
       control.fail_launch = nth;
       control.fail_count = 1;
-      const RunReport report = run_program(program, true);
+      const RunReport report = run_program(AsyncMachine::get(), program, true);
       EXPECT_EQ(report.mismatch, "");
       const bool reached = control.fail_launch.load() == -1;
       control.fail_launch = -1;
       if (!reached) break;
       EXPECT_GT(report.errors, 0u) << "launch " << nth << " of seed " << seed << " failed and nobody was told";
     }
-    EXPECT_EQ(run_program(program).mismatch, "");
+    EXPECT_EQ(run_program(AsyncMachine::get(), program).mismatch, "");
   }
 }
 

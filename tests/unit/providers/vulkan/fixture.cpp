@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
+#include "tests/unit/providers/provider_fixture.h"
+
 struct ep_error {
   ep_status status;
 };
@@ -150,22 +152,12 @@ std::vector<int32_t> Device::download(ep_buffer src, size_t words) {
 }
 
 ep_primitive* Device::binary(int32_t op, int64_t words, bool scalar) {
-  ep_primitive_desc desc{};
-  desc.kind = EP_PRIMITIVE_binary;
+  const ep_operand_desc x = provider::dense(EP_ROLE_SRC, EP_DTYPE_i32, {words});
+  const ep_operand_desc y = scalar ? provider::scalar_operand(EP_ROLE_SRC_B, EP_DTYPE_i32)
+                                   : provider::dense(EP_ROLE_SRC_B, EP_DTYPE_i32, {words});
+  ep_primitive_desc desc =
+      provider::descriptor(EP_PRIMITIVE_binary, {provider::dense(EP_ROLE_DST, EP_DTYPE_i32, {words}), x, y});
   desc.attributes.binary.op = op;
-  desc.operand_count = 3;
-  const int32_t roles[] = {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B};
-  for (int i = 0; i < 3; ++i) {
-    desc.operands[i].role = roles[i];
-    desc.operands[i].dtype = EP_DTYPE_i32;
-    if (scalar && i == 2) {
-      desc.operands[i].flags = EP_OPERAND_FLAG_SCALAR;
-      continue;
-    }
-    desc.operands[i].rank = 1;
-    desc.operands[i].dims[0] = words;
-    desc.operands[i].strides[0] = 1;
-  }
   ep_primitive_info info{};
   info.struct_size = sizeof info;
   info.struct_type = EP_STRUCT_PRIMITIVE_INFO;

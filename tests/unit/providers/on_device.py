@@ -1,13 +1,31 @@
-"""Runs a command where there is a Vulkan device; says "skipped: no Vulkan device" and why elsewhere (exit status 77).
+"""Runs a command where there is a device; says "skipped: no CUDA device" (or Vulkan) and why elsewhere (exit status 77).
 
-Usage: on_device.py [--validation] COMMAND [ARGUMENT...]
+Usage: on_device.py cuda|vulkan [--validation] COMMAND [ARGUMENT...]
 
---validation asks for the Khronos validation layer too. REQUIRE_VULKAN=1 makes a missing device a failure.
+--validation asks for the Khronos validation layer too. REQUIRE_CUDA=1 (REQUIRE_VULKAN=1) makes a missing device a failure.
 """
 import ctypes
 import os
 import subprocess
 import sys
+
+
+def load(library):
+    try:
+        return ctypes.CDLL(library), ""
+    except OSError as error:
+        return None, str(error)
+
+
+def why_no_cuda():
+    driver, reason = load("libcuda.so.1")
+    if driver is None:
+        return reason
+    count = ctypes.c_int(0)
+    status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    if status != 0:
+        return f"the driver answers {status}"
+    return "" if count.value > 0 else "the driver knows no device"
 
 
 class CreateInfo(ctypes.Structure):
@@ -29,11 +47,10 @@ def has_validation(loader):
     return any(layer.name == b"VK_LAYER_KHRONOS_validation" for layer in layers)
 
 
-def why_none(validation):
-    try:
-        loader = ctypes.CDLL("libvulkan.so.1")
-    except OSError as error:
-        return str(error)
+def why_no_vulkan(validation):
+    loader, reason = load("libvulkan.so.1")
+    if loader is None:
+        return reason
     if validation and not has_validation(loader):
         return "no layer VK_LAYER_KHRONOS_validation"
     instance = ctypes.c_void_p()
@@ -46,13 +63,13 @@ def why_none(validation):
 
 
 def main():
-    command = sys.argv[1:]
+    device, command = sys.argv[1], sys.argv[2:]
     validation = command[0] == "--validation"
-    reason = why_none(validation)
+    reason = why_no_cuda() if device == "cuda" else why_no_vulkan(validation)
     if not reason:
         return subprocess.run(command[1:] if validation else command).returncode
-    print(f"skipped: no Vulkan device ({reason})")
-    return 1 if os.environ.get("REQUIRE_VULKAN") == "1" else 77
+    print(f"skipped: no {'CUDA' if device == 'cuda' else 'Vulkan'} device ({reason})")
+    return 1 if os.environ.get(f"REQUIRE_{device.upper()}") == "1" else 77
 
 
 if __name__ == "__main__":

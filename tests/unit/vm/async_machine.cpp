@@ -1,0 +1,66 @@
+#include "tests/unit/vm/async_machine.h"
+
+#include <stdexcept>
+
+#include "loader/loader.h"
+
+namespace tenon::testing {
+namespace {
+
+ep_primitive_desc mix_desc(int64_t words) {
+  ep_primitive_desc desc{};
+  desc.kind = fakes::kMix;
+  desc.operand_count = 3;
+  for (int i = 0; i < 3; ++i) {
+    desc.operands[i].role = i == 0 ? EP_ROLE_DST : i == 1 ? EP_ROLE_SRC : EP_ROLE_SRC_B;
+    desc.operands[i].dtype = EP_DTYPE_i32;
+    desc.operands[i].rank = 1;
+    desc.operands[i].dims[0] = words;
+    desc.operands[i].strides[0] = 1;
+  }
+  return desc;
+}
+
+}  // namespace
+
+AsyncMachine& AsyncMachine::get() {
+  static auto* machine = [] {
+    loader::register_provider("async", fakes::async_query);
+    auto* made = new AsyncMachine("async");
+    if (const Status status = made->open(); !status.ok()) throw std::runtime_error(status.message());
+    return made;
+  }();
+  return *machine;
+}
+
+Result<Kernel*> AsyncMachine::kernel(int device, int64_t words, uint64_t scratch) {
+  std::lock_guard lock(mutex_);
+  const auto found = kernels_.find({device, words, scratch});
+  if (found != kernels_.end()) return found->second;
+  TENON_ASSIGN_OR_RETURN(Kernel * kernel, make_kernel(this->device(device), mix_desc(words)));
+  kernel->scratch_bytes = scratch;
+  kernels_[{device, words, scratch}] = kernel;
+  return kernel;
+}
+
+void AsyncMachine::drop_kernels() {
+  std::lock_guard lock(mutex_);
+  for (const auto& [key, kernel] : kernels_) kernel->release();
+  kernels_.clear();
+}
+
+Status AsyncMachine::mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
+                         bool whole) {
+  return mix(device, stream, dst, a, b, words, tag, how, whole, {});
+}
+
+Status AsyncMachine::mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
+                         bool whole, Extra extra) {
+  TENON_ASSIGN_OR_RETURN(Kernel * kernel, this->kernel(device, words, extra.scratch));
+  Launch one{kernel, stream, dst, a, b, whole, {{EP_DTYPE_i64, 0, {}}, {EP_DTYPE_i64, 0, {}}}, extra.workspace};
+  one.scalars[0].value.i64 = tag;
+  one.scalars[1].value.i64 = how;
+  return launch(one);
+}
+
+}  // namespace tenon::testing

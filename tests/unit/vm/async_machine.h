@@ -1,0 +1,43 @@
+// AsyncMachine: the machine of the asynchronous fake, bare or wrapped by another.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <tuple>
+
+#include "tests/unit/vm/machine.h"
+
+namespace tenon::testing {
+
+class AsyncMachine : public Machine {
+ public:
+  // The bare fake, registered and opened at the first call.
+  static AsyncMachine& get();
+  // The fake as it is registered under the name `provider`; not open.
+  explicit AsyncMachine(const std::string& provider) : Machine(provider + ":0", provider + ":1") {}
+
+  // The kernel of dst = 31*a + b + tag over `words` words, cached; with `scratch` bytes of persistent scratch.
+  Result<Kernel*> kernel(int device, int64_t words, uint64_t scratch = 0);
+
+  Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
+             bool whole) override;
+  // The same with workspace and scratch of so many bytes.
+  struct Extra {
+    uint64_t workspace = 0;
+    uint64_t scratch = 0;
+  };
+  Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how, bool whole,
+             Extra extra);
+
+  std::string violation() const override { return fakes::async_control().violation(); }
+
+ protected:
+  void drop_kernels();
+
+ private:
+  std::mutex mutex_;
+  std::map<std::tuple<int, int64_t, uint64_t>, Kernel*> kernels_;
+};
+
+}  // namespace tenon::testing
