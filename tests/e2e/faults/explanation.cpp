@@ -1,0 +1,44 @@
+#include "tests/e2e/faults/explanation.h"
+
+#include <map>
+#include <set>
+
+namespace tenon::testing {
+
+std::string explain(const Program& program, const Outcome& outcome) {
+  if (outcome == replay(program)) return {};
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    if (outcome == replay(program, static_cast<int>(i))) return {};
+  }
+  for (const auto& [key, state] : outcome) {
+    if (key < 0 && outcome == replay(program, key)) return {};
+  }
+  return "no one instruction that fails explains the outcome";
+}
+
+std::string explain_lost(const Program& program, const Outcome& outcome, int lost) {
+  const Outcome wanted = replay(program);
+  std::map<int, bool> tainted;  // by buffer: something of `lost` may have reached it
+  std::set<int> doubtful;  // keys of the outcome
+  for (size_t i = 0; i < program.instructions.size(); ++i) {
+    const Instruction& one = program.instructions[i];
+    if (one.kind == Instruction::make) tainted[one.dst] = one.device == lost;
+    if (one.kind == Instruction::mix) tainted[one.dst] = tainted[one.dst] || tainted[one.a] || tainted[one.b];
+    if (one.kind == Instruction::copy) tainted[one.dst] = tainted[one.dst] || tainted[one.a];
+    if (one.kind == Instruction::read && tainted[one.dst]) doubtful.insert(static_cast<int>(i));
+  }
+  for (const auto& [buffer, taint] : tainted) {
+    if (taint) doubtful.insert(-1 - buffer);
+  }
+  for (const auto& [key, state] : wanted) {
+    const auto found = outcome.find(key);
+    const bool there = found != outcome.end() && !found->second.poisoned;
+    if (there && (state.poisoned || found->second.words != state.words))
+      return "a wrong number at " + std::to_string(key);
+    if (!there && !state.poisoned && !doubtful.contains(key))
+      return "an error on the healthy device at " + std::to_string(key);
+  }
+  return {};
+}
+
+}  // namespace tenon::testing
