@@ -15,7 +15,6 @@ namespace tenon::cases {
 namespace {
 
 constexpr uint64_t guard_bytes = 256;
-constexpr uint8_t pattern = 0xa7;
 
 DType type_of(const ep_operand_desc& operand) { return static_cast<DType>(operand.dtype); }
 
@@ -26,7 +25,7 @@ int64_t extent(const ep_operand_desc& operand) {
   return last + 1;
 }
 
-// Visits each element of the operand once, however often it is repeated: its number in order, and its place.
+// Visits each element of the operand once, however often it is repeated: its number in order, its place, its index.
 template <class Visit>
 void for_each_element(const ep_operand_desc& operand, Visit&& visit) {
   int64_t dims[EP_MAX_RANK];
@@ -34,7 +33,7 @@ void for_each_element(const ep_operand_desc& operand, Visit&& visit) {
   const reference::Operand view = {&operand, nullptr, nullptr};
   int64_t number = 0;
   reference::for_each_index({dims, static_cast<size_t>(operand.rank)},
-                            [&](const int64_t* index) { visit(number++, view.at(index)); });
+                            [&](const int64_t* index) { visit(number++, view.at(index), index); });
 }
 
 // Small, good enough, the same everywhere (splitmix64).
@@ -154,7 +153,7 @@ int64_t special_number(Fill fill, int64_t number, int64_t count) {
 void fill_operand(const Values& values, const ep_operand_desc& operand, void* base, Random* random) {
   const DType dtype = type_of(operand);
   const std::vector<uint64_t> specials = is_floating(dtype) ? special_floats(dtype) : special_integers(dtype);
-  for_each_element(operand, [&](int64_t number, int64_t place) {
+  for_each_element(operand, [&](int64_t number, int64_t place, const int64_t*) {
     const int64_t special = special_number(values.fill, number, static_cast<int64_t>(specials.size()));
     if (special >= 0) {
       const uint64_t bits = specials[static_cast<size_t>(special)];
@@ -163,6 +162,29 @@ void fill_operand(const Values& values, const ep_operand_desc& operand, void* ba
     }
     reference::store<double>(dtype, base, place, value_of(dtype, values, number, random));
   });
+}
+
+// --- poison ---
+
+// What stands at place `number` before the run: NaN, a huge number, a huge negative one, in turn. Whoever adds to it,
+// keeps the greater or the lesser of the two, or leaves it there is far beyond every tolerance at one of three places.
+uint64_t poison_bits(DType dtype, uint64_t number) {
+  const uint64_t turn = number % 3;
+  if (is_floating(dtype)) {
+    return turn == 0 ? ~uint64_t{0} : encode_float(dtype, (turn == 1 ? 0.5 : -0.5) * greatest_finite(dtype));
+  }
+  return turn == 0 ? 0xa7a7a7a7a7a7a7a7 : turn == 1 ? 0x5a5a5a5a5a5a5a5a : 0x9696969696969696;
+}
+
+// The operand, the places between its elements, and the guards before and after it.
+void poison_operand(const ep_operand_desc& operand, uint64_t offset, uint64_t first, Image* image) {
+  const auto unit = static_cast<uint64_t>(std::max<int64_t>(dtype_size(type_of(operand)), 1));
+  const auto bytes = static_cast<uint64_t>(dtype_bytes(type_of(operand), extent(operand)));
+  uint64_t number = first;
+  for (uint64_t at = offset - guard_bytes; at + unit <= offset + bytes + guard_bytes; at += unit) {
+    const uint64_t bits = poison_bits(type_of(operand), number++);
+    std::memcpy(image->bytes.data() + at, &bits, unit);
+  }
 }
 
 // --- comparing ---
@@ -175,7 +197,8 @@ int64_t ordered(DType dtype, uint64_t bits) {
 }
 
 uint64_t raw_bits(DType dtype, const void* base, int64_t place) {
-  if (!is_floating(dtype)) return reference::load<uint64_t>(dtype, base, place);
+  const bool whole = is_floating(dtype) || dtype == DType::boolean;  // a bool is 0 or 1, nothing else
+  if (!whole) return reference::load<uint64_t>(dtype, base, place);
   uint64_t bits = 0;
   const int32_t bytes = dtype_info(dtype).bits / 8;
   std::memcpy(&bits, static_cast<const char*>(base) + place * bytes, static_cast<size_t>(bytes));
@@ -201,9 +224,18 @@ std::string value_text(DType dtype, uint64_t bits) {
     const bool is_signed = dtype_info(dtype).type_class == DTypeClass::INT;
     return is_signed ? std::to_string(static_cast<int64_t>(bits)) : std::to_string(bits);
   }
+  const double value = decode_float(dtype, bits);
+  if (std::isnan(value)) return "NaN";
   char text[64];
-  std::snprintf(text, sizeof(text), "%.9g", decode_float(dtype, bits));
+  std::snprintf(text, sizeof(text), "%.9g", value);
   return text;
+}
+
+// True if `bits` can only come from poison: NaN or a huge number where the result is neither.
+bool is_poisoned(DType dtype, uint64_t bits, uint64_t want) {
+  if (!is_floating(dtype)) return false;
+  const double greatest = greatest_finite(dtype) / 4;
+  return !(std::fabs(decode_float(dtype, bits)) < greatest) && std::fabs(decode_float(dtype, want)) < greatest;
 }
 
 std::string tolerance_text(const Tolerance& tolerance) {
@@ -213,6 +245,10 @@ std::string tolerance_text(const Tolerance& tolerance) {
   return text;
 }
 
+constexpr std::string_view poison_hint =
+    "\n  NaN and huge numbers stand in the outputs before a launch, and between and beside the elements of all "
+    "operands";
+
 // Compares output `i`, and writes what the reference has over what was near enough.
 Status settle_output(const Case& test, const ep_primitive_desc& desc, uint32_t i, const Image& start, Image* got,
                      Image* want) {
@@ -220,23 +256,25 @@ Status settle_output(const Case& test, const ep_primitive_desc& desc, uint32_t i
   const DType dtype = type_of(operand);
   int64_t wrong = 0;
   std::string first;
-  for_each_element(operand, [&](int64_t number, int64_t place) {
+  std::string_view hint;
+  for_each_element(operand, [&](int64_t number, int64_t place, const int64_t* index) {
     const uint64_t g = raw_bits(dtype, got->address(i), place);
     const uint64_t w = raw_bits(dtype, want->address(i), place);
-    const bool dropped =
-        test.fault != 0 && w == 0 && g == raw_bits(dtype, start.bytes.data() + start.offsets[i], place);
+    const bool untouched = g == raw_bits(dtype, start.bytes.data() + start.offsets[i], place);
+    const bool dropped = test.fault != 0 && w == 0 && untouched;
     if (!dropped && !near(dtype, test.tolerance, g, w)) {
       if (wrong++ == 0) {
-        first = sentence("element ", number, " of ", table::role_name(operand.role), " is ", value_text(dtype, g),
-                         " but must be ", value_text(dtype, w));
+        first = sentence("element ", number, ' ', Dims({index, static_cast<size_t>(operand.rank)}), " of ",
+                         table::role_name(operand.role), " is ", value_text(dtype, g),
+                         untouched ? ", as it was before the launch," : "", " but must be ", value_text(dtype, w));
+        if (is_poisoned(dtype, g, w)) hint = poison_hint;
       }
     }
     put_bits(dtype, got->address(i), place, w);
   });
   if (wrong == 0) return {};
-  return Status(
-      Code::internal,
-      sentence(first, " (", wrong, " elements differ; allowed: ", tolerance_text(test.tolerance), ") (rule P14)."));
+  return Status(Code::internal, sentence(first, " (", wrong, wrong == 1 ? " element differs" : " elements differ",
+                                         "; allowed: ", tolerance_text(test.tolerance), ") (rule P14).", hint));
 }
 
 }  // namespace
@@ -250,7 +288,7 @@ bool can_run_in_place(const ep_primitive_desc& desc) {
          std::memcmp(dst->strides, src->strides, sizeof(dst->strides)) == 0;
 }
 
-Image make_image(const ep_primitive_desc& desc, bool in_place) {
+Image make_image(const ep_primitive_desc& desc, bool in_place, uint64_t turn) {
   Image image;
   uint64_t end = 0;
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
@@ -266,7 +304,10 @@ Image make_image(const ep_primitive_desc& desc, bool in_place) {
     image.offsets.push_back(end);
     end += static_cast<uint64_t>(dtype_bytes(type_of(operand), extent(operand)));
   }
-  image.bytes.assign(end + guard_bytes, pattern);
+  image.bytes.assign(end + guard_bytes, 0);
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    if (image.offsets[i] != 0) poison_operand(desc.operands[i], image.offsets[i], turn, &image);
+  }
   return image;
 }
 

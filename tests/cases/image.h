@@ -18,9 +18,10 @@ struct Image {
   void* address(uint32_t operand) { return bytes.data() + offsets[operand]; }
 };
 
-// Room for all operands of `desc`, every byte a pattern that is neither 0 nor a likely value. Where `in_place`, the
-// operand that may be DST's alias lies where DST lies.
-Image make_image(const ep_primitive_desc& desc, bool in_place);
+// Room for all operands of `desc`, poisoned, the places between and beside their elements too: NaN, huge and hugely
+// negative numbers in turn (`turn` says which comes first), so that what is left there, added to or read by mistake is
+// beyond every tolerance. Where `in_place`, the operand that may be DST's alias lies where DST lies.
+Image make_image(const ep_primitive_desc& desc, bool in_place, uint64_t turn = 0);
 
 // Gives every input its values, the same for the same case name.
 void fill_inputs(const Case& test, const ep_primitive_desc& desc, Image* image);

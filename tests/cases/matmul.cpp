@@ -82,6 +82,86 @@ Case matmul_case(const Shape& shape, DType in, DType out, std::string_view suffi
   return made;
 }
 
+// --- layouts: strides that a view of something larger gives its operands ---
+
+using Strides = std::vector<int64_t>;  // empty: row-major
+
+struct Layout {
+  std::string_view name;
+  Dims batch;
+  int64_t m, n, k;
+  Strides dst, src, src_b, bias;
+  bool has_bias;
+};
+
+// dst [33, 17], src [33, 65], src_b [65, 17], and the same with a row, a column or a batch.
+const Layout layouts[] = {
+    {"src_padded", {}, 33, 17, 65, {}, {70, 1}, {}, {}, false},
+    {"src_b_padded", {}, 33, 17, 65, {}, {}, {24, 1}, {}, false},
+    {"dst_padded", {}, 33, 17, 65, {20, 1}, {}, {}, {}, false},
+    {"all_padded", {}, 33, 17, 65, {20, 1}, {70, 1}, {24, 1}, {22, 1}, true},
+    {"src_transposed_padded", {}, 33, 17, 65, {}, {1, 40}, {}, {}, false},
+    {"src_b_transposed_padded", {}, 33, 17, 65, {}, {}, {1, 70}, {}, false},
+    {"dst_transposed", {}, 33, 17, 65, {1, 33}, {}, {}, {}, false},
+    {"dst_transposed_padded", {}, 33, 17, 65, {1, 40}, {}, {}, {}, false},
+    {"all_transposed_padded", {}, 33, 17, 65, {1, 40}, {1, 36}, {1, 68}, {1, 35}, true},
+    {"src_spread", {}, 33, 17, 65, {}, {130, 2}, {}, {}, false},
+    {"src_b_spread", {}, 33, 17, 65, {}, {}, {34, 2}, {}, false},
+    {"dst_spread", {}, 33, 17, 65, {51, 3}, {}, {}, {}, false},
+    {"src_transposed_spread", {}, 33, 17, 65, {}, {2, 70}, {}, {}, false},
+    {"src_b_transposed_spread", {}, 33, 17, 65, {}, {}, {3, 200}, {}, false},
+    {"src_row_repeated", {}, 33, 17, 65, {}, {0, 1}, {}, {}, false},
+    {"src_column_repeated", {}, 33, 17, 65, {}, {1, 0}, {}, {}, false},
+    {"src_one_value", {}, 33, 17, 65, {}, {0, 0}, {}, {}, false},
+    {"src_b_row_repeated", {}, 33, 17, 65, {}, {}, {0, 1}, {}, false},
+    {"src_b_column_repeated", {}, 33, 17, 65, {}, {}, {1, 0}, {}, false},
+    {"src_b_one_value", {}, 33, 17, 65, {}, {}, {0, 0}, {}, false},
+    {"bias_column", {}, 33, 17, 65, {}, {}, {}, {1, 0}, true},
+    {"bias_one_value", {}, 33, 17, 65, {}, {}, {}, {0, 0}, true},
+    {"bias_transposed", {}, 33, 17, 65, {}, {}, {}, {1, 33}, true},
+    // An axis of one element has any stride, 0 and 1 among them: it is no leading dimension.
+    {"row_stride_0", {}, 1, 33, 65, {33, 1}, {0, 1}, {33, 1}, {}, false},
+    {"row_stride_1", {}, 1, 33, 65, {1, 1}, {1, 1}, {33, 1}, {}, false},
+    {"row_of_a_transposed", {}, 1, 33, 65, {1, 7}, {1, 9}, {1, 70}, {}, false},
+    {"column_stride_0", {}, 33, 1, 65, {1, 1}, {65, 1}, {1, 0}, {}, false},
+    {"column_of_a_matrix", {}, 33, 1, 65, {4, 1}, {70, 1}, {5, 1}, {}, false},
+    {"column_spread", {}, 33, 1, 65, {1, 40}, {1, 40}, {5, 80}, {}, false},
+    {"outer_stride_0", {}, 17, 19, 1, {}, {1, 0}, {0, 1}, {}, false},
+    {"outer_of_columns", {}, 17, 19, 1, {}, {9, 1}, {1, 7}, {}, false},
+    {"batch_padded", {3}, 9, 17, 33, {300, 20, 1}, {400, 40, 1}, {700, 20, 1}, {}, false},
+    {"batch_inside", {3}, 9, 17, 33, {17, 51, 1}, {33, 99, 1}, {17, 51, 1}, {}, false},
+    {"batch_row_repeated", {3}, 9, 17, 33, {}, {33, 0, 1}, {17, 0, 1}, {}, false},
+    {"batch_one_matrix", {3}, 9, 17, 33, {}, {0, 40, 1}, {0, 1, 40}, {}, false},
+    // Heads inside of a row, as attention has them: [b, s, h, d] seen as [b, h, s, d], the keys also as [b, h, d, s].
+    {"attention_heads", {2, 3}, 10, 11, 12, {}, {360, 12, 36, 1}, {396, 12, 1, 36}, {}, false},
+    {"attention_context", {2, 3}, 10, 12, 11, {360, 12, 36, 1}, {}, {396, 12, 36, 1}, {}, false},
+};
+
+Case layout_case(const Layout& layout, DType in, DType out) {
+  const Bias bias = layout.has_bias ? Bias::FULL : Bias::NONE;
+  Case made = matmul_case(
+      {layout.name, layout.batch, layout.batch, layout.batch, layout.m, layout.n, layout.k, false, false, bias}, in,
+      out, "");
+  const Strides* strides[] = {&layout.dst, &layout.src, &layout.src_b, &layout.bias};
+  for (uint32_t i = 0; i < made.desc.operand_count; ++i) {
+    std::copy(strides[i]->begin(), strides[i]->end(), made.desc.operands[i].strides);
+  }
+  return made;
+}
+
+void add_layout_cases(std::vector<Case>* cases) {
+  for (const Layout& layout : layouts) {
+    cases->push_back(layout_case(layout, DType::f32, DType::f32));
+    const bool some = layout.name == "all_padded" || layout.name == "dst_transposed" || layout.name == "src_spread" ||
+                      layout.name == "src_row_repeated" || layout.name == "attention_heads";
+    if (!some) continue;
+    for (DType dtype : {DType::f64, DType::f16, DType::bf16, DType::i32}) {
+      cases->push_back(layout_case(layout, dtype, dtype));
+    }
+    cases->push_back(layout_case(layout, DType::bf16, DType::f32));
+  }
+}
+
 void add_epilogue(Case* made, int32_t arity, int32_t op, int32_t role, int32_t scalar) {
   made->desc.epilogues[made->desc.epilogue_count++] = {arity, op, role, scalar};
 }
@@ -115,10 +195,26 @@ void add_matmul_epilogues(std::vector<Case>* cases) {
   residual.values.push_back({});
   cases->push_back(residual);
 
+  Case padded = residual;
+  padded.name = "matmul/f32/epilogue_add_relu_padded";
+  padded.desc.operands[0].strides[0] = 20;
+  padded.desc.operands[4].strides[0] = 23;
+  cases->push_back(padded);
+
+  Case across = residual;
+  across.name = "matmul/f32/epilogue_add_relu_transposed";
+  std::copy_n(Dims({1, 33}).begin(), 2, across.desc.operands[4].strides);
+  cases->push_back(across);
+
   Case constant = matmul_case(shape, DType::f32, DType::f32, "_constant_weight");
   constant.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
   constant.desc.operands[3].flags = EP_OPERAND_FLAG_CONSTANT;
   cases->push_back(constant);
+
+  Case constant_padded = constant;
+  constant_padded.name += "_padded";
+  constant_padded.desc.operands[2].strides[0] = 24;
+  cases->push_back(constant_padded);
 }
 
 }  // namespace
@@ -136,6 +232,7 @@ void add_matmul_cases(std::vector<Case>* cases) {
     cases->push_back(matmul_case(shape, DType::f16, DType::f32, ""));
     cases->push_back(matmul_case(shape, DType::i8, DType::i32, ""));
   }
+  add_layout_cases(cases);
   add_matmul_epilogues(cases);
 }
 
