@@ -184,6 +184,10 @@ void Tensor::copy_to_host(void* data) const {
   throw_if_error(vm::download(data, src, static_cast<uint64_t>(dense.bytes())));
 }
 
+void Tensor::wait() const {
+  if (impl_->storage != nullptr) throw_if_error(vm::settle(impl_->storage, false, false));
+}
+
 void Tensor::copy_from(const void* data) {
   if (elements() == 0) return;
   if (!contiguous()) {

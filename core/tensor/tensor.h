@@ -95,6 +95,8 @@ class TENON_API Tensor {
   // bool).
   template <class T>
   std::vector<T> to_host() const;
+  // Waits until the elements are there, without reading them. Errors: as copy_to_host.
+  void wait() const;
   // The one element of a tensor with one, as a number. Errors: invalid_argument when it has more or fewer.
   Scalar item() const;
   // The host address of the first element where the device's memory is mapped, after waiting for pending writes; else

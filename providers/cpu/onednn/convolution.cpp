@@ -113,8 +113,8 @@ struct Layouts {
 // A convolution whose weights the host may keep packed.
 class Convolution final : public OneDnnPrimitive {
  public:
-  Convolution(Program program, int64_t nanoseconds, Program packing)
-      : OneDnnPrimitive(std::move(program), nanoseconds), packing_(std::move(packing)) {}
+  Convolution(Program program, Tail tail, int64_t nanoseconds, Program packing)
+      : OneDnnPrimitive(std::move(program), std::move(tail), nanoseconds), packing_(std::move(packing)) {}
 
   ep_status pack(char* dst, const char* src, ep_error** error) override {
     if (packing_.steps().empty()) return ep_primitive::pack(dst, src, error);
@@ -139,7 +139,7 @@ uint64_t layout_id(const memory::desc& desc) {
 
 }  // namespace
 
-Refusal OneDnnConvolution::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info&) {
+Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
   if (is_dynamic(desc)) return Refusal::because("oneDNN's convolution is made for static dims");
   if (is_huge(desc)) return Refusal::because("an operand of 2^31 elements or more");
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
@@ -160,7 +160,7 @@ Refusal OneDnnConvolution::why_not(const ep_device&, const ep_primitive_desc& de
         return Refusal::because("operand %u is repeated by stride 0", i);
     }
   }
-  return why_no_epilogues(desc);
+  return why_no_epilogues(device, desc);
 }
 
 Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
@@ -182,7 +182,7 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   const memory::desc any_weights(given.weights.dims(), memory::data_type::f32, memory::format_tag::any);
   const Layouts blocked = {channels_last(given.src.dims()), any_weights, channels_last(given.dst.dims())};
   const Layouts free_weights = {given.src, any_weights, given.dst};
-  const bool as_given = is_pointwise(desc, window) && desc.epilogue_count == 0;
+  const bool as_given = is_pointwise(desc, window) && post_op_count(desc) == 0;
   const Layouts orders[] = {as_given ? given : blocked, as_given ? blocked : given, free_weights};
 
   dnnl::primitive_desc_base chosen;
@@ -233,7 +233,8 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
     program.step(make_reorder(engine, inner_dst, given.dst), {{DNNL_ARG_FROM, result}, {DNNL_ARG_TO, dst}});
   }
   info.host_bytes = program.host_bytes();
-  *out = make_primitive<Convolution>(device, std::move(program), nanoseconds, std::move(packing));
+  *out = make_primitive<Convolution>(device, std::move(program), Tail(device, desc, post_op_count(desc)), nanoseconds,
+                                     std::move(packing));
   return {};
 }
 

@@ -1,58 +1,46 @@
 #include "providers/cpu/onednn/epilogue.h"
 
+#include "providers/cpu/onednn/tail.h"
+
 namespace tenon::provider::cpu {
 namespace {
 
 using dnnl::algorithm;
 
-// Parameters of rows that have none at launch; oneDNN's meaning of alpha.
-struct UnaryPostOp {
-  algorithm kind = algorithm::undef;
-  float alpha = 0;
-};
-
-UnaryPostOp unary_post_op(int32_t op) {
-  switch (op) {
-    case EP_UNARY_relu: return {algorithm::eltwise_relu};
-    case EP_UNARY_tanh: return {algorithm::eltwise_tanh};
-    case EP_UNARY_sigmoid: return {algorithm::eltwise_logistic};
-    case EP_UNARY_gelu: return {algorithm::eltwise_gelu_erf};
-    case EP_UNARY_gelu_tanh: return {algorithm::eltwise_gelu_tanh};
-    case EP_UNARY_silu: return {algorithm::eltwise_swish, 1};
-    case EP_UNARY_square: return {algorithm::eltwise_square};
-    case EP_UNARY_abs: return {algorithm::eltwise_abs};
-    case EP_UNARY_sqrt: return {algorithm::eltwise_sqrt};
-    case EP_UNARY_exp: return {algorithm::eltwise_exp};
-    default: return {};
+// Those that keep NaN. oneDNN has more, but bounds values with the processor's min and max, which give the bound for
+// NaN: its relu makes 0 of it, its exp the largest float, where the rows of scalar_ops.def say NaN.
+algorithm post_op(const ep_epilogue& epilogue) {
+  if (epilogue.arity == 1) {
+    switch (epilogue.op) {
+      case EP_UNARY_square: return algorithm::eltwise_square;
+      case EP_UNARY_abs: return algorithm::eltwise_abs;
+      case EP_UNARY_sqrt: return algorithm::eltwise_sqrt;
+      default: return algorithm::undef;
+    }
   }
-}
-
-algorithm binary_post_op(int32_t op) {
-  switch (op) {
+  switch (epilogue.op) {
     case EP_BINARY_add: return algorithm::binary_add;
     case EP_BINARY_sub: return algorithm::binary_sub;
     case EP_BINARY_mul: return algorithm::binary_mul;
     case EP_BINARY_div: return algorithm::binary_div;
-    case EP_BINARY_maximum: return algorithm::binary_max;
-    case EP_BINARY_minimum: return algorithm::binary_min;
     default: return algorithm::undef;
   }
 }
 
 }  // namespace
 
-Refusal why_no_epilogues(const ep_primitive_desc& desc) {
+uint32_t post_op_count(const ep_primitive_desc& desc) {
+  uint32_t count = 0;
+  while (count < desc.epilogue_count && post_op(desc.epilogues[count]) != algorithm::undef) ++count;
+  return count;
+}
+
+Refusal why_no_epilogues(const ep_device& device, const ep_primitive_desc& desc) {
   if (desc.epilogue_count > EP_MAX_EPILOGUES) return Refusal::because("%u epilogues", desc.epilogue_count);
   for (uint32_t i = 0; i < desc.epilogue_count; ++i) {
     const ep_epilogue& epilogue = desc.epilogues[i];
-    if (epilogue.arity == 1) {
-      if (unary_post_op(epilogue.op).kind != algorithm::undef) continue;
-      return Refusal::because("oneDNN has no epilogue %s", unary_name(epilogue.op));
-    }
-    if (epilogue.arity != 2 || binary_post_op(epilogue.op) == algorithm::undef) {
-      return Refusal::because("oneDNN has no epilogue %s",
-                              epilogue.arity == 2 ? binary_name(epilogue.op) : "of that arity");
-    }
+    if (epilogue.arity == 1) continue;
+    if (epilogue.arity != 2) return Refusal::because("epilogue %u has arity %d", i, epilogue.arity);
     if (epilogue.role == 0) {
       if (epilogue.scalar < 0 || epilogue.scalar >= EP_MAX_SCALARS)
         return Refusal::because("epilogue scalar %d", epilogue.scalar);
@@ -62,7 +50,7 @@ Refusal why_no_epilogues(const ep_primitive_desc& desc) {
     if (tensor == nullptr) return Refusal::because("epilogue %u has no operand of role %d", i, epilogue.role);
     if (tensor->dtype != EP_DTYPE_f32) return Refusal::because("an epilogue operand of %s", dtype_name(tensor->dtype));
   }
-  return {};
+  return why_no_tail(device, desc, post_op_count(desc));
 }
 
 std::vector<EpilogueOperand> add_epilogues(const ep_primitive_desc& desc,
@@ -71,11 +59,10 @@ std::vector<EpilogueOperand> add_epilogues(const ep_primitive_desc& desc,
   const auto rank = static_cast<int32_t>(dst.dims().size());
   std::vector<EpilogueOperand> operands;
   dnnl::post_ops post_ops;
-  for (uint32_t i = 0; i < desc.epilogue_count; ++i) {
+  for (uint32_t i = 0; i < post_op_count(desc); ++i) {
     const ep_epilogue& epilogue = desc.epilogues[i];
     if (epilogue.arity == 1) {
-      const UnaryPostOp unary = unary_post_op(epilogue.op);
-      post_ops.append_eltwise(1.0f, unary.kind, unary.alpha, 0.0f);
+      post_ops.append_eltwise(1.0f, post_op(epilogue), 0.0f, 0.0f);
       continue;
     }
     EpilogueOperand tensor{static_cast<int32_t>(i), -1, static_cast<uint32_t>(epilogue.scalar), {}, {}, false};
@@ -92,7 +79,7 @@ std::vector<EpilogueOperand> add_epilogues(const ep_primitive_desc& desc,
     if (tensor.sum)
       post_ops.append_sum(1.0f);
     else
-      post_ops.append_binary(binary_post_op(epilogue.op), tensor.wanted);
+      post_ops.append_binary(post_op(epilogue), tensor.wanted);
     operands.push_back(tensor);
   }
   attr->set_post_ops(post_ops);

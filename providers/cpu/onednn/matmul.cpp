@@ -54,7 +54,7 @@ int64_t work_of(const ep_primitive_desc& desc) {
 
 }  // namespace
 
-Refusal OneDnnMatmul::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info&) {
+Refusal OneDnnMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
   if (is_dynamic(desc)) return Refusal::because("oneDNN's matmul is made for static dims");
   if (is_huge(desc)) return Refusal::because("an operand of 2^31 elements or more");
   if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f32) {
@@ -76,7 +76,7 @@ Refusal OneDnnMatmul::why_not(const ep_device&, const ep_primitive_desc& desc, e
       if (matrix.strides[axis] == 0 && matrix.dims[axis] != 1) return Refusal::because("a matrix repeated by stride 0");
     }
   }
-  return why_no_epilogues(desc);
+  return why_no_epilogues(device, desc);
 }
 
 Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep_primitive** out,
@@ -108,7 +108,8 @@ Refusal OneDnnMatmul::make(ep_device& device, const ep_primitive_desc& given, ep
   if (is_reference(matmul)) return Refusal::because("oneDNN has only %s here", implementation_of(matmul).c_str());
   program.step(matmul, arguments);
   info.host_bytes = program.host_bytes();
-  *out = make_primitive<OneDnnPrimitive>(device, std::move(program), nanoseconds);
+  *out =
+      make_primitive<OneDnnPrimitive>(device, std::move(program), Tail(device, desc, post_op_count(desc)), nanoseconds);
   return {};
 }
 

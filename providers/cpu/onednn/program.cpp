@@ -67,8 +67,8 @@ struct OneDnnPrimitive::State {
   float scalars[EP_MAX_SCALARS] = {};
 };
 
-OneDnnPrimitive::OneDnnPrimitive(Program program, int64_t nanoseconds)
-    : program_(std::move(program)), nanoseconds_(nanoseconds) {}
+OneDnnPrimitive::OneDnnPrimitive(Program program, Tail tail, int64_t nanoseconds)
+    : program_(std::move(program)), tail_(std::move(tail)), nanoseconds_(nanoseconds) {}
 
 OneDnnPrimitive::~OneDnnPrimitive() {
   for (std::atomic<State*>& place : pool_) delete place.load();
@@ -122,6 +122,7 @@ ep_status OneDnnPrimitive::run(State& state, const ep_launch& launch, ep_error**
     return fail(host, error, status == dnnl_out_of_memory ? EP_STATUS_OUT_OF_HOST_MEMORY : EP_STATUS_INTERNAL,
                 "oneDNN failed to run step %zu of a primitive (its status %d).", i, static_cast<int>(status));
   }
+  if (!tail_.empty()) tail_.run(launch, lease.width());
   return EP_STATUS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "providers/cpu/onednn/tail.h"
 #include "providers/cpu/onednn/version.h"
 #include "providers/cpu/primitive.h"
 
@@ -72,12 +73,12 @@ class Program {
   uint64_t host_bytes_ = 4096;
 };
 
-// Launches a program. Memory objects cost 150 ns each to make, so a launch takes a set of them from a small pool, one
-// per concurrent launch, and only changes addresses.
+// Launches a program, and its tail. Memory objects cost 150 ns each to make, so a launch takes a set of them from a
+// small pool, one per concurrent launch, and only changes addresses.
 class OneDnnPrimitive : public ep_primitive {
  public:
-  // `nanoseconds`: about how long it takes on one thread.
-  OneDnnPrimitive(Program program, int64_t nanoseconds);
+  // `nanoseconds`: about how long it takes on one thread. `tail` comes last.
+  OneDnnPrimitive(Program program, Tail tail, int64_t nanoseconds);
   ~OneDnnPrimitive() override;
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) override;
   uint64_t workspace(const ep_shape*) const override { return program_.workspace_bytes(); }
@@ -92,6 +93,7 @@ class OneDnnPrimitive : public ep_primitive {
   ep_status run(State& state, const ep_launch& launch, ep_error** error);
 
   Program program_;
+  Tail tail_;
   int64_t nanoseconds_;
   std::atomic<State*> pool_[pool_size] = {};
 };

@@ -270,6 +270,10 @@ Model load_checked(std::string_view bytes, const Options& options) {
     for (const std::string& line : refusals) text += "\n  " + line;
     throw Error(Code::unsupported, text);
   }
+  // A weight that did not arrive is an error of loading, not of every run.
+  for (const Tensor& weight : impl->program.constants) {
+    if (weight.defined()) weight.wait();
+  }
   impl->dependences = input_dependences(impl->program);
   impl->by_value.assign(impl->program.inputs.size(), false);
   return Model(std::move(impl));

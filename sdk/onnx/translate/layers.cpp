@@ -38,19 +38,21 @@ struct Window {
 
 int64_t reach(const Window& w, size_t i) { return (w.kernel[i] - 1) * w.dilations[i] + 1; }
 
+// Lengths beyond this are not taken: any product of two of them still fits 64 bits.
+constexpr int64_t too_long = int64_t{1} << 31;
+
+bool all_within(const Ints& values, int64_t least) {
+  return std::all_of(values.begin(), values.end(), [least](int64_t v) { return v >= least && v < too_long; });
+}
+
 void check_window(NodeContext& n, const Window& w, size_t axes) {
   if (axes < 1 || axes > 3) n.unsupported("it has " + std::to_string(axes) + " spatial axes; 1 to 3 are possible");
   if (w.kernel.size() != axes || w.strides.size() != axes || w.dilations.size() != axes || w.pads.size() != 2 * axes) {
     n.invalid("its kernel, strides, dilations and pads do not fit " + std::to_string(axes) + " spatial axes");
   }
-  const auto positive = [](const Ints& values) {
-    return std::all_of(values.begin(), values.end(), [](int64_t v) { return v > 0 && v < (int64_t{1} << 31); });
-  };
-  if (!positive(w.kernel) || !positive(w.strides) || !positive(w.dilations))
-    n.invalid("its kernel, strides and dilations must be positive");
-  for (int64_t pad : w.pads) {
-    if (pad < 0 || pad >= int64_t{1} << 31) n.invalid("its pads must not be negative or huge");
-  }
+  if (!all_within(w.kernel, 1) || !all_within(w.strides, 1) || !all_within(w.dilations, 1))
+    n.invalid("its kernel, strides and dilations must be positive and below 2^31");
+  if (!all_within(w.pads, 0)) n.invalid("its pads must not be negative, and below 2^31");
 }
 
 Window read_window(NodeContext& n, const Ints& kernel) {
@@ -62,7 +64,7 @@ Window read_window(NodeContext& n, const Ints& kernel) {
   w.pads = n.integers("pads").value_or(Ints(2 * axes, 0));
   w.auto_pad = n.text("auto_pad", "NOTSET");
   for (int64_t dim : n.dims(0)) {
-    if (dim >= int64_t{1} << 31) n.unsupported("its input has the shape " + tenon::to_string(n.dims(0)));
+    if (dim >= too_long) n.unsupported("its input has the shape " + tenon::to_string(n.dims(0)));
   }
   check_window(n, w, axes);
   for (size_t i = 0; i < axes; ++i) {
@@ -107,6 +109,8 @@ TensorList translate_conv_transpose(NodeContext& n) {
   const bool same = w.auto_pad == "SAME_UPPER" || w.auto_pad == "SAME_LOWER";
   if (extra.size() != axes || (shape && shape->size() != axes))
     n.invalid("output_padding or output_shape does not fit the spatial axes");
+  if (!all_within(extra, 0) || (shape && !all_within(*shape, 0)))
+    n.invalid("its output_padding and output_shape must not be negative, and below 2^31");
   for (size_t i = 0; i < axes && (shape || same); ++i) {
     const int64_t length = n.dims(0)[static_cast<int64_t>(i) + 2];
     const int64_t wanted = shape ? (*shape)[i] : length * w.strides[i];

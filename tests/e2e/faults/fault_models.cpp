@@ -213,8 +213,6 @@ class Subject {
         return "an error that does not name what was done: " + said;
       }
       if (lost) close(work);
-      // A weight whose upload failed after the model was loaded stays poisoned: it is loaded anew.
-      if (i == kTries / 2) work.drop();
     }
     return "it does not go on: " + said;
   }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 
 #include "sdk/onnx/onnx.h"
 #include "tests/unit/onnx/model_builder.h"
@@ -143,6 +144,31 @@ TEST(Load, RefusesResultsOfTooHighRank) {
   const Refusal refusal = refusal_of(builder.bytes());
   EXPECT_EQ(refusal.code, Code::invalid_argument);
   EXPECT_TRUE(refusal.says("the result would have rank 9")) << refusal.text;
+}
+
+TEST(Load, RefusesWindowsThatWouldOverflow) {
+  const auto refused = [](const char* attribute, const std::vector<int64_t>& values) {
+    ModelBuilder builder;
+    builder.input("x", kFloat, {"1", "1", "4", "4"});
+    builder.output("y", kFloat, {"1", "1", "h", "w"});
+    builder.weight<float>("w", kFloat, {1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+    proto::NodeProto& node = builder.node("ConvTranspose", {"x", "w"}, {"y"}, "up");
+    builder.integers(node, "output_shape", {9, 9});
+    if (attribute != std::string("output_shape")) {
+      builder.integers(node, attribute, values);
+    } else {
+      node.attribute.back().ints = values;
+    }
+    return refusal_of(builder.bytes());
+  };
+  const int64_t largest = std::numeric_limits<int64_t>::max();
+  const Refusal padding = refused("output_padding", {1, largest});
+  EXPECT_EQ(padding.code, Code::invalid_argument);
+  EXPECT_TRUE(padding.says("output_padding and output_shape must not be negative, and below 2^31")) << padding.text;
+  EXPECT_TRUE(refused("output_shape", {largest, 9}).says("output_shape must not be negative")) << padding.text;
+  EXPECT_TRUE(refused("output_shape", {-largest, 9}).says("output_shape must not be negative")) << padding.text;
+  EXPECT_TRUE(refused("strides", {1, largest}).says("must be positive and below 2^31"));
+  EXPECT_TRUE(refused("pads", {0, 0, 0, largest}).says("its pads must not be negative"));
 }
 
 TEST(Load, RefusesAttributesOfTheWrongKind) {

@@ -1,8 +1,10 @@
 // The CPU provider as a device: its memory, its settings, its faults, what it holds.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 
 #include "tests/unit/providers/provider_fixture.h"
@@ -42,6 +44,92 @@ TEST(CpuProvider, RefusesAnUnknownSimdSetting) {
   } catch (const std::runtime_error& error) {
     EXPECT_NE(std::string(error.what()).find("'mmx'"), std::string::npos) << error.what();
   }
+}
+
+constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+// A product of `values` by ones is `values` again in each of its 16 columns or channels; then the epilogue.
+struct Product {
+  const char* name;
+  ep_primitive_desc desc;
+};
+
+std::vector<Product> products(int64_t count) {
+  const int32_t f32 = EP_DTYPE_f32;
+  Product matmul{"matmul", descriptor(EP_PRIMITIVE_matmul,
+                                      {dense(EP_ROLE_DST, f32, {count, 16}), dense(EP_ROLE_SRC, f32, {count, 1}),
+                                       dense(EP_ROLE_SRC_B, f32, {1, 16})})};
+  Product convolution{"convolution", descriptor(EP_PRIMITIVE_convolution, {dense(EP_ROLE_DST, f32, {1, 16, count, 1}),
+                                                                           dense(EP_ROLE_SRC, f32, {1, 1, count, 1}),
+                                                                           dense(EP_ROLE_WEIGHT, f32, {16, 1, 1, 1})})};
+  ep_convolution_attributes& attributes = convolution.desc.attributes.convolution;
+  attributes.spatial_rank = 2;
+  attributes.groups = 1;
+  for (int axis = 0; axis < 2; ++axis) attributes.stride[axis] = attributes.dilation[axis] = 1;
+  return {matmul, convolution};
+}
+
+// What the elementwise primitive of the same row makes of `values`.
+std::vector<float> by_row(OpenProvider& cpu, const ep_epilogue& epilogue, std::vector<float> values, ep_scalar a,
+                          ep_scalar b) {
+  const int64_t count = static_cast<int64_t>(values.size());
+  std::vector<float> results(values.size(), 4711.0F);
+  std::vector<ep_operand_desc> operands{dense(EP_ROLE_DST, EP_DTYPE_f32, {count}),
+                                        dense(EP_ROLE_SRC, EP_DTYPE_f32, {count})};
+  std::vector<void*> addresses{results.data(), values.data()};
+  std::vector<float> second(values.size(), static_cast<float>(a.value.f64));
+  if (epilogue.arity == 2) {
+    operands.push_back(dense(EP_ROLE_SRC_B, EP_DTYPE_f32, {count}));
+    addresses.push_back(second.data());
+  }
+  ep_primitive_desc desc = descriptor(epilogue.arity == 1 ? EP_PRIMITIVE_unary : EP_PRIMITIVE_binary, operands);
+  (epilogue.arity == 1 ? desc.attributes.unary.op : desc.attributes.binary.op) = epilogue.op;
+  EXPECT_EQ(run_once(cpu, desc, addresses, {a, b}).status, EP_STATUS_OK);
+  return results;
+}
+
+TEST(CpuProvider, ComputesEpiloguesAsTheirRowsSayWithNanAndInfinityToo) {
+  OpenProvider cpu("cpu");
+  std::vector<float> values{nan_value, infinity, -infinity, 0.0F, 1.5F, -2.25F, 88.0F, -104.0F, 1e-41F, 3e38F};
+  std::vector<float> ones(16, 1.0F);
+  const int64_t count = static_cast<int64_t>(values.size());
+  std::vector<ep_scalar> scalars(6);
+  for (ep_scalar& scalar : scalars) scalar.dtype = EP_DTYPE_f32;
+  scalars[4].value.f64 = 0.25;
+  scalars[5].value.f64 = 1.75;
+  std::vector<ep_epilogue> epilogues;
+  for (int32_t op = EP_UNARY_neg; op <= EP_UNARY_shrink; ++op) epilogues.push_back({1, op, 0, 4});
+  for (int32_t op : {EP_BINARY_add, EP_BINARY_sub, EP_BINARY_mul, EP_BINARY_div, EP_BINARY_maximum, EP_BINARY_minimum})
+    epilogues.push_back({2, op, 0, 4});
+  int fused = 0;
+  for (Product& product : products(count)) {
+    for (const ep_epilogue& epilogue : epilogues) {
+      const std::string label =
+          std::string(product.name) + " arity " + std::to_string(epilogue.arity) + " op " + std::to_string(epilogue.op);
+      product.desc.epilogue_count = 1;
+      product.desc.epilogues[0] = epilogue;
+      std::vector<float> results(values.size() * 16, 4711.0F);
+      const LaunchResult run = run_once(cpu, product.desc, {results.data(), values.data(), ones.data()}, scalars);
+      if (run.status == EP_STATUS_UNSUPPORTED) continue;
+      ASSERT_EQ(run.status, EP_STATUS_OK) << label << ": " << cpu.host.sentence();
+      fused += run.implementation == "onednn";
+      const std::vector<float> wanted = by_row(cpu, epilogue, values, scalars[4], scalars[5]);
+      for (int64_t i = 0; i < count; ++i) {
+        for (int64_t column = 0; column < 16; ++column) {
+          const float got = results[static_cast<size_t>(product.desc.kind == EP_PRIMITIVE_matmul ? i * 16 + column
+                                                                                                 : column * count + i)];
+          const float want = wanted[static_cast<size_t>(i)];
+          if (std::isnan(want)) {
+            EXPECT_TRUE(std::isnan(got)) << label << " of " << values[static_cast<size_t>(i)] << " is " << got;
+          } else {
+            EXPECT_FLOAT_EQ(got, want) << label << " of " << values[static_cast<size_t>(i)];
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GE(fused, 2 * 12) << "the epilogues that models have are fused";
 }
 
 TEST(CpuProvider, NamesEveryRefusalOfItsList) {
