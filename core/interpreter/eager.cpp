@@ -539,7 +539,20 @@ void copy_elements(Tensor& dst, const Tensor& src) {
 
 Tensor dense_on_device(const Tensor& tensor) {
   Tensor copy = value_or_throw(make_tensor(tensor.impl()->device, tensor.dtype(), tensor.dims()));
-  copy_elements(copy, tensor);
+  if ((vm::attention.load(std::memory_order_relaxed) & vm::kPlacement) == 0) {
+    copy_elements(copy, tensor);
+    return copy;
+  }
+  std::vector<PlacementEntry> entries;
+  {
+    PlacementScope scope;
+    copy_elements(copy, tensor);
+    entries = scope.take();
+  }
+  for (PlacementEntry& entry : entries) {
+    entry.op = kDenseCopy;
+    record_placement(std::move(entry));
+  }
   return copy;
 }
 

@@ -15,8 +15,12 @@ namespace tenon {
 enum class Rung : uint8_t { native, decomposed, compiled, host };
 TENON_API std::string_view rung_name(Rung rung);
 
+// What a PlacementScope calls a copy that no program asked for: of an input that the device takes dense only, or that
+// an output overlaps. It is made by the op cast, whose reason says why where it did not run natively.
+inline constexpr std::string_view kDenseCopy = "copy (dense)";
+
 struct PlacementEntry {
-  std::string op;              // "softmax"
+  std::string op;              // "softmax", or kDenseCopy
   std::string device;          // "cuda:0": where the op was asked for
   std::string implementation;  // of a native rung: "onednn", "simd", "plain"
   Rung rung = Rung::native;

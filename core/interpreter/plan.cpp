@@ -1,6 +1,8 @@
 #include "core/interpreter/plan.h"
 
+#include <bit>
 #include <memory>
+#include <string>
 
 #include "core/interpreter/elementwise.h"
 #include "core/interpreter/kernel_cache.h"
@@ -143,16 +145,33 @@ void add_reason(Plan* plan, std::string_view rung, std::string_view reason) {
   plan->reason += sentence(rung, ": ", reason);
 }
 
+// "with input 1 made dense", "with inputs 0, 2 made dense"
+std::string with_dense(uint32_t inputs) {
+  std::string text = std::has_single_bit(inputs) ? "with input " : "with inputs ";
+  for (const uint32_t all = inputs; inputs != 0; inputs &= inputs - 1) {
+    text += (inputs == all ? "" : ", ") + std::to_string(std::countr_zero(inputs));
+  }
+  return text + " made dense";
+}
+
 // Native as it is, then with strided inputs made contiguous.
 Status try_native_rungs(const OpCall& call, Plan* plan) {
   const Status direct = try_native(call, plan);
   if (!is_refusal(direct)) return direct;
-  add_reason(plan, "native", direct.message());
   const uint32_t strided = strided_inputs(call);
-  if (strided == 0) return direct;
+  if (strided == 0) {
+    add_reason(plan, "native", direct.message());
+    return direct;
+  }
   const DenseInputs dense(call, strided);
   Status status = try_native(dense.call, plan);
-  if (status.ok()) plan->dense_inputs = strided;
+  if (status.ok()) {
+    plan->dense_inputs = strided;
+    add_reason(plan, "taken " + with_dense(strided) + ", refused before", direct.message());
+  } else {
+    add_reason(plan, "native", direct.message());
+    if (status.message() != direct.message()) add_reason(plan, "native " + with_dense(strided), status.message());
+  }
   return status;
 }
 

@@ -6,13 +6,28 @@
 namespace tenon::ops {
 namespace {
 
-// The product of `call` without bias, residual and activation, whose attributes are `bare`.
 template <class Attributes>
-Tensor bare_product(const OpCall& call, const Attributes& bare, bool has_epilogue) {
-  if (!has_epilogue) {
+Tensor product(const OpCall& call, const Attributes& bare, const Tensor* bias) {
+  return functors::record(static_cast<OpId>(call.op->id), {&input(call, 0), &input(call, 1), bias, nullptr}, &bare);
+}
+
+// The product of `call` with its bias, whose attributes without an activation are `bare`: in one where the device has
+// that and something follows (`has_more`), else the bare product and `add_bias`.
+template <class Attributes, class AddBias>
+Tensor biased_product(const OpCall& call, const Attributes& bare, bool has_more, AddBias add_bias) {
+  const Tensor bias = optional(call, 2);
+  if (!bias.defined() && !has_more) {
     throw Error(Code::unsupported, sentence(call.op->name, ": a bare product is not made of simpler primitives."));
   }
-  return functors::record(static_cast<OpId>(call.op->id), {&input(call, 0), &input(call, 1), nullptr, nullptr}, &bare);
+  if (!bias.defined()) return product(call, bare, nullptr);
+  if (has_more) {
+    try {
+      return product(call, bare, &bias);
+    } catch (const Error& error) {
+      if (error.code() != Code::unsupported) throw;
+    }
+  }
+  return add_bias(product(call, bare, nullptr), bias);
 }
 
 Activation activation_of(const OpCall& call, int32_t id) {
@@ -26,10 +41,9 @@ void decompose_matmul(const OpCall& call) {
   MatmulAttributes attributes = call.attributes_as<MatmulAttributes>();
   const Activation activation = activation_of(call, attributes.activation);
   attributes.activation = 0;
-  const Tensor bias = optional(call, 2);
   const Tensor residual = optional(call, 3);
-  Tensor result = bare_product(call, attributes, bias.defined() || residual.defined() || activation.id != 0);
-  if (bias.defined()) result = add(result, bias);
+  Tensor result = biased_product(call, attributes, residual.defined() || activation.id != 0,
+                                 [](const Tensor& bare, const Tensor& bias) { return add(bare, bias); });
   if (residual.defined()) result = add(result, residual);
   store(call, activate(result, activation));
 }
@@ -38,14 +52,13 @@ void decompose_conv(const OpCall& call) {
   ConvolutionAttributes attributes = call.attributes_as<ConvolutionAttributes>();
   const Activation activation = activation_of(call, attributes.activation);
   attributes.activation = 0;
-  const Tensor bias = optional(call, 2);
   const Tensor residual = optional(call, 3);
-  Tensor result = bare_product(call, attributes, bias.defined() || residual.defined() || activation.id != 0);
-  if (bias.defined()) {
-    Dims dims = Dims::filled(result.rank() - 1, 1);
+  const auto add_bias = [](const Tensor& bare, const Tensor& bias) {
+    Dims dims = Dims::filled(bare.rank() - 1, 1);
     dims[0] = bias.elements();
-    result = add(result, reshape(bias, dims));
-  }
+    return add(bare, reshape(bias, dims));
+  };
+  Tensor result = biased_product(call, attributes, residual.defined() || activation.id != 0, add_bias);
   if (residual.defined()) result = add(result, residual);
   store(call, activate(result, activation));
 }

@@ -52,9 +52,30 @@ const ep_host*& host_of_masks() {
   return host;
 }
 
-ep_status refusal(int32_t kind, ep_error** error) {
+bool is_strided(const ep_operand_desc& operand) {
+  int64_t expected = 1;
+  for (int32_t axis = operand.rank - 1; axis >= 0; --axis) {
+    if (operand.dims[axis] != 1 && operand.strides[axis] != expected) return true;
+    expected *= operand.dims[axis];
+  }
+  return false;
+}
+
+// What of `desc` is refused; empty: nothing.
+std::string refused_part(const ep_primitive_desc& desc) {
+  const MaskingControl& control = masking_control();
+  if (control.refuses(desc.kind)) return "kind " + std::to_string(desc.kind);
+  if (desc.kind == EP_PRIMITIVE_copy) return {};
+  for (uint32_t i = 0; control.refuses_strides && i < desc.operand_count; ++i) {
+    if (is_strided(desc.operands[i])) return "the strides of operand " + std::to_string(i);
+  }
+  if (control.refuses_epilogues && desc.epilogue_count != 0) return "epilogues";
+  return {};
+}
+
+ep_status refusal(const std::string& part, ep_error** error) {
   masking_control().refused.fetch_add(1);
-  const std::string sentence = "the masking fake refuses kind " + std::to_string(kind) + ".";
+  const std::string sentence = "the masking fake refuses " + part + ".";
   const ep_host* host = host_of_masks();
   if (error != nullptr) {
     *error = host->error_make(host, EP_STATUS_UNSUPPORTED, {sentence.data(), sentence.size()}, {nullptr, 0});
@@ -63,13 +84,14 @@ ep_status refusal(int32_t kind, ep_error** error) {
 }
 
 ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out, ep_error** error) {
-  if (masking_control().refuses(desc->kind)) return refusal(desc->kind, error);
+  const std::string part = refused_part(*desc);
+  if (!part.empty()) return refusal(part, error);
   return inner(device).primitive_support(device, desc, out, error);
 }
 
 ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out,
                            ep_primitive_info* info, ep_error** error) {
-  if (masking_control().refuses(desc->kind)) return refusal(desc->kind, error);
+  if (masking_control().refuses(desc->kind)) return refusal("kind " + std::to_string(desc->kind), error);
   const ep_device_ops& ops = inner(device);
   const ep_status status = ops.primitive_create(device, desc, out, info, error);
   if (status != EP_STATUS_OK) return status;
@@ -189,6 +211,7 @@ bool MaskingControl::refuses(int32_t kind) const {
 
 void MaskingControl::reset() {
   launches = copies = bytes_copied = refused = 0;
+  refuses_strides = refuses_epilogues = false;
   refuse({});
 }
 

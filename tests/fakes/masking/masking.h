@@ -16,6 +16,9 @@ struct MaskingControl {
   std::atomic<uint64_t> copies{0};  // copy, upload and download
   std::atomic<uint64_t> bytes_copied{0};
   std::atomic<uint64_t> refused{0};  // answers of primitive_support and primitive_create
+  // From now on, of all kinds but copy: operands that are not row-major, descriptors with an epilogue.
+  std::atomic<bool> refuses_strides{false};
+  std::atomic<bool> refuses_epilogues{false};
 
   // Kinds (EP_PRIMITIVE_*) to refuse from now on; kernels that exist already still run.
   void refuse(std::set<int32_t> kinds);

@@ -150,6 +150,59 @@ TEST_F(Masking, TheBytesReportedAreTheBytesTheDeviceSaw) {
   }
 }
 
+// What `body` ran on `device`, "op rung: reason" each.
+std::vector<std::string> placed_on(Device device, const std::function<Tensor()>& body) {
+  PlacementScope scope;
+  body();
+  std::vector<std::string> lines;
+  for (const PlacementEntry& entry : scope.take()) {
+    if (entry.device != device.spelling()) continue;
+    lines.push_back(entry.op + " " + std::string(rung_name(entry.rung)) + ": " + entry.reason);
+  }
+  return lines;
+}
+
+TEST_F(Masking, AnInputMadeDenseIsListedAsACopyAndInTheReason) {
+  on_fresh_tables(EP_PRIMITIVE_copy, [](Device device) {
+    fakes::masking_control().refuses_strides = true;
+    const Tensor a = positive_floats({4, 6}, 1, device), b = positive_floats({3, 6}, 2, device);
+    EXPECT_EQ(
+        placed_on(device, [&] { return matmul(a, transpose(b, 0, 1)); }),
+        (std::vector<std::string>{"copy (dense) host: native: the masking fake refuses kind 2",
+                                  "matmul native: taken with input 1 made dense, refused before: the masking fake "
+                                  "refuses the strides of operand 2"}));
+  });
+}
+
+TEST_F(Masking, AnEpilogueThatIsRefusedIsAnOpOfItsOwnAndInTheReason) {
+  on_fresh_tables(EP_PRIMITIVE_fill, [](Device device) {
+    fakes::masking_control().refuses_strides = true;
+    fakes::masking_control().refuses_epilogues = true;
+    const Tensor a = positive_floats({4, 6}, 1, device), b = positive_floats({4, 3}, 2, device);
+    const std::string strides = "the masking fake refuses the strides of operand 1";
+    EXPECT_EQ(placed_on(device, [&] { return matmul(transpose(a, 0, 1), b, Tensor(), Tensor(), "relu"); }),
+              (std::vector<std::string>{
+                  "copy (dense) native: ", "matmul native: taken with input 0 made dense, refused before: " + strides,
+                  "relu native: ",
+                  "matmul decomposed: native: " + strides +
+                      "; native with input 0 made dense: the masking fake refuses epilogues"}));
+  });
+}
+
+TEST_F(Masking, ARefusedEpilogueLeavesTheBiasToTheProduct) {
+  on_fresh_tables(EP_PRIMITIVE_binary, [](Device device) {
+    fakes::masking_control().refuses_epilogues = true;
+    const auto run = [](Device where) {
+      const Tensor a = positive_floats({4, 6}, 1, where), b = positive_floats({6, 3}, 2, where);
+      return matmul(a, b, positive_floats({3}, 3, where), Tensor(), "relu");
+    };
+    EXPECT_EQ(placed_on(device, [&] { return run(device); }),
+              (std::vector<std::string>{"matmul native: ", "relu native: ",
+                                        "matmul decomposed: native: the masking fake refuses epilogues"}));
+    EXPECT_EQ(numbers(run(device)), numbers(run(Device("cpu"))));
+  });
+}
+
 TEST_F(Masking, WithFallbackNativeARefusalIsAnError) {
   ASSERT_TRUE(loader::set_argument("fallback", "native").ok());
   for (const Call& call : calls()) {
