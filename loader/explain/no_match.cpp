@@ -38,10 +38,15 @@ Refusals refusals(Registry& registry, const std::string& name) {
   return result;
 }
 
-std::string where_to_put_it(Registry& registry) {
+// `provider` may be empty. A privileged program has no environment.
+std::string where_to_put_it(Registry& registry, const std::string& provider) {
   std::string folders;
   for (const SearchedFolder& folder : registry.folders()) folders += (folders.empty() ? "" : ", ") + folder.path;
-  return "Copy libtenon_<name>.so into one of the folders searched: " + folders + ".";
+  const std::string file = "libtenon_" + (provider.empty() ? "<name>" : provider) + ".so";
+  const std::string variable =
+      settings().privileged ? ""
+                            : ", or set TENON_PLUGIN_PATH to the folder it is in (several are separated by colons)";
+  return "Copy " + file + " into one of the folders searched: " + folders + variable + ".";
 }
 
 std::string remedy_for(Registry& registry, const std::string& provider) {
@@ -52,7 +57,7 @@ std::string remedy_for(Registry& registry, const std::string& provider) {
     names.push_back(device.provider);
   }
   const std::string nearest = provider.empty() ? provider : nearest_word(provider, names);
-  return nearest.empty() ? where_to_put_it(registry) : "Did you mean " + nearest + "?";
+  return (nearest.empty() ? "" : "Did you mean " + nearest + "? If not: ") + where_to_put_it(registry, provider);
 }
 
 }  // namespace
@@ -81,7 +86,7 @@ Status no_default_device(Registry& registry) {
                   "Set TENON_DEVICE=" + device.spelling + ".");
   }
   return Status(Code::not_found, std::move(message),
-                refused.first_remedy.empty() ? where_to_put_it(registry) : refused.first_remedy);
+                refused.first_remedy.empty() ? where_to_put_it(registry, "") : refused.first_remedy);
 }
 
 }  // namespace tenon::loader

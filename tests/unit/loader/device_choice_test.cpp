@@ -189,8 +189,12 @@ TEST_F(DeviceChoice, NameThatMatchesNothingListsWhatThereIs) {
       "  the registered provider 'argument' was refused (negotiated): the driver is not installed.\n"
       "  while calling ep_plugin_query_v0 of the provider 'argument'");
   EXPECT_EQ(failure.remedy(), "Install the driver.");
-  EXPECT_EQ(open_device("biultin").status().remedy(), "Did you mean builtin?");
+  EXPECT_EQ(open_device("biultin").status().remedy().find("Did you mean builtin? If not: Copy libtenon_biultin.so "),
+            0u);
   EXPECT_EQ(open_device("file:3").status().remedy(), "Name one of the devices there are.");
+  const std::string unknown = open_device("oblas").status().remedy();
+  EXPECT_EQ(unknown.find("Copy libtenon_oblas.so into one of the folders searched: "), 0u) << unknown;
+  EXPECT_NE(unknown.find(", or set TENON_PLUGIN_PATH to the folder it is in"), std::string::npos) << unknown;
 }
 
 TEST_F(DeviceChoice, UuidAndPciFindTheDeviceAcrossProviders) {
