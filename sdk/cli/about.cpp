@@ -35,7 +35,12 @@ std::string version_text() {
   return text;
 }
 
-std::string environment_help() { return loader::settings_help(); }
+std::string help_text(const std::string& topic) {
+  if (topic == "env") return loader::settings_help();
+  return "Topics of `tenon help TOPIC`:\n"
+         "  env   every setting: its TENON_* variable, its key in tenon.toml, what it may be\n"
+         "`tenon COMMAND --help` tells of a command, `tenon --help-all` of all.\n";
+}
 
 void print_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;

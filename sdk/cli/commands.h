@@ -45,7 +45,7 @@ int list_ops(const OpsOptions& options);
 
 // "tenon 0.1.0 (commit ...)", with the libraries it was built with and found.
 std::string version_text();
-std::string environment_help();
+std::string help_text(const std::string& topic);  // empty: the topics
 
 struct OnnxTestOptions {
   std::vector<std::string> folders;
@@ -66,7 +66,8 @@ int conform(const ConformOptions& options);
 
 struct NewProviderOptions {
   std::string name;
-  std::string to;  // the folder; empty: one called `name`
+  std::string to;      // the folder; empty: one called `name`
+  bool force = false;  // although a provider of that name is found
 };
 int new_provider(const NewProviderOptions& options);
 

@@ -35,9 +35,9 @@ struct CommandLine {
     add_onnx_test();
     add_conform();
     add_new_provider();
-    CLI::App* help = app.add_subcommand("help", "Help on a topic: env");
-    help->add_option("TOPIC", topic, "env: the TENON_* variables")->required()->check(CLI::IsMember({"env"}));
-    help->callback([this] { chosen = [] { return std::fputs(environment_help().c_str(), stdout) < 0 ? 1 : 0; }; });
+    CLI::App* help = app.add_subcommand("help", "Help on a topic; without one, the topics");
+    help->add_option("TOPIC", topic, "env: the TENON_* variables")->check(CLI::IsMember({"env"}));
+    help->callback([this] { chosen = [this] { return std::fputs(help_text(topic).c_str(), stdout) < 0 ? 1 : 0; }; });
   }
 
   void add_run() {
@@ -136,6 +136,7 @@ struct CommandLine {
         app.add_subcommand("new-provider", "Write a project for a provider of your own, which builds and runs");
     command->add_option("NAME", new_provider.name, "What it is called: libtenon_NAME.so, NAME:0")->required();
     command->add_option("--to", new_provider.to, "The folder to write, empty or not there yet (a folder called NAME)");
+    command->add_flag("--force", new_provider.force, "Take NAME although a provider of that name is there");
     command->callback([this] { chosen = [this] { return tenon::cli::new_provider(new_provider); }; });
   }
 };

@@ -6,9 +6,12 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <string_view>
 #include <system_error>
 
+#include "core/interpreter/placement.h"
 #include "core/tensor/error.h"
+#include "loader/loader.h"
 #include "sdk/cli/commands.h"
 
 namespace tenon::cli {
@@ -27,6 +30,27 @@ void check_name(const std::string& name) {
                   "' is no name for a provider: it begins with a lower-case letter and has at most " +
                   std::to_string(longest_name) + " lower-case letters, digits and underscores.",
               "Names like it: 'foo', 'my_npu2'. It becomes libtenon_<name>.so and the device <name>:0.");
+}
+
+// Words that mean something where a provider's name may stand: in reports, settings and names of files.
+void check_not_reserved(const std::string& name) {
+  std::set<std::string_view> words = {"tenon", "onnx", "default"};
+  for (const Rung rung : {Rung::native, Rung::decomposed, Rung::compiled, Rung::host}) words.insert(rung_name(rung));
+  if (!words.contains(name)) return;
+  throw Error(Code::invalid_argument,
+              "new-provider: '" + name + "' is a word of Tenon's own, and a provider called so would be taken for it.",
+              "Choose another name.");
+}
+
+// Of several files of one name the first that is found is loaded and hides the others.
+void check_not_taken(const std::string& name) {
+  for (const loader::Candidate& candidate : loader::explain(loader::Stage::found)) {
+    if (candidate.provider != name) continue;
+    throw Error(Code::invalid_argument,
+                "new-provider: there is a provider '" + name + "' already (" + candidate.path + ", " +
+                    candidate.source + "), and of two only the one that is found first is used.",
+                "Choose another name; or, if yours is to take its place, say --force.");
+  }
 }
 
 // The sample stands where the package put it, seen from this program: nothing depends on where the package was moved.
@@ -74,8 +98,9 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
-// Every spelling of the sample's name becomes the same spelling of the new one.
+// Every spelling of the sample's name becomes the same spelling of the new one, in text.
 std::string renamed(std::string text, const std::string& name) {
+  if (text.find('\0') != std::string::npos) return text;
   std::string upper = name, capital = name;
   std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
   capital[0] = upper[0];
@@ -110,21 +135,25 @@ std::string quoted(const std::string& path) {
 // Paths that can be pasted at the place where the tool was called.
 void print_what_next(const fs::path& folder, const std::string& name, const fs::path& prefix) {
   const std::string source = quoted(folder.string()), build = quoted((folder / "build").string());
+  const std::string plugins = quoted(fs::absolute(folder / "build").lexically_normal().string());
   std::printf(
       "\nBuild it, see it, check it (%s says what to fill in):\n"
       "  cmake -S %s -B %s -DCMAKE_PREFIX_PATH=%s\n"
       "  cmake --build %s\n"
       "  TENON_PLUGIN_PATH=%s tenon devices\n"
-      "  tenon conform %s\n",
+      "  tenon conform %s\n"
+      "  TENON_PLUGIN_PATH=%s tenon run %s --input x=random --device %s --placement\n",
       quoted((folder / "README.md").string()).c_str(), source.c_str(), build.c_str(), quoted(prefix.string()).c_str(),
-      build.c_str(), quoted(fs::absolute(folder / "build").lexically_normal().string()).c_str(),
-      quoted((folder / "build" / ("libtenon_" + name + ".so")).string()).c_str());
+      build.c_str(), plugins.c_str(), quoted((folder / "build" / ("libtenon_" + name + ".so")).string()).c_str(),
+      plugins.c_str(), quoted((folder / "model.onnx").string()).c_str(), name.c_str());
 }
 
 }  // namespace
 
 int new_provider(const NewProviderOptions& options) {
   check_name(options.name);
+  check_not_reserved(options.name);
+  if (!options.force) check_not_taken(options.name);
   const fs::path sample = sample_folder();
   const fs::path folder = options.to.empty() ? fs::path(options.name) : fs::path(options.to);
   make_empty_folder(folder);

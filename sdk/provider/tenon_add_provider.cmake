@@ -24,8 +24,7 @@ function(tenon_add_provider name)
   set(target tenon_${name})
   add_library(${target} MODULE ${arg_SOURCES})
   set(exports "${CMAKE_CURRENT_BINARY_DIR}/${target}.map")
-  file(WRITE "${exports}.new" "{ global: ep_plugin_query_v0; local: *; };\n")
-  file(COPY_FILE "${exports}.new" "${exports}" ONLY_IF_DIFFERENT)
+  file(CONFIGURE OUTPUT "${exports}" CONTENT "{ global: ep_plugin_query_v0; local: *; };\n")
   set_target_properties(${target} PROPERTIES
     PREFIX lib
     OUTPUT_NAME tenon_${name}
@@ -40,7 +39,8 @@ function(tenon_add_provider name)
   endif()
   target_link_options(${target} PRIVATE "LINKER:--version-script=${exports}")
   # clang leaves the sanitizers' run-time symbols of a shared library to the program.
-  if(NOT (TENON_SANITIZE AND CMAKE_CXX_COMPILER_ID MATCHES "Clang"))
+  if(NOT ("${TENON_SANITIZE}${CMAKE_C_FLAGS}${CMAKE_CXX_FLAGS}" MATCHES "address|thread|undefined" AND
+          "${CMAKE_C_COMPILER_ID}${CMAKE_CXX_COMPILER_ID}" MATCHES "Clang"))
     target_link_options(${target} PRIVATE LINKER:-z,defs)
   endif()
   foreach(library tenon::provider tenon_sdk_provider tenon_ep_api)

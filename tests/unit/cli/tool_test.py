@@ -101,6 +101,8 @@ def main():
     claim("softmax" in run("ops").stdout and "Softmax" in run("ops", "--onnx").stdout, "ops should list the ops")
     claim(any(op["name"] == "matmul" for op in json.loads(run("ops", "--json").stdout)["ops"]), "ops should list them as JSON")
     claim("commit" in run("--version").stdout and "TENON_DEVICE" in run("help", "env").stdout, "version and help env")
+    claim("\n  env " in run("help").stdout, "help alone should name the topics")
+    claim("nothing not in {env}" in run("help", "nothing", code=2).stderr, "a topic that is none should be told which there are")
 
     return tool.verdict()
 

@@ -51,6 +51,34 @@ __attribute__((format(printf, 4, 5))) static ep_status fail(const ep_host* host,
   return status;
 }
 
+// What ids stand for, so that a sentence says "binary" and not 4.
+#define NAME_OF_ID(name, id, ...) \
+  case id: return #name;
+static const char* kind_name(int32_t kind) {
+  switch (kind) {
+#define EP_PRIMITIVE NAME_OF_ID
+#include "ep_api/primitives.def"
+#undef EP_PRIMITIVE
+  }
+  return "primitive";
+}
+static const char* dtype_name(int32_t dtype) {
+  switch (dtype) {
+#define EP_DTYPE NAME_OF_ID
+#include "ep_api/dtypes.def"
+#undef EP_DTYPE
+  }
+  return "of an unknown dtype";
+}
+static const char* unary_name(int32_t op) {
+  switch (op) {
+#define EP_UNARY NAME_OF_ID
+#include "ep_api/scalar_ops.def"
+#undef EP_UNARY
+  }
+  return "another unary function";
+}
+
 // Our small objects come from the host too, so that a leak shows up with our name on it. NULL: `error` says it.
 static void* make(const ep_host* host, size_t size, ep_error** error) {
   void* object = host->allocate(host, size, 16);
@@ -129,22 +157,27 @@ static ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t 
 // here: what a later version adds (an extension, a flag, a role) may change what is asked for, so it must be a no.
 static ep_status check_common(const ep_host* host, const ep_primitive_desc* desc, uint32_t count, ep_error** error) {
   const ep_status no = EP_STATUS_UNSUPPORTED;
-  if (desc->extensions[0] != 0 || desc->epilogue_count != 0 || desc->baked_scalars != 0 ||
-      (desc->flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0)
-    return fail(host, error, no, "sample knows no extensions, epilogues, baked scalars or flags 0x%llx.",
-                (unsigned long long)desc->flags);
-  if ((desc->accumulate_dtype != 0 && desc->accumulate_dtype != EP_DTYPE_f32) || desc->precision > EP_PRECISION_FAST)
-    return fail(host, error, no, "sample computes in f32, not in dtype %d or at precision %d.", desc->accumulate_dtype,
-                desc->precision);
+  if (desc->epilogue_count != 0)
+    return fail(host, error, no, "sample has no %s with an epilogue (%s).", kind_name(desc->kind),
+                desc->epilogues[0].arity == 1 ? unary_name(desc->epilogues[0].op) : "a binary function");
+  if (desc->extensions[0] != 0 || desc->baked_scalars != 0 || (desc->flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0)
+    return fail(host, error, no, "sample knows none of these: extension 0x%x, baked scalars 0x%x, flags 0x%llx.",
+                (unsigned)desc->extensions[0], desc->baked_scalars, (unsigned long long)desc->flags);
+  if (desc->accumulate_dtype != 0 && desc->accumulate_dtype != EP_DTYPE_f32)
+    return fail(host, error, no, "sample accumulates in f32; what is asked for is %s.",
+                dtype_name(desc->accumulate_dtype));
+  if (desc->precision > EP_PRECISION_FAST) return fail(host, error, no, "sample has no precision %d.", desc->precision);
   static const int32_t roles[] = {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B, EP_ROLE_BIAS};
+  static const char* const role_names[] = {"DST", "SRC", "SRC_B", "BIAS"};
   if (desc->operand_count != count)
     return fail(host, error, no, "sample takes %u operands here, not %u.", count, desc->operand_count);
   for (uint32_t i = 0; i < count; i++) {
     const ep_operand_desc* operand = &desc->operands[i];
     if (operand->role != roles[i])
-      return fail(host, error, no, "sample expects role %d as operand %u, not role %d.", roles[i], i, operand->role);
+      return fail(host, error, no, "sample takes %s as operand %u, and it is another (role %d in ep_api.h).",
+                  role_names[i], i, operand->role);
     if (operand->dtype != EP_DTYPE_f32)
-      return fail(host, error, no, "sample computes f32; operand %u has dtype %d.", i, operand->dtype);
+      return fail(host, error, no, "sample computes f32; operand %u is %s.", i, dtype_name(operand->dtype));
     if ((operand->flags & ~EP_OPERAND_FLAG_CONSTANT) != 0)
       return fail(host, error, no, "sample reads operand %u from memory; its flags are 0x%llx.", i,
                   (unsigned long long)operand->flags);
@@ -166,7 +199,7 @@ static ep_status relu_support(const ep_host* host, const ep_primitive_desc* desc
                               ep_error** error) {
   const ep_status no = EP_STATUS_UNSUPPORTED;
   int32_t op = desc->attributes.unary.op, rank = desc->operands[0].rank;
-  if (op != EP_UNARY_relu) return fail(host, error, no, "sample has relu, not unary function %d.", op);
+  if (op != EP_UNARY_relu) return fail(host, error, no, "sample has relu, not %s.", unary_name(op));
   if (rank != 1) return fail(host, error, no, "sample loops over one dim, not %d.", rank);
   terms->implementation = text("plain");
   terms->flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
@@ -188,7 +221,7 @@ static run_function* find(const ep_host* host, const ep_primitive_desc* desc, ep
   switch (desc->kind) {
     case EP_PRIMITIVE_unary: return relu_support(host, desc, terms, error) == EP_STATUS_OK ? relu_run : NULL;
   }
-  fail(host, error, EP_STATUS_UNSUPPORTED, "sample has no primitive of kind %d.", desc->kind);
+  fail(host, error, EP_STATUS_UNSUPPORTED, "sample has no %s (kind %d).", kind_name(desc->kind), desc->kind);
   return NULL;
 }
 
