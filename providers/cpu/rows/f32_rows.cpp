@@ -4,6 +4,7 @@
 #include "hwy/foreach_target.h"
 //
 #include <cmath>
+#include <utility>
 
 #include "hwy/cache_control.h"
 #include "providers/cpu/rows/kernel.h"
@@ -120,6 +121,35 @@ void softmax(float* dst, const float* src, float* buffer, int64_t n, bool log, b
   float* values = stream ? buffer : dst;
   const V factor = hn::Set(d, static_cast<float>(1.0 / exponentials(values, src, n, most)));
   transform(dst, values, n, stream, [&](V x, int64_t) HWY_ATTR { return hn::Mul(x, factor); });
+}
+
+// One loop reads row r + 1 for its maximum, computes the exponentials of row r, and writes what row r - 1 came to, so
+// that memory is busy in both directions while the exponentials are computed.
+void softmax_rows(float* dst, const float* src, float* buffer, int64_t n, int64_t rows) {
+  const D d;
+  const int64_t lanes = lane_count();
+  float* values = buffer;
+  float* finished = buffer + n;
+  float most = greatest(src, n);
+  V factor = hn::Zero(d);
+  for (int64_t row = 0; row < rows; ++row, src += n) {
+    const float* next = row + 1 < rows ? src + n : src;
+    const V offset = hn::Set(d, most);
+    V greater = hn::Set(d, -std::numeric_limits<float>::infinity());
+    V sum = hn::Zero(d);
+    for (int64_t i = 0; i < n; i += lanes) {
+      prefetch(next, i, n);
+      greater = hn::Max(greater, hn::LoadU(d, next + i));
+      const V y = exp_of_nonpositive(hn::Sub(hn::LoadU(d, src + i), offset));
+      hn::StoreU(y, d, values + i);
+      sum = hn::Add(sum, y);
+      if (row > 0) hn::Stream(hn::Mul(hn::LoadU(d, finished + i), factor), d, dst + (row - 1) * n + i);
+    }
+    most = hn::GetLane(hn::MaxOfLanes(d, greater));
+    factor = hn::Set(d, static_cast<float>(1.0 / static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)))));
+    std::swap(values, finished);
+  }
+  transform(dst + (rows - 1) * n, finished, n, true, [&](V x, int64_t) HWY_ATTR { return hn::Mul(x, factor); });
 }
 
 // The sum of f(vector) over a row.
@@ -269,7 +299,7 @@ void reduce_merge(float* values, const float* others, int64_t n) {
 
 }  // namespace
 
-RowKernels row_table() { return {softmax, layer_norm, normalize, stream_copy}; }
+RowKernels row_table() { return {softmax, softmax_rows, layer_norm, normalize, stream_copy}; }
 
 ReduceKernels reduce_table(int32_t op) {
   switch (op) {

@@ -19,6 +19,9 @@ struct RowKernels {
   // dst = softmax(src), or its logarithm; `dst` may be `src`. With `stream` dst is written past the cache; it must then
   // not overlap `src` or `buffer`, which holds n floats.
   void (*softmax)(float* dst, const float* src, float* buffer, int64_t n, bool log, bool stream);
+  // The same over `rows` > 0 rows that follow each other in both, written past the cache: n a multiple of 16 and at
+  // most 4096, `dst` a multiple of 64, `buffer` of 2 n floats.
+  void (*softmax_rows)(float* dst, const float* src, float* buffer, int64_t n, int64_t rows);
   // dst = (src - mean) * inv_std * scale + shift; scale and shift may be NULL. Gives mean and inv_std.
   void (*layer_norm)(float* dst, const float* src, const float* scale, const float* shift, int64_t n, double eps,
                      bool stream, float* out_mean, float* out_inv_std);

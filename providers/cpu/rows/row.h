@@ -34,9 +34,9 @@ struct Axes {
     }
     return sum;
   }
-  // True if the elements lie one after the other.
-  bool contiguous() const {
-    int64_t expected = 1;
+  // True if the elements lie one after the other, `unit` apart.
+  bool contiguous(int64_t unit = 1) const {
+    int64_t expected = unit;
     for (int32_t axis = rank - 1; axis >= 0; --axis) {
       if (dims[axis] != 1 && strides[axis] != expected) return false;
       expected *= dims[axis];

@@ -39,8 +39,18 @@ class SoftmaxPrimitive final : public RowPrimitive {
     const bool direct = format_.in_place(dst_row);
     const bool in_place = launch.operands[0].memory == launch.operands[1].memory;
     const bool stream = direct && !in_place && n <= stack_row && rows * n * format_.size > stream_bytes;
+    const bool in_rows = stream && !log_ && format_.compute == EP_DTYPE_f32 && format_.in_place(src_row) &&
+                         dst_outer.contiguous(n) && src_outer.contiguous(n) && n % 16 == 0 &&
+                         reinterpret_cast<uintptr_t>(address_of(launch.operands[0])) % 64 == 0;
     for_rows(launch, rows, rows * n, [&](int64_t begin, int64_t end, char* buffer) {
       char* spare = buffer + n * 8;
+      if (in_rows) {
+        const int64_t bytes = begin * n * format_.size;
+        kernels_.softmax_rows(reinterpret_cast<float*>(address_of(launch.operands[0]) + bytes),
+                              reinterpret_cast<const float*>(address_of(launch.operands[1]) + bytes),
+                              reinterpret_cast<float*>(buffer), n, end - begin);
+        return store_fence();
+      }
       for (int64_t row = begin; row < end; ++row) {
         const void* from =
             format_.fetch(address_of(launch.operands[1]) + src_outer.offset(row) * format_.size, src_row, buffer);

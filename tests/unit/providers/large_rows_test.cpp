@@ -1,0 +1,122 @@
+// Rows so many that their results are written past the cache, which kernels do in another way: softmax and layer norm
+// against double-precision loops, on every dispatch target, rows of NaN and infinity among the others.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "tests/unit/providers/provider_fixture.h"
+
+namespace tenon::provider {
+namespace {
+
+struct alignas(64) Line {
+  float values[16];
+};
+
+struct Rows {
+  int64_t count;
+  int64_t length;
+  std::vector<float> src, wanted;
+  std::vector<Line> lines;  // the result, as aligned as blocks of devices are
+
+  float* dst() { return lines.front().values; }
+};
+
+using Loop = void (*)(const float* src, float* wanted, int64_t n);
+
+void softmax_loop(const float* src, float* wanted, int64_t n) {
+  const double most = *std::max_element(src, src + n);
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += std::exp(src[i] - most);
+  for (int64_t i = 0; i < n; ++i) wanted[i] = static_cast<float>(std::exp(src[i] - most) / sum);
+}
+
+void log_softmax_loop(const float* src, float* wanted, int64_t n) {
+  const double most = *std::max_element(src, src + n);
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += std::exp(src[i] - most);
+  for (int64_t i = 0; i < n; ++i) wanted[i] = static_cast<float>(src[i] - most - std::log(sum));
+}
+
+void layer_norm_loop(const float* src, float* wanted, int64_t n) {
+  double mean = 0, variance = 0;
+  for (int64_t i = 0; i < n; ++i) mean += src[i] / static_cast<double>(n);
+  for (int64_t i = 0; i < n; ++i) variance += (src[i] - mean) * (src[i] - mean) / static_cast<double>(n);
+  for (int64_t i = 0; i < n; ++i) wanted[i] = static_cast<float>((src[i] - mean) / std::sqrt(variance + 1e-5));
+}
+
+// 17 MB or more of rows of `length`; the first, the last and one in the middle hold what makes all of a row NaN.
+Rows make_rows(int64_t length, Loop loop) {
+  Rows rows{(int64_t{17} << 20) / 4 / length + 3, length, {}, {}, {}};
+  const auto elements = static_cast<size_t>(rows.count * length);
+  rows.src.resize(elements);
+  rows.lines.resize(elements / 16 + 1);
+  std::fill_n(rows.dst(), elements, 4711.0F);
+  rows.wanted.resize(elements);
+  std::mt19937 generator(7);
+  std::uniform_real_distribution<float> values(-9.0F, 9.0F);
+  for (float& value : rows.src) value = values(generator);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const int64_t special[] = {0, rows.count / 2, rows.count - 1};
+  rows.src[static_cast<size_t>(special[1] * length + 5)] = std::numeric_limits<float>::infinity();
+  rows.src[static_cast<size_t>(special[0] * length + 1)] = rows.src[static_cast<size_t>(special[2] * length + 2)] = nan;
+  for (int64_t row = 0; row < rows.count; ++row) {
+    float* wanted = rows.wanted.data() + row * length;
+    loop(rows.src.data() + row * length, wanted, length);
+    if (std::find(special, special + 3, row) != special + 3) std::fill_n(wanted, length, nan);
+  }
+  return rows;
+}
+
+std::string first_difference(Rows& rows, double absolute) {
+  for (size_t i = 0; i < rows.wanted.size(); ++i) {
+    const double got = rows.dst()[i], want = rows.wanted[i];
+    const bool equal = std::isnan(want) ? std::isnan(got) : std::fabs(got - want) <= 1e-5 * std::fabs(want) + absolute;
+    if (!equal) {
+      const auto length = static_cast<size_t>(rows.length);
+      return "element [" + std::to_string(i / length) + ", " + std::to_string(i % length) + "] is " +
+             std::to_string(got) + " and must be " + std::to_string(want);
+    }
+  }
+  return "";
+}
+
+class LargeRows : public testing::TestWithParam<const char*> {
+ protected:
+  void compare(int32_t kind, int64_t length, bool log, Loop loop, double absolute) {
+    const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
+    if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+    Rows rows = make_rows(length, loop);
+    ep_primitive_desc desc = descriptor(kind, {dense(EP_ROLE_DST, EP_DTYPE_f32, {rows.count, length}),
+                                               dense(EP_ROLE_SRC, EP_DTYPE_f32, {rows.count, length})});
+    std::vector<ep_scalar> scalars;
+    if (kind == EP_PRIMITIVE_softmax) {
+      desc.attributes.softmax.axis = 1;
+      desc.attributes.softmax.log = log ? 1 : 0;
+    } else {
+      desc.attributes.layer_norm.axis = 1;
+      scalars.resize(1);
+      scalars[0].dtype = EP_DTYPE_f32;
+      scalars[0].value.f64 = 1e-5;
+    }
+    ASSERT_EQ(run_once(*cpu, desc, {rows.dst(), rows.src.data()}, scalars).status, EP_STATUS_OK)
+        << cpu->host.sentence();
+    EXPECT_EQ(first_difference(rows, absolute), "") << "rows of " << length;
+  }
+};
+
+TEST_P(LargeRows, SoftmaxOfWholeVectors) { compare(EP_PRIMITIVE_softmax, 784, false, softmax_loop, 0); }
+TEST_P(LargeRows, SoftmaxOfShortRows) { compare(EP_PRIMITIVE_softmax, 16, false, softmax_loop, 0); }
+TEST_P(LargeRows, SoftmaxWithARest) { compare(EP_PRIMITIVE_softmax, 777, false, softmax_loop, 0); }
+TEST_P(LargeRows, SoftmaxOfLongRows) { compare(EP_PRIMITIVE_softmax, 5008, false, softmax_loop, 0); }
+TEST_P(LargeRows, LogSoftmax) { compare(EP_PRIMITIVE_softmax, 784, true, log_softmax_loop, 1e-6); }
+TEST_P(LargeRows, LayerNorm) { compare(EP_PRIMITIVE_layer_norm, 784, false, layer_norm_loop, 1e-6); }
+
+INSTANTIATE_TEST_SUITE_P(Target, LargeRows, testing::Values("baseline", "avx2", "avx3"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tenon::provider
