@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "loader/settings/nearest.h"
 #include "primitives/status/sentence.h"
 
 namespace tenon::conformance {
@@ -14,6 +15,24 @@ bool matches(const std::string& pattern, const std::string& name) {
   if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) return true;
   const bool begins_wild = pattern.find_first_of("*?[") == 0;
   return !begins_wild && fnmatch(("primitives/" + pattern).c_str(), name.c_str(), 0) == 0;
+}
+
+std::string suggestion(const std::string& pattern, const std::vector<Test>& tests) {
+  const std::string around = "*" + pattern + "*";
+  std::vector<std::string> names, holding;
+  for (const Test& test : tests) {
+    names.push_back(test.name);
+    if (test.name.starts_with("primitives/")) names.push_back(test.name.substr(test.name.find('/') + 1));
+    if (matches(around, test.name)) holding.push_back(test.name);
+  }
+  const std::string list = " `tenon conform --list` prints all names.";
+  if (!holding.empty()) {
+    const std::string first = sentence("Did you mean '", holding.front(), "'");
+    if (holding.size() == 1) return first + "?" + list;
+    return sentence(first, ", or all ", holding.size(), " that hold the word, '", around, "'?", list);
+  }
+  const std::string nearest = loader::nearest_word(pattern, names);
+  return nearest.empty() ? list.substr(1) : sentence("Did you mean '", nearest, "'?", list);
 }
 
 Result<Expectations> Expectations::parse(std::string_view text, const std::string& file) {
@@ -85,7 +104,7 @@ Status Expectations::check(const std::vector<Test>& tests) const {
         std::any_of(tests.begin(), tests.end(), [&](const Test& t) { return matches(line.pattern, t.name); });
     if (any) continue;
     return Status(Code::invalid_argument, sentence(file_, ": '", line.pattern, "' is the name of no test."),
-                  "`tenon conform --list` prints the names.");
+                  suggestion(line.pattern, tests));
   }
   return {};
 }

@@ -20,6 +20,9 @@ namespace tenon::conformance {
 
 bool matches(const std::string& pattern, const std::string& name);
 
+// What may have been meant by a pattern that matches no test: "Did you mean ...?", and where all names are.
+std::string suggestion(const std::string& pattern, const std::vector<Test>& tests);
+
 struct Expectation {
   enum class Kind : uint8_t { supports, fails, skips } kind;
   std::string pattern, reason;

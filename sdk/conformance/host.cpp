@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "loader/host/error.h"
+#include "sdk/conformance/running.h"
 #include "sdk/conformance/verdict.h"
 
 namespace tenon::conformance {
@@ -158,27 +159,32 @@ Status Host::take(const char* function, ep_status status, ep_error* error) {
   std::string text, remedy;
   if (ours) {
     if (status != EP_STATUS_OK && error->status != status) {
-      violate(broken("E02", function, " answered ", status, " and its error says ", error->status));
+      violate(broken("E02", function, " answered ", status_text(status), " and its error says ",
+                     status_text(error->status), descriptor_text_for(function)));
     }
     text = error->sentence;
     remedy = error->remedy;
     loader::release_error(error);
   }
   if (error != nullptr && !ours) {
-    violate(broken("E02", function, " gave an error that host->error_make did not make"));
+    violate(
+        broken("E02", function, " gave an error that host->error_make did not make", descriptor_text_for(function)));
   }
   if (status == EP_STATUS_OK) {
-    if (error != nullptr) violate(broken("E02", function, " answered EP_STATUS_OK and set an error"));
+    if (error != nullptr)
+      violate(broken("E02", function, " answered 'ok' and set an error", descriptor_text_for(function)));
     return {};
   }
   if (status < EP_STATUS_OK || status > EP_STATUS_INTERNAL) {
-    violate(broken("R01", function, " answered ", status, ", which is no status of ep_api.h"));
+    violate(broken("R01", function, " answered ", status, ", which is no status of ep_api.h",
+                   descriptor_text_for(function)));
     return Status(Code::internal, sentence(function, " answered ", status, "."));
   }
   const bool is_answer = status == EP_STATUS_BUSY || status == EP_STATUS_TIMEOUT || status == EP_STATUS_NOT_FOUND ||
                          status == EP_STATUS_FAULT;  // ep_fault says it
   if (text.empty() && !is_answer) {
-    violate(broken("E02", function, " answered '", code_name(static_cast<Code>(status)), "' without a sentence"));
+    violate(broken("E02", function, " answered '", code_name(static_cast<Code>(status)), "' without a sentence",
+                   descriptor_text_for(function)));
   }
   if (text.empty()) text = "no sentence";
   const std::string answer = sentence("  answered by ", function, ": ", code_name(static_cast<Code>(status)));

@@ -188,7 +188,8 @@ int Run::report() {
   if (human_) std::fputs(table_text(rows_, info_).c_str(), stdout);
   if (human_ && !expectations_.given()) {
     std::printf(
-        "No file of expectations: what is unsupported was counted, not judged. --help says how to write one.\n");
+        "No file of expectations: what it does not claim was counted as skipped, not judged. --help says how to write "
+        "one.\n");
   }
   if (!options_.json.empty() && !write_file(options_.json, json_text(rows_, info_))) {
     return fail("'" + options_.json + "' cannot be written.");
@@ -212,11 +213,14 @@ int run(const Options& options) {
   if (!expectations.ok()) return fail(expectations.status().message(), expectations.status().remedy());
   if (const Status known = expectations->check(tests); !known.ok()) return fail(known.message(), known.remedy());
   if (!options.cases.empty()) {
+    for (const std::string& pattern : options.cases) {
+      const bool any = std::any_of(tests.begin(), tests.end(), [&](const Test& t) { return matches(pattern, t.name); });
+      if (!any) return fail("no test is called '" + pattern + "'.", suggestion(pattern, tests));
+    }
     std::erase_if(tests, [&](const Test& test) {
       return std::none_of(options.cases.begin(), options.cases.end(),
                           [&](const std::string& pattern) { return matches(pattern, test.name); });
     });
-    if (tests.empty()) return fail("no test is called that.", "`tenon conform --list` prints the names.");
   }
   if (options.list) return list(tests);
   if (options.path.empty()) return fail("which provider?", "tenon conform path/to/libtenon_foo.so");
@@ -233,7 +237,7 @@ int run(const Options& options) {
 
 void add_options(CLI::App* app, Options* options) {
   app->add_option("PATH", options->path, "The provider: path/to/libtenon_foo.so");
-  app->add_option("--case,-c", options->cases, "Only this test, or those that match (* and ?); more than once")
+  app->add_option("--case,-c", options->cases, "Only this test, or those that match (* and ?: '*odd*'); more than once")
       ->allow_extra_args(false);
   app->add_option("--expect", options->expectations,
                   "File of expectations; without it libtenon_foo.expect beside the library, if there is one");

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "primitives/status/sentence.h"
+#include "sdk/conformance/verdict.h"
 
 namespace tenon::conformance {
 namespace {
@@ -70,6 +71,19 @@ void append_line(std::string* text, const std::string& name, const Counts& count
   text->push_back('\n');
 }
 
+int count_unclaimed(const std::vector<Row>& rows) {
+  return static_cast<int>(std::count_if(rows.begin(), rows.end(), [](const Row& row) {
+    return row.finding.outcome == Outcome::skipped && row.finding.not_claimed;
+  }));
+}
+
+// " (not claimed)", " (3 not claimed)", or empty: which of the skipped the provider says that it cannot do.
+std::string unclaimed_text(int number, const Counts& counts) {
+  if (number == 0) return {};
+  const bool all = number == counts[static_cast<size_t>(Outcome::skipped)];
+  return all ? " (not claimed)" : sentence(" (", number, " not claimed)");
+}
+
 }  // namespace
 
 std::string group_of(const std::string& name) {
@@ -88,7 +102,11 @@ std::string failure_text(const Row& row, const RunInfo& info) {
   std::string outcome(outcome_name(row.finding.outcome));
   std::transform(outcome.begin(), outcome.end(), outcome.begin(), [](unsigned char c) { return std::toupper(c); });
   std::string text = sentence(outcome, ' ', row.test->name, '\n', indented(row.finding.sentence), '\n');
-  if (!row.test->claim.empty()) text += sentence("    held to: ", row.test->claim, '\n');
+  if (!row.test->claim.empty()) {
+    // What dies or hangs breaks X01 or X02, and the rule of its test with it.
+    const bool ended = row.finding.outcome == Outcome::crashed || row.finding.outcome == Outcome::hung;
+    text += sentence("    held to: ", ended ? with_rule(row.test->claim, row.test->rule) : row.test->claim, '\n');
+  }
   if (!row.finding.output.empty()) text += sentence("    it printed:\n", indented(row.finding.output), '\n');
   return text + sentence("    ", command_text(row, info), '\n');
 }
@@ -103,6 +121,7 @@ std::string table_text(const std::vector<Row>& rows, const RunInfo& info) {
   for (int i = 0; i < outcome_count; ++i) {
     if (i > 0) line += ", ";
     line += sentence(counts[static_cast<size_t>(i)], ' ', outcome_name(static_cast<Outcome>(i)));
+    if (static_cast<Outcome>(i) == Outcome::skipped) line += unclaimed_text(count_unclaimed(rows), counts);
   }
   return text + sentence(line, " in ", seconds_text(info.seconds), " s\n");
 }
@@ -142,9 +161,11 @@ std::string json_text(const std::vector<Row>& rows, const RunInfo& info) {
   for (const Row& row : rows) {
     tests.push_back({{"name", row.test->name},
                      {"outcome", std::string(outcome_name(row.finding.outcome))},
+                     {"not claimed", row.finding.not_claimed},
                      {"rule", is_bad(row.finding.outcome) ? rule_in(row.finding.sentence) : row.test->rule},
                      {"sentence", row.finding.sentence},
                      {"claim", row.test->claim},
+                     {"held to", row.test->rule},
                      {"output", row.finding.output},
                      {"milliseconds", row.finding.milliseconds},
                      {"command", command_text(row, info)}});
@@ -153,6 +174,7 @@ std::string json_text(const std::vector<Row>& rows, const RunInfo& info) {
               {"provider", info.provider},
               {"seconds", info.seconds},
               {"counts", counts},
+              {"not claimed", count_unclaimed(rows)},
               {"tests", tests}}
              .dump(1, ' ', false, json::error_handler_t::replace) +
          "\n";

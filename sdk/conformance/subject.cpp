@@ -9,6 +9,7 @@ namespace tenon::conformance {
 
 Status Subject::load() {
   if (query != nullptr) return {};
+  note_call("dlopen");
   void* library = dlopen(target.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return Status(Code::not_found, sentence("the dynamic linker refused it: ", std::string_view(dlerror()), "."));
@@ -46,8 +47,14 @@ Status Subject::open() {
 }
 
 void Subject::close() {
-  if (device != nullptr) ops.device_close(std::exchange(device, nullptr));
-  if (started) plugin.shutdown(plugin.plugin);
+  if (device != nullptr) {
+    note_call("device_close");
+    ops.device_close(std::exchange(device, nullptr));
+  }
+  if (started) {
+    note_call("shutdown");
+    plugin.shutdown(plugin.plugin);
+  }
   started = false;
 }
 

@@ -11,6 +11,7 @@
 
 #include "ep_api/ep_api.h"
 #include "sdk/conformance/host.h"
+#include "sdk/conformance/running.h"
 #include "sdk/conformance/verdict.h"
 
 namespace tenon::conformance {
@@ -69,13 +70,15 @@ class Subject {
   template <class Function, class... Args>
   Status call(const char* name, Function function, Args... args) {
     ep_error* error = nullptr;
+    note_call(name);
     try {
       const ep_status status = function(args..., &error);
       return host.take(name, status, error);
     } catch (const std::exception& thrown) {
-      host.violate(broken("Q02", name, " threw a C++ exception: ", std::string_view(thrown.what())));
+      host.violate(
+          broken("Q02", name, " threw a C++ exception: ", std::string_view(thrown.what()), descriptor_text_for(name)));
     } catch (...) {
-      host.violate(broken("Q02", name, " threw a C++ exception of unknown type"));
+      host.violate(broken("Q02", name, " threw a C++ exception of unknown type", descriptor_text_for(name)));
     }
     return Status(Code::internal, sentence(name, " threw."));
   }
@@ -95,10 +98,10 @@ class Subject {
   // Waits for all work of `stream` through an event, or stream_synchronize where the device needs none.
   Status finish(const Stream& stream);
 
-  void destroy(ep_memory* memory) { ops.memory_free(device, memory); }
-  void destroy(ep_stream* stream) { ops.stream_destroy(device, stream); }
-  void destroy(ep_event* event) { ops.event_destroy(device, event); }
-  void destroy(ep_primitive* primitive) { ops.primitive_destroy(device, primitive); }
+  void destroy(ep_memory* memory) { drop("memory_free", ops.memory_free, memory); }
+  void destroy(ep_stream* stream) { drop("stream_destroy", ops.stream_destroy, stream); }
+  void destroy(ep_event* event) { drop("event_destroy", ops.event_destroy, event); }
+  void destroy(ep_primitive* primitive) { drop("primitive_destroy", ops.primitive_destroy, primitive); }
 
   const Target target;
   Host host;
@@ -108,6 +111,13 @@ class Subject {
   ep_device_ops ops{};
   ep_device* device = nullptr;
   bool started = false;
+
+ private:
+  template <class Function, class Handle>
+  void drop(const char* name, Function function, Handle* handle) {
+    note_call(name);
+    function(device, handle);
+  }
 };
 
 template <class T>
@@ -120,7 +130,10 @@ void Owned<T>::reset() {
 class Drain {
  public:
   Drain(Subject& subject, const Stream& stream) : subject_(subject), stream_(stream) {}
-  ~Drain() { subject_.ops.stream_synchronize(stream_.get(), nullptr); }
+  ~Drain() {
+    note_call("stream_synchronize");
+    subject_.ops.stream_synchronize(stream_.get(), nullptr);
+  }
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
 

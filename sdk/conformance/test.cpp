@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "sdk/conformance/running.h"
 #include "sdk/conformance/verdict.h"
 
 namespace tenon::conformance {
@@ -23,7 +24,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t most_output = 2000;
 
 struct Frame {
-  int32_t outcome;
+  int16_t outcome;
+  int16_t not_claimed;
   uint32_t size;  // of the sentence, which follows
   double milliseconds;
   int64_t output_end;  // how much had been printed by then: the child may be ahead of whoever reads
@@ -41,9 +43,10 @@ Finding run_one(const Test& test) {
   finding.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   if (status.ok()) return finding;
   finding.outcome = status.code() == skip_code ? Outcome::skipped : Outcome::failed;
+  finding.not_claimed = is_unclaimed(status);
   finding.sentence = status.message();
   if (finding.outcome == Outcome::failed && rule_in(finding.sentence).empty()) {
-    finding.sentence += sentence("\n  (rule ", test.rule, ")");
+    finding.sentence = with_rule(std::move(finding.sentence), test.rule);
   }
   return finding;
 }
@@ -66,20 +69,22 @@ class Child {
   Child(const std::vector<Test>& tests, const std::vector<size_t>& numbers);
   ~Child();
   // What came of the next test; sets *alive to false where the child is gone with it.
-  Finding next(const Test& test, double time_limit, bool* alive);
+  Finding next(double time_limit, bool* alive);
 
  private:
   enum class Read : uint8_t { whole, ended, late };
   Read read_all(void* data, size_t size, Clock::time_point deadline);
-  Finding ended(const Test& test, bool hung, double time_limit);
+  Finding ended(bool hung, double time_limit);
   std::string take_output(int64_t end);
 
+  Running* running_ = nullptr;  // shared with the child
   pid_t pid_ = -1;
   int results_ = -1, output_ = -1;
   int64_t output_seen_ = 0;
 };
 
-[[noreturn]] void serve(const std::vector<Test>& tests, const std::vector<size_t>& numbers, int results, int output) {
+[[noreturn]] void serve(const std::vector<Test>& tests, const std::vector<size_t>& numbers, int results, int output,
+                        Running* running) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core{0, 0};
@@ -87,10 +92,12 @@ class Child {
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
   for (size_t number : numbers) {
+    note_into(running);
     const Finding finding = run_one(tests[number]);
     std::fflush(nullptr);
-    const Frame frame = {static_cast<int32_t>(finding.outcome), static_cast<uint32_t>(finding.sentence.size()),
-                         finding.milliseconds, lseek(output, 0, SEEK_END)};
+    const Frame frame = {static_cast<int16_t>(finding.outcome), finding.not_claimed,
+                         static_cast<uint32_t>(finding.sentence.size()), finding.milliseconds,
+                         lseek(output, 0, SEEK_END)};
     if (!write_all(results, &frame, sizeof frame)) break;
     if (!write_all(results, finding.sentence.data(), finding.sentence.size())) break;
   }
@@ -100,10 +107,12 @@ class Child {
 Child::Child(const std::vector<Test>& tests, const std::vector<size_t>& numbers) {
   int pair[2];
   output_ = memfd_create("tenon-conform output", MFD_CLOEXEC);
-  if (output_ < 0 || pipe(pair) != 0) {
+  void* const shared = mmap(nullptr, sizeof(Running), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (output_ < 0 || shared == MAP_FAILED || pipe(pair) != 0) {
     std::perror("tenon-conform: a child process cannot be prepared");
     std::exit(2);
   }
+  running_ = static_cast<Running*>(shared);
   std::fflush(nullptr);
   pid_ = fork();
   if (pid_ < 0) {
@@ -112,7 +121,7 @@ Child::Child(const std::vector<Test>& tests, const std::vector<size_t>& numbers)
   }
   if (pid_ == 0) {
     close(pair[0]);
-    serve(tests, numbers, pair[1], output_);
+    serve(tests, numbers, pair[1], output_, running_);
   }
   close(pair[1]);
   results_ = pair[0];
@@ -127,6 +136,7 @@ Child::~Child() {
   }
   close(results_);
   close(output_);
+  munmap(running_, sizeof(Running));
 }
 
 Child::Read Child::read_all(void* data, size_t size, Clock::time_point deadline) {
@@ -154,7 +164,7 @@ std::string Child::take_output(int64_t end) {
   return text;
 }
 
-Finding Child::next(const Test& test, double time_limit, bool* alive) {
+Finding Child::next(double time_limit, bool* alive) {
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time_limit));
   Frame frame{};
@@ -165,14 +175,15 @@ Finding Child::next(const Test& test, double time_limit, bool* alive) {
     got = read_all(finding.sentence.data(), frame.size, deadline);
   }
   *alive = got == Read::whole;
-  if (!*alive) return ended(test, got == Read::late, time_limit);
+  if (!*alive) return ended(got == Read::late, time_limit);
   finding.outcome = static_cast<Outcome>(frame.outcome);
+  finding.not_claimed = frame.not_claimed != 0;
   finding.milliseconds = frame.milliseconds;
   finding.output = take_output(frame.output_end);
   return finding;
 }
 
-Finding Child::ended(const Test& test, bool hung, double time_limit) {
+Finding Child::ended(bool hung, double time_limit) {
   if (hung) kill(-pid_, SIGKILL);
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -184,24 +195,24 @@ Finding Child::ended(const Test& test, bool hung, double time_limit) {
     char limit[32];
     std::snprintf(limit, sizeof limit, "%g", time_limit);
     finding.outcome = Outcome::hung;
-    finding.sentence = sentence("it did not end within ", std::string_view(limit),
-                                " s (rule X02).\n  in a test of (rule ", test.rule, ")");
+    finding.sentence = sentence("it did not end within ", std::string_view(limit), " s", call_text(*running_),
+                                " (rule X02).", descriptor_text(*running_));
     finding.milliseconds = 1e3 * time_limit;
     return finding;
   }
   finding.outcome = Outcome::crashed;
-  finding.sentence = WIFSIGNALED(status) ? sentence("its process died of signal ", WTERMSIG(status), ", ",
-                                                    std::string_view(strsignal(WTERMSIG(status))), " (rule X01).")
-                                         : sentence("its process was ended from within, with exit code ",
-                                                    WEXITSTATUS(status), " (rule X01).");
-  finding.sentence += sentence("\n  in a test of (rule ", test.rule, ")");
+  const std::string how = WIFSIGNALED(status)
+                              ? sentence("its process died of signal ", WTERMSIG(status), " (",
+                                         std::string_view(strsignal(WTERMSIG(status))), ")")
+                              : sentence("its process was ended from within, with exit code ", WEXITSTATUS(status));
+  finding.sentence = sentence(how, call_text(*running_), " (rule X01).", descriptor_text(*running_));
   return finding;
 }
 
 Finding run_alone(const std::vector<Test>& tests, size_t number, double time_limit) {
   bool alive = false;
   Child child(tests, {number});
-  return child.next(tests[number], time_limit, &alive);
+  return child.next(time_limit, &alive);
 }
 
 // Those that share a process, until one of them ends it; returns how many are settled.
@@ -210,8 +221,7 @@ size_t run_sharing(const std::vector<Test>& tests, const std::vector<size_t>& nu
   Child child(tests, numbers);
   for (size_t i = 0; i < numbers.size(); ++i) {
     bool alive = false;
-    const Test& test = tests[numbers[i]];
-    Finding finding = child.next(test, time_limit, &alive);
+    Finding finding = child.next(time_limit, &alive);
     if (alive) {
       done(numbers[i], finding);
       continue;

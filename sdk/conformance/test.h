@@ -30,6 +30,7 @@ struct Finding {
   std::string sentence;  // why it is not passed
   std::string output;    // what was printed meanwhile, cut
   double milliseconds = 0;
+  bool not_claimed = false;  // skipped because the provider says that it cannot do it
 };
 
 inline bool is_bad(Outcome outcome) {

@@ -3,9 +3,13 @@
 // what else went wrong.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <initializer_list>
 #include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "sdk/conformance/subject.h"
@@ -29,14 +33,21 @@ Status run_contract_test(const ContractTest& test, const Target& target);
 
 // --- what the tests share ---
 
-// An out-parameter that a failing call must leave alone.
+// An out-parameter, by its name in ep_api.h, that a failing call must leave alone.
 template <class T>
 struct Poisoned {
-  Poisoned() { std::memset(static_cast<void*>(&value), 0xa5, sizeof value); }
-  bool touched() const {
-    const Poisoned<T> fresh;
-    return std::memcmp(static_cast<const void*>(&value), static_cast<const void*>(&fresh.value), sizeof value) != 0;
+  explicit Poisoned(std::string_view its_name) : name(its_name) {
+    std::memset(static_cast<void*>(&value), 0xa5, sizeof value);
   }
+  // " out_info (byte 8 of it)" where it was written, else empty.
+  std::string written() const {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(&value);
+    const auto* end = bytes + sizeof value;
+    const auto* at = std::find_if(bytes, end, [](unsigned char byte) { return byte != 0xa5; });
+    if (at == end) return {};
+    return std::is_class_v<T> ? sentence(' ', name, " (byte ", at - bytes, " of it)") : sentence(' ', name);
+  }
+  std::string_view name;
   T value;
 };
 
@@ -45,10 +56,13 @@ struct Poisoned {
 template <class Call, class... Outs>
 Status refuses(Subject& subject, const char* name, std::initializer_list<Code> codes, const Call& call,
                const Outs&... outs) {
-  if (call(nullptr) == EP_STATUS_OK) return broken("E03", name, " answered ok where it must fail");
+  note_call(name);
+  if (call(nullptr) == EP_STATUS_OK) return broken("E03", name, " answered 'ok' where it must fail");
   const Status status = subject.call(name, call);
-  if (status.ok()) return broken("E03", name, " failed without a place for its error, and with one answered ok");
-  if ((outs.touched() || ...)) return broken("E01", name, " failed and wrote an out-parameter");
+  if (status.ok()) return broken("E03", name, " failed without a place for its error, and with one answered 'ok'");
+  if (const std::string written = (std::string() + ... + outs.written()); !written.empty()) {
+    return broken("E01", name, " answered '", code_name(status.code()), "' and wrote", written);
+  }
   for (Code code : codes) {
     if (status.code() == code) return {};
   }
@@ -59,9 +73,11 @@ Status refuses(Subject& subject, const char* name, std::initializer_list<Code> c
 // Bytes that look random and hold no zero, the same for the same seed.
 std::vector<uint8_t> random_bytes(size_t size, uint64_t seed);
 
-// Opens the device if need be and uses it: memory, a stream, an event, transfers, and the first primitive it has. Any
-// failure of a call is returned; a wrong result is a violation of the host's.
+// Opens the device if need be and uses it: memory, a stream, an event, transfers, and one primitive of each kind it
+// claims (of the kind of find_samples()[only] alone). Any failure of a call is returned; a wrong result is a violation
+// of the host's.
 Status exercise(Subject& subject);
+Status exercise(Subject& subject, size_t only);
 
 // --- the tests ---
 

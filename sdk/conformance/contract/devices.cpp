@@ -42,13 +42,13 @@ Status devices_unknown_index(Subject& subject) {
   uint32_t count = 0;
   TENON_RETURN_IF_ERROR(subject.call("device_count", plugin.device_count, plugin.plugin, &count));
   for (uint32_t index : {count, count + 7, ~uint32_t{0}}) {
-    Poisoned<ep_device_info> info;
+    Poisoned<ep_device_info> info("out_info");
     const auto describe_it = [&](ep_error** error) {
       return plugin.device_info(plugin.plugin, index, &info.value, error);
     };
     TENON_RETURN_IF_ERROR(refuses(subject, "device_info", {Code::not_found}, describe_it, info));
-    Poisoned<ep_device*> device;
-    Poisoned<ep_device_ops> ops;
+    Poisoned<ep_device*> device("out_device");
+    Poisoned<ep_device_ops> ops("out_ops");
     const auto open_it = [&](ep_error** error) {
       return plugin.device_open(plugin.plugin, index, &device.value, &ops.value, error);
     };

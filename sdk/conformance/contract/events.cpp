@@ -45,7 +45,7 @@ Status events_never_recorded(Subject& subject) {
   const auto host_wait = [&](ep_error** error) { return ops.event_host_wait(event.get(), 1000, error); };
   const auto stream_wait = [&](ep_error** error) { return ops.stream_wait_event(stream.get(), event.get(), error); };
   const auto must = [&](const char* name, const auto& call) {
-    const Status status = refuses(subject, name, {Code::invalid_argument}, call, Poisoned<int>());
+    const Status status = refuses(subject, name, {Code::invalid_argument}, call);
     if (status.ok()) return status;
     return broken("S02", name, " of an event that was never recorded: ", status.message());
   };

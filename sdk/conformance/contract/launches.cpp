@@ -33,15 +33,14 @@ Status launch_deterministic(Subject& subject) {
   return {};
 }
 
-// A primitive is launched, used again later with other operands, while another of the same descriptor comes and goes.
-Status launch_late(Subject& subject) {
-  const cases::Case* sample = find_sample(subject);
-  TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, *sample));
-  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
-  Prepared kept(subject, *sample, desc, 600);
+namespace {
+
+Status use_late(Subject& subject, const Stream& stream, const cases::Case& sample) {
+  TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
+  Prepared kept(subject, sample, desc, 600);
   TENON_RETURN_IF_ERROR(kept.work.create());
   for (uint64_t round = 0; round < 3; ++round) {
-    Prepared other(subject, *sample, desc, 610 + round);
+    Prepared other(subject, sample, desc, 610 + round);
     TENON_RETURN_IF_ERROR(other.work.create());
     TENON_RETURN_IF_ERROR(other.work.submit(stream));
     TENON_RETURN_IF_ERROR(subject.finish(stream));
@@ -50,6 +49,14 @@ Status launch_late(Subject& subject) {
   TENON_RETURN_IF_ERROR(kept.work.submit(stream));
   TENON_RETURN_IF_ERROR(subject.finish(stream));
   return kept.compare();
+}
+
+}  // namespace
+
+// A primitive is launched, used again later with other operands, while another of the same descriptor comes and goes.
+Status launch_late(Subject& subject) {
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  return for_each_sample(subject, [&](const cases::Case& sample) { return use_late(subject, stream, sample); });
 }
 
 // Faults come in the order of the launches, each with its launch's tag, and work after them runs.

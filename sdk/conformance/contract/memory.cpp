@@ -60,7 +60,7 @@ Status memory_aligned(Subject& subject) {
 
 Status memory_too_large(Subject& subject) {
   for (uint64_t size : {uint64_t{1} << 55, uint64_t{1} << 62, ~uint64_t{0}, ~uint64_t{0} - 4000}) {
-    Poisoned<ep_memory*> out;
+    Poisoned<ep_memory*> out("out_memory");
     const auto allocate = [&](ep_error** error) {
       return subject.ops.memory_allocate(subject.device, 0, size, &out.value, error);
     };
@@ -115,7 +115,8 @@ Status memory_imported(Subject& subject) {
   ep_memory* memory = nullptr;
   const Status imported = subject.call("memory_import_host", subject.ops.memory_import_host, subject.device,
                                        static_cast<void*>(mine), page, &memory);
-  if (imported.code() == Code::unsupported) return skipped("it imports no ordinary page: ", imported.message());
+  if (imported.code() == Code::unsupported)
+    return skipped("it imports no ordinary page: ", first_line(imported.message()));
   TENON_RETURN_IF_ERROR(imported);
   Memory block(&subject, memory);
   std::vector<uint8_t> received(page, 0);

@@ -30,7 +30,7 @@ Status query_versions(Subject& subject) {
     ep_host host = *subject.host.table();
     host.abi_major = version.major;
     host.abi_minor = version.minor;
-    Poisoned<ep_plugin_ops> out;
+    Poisoned<ep_plugin_ops> out("out_ops");
     out.value.struct_size = sizeof out.value;
     out.value.struct_type = EP_STRUCT_PLUGIN_OPS;
     const ep_plugin_ops before = out.value;
@@ -42,7 +42,7 @@ Status query_versions(Subject& subject) {
     }
     if (std::memcmp(&before, &out.value, sizeof before) != 0) {
       return broken("E01", "the query refused a host of ABI ", version.major, '.', version.minor,
-                    " and wrote into its table");
+                    " and wrote into out_ops");
     }
   }
   return {};

@@ -1,14 +1,22 @@
-// A launch that the provider can do, for tests that need any.
+// Launches that the provider can do, one of each kind it claims, for tests that need any or all of them.
 #pragma once
 
+#include <vector>
+
+#include "primitives/descriptor/descriptor.h"
 #include "sdk/conformance/primitive/work.h"
 #include "tests/cases/case.h"
 
 namespace tenon::conformance {
 
-// A small f32 case the provider supports, the plainest there is; null if it supports none at all. Looked for once per
-// process.
+// A small case of each kind the provider supports, f32 where there is one, none that meets bad data; the plainest
+// first. Looked for once per process.
+const std::vector<cases::Case>& find_samples(Subject& subject);
+// The first of them; null if it supports none at all.
 const cases::Case* find_sample(Subject& subject);
+
+// The same kinds, the longest case of each that is still quick to check.
+const std::vector<cases::Case>& find_long_samples(Subject& subject);
 
 // `test` ready to be created and submitted, its operands filled by `seed`, and what the reference makes of it.
 struct Prepared {
@@ -24,5 +32,20 @@ struct Prepared {
 
 // On the terms the provider asks for. Code::unsupported where it refuses.
 Result<ep_primitive_desc> accepted_desc(Subject& subject, const cases::Case& test);
+
+// test(sample) for each of `samples`, until one fails; a provider may still refuse to create what it supports.
+template <class Test>
+Status for_each_of(const std::vector<cases::Case>& samples, const Test& test) {
+  for (const cases::Case& sample : samples) {
+    const Status status = test(sample);
+    if (status.ok() || status.code() == Code::unsupported) continue;
+    return status.with_context(sentence("  with ", sample.name, ", ", descriptor::to_string(sample.desc)));
+  }
+  return {};
+}
+template <class Test>
+Status for_each_sample(Subject& subject, const Test& test) {
+  return for_each_of(find_samples(subject), test);
+}
 
 }  // namespace tenon::conformance

@@ -1,5 +1,8 @@
 // Streams: ordered by events and by nothing else; objects that live while others go; threads.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <thread>
 
@@ -45,16 +48,17 @@ Status streams_ordered_by_events(Subject& subject) {
   return subject.finish(maker);
 }
 
+namespace {
+
 // Launches of one primitive on two streams, turn by turn, each with operands of its own.
-Status streams_keep_launches_apart(Subject& subject) {
-  const cases::Case* sample = find_sample(subject);
-  TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, *sample));
+Status keep_apart(Subject& subject, const cases::Case& sample) {
+  TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
   TENON_ASSIGN_OR_RETURN(const Stream first, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Stream second, subject.make_stream());
   std::vector<std::unique_ptr<Prepared>> all;
   const Drain drain_first(subject, first), drain_second(subject, second);
   for (uint64_t i = 0; i < 12; ++i) {
-    all.push_back(std::make_unique<Prepared>(subject, *sample, desc, 300 + i));
+    all.push_back(std::make_unique<Prepared>(subject, sample, desc, 300 + i));
     all.back()->work.tag = i + 1;
     all.back()->work.dirt = static_cast<uint8_t>(0x11 * (i + 1));
     TENON_RETURN_IF_ERROR(all.back()->work.create());
@@ -70,13 +74,12 @@ Status streams_keep_launches_apart(Subject& subject) {
 }
 
 // A launch is under way; a primitive, memory, an event and a stream that it does not use are destroyed.
-Status streams_outlive_unrelated(Subject& subject) {
-  const cases::Case* sample = find_sample(subject);
-  TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, *sample));
+Status outlive(Subject& subject, const cases::Case& sample) {
+  TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
-  Prepared kept(subject, *sample, desc, 400);
+  Prepared kept(subject, sample, desc, 400);
   const Drain drain(subject, stream);
-  auto gone = std::make_unique<Prepared>(subject, *sample, desc, 401);
+  auto gone = std::make_unique<Prepared>(subject, sample, desc, 401);
   TENON_RETURN_IF_ERROR(kept.work.create());
   TENON_RETURN_IF_ERROR(gone->work.create());
   TENON_ASSIGN_OR_RETURN(Memory memory, subject.allocate(5000));
@@ -94,6 +97,16 @@ Status streams_outlive_unrelated(Subject& subject) {
   const Status same = kept.compare();
   if (!same.ok()) return broken("M07", "objects that a launch in flight does not use were destroyed: ", same.message());
   return {};
+}
+
+}  // namespace
+
+Status streams_keep_launches_apart(Subject& subject) {
+  return for_each_sample(subject, [&](const cases::Case& sample) { return keep_apart(subject, sample); });
+}
+
+Status streams_outlive_unrelated(Subject& subject) {
+  return for_each_sample(subject, [&](const cases::Case& sample) { return outlive(subject, sample); });
 }
 
 namespace {
@@ -123,6 +136,79 @@ Status use(Subject& subject, const Stream& stream, const cases::Case* sample, co
   return {};
 }
 
+// Lets two threads go at once, nearer to each other than waking one up would.
+class Gate {
+ public:
+  void pass() {
+    const int64_t mine = arrived_.fetch_add(1) / 2;
+    for (int spins = 0; arrived_.load() / 2 == mine; ++spins) {
+      if (spins > 20000) std::this_thread::yield();
+    }
+  }
+
+ private:
+  std::atomic<int64_t> arrived_ = 0;
+};
+
+// What is submitted by one of two threads that launch one case at once, each on its stream, with values of its own.
+struct Racer {
+  Stream stream;
+  std::unique_ptr<Prepared> prepared;
+  Status status;
+
+  Status step(Subject& subject, Gate& start) {
+    Work& work = prepared->work;
+    const Drain drain(subject, stream);
+    work.put(prepared->start);
+    const Status uploaded = work.upload(stream);
+    const Status ready = uploaded.ok() ? subject.finish(stream) : uploaded;
+    start.pass();
+    TENON_RETURN_IF_ERROR(ready);
+    TENON_RETURN_IF_ERROR(work.launch(stream));
+    TENON_RETURN_IF_ERROR(work.download(stream));
+    TENON_RETURN_IF_ERROR(subject.finish(stream));
+    return prepared->compare();
+  }
+};
+
+Status race_once(Subject& subject, Racer (&racers)[2]) {
+  constexpr int rounds = 20;
+  Gate start;
+  const auto run = [&](Racer& racer) {
+    for (int round = 0; round < rounds; ++round) {
+      const Status status = racer.step(subject, start);
+      if (racer.status.ok()) racer.status = status;
+    }
+  };
+  std::thread other(run, std::ref(racers[0]));
+  run(racers[1]);
+  other.join();
+  for (const Racer& racer : racers) {
+    if (racer.status.ok()) continue;
+    return broken("C01",
+                  "two threads launched at once, each on its stream, and one was disturbed: ", racer.status.message());
+  }
+  return {};
+}
+
+// A collision takes luck: 20 rounds, and more while there is time.
+Status race(Subject& subject, const cases::Case& sample) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto patience = std::chrono::milliseconds(100);
+  TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
+  Racer racers[2];
+  for (uint64_t i = 0; i < 2; ++i) {
+    TENON_ASSIGN_OR_RETURN(racers[i].stream, subject.make_stream());
+    racers[i].prepared = std::make_unique<Prepared>(subject, sample, desc, 800 + i);
+    TENON_RETURN_IF_ERROR(racers[i].prepared->work.create());
+  }
+  const auto begin = Clock::now();
+  do {
+    TENON_RETURN_IF_ERROR(race_once(subject, racers));
+  } while (Clock::now() - begin < patience);
+  return {};
+}
+
 }  // namespace
 
 Status streams_on_threads(Subject& subject) {
@@ -144,7 +230,7 @@ Status streams_on_threads(Subject& subject) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const Status& result : results) TENON_RETURN_IF_ERROR(result);
-  return {};
+  return for_each_of(find_long_samples(subject), [&](const cases::Case& one) { return race(subject, one); });
 }
 
 }  // namespace tenon::conformance

@@ -45,6 +45,25 @@ class Sized {
   uint32_t size_;
 };
 
+template <class Size>
+Status fill_infos(Subject& s, const cases::Case& sample, const Size& sizes) {
+  for (uint32_t size : sizes(sizeof(ep_support_info))) {
+    Sized<ep_support_info> info(EP_STRUCT_SUPPORT_INFO, size);
+    const Status ignored = s.call("primitive_support", s.ops.primitive_support, s.device, &sample.desc, info.get());
+    TENON_RETURN_IF_ERROR(info.check("primitive_support"));
+  }
+  if (s.ops.primitive_create == nullptr) return {};
+  TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(s, sample));
+  for (uint32_t size : sizes(sizeof(ep_primitive_info))) {
+    Sized<ep_primitive_info> info(EP_STRUCT_PRIMITIVE_INFO, size);
+    ep_primitive* made = nullptr;
+    const Status created = s.call("primitive_create", s.ops.primitive_create, s.device, &desc, &made, info.get());
+    const Primitive owned(&s, created.ok() ? made : nullptr);
+    TENON_RETURN_IF_ERROR(info.check("primitive_create"));
+  }
+  return {};
+}
+
 // Every function that fills a struct, with a struct of `size(full)` bytes.
 template <class Size>
 Status fill_all(Subject& subject, const Size& sizes) {
@@ -54,22 +73,8 @@ Status fill_all(Subject& subject, const Size& sizes) {
     const Status ignored = s.call("device_info", s.plugin.device_info, s.plugin.plugin, s.target.device, info.get());
     TENON_RETURN_IF_ERROR(info.check("device_info"));
   }
-  for (uint32_t size : sizes(sizeof(ep_support_info))) {
-    const cases::Case* sample = find_sample(subject);
-    if (sample == nullptr) break;
-    Sized<ep_support_info> info(EP_STRUCT_SUPPORT_INFO, size);
-    const Status ignored = s.call("primitive_support", s.ops.primitive_support, s.device, &sample->desc, info.get());
-    TENON_RETURN_IF_ERROR(info.check("primitive_support"));
-  }
-  for (uint32_t size : sizes(sizeof(ep_primitive_info))) {
-    const cases::Case* sample = find_sample(subject);
-    if (sample == nullptr || s.ops.primitive_create == nullptr) break;
-    TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, *sample));
-    Sized<ep_primitive_info> info(EP_STRUCT_PRIMITIVE_INFO, size);
-    ep_primitive* made = nullptr;
-    const Status created = s.call("primitive_create", s.ops.primitive_create, s.device, &desc, &made, info.get());
-    const Primitive owned(&subject, created.ok() ? made : nullptr);
-    TENON_RETURN_IF_ERROR(info.check("primitive_create"));
+  for (const cases::Case& sample : find_samples(subject)) {
+    TENON_RETURN_IF_ERROR(fill_infos(subject, sample, sizes).with_context("  for " + sample.name));
   }
   return {};
 }

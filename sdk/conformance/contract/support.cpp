@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 
+#include "primitives/descriptor/descriptor.h"
 #include "sdk/conformance/contract/contract.h"
 #include "sdk/conformance/contract/sample.h"
 #include "sdk/conformance/primitive/check.h"
@@ -62,10 +63,12 @@ bool has_op(int32_t kind) {
 Status must_refuse(Subject& subject, const cases::Case& test, const Unknown& unknown) {
   auto desc = test.desc;
   unknown.put(&desc);
+  const std::string asked = sentence(test.name, " with ", unknown.what);
+  note_descriptor(asked);
   for (const char* name : {"primitive_support", "primitive_create"}) {
-    Poisoned<ep_primitive*> made;
-    Poisoned<ep_support_info> terms;
-    Poisoned<ep_primitive_info> info;
+    Poisoned<ep_primitive*> made("out_primitive");
+    Poisoned<ep_support_info> terms("out_info");
+    Poisoned<ep_primitive_info> info("out_info");
     const bool creates = std::string_view(name) == "primitive_create";
     if (creates && subject.ops.primitive_create == nullptr) continue;
     const auto call = [&](ep_error** error) {
@@ -74,16 +77,19 @@ Status must_refuse(Subject& subject, const cases::Case& test, const Unknown& unk
     };
     terms.value.struct_size = sizeof terms.value;
     info.value.struct_size = sizeof info.value;
+    note_call(name);
     const ep_status status = call(nullptr);
     if (status != EP_STATUS_UNSUPPORTED) {
-      return broken("P02", name, " of ", test.name, " with ", unknown.what, " answered ", status, ", not unsupported");
+      return broken("P02", name, " of ", asked, " answered ", status_text(status), ", not 'unsupported'");
     }
     const Status said = subject.call(name, call);
-    if (said.code() != Code::unsupported) return broken("P02", name, " answered in two ways to ", unknown.what);
-    terms.value.struct_size = info.value.struct_size = 0xa5a5a5a5;
-    if (made.touched() || terms.touched() || info.touched()) {
-      return broken("E01", name, " answered unsupported and wrote an out-parameter");
+    if (said.code() != Code::unsupported) {
+      return broken("P02", name, " of ", asked, " answered 'unsupported' without a place for its error, and '",
+                    code_name(said.code()), "' with one");
     }
+    terms.value.struct_size = info.value.struct_size = 0xa5a5a5a5;
+    const std::string written = made.written() + terms.written() + info.written();
+    if (!written.empty()) return broken("E01", name, " of ", asked, " answered 'unsupported' and wrote", written);
   }
   return {};
 }
@@ -138,11 +144,12 @@ Status support_refusals(Subject& subject) {
   for (const cases::Case& test : all) {
     if (ask_support(subject, test.desc).ok()) continue;
     if (refused++ > 200) break;
-    Poisoned<ep_support_info> info;
+    Poisoned<ep_support_info> info("out_info");
     const auto ask = [&](ep_error** error) {
       return subject.ops.primitive_support(subject.device, &test.desc, &info.value, error);
     };
-    TENON_RETURN_IF_ERROR(refuses(subject, "primitive_support", {Code::unsupported}, ask, info));
+    const Status status = refuses(subject, "primitive_support", {Code::unsupported}, ask, info);
+    if (!status.ok()) return status.with_context("  descriptor " + descriptor::to_string(test.desc));
   }
   return refused == 0 ? skipped("it supports every case.") : Status();
 }

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -24,10 +25,10 @@ Status nothing_held(const Subject& subject, std::string_view rule, std::string_v
 
 Status teardown_null(Subject& subject) {
   const ep_device_ops& ops = subject.ops;
-  ops.memory_free(subject.device, nullptr);
-  ops.stream_destroy(subject.device, nullptr);
-  if (ops.event_destroy != nullptr) ops.event_destroy(subject.device, nullptr);
-  if (ops.primitive_destroy != nullptr) ops.primitive_destroy(subject.device, nullptr);
+  subject.destroy(static_cast<ep_memory*>(nullptr));
+  subject.destroy(static_cast<ep_stream*>(nullptr));
+  if (ops.event_destroy != nullptr) subject.destroy(static_cast<ep_event*>(nullptr));
+  if (ops.primitive_destroy != nullptr) subject.destroy(static_cast<ep_primitive*>(nullptr));
   return exercise(subject);
 }
 
@@ -45,26 +46,45 @@ Status teardown_again(Subject& subject) {
   return nothing_held(subject, "L01", "after five lives");
 }
 
-// The host's allocations fail one by one, from the query to the shutdown: each failure is an error of a call or of no
-// consequence, never a crash, a leak or a wrong number, and afterwards everything works.
+namespace {
+
+// Allocation `number` of the host fails while the kind of sample `only` is used.
+Status fail_allocation(Subject& subject, size_t only, int64_t number) {
+  subject.host.fail_allocation_after(number);
+  const Status status = exercise(subject, only);
+  subject.close();
+  if (!status.ok() && status.code() != Code::out_of_host_memory) {
+    return broken("O01", "allocation ", number, " of the host failed, and a call answered '", code_name(status.code()),
+                  "', not 'out of host memory': ", status.message());
+  }
+  TENON_RETURN_IF_ERROR(subject.host.take_violation());
+  return nothing_held(subject, "O01", sentence("allocation ", number, " of the host failed, then"));
+}
+
+Result<int64_t> count_allocations(Subject& subject, size_t only) {
+  const int64_t before = subject.host.allocations();
+  const Status status = exercise(subject, only);
+  subject.close();
+  if (!status.ok()) return status;
+  return subject.host.allocations() - before;
+}
+
+}  // namespace
+
+// The host's allocations fail one by one, from the query to the shutdown, for each kind it claims: each failure is an
+// error of a call or of no consequence, never a crash, a leak or a wrong number, and afterwards everything works.
 Status host_memory_fails(Subject& subject) {
   TENON_RETURN_IF_ERROR(exercise(subject));
+  const size_t kinds = find_samples(subject).size();
   subject.close();
-  const int64_t before = subject.host.allocations();
-  TENON_RETURN_IF_ERROR(exercise(subject));
-  subject.close();
-  const int64_t count = subject.host.allocations() - before;
   constexpr int64_t most = 400;
-  for (int64_t i = 0; i < std::min(count, most); ++i) {
-    subject.host.fail_allocation_after(i);
-    const Status status = exercise(subject);
-    subject.close();
-    if (!status.ok() && status.code() != Code::out_of_host_memory) {
-      return broken("O01", "allocation ", i, " of the host failed, and a call answered '", code_name(status.code()),
-                    "', not 'out of host memory': ", status.message());
+  TENON_ASSIGN_OR_RETURN(const int64_t without, count_allocations(subject, kinds));
+  for (size_t only = 0; only < std::max<size_t>(kinds, 1); ++only) {
+    TENON_ASSIGN_OR_RETURN(const int64_t count, count_allocations(subject, only));
+    const int64_t first = only == 0 ? 0 : std::min(without, count);
+    for (int64_t i = first; i < std::min(count, first + most); ++i) {
+      TENON_RETURN_IF_ERROR(fail_allocation(subject, only, i));
     }
-    TENON_RETURN_IF_ERROR(subject.host.take_violation());
-    TENON_RETURN_IF_ERROR(nothing_held(subject, "O01", sentence("allocation ", i, " of the host failed, then")));
   }
   subject.host.fail_allocation_after(-1);
   return exercise(subject).with_context("  after each allocation of the host has failed once");

@@ -55,7 +55,7 @@ Status compare_faults(const Case& test, const ep_fault& want, const Work& work) 
 Status run_once(Subject& subject, const Stream& stream, const Case& test, const ep_primitive_desc& launched,
                 bool in_place, bool spoils) {
   const ep_primitive_desc fixed = with_dims_of(launched, test.desc);
-  Image start = cases::make_image(fixed, in_place);
+  Image start = cases::make_image(fixed, in_place, descriptor::has_any(launched) ? 1 : 0);
   cases::fill_inputs(test, fixed, &start);
   Image want = start;
   std::vector<void*> addresses;
@@ -89,7 +89,12 @@ Status run_mode(Subject& subject, const Stream& stream, const Case& test, const 
   return broken("M01", "it reads after the call what it was lent for the call: ", status.message());
 }
 
+std::string_view implementation_of(const ep_support_info& terms) {
+  return {terms.implementation.data, static_cast<size_t>(terms.implementation.size)};
+}
+
 Status run_modes(Subject& subject, const Stream& stream, const Case& test, const ep_support_info& terms) {
+  if (implementation_of(terms).empty()) return broken("P17", "primitive_support says yes and names no implementation");
   const ep_primitive_desc fixed = on_terms(test, test.desc, terms);
   TENON_RETURN_IF_ERROR(run_mode(subject, stream, test, fixed, false));
   if (cases::can_run_in_place(fixed)) {
@@ -100,6 +105,7 @@ Status run_modes(Subject& subject, const Stream& stream, const Case& test, const
   if (any == 0) return {};
   const ep_primitive_desc open = with_any(test.desc, any);
   const auto open_terms = ask_support(subject, open);
+  if (open_terms.status().code() == Code::out_of_host_memory) return open_terms.status();
   if (!open_terms.ok()) {
     return broken(
         "P03", "support said that dims or strides may be given at launch, and then: ", open_terms.status().message());
@@ -112,6 +118,7 @@ Status run_modes(Subject& subject, const Stream& stream, const Case& test, const
 
 Result<ep_support_info> ask_support(Subject& subject, const ep_primitive_desc& desc) {
   auto info = with_header<ep_support_info>(EP_STRUCT_SUPPORT_INFO);
+  note_descriptor(descriptor::to_string(desc));
   TENON_RETURN_IF_ERROR(subject.call("primitive_support", subject.ops.primitive_support, subject.device, &desc, &info));
   return info;
 }
@@ -133,11 +140,10 @@ Status check_case(Subject& subject, const Stream& stream, const Case& test) {
   const auto terms = ask_support(subject, test.desc);
   Status status = terms.status();
   if (status.ok()) status = run_modes(subject, stream, test, terms.value());
-  if (status.code() == Code::unsupported) return skipped("unsupported: ", status.message());
+  if (status.code() == Code::unsupported) return not_claimed("unsupported: ", first_line(status.message()));
   if (const Status violation = subject.host.take_violation(); !violation.ok()) status = violation;
   if (status.ok()) return status;
-  const std::string_view implementation =
-      terms.ok() ? std::string_view(terms->implementation.data, terms->implementation.size) : "none";
+  const std::string_view implementation = terms.ok() ? implementation_of(terms.value()) : "none";
   return status.with_context(
       sentence("  implementation ", implementation, ", descriptor ", descriptor::to_string(test.desc)));
 }

@@ -39,6 +39,7 @@ Work::Work(Subject& subject, const ep_primitive_desc& desc, const ep_primitive_d
 
 Status Work::create() {
   if (subject_.ops.primitive_create == nullptr) return Status(Code::unsupported, "it has no primitive_create.");
+  note_descriptor(descriptor::to_string(desc_));
   ep_primitive* primitive = nullptr;
   info_ = with_header<ep_primitive_info>(EP_STRUCT_PRIMITIVE_INFO);
   const Status made = subject_.call("primitive_create", subject_.ops.primitive_create, subject_.device,
@@ -46,6 +47,9 @@ Status Work::create() {
   if (spoils) std::memset(static_cast<void*>(&lent_desc_), 0xee, sizeof lent_desc_);
   if (!made.ok()) return made;
   primitive_ = Primitive(&subject_, primitive);
+  if (info_.implementation.size == 0) {
+    return broken("P17", "primitive_create answers 'ok' and names no implementation");
+  }
   return allocate();
 }
 
@@ -75,6 +79,12 @@ Status Work::allocate() {
 }
 
 Status Work::submit(const Stream& stream) {
+  TENON_RETURN_IF_ERROR(upload(stream));
+  TENON_RETURN_IF_ERROR(launch(stream));
+  return download(stream);
+}
+
+Status Work::upload(const Stream& stream) {
   TENON_RETURN_IF_ERROR(subject_.upload(stream, operands_, 0, image_.bytes));
   if (workspace_.get() != nullptr) {
     dirty_.assign(workspace_bytes_ + workspace_alignment, dirt);
@@ -84,7 +94,10 @@ Status Work::submit(const Stream& stream) {
     scratch_bytes_.assign(info_.scratch_bytes, 0);
     TENON_RETURN_IF_ERROR(subject_.upload(stream, scratch_, 0, scratch_bytes_));
   }
-  TENON_RETURN_IF_ERROR(launch(stream));
+  return {};
+}
+
+Status Work::download(const Stream& stream) {
   TENON_RETURN_IF_ERROR(subject_.download(stream, operands_, 0, image_.bytes));
   if (scratch_.get() == nullptr) return {};
   return subject_.download(stream, scratch_, 0, scratch_bytes_);
@@ -113,6 +126,7 @@ Status Work::launch(const Stream& stream) {
   launch.workspace = {workspace_.get(), 0};
   launch.scratch = {scratch_.get(), 0};
   launch.tag = tag;
+  note_descriptor(descriptor::to_string(desc_));
   ep_fault fault{};
   const Status launched =
       subject_.call("primitive_launch", subject_.ops.primitive_launch, primitive_.get(), stream.get(),

@@ -17,13 +17,18 @@ class Work {
 
   // Creates the primitive and its memory. Code::unsupported where the provider refuses.
   Status create();
-  // Uploads the operands and a dirty workspace, launches, downloads; waits for nothing. A fault of a synchronous device
-  // is kept, not returned.
+  // upload, launch, download; waits for nothing. A fault of a synchronous device is kept, not returned.
   Status submit(const Stream& stream);
+  // The operands, a dirty workspace and a scratch of zeros.
+  Status upload(const Stream& stream);
+  Status launch(const Stream& stream);
+  Status download(const Stream& stream);
   // After the stream has finished: takes the faults of an asynchronous device, checks the scratch.
   Status settle(const Stream& stream);
 
   const cases::Image& image() const { return image_; }
+  // Other operands of the same layout, for the next upload; nothing may be in flight.
+  void put(const cases::Image& image) { image_ = image; }
   const std::vector<ep_fault>& faults() const { return faults_; }
   const ep_primitive_info& info() const { return info_; }
   ep_primitive* primitive() const { return primitive_.get(); }
@@ -33,7 +38,6 @@ class Work {
 
  private:
   Status allocate();
-  Status launch(const Stream& stream);
 
   Subject& subject_;
   const ep_primitive_desc desc_, fixed_;

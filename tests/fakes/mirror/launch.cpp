@@ -1,6 +1,9 @@
 // The primitives: the reference's answers, spoiled where a rule is to be broken.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -45,7 +48,7 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
     return status;
   }
   ep_support_info info{};
-  info.implementation = to_ep_string("reference");
+  if (!device->breaks("nameless")) info.implementation = to_ep_string("reference");
   if (device->is("any") || device->breaks("ignores_shapes")) {
     info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   }
@@ -68,7 +71,7 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
                            ep_primitive_info* out_info, ep_error** error) {
   if (const ep_status status = check(device, desc, error); status != EP_STATUS_OK) return status;
   ep_primitive_info info{};
-  info.implementation = to_ep_string("reference");
+  if (!device->breaks("nameless_primitive")) info.implementation = to_ep_string("reference");
   info.workspace_bytes = workspace_bytes;
   info.scratch_bytes = scratch_bytes;
   const bool packs = device->is("packs") && !descriptor::has_any(*desc);
@@ -78,6 +81,7 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
     info.pack_operand = i + 1;
     info.pack_bytes = bytes_of(desc->operands[i]);
   }
+  if (device->breaks("leaks_plan") && desc->kind == EP_PRIMITIVE_softmax) device->host->allocate(device->host, 64, 8);
   auto* primitive = make<ep_primitive>(device->host, device->host);
   primitive->device = device;
   primitive->desc = *desc;
@@ -120,6 +124,7 @@ struct Work {
   uint64_t tag;
 
   Status run();
+  Status run_from_static_array();
   void unpack();
   void mistake();
   void mistake_product();
@@ -205,6 +210,24 @@ void Work::mix(const std::vector<char>& kept) {
   }
 }
 
+// A kernel whose threads share the place of its source.
+Status Work::run_from_static_array() {
+  static std::mutex mutex;
+  static std::vector<char> array;
+  const auto* src = static_cast<const char*>(operands[1]);
+  {
+    const std::lock_guard lock(mutex);
+    array.assign(src, src + bytes_of(desc.operands[1]));
+  }
+  usleep(3000);
+  {
+    const std::lock_guard lock(mutex);
+    unpacked = array;
+  }
+  operands[1] = unpacked.data();
+  return run();
+}
+
 void Work::spoil() {
   auto* first = static_cast<char*>(operands[0]);
   auto* last = static_cast<char*>(operands[desc.operand_count - 1]);
@@ -265,6 +288,11 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
   if (device->breaks("shares_staging")) {
     stream->finish();
     device->staged = work.operands;
+  }
+  if (device->breaks("prints_in_kernel") && work.desc.kind == EP_PRIMITIVE_matmul) std::printf("gemm\n");
+  if (device->breaks("static_array") && work.desc.kind == EP_PRIMITIVE_softmax) {
+    stream->finish();
+    return static_cast<ep_status>(work.run_from_static_array().code());
   }
   ep_status status = EP_STATUS_OK;
   const bool waits = !device->is("async");

@@ -56,5 +56,17 @@ TEST(Expectations, APatternThatMatchesNoTestIsAMistake) {
   EXPECT_EQ(parsed("supports unry/*").check(tests).message(), "foo.expect: 'unry/*' is the name of no test.");
 }
 
+TEST(Expectations, AWordOrAMisspeltNameLeadsToTheTest) {
+  const std::vector<conformance::Test> tests = {{"primitives/unary/relu/f32/vector", "P14", "", {}},
+                                                {"primitives/matmul/f32/odd", "P14", "", {}},
+                                                {"primitives/matmul/f64/odd", "P14", "", {}}};
+  const std::string list = " `tenon conform --list` prints all names.";
+  EXPECT_EQ(suggestion("relu", tests), "Did you mean 'primitives/unary/relu/f32/vector'?" + list);
+  EXPECT_EQ(suggestion("odd", tests),
+            "Did you mean 'primitives/matmul/f32/odd', or all 2 that hold the word, '*odd*'?" + list);
+  EXPECT_EQ(suggestion("matmull/f32/od", tests), "Did you mean 'matmul/f32/odd'?" + list);
+  EXPECT_EQ(suggestion("xyzzy", tests), list.substr(1));
+}
+
 }  // namespace
 }  // namespace tenon::conformance

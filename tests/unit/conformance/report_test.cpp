@@ -18,6 +18,7 @@ TEST(Report, AFailureEndsWithTheLineThatRunsItAlone) {
   EXPECT_EQ(text.find("CRASHED events/time_out\n"), 0u) << text;
   EXPECT_TRUE(text.ends_with("    tenon conform 'lib/libtenon_foo.so' --case events/time_out\n")) << text;
   EXPECT_NE(text.find("oops"), std::string::npos);
+  EXPECT_NE(text.find("    held to: A wait ends (rule S03).\n"), std::string::npos) << text;
 }
 
 TEST(Report, TheTableCountsByKindAndOutcome) {
@@ -27,6 +28,17 @@ TEST(Report, TheTableCountsByKindAndOutcome) {
       text.find("1 passed, 0 failed, 1 crashed, 0 hung, 0 skipped, 0 expected failure, 0 unexpected pass in 1.500 s"),
       std::string::npos)
       << text;
+}
+
+TEST(Report, WhatIsNotClaimedIsToldFromWhatIsSkipped) {
+  Finding unclaimed{Outcome::skipped, "unsupported: no f16.", {}, 1, true};
+  std::vector<Row> all = {{&time_out, unclaimed}, {&relu, unclaimed}};
+  EXPECT_NE(table_text(all, info).find(" 2 skipped (not claimed), 0 expected"), std::string::npos);
+  all[0].finding.not_claimed = false;
+  EXPECT_NE(table_text(all, info).find(" 2 skipped (1 not claimed), 0 expected"), std::string::npos);
+  EXPECT_NE(json_text(all, info).find("\"not claimed\": 1"), std::string::npos) << json_text(all, info);
+  all[1].finding.not_claimed = false;
+  EXPECT_NE(table_text(all, info).find(" 2 skipped, 0 expected"), std::string::npos);
 }
 
 TEST(Report, JUnitIsEscaped) {

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "sdk/conformance/running.h"
 #include "sdk/conformance/test.h"
 #include "sdk/conformance/verdict.h"
 
@@ -51,6 +52,45 @@ TEST(Run, TellsEachOutcomeFromTheOthers) {
   EXPECT_NE(findings[4].sentence.find("signal 9"), std::string::npos) << findings[4].sentence;
   EXPECT_EQ(findings[5].outcome, Outcome::crashed);
   EXPECT_NE(findings[5].sentence.find("exit code 3"), std::string::npos) << findings[5].sentence;
+}
+
+TEST(Run, ADeadChildTellsWhatItWasDoing) {
+  const std::vector<Finding> findings = run({make("crashes",
+                                                  [] {
+                                                    note_descriptor("matmul : dst f32[2,2]{2,1}");
+                                                    note_call("primitive_launch");
+                                                    std::raise(SIGKILL);
+                                                    return Status();
+                                                  }),
+                                             make("hangs",
+                                                  []() -> Status {
+                                                    note_call("event_host_wait");
+                                                    for (;;) pause();
+                                                  })},
+                                            1);
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].sentence,
+            "its process died of signal 9 (Killed), the last call was primitive_launch (rule X01).\n"
+            "  the last descriptor was matmul : dst f32[2,2]{2,1}");
+  EXPECT_EQ(findings[1].sentence, "it did not end within 1 s, the last call was event_host_wait (rule X02).")
+      << "nothing of the test before it";
+}
+
+TEST(Run, AFailureNamesOneRule) {
+  const Status inner = broken("P14", "element 3 differs").with_context("  in place");
+  const Status outer = broken("S01", "launch 2 was disturbed: ", inner.message());
+  EXPECT_EQ(outer.message(), "launch 2 was disturbed: element 3 differs (rule S01).\n  in place");
+  EXPECT_EQ(status_text(EP_STATUS_UNSUPPORTED), "'unsupported'");
+  EXPECT_EQ(status_text(77), "77");
+}
+
+TEST(Run, WhatIsNotClaimedIsSkippedAndSaysSo) {
+  const std::vector<Finding> findings = run({make("unclaimed", [] { return not_claimed("unsupported: no f16."); }),
+                                             make("skipped", [] { return skipped("it has no events."); })});
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].outcome, Outcome::skipped);
+  EXPECT_TRUE(findings[0].not_claimed);
+  EXPECT_FALSE(findings[1].not_claimed);
 }
 
 TEST(Run, EndsWhatHangsAndGoesOn) {

@@ -1,0 +1,59 @@
+#include "sdk/conformance/running.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+namespace tenon::conformance {
+namespace {
+
+std::mutex mutex;  // tests may call on several threads
+Running own;
+Running* running = &own;
+
+template <size_t Size>
+void put(char (&place)[Size], std::string_view text) {
+  const size_t length = std::min(text.size(), Size - 1);
+  std::memcpy(place, text.data(), length);
+  place[length] = '\0';
+}
+
+template <size_t Size>
+std::string taken(const char (&place)[Size]) {
+  return std::string(place, strnlen(place, Size));
+}
+
+}  // namespace
+
+void note_into(Running* place) {
+  const std::lock_guard lock(mutex);
+  running = place;
+  *running = {};
+}
+
+void note_call(std::string_view function) {
+  const std::lock_guard lock(mutex);
+  put(running->call, function);
+}
+
+void note_descriptor(std::string_view text) {
+  const std::lock_guard lock(mutex);
+  put(running->descriptor, text);
+}
+
+std::string call_text(const Running& running) {
+  const std::string call = taken(running.call);
+  return call.empty() ? call : ", the last call was " + call;
+}
+
+std::string descriptor_text(const Running& running) {
+  const std::string text = taken(running.descriptor);
+  return text.empty() ? text : "\n  the last descriptor was " + text;
+}
+
+std::string descriptor_text_for(std::string_view function) {
+  const std::lock_guard lock(mutex);
+  return function.starts_with("primitive_") ? descriptor_text(*running) : std::string();
+}
+
+}  // namespace tenon::conformance
