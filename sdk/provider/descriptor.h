@@ -4,32 +4,15 @@
 #include <cstdint>
 
 #include "ep_api/ep_api.h"
+#include "ep_api/ep_names.h"
 
 namespace tenon::provider {
 
-// "matmul"; "unknown" for an id this provider was not compiled with.
-constexpr const char* kind_name(int32_t kind) {
-  switch (kind) {
-#define EP_PRIMITIVE(name, id, attributes, alias) \
-  case id:                                        \
-    return #name;
-#include "ep_api/primitives.def"
-#undef EP_PRIMITIVE
-    default: return "unknown";
-  }
-}
-
-// "f32"
-constexpr const char* dtype_name(int32_t dtype) {
-  switch (dtype) {
-#define EP_DTYPE(name, id, bits, type_class) \
-  case id:                                   \
-    return #name;
-#include "ep_api/dtypes.def"
-#undef EP_DTYPE
-    default: return "unknown";
-  }
-}
+// "matmul", "f32", "relu", "add"; "unknown" for an id this provider was not compiled with.
+constexpr const char* kind_name(int32_t kind) { return ep_primitive_name(kind); }
+constexpr const char* dtype_name(int32_t dtype) { return ep_dtype_name(dtype); }
+constexpr const char* unary_name(int32_t op) { return ep_unary_name(op); }
+constexpr const char* binary_name(int32_t op) { return ep_binary_name(op); }
 
 // Bytes of one element, 0 for packed and unknown types.
 constexpr int32_t dtype_size(int32_t dtype) {
@@ -57,29 +40,6 @@ constexpr DTypeClass dtype_class(int32_t dtype) {
 }
 
 constexpr bool is_floating(int32_t dtype) { return dtype_class(dtype) == DTypeClass::FLOAT; }
-
-// "relu" for unary 7, and so on; "unknown" for an id no row has.
-constexpr const char* unary_name(int32_t op) {
-  switch (op) {
-#define EP_UNARY(name, id, domain, result, expression) \
-  case id:                                             \
-    return #name;
-#include "ep_api/scalar_ops.def"
-#undef EP_UNARY
-    default: return "unknown";
-  }
-}
-
-constexpr const char* binary_name(int32_t op) {
-  switch (op) {
-#define EP_BINARY(name, id, domain, result, check, expression) \
-  case id:                                                     \
-    return #name;
-#include "ep_api/scalar_ops.def"
-#undef EP_BINARY
-    default: return "unknown";
-  }
-}
 
 // Position of the operand of `role`, or -1.
 inline int32_t find_operand(const ep_primitive_desc& desc, int32_t role) {

@@ -7,7 +7,7 @@ import re
 import subprocess
 
 TABLES = ("dtypes.def", "primitives.def", "scalar_ops.def")
-FILES = ("ep_api.h",) + TABLES
+FILES = ("ep_api.h", "ep_names.h") + TABLES
 # The columns of a row that are promises beside its name and id; expressions may become better.
 ROW_COLUMNS = {"EP_DTYPE": 2, "EP_PRIMITIVE": 2, "EP_UNARY": 2, "EP_BINARY": 3, "EP_TERNARY": 2, "EP_REDUCE": 1}
 # About the file, or the compiler, not about the projection.

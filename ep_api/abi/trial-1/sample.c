@@ -1,13 +1,12 @@
 // sample.c: a whole Tenon provider in one file, and the place to start your own from.
 //
-// A provider tells Tenon about devices. It owes the host memory, a stream and copies; whatever it cannot compute, the
-// host computes another way (out of other primitives, or on the CPU), so with an empty list of primitives every program
-// runs already, and each primitive added makes something faster. This one keeps its "device memory" in host memory,
-// completes every call before it returns (EP_DEVICE_FLAG_SYNCHRONOUS: no events, one stream), and computes relu.
-//
-// README.md beside this file says how to build, install and check it. Nothing is registered, nothing else is rebuilt.
-// The contract is ep_api/ep_api.h: each function below that has the name of a slot is described there.
+// A provider owes the host memory, a stream and copies; what it cannot compute the host computes another way (out of
+// other primitives, or on the CPU), so with no primitives every program runs already, and each one added makes
+// something faster. This one keeps its "device memory" in host memory, completes every call before it returns (a
+// SYNCHRONOUS device: no events, one stream), and computes relu and add. README.md beside it says how to build and
+// check it. ep_api/ep_api.h is the contract: each function below that has the name of a slot is described there.
 #include "ep_api/ep_api.h"
+#include "ep_api/ep_names.h"  // names of ids, for what we say
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -89,7 +88,7 @@ static void memory_free(ep_device* device, ep_memory* memory) {
   device->host->release(device->host, memory, sizeof *memory);  // takes NULL too
 }
 
-// Our memory has a host address, and saying so spares the host every copy where it computes for us.
+// Saying that our memory has a host address spares the host every copy where it computes for us.
 static ep_status memory_map(ep_device* device, ep_memory* memory, void** out_pointer, ep_error** error) {
   return (void)device, (void)error, *out_pointer = memory->bytes, EP_STATUS_OK;
 }
@@ -97,7 +96,6 @@ static ep_status memory_map(ep_device* device, ep_memory* memory, void** out_poi
 static void* at(ep_buffer buffer) { return buffer.memory->bytes + buffer.offset; }
 
 // ---- The stream, and transfers on it. A device with a real queue would enqueue here, and would have events. ----
-
 // The one stream of a synchronous device has no state: any thread may launch on it.
 static ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error** error) {
   return (void)error, *out_stream = (ep_stream*)device, EP_STATUS_OK;
@@ -121,75 +119,77 @@ static ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t 
   return (void)stream, (void)error, memcpy(dst, at(src), size), EP_STATUS_OK;
 }
 
-// ---- Primitives. Support is the honest part: it says no to all it has not been written for, by name and value, and
-// the host puts that reason into its placement report. The host folds dims before it asks: dense tensors of any shape
-// come as rank 1. To compute more: a support and a run function, and a line in `find`. ----
+// ---- Primitives. Support says no to all it was not written for, by name and value; placement reports show that
+// reason. Dense tensors of any shape come as rank 1. To compute more: a support and a run function, and a line in
+// `find`. ----
 
 // For every kind: `count` operands, DST, SRC, SRC_B, BIAS in this order, f32 in memory, and nothing that is unknown
 // here: what a later version adds (an extension, a flag, a role) may change what is asked for, so it must be a no.
 static ep_status check_common(const ep_host* host, const ep_primitive_desc* desc, uint32_t count, ep_error** error) {
   const ep_status no = EP_STATUS_UNSUPPORTED;
-  if (desc->extensions[0] != 0 || desc->epilogue_count != 0 || desc->baked_scalars != 0 ||
-      (desc->flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0)
-    return fail(host, error, no, "sample knows no extensions, epilogues, baked scalars or flags 0x%llx.",
-                (unsigned long long)desc->flags);
-  if ((desc->accumulate_dtype != 0 && desc->accumulate_dtype != EP_DTYPE_f32) || desc->precision > EP_PRECISION_FAST)
-    return fail(host, error, no, "sample computes in f32, not in dtype %d or at precision %d.", desc->accumulate_dtype,
-                desc->precision);
+  const char* kind = ep_primitive_name(desc->kind);
+  if (desc->epilogue_count != 0)
+    return fail(host, error, no, "sample has no %s with an epilogue (%s).", kind, ep_epilogue_name(desc->epilogues));
+  if (desc->extensions[0] != 0 || desc->baked_scalars != 0 || (desc->flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0 ||
+      (desc->accumulate_dtype != 0 && desc->accumulate_dtype != EP_DTYPE_f32) || desc->precision > EP_PRECISION_FAST)
+    return fail(host, error, no,
+                "sample has no %s with extension 0x%x, baked scalars 0x%x, flags 0x%llx, sums in %s, precision %d.",
+                kind, (unsigned)desc->extensions[0], desc->baked_scalars, (unsigned long long)desc->flags,
+                desc->accumulate_dtype ? ep_dtype_name(desc->accumulate_dtype) : "f32", desc->precision);
   static const int32_t roles[] = {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B, EP_ROLE_BIAS};
   if (desc->operand_count != count)
-    return fail(host, error, no, "sample takes %u operands here, not %u.", count, desc->operand_count);
+    return fail(host, error, no, "sample takes %u operands for %s, not %u.", count, kind, desc->operand_count);
   for (uint32_t i = 0; i < count; i++) {
     const ep_operand_desc* operand = &desc->operands[i];
     if (operand->role != roles[i])
-      return fail(host, error, no, "sample expects role %d as operand %u, not role %d.", roles[i], i, operand->role);
+      return fail(host, error, no, "operand %u has role %d, where sample takes %d.", i, operand->role, roles[i]);
     if (operand->dtype != EP_DTYPE_f32)
-      return fail(host, error, no, "sample computes f32; operand %u has dtype %d.", i, operand->dtype);
+      return fail(host, error, no, "sample computes f32; operand %u is %s.", i, ep_dtype_name(operand->dtype));
     if ((operand->flags & ~EP_OPERAND_FLAG_CONSTANT) != 0)
-      return fail(host, error, no, "sample reads operand %u from memory; its flags are 0x%llx.", i,
-                  (unsigned long long)operand->flags);
+      return fail(host, error, no, "sample reads memory; operand %u has flags 0x%x.", i, (unsigned)operand->flags);
   }
   return EP_STATUS_OK;
 }
 
-// A dim, a stride (in elements) of an operand: from the launch where the descriptor left them open.
-static int64_t dim(const ep_primitive* primitive, const ep_launch* launch, uint32_t operand, int32_t axis) {
-  return launch->shapes ? launch->shapes[operand].dims[axis] : primitive->desc.operands[operand].dims[axis];
-}
-static int64_t stride(const ep_primitive* primitive, const ep_launch* launch, uint32_t operand, int32_t axis) {
-  return launch->shapes ? launch->shapes[operand].strides[axis] : primitive->desc.operands[operand].strides[axis];
+// Dims and strides (in elements) of an operand: from the launch where the descriptor left some open.
+static ep_shape shape(const ep_primitive* primitive, const ep_launch* launch, uint32_t i) {
+  const ep_operand_desc* given = &primitive->desc.operands[i];
+  return launch->shapes ? launch->shapes[i] : (ep_shape){given->dims, given->strides, given->rank, 0};
 }
 
-// Fills in on what terms relu is had: one primitive serves every length and stride, which then come with the launch.
-// Without flags each shape is a primitive of its own, and its dims and strides stand in the descriptor.
-static ep_status relu_support(const ep_host* host, const ep_primitive_desc* desc, ep_support_info* terms,
-                              ep_error** error) {
-  const ep_status no = EP_STATUS_UNSUPPORTED;
-  int32_t op = desc->attributes.unary.op, rank = desc->operands[0].rank;
-  if (op != EP_UNARY_relu) return fail(host, error, no, "sample has relu, not unary function %d.", op);
-  if (rank != 1) return fail(host, error, no, "sample loops over one dim, not %d.", rank);
+// On these terms one primitive serves every length and stride, which then come with the launch; without the flags each
+// shape is a primitive of its own, and its dims and strides stand in the descriptor.
+static ep_status row_support(const ep_host* host, const ep_primitive_desc* desc, uint32_t operands,
+                             ep_support_info* terms, ep_error** error) {
+  if (desc->operands[0].rank != 1)
+    return fail(host, error, EP_STATUS_UNSUPPORTED, "sample loops over one dim, not %d.", desc->operands[0].rank);
   terms->implementation = text("plain");
   terms->flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
-  return check_common(host, desc, 2, error);
+  return check_common(host, desc, operands, error);
 }
 
 // NaN stays NaN, as the row in scalar_ops.def asks (ep_max is NaN if either argument is).
 static void relu_run(const ep_primitive* primitive, const ep_launch* launch) {
-  float* dst = at(launch->operands[0]);
-  const float* src = at(launch->operands[1]);
-  int64_t n = dim(primitive, launch, 0, 0);
-  int64_t to = stride(primitive, launch, 0, 0), from = stride(primitive, launch, 1, 0);
-  for (int64_t i = 0; i < n; i++) dst[i * to] = src[i * from] < 0.0f ? 0.0f : src[i * from];
+  const ep_shape to = shape(primitive, launch, 0), from = shape(primitive, launch, 1);
+  float *dst = at(launch->operands[0]), *x = at(launch->operands[1]);
+  for (int64_t i = 0; i < to.dims[0]; i++, x += from.strides[0]) dst[i * to.strides[0]] = *x < 0 ? 0 : *x;
 }
 
-// A line per kind: what runs it, or NULL, and then `error` says why not.
+static void add_run(const ep_primitive* primitive, const ep_launch* launch) {
+  const ep_shape to = shape(primitive, launch, 0), a = shape(primitive, launch, 1), b = shape(primitive, launch, 2);
+  float *dst = at(launch->operands[0]), *x = at(launch->operands[1]), *y = at(launch->operands[2]);
+  for (int64_t i = 0; i < to.dims[0]; i++, x += a.strides[0], y += b.strides[0]) dst[i * to.strides[0]] = *x + *y;
+}
+
+// What runs `desc`, or NULL, and then `error` says why not.
 static run_function* find(const ep_host* host, const ep_primitive_desc* desc, ep_support_info* terms,
                           ep_error** error) {
-  switch (desc->kind) {
-    case EP_PRIMITIVE_unary: return relu_support(host, desc, terms, error) == EP_STATUS_OK ? relu_run : NULL;
-  }
-  fail(host, error, EP_STATUS_UNSUPPORTED, "sample has no primitive of kind %d.", desc->kind);
-  return NULL;
+  const int32_t unary = desc->kind == EP_PRIMITIVE_unary ? desc->attributes.unary.op : 0;
+  const int32_t binary = desc->kind == EP_PRIMITIVE_binary ? desc->attributes.binary.op : 0;
+  if (unary == EP_UNARY_relu) return row_support(host, desc, 2, terms, error) == EP_STATUS_OK ? relu_run : NULL;
+  if (binary == EP_BINARY_add) return row_support(host, desc, 3, terms, error) == EP_STATUS_OK ? add_run : NULL;
+  const char* name = unary ? ep_unary_name(unary) : binary ? ep_binary_name(binary) : ep_primitive_name(desc->kind);
+  return fail(host, error, EP_STATUS_UNSUPPORTED, "sample has relu and add, not %s.", name), NULL;
 }
 
 static ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info,
@@ -209,8 +209,8 @@ static ep_status primitive_create(ep_device* device, const ep_primitive_desc* de
   if (!primitive) return EP_STATUS_OUT_OF_HOST_MEMORY;
   primitive->desc = *desc;
   primitive->run = run;
-  ep_primitive_info info = {.struct_type = EP_STRUCT_PRIMITIVE_INFO, .implementation = terms.implementation};
-  info.host_bytes = sizeof *primitive;
+  ep_primitive_info info = {.struct_type = EP_STRUCT_PRIMITIVE_INFO, .host_bytes = sizeof *primitive};
+  info.implementation = terms.implementation;
   hand_out(out_info, &info, sizeof info);
   *out_primitive = primitive;
   return EP_STATUS_OK;

@@ -1,7 +1,8 @@
-"""The ABI header compiles alone, as C11 and as C++20, with every compiler here, all warnings on and none given.
+"""The ABI header, and the one with its names, compile alone, as C11 and as C++20, with every compiler here, all warnings on and none given.
 
 Usage: header_test.py SOURCE_ROOT
 """
+import itertools
 import os
 import shutil
 import subprocess
@@ -10,11 +11,14 @@ import tempfile
 
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wsign-conversion", "-Wundef", "-Wcast-qual",
             "-Werror"]
-USE = """#include "ep_api/ep_api.h"
+USES = {"ep_api.h": """#include "ep_api/ep_api.h"
 EP_PLUGIN_NOTE("alone", "1.0", 0)
 int use(void);
 int use(void) { return EP_DTYPE_f32 + EP_PRIMITIVE_unary + EP_UNARY_relu; }
-"""
+""", "ep_names.h": """#include "ep_api/ep_names.h"
+int use(void);
+int use(void) { return ep_primitive_name(EP_PRIMITIVE_matmul)[0] + ep_dtype_name(EP_DTYPE_f32)[0] + ep_unary_name(1)[0]; }
+"""}
 
 
 def dialects():
@@ -31,14 +35,14 @@ def main():
     root = sys.argv[1]
     failures = 0
     with tempfile.TemporaryDirectory() as folder:
-        for compiler, language, standard, extra in dialects():
+        for (compiler, language, standard, extra), (header, use) in itertools.product(dialects(), USES.items()):
             source = os.path.join(folder, "alone.c" if language == "c" else "alone.cpp")
             with open(source, "w") as file:
-                file.write(USE)
+                file.write(use)
             command = [compiler, "-x", language, "-std=" + standard, "-I", root, *WARNINGS, *extra, "-c", source,
                        "-o", source + ".o"]
             result = subprocess.run(command, capture_output=True, text=True)
-            print(("ok  " if result.returncode == 0 else "FAIL"), compiler, standard)
+            print(("ok  " if result.returncode == 0 else "FAIL"), compiler, standard, header)
             if result.returncode != 0:
                 failures += 1
                 print(result.stderr)

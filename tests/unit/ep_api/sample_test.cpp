@@ -293,22 +293,23 @@ TEST_P(SampleRefuses, WithAReasonAndLeavesTheOutputsAlone) {
 INSTANTIATE_TEST_SUITE_P(
     All, SampleRefuses,
     testing::Values(
-        Refusal{"OtherKind", [](ep_primitive_desc& d) { d.kind = EP_PRIMITIVE_binary; },
-                "sample has no binary (kind 4)."},
-        Refusal{"UnknownKind", [](ep_primitive_desc& d) { d.kind = 47; }, "sample has no primitive (kind 47)."},
+        Refusal{"OtherKind", [](ep_primitive_desc& d) { d.kind = EP_PRIMITIVE_matmul; },
+                "sample has relu and add, not matmul."},
+        Refusal{"UnknownKind", [](ep_primitive_desc& d) { d.kind = 47; }, "sample has relu and add, not unknown."},
         Refusal{"OtherOp", [](ep_primitive_desc& d) { d.attributes.unary.op = EP_UNARY_exp; },
-                "sample has relu, not exp."},
+                "sample has relu and add, not exp."},
         Refusal{"OtherDtype", [](ep_primitive_desc& d) { d.operands[1].dtype = EP_DTYPE_f64; },
                 "sample computes f32; operand 1 is f64."},
         Refusal{"Rank", [](ep_primitive_desc& d) { d.operands[0].rank = 3; }, "sample loops over one dim, not 3."},
         Refusal{"ScalarOperand", [](ep_primitive_desc& d) { d.operands[1].flags = EP_OPERAND_FLAG_SCALAR; },
-                "sample reads operand 1 from memory; its flags are 0x1."},
+                "sample reads memory; operand 1 has flags 0x1."},
         Refusal{"Role", [](ep_primitive_desc& d) { d.operands[1].role = EP_ROLE_BIAS; },
-                "sample takes SRC as operand 1, and it is another (role 6 in ep_api.h)."},
+                "operand 1 has role 6, where sample takes 2."},
         Refusal{"Flag", [](ep_primitive_desc& d) { d.flags = UINT64_C(1) << 40; },
-                "sample knows none of these: extension 0x0, baked scalars 0x0, flags 0x10000000000."},
+                "sample has no unary with extension 0x0, baked scalars 0x0, flags 0x10000000000, sums in f32, "
+                "precision 0."},
         Refusal{"Extension", [](ep_primitive_desc& d) { d.extensions[0] = 0x10000; },
-                "sample knows none of these: extension 0x10000, baked scalars 0x0, flags 0x0."},
+                "sample has no unary with extension 0x10000, baked scalars 0x0, flags 0x0, sums in f32, precision 0."},
         Refusal{"Epilogue",
                 [](ep_primitive_desc& d) {
                   d.epilogue_count = 1;
@@ -316,8 +317,9 @@ INSTANTIATE_TEST_SUITE_P(
                 },
                 "sample has no unary with an epilogue (relu)."},
         Refusal{"Accumulation", [](ep_primitive_desc& d) { d.accumulate_dtype = EP_DTYPE_f64; },
-                "sample accumulates in f32; what is asked for is f64."},
-        Refusal{"Precision", [](ep_primitive_desc& d) { d.precision = 9; }, "sample has no precision 9."}),
+                "sample has no unary with extension 0x0, baked scalars 0x0, flags 0x0, sums in f64, precision 0."},
+        Refusal{"Precision", [](ep_primitive_desc& d) { d.precision = 9; },
+                "sample has no unary with extension 0x0, baked scalars 0x0, flags 0x0, sums in f32, precision 9."}),
     [](const testing::TestParamInfo<Refusal>& info) { return info.param.name; });
 
 TEST_F(Sample, QueryRefusesAnotherMinorAndMakesIndependentPlugins) {
