@@ -61,7 +61,10 @@ std::optional<DType> dtype_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-int64_t dtype_bytes(DType dtype, int64_t count) { return (dtype_info(dtype).bits * count + 7) / 8; }
+int64_t dtype_bytes(DType dtype, int64_t count) {
+  const int64_t bits = dtype_info(dtype).bits;
+  return count / 8 * bits + (count % 8 * bits + 7) / 8;  // eight elements at a time: bits may be more than 2^63
+}
 
 DType promote(DType a, DType b) {
   if (a == b) return a;

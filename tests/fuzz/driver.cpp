@@ -246,7 +246,8 @@ int main(int count, char** arguments) {
   }
   guard(options);
   for (const Bytes& seed : corpus) run(seed, options);
-  const bool one_input = corpus.size() == 1 && std::filesystem::path(options.paths[0]).filename() == crash_path;
+  const std::string name = std::filesystem::path(options.paths[0]).filename();
+  const bool one_input = corpus.size() == 1 && name.rfind("crash-", 0) == 0;
   if (one_input) return 0;
 
   const size_t seeds = corpus.size();

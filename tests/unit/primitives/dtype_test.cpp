@@ -30,6 +30,10 @@ TEST(DType, PackedTypesRoundUpToBytes) {
   EXPECT_EQ(dtype_bytes(DType::i4, 3), 2);
   EXPECT_EQ(dtype_bytes(DType::u4, 4), 2);
   EXPECT_EQ(dtype_bytes(DType::f32, 3), 12);
+  const int64_t largest = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(dtype_bytes(DType::u8, largest), largest) << "its bits are more than 2^63";
+  EXPECT_EQ(dtype_bytes(DType::f32, largest / 4), largest / 4 * 4);
+  EXPECT_EQ(dtype_bytes(DType::u4, largest), largest / 2 + 1);
   EXPECT_EQ(dtype_size(DType::i4), 0);
   EXPECT_EQ(dtype_size(DType::f64), 8);
 }

@@ -11,8 +11,7 @@
 #define EP_NAME_FUNCTION_ static inline
 #endif
 #define EP_NAME_OF_ID_(name, id, ...) \
-  case id:                            \
-    return #name;
+  case id: return #name;
 
 // Each: static text, "unknown" for an id that the tables of this build do not have.
 EP_NAME_FUNCTION_ const char* ep_primitive_name(int32_t kind) {
