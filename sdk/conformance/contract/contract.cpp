@@ -20,7 +20,7 @@ Status bring(const ContractTest& test, Subject& subject) {
   if (test.needs == Needs::events && !subject.has_events()) {
     return skipped("the device is synchronous and has no events.");
   }
-  if (test.needs == Needs::primitives && find_sample(subject) == nullptr) {
+  if (test.needs == Needs::primitives && find_samples(subject).empty()) {
     return skipped("it supports none of the cases of the primitives.");
   }
   return {};
@@ -67,9 +67,9 @@ Status exercise(Subject& subject, size_t from, size_t to) {
   TENON_RETURN_IF_ERROR(subject.open());
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   TENON_RETURN_IF_ERROR(exercise_transfers(subject, stream));
-  const std::vector<cases::Case>& samples = find_samples(subject);
+  const std::vector<cases::Case>& samples = find_sound_samples(subject);
   for (size_t i = from; i < std::min(to, samples.size()); ++i) {
-    const Status status = check_case(subject, stream, samples[i]);
+    const Status status = run_case(subject, stream, samples[i]);
     if (!status.ok() && status.code() != skip_code) return status;
   }
   return {};

@@ -74,8 +74,7 @@ Status refuses(Subject& subject, const char* name, std::initializer_list<Code> c
 std::vector<uint8_t> random_bytes(size_t size, uint64_t seed);
 
 // Opens the device if need be and uses it: memory, a stream, an event, transfers, and one primitive of each kind it
-// claims (of the kind of find_samples()[only] alone). Any failure of a call is returned; a wrong result is a violation
-// of the host's.
+// claims (of the kind of find_sound_samples()[only] alone). Any failure of a call and any wrong result is returned.
 Status exercise(Subject& subject);
 Status exercise(Subject& subject, size_t only);
 

@@ -56,7 +56,7 @@ Status use_late(Subject& subject, const Stream& stream, const cases::Case& sampl
 // A primitive is launched, used again later with other operands, while another of the same descriptor comes and goes.
 Status launch_late(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
-  return for_each_sample(subject, [&](const cases::Case& sample) { return use_late(subject, stream, sample); });
+  return for_each_sound_sample(subject, [&](const cases::Case& sample) { return use_late(subject, stream, sample); });
 }
 
 namespace {
@@ -83,7 +83,8 @@ Status meet_faults(Subject& subject, const Stream& stream, const cases::Case& te
     all.back()->work.tag = 0x700 + i;
     TENON_RETURN_IF_ERROR(all.back()->work.create());
   }
-  const cases::Case* sample = find_sample(subject);
+  const cases::Case* sample = find_sound_sample(subject);
+  if (sample == nullptr) return skipped("it gives no right result that could come after a fault.");
   TENON_ASSIGN_OR_RETURN(const ep_primitive_desc healthy, accepted_desc(subject, *sample));
   Prepared after(subject, *sample, healthy, 710);
   TENON_RETURN_IF_ERROR(after.work.create());

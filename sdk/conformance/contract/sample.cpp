@@ -65,6 +65,15 @@ std::vector<cases::Case> search(Subject& subject, bool large) {
   return found;
 }
 
+std::vector<cases::Case> sound_ones(Subject& subject, const std::vector<cases::Case>& samples) {
+  const auto stream = subject.make_stream();
+  std::vector<cases::Case> sound;
+  for (const cases::Case& sample : samples) {
+    if (stream.ok() && run_case(subject, stream.value(), sample).ok()) sound.push_back(sample);
+  }
+  return sound;
+}
+
 cases::Image filled(const cases::Case& test, const ep_primitive_desc& desc) {
   cases::Image image = cases::make_image(desc, false);
   cases::fill_inputs(test, desc, &image);
@@ -84,12 +93,17 @@ const std::vector<cases::Case>& find_samples(Subject& subject) {
 }
 
 const std::vector<cases::Case>& find_long_samples(Subject& subject) {
-  static const auto* found = new std::vector<cases::Case>(search(subject, true));
+  static const auto* found = new std::vector<cases::Case>(sound_ones(subject, search(subject, true)));
   return *found;
 }
 
-const cases::Case* find_sample(Subject& subject) {
-  const std::vector<cases::Case>& samples = find_samples(subject);
+const std::vector<cases::Case>& find_sound_samples(Subject& subject) {
+  static const auto* found = new std::vector<cases::Case>(sound_ones(subject, find_samples(subject)));
+  return *found;
+}
+
+const cases::Case* find_sound_sample(Subject& subject) {
+  const std::vector<cases::Case>& samples = find_sound_samples(subject);
   return samples.empty() ? nullptr : &samples.front();
 }
 

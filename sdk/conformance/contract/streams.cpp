@@ -102,11 +102,11 @@ Status outlive(Subject& subject, const cases::Case& sample) {
 }  // namespace
 
 Status streams_keep_launches_apart(Subject& subject) {
-  return for_each_sample(subject, [&](const cases::Case& sample) { return keep_apart(subject, sample); });
+  return for_each_sound_sample(subject, [&](const cases::Case& sample) { return keep_apart(subject, sample); });
 }
 
 Status streams_outlive_unrelated(Subject& subject) {
-  return for_each_sample(subject, [&](const cases::Case& sample) { return outlive(subject, sample); });
+  return for_each_sound_sample(subject, [&](const cases::Case& sample) { return outlive(subject, sample); });
 }
 
 namespace {
@@ -213,7 +213,7 @@ Status race(Subject& subject, const cases::Case& sample) {
 
 Status streams_on_threads(Subject& subject) {
   constexpr size_t count = 4;
-  const cases::Case* sample = find_sample(subject);
+  const cases::Case* sample = find_sound_sample(subject);
   ep_primitive_desc desc{};
   if (sample != nullptr) {
     TENON_ASSIGN_OR_RETURN(desc, accepted_desc(subject, *sample));

@@ -136,14 +136,21 @@ ep_primitive_desc on_terms(const Case& test, const ep_primitive_desc& asked, con
   return desc;
 }
 
-Status check_case(Subject& subject, const Stream& stream, const Case& test) {
+Status run_case(Subject& subject, const Stream& stream, const Case& test) {
   const auto terms = ask_support(subject, test.desc);
   Status status = terms.status();
   if (status.ok()) status = run_modes(subject, stream, test, terms.value());
-  if (status.code() == Code::unsupported) return not_claimed("unsupported: ", first_line(status.message()));
+  return status.code() == Code::unsupported ? not_claimed("unsupported: ", first_line(status.message())) : status;
+}
+
+Status check_case(Subject& subject, const Stream& stream, const Case& test) {
+  Status status = run_case(subject, stream, test);
+  if (status.code() == skip_code) return status;
   if (const Status violation = subject.host.take_violation(); !violation.ok()) status = violation;
   if (status.ok()) return status;
-  const std::string_view implementation = terms.ok() ? implementation_of(terms.value()) : "none";
+  const auto terms = ask_support(subject, test.desc);
+  std::string implementation = terms.ok() ? std::string(implementation_of(terms.value())) : std::string();
+  if (implementation.empty()) implementation = "without a name";
   return status.with_context(
       sentence("  implementation ", implementation, ", descriptor ", descriptor::to_string(test.desc)));
 }
