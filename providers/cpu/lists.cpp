@@ -5,13 +5,15 @@
 #include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/plain/plain.h"
 #include "providers/cpu/rows/rows.h"
+#include "providers/cpu/small/small.h"
 
 namespace tenon::provider::cpu {
 namespace {
 
 constexpr Implementation elementwise[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
                                           {"plain", Elementwise::why_not, Elementwise::make}};
-constexpr Implementation matmul[] = {{"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
+constexpr Implementation matmul[] = {{"simd", SmallMatmul::why_not, SmallMatmul::make},
+                                     {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
                                      {"plain", PlainMatmul::why_not, PlainMatmul::make}};
 constexpr Implementation convolution[] = {{"onednn", OneDnnConvolution::why_not, OneDnnConvolution::make},
                                           {"plain", PlainConvolution::why_not, PlainConvolution::make}};

@@ -1,6 +1,6 @@
 #include "providers/cpu/onednn/epilogue.h"
 
-#include "providers/cpu/onednn/tail.h"
+#include "providers/cpu/map/tail.h"
 
 namespace tenon::provider::cpu {
 namespace {

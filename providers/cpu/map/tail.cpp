@@ -1,4 +1,4 @@
-#include "providers/cpu/onednn/tail.h"
+#include "providers/cpu/map/tail.h"
 
 #include <algorithm>
 #include <cstring>
@@ -32,13 +32,13 @@ int64_t gapless(const ep_operand_desc& operand) {
 
 Refusal why_no_tail(const ep_device& device, const ep_primitive_desc& desc, uint32_t first) {
   if (first < desc.epilogue_count && gapless(desc.operands[0]) == 0) {
-    return Refusal::because("epilogue %u is not oneDNN's, and the result has gaps", first);
+    return Refusal::because("epilogue %u over a result with gaps", first);
   }
   for (uint32_t i = first; i < desc.epilogue_count; ++i) {
     const ep_epilogue& epilogue = desc.epilogues[i];
     const char* name = epilogue.arity == 1 ? unary_name(epilogue.op) : binary_name(epilogue.op);
     if (epilogue.arity == 2 && epilogue.role != 0) {
-      return Refusal::because("epilogue %u, %s of a tensor, comes after one that is not oneDNN's", i, name);
+      return Refusal::because("epilogue %u, %s of a tensor, over a finished result", i, name);
     }
     const int32_t scalars = epilogue.arity == 1 ? 2 : 1;
     if (epilogue.scalar < 0 || epilogue.scalar + scalars > EP_MAX_SCALARS) {

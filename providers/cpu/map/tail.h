@@ -1,6 +1,6 @@
 // Tail: the last epilogues of a matmul or convolution, computed over the finished result, in place, by the rows' own
-// kernels. For those that oneDNN does not have, or does not keep NaN through (epilogue.cpp); where the result is small
-// it is still in a cache.
+// kernels: all of a small product's, and of oneDNN's those it does not have or loses NaN in (onednn/epilogue.cpp).
+// Where the result is small it is still in a cache.
 #pragma once
 
 #include <cstdint>
