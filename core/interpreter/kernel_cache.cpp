@@ -1,3 +1,6 @@
+// The kernels of all devices: one cache each, and who else keeps some of them.
+#include "core/interpreter/kernel_cache.h"
+
 #include <malloc.h>
 
 #include <cstring>
@@ -8,7 +11,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/interpreter/kernel_cache.h"
 #include "primitives/descriptor/descriptor.h"
 
 namespace tenon {
