@@ -5,8 +5,6 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/version.h>
 
-#include <cstring>
-
 namespace tenon::bench {
 
 struct Torch::State {
@@ -47,12 +45,6 @@ void Torch::view(int64_t n) {
 void Torch::add_out(int64_t n) {
   const c10::InferenceMode guard;
   for (int64_t i = 0; i < n; ++i) at::add_out(state_->out, state_->a, state_->b);
-  state_->result = state_->out;
-}
-
-void Torch::copy_result(float* values) {
-  const at::Tensor dense = state_->result.contiguous();
-  std::memcpy(values, dense.data_ptr<float>(), static_cast<size_t>(dense.numel()) * sizeof(float));
 }
 
 }  // namespace tenon::bench

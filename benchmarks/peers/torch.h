@@ -19,7 +19,6 @@ class Torch {
   void add(int64_t n);
   void view(int64_t n);  // [elements] as [elements/2, 2]
   void add_out(int64_t n);
-  void copy_result(float* values);  // the last result
 
  private:
   struct State;

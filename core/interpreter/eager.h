@@ -5,8 +5,6 @@
 
 namespace tenon {
 
-struct Plan;
-
 // The eager interpreter has no state of its own: one serves all threads (tables are per thread).
 class EagerInterpreter final : public Interpreter {
  public:

@@ -55,7 +55,6 @@ struct OpInfo {
   int32_t kind = 0;               // EP_PRIMITIVE_* of elementwise and kernel forms
   int32_t scalar_op = 0;          // of elementwise: id in its table of scalar_ops.def
   bool bool_result = false;       // of elementwise: the output is bool
-  bool data_dependent = false;    // output shapes depend on data
   bool cond_first = false;        // of elementwise: inputs[0] is bool (where)
   uint16_t alias_input = 0xffff;  // the input whose exact alias an output may be; 0xffff none
   uint32_t output_count = 1;      // 0: as many as call.outputs

@@ -193,13 +193,6 @@ uint64_t Heap::shrink(uint64_t untouched_since, uint64_t keep) {
   return given;
 }
 
-uint64_t Heap::largest_free() const {
-  uint64_t largest = 0;
-  if (!clean_.empty()) largest = (*clean_.rbegin())->size;
-  if (!waiting_.empty()) largest = std::max(largest, (*waiting_.rbegin())->size);
-  return largest;
-}
-
 std::string Heap::largest_live(size_t lines) const {
   std::map<uint64_t, uint64_t, std::greater<>> counts;
   for (const Segment* segment : segments_) {

@@ -76,7 +76,6 @@ class Heap {
   uint64_t reserved_bytes() const { return reserved_; }
   uint64_t segment_count() const { return segments_.size(); }
   uint64_t limit() const { return limit_; }
-  uint64_t largest_free() const;
   // "3 x 4 MiB, 17 x 64 KiB": the live ranges, largest first.
   std::string largest_live(size_t lines) const;
 

@@ -1,4 +1,4 @@
-// The virtual machine: order, memory, launch (DESIGN.md section 6). Internal to the library.
+// The virtual machine: order, memory, launch (README.md). Internal to the library.
 //
 // A synchronous device runs every instruction on its caller: these functions then return when it is done. An
 // asynchronous device gets a slot in the ring of one of its streams; a launch thread launches it, in ticket order, when
@@ -99,9 +99,9 @@ void release_scratch(DeviceState* device);
 // Destroys the device's streams and events; nothing of it is pending.
 void detach(DeviceState* device);
 
-// One word tells the inline path whether anything but running the op is asked of it: tracing, TENON_VM=sync has no
-// effect there, a forked child, logging of dispatch.
-enum Attention : uint32_t { kTrace = 1, kForked = 2, kLogDispatch = 4, kPlacement = 8, kCapture = 16 };
+// One word tells the inline path whether anything but running the op is asked of it: a trace, the list of a
+// PlacementScope, or, in a child of fork, an error.
+enum Attention : uint32_t { kTrace = 1, kForked = 2, kPlacement = 8 };
 extern std::atomic<uint32_t> attention;
 
 }  // namespace tenon::vm

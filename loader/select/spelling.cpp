@@ -129,7 +129,6 @@ std::optional<size_t> match_device(const Spelling& spelling, const std::vector<D
 }
 
 bool may_be_default(const DeviceInfo& info) { return info.usable() && rank_of(info) < 3; }
-bool is_discrete(const DeviceInfo& info) { return rank_of(info) == 0; }
 
 std::optional<size_t> choose_default(const std::vector<DeviceRecord>& devices) {
   std::optional<size_t> best;

@@ -45,7 +45,6 @@ std::optional<size_t> choose_default(const std::vector<DeviceRecord>& devices);
 
 // Whether a device of this class may be the default.
 bool may_be_default(const DeviceInfo& info);
-bool is_discrete(const DeviceInfo& info);
 
 // One piece of hardware seen through two providers: equal UUIDs, or where one has none, equal PCI addresses.
 bool is_same_hardware(const DeviceRecord& a, const DeviceRecord& b);

@@ -296,12 +296,6 @@ bool Faulty::disarm() {
   return struck_;
 }
 
-uint64_t Faulty::all_calls() const {
-  uint64_t sum = 0;
-  for (const auto& one : calls_) sum += one.load(std::memory_order_relaxed);
-  return sum;
-}
-
 bool Faulty::strikes(Slot slot, Trouble* trouble) {
   calls_[static_cast<size_t>(slot)].fetch_add(1, std::memory_order_relaxed);
   if (!armed_.load(std::memory_order_relaxed)) return false;

@@ -37,7 +37,6 @@ class Faulty {
   bool disarm();
 
   uint64_t calls(Slot slot) const { return calls_[static_cast<size_t>(slot)].load(std::memory_order_relaxed); }
-  uint64_t all_calls() const;
   // Calls of `slot` since it was last armed.
   int64_t calls_since() const { return seen_.load(std::memory_order_relaxed); }
 
