@@ -71,7 +71,4 @@ struct NewProviderOptions {
 };
 int new_provider(const NewProviderOptions& options);
 
-// A table on stdout: columns as wide as their widest cell.
-void print_table(const std::vector<std::vector<std::string>>& rows);
-
 }  // namespace tenon::cli

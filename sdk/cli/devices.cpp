@@ -4,6 +4,7 @@
 #include "loader/loader.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/device_table.h"
+#include "sdk/cli/table.h"
 
 namespace tenon::cli {
 

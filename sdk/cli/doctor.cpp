@@ -7,6 +7,7 @@
 #include "loader/settings/settings.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/device_table.h"
+#include "sdk/cli/table.h"
 
 namespace tenon::cli {
 namespace {

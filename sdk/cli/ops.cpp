@@ -3,6 +3,7 @@
 
 #include "core/interpreter/op_call.h"
 #include "sdk/cli/commands.h"
+#include "sdk/cli/table.h"
 #include "sdk/onnx/onnx.h"
 
 namespace tenon::cli {

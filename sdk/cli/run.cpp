@@ -6,6 +6,7 @@
 
 #include "sdk/cli/commands.h"
 #include "sdk/cli/model_inputs.h"
+#include "sdk/cli/table.h"
 #include "sdk/cli/tensor_file.h"
 #include "sdk/onnx/onnx.h"
 
