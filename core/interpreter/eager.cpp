@@ -188,8 +188,7 @@ bool apply_known(const OpCall& call) {
   }
 }
 
-// --- everything else
-// --------------------------------------------------------------------------------------------------
+// --- everything else -------------------------------------------------------------------------------------------------
 
 // Bytes [first, last) of its storage that a tensor can touch.
 struct ByteRange {

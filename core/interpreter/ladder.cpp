@@ -1,4 +1,4 @@
-// The rungs of the fallback ladder below native (DESIGN.md section 5).
+// The rungs of the fallback ladder below native (README.md).
 #include "core/interpreter/eager.h"
 #include "core/interpreter/plan.h"
 #include "core/tensor/device_state.h"

@@ -11,7 +11,8 @@
 
 namespace tenon {
 
-// The rungs of the fallback ladder, best first.
+// The rungs of the fallback ladder, best first. Nothing takes `compiled`, or TENON_FALLBACK=compile: the names are kept
+// for a compiler of graphs.
 enum class Rung : uint8_t { native, decomposed, compiled, host };
 TENON_API std::string_view rung_name(Rung rung);
 

@@ -1,4 +1,4 @@
-// Allocator: the host's caching allocator over one device's blocks (DESIGN.md section 7).
+// Allocator: the host's caching allocator over one device's blocks (README.md).
 //
 // Allocation and release happen at submission, on the calling thread. A released block carries the tickets that still
 // use it; whoever gets it next must wait for those (the VM does, device-side where it can). On a synchronous device

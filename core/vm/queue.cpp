@@ -174,7 +174,7 @@ EventMark* DeviceQueue::record(Stream& stream) {
     }
   }
   if (mark != nullptr) code = device_->ops.event_record(mark->handle, stream.handle, &error);
-  if (code != EP_STATUS_OK) {
+  if (mark == nullptr || code != EP_STATUS_OK) {
     if (mark != nullptr) free_marks_.push_back(mark);
     wait_instead(stream, code, provider_error(device_, code, error, "recording an event"));
     return nullptr;

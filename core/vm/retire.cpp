@@ -1,4 +1,4 @@
-// The end of a device while the program goes on.
+// The end of a device while the program goes on, and how its streams come to serve the next one.
 #include <thread>
 
 #include "core/vm/engine.h"

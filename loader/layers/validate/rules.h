@@ -95,7 +95,7 @@ void after(Tag<Slot::primitive_pack>, Call&, ep_status, PrimitiveHandle&, Stream
 void before(Tag<Slot::device_close>, Call&, Device&);
 void after(Tag<Slot::device_close>, Call&, ep_status, Device&);
 
-// Clauses for messages: refuses where `size` bytes at `offset` of `memory` are not all in it. `what`: "the source".
+// Refuses where `size` bytes at `offset` of `memory` are not all in it. `what` they are to the message: "the source".
 void check_range(Call& call, const Memory& memory, uint64_t offset, uint64_t size, const std::string& what);
 
 }  // namespace tenon::loader::validate

@@ -110,7 +110,7 @@ Status run_modes(Subject& subject, const Stream& stream, const Case& test, const
     return broken(
         "P03", "support said that dims or strides may be given at launch, and then: ", open_terms.status().message());
   }
-  const Status status = run_mode(subject, stream, test, on_terms(test, open, *&open_terms.value()), false);
+  const Status status = run_mode(subject, stream, test, on_terms(test, open, open_terms.value()), false);
   return status.ok() ? status : status.with_context("  with dims or strides given at launch");
 }
 
