@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <atomic>
 
 // The entry points of libgomp that -fopenmp of gcc compiles to; clang's would bring a second runtime.
@@ -20,10 +21,16 @@ namespace {
 constexpr int64_t worth_taking = 50'000;  // nanoseconds of work
 constexpr int64_t worth_keeping = 3'000;
 constexpr int64_t idle_limit = 1'000'000;
+// A region that took longer than this has waited for a processor that somebody else had.
+constexpr int64_t waited(int64_t nanoseconds) { return 4 * nanoseconds + 200'000; }
+constexpr int64_t shortest_pause = 10'000'000;  // without regions after such a one; doubled each time it happens again
+constexpr int64_t longest_pause = 640'000'000;
 
 // The holder's mark, with the lowest bit set while it is in a region; 0: nobody.
 std::atomic<uintptr_t> holder{0};
 std::atomic<int64_t> last_use{0};
+std::atomic<int64_t> narrow_until{0};
+std::atomic<int64_t> pause{shortest_pause};
 thread_local char mark alignas(2);
 
 int64_t now() {
@@ -52,12 +59,20 @@ bool acquire(int64_t nanoseconds) {
   uintptr_t seen = holder.load(std::memory_order_relaxed);
   if ((seen & 1U) != 0) return false;
   const int64_t time = now();
+  if (time < narrow_until.load(std::memory_order_relaxed)) return false;
   const bool awake = time - last_use.load(std::memory_order_relaxed) < idle_limit;
   if (seen != me && seen != 0 && awake) return false;
   if (!(seen == me && awake) && !is_worth_taking(nanoseconds, time)) return false;
   if (omp_in_parallel() != 0 || !holder.compare_exchange_strong(seen, me | 1U, std::memory_order_acquire)) return false;
   last_use.store(time, std::memory_order_relaxed);
   return true;
+}
+
+void note_region(int64_t nanoseconds, int64_t taken, int64_t time) {
+  if (taken <= waited(nanoseconds)) return pause.store(shortest_pause, std::memory_order_relaxed);
+  const int64_t length = pause.load(std::memory_order_relaxed);
+  narrow_until.store(time + length, std::memory_order_relaxed);
+  pause.store(std::min(2 * length, longest_pause), std::memory_order_relaxed);
 }
 
 struct Region {
@@ -71,11 +86,11 @@ WideLease::WideLease(int32_t limit, int64_t nanoseconds) : nanoseconds_(nanoseco
   if (limit > 1 && nanoseconds >= worth_keeping && acquire(nanoseconds)) width_ = limit;
 }
 
-// After short work the time of its beginning is near enough: reading the clock costs what launching a small kernel
-// does.
 WideLease::~WideLease() {
   if (width_ == 1) return;
-  if (nanoseconds_ >= worth_taking) last_use.store(now(), std::memory_order_relaxed);
+  const int64_t time = now();
+  note_region(nanoseconds_, time - last_use.load(std::memory_order_relaxed), time);
+  last_use.store(time, std::memory_order_relaxed);
   holder.store(reinterpret_cast<uintptr_t>(&mark), std::memory_order_release);
 }
 

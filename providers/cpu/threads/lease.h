@@ -4,8 +4,13 @@
 // processors. One lease per process says who is wide; it stays with its last holder until that has been idle for a
 // millisecond, because handing it over costs 36 to 172 microseconds of waking. It is worth taking for work above 50
 // microseconds, or as much of it in pieces within a millisecond; while it is warm its holder widens from 3
-// microseconds. Everybody else runs narrow, on its own thread. This is the one piece of state outside a device, since
-// libgomp's own state is the process's.
+// microseconds. Everybody else runs narrow, on its own thread.
+//
+// Where other programs use the processors too, a region waits for its last thread until that is scheduled: milliseconds
+// for work of microseconds. A region that took far longer than its work takes on one thread is followed by a pause
+// without regions, of 10 milliseconds, and up to 640 as it happens again and again.
+//
+// The lease is the one piece of state outside a device, since libgomp's own state is the process's.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,17 @@ namespace {
 
 constexpr int64_t long_work = 1'000'000;
 
-// Lets the lease of an earlier test run out.
-void wait_until_idle() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+// Lets the lease of an earlier test run out, and the pause after one that had to wait for a processor.
+void wait_until_idle() {
+  const auto idle = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  for (int i = 0; i < 100; ++i) {
+    idle();
+    int32_t width = 0;
+    std::thread([&width] { width = WideLease(2, long_work).width(); }).join();
+    if (width == 2) break;
+  }
+  idle();
+}
 
 TEST(WideLease, GivesTheLimitForLongWork) {
   wait_until_idle();
@@ -54,6 +63,18 @@ TEST(WideLease, IsEarnedByManyPiecesInARow) {
     for (int piece = 0; piece < 1000 && width != 2; ++piece) width = WideLease(2, 10'000).width();
   }).join();
   EXPECT_EQ(width, 2);
+}
+
+TEST(WideLease, PausesAfterARegionThatHadToWaitForAProcessor) {
+  wait_until_idle();
+  {
+    const WideLease lease(2, 60'000);
+    ASSERT_EQ(lease.width(), 2);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(WideLease(2, long_work).width(), 1);
+  wait_until_idle();
+  EXPECT_EQ(WideLease(2, long_work).width(), 2) << "the pause is over";
 }
 
 TEST(WideLease, LeavesOthersNarrowWhileHeld) {
