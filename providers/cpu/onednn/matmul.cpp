@@ -16,7 +16,7 @@ dnnl::memory::desc operand_layout(const ep_operand_desc& operand, int32_t rank) 
     strides.push_back(repeated ? 1 : operand.strides[axis]);
   }
   for (size_t axis = dims.size(); axis-- > 0;) {  // a length of 1 gets the stride a dense tensor would have
-    if (dims[axis] == 1 && axis + 1 < dims.size()) strides[axis] = dims[axis + 1] * strides[axis + 1];
+    if (dims[axis] == 1) strides[axis] = axis + 1 < dims.size() ? dims[axis + 1] * strides[axis + 1] : 1;
   }
   return memory_desc(dims, strides);
 }

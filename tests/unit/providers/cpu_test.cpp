@@ -132,6 +132,21 @@ TEST(CpuProvider, ComputesEpiloguesAsTheirRowsSayWithNanAndInfinityToo) {
   EXPECT_GE(fused, 12) << "the epilogues that models have are fused";
 }
 
+TEST(CpuProvider, TakesAnyStrideOfAnAxisOfLengthOne) {
+  OpenProvider cpu("cpu");
+  const ep_primitive_desc desc =
+      descriptor(EP_PRIMITIVE_matmul, {dense(EP_ROLE_DST, EP_DTYPE_f32, {64, 64, 128}),
+                                       strided(EP_ROLE_SRC, EP_DTYPE_f32, {64, 64, 1}, {64, 1, 64}),
+                                       strided(EP_ROLE_SRC_B, EP_DTYPE_f32, {64, 1, 128}, {0, 128, 1})});
+  std::vector<float> dst(64 * 64 * 128, nan_value), src(64 * 64), src_b(128);
+  for (size_t i = 0; i < src.size(); ++i) src[i] = static_cast<float>(i % 91) - 40.5F;
+  for (size_t i = 0; i < src_b.size(); ++i) src_b[i] = static_cast<float>(i % 17) + 0.25F;
+  const LaunchResult run = run_once(cpu, desc, {dst.data(), src.data(), src_b.data()});
+  ASSERT_EQ(run.status, EP_STATUS_OK) << cpu.host.sentence();
+  EXPECT_EQ(run.implementation, "onednn");
+  for (size_t i = 0; i < dst.size(); ++i) ASSERT_FLOAT_EQ(dst[i], src[i / 128] * src_b[i % 128]) << i;
+}
+
 TEST(CpuProvider, NamesEveryRefusalOfItsList) {
   OpenProvider cpu("cpu");
   ep_primitive_desc desc = descriptor(
