@@ -135,3 +135,31 @@ struct ep_plugin {
   tenon::fakes::Shadow shadow;
   std::array<std::string, 8> names;
 };
+
+namespace tenon::fakes {
+
+// Answers `status`, with a sentence where the host wants one.
+ep_status fail(const ep_host* host, ep_error** error, ep_status status, const std::string& sentence);
+
+inline bool is_lost() { return async_control().lose_device.load(std::memory_order_relaxed); }
+// What a lost device runs at that moment ends first: after this answer it touches no memory.
+ep_status lost(ep_device* device, ep_error** error);
+
+// Counts `after` down; true for the `fail_count` calls that are to fail once it is at 0.
+bool due(std::atomic<int64_t>& after, std::atomic<int64_t>& failed);
+
+inline char* address(ep_buffer buffer) { return buffer.memory->bytes.data() + buffer.offset; }
+
+struct Access {
+  ep_buffer buffer;
+  uint64_t bytes;
+  bool write;
+};
+// Holds what an instruction about to be submitted touches against what its stream has waited for.
+void check(ep_stream* stream, const Access* accesses, size_t count);
+
+// Each fills its slots of a device's table.
+void fill_event(ep_device_ops* ops);
+void fill_primitive(ep_device_ops* ops);
+
+}  // namespace tenon::fakes
