@@ -2,53 +2,104 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
 namespace tenon::provider {
 
-TestHost::TestHost(std::map<std::string, std::string> settings, int32_t threads)
-    : settings_(std::move(settings)), threads_(threads) {
+namespace {
+
+std::string text_of(ep_string text) { return {text.data, static_cast<size_t>(text.size)}; }
+
+}  // namespace
+
+TestHost::TestHost(Settings settings, int32_t threads) : settings_(std::move(settings)), threads_(threads) {
   table_.struct_size = sizeof table_;
   table_.struct_type = EP_STRUCT_HOST;
   table_.abi_major = EP_ABI_MAJOR;
   table_.abi_minor = EP_ABI_MINOR;
   table_.context = this;
   table_.error_make = error_make;
-  table_.log_enabled = [](const ep_host*, int32_t, ep_string) -> int32_t { return 0; };
-  table_.log = [](const ep_host*, int32_t, ep_string, ep_string) {};
-  table_.allocate = [](const ep_host* host, uint64_t size, uint64_t alignment) {
-    auto* self = static_cast<TestHost*>(host->context);
-    __atomic_fetch_add(&self->held_, static_cast<int64_t>(size), __ATOMIC_RELAXED);
-    return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  };
-  table_.release = [](const ep_host* host, void* pointer, uint64_t size) {
-    auto* self = static_cast<TestHost*>(host->context);
-    if (pointer != nullptr) __atomic_fetch_sub(&self->held_, static_cast<int64_t>(size), __ATOMIC_RELAXED);
-    std::free(pointer);
-  };
+  table_.log_enabled = [](const ep_host*, int32_t level, ep_string) -> int32_t { return level <= EP_LOG_ERROR; };
+  table_.log = log;
+  table_.allocate = allocate;
+  table_.release = release;
   table_.config_get = config_get;
-  table_.thread_limit = [](const ep_host* host) -> int32_t { return static_cast<TestHost*>(host->context)->threads_; };
+  table_.thread_limit = [](const ep_host* host) -> int32_t { return self(host).threads_; };
   table_.plugin_path = [](const ep_host*) { return ep_string{"", 0}; };
-  table_.device_memory_report = [](const ep_host*, ep_device*, int64_t) {};
+  table_.device_memory_report = [](const ep_host* host, ep_device*, int64_t delta) {
+    const std::lock_guard lock(self(host).mutex_);
+    self(host).reported_ += delta;
+  };
 }
 
-ep_error* TestHost::error_make(const ep_host* host, ep_status, ep_string sentence, ep_string) {
-  auto* self = static_cast<TestHost*>(host->context);
-  self->sentence_.assign(sentence.data, sentence.size);
-  return reinterpret_cast<ep_error*>(self);
+int64_t TestHost::held() const {
+  const std::lock_guard lock(mutex_);
+  return held_;
+}
+
+int64_t TestHost::reported_device_memory() const {
+  const std::lock_guard lock(mutex_);
+  return reported_;
+}
+
+std::string TestHost::sentence() const {
+  const std::lock_guard lock(mutex_);
+  return sentence_;
+}
+
+std::string TestHost::remedy() const {
+  const std::lock_guard lock(mutex_);
+  return remedy_;
+}
+
+std::vector<std::string> TestHost::errors_logged() const {
+  const std::lock_guard lock(mutex_);
+  return errors_;
+}
+
+// What a plug-in gets is never looked into.
+ep_error* TestHost::error_make(const ep_host* host, ep_status, ep_string sentence, ep_string remedy) {
+  TestHost& me = self(host);
+  const std::lock_guard lock(me.mutex_);
+  me.sentence_ = text_of(sentence);
+  me.remedy_ = text_of(remedy);
+  return reinterpret_cast<ep_error*>(&me);
+}
+
+void TestHost::log(const ep_host* host, int32_t level, ep_string, ep_string message) {
+  if (level > EP_LOG_ERROR) return;
+  const std::lock_guard lock(self(host).mutex_);
+  self(host).errors_.push_back(text_of(message));
+}
+
+void* TestHost::allocate(const ep_host* host, uint64_t size, uint64_t alignment) {
+  {
+    const std::lock_guard lock(self(host).mutex_);
+    self(host).held_ += static_cast<int64_t>(size);
+  }
+  const uint64_t unit = std::max<uint64_t>(alignment, sizeof(void*));
+  return std::aligned_alloc(unit, (size + unit - 1) / unit * unit);
+}
+
+void TestHost::release(const ep_host* host, void* pointer, uint64_t size) {
+  if (pointer == nullptr) return;
+  std::free(pointer);
+  const std::lock_guard lock(self(host).mutex_);
+  self(host).held_ -= static_cast<int64_t>(size);
 }
 
 ep_status TestHost::config_get(const ep_host* host, ep_string key, ep_string* out_value) {
-  auto* self = static_cast<TestHost*>(host->context);
-  const auto found = self->settings_.find(std::string(key.data, key.size));
-  if (found == self->settings_.end()) return EP_STATUS_NOT_FOUND;
+  const Settings& settings = self(host).settings_;
+  const auto found = settings.find(text_of(key));
+  if (found == settings.end()) return EP_STATUS_NOT_FOUND;
   *out_value = {found->second.data(), found->second.size()};
   return EP_STATUS_OK;
 }
 
-OpenProvider::OpenProvider(const std::string& name, std::map<std::string, std::string> settings, int32_t threads)
+OpenProvider::OpenProvider(const std::string& name, Settings settings, int32_t threads)
     : host(std::move(settings), threads) {
   const char* folder = std::getenv("TENON_TEST_PROVIDERS");
   const std::string path = std::string(folder == nullptr ? "." : folder) + "/libtenon_" + name + ".so";
@@ -77,7 +128,7 @@ OpenProvider::~OpenProvider() {
 
 std::unique_ptr<OpenProvider> open_on_target(const std::string& simd) {
   try {
-    return std::make_unique<OpenProvider>("cpu", std::map<std::string, std::string>{{"simd", simd}}, 1);
+    return std::make_unique<OpenProvider>("cpu", Settings{{"simd", simd}}, 1);
   } catch (const std::runtime_error& error) {
     if (std::string(error.what()).find("this processor has up to") == std::string::npos) throw;
     return nullptr;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -11,29 +12,43 @@
 
 namespace tenon::provider {
 
-// A host that counts what the plug-in holds, keeps the text of the last error, and answers settings from a map.
+using Settings = std::map<std::string, std::string>;
+
+// A host that counts what the plug-in holds, keeps what it is told (of errors the last), and answers settings from a
+// map. Thread-safe.
 class TestHost {
  public:
-  explicit TestHost(std::map<std::string, std::string> settings = {}, int32_t threads = 2);
+  explicit TestHost(Settings settings = {}, int32_t threads = 2);
+  TestHost(const TestHost&) = delete;
+  TestHost& operator=(const TestHost&) = delete;
   const ep_host* table() const { return &table_; }
-  int64_t held() const { return held_; }
-  const std::string& sentence() const { return sentence_; }
+  int64_t held() const;
+  int64_t reported_device_memory() const;
+  std::string sentence() const;
+  std::string remedy() const;
+  std::vector<std::string> errors_logged() const;
 
  private:
+  static TestHost& self(const ep_host* host) { return *static_cast<TestHost*>(host->context); }
   static ep_error* error_make(const ep_host* host, ep_status status, ep_string sentence, ep_string remedy);
+  static void log(const ep_host* host, int32_t level, ep_string topic, ep_string message);
+  static void* allocate(const ep_host* host, uint64_t size, uint64_t alignment);
+  static void release(const ep_host* host, void* pointer, uint64_t size);
   static ep_status config_get(const ep_host* host, ep_string key, ep_string* out_value);
 
   ep_host table_{};
-  std::map<std::string, std::string> settings_;
-  int32_t threads_;
-  int64_t held_ = 0;
-  std::string sentence_;
+  const Settings settings_;
+  const int32_t threads_;
+  mutable std::mutex mutex_;
+  int64_t held_ = 0, reported_ = 0;
+  std::string sentence_, remedy_;
+  std::vector<std::string> errors_;
 };
 
 // libtenon_<name>.so with device 0 open. Throws std::runtime_error with the provider's sentence if that fails.
 class OpenProvider {
  public:
-  explicit OpenProvider(const std::string& name, std::map<std::string, std::string> settings = {}, int32_t threads = 2);
+  explicit OpenProvider(const std::string& name, Settings settings = {}, int32_t threads = 2);
   ~OpenProvider();
   OpenProvider(const OpenProvider&) = delete;
   OpenProvider& operator=(const OpenProvider&) = delete;

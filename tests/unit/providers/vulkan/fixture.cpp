@@ -5,16 +5,8 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "tests/unit/providers/provider_fixture.h"
-
-struct ep_error {
-  ep_status status;
-};
-
 namespace tenon::testing {
 namespace {
-
-std::string text_of(ep_string text) { return {text.data, static_cast<size_t>(text.size)}; }
 
 void* library_of(const char* variable) {
   void* library = dlopen(std::getenv(variable), RTLD_NOW | RTLD_LOCAL);
@@ -30,65 +22,6 @@ ShimControl& fresh_shim() {
   const uint64_t live = shim.live_memory;
   shim = {-1, -1, 0, 0, 0, 0, 0, 0, live};
   return shim;
-}
-
-Host::Host(Settings settings) : settings_(std::move(settings)) {
-  table_.struct_size = sizeof table_;
-  table_.struct_type = EP_STRUCT_HOST;
-  table_.abi_major = EP_ABI_MAJOR;
-  table_.abi_minor = EP_ABI_MINOR;
-  table_.context = this;
-  table_.error_make = error_make;
-  table_.log_enabled = [](const ep_host*, int32_t level, ep_string) -> int32_t { return level <= EP_LOG_ERROR; };
-  table_.log = log;
-  table_.allocate = allocate;
-  table_.release = release;
-  table_.config_get = config_get;
-  table_.thread_limit = [](const ep_host*) -> int32_t { return 2; };
-  table_.plugin_path = [](const ep_host*) -> ep_string { return {"", 0}; };
-  table_.device_memory_report = [](const ep_host* host, ep_device*, int64_t delta) {
-    std::lock_guard lock(self(host).mutex_);
-    self(host).reported_ += delta;
-  };
-}
-
-std::vector<std::string> Host::errors_logged() {
-  std::lock_guard lock(mutex_);
-  return errors_;
-}
-
-ep_error* Host::error_make(const ep_host* host, ep_status status, ep_string sentence, ep_string remedy) {
-  static ep_error kept{};
-  std::lock_guard lock(self(host).mutex_);
-  self(host).sentence_ = text_of(sentence);
-  self(host).remedy_ = text_of(remedy);
-  kept.status = status;
-  return &kept;
-}
-
-void Host::log(const ep_host* host, int32_t, ep_string, ep_string message) {
-  std::lock_guard lock(self(host).mutex_);
-  self(host).errors_.push_back(text_of(message));
-}
-
-void* Host::allocate(const ep_host* host, uint64_t size, uint64_t alignment) {
-  std::lock_guard lock(self(host).mutex_);
-  self(host).held_ += static_cast<int64_t>(size);
-  return std::aligned_alloc(std::max<uint64_t>(alignment, 16), (size + 63) / 64 * 64);
-}
-
-void Host::release(const ep_host* host, void* pointer, uint64_t size) {
-  if (pointer == nullptr) return;
-  std::lock_guard lock(self(host).mutex_);
-  self(host).held_ -= static_cast<int64_t>(size);
-  std::free(pointer);
-}
-
-ep_status Host::config_get(const ep_host* host, ep_string key, ep_string* out_value) {
-  const auto found = self(host).settings_.find(text_of(key));
-  if (found == self(host).settings_.end()) return EP_STATUS_NOT_FOUND;
-  *out_value = {found->second.data(), found->second.size()};
-  return EP_STATUS_OK;
 }
 
 Plugin::Plugin(Settings settings)

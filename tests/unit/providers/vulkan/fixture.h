@@ -1,49 +1,20 @@
-// The Vulkan provider through the raw ABI, by a host of the test's own that keeps what it is told, with the shim as its
-// Vulkan loader.
+// The Vulkan provider through the raw ABI, with the shim as its Vulkan loader.
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "ep_api/ep_api.h"
+#include "tests/unit/providers/provider_fixture.h"
 #include "tests/unit/providers/vulkan/shim.h"
 
 namespace tenon::testing {
 
-using Settings = std::map<std::string, std::string>;
+using provider::Settings;
 
 // The control of the shim library, back at its defaults.
 ShimControl& fresh_shim();
-
-class Host {
- public:
-  explicit Host(Settings settings);
-  const ep_host* table() const { return &table_; }
-  int64_t held() const { return held_; }
-  int64_t reported_device_memory() const { return reported_; }
-  std::string sentence() const { return sentence_; }  // of the last error
-  std::string remedy() const { return remedy_; }
-  std::vector<std::string> errors_logged();
-
- private:
-  static Host& self(const ep_host* host) { return *static_cast<Host*>(host->context); }
-  static ep_error* error_make(const ep_host* host, ep_status status, ep_string sentence, ep_string remedy);
-  static void log(const ep_host* host, int32_t level, ep_string topic, ep_string message);
-  static void* allocate(const ep_host* host, uint64_t size, uint64_t alignment);
-  static void release(const ep_host* host, void* pointer, uint64_t size);
-  static ep_status config_get(const ep_host* host, ep_string key, ep_string* out_value);
-
-  ep_host table_{};
-  Settings settings_;
-  std::mutex mutex_;
-  int64_t held_ = 0;
-  int64_t reported_ = 0;
-  std::string sentence_, remedy_;
-  std::vector<std::string> errors_;
-};
 
 // The plug-in, asked but not opened. Settings: the library defaults to the shim.
 class Plugin {
@@ -53,7 +24,7 @@ class Plugin {
   Plugin(const Plugin&) = delete;
   Plugin& operator=(const Plugin&) = delete;
 
-  Host host;
+  provider::TestHost host;
   ep_plugin_ops ops{};
 };
 
