@@ -1,10 +1,9 @@
 // fill, copy, unary, binary, ternary: which row runs on which types, and the plan of a Map for it.
-#include <initializer_list>
 #include <string_view>
 
 #include "providers/cpu/map/elementwise.h"
 #include "providers/cpu/map/map.h"
-#include "sdk/provider/scalar_rows.h"
+#include "sdk/provider/elementwise.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -28,21 +27,6 @@ MapOperand map_operand(const ep_operand_desc& desc, int32_t block_dtype, Convert
   operand.direct = operand.size == operand.block_size;
   operand.convert = operand.direct ? move_elements(operand.size) : convert;
   return operand;
-}
-
-Refusal check_operands(const ep_primitive_desc& desc, std::initializer_list<int32_t> roles) {
-  if (desc.operand_count != roles.size()) return Refusal::because("%u operands", desc.operand_count);
-  uint32_t i = 0;
-  for (int32_t role : roles) {
-    const ep_operand_desc& operand = desc.operands[i++];
-    if (operand.role != role) return Refusal::because("operand %u has role %d", i - 1, operand.role);
-    if (dtype_size(operand.dtype) == 0) return Refusal::because("%s is packed", dtype_name(operand.dtype));
-    if (!is_scalar(operand) && operand.rank != desc.operands[0].rank) {
-      return Refusal::because("operand %u has rank %d, the destination %d", i - 1, operand.rank, desc.operands[0].rank);
-    }
-  }
-  if (is_scalar(desc.operands[0])) return Refusal::because("the destination is a scalar");
-  return {};
 }
 
 // Casts go through a wide type; equal types are moved as bits.
@@ -87,25 +71,13 @@ Planned plan_rows(const ep_primitive_desc& desc, const MapKernel& kernel, int32_
   return planned;
 }
 
-Refusal undefined_row(const char* arity, int32_t op, const char* name, int32_t dtype) {
-  return Refusal::because("%s row %d (%s) is not defined on %s", arity, op, name, dtype_name(dtype));
-}
-
-Refusal check_result(const ep_primitive_desc& desc, const scalar::RowFacts& facts, int32_t dtype) {
-  const int32_t expected = facts.bool_result ? EP_DTYPE_bool : dtype;
-  if (desc.operands[0].dtype == expected) return {};
-  return Refusal::because("the destination is %s, not %s", dtype_name(desc.operands[0].dtype), dtype_name(expected));
-}
-
 Planned plan_unary(const ep_device& device, const ep_primitive_desc& desc) {
   if (Refusal refusal = check_operands(desc, {EP_ROLE_DST, EP_ROLE_SRC})) return {{}, refusal};
   const int32_t op = desc.attributes.unary.op;
   const int32_t dtype = desc.operands[1].dtype;
   const scalar::RowFacts facts = scalar::unary_facts(op);
   const int32_t compute = compute_dtype(dtype);
-  if (!facts.known || !scalar::defined_on(facts.domain, dtype)) {
-    return {{}, undefined_row("unary", op, unary_name(op), dtype)};
-  }
+  if (Refusal refusal = check_row(facts, "unary", op, unary_name(op), dtype)) return {{}, refusal};
   if (Refusal refusal = check_result(desc, facts, dtype)) return {{}, refusal};
   Planned planned = plan_rows(desc, unary_kernel(device.simd, op, compute), compute, compute);
   planned.plan.has_parameters = !planned.plan.operands[1].scalar;
@@ -117,9 +89,7 @@ Planned plan_binary(const ep_device& device, const ep_primitive_desc& desc) {
   const int32_t op = desc.attributes.binary.op;
   const int32_t dtype = desc.operands[1].dtype;
   const scalar::RowFacts facts = scalar::binary_facts(op);
-  if (!facts.known || !scalar::defined_on(facts.domain, dtype)) {
-    return {{}, undefined_row("binary", op, binary_name(op), dtype)};
-  }
+  if (Refusal refusal = check_row(facts, "binary", op, binary_name(op), dtype)) return {{}, refusal};
   if (desc.operands[2].dtype != dtype) {
     return {{}, Refusal::because("inputs of %s and %s", dtype_name(dtype), dtype_name(desc.operands[2].dtype))};
   }
@@ -147,9 +117,7 @@ Planned plan_ternary(const ep_device& device, const ep_primitive_desc& desc) {
   const int32_t op = desc.attributes.ternary.op;
   const int32_t dtype = desc.operands[2].dtype;
   const scalar::RowFacts facts = scalar::ternary_facts(op);
-  if (!facts.known || !scalar::defined_on(facts.domain, dtype)) {
-    return {{}, Refusal::because("ternary row %d is not defined on %s", op, dtype_name(dtype))};
-  }
+  if (Refusal refusal = check_row(facts, "ternary", op, ternary_name(op), dtype)) return {{}, refusal};
   const bool condition = facts.domain == scalar::Domain::COND;
   const int32_t first = condition ? EP_DTYPE_bool : dtype;
   if (desc.operands[1].dtype != first || desc.operands[3].dtype != dtype) {

@@ -1,10 +1,9 @@
 #include "providers/cuda/map/elementwise.h"
 
 #include <cstdio>
-#include <initializer_list>
 
 #include "providers/cuda/map/scalar_value.h"
-#include "sdk/provider/scalar_rows.h"
+#include "sdk/provider/elementwise.h"
 
 namespace tenon::provider::cuda {
 namespace {
@@ -15,22 +14,6 @@ template <class... Parts>
 void name_kernel(MapPlan* plan, Family family, const char* format, Parts... parts) {
   plan->family = family;
   std::snprintf(plan->kernel, sizeof plan->kernel, format, parts...);
-}
-
-Refusal check_operands(const ep_primitive_desc& desc, std::initializer_list<int32_t> roles) {
-  if (desc.operand_count != roles.size()) return Refusal::because("%u operands", desc.operand_count);
-  uint32_t i = 0;
-  for (int32_t role : roles) {
-    const ep_operand_desc& operand = desc.operands[i++];
-    if (operand.role != role) return Refusal::because("operand %u has role %d", i - 1, operand.role);
-    if (dtype_size(operand.dtype) == 0) return Refusal::because("%s is packed", dtype_name(operand.dtype));
-    if (!is_scalar(operand) && operand.rank != desc.operands[0].rank) {
-      return Refusal::because("operand %u has rank %d, the destination %d", i - 1, operand.rank, desc.operands[0].rank);
-    }
-  }
-  if (is_scalar(desc.operands[0])) return Refusal::because("the destination is a scalar");
-  if (desc.epilogue_count != 0) return Refusal::because("%u epilogues", desc.epilogue_count);
-  return {};
 }
 
 Refusal check_class(const ep_operand_desc& operand) {
@@ -46,16 +29,6 @@ MapPlan plan_of(const ep_primitive_desc& desc) {
     plan.scalar[i] = is_scalar(desc.operands[i]);
   }
   return plan;
-}
-
-Refusal undefined_row(const char* arity, int32_t op, const char* name, int32_t dtype) {
-  return Refusal::because("%s row %d (%s) is not defined on %s", arity, op, name, dtype_name(dtype));
-}
-
-Refusal check_result(const ep_primitive_desc& desc, const scalar::RowFacts& facts, int32_t dtype) {
-  const int32_t expected = facts.bool_result ? EP_DTYPE_bool : dtype;
-  if (desc.operands[0].dtype == expected) return {};
-  return Refusal::because("the destination is %s, not %s", dtype_name(desc.operands[0].dtype), dtype_name(expected));
 }
 
 // Elements of one type to another, or bits where the two are one.
@@ -105,9 +78,7 @@ Planned plan_unary(const ep_primitive_desc& desc) {
   const int32_t dtype = desc.operands[1].dtype;
   const scalar::RowFacts facts = scalar::unary_facts(op);
   if (Refusal refusal = check_class(desc.operands[1])) return {{}, refusal};
-  if (!facts.known || !scalar::defined_on(facts.domain, dtype)) {
-    return {{}, undefined_row("unary", op, unary_name(op), dtype)};
-  }
+  if (Refusal refusal = check_row(facts, "unary", op, unary_name(op), dtype)) return {{}, refusal};
   if (Refusal refusal = check_result(desc, facts, dtype)) return {{}, refusal};
   Planned planned{plan_of(desc), {}};
   choose_row_kernel(&planned.plan, Family::UNARY, class_of(dtype), op, unary_name(op));
@@ -121,9 +92,7 @@ Planned plan_binary(const ep_primitive_desc& desc) {
   const int32_t dtype = desc.operands[1].dtype;
   const scalar::RowFacts facts = scalar::binary_facts(op);
   if (Refusal refusal = check_class(desc.operands[1])) return {{}, refusal};
-  if (!facts.known || !scalar::defined_on(facts.domain, dtype)) {
-    return {{}, undefined_row("binary", op, binary_name(op), dtype)};
-  }
+  if (Refusal refusal = check_row(facts, "binary", op, binary_name(op), dtype)) return {{}, refusal};
   if (desc.operands[2].dtype != dtype) {
     return {{}, Refusal::because("inputs of %s and %s", dtype_name(dtype), dtype_name(desc.operands[2].dtype))};
   }
@@ -134,17 +103,6 @@ Planned plan_binary(const ep_primitive_desc& desc) {
   return planned;
 }
 
-const char* ternary_name(int32_t op) {
-  switch (op) {
-#define EP_TERNARY(name, id, domain, result, expression) \
-  case id:                                               \
-    return #name;
-#include "ep_api/scalar_ops.def"
-#undef EP_TERNARY
-    default: return "unknown";
-  }
-}
-
 Planned plan_ternary(const ep_primitive_desc& desc) {
   if (Refusal refusal = check_operands(desc, {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B, EP_ROLE_SRC_C})) {
     return {{}, refusal};
@@ -153,9 +111,7 @@ Planned plan_ternary(const ep_primitive_desc& desc) {
   const int32_t dtype = desc.operands[2].dtype;
   const scalar::RowFacts facts = scalar::ternary_facts(op);
   const bool condition = facts.domain == scalar::Domain::COND;
-  if (!facts.known || !scalar::defined_on(facts.domain, dtype)) {
-    return {{}, undefined_row("ternary", op, ternary_name(op), dtype)};
-  }
+  if (Refusal refusal = check_row(facts, "ternary", op, ternary_name(op), dtype)) return {{}, refusal};
   for (uint32_t i = 1; i < 4; ++i) {
     if (condition && i > 1 && !is_scalar(desc.operands[i])) continue;  // bits are moved, whatever they mean
     if (Refusal refusal = check_class(desc.operands[i])) return {{}, refusal};

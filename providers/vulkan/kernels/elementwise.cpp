@@ -2,12 +2,11 @@
 // after the other the place of an element is its number; else dims and strides come with the launch.
 #include <array>
 #include <cstring>
-#include <initializer_list>
 
 #include "providers/vulkan/kernels/element.h"
 #include "providers/vulkan/kernels/geometry.h"
 #include "providers/vulkan/kernels/kernels.h"
-#include "sdk/provider/scalar_rows.h"
+#include "sdk/provider/elementwise.h"
 
 namespace tenon::provider::vulkan {
 namespace {
@@ -55,30 +54,11 @@ uint32_t threads_of(const ep_device& device) {
   return std::min(most_threads, device.context->limits().maxComputeWorkGroupInvocations);
 }
 
-// Operands of `roles`, in that order, of DST's rank; inputs may be scalars.
-Refusal check_operands(const ep_primitive_desc& desc, std::initializer_list<int32_t> roles) {
-  if (desc.operand_count != roles.size()) return Refusal::because("%u operands", desc.operand_count);
-  if (desc.epilogue_count != 0) return Refusal::because("%u epilogues", desc.epilogue_count);
-  uint32_t i = 0;
-  for (int32_t role : roles) {
-    const ep_operand_desc& operand = desc.operands[i];
-    if (operand.role != role) return Refusal::because("operand %u has role %d", i, operand.role);
-    if (is_scalar(operand) ? i == 0 : operand.rank != desc.operands[0].rank || operand.rank < 1) {
-      return Refusal::because("operand %u has rank %d", i, operand.rank);
-    }
-    ++i;
-  }
-  return {};
-}
-
-Refusal check_row(const scalar::RowFacts& facts, const char* kind, int32_t op, int32_t dtype, int32_t dst) {
-  if (!facts.known) return Refusal::because("unknown %s row %d", kind, op);
-  if (!scalar::defined_on(facts.domain, dtype)) {
-    return Refusal::because("%s row %d is not defined on %s", kind, op, dtype_name(dtype));
-  }
-  const int32_t result = facts.bool_result ? EP_DTYPE_bool : dtype;
-  if (dst != result) return Refusal::because("a result of %s, not %s", dtype_name(dst), dtype_name(result));
-  return {};
+// The row is defined on `dtype` and gives what the destination holds.
+Refusal check_row_and_result(const ep_primitive_desc& desc, const scalar::RowFacts& facts, const char* arity,
+                             int32_t op, const char* name, int32_t dtype) {
+  if (Refusal refusal = check_row(facts, arity, op, name, dtype)) return refusal;
+  return check_result(desc, facts, dtype);
 }
 
 uint32_t scalar_mask(const ep_primitive_desc& desc) {
@@ -170,7 +150,7 @@ Plan plan_unary(const ep_device& device, const ep_primitive_desc& desc) {
   if (Refusal refusal = check_operands(desc, {EP_ROLE_DST, EP_ROLE_SRC})) return refused(refusal);
   const int32_t op = desc.attributes.unary.op;
   if (Refusal refusal =
-          check_row(scalar::unary_facts(op), "unary", op, desc.operands[1].dtype, desc.operands[0].dtype)) {
+          check_row_and_result(desc, scalar::unary_facts(op), "unary", op, unary_name(op), desc.operands[1].dtype)) {
     return refused(refusal);
   }
   if (is_scalar(desc.operands[1])) return refused(Refusal::because("a scalar argument"));
@@ -181,7 +161,7 @@ Plan plan_binary(const ep_device& device, const ep_primitive_desc& desc) {
   if (Refusal refusal = check_operands(desc, {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B})) return refused(refusal);
   const int32_t op = desc.attributes.binary.op;
   const scalar::RowFacts facts = scalar::binary_facts(op);
-  if (Refusal refusal = check_row(facts, "binary", op, desc.operands[2].dtype, desc.operands[0].dtype)) {
+  if (Refusal refusal = check_row_and_result(desc, facts, "binary", op, binary_name(op), desc.operands[2].dtype)) {
     return refused(refusal);
   }
   return plan_row(device, desc, op, facts.checks_divisor);
@@ -192,14 +172,15 @@ Plan plan_ternary(const ep_device& device, const ep_primitive_desc& desc) {
     return refused(refusal);
   }
   const int32_t op = desc.attributes.ternary.op;
-  if (Refusal refusal =
-          check_row(scalar::ternary_facts(op), "ternary", op, desc.operands[2].dtype, desc.operands[0].dtype)) {
+  if (Refusal refusal = check_row_and_result(desc, scalar::ternary_facts(op), "ternary", op, ternary_name(op),
+                                             desc.operands[2].dtype)) {
     return refused(refusal);
   }
   return op == EP_TERNARY_where ? plan_move(device, desc, MOVE_WHERE) : plan_row(device, desc, op, false);
 }
 
 Plan plan_any(const ep_device& device, const ep_primitive_desc& desc) {
+  if (desc.operands[0].rank < 1) return refused(Refusal::because("the destination has rank %d", desc.operands[0].rank));
   switch (desc.kind) {
     case EP_PRIMITIVE_fill: {
       if (Refusal refusal = check_operands(desc, {EP_ROLE_DST})) return refused(refusal);
