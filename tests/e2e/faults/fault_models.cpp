@@ -1,6 +1,7 @@
 // Chains of ops and real models on wrapped providers, of which one call goes wrong. See README.md.
 //
-//   fault_models --demo shapes.onnx --models FOLDER [--rounds 200] [--seed 1] [--slot copy] [--trouble refuse]
+//   fault_models --cpu libtenon_cpu.so [--demo shapes.onnx] [--models FOLDER] [--rounds 200] [--chains 2000] [--seed 1]
+//                [--slot copy] [--trouble refuse] [--tally FILE]
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -331,7 +332,7 @@ int main(int argc, char** argv) {
   if (!tenon::testing::parse(argc, argv, &options)) {
     std::fprintf(stderr,
                  "usage: fault_models --cpu libtenon_cpu.so [--demo shapes.onnx] [--models FOLDER] [--rounds N] "
-                 "[--chains N] [--seed N] [--slot NAME] [--trouble NAME]\n");
+                 "[--chains N] [--seed N] [--slot NAME] [--trouble NAME] [--tally FILE]\n");
     return 2;
   }
   try {
