@@ -9,8 +9,8 @@
 
 #include "benchmarks/report/report.h"
 #include "core/ops/ops.h"
-#include "core/tensor/error.h"
 #include "loader/loader.h"
+#include "primitives/status/error.h"
 
 namespace {
 

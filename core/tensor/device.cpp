@@ -7,9 +7,9 @@
 
 #include "core/interpreter/kernel_cache.h"
 #include "core/tensor/device_state.h"
-#include "core/tensor/error.h"
 #include "core/vm/lifecycle.h"
 #include "core/vm/vm.h"
+#include "primitives/status/error.h"
 
 namespace tenon {
 namespace {

@@ -1,7 +1,7 @@
 #include "core/tensor/stream.h"
 
-#include "core/tensor/error.h"
 #include "core/vm/vm.h"
+#include "primitives/status/error.h"
 
 namespace tenon {
 

@@ -149,6 +149,10 @@ Tensor Tensor::borrow(void* data, const Dims& dims, const Dims& strides, DType d
     }
   }
   const int64_t bytes = dtype_bytes(dtype, reach);
+  if (data == nullptr && bytes != 0) {
+    throw Error(Code::invalid_argument,
+                "Tensor::borrow: no data for " + std::to_string(bytes) + " bytes, shape " + to_string(dims) + ".");
+  }
   Storage* storage = value_or_throw(borrow_host_memory(host, data, static_cast<uint64_t>(bytes), std::move(deleter)));
   TensorImpl* impl = new_impl(host, dtype, dims, elements);
   impl->strides = actual;

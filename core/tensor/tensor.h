@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "core/tensor/device.h"
-#include "core/tensor/error.h"
 #include "core/tensor/export.h"
 #include "core/tensor/scalar.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/shape/shape.h"
+#include "primitives/status/error.h"
 
 namespace tenon {
 

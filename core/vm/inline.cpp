@@ -125,7 +125,7 @@ std::string fault_sentence(const ep_fault& fault) {
     case EP_FAULT_INDEX_OUT_OF_RANGE:
       return "index " + value + " is out of range for an axis of length " + std::to_string(fault.limit) + " (operand " +
              std::to_string(fault.operand) + ").";
-    case EP_FAULT_DIVISION_BY_ZERO: return "integer division of " + value + " by zero.";
+    case EP_FAULT_DIVISION_BY_ZERO: return "integer division by zero (operand " + std::to_string(fault.operand) + ").";
     case EP_FAULT_INTEGER_OVERFLOW: return "the integer result for " + value + " does not fit its type.";
     default: return "the kernel met bad data: fault code " + std::to_string(fault.code) + ", value " + value + ".";
   }

@@ -1,6 +1,14 @@
 #include "primitives/shape/shape.h"
 
+#include "primitives/status/error.h"
+
 namespace tenon {
+
+void Dims::refuse_rank(size_t rank) {
+  throw Error(Code::invalid_argument, "A shape or a list of strides of rank " + std::to_string(rank) +
+                                          " cannot be made: at most rank " + std::to_string(EP_MAX_RANK) +
+                                          " is possible.");
+}
 
 std::optional<int64_t> checked_count(const Dims& dims, int64_t bytes_per_element) {
   int64_t count = 1;

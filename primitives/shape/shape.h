@@ -17,13 +17,13 @@ class Dims {
  public:
   Dims() = default;
   Dims(std::initializer_list<int64_t> values) : Dims(std::span<const int64_t>(values.begin(), values.size())) {}
-  // At most EP_MAX_RANK values: callers check first (see the public API's "rank 9 is more than 8").
-  explicit Dims(std::span<const int64_t> values) : rank_(static_cast<int32_t>(values.size())) {
+  // Errors, here and where values are added: invalid_argument for more than EP_MAX_RANK.
+  explicit Dims(std::span<const int64_t> values) : rank_(checked_rank(values.size())) {
     std::copy(values.begin(), values.end(), values_);
   }
   static Dims filled(int32_t rank, int64_t value) {
     Dims dims;
-    dims.rank_ = rank;
+    dims.rank_ = checked_rank(static_cast<size_t>(rank));
     std::fill_n(dims.values_, rank, value);
     return dims;
   }
@@ -41,8 +41,12 @@ class Dims {
   const int64_t* end() const { return values_ + rank_; }
   int64_t back() const { return values_[rank_ - 1]; }
 
-  void push_back(int64_t value) { values_[rank_++] = value; }
+  void push_back(int64_t value) {
+    checked_rank(size() + 1);
+    values_[rank_++] = value;
+  }
   void resize(int32_t rank, int64_t value = 0) {
+    checked_rank(static_cast<size_t>(rank));
     for (int32_t axis = rank_; axis < rank; ++axis) values_[axis] = value;
     rank_ = rank;
   }
@@ -51,6 +55,7 @@ class Dims {
     --rank_;
   }
   void insert(int64_t axis, int64_t value) {
+    checked_rank(size() + 1);
     std::copy_backward(values_ + axis, values_ + rank_, values_ + rank_ + 1);
     values_[axis] = value;
     ++rank_;
@@ -61,6 +66,12 @@ class Dims {
   }
 
  private:
+  static int32_t checked_rank(size_t rank) {
+    if (rank > EP_MAX_RANK) refuse_rank(rank);
+    return static_cast<int32_t>(rank);
+  }
+  [[noreturn]] static void refuse_rank(size_t rank);
+
   int32_t rank_ = 0;
   int64_t values_[EP_MAX_RANK];
 };

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/tensor/error.h"
+#include "primitives/status/error.h"
 #include "sdk/cli/commands.h"
 
 namespace tenon::cli {

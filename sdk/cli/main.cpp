@@ -4,7 +4,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "core/tensor/error.h"
+#include "primitives/status/error.h"
 #include "sdk/cli/commands.h"
 
 namespace {

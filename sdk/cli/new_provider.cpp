@@ -10,8 +10,8 @@
 #include <system_error>
 
 #include "core/interpreter/placement.h"
-#include "core/tensor/error.h"
 #include "loader/loader.h"
+#include "primitives/status/error.h"
 #include "sdk/cli/commands.h"
 
 namespace tenon::cli {

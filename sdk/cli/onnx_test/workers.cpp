@@ -15,7 +15,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/tensor/error.h"
+#include "primitives/status/error.h"
 
 namespace tenon::cli {
 namespace {

@@ -17,9 +17,9 @@
 
 #include "core/ops/ops.h"
 #include "core/tensor/device.h"
-#include "core/tensor/error.h"
 #include "core/tensor/tensor.h"
 #include "loader/loader.h"
+#include "primitives/status/error.h"
 #include "sdk/onnx/onnx.h"
 #include "tests/e2e/faults/plan.h"
 #include "tests/fakes/async/control.h"

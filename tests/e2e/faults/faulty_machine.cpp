@@ -1,7 +1,7 @@
 #include "tests/e2e/faults/faulty_machine.h"
 
 #include "core/tensor/device.h"
-#include "core/tensor/error.h"
+#include "primitives/status/error.h"
 
 namespace tenon::testing {
 namespace {

@@ -15,10 +15,10 @@
 
 #include "core/ops/ops.h"
 #include "core/tensor/device.h"
-#include "core/tensor/error.h"
 #include "core/tensor/stream.h"
 #include "core/tensor/tensor.h"
 #include "loader/loader.h"
+#include "primitives/status/error.h"
 
 namespace {
 

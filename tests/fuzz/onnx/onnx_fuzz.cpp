@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/tensor/error.h"
 #include "loader/settings/settings.h"
 #include "onnx_messages.h"
+#include "primitives/status/error.h"
 #include "sdk/onnx/onnx.h"
 #include "sdk/onnx/proto/wire.h"
 

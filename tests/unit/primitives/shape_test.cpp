@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <string>
+#include <vector>
+
+#include "primitives/status/error.h"
+
 namespace tenon {
 namespace {
 
@@ -17,6 +23,28 @@ TEST(Dims, InsertsErasesAndResizes) {
   EXPECT_EQ(dims, Dims{7});
   EXPECT_EQ(to_string(Dims{2, -1}), "[2, -1]");
   EXPECT_EQ(to_string(Dims{}), "[]");
+}
+
+TEST(Dims, RefusesMoreThanTheLargestRank) {
+  const std::vector<int64_t> nine(9, 1);
+  const std::span<const int64_t> eight(nine.data(), 8);
+  EXPECT_EQ(Dims(eight).rank(), 8);
+  const auto refused = [](auto&& make) {
+    try {
+      make();
+    } catch (const Error& error) {
+      return error.code() == Code::invalid_argument && std::string(error.what()).find("rank 9") != std::string::npos;
+    }
+    return false;
+  };
+  EXPECT_TRUE(refused([&] { Dims dims{std::span<const int64_t>(nine)}; }));
+  EXPECT_TRUE(refused([] { Dims dims{1, 1, 1, 1, 1, 1, 1, 1, 1}; }));
+  EXPECT_TRUE(refused([] { Dims::filled(9, 1); }));
+  Dims full(eight);
+  EXPECT_TRUE(refused([&] { full.push_back(1); }));
+  EXPECT_TRUE(refused([&] { full.insert(0, 1); }));
+  EXPECT_TRUE(refused([&] { full.resize(9); }));
+  EXPECT_EQ(full, Dims(eight)) << "a refusal changes nothing";
 }
 
 TEST(Dims, CountRefusesNegativeDimsAndOverflow) {

@@ -1,16 +1,16 @@
-// What the public C++ API throws: a Status as an exception.
+// A Status as an exception: what the public C++ API throws.
 #pragma once
 
 #include <stdexcept>
 #include <string>
 
-#include "core/tensor/export.h"
 #include "primitives/status/status.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
 // what() is the full message; code() says what a caller may do about it; remedy() says what to do, where we know.
-class TENON_API Error : public std::runtime_error {
+class Error : public std::runtime_error {
  public:
   explicit Error(Status status);
   Error(Code code, std::string message, std::string remedy = {});
@@ -37,3 +37,4 @@ T value_or_throw(Result<T> result) {
 }
 
 }  // namespace tenon
+#pragma GCC visibility pop

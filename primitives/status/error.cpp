@@ -1,4 +1,4 @@
-#include "core/tensor/error.h"
+#include "primitives/status/error.h"
 
 #include <utility>
 
