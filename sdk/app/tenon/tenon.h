@@ -18,4 +18,3 @@
 #include "core/tensor/version.h"
 #include "loader/loader.h"
 #include "loader/log/log.h"
-#include "primitives/status/error.h"
