@@ -2,6 +2,10 @@
 // slice, transpose, expand) are tensors over the same storage. Ops are free functions in core/ops (tenon::relu,
 // tenon::matmul).
 //
+// Asynchrony: on a device that is not synchronous (GPUs) an op returns when it is submitted; reading a tensor waits for it,
+// and an op that failed later is an error of whoever reads its result. Memory lent by borrow() or DLPack must not change
+// until what was computed from it has been read or waited for (wait(), Device::synchronize()).
+//
 // Threads: each thread's calls take effect in its program order; concurrent reads are safe; two unordered calls on one
 // tensor of which one writes give unspecified values, never a crash or a leak.
 #pragma once
@@ -71,7 +75,8 @@ class TENON_API Tensor {
   template <class T>
   static Tensor from(std::span<const T> values, const Dims& dims, Device device = {});
   // A tensor on the host device over memory the caller owns, without a copy; `deleter` runs once nothing uses it any
-  // more, on whatever thread that is. `strides` empty: row-major.
+  // more, on whatever thread that is. `strides` empty: row-major. Errors: invalid_argument (no data, strides that are
+  // negative or of another rank).
   static Tensor borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter);
 
   bool defined() const { return impl_ != nullptr; }

@@ -39,7 +39,7 @@ inline bool log_enabled(LogTopic topic, LogLevel level) {
   return ((levels >> (4 * static_cast<unsigned>(topic))) & 15) >= static_cast<uint64_t>(level);
 }
 
-// Hands `message` (one line, no newline) to the sink if it is enabled.
+// Hands `message` (no newline at its end; a context may follow on further lines) to the sink if it is enabled.
 void log(LogTopic topic, LogLevel level, std::string_view message);
 
 std::string_view log_level_name(LogLevel level);
