@@ -69,6 +69,11 @@ struct ModelInfo {
 using Inputs = std::map<std::string, Tensor>;
 
 // A cheap handle. Threads: any number may call run() on one model at a time and get equal bits.
+//
+// On a device that computes asynchronously run() returns when the work is submitted: outputs may still be computing.
+// Reading one (to_host, copy_to_host, item, data) waits for it, Tensor::wait waits without reading, and an error of the
+// computation is thrown there. Until every output was read or waited for, the memory of inputs that were borrowed
+// (Tensor::borrow) must not be changed, and that of tensors in `bound` neither read nor changed.
 class TENON_API Model {
  public:
   struct Impl;
@@ -79,7 +84,8 @@ class TENON_API Model {
   const ModelInfo& info() const;
   Device device() const;
 
-  // Runs the model; tensors on another device are copied to the model's first. The result is in the order of outputs().
+  // Runs the model; tensors on another device are copied to the model's first. The result is in the order of outputs()
+  // and may still be computing (see above).
   // Errors: invalid_argument (missing or unknown input, wrong dtype or shape); what an op throws, with the node.
   TensorList run(const Inputs& inputs) const;
   // The same into tensors of the caller: each output named in `bound` is written there and is that tensor in the

@@ -25,6 +25,24 @@ std::string names_of(const std::vector<ValueInfo>& infos) {
   return text.empty() ? "none" : text;
 }
 
+// Errors: invalid_argument with every name that is unknown and every input that is missing: often one is the other,
+// misspelt.
+void check_names(const Inputs& given, const std::vector<ValueInfo>& wanted) {
+  std::string unknown, missing;
+  for (const auto& [name, tensor] : given) {
+    const bool known =
+        std::any_of(wanted.begin(), wanted.end(), [&text = name](const ValueInfo& info) { return info.name == text; });
+    if (!known) unknown += (unknown.empty() ? "" : " or ") + quoted(name);
+  }
+  for (const ValueInfo& info : wanted) {
+    if (given.count(info.name) != 0) continue;
+    missing += (missing.empty() && unknown.empty() ? "" : " ");
+    missing += "Input " + quoted(info.name) + ", " + to_string(info) + ", is missing.";
+  }
+  if (!unknown.empty()) unknown = "The model has no input " + unknown + "; its inputs are " + names_of(wanted) + ".";
+  if (!unknown.empty() || !missing.empty()) throw Error(Code::invalid_argument, unknown + missing);
+}
+
 Tensor fitting_input(const Tensor& tensor, const ValueInfo& info, Device device, bool strict) {
   bool fits = tensor.defined() && tensor.dtype() == info.dtype;
   if (fits && info.has_shape && strict) {
@@ -51,20 +69,10 @@ bool same_storage(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 TensorList Model::Impl::bind(const Inputs& inputs) const {
+  check_names(inputs, program.inputs);
   TensorList bound;
   for (const ValueInfo& info : program.inputs) {
-    const auto found = inputs.find(info.name);
-    if (found == inputs.end()) {
-      throw Error(Code::invalid_argument, "Input " + quoted(info.name) + ", " + to_string(info) + ", is missing.");
-    }
-    bound.push_back(fitting_input(found->second, info, program.device, options.strict_shapes));
-  }
-  for (const auto& [name, tensor] : inputs) {
-    const bool known = std::any_of(program.inputs.begin(), program.inputs.end(),
-                                   [&wanted = name](const ValueInfo& info) { return info.name == wanted; });
-    if (!known)
-      throw Error(Code::invalid_argument,
-                  "The model has no input " + quoted(name) + "; its inputs are " + names_of(program.inputs) + ".");
+    bound.push_back(fitting_input(inputs.at(info.name), info, program.device, options.strict_shapes));
   }
   return bound;
 }

@@ -63,7 +63,10 @@ class ProgramReader {
     program_.info.opset = opsets_.count("") != 0 ? opsets_[""] : 0;
     if (program_.info.opset > kNewestOpset) {
       refuse("the model wants version " + std::to_string(program_.info.opset) +
-             " of the operators of ai.onnx; versions up to " + std::to_string(kNewestOpset) + " are known.");
+             " of the operators of ai.onnx; versions up to " + std::to_string(kNewestOpset) +
+             " are known. Export it with opset_version=" + std::to_string(kNewestOpset) +
+             ", or convert it with onnx.version_converter.convert_version(model, " + std::to_string(kNewestOpset) +
+             ").");
     }
     if (!model_.functions.empty()) {
       refuse("the model defines " + std::to_string(model_.functions.size()) +
@@ -275,6 +278,10 @@ std::string_view attribute_kind_name(Attribute::Kind kind) {
 
 std::string label(const Node& node) {
   return "node " + std::to_string(node.position) + (node.name.empty() ? "" : " (" + node.name + ")");
+}
+
+std::string label_with_operator(const Node& node) {
+  return node.name.empty() ? label(node) + " (" + node.op_type + ")" : label(node);
 }
 
 bool stays_on_host(DType dtype, int64_t elements) {

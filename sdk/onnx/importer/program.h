@@ -42,6 +42,8 @@ struct Node {
 
 // "node 14 (/encoder/MatMul)"
 std::string label(const Node& node);
+// The same for texts that do not say the operator besides: without a name "node 14 (MatMul)".
+std::string label_with_operator(const Node& node);
 
 struct Program {
   std::vector<std::string> names;   // of values

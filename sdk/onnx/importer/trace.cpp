@@ -114,7 +114,8 @@ void apply_node(const Program& program, const Node& node, std::vector<Tensor>* v
       (*values)[static_cast<size_t>(node.outputs[i])] = std::move(results[i]);
     }
   } catch (const Error& error) {
-    throw Error(error.status().with_context("  while running " + label(node) + " on " + program.device.spelling()));
+    throw Error(error.status().with_context("  while running " + label_with_operator(node) + " on " +
+                                            program.device.spelling()));
   }
 }
 
@@ -164,7 +165,7 @@ Plan record_plan(const Program& program, std::span<const Tensor> inputs, const s
   for (size_t i = 0; i < program.nodes.size(); ++i) {
     const Node& node = program.nodes[i];
     if (is_settled(program, node)) continue;
-    recorder.label(label(node));
+    recorder.label(label_with_operator(node));
     plan.nodes.push_back(static_cast<int32_t>(i));
     apply_node(program, node, &values);
   }

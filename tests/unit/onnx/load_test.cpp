@@ -53,6 +53,18 @@ TEST(Load, NamesEveryNodeThatCannotRunAtOnce) {
   EXPECT_TRUE(refusal.says("node 2 (own): Quux")) << refusal.text;
 }
 
+TEST(Load, SaysWhatToDoWithAModelOfANewerVersion) {
+  ModelBuilder builder(99);
+  builder.input("x", kFloat, {"2"});
+  builder.output("y", kFloat, {"2"});
+  builder.node("Relu", {"x"}, {"y"});
+  const Refusal refusal = refusal_of(builder.bytes());
+  EXPECT_EQ(refusal.code, Code::unsupported);
+  EXPECT_TRUE(refusal.says("wants version 99") && refusal.says("Export it with opset_version=") &&
+              refusal.says("onnx.version_converter"))
+      << refusal.text;
+}
+
 TEST(Load, NamesVersionTypesAndReason) {
   ModelBuilder builder;
   builder.input("x", kFloat, {"2", "5000"});

@@ -134,6 +134,8 @@ TEST(Model, SaysWhatIsWrongWithInputs) {
   EXPECT_EQ(message_of(model, {{"x", ints({1, 2})}}), "Input 'x' must be f32[batch, 5], but i64[2] was given.");
   EXPECT_EQ(message_of(model, {{"x", random_tensor({2, 5}, 1)}, {"q", ints({1})}}),
             "The model has no input 'q'; its inputs are 'x'.");
+  EXPECT_EQ(message_of(model, {{"q", ints({1})}, {"z", ints({1})}}),
+            "The model has no input 'q' or 'z'; its inputs are 'x'. Input 'x', f32[batch, 5], is missing.");
 }
 
 // y = reshape(x, shape), the shape being an input.
@@ -161,6 +163,20 @@ TEST(Model, TakesInputsThatAreShapesByValue) {
   EXPECT_NE(message_of(model, {{"x", x}, {"shape", ints({5, 5})}})
                 .find("while running node 1 (to shape) on " + model.device().spelling()),
             std::string::npos);
+}
+
+TEST(Model, NamesTheOperatorOfANodeWithoutAName) {
+  ModelBuilder builder;
+  builder.input("x", kFloat, {"4"});
+  builder.input("i", kInt64, {"n"});
+  builder.output("y", kFloat, {"n"});
+  builder.node("Gather", {"x", "i"}, {"y"});
+  const std::string wanted = "while running node 0 (Gather) on " + Device::current().spelling();
+  for (const Options& options : {Options(), eager()}) {
+    const std::string message =
+        message_of(load_bytes(builder.bytes(), options), {{"x", random_tensor({4}, 1)}, {"i", ints({7})}});
+    EXPECT_NE(message.find(wanted), std::string::npos) << message;
+  }
 }
 
 // y = range(0, sum(x), 1): its length depends on data.
