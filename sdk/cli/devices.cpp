@@ -2,27 +2,39 @@
 #include <nlohmann/json.hpp>
 
 #include "loader/loader.h"
+#include "loader/settings/settings.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/device_table.h"
 #include "sdk/cli/table.h"
 
 namespace tenon::cli {
+namespace {
+
+void print_invalid_settings(const std::string& message) {
+  if (message.empty()) return;
+  std::printf("error: %s `tenon doctor` says more.\n", message.substr(0, message.find('\n')).c_str());
+}
+
+}  // namespace
 
 int list_devices(const ReportOptions& options) {
   const std::vector<loader::DeviceRecord> devices = loader::list_devices();
   const Result<std::string> default_device = loader::resolve_device("");
   const std::string chosen = default_device.ok() ? default_device.value() : std::string();
+  const std::string& invalid = loader::settings().status.message();
   if (options.json) {
     nlohmann::json list = nlohmann::json::array();
     for (const loader::DeviceRecord& device : devices) list.push_back(device_json(device, chosen));
-    std::printf("%s\n", nlohmann::json{{"devices", list}}.dump(2).c_str());
+    std::printf("%s\n", nlohmann::json{{"devices", list}, {"settings_error", invalid}}.dump(2).c_str());
     return 0;
   }
   if (devices.empty()) {
     std::printf("There is no device. `tenon doctor` says which plug-ins were looked at and why each was refused.\n");
+    print_invalid_settings(invalid);
     return 1;
   }
   print_table(device_rows(devices, chosen));
+  print_invalid_settings(invalid);
   return 0;
 }
 

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
+#include <new>
 #include <stdexcept>
 
 #include "primitives/status/error.h"
@@ -164,6 +165,8 @@ int main(int argc, char** argv) {
     return line.chosen();
   } catch (const tenon::Error& error) {
     return fail(error.what(), error.remedy());
+  } catch (const std::bad_alloc&) {
+    return fail("There is not enough memory on the host.", "");
   } catch (const std::exception& error) {
     return fail(error.what(), "");
   }

@@ -1,8 +1,16 @@
 #include "sdk/cli/model_inputs.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
 #include <map>
+#include <new>
 #include <optional>
 #include <random>
+#include <set>
+#include <stdexcept>
 
 #include "core/ops/ops.h"
 #include "sdk/cli/tensor_file.h"
@@ -23,11 +31,12 @@ Assignment split_assignment(const std::string& text, const char* option, const c
 }
 
 int64_t parse_count(const std::string& text, const std::string& where) {
-  try {
-    size_t used = 0;
-    const long long value = std::stoll(text, &used);
-    if (used == text.size() && value >= 0) return value;
-  } catch (const std::exception&) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end == text.data() + text.size() && text.front() != '-') {
+    if (error == std::errc()) return value;
+    throw Error(Code::invalid_argument, "'" + text + "' in " + where + " is too large: at most " +
+                                            std::to_string(std::numeric_limits<int64_t>::max()) + " is possible.");
   }
   throw Error(Code::invalid_argument, "'" + text + "' in " + where + " is not a whole number of at least 0.");
 }
@@ -52,34 +61,79 @@ class InputMaker {
       : model_(model), random_(seed) {
     for (const std::string& text : dims) {
       const Assignment dim = split_assignment(text, "--dim", "NAME=NUMBER");
-      dims_[dim.name] = parse_count(dim.value, "--dim " + text);
+      if (!dims_.emplace(dim.name, parse_count(dim.value, "--dim " + text)).second)
+        throw Error(Code::invalid_argument, "--dim gives '" + dim.name + "' more than once.");
     }
+    check_dim_names();
   }
 
   onnx::Inputs make(const std::vector<std::string>& given) {
-    onnx::Inputs inputs;
+    std::vector<Assignment> order;
+    std::map<std::string, std::string> values;
     for (const std::string& text : given) {
       const Assignment input =
           split_assignment(text, "--input", "NAME=FILE.npy, NAME=FILE.pb, NAME=random or NAME=random:1x3x224x224");
-      inputs[input.name] = read(input);
+      const auto [at, added] = values.emplace(input.name, input.value);
+      if (!added) {
+        throw Error(Code::invalid_argument, "--input gives '" + input.name + "' more than once: '" + at->second +
+                                                "', then '" + input.value + "'.");
+      }
+      order.push_back(input);
     }
-    for (const onnx::ValueInfo& info : model_.inputs()) {
-      if (inputs.count(info.name) != 0) continue;
-      throw Error(Code::invalid_argument, "Input '" + info.name + "', " + onnx::to_string(info) + ", is missing.",
-                  "Give --input " + info.name + "=FILE.npy, or --input " + info.name + "=random.");
-    }
+    check_input_names(values);
+    onnx::Inputs inputs;
+    for (const Assignment& input : order) inputs[input.name] = read(input);
     return inputs;
   }
 
  private:
+  void check_dim_names() const {
+    std::set<std::string> names;
+    for (const onnx::ValueInfo& info : model_.inputs()) {
+      for (const onnx::Dim& dim : info.dims) {
+        if (dim.value < 0 && !dim.name.empty()) names.insert(dim.name);
+      }
+    }
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
+    for (const auto& [name, value] : dims_) {
+      if (names.count(name) != 0) continue;
+      throw Error(Code::invalid_argument,
+                  "--dim: the model's inputs have no dim named '" + name + "'; " +
+                      (names.empty() ? "none of their dims has a name." : "their named dims are " + list + "."));
+    }
+  }
+
+  // Names that are unknown and inputs that are missing, together: often one is the other, misspelt.
+  void check_input_names(const std::map<std::string, std::string>& values) const {
+    std::string unknown, missing, remedy, known;
+    std::set<std::string> names;
+    for (const onnx::ValueInfo& info : model_.inputs()) {
+      names.insert(info.name);
+      known += (known.empty() ? "'" : ", '") + info.name + "'";
+      if (values.count(info.name) != 0) continue;
+      missing +=
+          (missing.empty() ? "Input '" : " Input '") + info.name + "', " + onnx::to_string(info) + ", is missing.";
+      if (remedy.empty()) remedy = "Give --input " + info.name + "=FILE.npy, or --input " + info.name + "=random.";
+    }
+    for (const auto& [name, value] : values) {
+      if (names.count(name) == 0) unknown += (unknown.empty() ? "'" : " or '") + name + "'";
+    }
+    if (!unknown.empty()) {
+      unknown = "The model has no input " + unknown + "; its inputs are " + (known.empty() ? "none" : known) + "." +
+                (missing.empty() ? "" : " ");
+    }
+    if (!unknown.empty() || !missing.empty()) throw Error(Code::invalid_argument, unknown + missing, remedy);
+  }
+
   Tensor read(const Assignment& input) {
     if (input.value.rfind("random", 0) != 0) return read_tensor_file(input.value, model_.device());
     for (const onnx::ValueInfo& info : model_.inputs()) {
       if (info.name != input.name) continue;
       const bool shaped = input.value.size() > 7 && input.value[6] == ':';
-      return random(info.dtype, shaped ? parse_shape(input.value.substr(7)) : default_dims(info));
+      return random(info, shaped ? parse_shape(input.value.substr(7)) : default_dims(info));
     }
-    throw Error(Code::invalid_argument, "The model has no input '" + input.name + "'.");
+    throw Error(Code::internal, "The model has no input '" + input.name + "'.");
   }
 
   // Dynamic dims are what --dim says, else 1.
@@ -93,16 +147,36 @@ class InputMaker {
   }
 
   // Floats from a normal distribution; integers and bools 0 or 1, which are indices of anything that has two elements.
-  Tensor random(DType dtype, const Dims& dims) {
+  Tensor random(const onnx::ValueInfo& info, const Dims& dims) {
     const std::optional<int64_t> count = checked_count(dims);
-    if (!count) throw Error(Code::invalid_argument, "The shape " + to_string(dims) + " is impossible.");
+    if (!count) {
+      throw Error(Code::invalid_argument, "Input '" + info.name + "' cannot be of shape " + to_string(dims) +
+                                              ": it has more elements than can be numbered.");
+    }
+    const int64_t bytes = dtype_bytes(info.dtype, *count);
+    const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+    if (bytes > memory) throw too_large(info, dims, bytes, "this machine has " + std::to_string(memory));
+    try {
+      return random_values(info.dtype, dims, static_cast<size_t>(*count));
+    } catch (const std::bad_alloc&) {
+    } catch (const std::length_error&) {
+    }
+    throw too_large(info, dims, bytes, "there is not enough memory to make it");
+  }
+
+  static Error too_large(const onnx::ValueInfo& info, const Dims& dims, int64_t bytes, const std::string& but) {
+    return Error(Code::out_of_host_memory, "Input '" + info.name + "' of shape " + to_string(dims) + " takes " +
+                                               std::to_string(bytes) + " bytes, but " + but + ".");
+  }
+
+  Tensor random_values(DType dtype, const Dims& dims, size_t count) {
     if (!is_floating(dtype)) {
-      std::vector<int64_t> values(static_cast<size_t>(*count));
+      std::vector<int64_t> values(count);
       for (int64_t& value : values) value = static_cast<int64_t>(random_() & 1);
       return cast(Tensor::from<int64_t>(values, dims, model_.device()), dtype);
     }
     std::normal_distribution<float> normal;
-    std::vector<float> values(static_cast<size_t>(*count));
+    std::vector<float> values(count);
     for (float& value : values) value = normal(random_);
     return cast(Tensor::from<float>(values, dims, model_.device()), dtype);
   }

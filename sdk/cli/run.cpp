@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/interpreter/placement.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/model_inputs.h"
+#include "sdk/cli/summary.h"
 #include "sdk/cli/table.h"
 #include "sdk/cli/tensor_file.h"
 #include "sdk/onnx/onnx.h"
@@ -55,6 +57,13 @@ void print_placement(const std::vector<onnx::Placement>& placement) {
   print_table(rows);
 }
 
+// "12.34 ms"; below a millisecond, of which hundredths say little, "420.0 us".
+std::string time_text(double ms) {
+  char text[40];
+  std::snprintf(text, sizeof text, ms < 1 ? "%.1f us" : "%.2f ms", ms < 1 ? ms * 1000 : ms);
+  return text;
+}
+
 struct Times {
   double load = 0, first = 0;
   std::vector<double> runs;
@@ -65,6 +74,16 @@ struct Times {
     return sorted.empty() ? 0 : sorted[sorted.size() / 2];
   }
   double least() const { return runs.empty() ? 0 : *std::min_element(runs.begin(), runs.end()); }
+};
+
+// What a run came to.
+struct Results {
+  onnx::Model model;
+  Times times;
+  TensorList outputs;
+  std::vector<json> summaries;     // of outputs
+  std::vector<std::string> files;  // of outputs; empty without --output
+  std::vector<onnx::Placement> placement;
 };
 
 // Runs and waits for the device: an asynchronous run is over when its results are.
@@ -91,55 +110,92 @@ std::vector<std::string> save(const onnx::Model& model, const TensorList& output
   return files;
 }
 
-json output_json(const onnx::Model& model, const TensorList& outputs, const std::vector<std::string>& files) {
+json output_json(const Results& results) {
   json list = json::array();
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    json one = {{"name", model.outputs()[i].name},
-                {"dtype", dtype_name(outputs[i].dtype())},
-                {"dims", std::vector<int64_t>(outputs[i].dims().begin(), outputs[i].dims().end())}};
-    if (i < files.size()) one["file"] = files[i];
+  for (size_t i = 0; i < results.outputs.size(); ++i) {
+    const Tensor& output = results.outputs[i];
+    json one = results.summaries[i];
+    one["name"] = results.model.outputs()[i].name;
+    one["dtype"] = dtype_name(output.dtype());
+    one["dims"] = std::vector<int64_t>(output.dims().begin(), output.dims().end());
+    if (i < results.files.size()) one["file"] = results.files[i];
     list.push_back(one);
   }
   return list;
+}
+
+onnx::Model load_model(const RunOptions& options) {
+  onnx::Options load_options;
+  load_options.device = options.device.empty() ? Device::current() : Device(options.device);
+  load_options.external_data_root = options.external_data;
+  load_options.eager = options.eager;
+  return onnx::load(options.model, load_options);
+}
+
+void run_all(const RunOptions& options, const onnx::Inputs& inputs, Results* results) {
+  try {
+    results->outputs = timed_run(results->model, inputs, &results->placement, &results->times.first);
+    for (uint32_t i = 1; i < options.repeat; ++i)
+      timed_run(results->model, inputs, nullptr, &results->times.runs.emplace_back());
+    for (const Tensor& output : results->outputs) results->summaries.push_back(summarize(output));
+  } catch (const Error& error) {
+    throw Error(error.status().with_context("  while running '" + options.model + "'"));
+  }
+}
+
+void print_report(const RunOptions& options, const Results& results) {
+  const Times& times = results.times;
+  std::printf("%s on %s (%s): loaded in %.1f ms, first run %s", options.model.c_str(),
+              results.model.device().spelling().c_str(), results.model.device().name().c_str(), times.load,
+              time_text(times.first).c_str());
+  if (!times.runs.empty()) {
+    std::printf(", then median %s, least %s of %zu runs", time_text(times.median()).c_str(),
+                time_text(times.least()).c_str(), times.runs.size());
+  }
+  std::printf("\n");
+  for (size_t i = 0; i < results.outputs.size(); ++i) {
+    const Tensor& output = results.outputs[i];
+    std::printf("  %s: %s%s%s%s\n    %s\n", results.model.outputs()[i].name.c_str(),
+                std::string(dtype_name(output.dtype())).c_str(), to_string(output.dims()).c_str(),
+                i < results.files.size() ? " -> " : "", i < results.files.size() ? results.files[i].c_str() : "",
+                summary_text(results.summaries[i], output.elements()).c_str());
+  }
+}
+
+// One line where a device that is not the host left launches to it.
+void print_host_launches(const Results& results) {
+  if (results.model.device() == Device::host()) return;
+  size_t launches = 0, host = 0;
+  for (const onnx::Placement& p : results.placement) {
+    launches += p.rung != rung_name(Rung::decomposed);  // its parts are listed
+    host += p.rung == rung_name(Rung::host);
+  }
+  if (host == 0) return;
+  std::printf("%zu of %zu launches ran on the host; --placement says which and why\n", host, launches);
 }
 
 }  // namespace
 
 int run_model(const RunOptions& options) {
   const Clock::time_point begin = Clock::now();
-  onnx::Options load_options;
-  load_options.device = options.device.empty() ? Device::current() : Device(options.device);
-  load_options.external_data_root = options.external_data;
-  load_options.eager = options.eager;
-  const onnx::Model model = onnx::load(options.model, load_options);
-  Times times;
-  times.load = milliseconds(Clock::now() - begin);
-  const onnx::Inputs inputs = make_inputs(model, options.inputs, options.dims, options.seed);
-
-  std::vector<onnx::Placement> placement;
-  TensorList outputs = timed_run(model, inputs, options.placement ? &placement : nullptr, &times.first);
-  for (uint32_t i = 1; i < options.repeat; ++i) timed_run(model, inputs, nullptr, &times.runs.emplace_back());
-  const std::vector<std::string> files = save(model, outputs, options);
+  Results results{load_model(options), {}, {}, {}, {}, {}};
+  results.times.load = milliseconds(Clock::now() - begin);
+  run_all(options, make_inputs(results.model, options.inputs, options.dims, options.seed), &results);
+  results.files = save(results.model, results.outputs, options);
 
   if (options.json) {
-    json report = {{"model", options.model}, {"device", model.device().spelling()},
-                   {"load_ms", times.load},  {"first_run_ms", times.first},
-                   {"runs_ms", times.runs},  {"outputs", output_json(model, outputs, files)}};
-    if (options.placement) report["placement"] = placement_json(placement);
+    json report = {{"model", options.model},        {"device", results.model.device().spelling()},
+                   {"load_ms", results.times.load}, {"first_run_ms", results.times.first},
+                   {"runs_ms", results.times.runs}, {"outputs", output_json(results)}};
+    if (options.placement) report["placement"] = placement_json(results.placement);
     std::printf("%s\n", report.dump(2).c_str());
     return 0;
   }
-  std::printf("%s on %s (%s): loaded in %.1f ms, first run %.2f ms", options.model.c_str(),
-              model.device().spelling().c_str(), model.device().name().c_str(), times.load, times.first);
-  if (!times.runs.empty())
-    std::printf(", then median %.2f ms, least %.2f ms of %zu runs", times.median(), times.least(), times.runs.size());
-  std::printf("\n");
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    std::printf("  %s: %s%s%s%s\n", model.outputs()[i].name.c_str(),
-                std::string(dtype_name(outputs[i].dtype())).c_str(), to_string(outputs[i].dims()).c_str(),
-                i < files.size() ? " -> " : "", i < files.size() ? files[i].c_str() : "");
-  }
-  if (options.placement) print_placement(placement);
+  print_report(options, results);
+  if (options.placement)
+    print_placement(results.placement);
+  else
+    print_host_launches(results);
   return 0;
 }
 

@@ -22,6 +22,21 @@ def make_model(path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), path)
 
 
+def make_gather(path):
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])
+    i = helper.make_tensor_value_info("i", TensorProto.INT64, [1])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
+    graph = helper.make_graph([helper.make_node("Gather", ["x", "i"], ["y"])], "g", [x, i], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), path)
+
+
+def make_product(path):
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 3])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3, 3])
+    nodes = [helper.make_node("MatMul", ["x", "x"], ["product"]), helper.make_node("Relu", ["product"], ["y"])]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 13)]), path)
+
+
 def make_case(folder, source, factor):
     folder.mkdir()
     (folder / "model.onnx").write_bytes(source.read_bytes())
@@ -54,13 +69,51 @@ def main():
         claim("y: f32[4, 3]" in text, "a named dim should be what --dim says: " + text)
         claim("y: f32[2, 3]" in run("run", model, "--input", "x=random:2x3").stdout, "a random input should have the shape given")
 
+        claim("\n    values 1, 0, 3, 0, 5, 0\n" in run("run", model, "--input", f"x={folder / 'x.npy'}").stdout, "few values should be shown")
+        output = report["outputs"][0]
+        claim((output["values"], output["least"], output["greatest"], output["mean"], output["nan"]) == ([1, 0, 3, 0, 5, 0], 0, 5, 1.5, 0),
+              f"the JSON should hold what an output holds: {output}")
+        large = np.linspace(-1, 1, 3000, dtype=np.float32).reshape(1000, 3)
+        large[0, 0] = large[5, 1] = np.nan
+        large[999, 2] = np.inf
+        np.save(folder / "large.npy", large)
+        claim("\n    least 0, greatest inf, mean inf, 2 of 3000 NaN\n" in run("run", model, "-i", f"x={folder / 'large.npy'}").stdout,
+              "an output with NaNs should say how many")
+        claim("\n    no elements\n" in run("run", model, "-i", "x=random:0x3").stdout, "an empty output should be called empty")
+
+        count = "launches ran on the host; --placement says which and why"
+        claim(count not in run("run", model, "-i", "x=random").stdout, "the host itself leaves nothing to the host")
+        if "null:0" in run("devices").stdout:
+            product = folder / "product.onnx"
+            make_product(product)
+            given = ("run", product, "--device", "null", "-i", "x=random")
+            claim(f"\n1 of 2 {count}\n" in run(*given).stdout, "a device that leaves work to the host should be told of")
+            claim(count not in run(*given, "--placement").stdout + run(*given, "--json").stdout, "but not besides the placement")
+
+        unnamed = folder / "unnamed.onnx"
+        make_gather(unnamed)
+        np.save(folder / "seven.npy", np.array([7], np.int64))
+        failed = run("run", unnamed, "-i", "x=random", "-i", f"i={folder / 'seven.npy'}", code=1).stderr
+        claim(f"while running '{unnamed}'" in failed, "an error of a run should name the model: " + failed)
+
         def refused(words, *arguments, code=1):
             done = run(*arguments, code=code)
             claim(all(word in done.stderr for word in words), f"{arguments}: should say {words}, said: {done.stderr}")
 
         refused(["Input 'x', f32[batch, 3], is missing", "--input x=random"], "run", model)
         refused(["must be f32[batch, 3], but f32[3, 4] was given"], "run", model, "--input", "x=random:3x4")
-        refused(["has no input 'q'"], "run", model, "--input", "q=random")
+        refused(["The model has no input 'q'; its inputs are 'x'. Input 'x', f32[batch, 3], is missing.", "--input x=random"],
+                "run", model, "--input", "q=random")
+        refused(["The model has no input 'q'; its inputs are 'x'.\n"], "run", model, "--input", "q=no.npy", "--input", "x=random")
+        refused(["--input gives 'x' more than once: 'one.npy', then 'two.npy'."], "run", model, "-i", "x=one.npy", "-i", "x=two.npy")
+        refused(["no dim named 'bacth'; their named dims are 'batch'."], "run", model, "--input", "x=random", "--dim", "bacth=7")
+        refused(["--dim gives 'batch' more than once"], "run", model, "-i", "x=random", "--dim", "batch=7", "--dim", "batch=8")
+        refused(["Input 'x' of shape [1000000000000, 3] takes 12000000000000 bytes, but this machine has "],
+                "run", model, "--input", "x=random:1000000000000x3")
+        refused(["'10000000000000000000' in the shape '10000000000000000000x3' is too large"],
+                "run", model, "--input", "x=random:10000000000000000000x3")
+        refused(["cannot be of shape [9000000000000000000, 3]"], "run", model, "--input", "x=random:9000000000000000000x3")
+        refused(["'-1' in the shape '-1x3' is not a whole number of at least 0"], "run", model, "--input", "x=random:-1x3")
         refused(["'x' is not of the form NAME=FILE.npy"], "run", model, "--input", "x")
         refused(["ends neither in .npy nor in .pb"], "run", model, "--input", "x=x.txt")
         refused(["'x.npy' cannot be read: No such file"], "run", model, "--input", "x=x.npy")

@@ -1,0 +1,120 @@
+#include "sdk/cli/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "core/ops/ops.h"
+
+namespace tenon::cli {
+namespace {
+
+using nlohmann::json;
+
+constexpr int64_t kFew = 8;
+constexpr int64_t kBlock = int64_t{1} << 20;  // elements converted at a time
+
+json json_number(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
+}
+json json_number(int64_t value) { return value; }
+json json_number(uint64_t value) { return value; }
+
+template <class T>
+struct Range {
+  T least = 0, greatest = 0;
+  double sum = 0;
+  int64_t counted = 0, nan = 0;
+  std::vector<T> few;
+
+  void add(T value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      if (std::isnan(value)) {
+        ++nan;
+        return;
+      }
+      sum += value;
+    }
+    least = counted == 0 ? value : std::min(least, value);
+    greatest = counted == 0 ? value : std::max(greatest, value);
+    ++counted;
+  }
+};
+
+// `tensor` in T, block after block.
+template <class T>
+Range<T> range_of(const Tensor& tensor) {
+  Range<T> range;
+  const int64_t count = tensor.elements();
+  const Tensor flat = reshape(contiguous(tensor.to(Device::host())), {count});
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    const Tensor block = slice(flat, 0, begin, std::min(begin + kBlock, count));
+    const std::vector<T> values = cast(block, dtype_of<T>()).template to_host<T>();
+    for (T value : values) range.add(value);
+    if (count <= kFew) range.few = values;
+  }
+  return range;
+}
+
+template <class T>
+json summary_of(const Tensor& tensor) {
+  const Range<T> range = range_of<T>(tensor);
+  json summary = {{"least", json()}, {"greatest", json()}};
+  if (range.counted > 0) {
+    summary["least"] = json_number(range.least);
+    summary["greatest"] = json_number(range.greatest);
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    summary["mean"] = range.counted > 0 ? json_number(range.sum / static_cast<double>(range.counted)) : json();
+    summary["nan"] = range.nan;
+  }
+  if (tensor.elements() > kFew) return summary;
+  summary["values"] = json::array();
+  for (T value : range.few) summary["values"].push_back(json_number(value));
+  return summary;
+}
+
+std::string text_of(const json& number) {
+  if (number.is_string()) return number.get<std::string>();
+  if (!number.is_number_float()) return number.dump();
+  char text[40];
+  std::snprintf(text, sizeof text, "%.6g", number.get<double>());
+  return text;
+}
+
+}  // namespace
+
+json summarize(const Tensor& tensor) {
+  if (is_floating(tensor.dtype())) return summary_of<double>(tensor);
+  if (tensor.dtype() == DType::u64) return summary_of<uint64_t>(tensor);
+  json summary = summary_of<int64_t>(tensor);
+  if (tensor.dtype() == DType::boolean) {
+    const auto as_bool = [](json* number) { *number = number->is_null() ? json() : json(*number != 0); };
+    as_bool(&summary["least"]);
+    as_bool(&summary["greatest"]);
+    if (summary.contains("values")) {
+      for (json& value : summary["values"]) as_bool(&value);
+    }
+  }
+  return summary;
+}
+
+std::string summary_text(const json& summary, int64_t elements) {
+  if (elements == 0) return "no elements";
+  std::string text;
+  if (summary.contains("values")) {
+    for (const json& value : summary["values"]) text += (text.empty() ? "" : ", ") + text_of(value);
+    return (elements == 1 ? "value " : "values ") + text;
+  }
+  const bool floats = summary.contains("nan");
+  if (summary["least"].is_null()) return "all " + std::to_string(elements) + " NaN";
+  text = "least " + text_of(summary["least"]) + ", greatest " + text_of(summary["greatest"]);
+  if (!floats) return text;
+  return text + ", mean " + text_of(summary["mean"]) + ", " + summary["nan"].dump() + " of " +
+         std::to_string(elements) + " NaN";
+}
+
+}  // namespace tenon::cli
