@@ -5,6 +5,8 @@
 
 #include <boost/dll/shared_library.hpp>
 
+#include "loader/log/log.h"
+
 namespace tenon::loader {
 namespace {
 
@@ -42,6 +44,8 @@ Status check_unchanged(const CheckedFile& file) {
 
 Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file) {
   TENON_RETURN_IF_ERROR(check_unchanged(file));
+  // The last that is heard of a file whose contents end the process in the dynamic linker or in a constructor.
+  if (log_enabled(LogTopic::load, LogLevel::debug)) log(LogTopic::load, LogLevel::debug, "loading " + file.path);
   boost::dll::shared_library library;
   std::error_code failed;
   dlerror();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ep_api/ep_api.h"
+#include "loader/note/segments.h"
 #include "loader/settings/value.h"
 
 namespace tenon::loader {
@@ -30,11 +31,6 @@ constexpr uint16_t this_machine = EM_AARCH64;
 Status not_elf(const std::string& reason) {
   return Status(Code::invalid_argument, "it is not a shared library of this machine: " + reason + ".",
                 "Put a provider built for this machine in its place, or remove the file.");
-}
-
-Status cut_short(const std::string& what) {
-  return Status(Code::invalid_argument, "the ELF file is cut short or damaged: " + what + ".",
-                "Copy the provider again.");
 }
 
 Status no_note() {
@@ -168,6 +164,7 @@ Result<PluginNote> read_note(uint64_t file_size, const ReadAt& read_at) {
   if (table_size && !read_at(header.e_phoff, segments.data(), table_size)) {
     return cut_short("its program headers cannot be read");
   }
+  TENON_RETURN_IF_ERROR(check_segments(segments, file_size, read_at));
   uint64_t read_so_far = 0;
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type != PT_NOTE) continue;

@@ -17,11 +17,24 @@ void require(bool condition, const char* what) {
   std::abort();
 }
 
+// Of an accepted file everything that will be mapped is there.
+void require_segments(const uint8_t* data, size_t size) {
+  Elf64_Ehdr header{};
+  std::memcpy(&header, data, sizeof header);
+  for (size_t index = 0; index < header.e_phnum; ++index) {
+    Elf64_Phdr segment{};
+    std::memcpy(&segment, data + header.e_phoff + index * sizeof segment, sizeof segment);
+    if (segment.p_type != PT_LOAD && segment.p_type != PT_DYNAMIC) continue;
+    require(segment.p_offset <= size && segment.p_filesz <= size - segment.p_offset, "a segment that is not there");
+  }
+}
+
 struct Region {
   size_t begin, size;
 };
 
-// The header, the program headers or a note segment: the few bytes among thousands that are read at all.
+// The header, the program headers, a note segment or the dynamic section: the few bytes among thousands that are read
+// at all.
 Region region_that_is_read(const uint8_t* data, size_t size, unsigned choice) {
   Elf64_Ehdr header{};
   if (size < sizeof header) return {0, size};
@@ -34,7 +47,7 @@ Region region_that_is_read(const uint8_t* data, size_t size, unsigned choice) {
   for (size_t index = choice / 4 % (header.e_phnum + 1u); index < header.e_phnum; ++index) {
     Elf64_Phdr segment{};
     std::memcpy(&segment, data + header.e_phoff + index * sizeof segment, sizeof segment);
-    if (segment.p_type != PT_NOTE || segment.p_offset >= size) continue;
+    if ((segment.p_type != PT_NOTE && segment.p_type != PT_DYNAMIC) || segment.p_offset >= size) continue;
     return {segment.p_offset, std::min<size_t>(segment.p_filesz, size - segment.p_offset)};
   }
   return {header.e_phoff, table};
@@ -54,6 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     require(note.status().message().back() == '.', "a sentence without an end");
     return 0;
   }
+  require_segments(data, size);
   require(tenon::loader::is_provider_name(note->name), "a name that is none");
   require(!note->version.empty() && note->version.size() < 32, "a version that is none");
   const tenon::Status checked = tenon::loader::check_note(note.value(), note->name);

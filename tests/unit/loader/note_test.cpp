@@ -4,10 +4,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <random>
+#include <vector>
 
 #include "ep_api/ep_api.h"
 #include "fixture.h"
@@ -184,6 +188,113 @@ TEST(Note, EveryTruncationAndEveryChangedByteGivesAnAnswer) {
     for (int change = 0; change < 3; ++change) bytes[random() % bytes.size()] = static_cast<char>(random());
     const Result<PluginNote> note = read(bytes);
     EXPECT_NE(note.ok(), !note.status().message().empty());
+  }
+}
+
+struct RealFile {
+  std::string bytes;
+  std::vector<Elf64_Phdr> segments;
+  uint64_t table_at = 0, last_mapped = 0;
+
+  explicit RealFile(const std::string& path) {
+    std::ifstream stream(path, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(stream), {});
+    Elf64_Ehdr header{};
+    std::memcpy(&header, bytes.data(), sizeof header);
+    table_at = header.e_phoff;
+    segments.resize(header.e_phnum);
+    std::memcpy(segments.data(), bytes.data() + table_at, segments.size() * sizeof(Elf64_Phdr));
+    for (const Elf64_Phdr& segment : segments) {
+      if (segment.p_type == PT_LOAD) last_mapped = std::max(last_mapped, segment.p_offset + segment.p_filesz);
+    }
+  }
+
+  Elf64_Phdr& first(uint32_t type) {
+    return *std::find_if(segments.begin(), segments.end(), [&](const auto& s) { return s.p_type == type; });
+  }
+  std::string with_segments() const {
+    std::string changed = bytes;
+    std::memcpy(changed.data() + table_at, segments.data(), segments.size() * sizeof(Elf64_Phdr));
+    return changed;
+  }
+  // The value of `tag` in the dynamic section becomes `value`; with DT_NULL every entry's tag becomes DT_DEBUG.
+  std::string with_dynamic(int64_t tag, uint64_t value) {
+    std::string changed = bytes;
+    const Elf64_Phdr& dynamic = first(PT_DYNAMIC);
+    for (uint64_t at = dynamic.p_offset; at < dynamic.p_offset + dynamic.p_filesz; at += sizeof(Elf64_Dyn)) {
+      Elf64_Dyn entry{};
+      std::memcpy(&entry, changed.data() + at, sizeof entry);
+      if (tag == DT_NULL) entry.d_tag = DT_DEBUG;
+      if (entry.d_tag == tag) entry.d_un.d_val = value;
+      std::memcpy(changed.data() + at, &entry, sizeof entry);
+    }
+    return changed;
+  }
+};
+
+std::string sound_path() { return broken_folder() + "/libtenon_sound.so"; }
+
+TEST(Segments, SayWhereTheCutFileShouldEnd) {
+  const RealFile file(sound_path());
+  ASSERT_TRUE(read(file.bytes).ok());
+  const std::string cut = file.bytes.substr(0, file.last_mapped - 1);
+  const Status refused = read(cut).status();
+  EXPECT_EQ(refused.code(), Code::invalid_argument);
+  EXPECT_EQ(refused.message(), "the file is cut short: a segment ends at byte " + std::to_string(file.last_mapped) +
+                                   ", the file has " + std::to_string(cut.size()) + ".");
+  EXPECT_EQ(refused.remedy(), "Copy the provider again.");
+  EXPECT_TRUE(read(file.bytes.substr(0, file.last_mapped)).ok());
+}
+
+TEST(Segments, AreRefusedWhenTheyLie) {
+  const std::string begin = "the ELF file is cut short or damaged: ";
+  RealFile file(sound_path());
+  file.first(PT_LOAD).p_filesz = UINT64_MAX - 3;
+  EXPECT_NE(read(file.with_segments()).status().message().find("the file is cut short: a segment ends at byte 184467"),
+            std::string::npos);
+  file = RealFile(sound_path());
+  file.first(PT_DYNAMIC).p_offset = file.bytes.size();
+  EXPECT_NE(read(file.with_segments()).status().message().find("the file is cut short: its dynamic section ends at"),
+            std::string::npos);
+  file = RealFile(sound_path());
+  file.first(PT_DYNAMIC).p_vaddr = UINT64_MAX / 2;
+  EXPECT_EQ(read(file.with_segments()).status().message(), begin + "its dynamic section lies in no segment.");
+}
+
+TEST(Segments, AreRefusedWithADynamicSectionThatLies) {
+  const std::string begin = "the ELF file is cut short or damaged: ";
+  RealFile file(sound_path());
+  EXPECT_EQ(read(file.with_dynamic(DT_SYMENT, 25)).status().message(),
+            begin + "DT_SYMENT in its dynamic section is 25, not 24.");
+  EXPECT_EQ(read(file.with_dynamic(DT_STRTAB, uint64_t{1} << 60)).status().message(),
+            begin + "DT_STRTAB in its dynamic section points outside its segments.");
+  EXPECT_EQ(read(file.with_dynamic(DT_STRSZ, UINT64_MAX)).status().message(),
+            begin + "DT_STRTAB in its dynamic section points outside its segments.");
+  EXPECT_EQ(read(file.with_dynamic(DT_NULL, 0)).status().message(), begin + "its dynamic section has no end.");
+}
+
+TEST(Segments, NoCutThatLacksMappedBytesIsAccepted) {
+  const RealFile file(sound_path());
+  for (size_t size = 0; size < file.last_mapped; ++size) {
+    EXPECT_FALSE(read(file.bytes.substr(0, size)).ok()) << size;
+  }
+}
+
+class CutFiles : public LoaderTest {};
+
+TEST_F(CutFiles, AreRefusedAtTheNoteAndTheProcessLives) {
+  const RealFile file(sound_path());
+  std::vector<size_t> sizes = {file.last_mapped - 1, file.last_mapped};
+  for (size_t size = 0; size <= 1024; size += 64) sizes.push_back(size);
+  for (size_t part = 1; part <= 16; ++part) sizes.push_back(file.bytes.size() * part / 16);
+  for (size_t size : sizes) {
+    const std::string folder = "cut" + std::to_string(size);
+    scratch().write(folder + "/libtenon_sound.so", file.bytes.substr(0, size));
+    set("TENON_PLUGIN_PATH", scratch().path() + "/" + folder);
+    restart();
+    const Candidate candidate = candidate_of("sound");
+    EXPECT_EQ(stage_name(candidate.stage), stage_name(size < file.last_mapped ? Stage::note : Stage::usable)) << size;
+    EXPECT_EQ(candidate.remedy.empty(), size >= file.last_mapped) << size;
   }
 }
 
