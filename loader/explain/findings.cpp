@@ -71,11 +71,12 @@ void add_no_gpu(const std::vector<DeviceRecord>& devices, const std::vector<Cand
     if (device.info.device_class == EP_DEVICE_CLASS_SOFTWARE && device.info.usable())
       software.push_back(device.spelling + " (" + device.info.name + ")");
   }
-  if (software.empty()) return findings->push_back({sentence, ""});
-  const std::string first = software.front().substr(0, software.front().find(' '));
-  findings->push_back({sentence + "\n  emulated on the CPU, and used only where " +
-                           (software.size() == 1 ? "it is" : "they are") + " named: " + enumeration(software, "and"),
-                       "To use " + first + " all the same, set TENON_DEVICE=" + first + "."});
+  // None of them is proposed: whether one computes at all, its class does not say.
+  if (!software.empty()) {
+    sentence += std::string("\n  software ") + (software.size() == 1 ? "device" : "devices") + ", used only where " +
+                (software.size() == 1 ? "it is" : "they are") + " named: " + enumeration(software, "and");
+  }
+  findings->push_back({sentence, ""});
 }
 
 }  // namespace

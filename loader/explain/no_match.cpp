@@ -1,6 +1,7 @@
 #include "loader/explain/no_match.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "loader/settings/nearest.h"
 
@@ -60,7 +61,56 @@ std::string remedy_for(Registry& registry, const std::string& provider) {
   return (nearest.empty() ? "" : "Did you mean " + nearest + "? If not: ") + where_to_put_it(registry, provider);
 }
 
+// The names a list of providers holds that no candidate has.
+std::vector<std::string> absent_names(Registry& registry) {
+  std::vector<std::string> absent;
+  for (const std::string& name : settings().providers) {
+    const auto& entries = registry.entries();
+    const bool there =
+        std::any_of(entries.begin(), entries.end(), [&](const auto& entry) { return entry->report.provider == name; });
+    if (!there) absent.push_back(name);
+  }
+  return absent;
+}
+
+// Where no device is left since a list of providers names some that are not there: adds that to `message`, and gives
+// the remedy. Empty otherwise.
+std::string blame_list_of_providers(Registry& registry, std::string& message) {
+  const std::vector<std::string> absent = absent_names(registry);
+  if (absent.empty() || !registry.devices().empty()) return {};
+  const std::string origin = describe_origin("providers", settings().origins.at("providers"));
+  std::vector<std::string> names;
+  for (const auto& entry : registry.entries()) names.push_back(entry->report.provider);
+  std::string words;
+  std::string meant;
+  for (const std::string& name : absent) {
+    words += (words.empty() ? "'" : ", '") + name + "'";
+    if (meant.empty()) meant = nearest_word(name, names);
+  }
+  message += "\n  " + origin + " allows no other provider than those it names, and there is none called " + words;
+  return (meant.empty() ? "" : "Did you mean " + meant + "? ") + "Correct " + origin + ", or remove it.";
+}
+
+std::string without_slips(std::string_view text) {
+  std::string clean;
+  for (char c : text) {
+    if (!std::isspace(static_cast<unsigned char>(c))) {
+      clean += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  while (clean.ends_with(':')) clean.pop_back();
+  return clean;
+}
+
 }  // namespace
+
+Status no_spelling(Registry& registry, std::string_view text, const Status& refused) {
+  registry.advance_all(Stage::usable);
+  const std::string meant = without_slips(text);
+  const std::string question = parse_spelling(meant).ok() ? "Did you mean " + meant + "? " : "";
+  return Status(refused.code(), refused.message() + what_there_is(registry) + refusals(registry, "").lines,
+                question + "Provider names are lower case, without spaces. " + refused.remedy());
+}
 
 Status no_such_device(Registry& registry, std::string_view text, const Spelling& spelling) {
   registry.advance_all(Stage::usable);
@@ -71,6 +121,10 @@ Status no_such_device(Registry& registry, std::string_view text, const Spelling&
                          std::find(allowed.begin(), allowed.end(), spelling.provider) == allowed.end();
   if (forbidden && refused.lines.empty()) {
     message += "\n  " + describe_origin("providers", settings().origins.at("providers")) + " does not allow it";
+  }
+  if (refused.lines.empty()) {
+    const std::string correct = blame_list_of_providers(registry, message);
+    if (!correct.empty()) return Status(Code::not_found, std::move(message), correct);
   }
   return Status(Code::not_found, std::move(message),
                 refused.first_remedy.empty() ? remedy_for(registry, spelling.provider) : refused.first_remedy);
@@ -83,8 +137,10 @@ Status no_default_device(Registry& registry) {
   for (const DeviceRecord& device : registry.devices()) {
     if (!device.info.usable()) continue;
     return Status(Code::not_found, message + "\n  a software device is used only where it is named",
-                  "Set TENON_DEVICE=" + device.spelling + ".");
+                  "If one of these will do, set TENON_DEVICE to its name.");
   }
+  const std::string correct = blame_list_of_providers(registry, message);
+  if (!correct.empty() && refused.first_remedy.empty()) return Status(Code::not_found, std::move(message), correct);
   return Status(Code::not_found, std::move(message),
                 refused.first_remedy.empty() ? where_to_put_it(registry, "") : refused.first_remedy);
 }

@@ -47,7 +47,9 @@ Result<Target> target_of_any_provider(Registry& registry, const Spelling& spelli
 }
 
 Result<Target> named_target(Registry& registry, std::string_view text) {
-  TENON_ASSIGN_OR_RETURN(const Spelling spelling, parse_spelling(text));
+  const Result<Spelling> parsed = parse_spelling(text);
+  if (!parsed.ok()) return no_spelling(registry, text, parsed.status());
+  const Spelling& spelling = parsed.value();
   if (spelling.provider.empty()) return target_of_any_provider(registry, spelling, text);
   const std::vector<std::string>& allowed = settings().providers;
   const bool is_allowed =

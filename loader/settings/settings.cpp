@@ -253,9 +253,13 @@ const Settings& settings() {
 }
 
 Status set_argument(std::string_view key, std::string_view value) {
+  const std::string name(key);
+  const std::vector<std::string> keys = known_keys();
+  if (std::find(keys.begin(), keys.end(), name) == keys.end()) {
+    return Status(Code::invalid_argument, "the argument '" + name + "' is unknown" + suggestion(name, keys));
+  }
   Settings scratch;
   const Reason reason = assign(scratch, key, value);
-  const std::string name(key);
   if (!reason.empty()) {
     return Status(Code::invalid_argument,
                   "the value '" + std::string(value) + "' of the argument '" + name + "' is invalid: " + reason + ".");

@@ -125,8 +125,34 @@ TEST_F(DeviceChoice, NeverPicksASoftwareDevice) {
   ASSERT_FALSE(device.ok());
   EXPECT_EQ(device.status().code(), Code::not_found);
   EXPECT_NE(device.status().message().find("a software device is used only where it is named"), std::string::npos);
-  EXPECT_EQ(device.status().remedy(), "Set TENON_DEVICE=argument:0.");
+  EXPECT_EQ(device.status().remedy(), "If one of these will do, set TENON_DEVICE to its name.");
   EXPECT_TRUE(open_device("argument").ok());
+}
+
+TEST_F(DeviceChoice, ASlipInTheSpellingGivesTheDevicesThereAre) {
+  for (const char* text : {"ARGUMENT", "argument:", " argument "}) {
+    const Status refused = open_device(text).status();
+    EXPECT_EQ(refused.code(), Code::invalid_argument);
+    EXPECT_NE(refused.message().find("there are: argument:0 ("), std::string::npos) << refused.message();
+    EXPECT_EQ(refused.remedy().find("Did you mean argument? Provider names are lower case, without spaces. Write"), 0u)
+        << refused.remedy();
+  }
+  EXPECT_EQ(open_device("???").status().remedy().find("Provider names are lower case"), 0u);
+}
+
+TEST_F(DeviceChoice, AnEmptyListOfDevicesNamesTheListOfProviders) {
+  set("TENON_PROVIDERS", "argumen");
+  anew();
+  const std::string cause =
+      "the environment variable TENON_PROVIDERS allows no other provider than those it names, and there is none called "
+      "'argumen'";
+  const Status none = open_device("").status();
+  EXPECT_NE(none.message().find(cause), std::string::npos) << none.message();
+  EXPECT_EQ(none.remedy(), "Did you mean argument? Correct the environment variable TENON_PROVIDERS, or remove it.");
+  const Status named = open_device("argumen").status();
+  EXPECT_NE(named.message().find(cause), std::string::npos) << named.message();
+  EXPECT_EQ(named.remedy(), none.remedy());
+  EXPECT_NE(open_device("argument").status().remedy().find("Add it to TENON_PROVIDERS"), std::string::npos);
 }
 
 TEST_F(DeviceChoice, ADefectOfTheBestDeviceIsPassedOverWithAWarning) {
