@@ -59,6 +59,7 @@ EXPECTED = {
     "text": ("note", "invalid argument", r"not a shared library of this machine: it does not begin as an ELF file does", r"built for this machine"),
     "foreign": ("note", "unsupported|invalid argument", r"machine|processor|architecture", r"built for this machine"),
     "cut": ("note", "invalid argument", r"cut short|ends|not a shared library|damaged", r"."),
+    "halved": ("note", "invalid argument", r"the file is cut short: a segment ends at byte \d+, the file has \d+\.", r"Copy the provider again"),
     "writable": ("trusted", "invalid argument", r"the file '.*libtenon_writable\.so' can be written by anyone \(mode 0666\)", r"chmod o-w"),
     "dangling": ("trusted", "not found", r"cannot be resolved: No such file or directory", r"."),
     "Bad-Name": ("found", "invalid argument", r"'Bad-Name' is no provider's", r"Rename the file"),
@@ -77,6 +78,7 @@ def break_plugins(broken, gpus, folder):
     foreign[18:20] = (243 if sound[18:20] != b"\xf3\0" else 62).to_bytes(2, "little")  # e_machine: RISC-V
     (folder / "libtenon_foreign.so").write_bytes(foreign)
     (folder / "libtenon_cut.so").write_bytes(sound[:200])
+    (folder / "libtenon_halved.so").write_bytes(sound[:len(sound) // 2])
     (folder / "libtenon_writable.so").write_bytes(sound)
     os.chmod(folder / "libtenon_writable.so", 0o666)
     (folder / "libtenon_dangling.so").symlink_to("nowhere.so")
@@ -124,6 +126,15 @@ def test_settings(tool, plugins, folder):
     claim("the value 'sometimes' of the setting 'vm' in" in report["settings_error"], report["settings_error"])
     claim("error: the value 'sometimes'" in text, text)
 
+    for variable, value in (("TENON_PLUGIN_PATH", "relative"), ("TENON_THREADS", "abc")):
+        done = Machine(tool, folder, [plugins], **{variable: value}).run("devices", code=0)
+        claim(f"error: the value '{value}' of the environment variable {variable} is invalid" in done and
+              "`tenon doctor` says more." in done, f"{variable}={value}: {done}")
+    report, text = Machine(tool, folder, [plugins], TENON_DEVICE=" CPU ").doctor(code=1)
+    claim("there are: " in report["default_device_error"] and "Did you mean cpu? Provider names are lower case" in text, text)
+    report, text = Machine(tool, folder, [plugins], TENON_PROVIDERS="cpv").doctor(code=1)
+    claim("What to do: Did you mean cpu? Correct the environment variable TENON_PROVIDERS, or remove it." in text, text)
+
 
 def card(provider, **keys):
     return f"[provider.{provider}]\n" + "".join(f'{key} = "{value}"\n' for key, value in keys.items())
@@ -161,7 +172,7 @@ def test_gpus(tool, plugins, gpus, folder):
     claim(any("only where it is named" in line and line.lstrip().startswith("gpu_a:0") for line in text.splitlines()), text)
     report, said, text = findings(card("gpu_a", **{"class": "software"}), providers="gpu_a")
     claim(report["default_device"] == "" and "a software device is used only where it is named" in text, text)
-    claim("Set TENON_DEVICE=gpu_a:0." in text, text)
+    claim("set TENON_DEVICE to its name" in text and "TENON_DEVICE=gpu_a:0" not in text, text)
     report, said, text = findings(card("gpu_a", **{"class": "software"}), providers="gpu_a", TENON_DEVICE="gpu_a")
     claim(report["default_device"] == "gpu_a:0", "named, it is taken")
 
