@@ -52,7 +52,7 @@ Status ends_past(const std::string& what, uint64_t end, uint64_t file_size) {
 }
 
 const Elf64_Phdr* segment_with(const std::vector<Elf64_Phdr>& segments, uint64_t address, uint64_t size,
-                               Elf64_Xword Elf64_Phdr::* extent) {
+                               Elf64_Xword Elf64_Phdr::*extent) {
   const auto found = std::find_if(segments.begin(), segments.end(), [&](const Elf64_Phdr& segment) {
     return segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
            end_of(address, size) <= end_of(segment.p_vaddr, segment.*extent);
