@@ -2,9 +2,9 @@
 // slice, transpose, expand) are tensors over the same storage. Ops are free functions in core/ops (tenon::relu,
 // tenon::matmul).
 //
-// Asynchrony: on a device that is not synchronous (GPUs) an op returns when it is submitted; reading a tensor waits for it,
-// and an op that failed later is an error of whoever reads its result. Memory lent by borrow() or DLPack must not change
-// until what was computed from it has been read or waited for (wait(), Device::synchronize()).
+// Asynchrony: on a device that is not synchronous (GPUs) an op returns when it is submitted; reading a tensor waits for
+// it, and an op that failed later is an error of whoever reads its result. Memory lent by borrow() or DLPack must not
+// change until what was computed from it has been read or waited for (wait(), Device::synchronize()).
 //
 // Threads: each thread's calls take effect in its program order; concurrent reads are safe; two unordered calls on one
 // tensor of which one writes give unspecified values, never a crash or a leak.
