@@ -50,6 +50,15 @@ EP_NAME_FUNCTION_ const char* ep_binary_name(int32_t op) {
   }
 }
 
+EP_NAME_FUNCTION_ const char* ep_ternary_name(int32_t op) {
+  switch (op) {
+#define EP_TERNARY EP_NAME_OF_ID_
+#include "scalar_ops.def"
+#undef EP_TERNARY
+    default: return "unknown";
+  }
+}
+
 // The function that an epilogue applies.
 EP_NAME_FUNCTION_ const char* ep_epilogue_name(const ep_epilogue* epilogue) {
   return epilogue->arity == 1 ? ep_unary_name(epilogue->op) : ep_binary_name(epilogue->op);

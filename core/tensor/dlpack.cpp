@@ -103,7 +103,7 @@ Tensor from_dlpack(DLManagedTensor* managed) {
   const Dims dims(std::span<const int64_t>(source.shape, rank));
   const Dims strides =
       source.strides == nullptr ? contiguous_strides(dims) : Dims(std::span<const int64_t>(source.strides, rank));
-  auto* data = static_cast<char*>(source.data) + source.byte_offset;
+  auto* data = source.data == nullptr ? nullptr : static_cast<char*>(source.data) + source.byte_offset;
   if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(dtype_size(*dtype)) != 0) {
     throw Error(Code::unsupported,
                 sentence("from_dlpack: the data is not aligned to its element of ", dtype_size(*dtype), " bytes."));

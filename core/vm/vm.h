@@ -101,7 +101,7 @@ void detach(DeviceState* device);
 
 // One word tells the inline path whether anything but running the op is asked of it: a trace, the list of a
 // PlacementScope, or, in a child of fork, an error.
-enum Attention : uint32_t { kTrace = 1, kForked = 2, kPlacement = 8 };
+enum Attention : uint32_t { kTrace = 1, kForked = 2, kPlacement = 4 };
 extern std::atomic<uint32_t> attention;
 
 }  // namespace tenon::vm

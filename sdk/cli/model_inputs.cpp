@@ -104,26 +104,20 @@ class InputMaker {
     }
   }
 
-  // Names that are unknown and inputs that are missing, together: often one is the other, misspelt.
+  // Before any file is opened.
   void check_input_names(const std::map<std::string, std::string>& values) const {
-    std::string unknown, missing, remedy, known;
     std::set<std::string> names;
-    for (const onnx::ValueInfo& info : model_.inputs()) {
-      names.insert(info.name);
-      known += (known.empty() ? "'" : ", '") + info.name + "'";
-      if (values.count(info.name) != 0) continue;
-      missing +=
-          (missing.empty() ? "Input '" : " Input '") + info.name + "', " + onnx::to_string(info) + ", is missing.";
-      if (remedy.empty()) remedy = "Give --input " + info.name + "=FILE.npy, or --input " + info.name + "=random.";
+    for (const auto& [name, value] : values) names.insert(name);
+    try {
+      model_.check_names(names);
+    } catch (const Error& error) {
+      for (const onnx::ValueInfo& info : model_.inputs()) {
+        if (names.count(info.name) != 0) continue;
+        throw Error(error.code(), error.what(),
+                    "Give --input " + info.name + "=FILE.npy, or --input " + info.name + "=random.");
+      }
+      throw;
     }
-    for (const auto& [name, value] : values) {
-      if (names.count(name) == 0) unknown += (unknown.empty() ? "'" : " or '") + name + "'";
-    }
-    if (!unknown.empty()) {
-      unknown = "The model has no input " + unknown + "; its inputs are " + (known.empty() ? "none" : known) + "." +
-                (missing.empty() ? "" : " ");
-    }
-    if (!unknown.empty() || !missing.empty()) throw Error(Code::invalid_argument, unknown + missing, remedy);
   }
 
   Tensor read(const Assignment& input) {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -83,6 +84,10 @@ class TENON_API Model {
   const std::vector<ValueInfo>& outputs() const;
   const ModelInfo& info() const;
   Device device() const;
+
+  // That these are the names of all inputs and no others. Errors: invalid_argument with every name that is unknown and
+  // every input that is missing: often one is the other, misspelt. run() begins with it.
+  void check_names(const std::set<std::string>& names) const;
 
   // Runs the model; tensors on another device are copied to the model's first. The result is in the order of outputs()
   // and may still be computing (see above).

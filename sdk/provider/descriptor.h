@@ -8,11 +8,12 @@
 
 namespace tenon::provider {
 
-// "matmul", "f32", "relu", "add"; "unknown" for an id this provider was not compiled with.
+// "matmul", "f32", "relu", "add", "where"; "unknown" for an id this provider was not compiled with.
 constexpr const char* kind_name(int32_t kind) { return ep_primitive_name(kind); }
 constexpr const char* dtype_name(int32_t dtype) { return ep_dtype_name(dtype); }
 constexpr const char* unary_name(int32_t op) { return ep_unary_name(op); }
 constexpr const char* binary_name(int32_t op) { return ep_binary_name(op); }
+constexpr const char* ternary_name(int32_t op) { return ep_ternary_name(op); }
 
 // Bytes of one element, 0 for packed and unknown types.
 constexpr int32_t dtype_size(int32_t dtype) {

@@ -9,18 +9,6 @@
 
 namespace tenon::provider {
 
-// "where"; "unknown" for an id this provider was not compiled with.
-constexpr const char* ternary_name(int32_t op) {
-  switch (op) {
-#define EP_TERNARY(name, id, domain, result, expression) \
-  case id:                                               \
-    return #name;
-#include "ep_api/scalar_ops.def"
-#undef EP_TERNARY
-    default: return "unknown";
-  }
-}
-
 // Operands of `roles`, in that order and no others, none of a packed type; in memory all have the rank of the first,
 // which is the destination. The others may be scalars.
 inline Refusal check_operands(const ep_primitive_desc& desc, std::initializer_list<int32_t> roles) {

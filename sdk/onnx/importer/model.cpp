@@ -25,13 +25,11 @@ std::string names_of(const std::vector<ValueInfo>& infos) {
   return text.empty() ? "none" : text;
 }
 
-// Errors: invalid_argument with every name that is unknown and every input that is missing: often one is the other,
-// misspelt.
-void check_names(const Inputs& given, const std::vector<ValueInfo>& wanted) {
+void check_input_names(const std::set<std::string>& given, const std::vector<ValueInfo>& wanted) {
   std::string unknown, missing;
-  for (const auto& [name, tensor] : given) {
+  for (const std::string& name : given) {
     const bool known =
-        std::any_of(wanted.begin(), wanted.end(), [&text = name](const ValueInfo& info) { return info.name == text; });
+        std::any_of(wanted.begin(), wanted.end(), [&](const ValueInfo& info) { return info.name == name; });
     if (!known) unknown += (unknown.empty() ? "" : " or ") + quoted(name);
   }
   for (const ValueInfo& info : wanted) {
@@ -69,7 +67,9 @@ bool same_storage(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 TensorList Model::Impl::bind(const Inputs& inputs) const {
-  check_names(inputs, program.inputs);
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : inputs) names.insert(name);
+  check_input_names(names, program.inputs);
   TensorList bound;
   for (const ValueInfo& info : program.inputs) {
     bound.push_back(fitting_input(inputs.at(info.name), info, program.device, options.strict_shapes));
@@ -294,6 +294,7 @@ const std::vector<ValueInfo>& Model::inputs() const { return impl_->program.inpu
 const std::vector<ValueInfo>& Model::outputs() const { return impl_->program.outputs; }
 const ModelInfo& Model::info() const { return impl_->program.info; }
 Device Model::device() const { return impl_->program.device; }
+void Model::check_names(const std::set<std::string>& names) const { check_input_names(names, impl_->program.inputs); }
 TensorList Model::run(const Inputs& inputs) const {
   return with_memory_errors([&] { return impl_->run(inputs, {}, nullptr); });
 }

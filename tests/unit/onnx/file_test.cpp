@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 class External : public testing::Test {
  protected:
   void SetUp() override {
-    char pattern[] = "/tmp/tenon-external-XXXXXX";
-    base_ = mkdtemp(pattern);
+    std::string pattern = fs::temp_directory_path() / "tenon-external-XXXXXX";  // as mkdtemp asks
+    base_ = mkdtemp(pattern.data());
     fs::create_directories(base_ + "/model/weights");
     write("model/weights/w.bin", "0123456789");
     write("secret.bin", "secret");

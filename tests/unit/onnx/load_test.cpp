@@ -193,8 +193,8 @@ TEST(Load, RefusesAttributesOfTheWrongKind) {
 class LoadExternal : public testing::Test {
  protected:
   void SetUp() override {
-    char pattern[] = "/tmp/tenon-load-XXXXXX";
-    folder_ = mkdtemp(pattern);
+    std::string pattern = std::filesystem::temp_directory_path() / "tenon-load-XXXXXX";  // as mkdtemp asks
+    folder_ = mkdtemp(pattern.data());
     const float values[4] = {1, 2, 3, 4};
     std::ofstream(folder_ + "/w.bin", std::ios::binary).write(reinterpret_cast<const char*>(values), sizeof values);
   }

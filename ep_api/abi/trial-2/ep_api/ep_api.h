@@ -17,10 +17,10 @@
 //     the call; those handed out live as long as the object that gave them. The provider keeps nothing of the host's
 //     alive: the host keeps memory, primitives, events and host pointers until it has seen an event recorded after
 //     their last use.
-//   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, primitive_support,
-//     primitive_create, primitive_workspace, event_query, event_host_wait, stream_synchronize, and launches, copies and
-//     records on distinct streams. Otherwise: one handle, one thread at a time. There is no current device and no
-//     thread-local stream.
+//   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, peer_open,
+//     primitive_support, primitive_create, primitive_workspace, event_query, event_host_wait, stream_synchronize, and
+//     launches, copies and records on distinct streams. Otherwise: one handle, one thread at a time. There is no
+//     current device and no thread-local stream.
 //   * Asynchrony. Functions that take a stream enqueue and return, except on a device with
 //     EP_DEVICE_FLAG_SYNCHRONOUS, which completes every call before it returns.
 //   * A struct that begins with struct_size and struct_type may grow at its end. The filler writes at most struct_size
@@ -607,6 +607,18 @@ typedef struct ep_device_ops {
   ep_status (*copy)(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error);
   ep_status (*upload)(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error);
   ep_status (*download)(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error);
+
+  // --- transfers between two open devices of this plug-in: optional as a pair; NULL means by way of the host ---
+
+  // Lets `device` copy from the memory of `peer`, now and in the future, until either is closed. The host asks once for
+  // each ordered pair, before the first such copy; it may take long. Errors: UNSUPPORTED with the reason where there is
+  // no direct way, or none better than through the host's memory.
+  ep_status (*peer_open)(ep_device* device, ep_device* peer, ep_error** error);
+  // As copy, to memory of the stream's device from memory of `peer`, for which peer_open said OK; in order of `stream`
+  // alone. Whatever wrote `src` the host has seen done, and nobody writes or frees it before the host has seen an event
+  // recorded later on `stream`.
+  ep_status (*peer_copy)(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer src, uint64_t size,
+                         ep_error** error);
 
   // --- events: optional as a group where the device is synchronous, required otherwise ---
 
