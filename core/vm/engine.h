@@ -189,6 +189,7 @@ struct Request {
   Status poison;  // not ok: what it reads is known to be poisoned
   uint64_t bytes = 0;
   char* host = nullptr;
+  ep_device* peer = nullptr;
   Staging* staging = nullptr;
   Completion* completion = nullptr;
   ep_buffer workspace{};

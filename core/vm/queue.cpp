@@ -135,6 +135,9 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
     case Policy::copy: code = ops.copy(stream.handle, slot.buffers[0], slot.buffers[1], slot.bytes, &error); break;
     case Policy::upload: code = ops.upload(stream.handle, slot.buffers[0], slot.host, slot.bytes, &error); break;
     case Policy::download: code = ops.download(stream.handle, slot.host, slot.buffers[0], slot.bytes, &error); break;
+    case Policy::peer_copy:
+      code = ops.peer_copy(stream.handle, slot.buffers[0], slot.peer, slot.buffers[1], slot.bytes, &error);
+      break;
   }
   if (code == EP_STATUS_OK) [[likely]]
     return Status();

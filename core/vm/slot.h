@@ -16,7 +16,7 @@
 
 namespace tenon::vm {
 
-enum class Policy : uint8_t { launch, copy, upload, download };
+enum class Policy : uint8_t { launch, copy, upload, download, peer_copy };
 
 // Host memory between two copies, kept by each of the slots that use it.
 struct Staging {
@@ -51,8 +51,9 @@ struct Slot {
   Status status;    // why it failed, once that is known
   TicketList deps;  // in other streams: waited for before the launch
 
-  uint64_t bytes = 0;    // of a copy, upload or download
-  char* host = nullptr;  // its host side
+  uint64_t bytes = 0;         // of a copy, upload or download
+  char* host = nullptr;       // its host side
+  ep_device* peer = nullptr;  // of a peer copy: whose memory it reads
   Staging* staging = nullptr;
   Completion* completion = nullptr;
   uint64_t scratch_bytes = 0;

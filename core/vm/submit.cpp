@@ -96,6 +96,7 @@ class Submission {
     slot_.derived = false;
     slot_.bytes = request_.bytes;
     slot_.host = request_.host;
+    slot_.peer = request_.peer;
     slot_.staging = request_.staging;
     slot_.completion = request_.completion;
     slot_.workspace = request_.workspace;

@@ -1,5 +1,6 @@
-// Transfers: host to device, device to host, and between any two devices. Where the host can reach the memory of one of
-// the two, the other one's engine moves the bytes in one go; else they go through host memory, chunk by chunk.
+// Transfers: host to device, device to host, and between any two devices. Of two devices of one provider one may copy
+// straight from the other (peers.h). Where the host can reach the memory of one of the two, the other one's engine moves
+// the bytes in one go; else they go through host memory, chunk by chunk.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -8,6 +9,7 @@
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
 #include "core/vm/lifecycle.h"
+#include "core/vm/peers.h"
 #include "core/vm/trace.h"
 
 namespace tenon::vm {
@@ -81,7 +83,7 @@ Request upload_request(std::span<const Operand> operands, const char* host, uint
   return request;
 }
 
-// --- between two devices, one of which has memory the host can reach ---
+// --- between two devices ---
 
 Status copy_error(ep_status code, ep_error* error, const DeviceState* to, const DeviceState* from, uint64_t bytes) {
   if (code == EP_STATUS_OK) return Status();
@@ -89,6 +91,41 @@ Status copy_error(ep_status code, ep_error* error, const DeviceState* to, const 
       code, error,
       "copying " + std::to_string(bytes) + " bytes from " + from->opened->spelling + " to " + to->opened->spelling);
 }
+
+// A provider may read the memory of another device when it is asked, not when the stream gets there: what it was told
+// earlier to download into that memory must have arrived. (What other devices write there is waited for anyway.)
+Status wait_for_downloads(const DeviceState* device, const Storage* storage) {
+  const Ticket write{storage->last_write.load(std::memory_order_acquire)};
+  if (!write || engine().stream(write).queue != device->queue) return Status();
+  return wait(write);
+}
+
+// The destination's device reads the memory of the source.
+Status copy_from_peer(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
+  DeviceState* to = dst.storage->device;
+  DeviceState* from = src.storage->device;
+  if (!to->synchronous) {
+    TENON_RETURN_IF_ERROR(wait_for_downloads(to, src.storage));
+    const Operand operands[] = {dst, src};
+    Request request;
+    request.policy = Policy::peer_copy;
+    request.stream = &copy_stream(to);
+    request.op = "copy";
+    request.operands = operands;
+    request.waits = waits;
+    request.bytes = bytes;
+    request.peer = from->handle;
+    return submit_and_follow(request, false);
+  }
+  TENON_RETURN_IF_ERROR(settle_operand(src));
+  TENON_RETURN_IF_ERROR(settle_operand(dst));
+  ep_error* error = nullptr;
+  const ep_status code = to->ops.peer_copy(to->inline_stream, dst.storage->block.at(dst.offset), from->handle,
+                                           src.storage->block.at(src.offset), bytes, &error);
+  return copy_error(code, error, to, from, bytes);
+}
+
+// --- between two devices, one of which has memory the host can reach ---
 
 // The source's device writes into the memory of the destination.
 Status download_into(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
@@ -106,15 +143,7 @@ Status download_into(const Operand& dst, const Operand& src, uint64_t bytes, std
   return copy_error(code, error, dst.storage->device, from, bytes);
 }
 
-// A provider may read the source of an upload when it is asked, not when the stream gets there: what it was told
-// earlier to download into that memory must have arrived. (What other devices write there is waited for anyway.)
-Status wait_for_downloads(const DeviceState* device, const Storage* storage) {
-  const Ticket write{storage->last_write.load(std::memory_order_acquire)};
-  if (!write || engine().stream(write).queue != device->queue) return Status();
-  return wait(write);
-}
-
-// The destination's device reads from the memory of the source.
+// The destination's device uploads from the memory of the source.
 Status upload_from(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
   DeviceState* to = dst.storage->device;
   const char* host = src.storage->block.host + src.offset;
@@ -250,6 +279,7 @@ Status copy_between(const Operand& dst, const Operand& src, uint64_t bytes, std:
     for (Ticket ticket : waits) TENON_RETURN_IF_ERROR(wait(ticket));
     waits = {};
   }
+  if (are_peers(to, from)) return copy_from_peer(dst, src, bytes, waits);
   const bool reach_dst = dst.storage->block.host != nullptr;
   const bool reach_src = src.storage->block.host != nullptr;
   if (reach_dst && (!reach_src || source_moves(to, from))) return download_into(dst, src, bytes, waits);

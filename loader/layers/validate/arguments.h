@@ -79,7 +79,7 @@ struct CreatedArgument {
     if (made == nullptr || made == untouched()) {
       return call.blame("R01", std::string("it said OK and gave no ") + kind_names[static_cast<int>(kind)]);
     }
-    object.reset(make(*call.layer));
+    object.reset(new Kept(call.layer, made));
   }
   void end(bool ok) {
     if (object == nullptr) return;
@@ -94,13 +94,6 @@ struct CreatedArgument {
 
  private:
   static Handle* untouched() { return reinterpret_cast<Handle*>(uintptr_t{0x5a5a5a5a5a5a}); }
-  Kept* make(Layer& layer) {
-    if constexpr (kind == Kind::stream) {
-      return new Stream(&layer, made, static_cast<uint32_t>(layer.streams.size()));
-    } else {
-      return new Kept(&layer, made);
-    }
-  }
 };
 
 #define TENON_CREATED_ARGUMENT(Kept, handle, kind)                  \

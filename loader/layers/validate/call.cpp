@@ -52,9 +52,11 @@ void Call::blame(std::string_view rule, const std::string& what) {
 
 void Call::enter_device(const ep_device* device) {
   Layer* found = Objects::instance().layer_of(device);
-  if (found == nullptr) return refuse("M04", "its device is none that is open");
-  if (layer == nullptr) layer = found;
-  if (found->closed) refuse("D01", "the device was closed before");
+  if (found == nullptr) {
+    return refuse("M04", std::string("its ") + (layer == nullptr ? "device" : "peer") + " is none that is open");
+  }
+  (layer == nullptr ? layer : peer) = found;
+  if (found->closed) refuse("D01", std::string("the ") + (peer == nullptr ? "device" : "peer") + " was closed before");
 }
 
 Object* Call::enter(Kind kind, const void* handle) {
@@ -73,11 +75,11 @@ Object* Call::enter(Kind kind, const void* handle) {
     refuse("M04", "the " + name + " was destroyed before");
     return nullptr;
   }
-  if (object->layer != layer) {
+  if (object->layer != (peer != nullptr ? peer : layer)) {
     refuse("M04", "the " + name + " is one of " + object->layer->spelling);
     return nullptr;
   }
-  const Use use = use_of(slot_, kind, *layer);
+  const Use use = use_of(slot_, kind, *object->layer);
   const auto me = std::this_thread::get_id();
   for (const User& user : object->users) {
     if (user.thread == me || !conflict(use, user.use)) continue;
@@ -91,14 +93,12 @@ Object* Call::enter(Kind kind, const void* handle) {
 }
 
 void Call::check_unused(Object& object) {
-  if (layer->synchronous() || layer->lost) return;
-  if (object.uses.ahead_of(layer->seen) < 0) return;
+  const std::vector<const Stream*> busy = Objects::instance().unseen(object.uses);
+  if (busy.empty()) return;
   note("M06", std::string("work that uses the ") + object.kind_name() +
                   " has not been seen to be done; the layer waits for it");
-  for (const Stream* stream : layer->streams) {
-    if (stream->alive && object.uses.at(stream->number) > layer->seen.at(stream->number)) {
-      drain.push_back(static_cast<ep_stream*>(stream->inner));
-    }
+  for (const Stream* stream : busy) {
+    if (stream->alive) drain.push_back({stream->layer, static_cast<ep_stream*>(stream->inner)});
   }
 }
 

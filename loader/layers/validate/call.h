@@ -17,9 +17,16 @@ class Call {
   explicit Call(Slot slot) : slot_(slot) {}
 
   Slot slot() const { return slot_; }
-  Layer* layer = nullptr;         // null until the first argument told
-  Clock captured;                 // what will have been seen if the call succeeds
-  std::vector<ep_stream*> drain;  // to be waited for first: what is destroyed is in flight on them
+  Layer* layer = nullptr;  // null until the first argument told
+  Layer* peer = nullptr;   // whose handles follow, once an argument named it
+  Clock captured;          // what will have been seen if the call succeeds
+
+  // To be waited for first: what is destroyed is in flight on them.
+  struct Drain {
+    const Layer* layer;
+    ep_stream* stream;
+  };
+  std::vector<Drain> drain;
 
   // `rule`: the number in ep_api/README.md. `what`: a clause without a full stop.
   void refuse(std::string_view rule, const std::string& what);
@@ -28,10 +35,10 @@ class Call {
   bool refused() const { return refused_; }
   bool blamed() const { return blamed_; }
 
-  // The device is open and known.
+  // The device is open and known. A second one is the peer of the first.
   void enter_device(const ep_device* device);
-  // The live object of that kind and of this device behind `handle`; null (and refused) if there is none. NULL is fine
-  // for functions that destroy. Notes that this thread uses it.
+  // The live object of that kind and of this device (of the peer, once one is known) behind `handle`; null (and refused)
+  // if there is none. NULL is fine for functions that destroy. Notes that this thread uses it.
   Object* enter(Kind kind, const void* handle);
   // An object of a device is about to be destroyed: what uses it must have been seen.
   void check_unused(Object& object);

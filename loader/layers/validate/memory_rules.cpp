@@ -146,4 +146,28 @@ void after(Tag<Slot::download>, Call&, ep_status status, StreamHandle& stream, A
   if (status == EP_STATUS_OK) submitted(*stream.object, {src.object});
 }
 
+void before(Tag<Slot::peer_open>, Call& call, Device&, Device&, Error&) {
+  if (call.peer == call.layer) return call.refuse("M10", "the peer is the device itself");
+  if (call.peer->provider != call.layer->provider) {
+    call.refuse("M10", "the peer " + call.peer->spelling + " belongs to another provider");
+  }
+}
+
+void after(Tag<Slot::peer_open>, Call& call, ep_status status, Device&, Device&, Error&) {
+  if (status == EP_STATUS_OK) call.layer->peers.insert(call.peer);
+}
+
+void before(Tag<Slot::peer_copy>, Call& call, StreamHandle&, Buffer& dst, Device&, Buffer& src, Number& size, Error&) {
+  if (call.layer->peers.count(call.peer) == 0) {
+    return call.refuse("M10", "peer_open of the peer " + call.peer->spelling + " has not said OK");
+  }
+  if (dst.object != nullptr) check_range(call, *dst.object, dst.offset, size.value, "the destination");
+  if (src.object != nullptr) check_range(call, *src.object, src.offset, size.value, "the source");
+}
+
+void after(Tag<Slot::peer_copy>, Call&, ep_status status, StreamHandle& stream, Buffer& dst, Device&, Buffer& src,
+           Number&, Error&) {
+  if (status == EP_STATUS_OK) submitted(*stream.object, {dst.object, src.object});
+}
+
 }  // namespace tenon::loader::validate

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -21,7 +22,7 @@ namespace tenon::loader::validate {
 
 struct Layer;
 
-// A point of each stream of a device: how much of its work happened before.
+// A point of each stream of the process: how much of its work happened before.
 class Clock {
  public:
   uint64_t at(uint32_t stream) const { return stream < points_.size() ? points_[stream] : 0; }
@@ -31,13 +32,6 @@ class Clock {
   }
   void join(const Clock& other) {
     for (uint32_t i = 0; i < other.points_.size(); ++i) raise(i, other.points_[i]);
-  }
-  // The first stream of which `other` has seen less; -1: it has seen all of this.
-  int64_t ahead_of(const Clock& other) const {
-    for (uint32_t i = 0; i < points_.size(); ++i) {
-      if (points_[i] > other.at(i)) return i;
-    }
-    return -1;
   }
 
  private:
@@ -80,10 +74,10 @@ struct Memory : Object {
 };
 
 struct Stream : Object {
-  Stream(Layer* layer, ep_stream* handle, uint32_t of) : Object(Kind::stream, layer, handle), number(of) {}
-  const uint32_t number;
-  uint64_t point = 0;  // of the last work submitted
-  Clock waited;        // what its next work comes after, itself included
+  Stream(Layer* layer, ep_stream* handle) : Object(Kind::stream, layer, handle) {}
+  uint32_t number = 0;  // among all streams there are
+  uint64_t point = 0;   // of the last work submitted
+  Clock waited;         // what its next work comes after, itself included
 
   struct Launched {
     uint64_t tag, point;
@@ -108,12 +102,11 @@ struct Primitive : Object {
 struct Layer {
   ep_device_ops inner{};
   ep_device* handle = nullptr;
-  std::string spelling;
+  std::string spelling, provider;
   DeviceInfo info;
   bool closed = false;
   bool lost = false;
-  std::vector<Stream*> streams;  // by number; dead ones stay
-  Clock seen;                    // what the host has seen to be done
+  std::set<const Layer*> peers;  // whose memory it may copy from
   uint64_t alive[4] = {};        // by Kind
   std::deque<Object*> dead;      // the oldest first
 
@@ -127,6 +120,8 @@ struct Objects {
   std::mutex mutex;
   std::unordered_map<const void*, std::unique_ptr<Object>> objects;
   std::unordered_map<const ep_device*, Layer*> devices;  // closed ones too, until the handle is used again
+  std::vector<Stream*> streams;  // by number, destroyed ones too; null: the number is free, and its last point was seen
+  Clock seen;                    // what the host has seen to be done
 
   static Objects& instance() {
     static auto* all = new Objects;
@@ -143,7 +138,7 @@ struct Objects {
   }
   void add(Object* object) {
     objects.emplace(object, object);
-    if (object->kind == Kind::stream) object->layer->streams.push_back(static_cast<Stream*>(object));
+    if (object->kind == Kind::stream) add_stream(static_cast<Stream*>(object));
     ++object->layer->alive[static_cast<int>(object->kind)];
   }
   void bury(Object* object) {
@@ -158,9 +153,34 @@ struct Objects {
   }
   // Forgets what was made from a device that is closed.
   void forget(Layer& layer) {
+    for (Stream*& stream : streams) {
+      if (stream == nullptr || stream->layer != &layer) continue;
+      seen.raise(stream->number, stream->point);
+      stream = nullptr;
+    }
     std::erase_if(objects, [&](const auto& entry) { return entry.second->layer == &layer; });
-    layer.streams.clear();
     layer.dead.clear();
+  }
+  // The streams that have work the host has not seen done among what `uses` tells, and that still can be waited for.
+  std::vector<const Stream*> unseen(const Clock& uses) const {
+    std::vector<const Stream*> busy;
+    for (const Stream* stream : streams) {
+      if (stream == nullptr || stream->layer->lost || uses.at(stream->number) <= seen.at(stream->number)) continue;
+      busy.push_back(stream);
+    }
+    return busy;
+  }
+
+ private:
+  void add_stream(Stream* stream) {
+    const auto free = std::find(streams.begin(), streams.end(), nullptr);
+    stream->number = static_cast<uint32_t>(free - streams.begin());
+    stream->point = seen.at(stream->number);
+    if (free == streams.end()) {
+      streams.push_back(stream);
+    } else {
+      *free = stream;
+    }
   }
 };
 

@@ -47,6 +47,11 @@ void after(Tag<Slot::upload>, Call&, ep_status, StreamHandle&, Buffer& dst, Argu
            Error&);
 void before(Tag<Slot::download>, Call&, StreamHandle&, Argument<void*>&, Buffer& src, Number& size, Error&);
 void after(Tag<Slot::download>, Call&, ep_status, StreamHandle&, Argument<void*>&, Buffer& src, Number& size, Error&);
+void before(Tag<Slot::peer_open>, Call&, Device&, Device& peer, Error&);
+void after(Tag<Slot::peer_open>, Call&, ep_status, Device&, Device& peer, Error&);
+void before(Tag<Slot::peer_copy>, Call&, StreamHandle&, Buffer& dst, Device& peer, Buffer& src, Number& size, Error&);
+void after(Tag<Slot::peer_copy>, Call&, ep_status, StreamHandle&, Buffer& dst, Device& peer, Buffer& src, Number& size,
+           Error&);
 
 // --- stream_rules.cpp ---
 

@@ -13,12 +13,12 @@ void check_recorded(Call& call, const Event* event) {
 }
 
 void see(Call& call, ep_status status) {
-  if (status == EP_STATUS_OK) call.layer->seen.join(call.captured);
+  if (status == EP_STATUS_OK) Objects::instance().seen.join(call.captured);
 }
 
 // Faults of what the host has seen done have all been taken.
 void forget_launches(Stream& stream) {
-  const uint64_t seen = stream.layer->seen.at(stream.number);
+  const uint64_t seen = Objects::instance().seen.at(stream.number);
   while (!stream.launched.empty() && stream.launched.front().point <= seen) stream.launched.pop_front();
 }
 
@@ -35,9 +35,9 @@ void submitted(Stream& stream, std::initializer_list<Object*> objects) {
 
 void before(Tag<Slot::stream_destroy>, Call& call, Device&, StreamHandle& stream) {
   if (stream.object == nullptr || call.layer->synchronous() || call.layer->lost) return;
-  if (stream.object->point <= call.layer->seen.at(stream.object->number)) return;
+  if (stream.object->point <= Objects::instance().seen.at(stream.object->number)) return;
   call.note("M06", "its work has not been seen to be done; the layer waits for it");
-  call.drain.push_back(stream.pass());
+  call.drain.push_back({call.layer, stream.pass()});
 }
 
 void after(Tag<Slot::stream_destroy>, Call&, ep_status, Device&, StreamHandle& stream) {

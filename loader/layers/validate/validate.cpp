@@ -10,8 +10,9 @@ namespace validate {
 namespace {
 
 bool is_submission(Slot slot) {
-  return slot == Slot::copy || slot == Slot::upload || slot == Slot::download || slot == Slot::primitive_launch ||
-         slot == Slot::event_record || slot == Slot::stream_wait_event || slot == Slot::stream_synchronize;
+  return slot == Slot::copy || slot == Slot::upload || slot == Slot::download || slot == Slot::peer_copy ||
+         slot == Slot::primitive_launch || slot == Slot::event_record || slot == Slot::stream_wait_event ||
+         slot == Slot::stream_synchronize;
 }
 
 void check_lost(Call& call, ep_status status, bool lost_before) {
@@ -27,7 +28,9 @@ void check_status(Call& call, ep_status status) {
 
 // What is destroyed in flight is waited for, so that the provider survives.
 void drain(const Call& call) {
-  for (ep_stream* stream : call.drain) static_cast<void>(call.layer->inner.stream_synchronize(stream, nullptr));
+  for (const Call::Drain& each : call.drain) {
+    static_cast<void>(each.layer->inner.stream_synchronize(each.stream, nullptr));
+  }
 }
 
 template <class T>
@@ -154,6 +157,7 @@ void validate_device(OpenDevice& device) {
   layer->inner = device.ops;
   layer->handle = device.handle;
   layer->spelling = device.spelling;
+  layer->provider = device.provider;
   layer->info = device.info;
   wrap_table<Validating>(device.ops);
   Objects& all = Objects::instance();

@@ -12,9 +12,11 @@ namespace {
 std::vector<Device> open_all() {
   fakes::async_control().memory = uint64_t{96} << 20;
   loader::register_provider("async", fakes::async_query);
+  loader::register_provider("peers", fakes::async_query);
   std::vector<Device> devices;
   std::set<std::string> providers;
-  for (const char* spelling : {"cpu", "null", "mirror", "async:0", "async:1"}) {
+  for (const char* spelling : {"cpu", "null", "mirror", "async:0", "async:1", "peers:0", "peers:1"}) {
+    fakes::async_control().peers = spelling == std::string("peers:0");
     devices.emplace_back(spelling);
     providers.insert(devices.back().spelling().substr(0, devices.back().spelling().find(':')));
   }

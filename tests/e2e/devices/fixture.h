@@ -13,8 +13,8 @@
 
 namespace tenon::testing {
 
-// cpu, null, the mirror (synchronous, out of the host's reach), two asynchronous fakes, and one of each further
-// provider that is there (Vulkan, CUDA). Opened at the first call.
+// cpu, null, the mirror (synchronous, out of the host's reach), two asynchronous fakes, two more that copy from each
+// other directly, and one of each further provider that is there (Vulkan, CUDA). Opened at the first call.
 const std::vector<Device>& all_devices();
 Device device(const std::string& spelling);
 

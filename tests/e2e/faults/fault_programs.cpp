@@ -17,8 +17,8 @@ class Campaign {
  public:
   explicit Campaign(uint64_t seed)
       : plan_({Slot::memory_allocate, Slot::stream_create, Slot::stream_synchronize, Slot::stream_flush,
-               Slot::stream_take_fault, Slot::copy, Slot::upload, Slot::download, Slot::event_create,
-               Slot::event_record, Slot::event_query, Slot::event_host_wait, Slot::stream_wait_event,
+               Slot::stream_take_fault, Slot::copy, Slot::upload, Slot::download, Slot::peer_open,
+               Slot::peer_copy, Slot::event_create, Slot::event_record, Slot::event_query, Slot::event_host_wait, Slot::stream_wait_event,
                Slot::primitive_create, Slot::primitive_launch},
               seed),
         seed_(seed) {}
@@ -33,7 +33,7 @@ class Campaign {
     fakes::async_control().lazy = number % 5 == 0;
     const Program program = draw_program(seed_ * 1000003 + number);
     const Strike strike = plan_.next();
-    prepare(strike);
+    prepare(strike, number);
     // A stream is synchronised where an event cannot be had.
     const bool led = strike.slot == Slot::stream_synchronize;
     faulty().arm(strike.slot, strike.trouble, led ? 0 : strike.nth,
@@ -73,10 +73,15 @@ class Campaign {
   }
 
   // Brings about that the function will be called at all.
-  void prepare(const Strike& strike) {
+  void prepare(const Strike& strike, uint64_t number) {
     const bool anew = strike.slot == Slot::stream_create || strike.slot == Slot::event_create ||
-                      strike.slot == Slot::primitive_create || strike.slot == Slot::memory_allocate;
-    if (anew) machine_.close();
+                      strike.slot == Slot::primitive_create || strike.slot == Slot::memory_allocate ||
+                      strike.slot == Slot::peer_open;
+    const bool direct = strike.slot == Slot::peer_open || strike.slot == Slot::peer_copy;
+    if (anew || (direct && !fakes::async_control().peers)) {
+      machine_.close();
+      fakes::async_control().peers = direct || number % 2 == 0;
+    }
     if (strike.slot == Slot::stream_flush) fakes::async_control().lazy = true;
   }
 

@@ -34,12 +34,12 @@ void AsyncControl::reset() {
   delay_us = 0;
   seed = 1;
   shadow = true;
-  lazy = early = hold = false;
+  lazy = early = peers = hold = false;
   fail_allocation = fail_launch = -1;
   fail_count = 1;
   lose_device = false;
   failed_allocations = failed_launches = 0;
-  allocations = launches = overlaps = faults = device_waits = 0;
+  allocations = launches = peer_copies = overlaps = faults = device_waits = 0;
   std::lock_guard lock(mutex_);
   violation_.clear();
 }
@@ -170,11 +170,12 @@ ep_status stream_take_fault(ep_stream* stream, ep_fault* out, ep_error** error) 
 
 // --- work ---
 
-ep_status transfer(ep_stream* stream, Command::Kind kind, char* dst, const char* src, uint64_t bytes) {
+// `foreign`: the source is not the device's own memory.
+ep_status transfer(ep_stream* stream, Command::Kind kind, char* dst, const char* src, uint64_t bytes, bool foreign) {
   Command command;
   command.kind = kind;
   command.pointers = {dst, const_cast<char*>(src), nullptr};
-  if (kind == Command::upload && async_control().early.load(std::memory_order_relaxed)) {
+  if (foreign && async_control().early.load(std::memory_order_relaxed)) {
     command.early = std::make_shared<std::vector<char>>(src, src + bytes);
     command.pointers[1] = command.early->data();
   }
@@ -187,26 +188,56 @@ ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, e
   if (is_lost()) return lost(stream->device, error);
   const Access accesses[] = {{src, size, false}, {dst, size, true}};
   check(stream, accesses, 2);
-  return transfer(stream, Command::copy, address(dst), address(src), size);
+  return transfer(stream, Command::copy, address(dst), address(src), size, false);
 }
 
 ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error) {
   if (is_lost()) return lost(stream->device, error);
   const Access access{dst, size, true};
   check(stream, &access, 1);
-  return transfer(stream, Command::upload, address(dst), static_cast<const char*>(src), size);
+  return transfer(stream, Command::upload, address(dst), static_cast<const char*>(src), size, true);
 }
 
 ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error) {
   if (is_lost()) return lost(stream->device, error);
   const Access access{src, size, false};
   check(stream, &access, 1);
-  return transfer(stream, Command::download, static_cast<char*>(dst), address(src), size);
+  return transfer(stream, Command::download, static_cast<char*>(dst), address(src), size, false);
+}
+
+ep_status peer_open(ep_device* device, ep_device* peer, ep_error** error) {
+  ep_plugin* plugin = device->plugin;
+  if (!plugin->peers) return fail(device->host, error, EP_STATUS_UNSUPPORTED, "these devices have no direct way.");
+  std::lock_guard lock(plugin->mutex);
+  plugin->opened_peers.insert({device, peer});
+  return EP_STATUS_OK;
+}
+
+ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer src, uint64_t size, ep_error** error) {
+  if (is_lost()) return lost(stream->device, error);
+  ep_plugin* plugin = stream->device->plugin;
+  {
+    std::lock_guard lock(plugin->mutex);
+    if (plugin->opened_peers.count({stream->device, peer}) == 0) {
+      async_control().violate("a peer copy between devices for which peer_open did not say OK");
+    }
+  }
+  async_control().peer_copies.fetch_add(1, std::memory_order_relaxed);
+  const Access accesses[] = {{src, size, false}, {dst, size, true}};
+  check(stream, accesses, 2);
+  return transfer(stream, Command::copy, address(dst), address(src), size, true);
 }
 
 // --- the plug-in ---
 
-void device_close(ep_device* device) { delete device; }
+void device_close(ep_device* device) {
+  {
+    std::lock_guard lock(device->plugin->mutex);
+    std::erase_if(device->plugin->opened_peers,
+                  [&](const auto& pair) { return pair.first == device || pair.second == device; });
+  }
+  delete device;
+}
 
 ep_status device_count(ep_plugin*, uint32_t* out, ep_error**) {
   *out = async_control().devices.load();
@@ -254,6 +285,8 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   ops.copy = copy;
   ops.upload = upload;
   ops.download = download;
+  ops.peer_open = peer_open;
+  ops.peer_copy = peer_copy;
   fill_event(&ops);
   fill_primitive(&ops);
   provider::fill(out_ops, ops);
@@ -280,6 +313,7 @@ void configure(const ep_host* host) {
   read("shadow", control.shadow);
   read("lazy", control.lazy);
   read("early", control.early);
+  read("peers", control.peers);
   read("fail_allocation", control.fail_allocation);
   read("fail_launch", control.fail_launch);
 }
@@ -293,6 +327,7 @@ ep_status async_query(const ep_host* host, ep_plugin_ops* out, ep_error** error)
   configure(host);
   auto* plugin = new ep_plugin;
   plugin->host = host;
+  plugin->peers = async_control().peers.load();
   ep_plugin_ops ops{};
   ops.abi_major = EP_ABI_MAJOR;
   ops.abi_minor = EP_ABI_MINOR;

@@ -29,7 +29,8 @@ struct AsyncControl {
   std::atomic<bool> shadow{true};
   std::atomic<bool> lazy{false};   // work starts only when flushed
   std::atomic<bool> hold{false};   // the device's threads stand still
-  std::atomic<bool> early{false};  // uploads read their source when they are asked for
+  std::atomic<bool> early{false};  // uploads and peer copies read their source when they are asked for
+  std::atomic<bool> peers{false};  // devices copy from each other directly; read when the provider is loaded
   std::atomic<bool> abort_on_violation{false};
 
   // The allocation (launch) that comes after so many others, and those that follow it, `fail_count` in all, fail. -1:
@@ -44,6 +45,7 @@ struct AsyncControl {
   std::atomic<uint64_t> allocations{0};
   std::atomic<uint64_t> allocated_bytes{0};  // now
   std::atomic<uint64_t> launches{0};
+  std::atomic<uint64_t> peer_copies{0};
   std::atomic<uint64_t> overlaps{0};  // instructions that ran while one of another stream ran
   std::atomic<uint64_t> faults{0};
   std::atomic<uint64_t> device_waits{0};

@@ -8,8 +8,10 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "ep_api/ep_api.h"
@@ -56,7 +58,7 @@ struct Command {
   char* scratch = nullptr;
   std::array<ep_scalar, 2> scalars{};
   uint64_t bytes = 0;
-  std::shared_ptr<std::vector<char>> early;  // the source of an upload, read when it was asked for
+  std::shared_ptr<std::vector<char>> early;  // the source, where it was read when it was asked for
 };
 
 }  // namespace tenon::fakes
@@ -132,6 +134,9 @@ struct ep_device {
 
 struct ep_plugin {
   const ep_host* host = nullptr;
+  bool peers = false;  // whether its devices copy from each other directly
+  std::mutex mutex;
+  std::set<std::pair<const ep_device*, const ep_device*>> opened_peers;  // the first may read the memory of the second
   tenon::fakes::Shadow shadow;
   std::array<std::string, 8> names;
 };

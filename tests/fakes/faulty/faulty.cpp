@@ -87,8 +87,8 @@ ep_status say_lost(Device& device, Slot slot, ep_error** error) {
 }
 
 bool submits(Slot slot) {
-  return slot == Slot::copy || slot == Slot::upload || slot == Slot::download || slot == Slot::primitive_launch ||
-         slot == Slot::event_record || slot == Slot::stream_wait_event;
+  return slot == Slot::copy || slot == Slot::upload || slot == Slot::download || slot == Slot::peer_copy ||
+         slot == Slot::primitive_launch || slot == Slot::event_record || slot == Slot::stream_wait_event;
 }
 
 // --- what some functions do beside being passed on ---

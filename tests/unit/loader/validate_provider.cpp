@@ -124,6 +124,10 @@ ep_status device_open(ep_plugin*, uint32_t index, ep_device** out_device, ep_dev
   ops->copy = [](ep_stream*, ep_buffer, ep_buffer, uint64_t, ep_error**) { return count(), EP_STATUS_OK; };
   ops->upload = [](ep_stream*, ep_buffer, const void*, uint64_t, ep_error**) { return count(), EP_STATUS_OK; };
   ops->download = [](ep_stream*, void*, ep_buffer, uint64_t, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->peer_open = [](ep_device*, ep_device*, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->peer_copy = [](ep_stream*, ep_buffer, ep_device*, ep_buffer, uint64_t, ep_error**) {
+    return count(), EP_STATUS_OK;
+  };
   ops->primitive_support = support;
   ops->primitive_create = create;
   ops->primitive_destroy = destroy<ep_primitive>;

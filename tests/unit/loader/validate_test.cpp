@@ -70,6 +70,12 @@ class Host {
     return call(ops.primitive_launch, made, on, &request, &fault);
   }
 
+  // From memory of `peer`, after asking whether that can be.
+  Status peer_copy(const Host& peer, ep_buffer dst, ep_buffer src, uint64_t size) {
+    EXPECT_TRUE(call(ops.peer_open, device->handle, peer.device->handle).ok());
+    return call(ops.peer_copy, stream(), dst, peer.device->handle, src, size);
+  }
+
   OpenDevice* device;
   ep_device_ops ops;
 };
@@ -215,6 +221,44 @@ const std::vector<Violator>& host_violators() {
          EXPECT_TRUE(host.call(host.ops.event_record, host.event(), stream).ok());
          host.ops.stream_destroy(host.device->handle, stream);
          return Status();
+       }},
+      {"M06", "a block freed while a peer reads it", Code::ok,
+       [] {
+         Host host(0), peer(1);
+         ep_memory* source = peer.memory();
+         EXPECT_TRUE(host.peer_copy(peer, {host.memory(), 0}, {source, 0}, 8).ok());
+         const int calls = toy().calls;
+         peer.ops.memory_free(peer.device->handle, source);
+         EXPECT_EQ(toy().calls, calls + 2) << "the layer synchronises the stream of the other device, then frees";
+         return Status();
+       }},
+      {"M10", "a peer copy nobody asked for", Code::invalid_argument,
+       [] {
+         Host host(0), peer(1);
+         return host.call(host.ops.peer_copy, host.stream(), ep_buffer{host.memory(), 0}, peer.device->handle,
+                          ep_buffer{peer.memory(), 0}, uint64_t{8});
+       }},
+      {"M10", "a device that is its own peer", Code::invalid_argument,
+       [] {
+         Host host(0);
+         return host.call(host.ops.peer_open, host.device->handle, host.device->handle);
+       }},
+      {"M04", "a peer copy from one's own memory", Code::invalid_argument,
+       [] {
+         Host host(0), peer(1);
+         return host.peer_copy(peer, {host.memory(), 0}, {host.memory(), 0}, 8);
+       }},
+      {"M05", "a peer copy past the end of its source", Code::invalid_argument,
+       [] {
+         Host host(0), peer(1);
+         return host.peer_copy(peer, {host.memory(), 0}, {peer.memory(), block - 4}, 8);
+       }},
+      {"D01", "a peer that was closed", Code::invalid_argument,
+       [] {
+         Host host(0), peer(1);
+         ep_device* handle = peer.device->handle;
+         close_device(peer.device);
+         return host.call(host.ops.peer_open, host.device->handle, handle);
        }},
       {"S02", "a wait for an event never recorded", Code::invalid_argument,
        [] {

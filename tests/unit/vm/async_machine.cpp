@@ -24,13 +24,23 @@ ep_primitive_desc mix_desc(int64_t words) {
 }  // namespace
 
 AsyncMachine& AsyncMachine::get() {
-  static auto* machine = [] {
-    loader::register_provider("async", fakes::async_query);
-    auto* made = new AsyncMachine("async");
-    if (const Status status = made->open(); !status.ok()) throw std::runtime_error(status.message());
-    return made;
-  }();
+  static AsyncMachine* machine = open_new("async", false);
   return *machine;
+}
+
+AsyncMachine& AsyncMachine::peers() {
+  static AsyncMachine* machine = open_new("peers", true);
+  return *machine;
+}
+
+AsyncMachine* AsyncMachine::open_new(const std::string& provider, bool peers) {
+  loader::register_provider(provider, fakes::async_query);
+  auto* made = new AsyncMachine(provider);
+  fakes::async_control().peers = peers;
+  const Status status = made->open();
+  fakes::async_control().peers = false;
+  if (!status.ok()) throw std::runtime_error(status.message());
+  return made;
 }
 
 Result<Kernel*> AsyncMachine::kernel(int device, int64_t words, uint64_t scratch) {

@@ -14,6 +14,8 @@ class AsyncMachine : public Machine {
  public:
   // The bare fake, registered and opened at the first call.
   static AsyncMachine& get();
+  // Another one, whose devices copy from each other directly.
+  static AsyncMachine& peers();
   // The fake as it is registered under the name `provider`; not open.
   explicit AsyncMachine(const std::string& provider) : Machine(provider + ":0", provider + ":1") {}
 
@@ -36,6 +38,8 @@ class AsyncMachine : public Machine {
   void drop_kernels();
 
  private:
+  static AsyncMachine* open_new(const std::string& provider, bool peers);
+
   std::mutex mutex_;
   std::map<std::tuple<int, int64_t, uint64_t>, Kernel*> kernels_;
 };

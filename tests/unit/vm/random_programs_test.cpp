@@ -25,8 +25,10 @@ uint64_t programs() { return random_programs(kPrograms); }
 class RandomPrograms : public ::testing::Test {
  protected:
   void SetUp() override {
-    AsyncMachine::get().settle();
-    for (int i = 0; i < kDevices; ++i) AsyncMachine::get().device(i)->allocator->trim();
+    for (AsyncMachine* machine : {&AsyncMachine::get(), &AsyncMachine::peers()}) {
+      machine->settle();
+      for (int i = 0; i < kDevices; ++i) machine->device(i)->allocator->trim();
+    }
     fakes::async_control().reset();
     fakes::async_control().delay_us = 20;
   }
@@ -34,20 +36,21 @@ class RandomPrograms : public ::testing::Test {
     vm::rules = ~uint32_t{0};
     vm::synchronous_mode = false;
     AsyncMachine::get().settle();
+    AsyncMachine::peers().settle();
     fakes::async_control().reset();
   }
 
-  static std::string first_failure(uint64_t seeds, uint64_t* reused) {
+  static std::string first_failure(AsyncMachine& machine, uint64_t seeds, uint64_t* reused) {
     const auto reset = [] {
       fakes::async_control().reset();
       fakes::async_control().delay_us = 20;
     };
-    return testing::first_failure(AsyncMachine::get(), seeds, reset, reused);
+    return testing::first_failure(machine, seeds, reset, reused);
   }
 
   static void compare_all(const char* mode, uint64_t count) {
     uint64_t reused = 0;
-    const std::string failure = first_failure(count, &reused);
+    const std::string failure = first_failure(AsyncMachine::get(), count, &reused);
     EXPECT_TRUE(failure.empty()) << failure;
     const fakes::AsyncControl& control = fakes::async_control();
     std::printf(
@@ -78,8 +81,31 @@ TEST_F(RandomPrograms, EqualTheirReplayWhenSynchronous) {
 TEST_F(RandomPrograms, EqualTheirReplayOnADeviceThatBatches) {
   fakes::async_control().lazy = true;
   uint64_t reused = 0;
-  const std::string failure = first_failure(programs() / 20, &reused);
+  const std::string failure = first_failure(AsyncMachine::get(), programs() / 20, &reused);
   EXPECT_TRUE(failure.empty()) << failure;
+}
+
+// Sources are read as early as a provider may.
+TEST_F(RandomPrograms, EqualTheirReplayWhereDevicesCopyFromEachOther) {
+  uint64_t reused = 0;
+  std::string failure = first_failure(AsyncMachine::peers(), programs() / 10, &reused);
+  EXPECT_TRUE(failure.empty()) << failure;
+  fakes::async_control().early = true;
+  for (uint64_t seed = 0; seed < programs() / 10 && failure.empty(); ++seed) {
+    failure = run_program(AsyncMachine::peers(), draw_program(seed)).mismatch;
+  }
+  EXPECT_TRUE(failure.empty()) << failure;
+  EXPECT_GT(fakes::async_control().peer_copies.load(), 0u);
+}
+
+// Without waiting between devices a peer copy reads what is not there yet.
+TEST_F(RandomPrograms, APeerCopyThatDoesNotWaitIsNoticed) {
+  vm::rules = ~static_cast<uint32_t>(vm::kWaitBetweenDevices);
+  bool noticed = false;
+  for (uint64_t seed = 0; seed < 10000 && !noticed; ++seed) {
+    noticed = !run_program(AsyncMachine::peers(), draw_program(seed)).mismatch.empty();
+  }
+  EXPECT_TRUE(noticed);
 }
 
 // The harness proves itself: without one of the rules, some program goes wrong.
