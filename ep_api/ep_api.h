@@ -597,7 +597,7 @@ typedef struct ep_device_ops {
   ep_status (*peer_open)(ep_device* device, ep_device* peer, ep_error** error);
   // As copy, to memory of the stream's device from memory of `peer`, for which peer_open said OK; in order of `stream`
   // alone. Whatever wrote `src` the host has seen done, and nobody writes or frees it before the host has seen an event
-  // recorded later on `stream`.
+  // recorded later on `stream`. Errors: CANCELLED where `peer` is lost; DEVICE_LOST speaks of the stream's device.
   ep_status (*peer_copy)(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer src, uint64_t size,
                          ep_error** error);
 

@@ -1,6 +1,6 @@
 // Transfers: host to device, device to host, and between any two devices. Of two devices of one provider one may copy
-// straight from the other (peers.h). Where the host can reach the memory of one of the two, the other one's engine moves
-// the bytes in one go; else they go through host memory, chunk by chunk.
+// straight from the other (peers.h). Where the host can reach the memory of one of the two, the other one's engine
+// moves the bytes in one go; else they go through host memory, chunk by chunk.
 #include <algorithm>
 #include <cstring>
 #include <deque>

@@ -37,8 +37,8 @@ class Call {
 
   // The device is open and known. A second one is the peer of the first.
   void enter_device(const ep_device* device);
-  // The live object of that kind and of this device (of the peer, once one is known) behind `handle`; null (and refused)
-  // if there is none. NULL is fine for functions that destroy. Notes that this thread uses it.
+  // The live object of that kind and of this device (of the peer, once one is known) behind `handle`; null (and
+  // refused) if there is none. NULL is fine for functions that destroy. Notes that this thread uses it.
   Object* enter(Kind kind, const void* handle);
   // An object of a device is about to be destroyed: what uses it must have been seen.
   void check_unused(Object& object);

@@ -17,9 +17,9 @@ class Campaign {
  public:
   explicit Campaign(uint64_t seed)
       : plan_({Slot::memory_allocate, Slot::stream_create, Slot::stream_synchronize, Slot::stream_flush,
-               Slot::stream_take_fault, Slot::copy, Slot::upload, Slot::download, Slot::peer_open,
-               Slot::peer_copy, Slot::event_create, Slot::event_record, Slot::event_query, Slot::event_host_wait, Slot::stream_wait_event,
-               Slot::primitive_create, Slot::primitive_launch},
+               Slot::stream_take_fault, Slot::copy, Slot::upload, Slot::download, Slot::peer_open, Slot::peer_copy,
+               Slot::event_create, Slot::event_record, Slot::event_query, Slot::event_host_wait,
+               Slot::stream_wait_event, Slot::primitive_create, Slot::primitive_launch},
               seed),
         seed_(seed) {}
 

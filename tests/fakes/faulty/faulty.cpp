@@ -161,6 +161,13 @@ ep_status take_fault(Device& device, ep_stream* stream, ep_fault* out, ep_error*
   return EP_STATUS_OK;
 }
 
+// Calls of the peer that submit have ended with its loss.
+bool is_peer_lost(ep_stream*, ep_buffer, ep_device* handle, ep_buffer, uint64_t, ep_error**) {
+  const std::shared_ptr<Device> peer = device_of(handle);
+  const std::shared_lock drained(peer->inside);
+  return peer->lost;
+}
+
 struct Striking {
   template <Slot slot, class First, class... Rest>
   static auto call(First first, Rest... rest) {
@@ -198,6 +205,9 @@ struct Striking {
       if (struck && trouble == Trouble::late) return fault_late(device, args...);
     }
     if constexpr (slot == Slot::stream_take_fault) return take_fault(device, args...);
+    if constexpr (slot == Slot::peer_copy) {
+      if (is_peer_lost(args...)) return fail(device, slot, EP_STATUS_CANCELLED, error);
+    }
     std::shared_lock<std::shared_mutex> lock;
     if (submits(slot)) lock = std::shared_lock(device.inside);
     if (device.lost) return fail(device, slot, EP_STATUS_DEVICE_LOST, error);

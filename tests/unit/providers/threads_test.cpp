@@ -98,11 +98,11 @@ Work with_gelu(Work work) {
 }
 
 std::vector<Work> all_work() {
-  return {unary(EP_UNARY_exp, 300'001), reduce({1'000'003}, 1), reduce({777, 1031}, 1), reduce({777, 1031}, 2),
-          reduce({3, 400'000}, 2),      softmax(513, 700),      softmax(3, 100'000),    layer_norm(513, 700),
-          matmul(96, 96, 96),           matmul(128, 768, 768),  matmul(7, 5, 60'000),   matmul(1, 1000, 2048),
-          matmul(33, 17, 4001),         convolution(64, 28, 3), convolution(64, 28, 1),
-          with_gelu(convolution(64, 28, 3))};
+  return {
+      unary(EP_UNARY_exp, 300'001), reduce({1'000'003}, 1), reduce({777, 1031}, 1), reduce({777, 1031}, 2),
+      reduce({3, 400'000}, 2),      softmax(513, 700),      softmax(3, 100'000),    layer_norm(513, 700),
+      matmul(96, 96, 96),           matmul(128, 768, 768),  matmul(7, 5, 60'000),   matmul(1, 1000, 2048),
+      matmul(33, 17, 4001),         convolution(64, 28, 3), convolution(64, 28, 1), with_gelu(convolution(64, 28, 3))};
 }
 
 std::vector<std::vector<float>> operands_of(const Work& work) {
