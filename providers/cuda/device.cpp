@@ -5,6 +5,19 @@ namespace {
 
 void device_close(ep_device* device) noexcept { close_device(device); }
 
+// A pool of our own: who else uses the device keeps the policy of its pool, and with ours everything in it goes.
+CUresult make_pool(ep_device* device) {
+  CUmemPoolProps wanted{};
+  wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  wanted.handleTypes = CU_MEM_HANDLE_TYPE_NONE;
+  wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  wanted.location.id = device->facts.number;
+  const CUresult result = device->driver->mem_pool_create(&device->pool, &wanted);
+  if (result != CUDA_SUCCESS) device->pool = nullptr;
+  return result == CUDA_SUCCESS ? device->driver->stream_create(&device->allocation_stream, CU_STREAM_NON_BLOCKING)
+                                : result;
+}
+
 // What the first use of a device can meet that its description could not tell.
 DriverFailure why_not_open(const Driver& driver, const DeviceFacts& facts, CUresult result) {
   if (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
@@ -50,9 +63,7 @@ ep_status open_device(const ep_host* host, const Driver& driver, const DeviceFac
   if (result == CUDA_SUCCESS) {
     const Current current(device);
     result = current.result();
-    if (result == CUDA_SUCCESS && facts.memory_pools) {
-      result = driver.stream_create(&device->allocation_stream, CU_STREAM_NON_BLOCKING);
-    }
+    if (result == CUDA_SUCCESS && facts.memory_pools) result = make_pool(device);
     CUfunction function = nullptr;
     if (result == CUDA_SUCCESS) result = device->modules.find(driver, Family::MOVE, "bits_4", &function);
   } else {
@@ -75,6 +86,7 @@ void close_device(ep_device* device) noexcept {
       device->cublaslt.release();
       device->modules.release(*device->driver);
       if (device->allocation_stream != nullptr) device->driver->stream_destroy(device->allocation_stream);
+      if (device->pool != nullptr) device->driver->mem_pool_destroy(device->pool);
     }
     device->driver->device_primary_ctx_release(device->facts.number);
   }
@@ -87,6 +99,7 @@ ep_device_ops device_ops() {
   fill_memory(&ops);
   fill_stream(&ops);
   fill_event(&ops);
+  fill_peer(&ops);
   fill_primitive(&ops);
   return ops;
 }

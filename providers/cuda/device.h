@@ -21,6 +21,7 @@
 // What is known of a device before it is opened.
 struct DeviceFacts {
   CUdevice number = 0;
+  int index = 0;  // among the driver's devices: cuda:<index>
   std::string name;
   std::string fingerprint;
   std::string unusable_reason;
@@ -47,7 +48,8 @@ struct ep_device {
   const tenon::provider::cuda::Driver* driver = nullptr;
   DeviceFacts facts;
   CUcontext context = nullptr;           // the primary one, which other libraries of the process share
-  CUstream allocation_stream = nullptr;  // orders allocations; nothing else runs on it
+  CUmemoryPool pool = nullptr;           // where the blocks of device memory come from; NULL: from cuMemAlloc
+  CUstream allocation_stream = nullptr;  // orders what the pool does; nothing else runs on it
   tenon::provider::cuda::Modules modules;
   tenon::provider::cuda::CublasLt cublaslt;
   std::atomic<int> lost{0};  // the CUresult that ended it; 0: it lives
@@ -57,7 +59,7 @@ struct ep_memory {
   const ep_host* host = nullptr;
   CUdeviceptr address = 0;
   void* mapped = nullptr;  // the host's address of pinned memory
-  bool ordered = false;    // from the stream-ordered allocator
+  bool ordered = false;    // from the device's pool
 };
 
 struct ep_stream {
@@ -110,10 +112,14 @@ ep_status driver_failed(ep_device* device, CUresult result, const char* doing, e
 // EP_STATUS_OK, or the error of a device that was lost earlier.
 ep_status check_lost(ep_device* device, ep_error** error);
 
+// Copies in the order of `stream`, whose context is current: within its device, and from and to pinned memory.
+CUresult copy_on(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size);
+
 // Each fills its slots of a device's table.
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_event(ep_device_ops* ops);
+void fill_peer(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 
 // The table of a device, all of the above.

@@ -1,5 +1,5 @@
 // Blocks: pool 0 is the device's memory, pool 1 pinned host memory that the device reaches. Device memory comes from
-// the driver's stream-ordered allocator where there is one, since cuMemFree would wait for whatever runs on the device.
+// a pool of the driver's stream-ordered allocator where there is one: cuMemFree would wait for whatever runs there.
 #include "providers/cuda/device.h"
 
 namespace tenon::provider::cuda {
@@ -22,7 +22,7 @@ ep_status out_of_memory(ep_device* device, uint32_t pool, uint64_t size, ep_erro
 // The block can be used by every stream once this returns: nothing else is ordered on the stream of allocations.
 CUresult allocate_ordered(ep_device* device, uint64_t size, CUdeviceptr* out) {
   const Driver& driver = *device->driver;
-  const CUresult result = driver.mem_alloc_async(out, size, device->allocation_stream);
+  const CUresult result = driver.mem_alloc_from_pool_async(out, size, device->pool, device->allocation_stream);
   return result == CUDA_SUCCESS ? driver.stream_synchronize(device->allocation_stream) : result;
 }
 
@@ -34,7 +34,7 @@ CUresult allocate_in(ep_device* device, uint32_t pool, uint64_t size, ep_memory*
     memory->address = reinterpret_cast<CUdeviceptr>(memory->mapped);  // one address space for host and device
     return result;
   }
-  memory->ordered = device->allocation_stream != nullptr;
+  memory->ordered = device->pool != nullptr;
   return memory->ordered ? allocate_ordered(device, size, &memory->address) : driver.mem_alloc(&memory->address, size);
 }
 

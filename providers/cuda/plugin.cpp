@@ -49,6 +49,7 @@ void describe_limits(const Driver& driver, DeviceFacts* facts) {
 
 DeviceFacts describe(const Driver& driver, int index) {
   DeviceFacts facts;
+  facts.index = index;
   char name[256] = {};
   CUresult result = driver.device_get(&facts.number, index);
   if (result == CUDA_SUCCESS) result = driver.device_get_name(name, sizeof name - 1, facts.number);

@@ -63,9 +63,7 @@ ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error** e
 }
 
 ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error) {
-  return on_stream(stream, "copying", error, [&](const Driver& driver) {
-    return driver.memcpy_async(address_of(dst), address_of(src), size, stream->handle);
-  });
+  return on_stream(stream, "copying", error, [&](const Driver&) { return copy_on(stream, dst, src, size); });
 }
 
 ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error) {
@@ -81,6 +79,15 @@ ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, e
 }
 
 }  // namespace
+
+CUresult copy_on(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size) {
+  const Driver& driver = *stream->device->driver;
+  if (dst.memory->mapped == nullptr || src.memory->mapped == nullptr) {
+    return driver.memcpy_async(address_of(dst), address_of(src), size, stream->handle);
+  }
+  return stream->staging.copy(driver, stream->handle, static_cast<char*>(dst.memory->mapped) + dst.offset,
+                              static_cast<const char*>(src.memory->mapped) + src.offset, size);
+}
 
 void fill_stream(ep_device_ops* ops) {
   ops->stream_create = entry<stream_create>;

@@ -99,6 +99,11 @@ CUresult Staging::download(const Driver& driver, CUstream stream, void* dst, CUd
   return CUDA_SUCCESS;
 }
 
+CUresult Staging::copy(const Driver& driver, CUstream stream, void* dst, const void* src, uint64_t size) {
+  const std::lock_guard lock(mutex_);
+  return host_copy(driver, stream, dst, src, size);
+}
+
 void Staging::release(const Driver& driver) {
   const std::lock_guard lock(mutex_);
   for (CUevent& event : taken_) {

@@ -29,6 +29,8 @@ class Staging {
   // The device's context is current in all of these.
   CUresult upload(const Driver& driver, CUstream stream, CUdeviceptr dst, const void* src, uint64_t size);
   CUresult download(const Driver& driver, CUstream stream, void* dst, CUdeviceptr src, uint64_t size);
+  // Between two places in pinned memory: the driver's own copy would wait in the call.
+  CUresult copy(const Driver& driver, CUstream stream, void* dst, const void* src, uint64_t size);
   // The stream has been synchronised, or its device was lost.
   void release(const Driver& driver);
 

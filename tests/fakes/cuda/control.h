@@ -23,6 +23,7 @@ struct Control {
   std::atomic<int> init_result{0};  // what cuInit answers
   std::atomic<int> capability{90};
   std::atomic<bool> pools{true};  // stream-ordered allocation
+  std::atomic<bool> peers{true};  // a device can be given access to another one's memory
   std::atomic<uint64_t> memory{uint64_t{256} << 20};
   std::atomic<int> delay_us{0};         // the longest that one piece of work waits before it runs
   std::atomic<int> lost{0};             // what every later call answers
@@ -30,9 +31,10 @@ struct Control {
   std::atomic<bool> run_kernels{true};  // false: launches are recorded and do nothing
 
   std::atomic<uint64_t> launches{0};
+  std::atomic<uint64_t> peer_copies{0};
   std::atomic<int64_t> allocated{0};  // bytes of device memory
   std::atomic<int64_t> pinned{0};     // bytes of pinned memory
-  std::atomic<int64_t> objects{0};    // streams, events, modules, retained contexts
+  std::atomic<int64_t> objects{0};    // streams, events, modules, pools, retained contexts
   std::atomic<uint64_t> overlaps{0};  // pieces of work that ran while one of another stream did
 
   // The launches recorded since `record` was set.
@@ -46,7 +48,7 @@ struct Control {
     recorded_.push_back(std::move(launch));
   }
 
-  // The first misuse: a call without a current context, memory out of range, a context left behind.
+  // The first misuse: a call without a current context or in another one's, memory out of range or of another device.
   std::string violation() {
     const std::lock_guard lock(mutex_);
     return violation_;
@@ -56,12 +58,18 @@ struct Control {
     if (violation_.empty()) violation_ = text;
   }
 
+  // What was done wrong on purpose.
+  void forgive() {
+    const std::lock_guard lock(mutex_);
+    violation_.clear();
+  }
+
   void reset() {
     version = 13000;
     devices = 2;
     init_result = lost = fail_launch = delay_us = 0;
     capability = 90;
-    pools = run_kernels = true;
+    pools = peers = run_kernels = true;
     memory = uint64_t{256} << 20;
     record = false;
     const std::lock_guard lock(mutex_);

@@ -6,9 +6,6 @@
 #include "tests/fakes/cuda/fake.h"
 #include "tests/fakes/cuda/stream.h"
 
-struct CUctx_st {
-  CUdevice device;
-};
 struct CUmod_st {
   int unused;
 };
@@ -25,7 +22,8 @@ int from_environment(const char* name, int otherwise) {
 
 thread_local std::vector<CUcontext> context_stack;
 
-// What every call of a device that works answers first.
+}  // namespace
+
 CUresult enter(bool needs_context) {
   if (const int lost = control().lost.load(); lost != 0) return static_cast<CUresult>(lost);
   if (needs_context && context_stack.empty()) {
@@ -35,7 +33,13 @@ CUresult enter(bool needs_context) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace
+CUdevice current_device() { return context_stack.back()->device; }
+
+CUresult belongs_here(CUdevice device) {
+  if (device == current_device()) return CUDA_SUCCESS;
+  control().violate("a stream or an event is used in the context of another device");
+  return CUDA_ERROR_INVALID_HANDLE;
+}
 
 Control& control() {
   static auto* state = [] {
@@ -45,6 +49,7 @@ Control& control() {
     made->init_result = from_environment("FAKE_CUDA_INIT", made->init_result);
     made->capability = from_environment("FAKE_CUDA_CAPABILITY", made->capability);
     made->delay_us = from_environment("FAKE_CUDA_DELAY_US", made->delay_us);
+    made->peers = from_environment("FAKE_CUDA_PEERS", 1) != 0;
     return made;
   }();
   return *state;
@@ -56,12 +61,10 @@ using tenon::fakes::cuda::allocate_block;
 using tenon::fakes::cuda::check_range;
 using tenon::fakes::cuda::context_stack;
 using tenon::fakes::cuda::control;
+using tenon::fakes::cuda::current_device;
+using tenon::fakes::cuda::enqueue_copy;
 using tenon::fakes::cuda::enter;
 using tenon::fakes::cuda::free_block;
-
-#define FAKE_ENTER(needs_context) \
-  if (const CUresult entered = enter(needs_context); entered != CUDA_SUCCESS) return entered
-#define FAKE_API extern "C" __attribute__((visibility("default")))
 
 FAKE_API tenon::fakes::cuda::Control* fake_cuda_control() { return &control(); }
 // How many contexts this thread has current.
@@ -122,15 +125,26 @@ FAKE_API CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute,
   return CUDA_SUCCESS;
 }
 
+namespace {
+
+CUctx_st& primary_context(CUdevice device) {
+  static CUctx_st contexts[tenon::fakes::cuda::most_devices];
+  return contexts[device];
+}
+
+}  // namespace
+
 FAKE_API CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   FAKE_ENTER(false);
-  static CUctx_st contexts[tenon::fakes::cuda::most_devices];
-  contexts[device].device = device;
-  *context = &contexts[device];
+  CUctx_st& primary = primary_context(device);
+  primary.device = device;
+  ++primary.users;
+  *context = &primary;
   ++control().objects;
   return CUDA_SUCCESS;
 }
-FAKE_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+FAKE_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  if (--primary_context(device).users == 0) tenon::fakes::cuda::forget_peers(device);
   --control().objects;
   return CUDA_SUCCESS;
 }
@@ -153,13 +167,9 @@ FAKE_API CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
 }
 FAKE_API CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t size) {
   FAKE_ENTER(true);
-  return allocate_block(size, false, address);
+  return allocate_block(size, {current_device(), nullptr, false}, address);
 }
 FAKE_API CUresult cuMemFree_v2(CUdeviceptr address) { return free_block(address, false); }
-FAKE_API CUresult cuMemAllocAsync(CUdeviceptr* address, size_t size, CUstream) {
-  FAKE_ENTER(true);
-  return allocate_block(size, false, address);
-}
 FAKE_API CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
   if (context_stack.empty()) control().violate("a call without a current context");
   stream->push([address] { free_block(address, false); });
@@ -168,7 +178,7 @@ FAKE_API CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
 FAKE_API CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int) {
   FAKE_ENTER(true);
   CUdeviceptr address = 0;
-  const CUresult result = allocate_block(size, true, &address);
+  const CUresult result = allocate_block(size, {current_device(), nullptr, true}, &address);
   if (result == CUDA_SUCCESS) *pointer = reinterpret_cast<void*>(address);
   return result;
 }
@@ -180,43 +190,43 @@ FAKE_API CUresult cuPointerGetAttribute(void* data, CUpointer_attribute, CUdevic
   return CUDA_SUCCESS;
 }
 
-namespace {
-
-CUresult enqueue_copy(CUstream stream, uint64_t dst, uint64_t src, size_t size) {
-  stream->push([=] { std::memcpy(reinterpret_cast<void*>(dst), reinterpret_cast<const void*>(src), size); });
-  return CUDA_SUCCESS;
-}
-
-}  // namespace
-
 FAKE_API CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream) {
   FAKE_ENTER(true);
-  check_range("the destination of a copy", dst, size);
-  check_range("the source of a copy", src, size);
+  FAKE_HERE(stream);
+  check_range("the destination of a copy", dst, size, current_device());
+  check_range("the source of a copy", src, size, current_device());
+  if (tenon::fakes::cuda::is_pinned_block(dst) && tenon::fakes::cuda::is_pinned_block(src)) {
+    control().violate("a copy from host memory to host memory waits in the call");
+  }
   return enqueue_copy(stream, dst, src, size);
 }
 FAKE_API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void* src, size_t size, CUstream stream) {
   FAKE_ENTER(true);
-  check_range("the destination of an upload", dst, size);
-  check_range("the source of an upload, which is not pinned,", reinterpret_cast<CUdeviceptr>(src), size);
+  FAKE_HERE(stream);
+  check_range("the destination of an upload", dst, size, current_device());
+  check_range("the source of an upload, which is not pinned,", reinterpret_cast<CUdeviceptr>(src), size,
+              current_device());
   return enqueue_copy(stream, dst, reinterpret_cast<uint64_t>(src), size);
 }
 FAKE_API CUresult cuMemcpyDtoHAsync_v2(void* dst, CUdeviceptr src, size_t size, CUstream stream) {
   FAKE_ENTER(true);
-  check_range("the source of a download", src, size);
-  check_range("the destination of a download, which is not pinned,", reinterpret_cast<CUdeviceptr>(dst), size);
+  FAKE_HERE(stream);
+  check_range("the source of a download", src, size, current_device());
+  check_range("the destination of a download, which is not pinned,", reinterpret_cast<CUdeviceptr>(dst), size,
+              current_device());
   return enqueue_copy(stream, reinterpret_cast<uint64_t>(dst), src, size);
 }
 FAKE_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t size, CUstream stream) {
   FAKE_ENTER(true);
-  check_range("a fill", dst, size);
+  FAKE_HERE(stream);
+  check_range("a fill", dst, size, current_device());
   stream->push([=] { std::memset(reinterpret_cast<void*>(dst), value, size); });
   return CUDA_SUCCESS;
 }
 
 FAKE_API CUresult cuStreamCreate(CUstream* stream, unsigned int) {
   FAKE_ENTER(true);
-  *stream = new CUstream_st;
+  *stream = new CUstream_st(current_device());
   ++control().objects;
   return CUDA_SUCCESS;
 }
@@ -252,7 +262,7 @@ FAKE_API CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* dat
 
 FAKE_API CUresult cuEventCreate(CUevent* event, unsigned int) {
   FAKE_ENTER(true);
-  *event = new CUevent_st;
+  *event = new CUevent_st{current_device(), std::make_shared<EventState>()};
   ++control().objects;
   return CUDA_SUCCESS;
 }
@@ -263,6 +273,8 @@ FAKE_API CUresult cuEventDestroy_v2(CUevent event) {
 }
 FAKE_API CUresult cuEventRecord(CUevent handle, CUstream stream) {
   FAKE_ENTER(true);
+  FAKE_HERE(stream);
+  FAKE_HERE(handle);
   const std::shared_ptr<EventState> event = handle->state;
   uint64_t point = 0;
   {
@@ -321,6 +333,7 @@ FAKE_API CUresult cuLaunchKernel(CUfunction function, unsigned int grid, unsigne
                                  unsigned int block, unsigned int block_y, unsigned int block_z, unsigned int,
                                  CUstream stream, void** parameters, void**) {
   FAKE_ENTER(true);
+  FAKE_HERE(stream);
   if (const int failure = control().fail_launch.exchange(0); failure != 0) return static_cast<CUresult>(failure);
   if (!is_possible(grid, block, grid_y * grid_z * block_y * block_z)) return CUDA_ERROR_INVALID_VALUE;
   const auto* kernel = reinterpret_cast<const tenon::fakes::cuda::Kernel*>(function);

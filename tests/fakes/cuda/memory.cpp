@@ -9,7 +9,7 @@ namespace {
 
 struct Block {
   uint64_t size;
-  bool pinned;
+  Owner owner;
 };
 
 struct Blocks {
@@ -38,17 +38,17 @@ uint64_t free_memory() {
   return used < total ? total - used : 0;
 }
 
-CUresult allocate_block(uint64_t size, bool pinned, CUdeviceptr* out) {
+CUresult allocate_block(uint64_t size, const Owner& owner, CUdeviceptr* out) {
   if (size == 0) return CUDA_ERROR_INVALID_VALUE;
   Blocks& all = blocks();
   const std::lock_guard lock(all.mutex);
-  if (!pinned && size > free_memory()) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!owner.pinned && size > free_memory()) return CUDA_ERROR_OUT_OF_MEMORY;
   void* place = std::aligned_alloc(512, (size + 511) / 512 * 512);
   if (place == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   std::memset(place, 0xa5, size);
   *out = reinterpret_cast<CUdeviceptr>(place);
-  all.by_address[*out] = {size, pinned};
-  (pinned ? control().pinned : control().allocated) += static_cast<int64_t>(size);
+  all.by_address[*out] = {size, owner};
+  (owner.pinned ? control().pinned : control().allocated) += static_cast<int64_t>(size);
   return CUDA_SUCCESS;
 }
 
@@ -56,7 +56,7 @@ CUresult free_block(CUdeviceptr address, bool pinned) {
   Blocks& all = blocks();
   const std::lock_guard lock(all.mutex);
   const auto found = all.by_address.find(address);
-  if (found == all.by_address.end() || found->second.pinned != pinned) {
+  if (found == all.by_address.end() || found->second.owner.pinned != pinned) {
     control().violate("something is freed that is no block of that kind");
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -70,14 +70,27 @@ bool is_pinned_block(CUdeviceptr address) {
   Blocks& all = blocks();
   const std::lock_guard lock(all.mutex);
   const auto found = block_of(all, address);
-  return found != all.by_address.end() && found->second.pinned;
+  return found != all.by_address.end() && found->second.owner.pinned;
 }
 
-void check_range(const char* who, CUdeviceptr address, uint64_t size) {
+Owner owner_of(CUdeviceptr address) {
   Blocks& all = blocks();
   const std::lock_guard lock(all.mutex);
   const auto found = block_of(all, address);
-  if (found != all.by_address.end() && address + size <= found->first + found->second.size) return;
+  if (found != all.by_address.end()) return found->second.owner;
+  control().violate("an address is in no block");
+  return {};
+}
+
+void check_range(const char* who, CUdeviceptr address, uint64_t size, CUdevice device) {
+  Blocks& all = blocks();
+  const std::lock_guard lock(all.mutex);
+  const auto found = block_of(all, address);
+  if (found != all.by_address.end() && address + size <= found->first + found->second.size) {
+    if (reaches(device, found->second.owner)) return;
+    return control().violate(std::string(who) + " is memory of a device that device " + std::to_string(device) +
+                             " has no access to");
+  }
   control().violate(std::string(who) + " leaves its block, or has none: " + std::to_string(size) + " bytes");
 }
 

@@ -4,7 +4,8 @@
 
 #include "tests/fakes/cuda/fake.h"
 
-CUstream_st::CUstream_st() : random_(reinterpret_cast<uintptr_t>(this)), thread_([this] { run(); }) {}
+CUstream_st::CUstream_st(int of_device)
+    : device(of_device), random_(reinterpret_cast<uintptr_t>(this)), thread_([this] { run(); }) {}
 
 CUstream_st::~CUstream_st() {
   {

@@ -18,14 +18,17 @@ struct EventState {
 
 // An event may be destroyed while a stream has yet to reach it.
 struct CUevent_st {
+  int device = 0;
   std::shared_ptr<EventState> state = std::make_shared<EventState>();
 };
 
 struct CUstream_st {
-  CUstream_st();
+  explicit CUstream_st(int of_device);
   ~CUstream_st();
   void push(std::function<void()> work);
   void drain();
+
+  const int device;
 
  private:
   void run();

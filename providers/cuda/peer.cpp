@@ -1,0 +1,74 @@
+// Copies between two devices. What opens the way depends on where the peer's blocks come from: accesses to a pool are
+// granted by the pool, accesses to plain blocks by the contexts. A way that was opened stays open, since other users of
+// the primary contexts may have come to rely on it; it ends with the peer's pool and context.
+#include "providers/cuda/device.h"
+
+namespace tenon::provider::cuda {
+namespace {
+
+ep_status no_way(ep_device* device, const ep_device* peer, const std::string& why, ep_error** error) {
+  return fail(device->host, error, EP_STATUS_UNSUPPORTED, "%s (cuda:%d) cannot reach the memory of %s (cuda:%d): %s.",
+              device->facts.name.c_str(), device->facts.index, peer->facts.name.c_str(), peer->facts.index,
+              why.c_str());
+}
+
+// In the device's context.
+CUresult open_way(const ep_device* device, const ep_device* peer) {
+  const Driver& driver = *device->driver;
+  if (peer->pool != nullptr) {
+    CUmemAccessDesc access{};
+    access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access.location.id = device->facts.number;
+    access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    return driver.mem_pool_set_access(peer->pool, &access, 1);
+  }
+  const CUresult result = driver.ctx_enable_peer_access(peer->context, 0);
+  return result == CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED ? CUDA_SUCCESS : result;
+}
+
+ep_status peer_open(ep_device* device, ep_device* peer, ep_error** error) {
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
+  if (device->facts.number == peer->facts.number) return EP_STATUS_OK;  // one GPU, opened twice
+  const Current current(device);
+  CUresult result = current.result();
+  int can = 0;
+  if (result == CUDA_SUCCESS) {
+    result = device->driver->device_can_access_peer(&can, device->facts.number, peer->facts.number);
+  }
+  if (result == CUDA_SUCCESS && can == 0) return no_way(device, peer, "the driver knows no direct way", error);
+  if (result == CUDA_SUCCESS) result = open_way(device, peer);
+  switch (result) {
+    case CUDA_SUCCESS: return EP_STATUS_OK;
+    case CUDA_ERROR_PEER_ACCESS_UNSUPPORTED:
+    case CUDA_ERROR_TOO_MANY_PEERS:
+    case CUDA_ERROR_INVALID_DEVICE:
+    case CUDA_ERROR_NOT_SUPPORTED: return no_way(device, peer, device->driver->text_of(result), error);
+    default: return driver_failed(device, result, "opening a way to another device", error);
+  }
+}
+
+// Pinned memory belongs to no device: a copy of it is like any other in the context of the stream.
+ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer src, uint64_t size, ep_error** error) {
+  ep_device* device = stream->device;
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
+  const Current current(device);
+  const Driver& driver = *device->driver;
+  const bool pinned = dst.memory->mapped != nullptr || src.memory->mapped != nullptr;
+  CUresult result = current.result();
+  if (result == CUDA_SUCCESS) {
+    result = pinned || device->context == peer->context
+                 ? copy_on(stream, dst, src, size)
+                 : driver.memcpy_peer_async(address_of(dst), device->context, address_of(src), peer->context, size,
+                                            stream->handle);
+  }
+  return result == CUDA_SUCCESS ? EP_STATUS_OK : driver_failed(device, result, "copying from another device", error);
+}
+
+}  // namespace
+
+void fill_peer(ep_device_ops* ops) {
+  ops->peer_open = entry<peer_open>;
+  ops->peer_copy = entry<peer_copy>;
+}
+
+}  // namespace tenon::provider::cuda
