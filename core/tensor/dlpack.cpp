@@ -2,17 +2,21 @@
 
 #include <dlpack/dlpack.h>
 
+#include <cstring>
 #include <memory>
 #include <optional>
 
 #include "core/tensor/device_state.h"
-#include "core/tensor/storage.h"
+#include "core/tensor/factory.h"
 #include "primitives/status/sentence.h"
 
 namespace tenon {
 namespace {
 
-constexpr uint8_t kDLPackBool = 6;  // since DLPack 0.7; Debian 12's header is 0.6
+// Codes that are newer than the oldest header this is built with (0.6).
+constexpr uint8_t kDLPackBool = 6;       // since DLPack 0.7
+constexpr uint8_t kDLPackF8e4m3fn = 10;  // since DLPack 1.1
+constexpr uint8_t kDLPackF8e5m2 = 12;
 
 struct Exported {
   DLManagedTensor managed;
@@ -25,6 +29,8 @@ std::optional<DLDataType> dlpack_type(DType dtype) {
   const DTypeInfo& info = dtype_info(dtype);
   const auto bits = static_cast<uint8_t>(info.bits);
   if (dtype == DType::bf16) return DLDataType{kDLBfloat, 16, 1};
+  if (dtype == DType::f8e4m3fn) return DLDataType{kDLPackF8e4m3fn, 8, 1};
+  if (dtype == DType::f8e5m2) return DLDataType{kDLPackF8e5m2, 8, 1};
   switch (info.type_class) {
     case DTypeClass::BOOL: return DLDataType{kDLPackBool, 8, 1};
     case DTypeClass::INT:
@@ -33,9 +39,7 @@ std::optional<DLDataType> dlpack_type(DType dtype) {
     case DTypeClass::UINT:
       if (bits >= 8) return DLDataType{kDLUInt, bits, 1};
       break;
-    case DTypeClass::FLOAT:
-      if (bits >= 16) return DLDataType{kDLFloat, bits, 1};
-      break;
+    case DTypeClass::FLOAT: return DLDataType{kDLFloat, bits, 1};
     case DTypeClass::NONE: break;
   }
   return std::nullopt;
@@ -50,6 +54,14 @@ std::optional<DType> dtype_of_dlpack(DLDataType type) {
   return std::nullopt;
 }
 
+// A newer producer's device may be no value of the enumeration, which then must not be read as one.
+int32_t device_type(const DLTensor& tensor) {
+  int32_t type = 0;
+  static_assert(sizeof tensor.device.device_type == sizeof type);
+  std::memcpy(&type, &tensor.device.device_type, sizeof type);
+  return type;
+}
+
 }  // namespace
 
 DLManagedTensor* to_dlpack(const Tensor& tensor) {
@@ -58,8 +70,12 @@ DLManagedTensor* to_dlpack(const Tensor& tensor) {
     throw Error(Code::unsupported,
                 sentence("to_dlpack: DLPack has no name for dtype ", dtype_name(tensor.dtype()), "."));
   }
+  if (tensor.impl()->storage == nullptr) {
+    throw Error(Code::invalid_argument, sentence("to_dlpack: the tensor of shape ", tensor.dims(),
+                                                 " has no data: it stands for a value of a program being recorded."));
+  }
   void* data = tensor.data();
-  if (data == nullptr) {
+  if (data == nullptr && (tensor.elements() != 0 || !tensor.device().state()->mapped)) {
     throw Error(
         Code::unsupported,
         sentence("to_dlpack: memory of ", tensor.device().spelling(), " has no address that others understand."),
@@ -84,10 +100,9 @@ DLManagedTensor* to_dlpack(const Tensor& tensor) {
 Tensor from_dlpack(DLManagedTensor* managed) {
   if (managed == nullptr) throw Error(Code::invalid_argument, "from_dlpack: the managed tensor is null.");
   const DLTensor& source = managed->dl_tensor;
-  if (source.device.device_type != kDLCPU) {
-    throw Error(Code::unsupported,
-                sentence("from_dlpack: memory of DLPack device type ", static_cast<int>(source.device.device_type),
-                         " cannot be used; only the CPU's (1) can."));
+  if (const int32_t type = device_type(source); type != kDLCPU) {
+    throw Error(Code::unsupported, sentence("from_dlpack: memory of DLPack device type ", type,
+                                            " cannot be used; only the CPU's (1) can."));
   }
   const std::optional<DType> dtype = dtype_of_dlpack(source.dtype);
   if (!dtype) {
@@ -99,16 +114,15 @@ Tensor from_dlpack(DLManagedTensor* managed) {
     throw Error(Code::invalid_argument,
                 sentence("from_dlpack: rank ", source.ndim, " is outside [0, ", EP_MAX_RANK, "]."));
   }
+  if (source.ndim > 0 && source.shape == nullptr) {
+    throw Error(Code::invalid_argument,
+                sentence("from_dlpack: the shape of a tensor of rank ", source.ndim, " is null."));
+  }
   const auto rank = static_cast<size_t>(source.ndim);
   const Dims dims(std::span<const int64_t>(source.shape, rank));
-  const Dims strides =
-      source.strides == nullptr ? contiguous_strides(dims) : Dims(std::span<const int64_t>(source.strides, rank));
+  const Dims strides = source.strides == nullptr ? Dims() : Dims(std::span<const int64_t>(source.strides, rank));
   auto* data = source.data == nullptr ? nullptr : static_cast<char*>(source.data) + source.byte_offset;
-  if (reinterpret_cast<uintptr_t>(data) % static_cast<uintptr_t>(dtype_size(*dtype)) != 0) {
-    throw Error(Code::unsupported,
-                sentence("from_dlpack: the data is not aligned to its element of ", dtype_size(*dtype), " bytes."));
-  }
-  return Tensor::borrow(data, dims, strides, *dtype, [managed] {
+  return borrow_memory("from_dlpack", data, dims, strides, *dtype, [managed] {
     if (managed->deleter != nullptr) managed->deleter(managed);
   });
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "core/tensor/tensor.h"
 
@@ -25,6 +26,10 @@ void settle_layout(TensorImpl* impl);
 
 // A tensor that has a shape and a device but no data.
 Tensor make_meta(DeviceState* device, const TensorMeta& meta);
+
+// Tensor::borrow for `caller`, whose name opens the texts of its errors.
+Tensor borrow_memory(std::string_view caller, void* data, const Dims& dims, const Dims& strides, DType dtype,
+                     std::function<void()> deleter);
 
 // A storage over `bytes` of host memory the caller owns, on the host device.
 Result<Storage*> borrow_host_memory(DeviceState* host, void* data, uint64_t bytes, std::function<void()> deleter);

@@ -8,6 +8,7 @@
 #include "core/tensor/storage.h"
 #include "core/tensor/transfer.h"
 #include "core/vm/vm.h"
+#include "primitives/status/sentence.h"
 
 namespace tenon {
 namespace {
@@ -16,6 +17,10 @@ using Impls = memory::FreeList<TensorImpl>;
 
 // The number of elements of `dims`, or why there cannot be such a tensor.
 Result<int64_t> checked_elements(const Dims& dims, DType dtype) {
+  if (dtype_info(dtype).bits == 0) [[unlikely]] {
+    return Status(Code::invalid_argument, sentence("A tensor of shape ", dims, " cannot be made: no dtype has number ",
+                                                   static_cast<int32_t>(dtype), "."));
+  }
   for (int64_t dim : dims) {
     if (dim < 0) {
       return Status(Code::invalid_argument, "A tensor of shape " + to_string(dims) + " cannot be made: its dim " +
@@ -39,6 +44,39 @@ TensorImpl* new_impl(DeviceState* device, DType dtype, const Dims& dims, int64_t
   impl->strides = contiguous_strides(dims);
   impl->elements = elements;
   return impl;
+}
+
+// Bytes from the first element to one past the last that these strides reach.
+int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& strides, DType dtype, int64_t elements) {
+  if (strides.rank() != dims.rank()) {
+    throw Error(Code::invalid_argument,
+                sentence(caller, ": strides ", strides, " and dims ", dims, " have different ranks."));
+  }
+  const int64_t size = std::max<int64_t>(1, dtype_size(dtype));
+  int64_t reach = elements == 0 ? 0 : 1;
+  for (int32_t axis = 0; axis < dims.rank(); ++axis) {
+    int64_t step = 0, bytes = 0;
+    const int64_t further = elements == 0 ? 0 : dims[axis] - 1;
+    if (strides[axis] < 0) {
+      throw Error(Code::invalid_argument, sentence(caller, ": strides ", strides, " of dims ", dims,
+                                                   " cannot be used: ", strides[axis], " is negative."));
+    }
+    if (__builtin_mul_overflow(strides[axis], further, &step) || __builtin_add_overflow(reach, step, &reach) ||
+        __builtin_mul_overflow(reach, size, &bytes)) {
+      throw Error(Code::invalid_argument, sentence(caller, ": strides ", strides, " of dims ", dims, " and dtype ",
+                                                   dtype_name(dtype), " reach further than 2^63 - 1 bytes."));
+    }
+  }
+  if (dtype_size(dtype) == 0 && !is_contiguous(dims, strides)) {
+    throw Error(Code::invalid_argument, sentence(caller, ": strides ", strides, " of dims ", dims,
+                                                 " are not row-major, as packed ", dtype_name(dtype), " always is."));
+  }
+  return dtype_bytes(dtype, reach);
+}
+
+[[noreturn]] void refuse_recorded(std::string_view function, const Tensor& tensor) {
+  throw Error(Code::invalid_argument, sentence(function, ": the tensor of shape ", tensor.dims(),
+                                               " has no data: it stands for a value of a program being recorded."));
 }
 
 }  // namespace
@@ -131,34 +169,31 @@ Tensor Tensor::copy_from_host(const void* data, const Dims& dims, DType dtype, D
   return tensor;
 }
 
-Tensor Tensor::borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter) {
-  DeviceState* host = value_or_throw(host_device_state());
-  const Dims actual = strides.empty() ? contiguous_strides(dims) : strides;
-  if (actual.rank() != dims.rank()) {
-    throw Error(Code::invalid_argument, "Tensor::borrow: strides " + to_string(actual) + " and dims " +
-                                            to_string(dims) + " have different ranks.");
-  }
+Tensor borrow_memory(std::string_view caller, void* data, const Dims& dims, const Dims& strides, DType dtype,
+                     std::function<void()> deleter) {
   const int64_t elements = value_or_throw(checked_elements(dims, dtype));
-  int64_t reach = elements == 0 ? 0 : 1;
-  for (int32_t axis = 0; axis < dims.rank() && elements > 0; ++axis) {
-    int64_t step = 0;
-    if (actual[axis] < 0 || __builtin_mul_overflow(actual[axis], dims[axis] - 1, &step) ||
-        __builtin_add_overflow(reach, step, &reach)) {
-      throw Error(Code::invalid_argument, "Tensor::borrow: strides " + to_string(actual) +
-                                              " are negative or reach further than 2^63 - 1 elements.");
-    }
-  }
-  const int64_t bytes = dtype_bytes(dtype, reach);
+  const Dims actual = strides.empty() ? contiguous_strides(dims) : strides;
+  const int64_t bytes = bytes_reached(caller, dims, actual, dtype, elements);
   if (data == nullptr && bytes != 0) {
     throw Error(Code::invalid_argument,
-                "Tensor::borrow: no data for " + std::to_string(bytes) + " bytes, shape " + to_string(dims) + ".");
+                sentence(caller, ": no data for ", bytes, " bytes, shape ", dims, ", strides ", actual, "."));
   }
+  const auto size = static_cast<uintptr_t>(std::max<int64_t>(1, dtype_size(dtype)));
+  if (const uintptr_t past = reinterpret_cast<uintptr_t>(data) % size; past != 0) {
+    throw Error(Code::unsupported, sentence(caller, ": the data begins ", past, " past a multiple of the ", size,
+                                            " bytes that an element of ", dtype_name(dtype), " has."));
+  }
+  DeviceState* host = value_or_throw(host_device_state());
   Storage* storage = value_or_throw(borrow_host_memory(host, data, static_cast<uint64_t>(bytes), std::move(deleter)));
   TensorImpl* impl = new_impl(host, dtype, dims, elements);
   impl->strides = actual;
   impl->contiguous = is_contiguous(dims, actual);
   impl->storage = storage;
   return Tensor(impl);
+}
+
+Tensor Tensor::borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter) {
+  return borrow_memory("Tensor::borrow", data, dims, strides, dtype, std::move(deleter));
 }
 
 int64_t Tensor::dim(int64_t axis) const {
@@ -174,10 +209,7 @@ int64_t Tensor::dim(int64_t axis) const {
 int64_t Tensor::bytes() const { return dtype_bytes(dtype(), elements()); }
 
 void Tensor::copy_to_host(void* data) const {
-  if (impl_->storage == nullptr) {
-    throw Error(Code::invalid_argument, "copy_to_host: the tensor of shape " + to_string(dims()) +
-                                            " has no data: it stands for a value of a program being recorded.");
-  }
+  if (impl_->storage == nullptr) refuse_recorded("copy_to_host", *this);
   if (elements() == 0) {
     throw_if_error(vm::settle(impl_->storage, false, false));
     return;
@@ -193,6 +225,7 @@ void Tensor::wait() const {
 }
 
 void Tensor::copy_from(const void* data) {
+  if (impl_->storage == nullptr) refuse_recorded("copy_from", *this);
   if (elements() == 0) return;
   if (!contiguous()) {
     store_into_view(*this, copy_from_host(data, dims(), dtype(), Device::host()));

@@ -68,15 +68,16 @@ class TENON_API Tensor {
   }
 
   // An uninitialised tensor. Shapes are in elements; `device` absent: Device::current().
-  // Errors: invalid_argument (negative dim, rank above 8, overflow), out_of_device_memory.
+  // Errors: invalid_argument (negative dim, rank above 8, overflow, no dtype), out_of_device_memory.
   static Tensor empty(const Dims& dims, DType dtype, Device device = {});
   // A tensor holding a copy of the row-major elements at `data`.
   static Tensor copy_from_host(const void* data, const Dims& dims, DType dtype, Device device = {});
   template <class T>
   static Tensor from(std::span<const T> values, const Dims& dims, Device device = {});
   // A tensor on the host device over memory the caller owns, without a copy; `deleter` runs once nothing uses it any
-  // more, on whatever thread that is. `strides` empty: row-major. Errors: invalid_argument (no data, strides that are
-  // negative or of another rank).
+  // more, on whatever thread that is. `strides` (in elements) empty: row-major. On an error `deleter` does not run.
+  // Errors: invalid_argument (no data for what is not empty, strides that are negative, of another rank or not
+  // row-major for a packed dtype, a size beyond int64), unsupported (data that is not aligned to its element).
   static Tensor borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter);
 
   bool defined() const { return impl_ != nullptr; }
@@ -94,7 +95,7 @@ class TENON_API Tensor {
   // Copies the elements, row-major, to `data` (bytes() of it). Waits only for what it reads.
   // Errors: the error of the op that failed to compute this tensor; device_lost.
   void copy_to_host(void* data) const;
-  // Overwrites the elements with those at `data`, row-major.
+  // Overwrites the elements with those at `data`, row-major; `data` is free again when this returns.
   void copy_from(const void* data);
   // The elements as a vector of T, which must be the tensor's own type (float for f32, int64_t for i64, uint8_t for
   // bool).

@@ -11,6 +11,7 @@
 #include "core/tensor/device_state.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/storage.h"
+#include "core/vm/lifecycle.h"
 #include "core/vm/vm.h"
 #include "primitives/dtype/convert.h"
 
@@ -184,7 +185,7 @@ Result<Storage*> borrow_host_memory(DeviceState* host, void* data, uint64_t byte
   }
   host->borrowed.fetch_add(1, std::memory_order_relaxed);
   auto release = [host, memory = block.memory, user = std::move(deleter)] {
-    host->ops.memory_free(host->handle, memory);
+    if (!vm::ended()) host->ops.memory_free(host->handle, memory);
     host->borrowed.fetch_sub(1, std::memory_order_relaxed);
     if (user) user();
   };

@@ -1,0 +1,46 @@
+// InFlight: a test on the asynchronous fake and the cpu, which starts and ends with nothing in flight.
+#pragma once
+
+#include "core/tensor/device.h"
+#include "loader/loader.h"
+#include "tests/fakes/async/control.h"
+#include "tests/unit/tensor/lent_memory.h"
+
+namespace tenon::testing {
+
+class InFlight : public ::testing::Test {
+ protected:
+  InFlight() { settle(); }
+  ~InFlight() override {
+    settle();
+    EXPECT_EQ(fakes::async_control().violation(), "");
+  }
+
+  static Device device() {
+    static const Device async = [] {
+      fakes::async_control().memory = uint64_t{64} << 20;
+      loader::register_provider("async", fakes::async_query);
+      return Device("async:0");
+    }();
+    return async;
+  }
+
+  static void settle() {
+    fakes::async_control().hold = false;
+    fakes::async_control().delay_us = 0;
+    fakes::async_control().fail_launch = -1;
+    while (!error_of([] { device().synchronize(); }).ok()) continue;
+  }
+
+  // Leaves free blocks of about `elements` floats on the device full of a value no test expects.
+  static void poison(int64_t elements) {
+    const std::vector<float> values(static_cast<size_t>(elements), -77.0f);
+    std::vector<Tensor> held;
+    for (int i = 0; i < 3; ++i) held.push_back(Tensor::from<float>(values, {elements}, device()));
+    settle();
+  }
+
+  std::mt19937_64 random_{7};
+};
+
+}  // namespace tenon::testing
