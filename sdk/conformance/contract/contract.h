@@ -102,6 +102,7 @@ Status memory_imported(Subject& subject);
 Status transfers_exact(Subject& subject);
 Status transfers_in_order(Subject& subject);
 Status transfers_between_pools(Subject& subject);
+Status peers_copy(Subject& subject);
 
 Status events_never_recorded(Subject& subject);
 Status events_mean_done(Subject& subject);

@@ -36,6 +36,8 @@ constexpr ContractTest tests[] = {
     {"transfers/in_order", "S01", Needs::device, "Work of a stream runs in its order.", transfers_in_order},
     {"transfers/between_pools", "M08", Needs::device, "Every pool can be copied to every other.",
      transfers_between_pools},
+    {"transfers/from_a_peer", "M10", Needs::device, "A device copies from each one that peer_open says yes to.",
+     peers_copy},
 
     {"events/never_recorded", "S02", Needs::events, "A wait for an event never recorded is 'invalid argument'.",
      events_never_recorded},

@@ -18,7 +18,7 @@ namespace tenon::mirror {
 
 // What the settings say: what it can do beyond the least, and the one rule it breaks.
 struct Character {
-  std::string mode;    // ",async,mapped,any,packs,bakes,"
+  std::string mode;    // ",async,mapped,any,packs,bakes,peers,"
   std::string broken;  // a name of violations.def, or empty
 
   bool is(std::string_view word) const { return mode.find("," + std::string(word) + ",") != std::string::npos; }

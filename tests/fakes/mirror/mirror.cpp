@@ -148,6 +148,19 @@ ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, e
   return move_bytes(stream, dst, address_of(src), size, error);
 }
 
+ep_status peer_open(ep_device* device, ep_device*, ep_error** error) {
+  if (device->breaks("odd_peers")) return fail_text(device->host, error, EP_STATUS_INTERNAL, "There is no way.");
+  return EP_STATUS_OK;
+}
+ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device*, ep_buffer src, uint64_t size, ep_error** error) {
+  if (stream->device->breaks("peer_offset")) src.offset = 0;
+  if (stream->device->breaks("peer_at_once")) {
+    std::memcpy(address_of(dst), address_of(src), size);
+    return EP_STATUS_OK;
+  }
+  return move_bytes(stream, address_of(dst), address_of(src), size, error);
+}
+
 // --- events ---
 
 ep_status event_create(ep_device* device, ep_event** out_event, ep_error**) {
@@ -196,9 +209,11 @@ void shutdown(ep_plugin* plugin) noexcept {
   destroy(plugin);
 }
 
+uint32_t devices_of(const Character& character) { return character.is("peers") ? 2 : 1; }
+
 ep_status device_count(ep_plugin* plugin, uint32_t* out_count, ep_error**) {
   while (plugin->character.breaks("hangs")) pause();
-  *out_count = 1;
+  *out_count = devices_of(plugin->character);
   return EP_STATUS_OK;
 }
 
@@ -214,7 +229,7 @@ ep_status no_device(ep_plugin* plugin, uint32_t index, ep_error** error) {
 
 ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_info, ep_error** error) {
   const Character& character = plugin->character;
-  if (index != 0 && !character.breaks("unknown_device")) return no_device(plugin, index, error);
+  if (index >= devices_of(character) && !character.breaks("unknown_device")) return no_device(plugin, index, error);
   ep_device_info info{};
   info.name = to_ep_string("Mirror");
   if (character.breaks("other_name_later") && plugin->described++ % 2 == 1) info.name = to_ep_string("Somebody else");
@@ -236,7 +251,7 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
 ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
                       ep_error** error) {
   const Character& character = plugin->character;
-  if (index != 0 && !character.breaks("unknown_device")) return no_device(plugin, index, error);
+  if (index >= devices_of(character) && !character.breaks("unknown_device")) return no_device(plugin, index, error);
   auto* device = make<ep_device>(plugin->host, plugin->host);
   device->character = character;
   device->opener = std::this_thread::get_id();
@@ -248,6 +263,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   if (character.breaks("throws")) ops.memory_allocate = memory_allocate_throwing;
   if (character.breaks("no_host_memory")) ops.memory_allocate = memory_allocate_without_host_memory;
   fill_stream(&ops);
+  if (!character.is("peers")) ops.peer_open = nullptr, ops.peer_copy = nullptr;
   fill_primitive(&ops);
   fill(out_ops, ops);
   *out_device = device;
@@ -319,6 +335,8 @@ void fill_stream(ep_device_ops* ops) {
   ops->copy = entry<copy>;
   ops->upload = entry<upload>;
   ops->download = entry<download>;
+  ops->peer_open = entry<peer_open>;
+  ops->peer_copy = entry<peer_copy>;
   ops->event_create = entry<event_create>;
   ops->event_destroy = event_destroy;
   ops->event_record = entry<event_record>;

@@ -68,7 +68,7 @@ class Test:
                 found = self.run(f"fakes/libtenon_{name}.so", "--case", test)
             else:
                 only = [] if test.startswith("claims/") else ["--case", test]
-                found = self.run("fakes/libtenon_mirror.so", "--set", "mode=async,mapped", "--set", "break=" + name, *only)
+                found = self.run("fakes/libtenon_mirror.so", "--set", "mode=async,mapped,peers", "--set", "break=" + name, *only)
             # One that dies or hangs breaks X01 or X02, and the rule of the test it does that in.
             ended = [one for one in found if one["outcome"] in ("crashed", "hung") and one["held to"] == rule]
             hits = [one for one in found if f"(rule {rule})" in one["sentence"]] or ended
