@@ -141,8 +141,8 @@ Status copy_from_device(Subject& subject, uint32_t index, std::string* refusal, 
   *copies = true;
   TENON_RETURN_IF_ERROR(peer.prepare());
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
-  TENON_RETURN_IF_ERROR(copy_all_pools(subject, stream, peer));
-  return copy_in_order(subject, stream, peer);
+  TENON_RETURN_IF_ERROR(copy_in_order(subject, stream, peer));
+  return copy_all_pools(subject, stream, peer);
 }
 
 }  // namespace
