@@ -1,7 +1,9 @@
 // The prelude on f32. GLSL's own exp, log, sin, pow are not used: Vulkan allows exp(80) to be off by 163 units in the
-// last place. What stands here needs add, subtract, multiply (exact in Vulkan), divide and sqrt (2.5 and 3 units in the last
-// place on a device that is not better) and integers. `precise` keeps a compiler from fusing and reordering.
-// NaN is told by its bits: a compiler may assume that isnan() is false.
+// last place. What stands here needs add, subtract, multiply (exact in Vulkan) and integers. Quotients and roots are those of
+// exact.glsl; a plain `/` stands where 2.5 units in the last place of it, which Vulkan promises, leave the result within its
+// bound. `precise` keeps a compiler from fusing and reordering. NaN is told by its bits: a compiler may assume that isnan()
+// is false.
+#include "exact.glsl"
 
 #define NAN uintBitsToFloat(0x7fc00000u)
 #define INFINITY uintBitsToFloat(0x7f800000u)
@@ -16,12 +18,8 @@ float with_sign_of(float magnitude, float x) {
 float ep_add(float x, float y) { precise float r = x + y; return r; }
 float ep_sub(float x, float y) { precise float r = x - y; return r; }
 float ep_mul(float x, float y) { precise float r = x * y; return r; }
-float ep_div(float x, float y) { precise float r = x / y; return r; }
-float ep_sqrt(float x) {
-  if (x < 0.0) return NAN;
-  precise float r = sqrt(x);
-  return r;
-}
+float ep_div(float x, float y) { return exact_quotient(x, y); }
+float ep_sqrt(float x) { return exact_root(x); }
 float ep_neg(float x) { return uintBitsToFloat(floatBitsToUint(x) ^ 0x80000000u); }
 float ep_abs(float x) { return uintBitsToFloat(magnitude_bits(x)); }
 float ep_fma(float x, float y, float z) { precise float r = fma(x, y, z); return r; }
@@ -145,7 +143,7 @@ float ep_log1p(float x) {
   precise float u = 1.0 + x;
   if (u == 1.0 || x == INFINITY) return x;
   // log(u) x / (u - 1) corrects the rounding of 1 + x (Higham, Accuracy and Stability, 1.14.1).
-  precise float r = ep_log(u) * (x / (u - 1.0));
+  precise float r = ep_log(u) * ep_div(x, ep_sub(u, 1.0));
   return r;
 }
 
@@ -298,7 +296,7 @@ float ep_tan(float x) {
   p = p * z + 1.33387994085e-1;
   p = p * z + 3.33331568548e-1;
   p = (p * z) * r + r;
-  if ((q & 1) != 0) p = -1.0 / p;
+  if ((q & 1) != 0) p = ep_div(-1.0, p);
   return p;
 }
 
@@ -431,7 +429,7 @@ float ep_atanh(float x) {
     p = p * z + 3.33337300303e-1;
     y = (p * z) * magnitude + magnitude;
   } else {
-    y = magnitude == 1.0 ? INFINITY : 0.5 * ep_log1p(2.0 * magnitude / (1.0 - magnitude));
+    y = magnitude == 1.0 ? INFINITY : 0.5 * ep_log1p(ep_div(2.0 * magnitude, ep_sub(1.0, magnitude)));
   }
   return with_sign_of(y, x);
 }
@@ -552,9 +550,9 @@ float ep_mod(float x, float y) {
 float ep_floor_div(float x, float y) {
   if (y == 0.0) return ep_div(x, y);
   const float remainder = ep_fmod(x, y);
-  precise float quotient = (x - remainder) / y;
+  precise float quotient = ep_div(ep_sub(x, remainder), y);
   if (remainder != 0.0 && (remainder < 0.0) != (y < 0.0)) quotient = quotient - 1.0;
-  if (quotient == 0.0) return with_sign_of(0.0, ep_div(x, y));
+  if (quotient == 0.0) return uintBitsToFloat((floatBitsToUint(x) ^ floatBitsToUint(y)) & 0x80000000u);
   float floored = ep_floor(quotient);
   if (ep_sub(quotient, floored) > 0.5) floored = ep_add(floored, 1.0);
   return floored;

@@ -77,6 +77,6 @@ void main() {
       x = ep_sub(x, greatest);
       if (LOGARITHM == 0) x = ep_exp(x);
     }
-    store(push.dst, dst + i * shape.walked_dst[0], DTYPE, LOGARITHM != 0 ? ep_sub(x, shift) : ep_div(x, total));
+    store(push.dst, dst + i * shape.walked_dst[0], DTYPE, LOGARITHM != 0 ? ep_sub(x, shift) : x / total);
   }
 }

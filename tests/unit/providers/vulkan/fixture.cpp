@@ -91,6 +91,10 @@ ep_primitive* Device::binary(int32_t op, int64_t words, bool scalar) {
   ep_primitive_desc desc =
       provider::descriptor(EP_PRIMITIVE_binary, {provider::dense(EP_ROLE_DST, EP_DTYPE_i32, {words}), x, y});
   desc.attributes.binary.op = op;
+  return create(desc);
+}
+
+ep_primitive* Device::create(const ep_primitive_desc& desc) {
   ep_primitive_info info{};
   info.struct_size = sizeof info;
   info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
@@ -105,14 +109,18 @@ ep_primitive* Device::binary(int32_t op, int64_t words, bool scalar) {
 
 ep_status Device::run(ep_primitive* primitive, ep_buffer dst, ep_buffer x, ep_buffer y, int32_t scalar, uint64_t tag,
                       ep_stream* on) {
-  const ep_buffer operands[] = {dst, x, y};
   ep_scalar scalars[2] = {{EP_DTYPE_i32, 0, {}}, {EP_DTYPE_i32, 0, {}}};
   scalars[1].value.i64 = scalar;
+  return launch(primitive, {dst, x, y}, {scalars[0], scalars[1]}, tag, on);
+}
+
+ep_status Device::launch(ep_primitive* primitive, const std::vector<ep_buffer>& operands,
+                         const std::vector<ep_scalar>& scalars, uint64_t tag, ep_stream* on) {
   ep_launch launch{};
-  launch.operands = operands;
-  launch.operand_count = 3;
-  launch.scalars = scalars;
-  launch.scalar_count = 2;
+  launch.operands = operands.data();
+  launch.operand_count = static_cast<uint32_t>(operands.size());
+  launch.scalars = scalars.data();
+  launch.scalar_count = static_cast<uint32_t>(scalars.size());
   launch.tag = tag;
   ep_error* error = nullptr;
   return ops.primitive_launch(primitive, on == nullptr ? stream : on, &launch, nullptr, &error);

@@ -44,6 +44,10 @@ class Device {
   ep_primitive* binary(int32_t op, int64_t words, bool scalar);
   ep_status run(ep_primitive* primitive, ep_buffer dst, ep_buffer x, ep_buffer y, int32_t scalar, uint64_t tag = 1,
                 ep_stream* on = nullptr);
+  // Any primitive, with what a launch of it is given; std::runtime_error if it is refused.
+  ep_primitive* create(const ep_primitive_desc& desc);
+  ep_status launch(ep_primitive* primitive, const std::vector<ep_buffer>& operands,
+                   const std::vector<ep_scalar>& scalars = {}, uint64_t tag = 1, ep_stream* on = nullptr);
 
   Plugin plugin;
   ep_device_ops ops{};

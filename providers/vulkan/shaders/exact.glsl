@@ -1,0 +1,75 @@
+// Quotient and square root of f32, rounded to nearest even on every device. Vulkan lets a device's own be off by 2.5 units
+// in the last place (a quotient) and by 4.5 * 2^-23 of itself (a root, which is 1.0 / inversesqrt()), and flush denormals.
+// Here the device's are estimates made of significands alone, and the rest is integers: with an estimate of the first 25
+// digits, 16 or 32 too low on purpose, comes the remainder, right modulo 2^32 and less than that, and five or six steps of
+// long division give the digits themselves. The 25th rounds: no root, and no quotient that is not denormal, lies half way
+// between two floats, so where that digit is 1 the remainder is not 0.
+// This text is C++ as well: a test compiles it with estimates that are off.
+
+#ifndef ESTIMATE_QUOTIENT
+#define ESTIMATE_QUOTIENT(x, y) ((x) / (y))
+#define ESTIMATE_ROOT(x) sqrt(x)
+#endif
+
+// The biased exponent of a finite `magnitude` other than 0, below 1 where it is denormal, and its 24 digits.
+int exponent_of(uint magnitude) {
+  return magnitude >= 0x800000u ? int(magnitude >> 23) : findMSB(magnitude) - 22;
+}
+uint significand_of(uint magnitude) {
+  return magnitude >= 0x800000u ? (magnitude & 0x7fffffu) | 0x800000u : magnitude << (23 - findMSB(magnitude));
+}
+
+// digits / 2^drop to nearest even, drop from 1 to 26; where `more`, a little more than digits is meant.
+uint rounded(uint digits, bool more, int drop) {
+  const uint half_way = 1u << (drop - 1);
+  const uint fell_away = digits & (2u * half_way - 1u);
+  const uint kept = digits >> drop;
+  return kept + uint(fell_away > half_way || (fell_away == half_way && (more || (kept & 1u) != 0u)));
+}
+
+float exact_quotient(float x, float y) {
+  const uint a = floatBitsToUint(x) & 0x7fffffffu;
+  const uint b = floatBitsToUint(y) & 0x7fffffffu;
+  const uint sign = (floatBitsToUint(x) ^ floatBitsToUint(y)) & 0x80000000u;
+  if (a > 0x7f800000u) return x;
+  if (b > 0x7f800000u) return y;
+  if (a == 0x7f800000u || b == 0u) return uintBitsToFloat(a == b ? 0x7fc00000u : sign | 0x7f800000u);
+  if (b == 0x7f800000u || a == 0u) return uintBitsToFloat(sign);
+  const uint dividend = significand_of(a);
+  const uint divisor = significand_of(b);
+  const int below_one = dividend < divisor ? 1 : 0;
+  const float estimate = ESTIMATE_QUOTIENT(float(dividend), float(divisor));
+  uint digits = uint(estimate * (below_one != 0 ? 33554432.0f : 16777216.0f)) - 16u;
+  uint rest = (dividend << (24 + below_one)) - digits * divisor;
+  for (int i = 4; i >= 0; --i) {
+    if (rest >= divisor << i) {
+      rest -= divisor << i;
+      digits += 1u << i;
+    }
+  }
+  const int exponent = exponent_of(a) - exponent_of(b) + 127 - below_one;
+  if (exponent >= 255) return uintBitsToFloat(sign | 0x7f800000u);
+  if (exponent >= 1) return uintBitsToFloat(sign | ((uint(exponent - 1) << 23) + ((digits + 1u) >> 1)));
+  return uintBitsToFloat(sign | rounded(digits, rest != 0u, min(2 - exponent, 26)));
+}
+
+float exact_root(float x) {
+  const uint bits = floatBitsToUint(x);
+  const uint magnitude = bits & 0x7fffffffu;
+  if (magnitude == 0u || magnitude > 0x7f800000u || bits == 0x7f800000u) return x;
+  if (bits != magnitude) return uintBitsToFloat(0x7fc00000u);
+  const int exponent = exponent_of(magnitude) - 127;
+  const int odd = exponent & 1;
+  const uint square = significand_of(magnitude) << (1 + odd);  // times 2^24
+  const float estimate = ESTIMATE_ROOT(float(square));
+  uint digits = uint(estimate * 4096.0f) - 32u;
+  uint rest = (square << 24) - digits * digits;
+  for (int i = 5; i >= 0; --i) {
+    const uint step = (digits << (i + 1)) + (1u << (2 * i));  // (digits + 2^i)^2 - digits^2
+    if (rest >= step) {
+      rest -= step;
+      digits += 1u << i;
+    }
+  }
+  return uintBitsToFloat((uint(((exponent - odd) >> 1) + 126) << 23) + ((digits + 1u) >> 1));
+}

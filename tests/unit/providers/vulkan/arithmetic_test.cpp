@@ -1,0 +1,80 @@
+// Division and square root as the device's kernels compute them, against the processor's in double precision, rounded.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <random>
+
+#include "tests/unit/providers/vulkan/fixture.h"
+
+namespace tenon::testing {
+namespace {
+
+using provider::dense;
+
+constexpr size_t count = size_t{1} << 21;
+
+float float_of(int32_t bits) { return std::bit_cast<float>(bits); }
+
+// Random bits with every special value and the ends of every range among them.
+std::vector<int32_t> random_floats(uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<int32_t> bits(count);
+  for (int32_t& one : bits) one = static_cast<int32_t>(random());
+  constexpr uint32_t edges[] = {0x0U,        0x1U,        0x7fffffU,   0x800000U,   0x800001U,  0x3f7fffffU,
+                                0x3f800000U, 0x3f800001U, 0x7f7fffffU, 0x7f800000U, 0x7fc00000U};
+  for (int32_t& one : bits) {
+    if (random() % 16 == 0) one = static_cast<int32_t>(edges[random() % std::size(edges)] | (random() & 0x80000000U));
+    if (random() % 16 == 0) one = static_cast<int32_t>(static_cast<uint32_t>(one) & 0x807fffffU);  // a denormal
+  }
+  return bits;
+}
+
+int64_t differences(const std::vector<int32_t>& found, const std::vector<float>& expected) {
+  int64_t different = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const bool both_nan = std::isnan(expected[i]) && std::isnan(float_of(found[i]));
+    different += both_nan || found[i] == std::bit_cast<int32_t>(expected[i]) ? 0 : 1;
+  }
+  return different;
+}
+
+TEST(VulkanArithmetic, DividesAsIeeeDoes) {
+  fresh_shim();
+  Device device;
+  ep_memory* memory = device.allocate(3 * count * 4);
+  const std::vector<int32_t> x = random_floats(21);
+  const std::vector<int32_t> y = random_floats(22);
+  device.upload({memory, 0}, x);
+  device.upload({memory, count * 4}, y);
+  ep_primitive_desc desc = provider::descriptor(
+      EP_PRIMITIVE_binary, {dense(EP_ROLE_DST, EP_DTYPE_f32, {count}), dense(EP_ROLE_SRC, EP_DTYPE_f32, {count}),
+                            dense(EP_ROLE_SRC_B, EP_DTYPE_f32, {count})});
+  desc.attributes.binary.op = EP_BINARY_div;
+  ASSERT_EQ(device.launch(device.create(desc), {{memory, 2 * count * 4}, {memory, 0}, {memory, count * 4}}),
+            EP_STATUS_OK);
+  std::vector<float> expected(count);
+  std::transform(x.begin(), x.end(), y.begin(), expected.begin(),
+                 [](int32_t a, int32_t b) { return static_cast<float>(double{float_of(a)} / double{float_of(b)}); });
+  EXPECT_EQ(differences(device.download({memory, 2 * count * 4}, count), expected), 0);
+}
+
+TEST(VulkanArithmetic, TakesRootsAsIeeeDoes) {
+  fresh_shim();
+  Device device;
+  ep_memory* memory = device.allocate(2 * count * 4);
+  const std::vector<int32_t> x = random_floats(23);
+  device.upload({memory, 0}, x);
+  ep_primitive_desc desc = provider::descriptor(
+      EP_PRIMITIVE_unary, {dense(EP_ROLE_DST, EP_DTYPE_f32, {count}), dense(EP_ROLE_SRC, EP_DTYPE_f32, {count})});
+  desc.attributes.unary.op = EP_UNARY_sqrt;
+  ASSERT_EQ(device.launch(device.create(desc), {{memory, count * 4}, {memory, 0}}), EP_STATUS_OK);
+  std::vector<float> expected(count);
+  std::transform(x.begin(), x.end(), expected.begin(),
+                 [](int32_t a) { return static_cast<float>(std::sqrt(double{float_of(a)})); });
+  EXPECT_EQ(differences(device.download({memory, count * 4}, count), expected), 0);
+}
+
+}  // namespace
+}  // namespace tenon::testing
