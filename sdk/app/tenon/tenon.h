@@ -12,6 +12,7 @@
 #include "core/ops/ops.h"
 #include "core/tensor/device.h"
 #include "core/tensor/dlpack.h"
+#include "core/tensor/print.h"
 #include "core/tensor/scalar.h"
 #include "core/tensor/stream.h"
 #include "core/tensor/tensor.h"

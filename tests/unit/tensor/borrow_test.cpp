@@ -1,5 +1,7 @@
 // Tensor::borrow: memory that the caller owns, read and written where it lies, and given back once.
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <thread>
@@ -311,6 +313,20 @@ TEST_F(Borrow, TheDeleterMayUseTensorsItself) {
   EXPECT_EQ(second->returned, 1);
   ASSERT_EQ(seen.size(), 4u);
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(seen[i], -second->values[i]);
+}
+
+// Destroyed after the runtime's end, since it was there before the first device was opened.
+Tensor outlives_main;
+
+TEST(BorrowDeathTest, TheDeleterRunsAfterMainToo) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto end_with_it = [] {
+    static float values[2] = {1.5f, 2.5f};
+    outlives_main = Tensor::borrow(values, {2}, {}, DType::f32, [] { std::fputs("given back. ", stderr); });
+    if (outlives_main.to_host<float>()[1] != 2.5f) std::abort();
+    std::exit(3);
+  };
+  EXPECT_EXIT(end_with_it(), ::testing::ExitedWithCode(3), "^given back. $");
 }
 
 }  // namespace
