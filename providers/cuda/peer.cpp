@@ -51,6 +51,10 @@ ep_status peer_open(ep_device* device, ep_device* peer, ep_error** error) {
 ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer src, uint64_t size, ep_error** error) {
   ep_device* device = stream->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
+  if (peer->lost.load(std::memory_order_relaxed) != 0) {
+    return fail(device->host, error, EP_STATUS_CANCELLED, "%s (cuda:%d), which was to be copied from, is lost.",
+                peer->facts.name.c_str(), peer->facts.index);
+  }
   const Current current(device);
   const Driver& driver = *device->driver;
   const bool pinned = dst.memory->mapped != nullptr || src.memory->mapped != nullptr;

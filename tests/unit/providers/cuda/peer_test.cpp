@@ -203,6 +203,20 @@ TEST_F(FakeCudaPeers, WantTheirWayOpened) {
   fake().forgive();
 }
 
+TEST_F(FakeCudaPeers, ALostPeerIsToldApart) {
+  OtherDevice peer(cuda(), 1);
+  ASSERT_EQ(open_way(peer.device()), EP_STATUS_OK);
+  ep_memory* src = peer.with(random_bytes(64, 11));
+  ep_memory* dst = with(random_bytes(64, 12));
+  fake().lost = CUDA_ERROR_ILLEGAL_ADDRESS;
+  ASSERT_EQ(peer.ops().copy(peer.stream(), {src, 0}, {src, 32}, 16, nullptr), EP_STATUS_DEVICE_LOST);
+  fake().lost = 0;
+  ep_error* error = nullptr;
+  EXPECT_EQ(cuda().ops.peer_copy(cuda().stream, {dst, 0}, peer.device(), {src, 0}, 64, &error), EP_STATUS_CANCELLED);
+  EXPECT_EQ(cuda().host.sentence(), "Fake GPU 1 (cuda:1), which was to be copied from, is lost.");
+  EXPECT_EQ(cuda().ops.copy(cuda().stream, {dst, 0}, {dst, 32}, 16, nullptr), EP_STATUS_OK);
+}
+
 TEST_F(FakeCudaPeers, StayLostWithTheirDevice) {
   OtherDevice peer(cuda(), 1);
   ASSERT_EQ(open_way(peer.device()), EP_STATUS_OK);
