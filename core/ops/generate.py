@@ -18,7 +18,8 @@ import yaml
 HERE = pathlib.Path(__file__).resolve().parent
 FORMS = ("unary", "binary", "ternary", "kernel", "view", "composite")
 ROW_KEYS = {"op", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "outputs", "attributes", "scalars",
-            "variants", "functor", "decompose", *FORMS}
+            "variants", "functor", "decompose", "operator", *FORMS}
+OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,)}  # with how many operands
 FIELD_BYTES = {"i32": 4, "u32": 4, "dtype": 4, "i64": 8, "dims": 72}
 FIELD_TYPES = {"i32": "int32_t", "u32": "uint32_t", "dtype": "DType", "i64": "int64_t", "dims": "DimsAttribute"}
 
@@ -128,6 +129,7 @@ class Op:
     outputs: int = 1
     attributes: str = ""
     decompose: bool = False
+    operator: str = ""
     scalars: list = field(default_factory=list)
 
     @property
@@ -337,6 +339,20 @@ def fill_form(op, row, abi):
         op.view = row["view"]
 
 
+def operands(signature):
+    """The parameters that a caller must give."""
+    return [p for p in signature.parameters if p.default is None]
+
+
+def check_operator(op):
+    if op.operator not in OPERATORS:
+        raise OpListError(f"{op.name}: '{op.operator}' is no operator; there are {', '.join(OPERATORS)}.")
+    for s in op.signatures:
+        count = len(operands(s))
+        if count not in OPERATORS[op.operator] or s.result != "Tensor":
+            raise OpListError(f"{op.name}: operator {op.operator} cannot be '{s.text}', which takes {count} operands and gives {s.result}.")
+
+
 def make_op(row, structs, abi):
     name, form = check_keys(row)
     if "signature" in row and "signatures" in row:
@@ -349,6 +365,9 @@ def make_op(row, structs, abi):
     op = Op(name, form, " ".join(row["doc"].split()), row.get("errors", ""), signatures, (), row.get("functor", False))
     fill_form(op, row, abi)
     op.decompose = bool(row.get("decompose", False))
+    op.operator = row.get("operator", "")
+    if op.operator:
+        check_operator(op)
     op.attributes = row.get("attributes", "")
     if op.attributes and op.attributes not in structs:
         raise OpListError(f"{name}: there is no attribute struct '{op.attributes}'.")
@@ -398,7 +417,18 @@ def load(path, ep_api):
             if name in names:
                 raise OpListError(f"the name '{name}' is made by two rows: {names[name]} and {op.name}.")
             names[name] = op.name
+    check_operators(ops)
     return ops, structs
+
+
+def check_operators(ops):
+    taken = {}
+    for op in ops:
+        for s in op.signatures if op.operator else []:
+            key = (op.operator, tuple(p.cpp_type for p in operands(s)))
+            if key in taken:
+                raise OpListError(f"operator {op.operator} of ({', '.join(key[1])}) is made by two rows: {taken[key]} and {op.name}.")
+            taken[key] = op.name
 
 
 # --- what the templates ask for -----------------------------------------------------------------------------------------
@@ -504,7 +534,7 @@ def render(args, ops, structs):
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "templates"), trim_blocks=True,
                                      lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
     environment.globals.update(cpp_result=cpp_result, cpp_parameters=cpp_parameters, call_arguments=call_arguments,
-                               inplace_signatures=inplace_signatures, wrap_comment=wrap_comment, types=TYPES)
+                               inplace_signatures=inplace_signatures, operands=operands, wrap_comment=wrap_comment, types=TYPES)
     context = {"ops": ops, "structs": structs, "dynamic": dynamic_ops(ops), "namespace": args.namespace,
                "include": args.include, "source": args.ops.name}
     args.out.mkdir(parents=True, exist_ok=True)

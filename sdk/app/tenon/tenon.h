@@ -2,13 +2,15 @@
 //
 //   #include <tenon/tenon.h>
 //   auto x = tenon::Tensor::from<float>(values, {2, 3}, tenon::Device("cpu"));
-//   auto y = tenon::softmax(x, -1);
+//   auto y = tenon::softmax(2 * x + 1, -1);
+//   std::cout << y << std::endl;
 //
 // Every function throws tenon::Error, whose text says what was given and what the limit is. Models: <tenon/onnx.h>.
 #pragma once
 
 #include "core/interpreter/placement.h"
 #include "core/ops/call.h"
+#include "core/ops/operators.h"
 #include "core/ops/ops.h"
 #include "core/tensor/device.h"
 #include "core/tensor/dlpack.h"

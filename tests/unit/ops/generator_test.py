@@ -69,6 +69,21 @@ class Generator(unittest.TestCase):
         self.refused('  - {op: f, kernel: reduce, scalar_op: sun, signature: "(Tensor x)", doc: "d."}\n',
                      "f: ep_api/scalar_ops.def has no reduce op 'sun'.")
 
+    def test_refuses_operators_that_cpp_could_not_call(self):
+        one, two, three = '"(Tensor x)"', '"(Tensor x, Tensor y, *, int z = 1)"', '"(Tensor x, Tensor y, Tensor z)"'
+        self.accepted(ROW.format(f'operator: "-", signature: {one}') +
+                      ROW.replace("f,", "g,").format(f'operator: "-", signature: {two}'))
+        self.refused(ROW.format(f'operator: "%", signature: {two}'), "f: '%' is no operator; there are +, -, *, /.")
+        self.refused(ROW.format(f'operator: "+", signature: {one}'),
+                     "f: operator + cannot be 'f(Tensor x)', which takes 1 operands and gives Tensor.")
+        self.refused(ROW.format(f'operator: "*", signature: {three}'),
+                     "f: operator * cannot be 'f(Tensor x, Tensor y, Tensor z)', which takes 3 operands and gives Tensor.")
+        self.refused(ROW.format('operator: "*", signature: "(Tensor x, Tensor y) -> Tensor[]"'),
+                     "f: operator * cannot be 'f(Tensor x, Tensor y) -> Tensor[]', which takes 2 operands and gives Tensor[].")
+        self.refused(ROW.format(f'operator: "+", signature: {two}') +
+                     ROW.replace("f,", "g,").format(f'operator: "+", signature: {two}'),
+                     "operator + of (const Tensor&, const Tensor&) is made by two rows: f and g.")
+
     def test_refuses_a_name_made_twice(self):
         row = ROW.format('signature: "(Tensor x)"')
         self.refused(row + row, "the name 'f' is made by two rows: f and f.")
