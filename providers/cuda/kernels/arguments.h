@@ -38,8 +38,10 @@ struct MapOperand {
 // dst[...] = row(src...): the innermost axis is cut into chunks of map_chunk elements, or of one. A launch has less
 // than 2^31 chunks, so that they are numbered and taken apart in 32 bits.
 struct MapArguments {
-  uint32_t chunks;                 // in all
-  uint32_t row_chunks;             // per run of the innermost axis
+  uint32_t chunks;      // in all
+  uint32_t row_chunks;  // per run of the innermost axis
+  uint32_t steps;       // chunks per thread, 1 or 2, where all is one run of packs; 0: it is not
+  uint32_t reserved;
   int64_t inner;                   // elements of the innermost axis
   int32_t rank;                    // >= 1
   int32_t op;                      // the row, for kernels that hold all rows of a class
@@ -78,15 +80,10 @@ struct ReduceArguments {
 };
 
 // Chunks per member that the softmax kernels hold in registers: rows of at most chunks * map_chunk * team elements.
-#if defined(__CUDACC__)
-inline constexpr int32_t held_warp_chunks = 4;   // 512 elements
-inline constexpr int32_t held_block_chunks = 4;  // 4,096
-inline constexpr int32_t held_long_chunks = 16;  // 16,384
-#else
-inline constexpr int32_t held_warp_chunks = 4 * row_warp;  // a team is one thread there
-inline constexpr int32_t held_block_chunks = 4 * row_block;
-inline constexpr int32_t held_long_chunks = 16 * row_block;
-#endif
+inline constexpr int32_t held_warp_chunks = 4;         // 512 elements
+inline constexpr int32_t held_warp_long_chunks = 8;    // 1,024
+inline constexpr int32_t held_block_chunks = 4;        // 4,096
+inline constexpr int32_t held_block_long_chunks = 16;  // 16,384
 
 // Softmax, or its logarithm, of rows of `length` elements.
 struct SoftmaxArguments {
@@ -94,7 +91,7 @@ struct SoftmaxArguments {
   uint64_t dst;
   int32_t dtype;
   int32_t log;
-  int32_t vector;  // rows are contiguous and may be read in chunks
+  int32_t vector;  // rows are contiguous, of whole chunks, which may be read as one
   int32_t reserved;
   int64_t length;
   int64_t src_stride;  // along the row

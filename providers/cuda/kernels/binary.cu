@@ -7,11 +7,11 @@ namespace tenon::provider::cuda {
 
 template <int32_t op>
 TENON_DEVICE void binary_row(const MapArguments& map) {
-  for_each_chunk<3, map_chunk>(map, [&](const MapPlace& place) {
+  for_each_chunk_of<Numbers<float>, Numbers<float>>(map, [&](const MapPlace& place, const auto& ahead) {
     float x[map_chunk] = {};
     float y[map_chunk] = {};
-    load_operand<float, map_chunk>(x, map, 1, place);
-    load_operand<float, map_chunk>(y, map, 2, place);
+    load_source(x, map, place, ahead);
+    load_source(y, map, place, ahead.rest);
     decltype(scalar::binary_row(scalar::Op<op>(), x[0], y[0])) z[map_chunk];
     TENON_UNROLL
     for (int i = 0; i < map_chunk; ++i) z[i] = scalar::binary_row(scalar::Op<op>(), x[i], y[i]);

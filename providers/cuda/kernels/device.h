@@ -1,6 +1,6 @@
 // The few words that differ where the same kernel text is compiled by nvcc and, for the tests without a GPU, by the
-// host's compiler. There a block of a kernel without teams runs thread after thread; a kernel with teams runs with
-// blocks of one thread and teams of one, so that its index arithmetic runs and its barriers have nothing to wait for.
+// host's compiler. There a block runs thread after thread, and the threads of a team by turns, from one meeting of its
+// members to the next (team.h).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #define TENON_DEVICE_CALL __device__ __noinline__  // one copy, called: for what would be inlined too often
 #define TENON_ARGUMENT(Type) const __grid_constant__ Type
 #define TENON_UNROLL _Pragma("unroll")
-#define TENON_UNROLL_2 _Pragma("unroll 2")
+#define TENON_UNROLL_4 _Pragma("unroll 4")
 #define TENON_ROLLED _Pragma("unroll 1")
 
 namespace tenon::provider::cuda {
@@ -21,6 +21,8 @@ TENON_DEVICE int64_t thread_in_grid() {
   return static_cast<int64_t>(blockIdx.x) * static_cast<int64_t>(blockDim.x) + threadIdx.x;
 }
 TENON_DEVICE int64_t threads_in_grid() { return static_cast<int64_t>(gridDim.x) * static_cast<int64_t>(blockDim.x); }
+TENON_DEVICE int64_t thread_in_block() { return threadIdx.x; }
+TENON_DEVICE int64_t threads_in_block() { return blockDim.x; }
 TENON_DEVICE int64_t block_in_grid() { return blockIdx.x; }
 TENON_DEVICE int64_t blocks_in_grid() { return gridDim.x; }
 
@@ -41,7 +43,7 @@ TENON_DEVICE void publish() { __threadfence_system(); }
 #define TENON_DEVICE_CALL inline
 #define TENON_ARGUMENT(Type) const Type&
 #define TENON_UNROLL
-#define TENON_UNROLL_2
+#define TENON_UNROLL_4
 #define TENON_ROLLED
 
 namespace tenon::provider::cuda {
@@ -57,6 +59,8 @@ inline thread_local EmulatedThread emulated_thread;
 
 inline int64_t thread_in_grid() { return emulated_thread.block * emulated_thread.threads + emulated_thread.thread; }
 inline int64_t threads_in_grid() { return emulated_thread.blocks * emulated_thread.threads; }
+inline int64_t thread_in_block() { return emulated_thread.thread; }
+inline int64_t threads_in_block() { return emulated_thread.threads; }
 inline int64_t block_in_grid() { return emulated_thread.block; }
 inline int64_t blocks_in_grid() { return emulated_thread.blocks; }
 

@@ -10,6 +10,73 @@ namespace tenon::provider::cuda {
 struct MapPlace {
   int64_t count;  // elements of the chunk
   int64_t offsets[map_max_operands];
+  bool asked = false;  // its packs have been asked for ahead
+};
+
+// How a source is read: as numbers of a class, or as bits, for which unsigned integers of their size stand.
+template <class Class>
+struct Numbers {
+  using Value = Class;
+  template <class Visit>
+  TENON_DEVICE static void visit(int32_t dtype, const Visit& visit) {
+    with_storage<Class>(dtype, visit);
+  }
+};
+template <class Bits>
+struct BitsOf {
+  using Value = Bits;
+  template <class Visit>
+  TENON_DEVICE static void visit(int32_t, const Visit& visit) {
+    visit(Bits{});
+  }
+};
+
+// A pack of elements of `size` bytes in words. Nothing looks into them before their turn: a thread that took narrow
+// elements out of a word would wait for it.
+template <int size>
+struct alignas(pack_alignment(size)) PackWords {
+  uint32_t at[size * map_chunk / 4];
+};
+template <class Storage>
+TENON_DEVICE Storage element_of(const uint32_t* words, int i) {
+  if constexpr (sizeof(Storage) == 8)
+    return bits_as<Storage>(words[2 * i] | static_cast<uint64_t>(words[2 * i + 1]) << 32);
+  else if constexpr (sizeof(Storage) == 4)
+    return bits_as<Storage>(words[i]);
+  else if constexpr (sizeof(Storage) == 2)
+    return bits_as<Storage>(static_cast<uint16_t>(words[i / 2] >> (16 * (i % 2))));
+  else
+    return bits_as<Storage>(static_cast<uint8_t>(words[i / 4] >> (8 * (i % 4))));
+}
+
+// The packs of sources `operand` and those after it, asked for before they are needed.
+template <int operand, class... Sources>
+struct Ahead {
+  TENON_DEVICE void ask(const MapArguments&, int64_t) {}
+  TENON_DEVICE void choose(bool, const Ahead&, const Ahead&) {}
+};
+template <int operand, class Source, class... Rest>
+struct Ahead<operand, Source, Rest...> {
+  uint32_t words[sizeof(typename Source::Value) * map_chunk / 4];
+  Ahead<operand + 1, Rest...> rest;
+
+  TENON_DEVICE void ask(const MapArguments& map, int64_t number) {
+    const MapOperand& from = map.operands[operand];
+    if (from.address != 0) {
+      Source::visit(from.dtype, [&](auto storage) {
+        constexpr int size = sizeof(storage);
+        const auto pack = reinterpret_cast<const PackWords<size>*>(from.address)[number];
+        TENON_UNROLL
+        for (int i = 0; i < size * map_chunk / 4; ++i) words[i] = pack.at[i];
+      });
+    }
+    rest.ask(map, number);
+  }
+  TENON_DEVICE void choose(bool is_first, const Ahead& first, const Ahead& second) {
+    TENON_UNROLL
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i) words[i] = is_first ? first.words[i] : second.words[i];
+    rest.choose(is_first, first.rest, second.rest);
+  }
 };
 
 template <int operands, int chunk>
@@ -56,6 +123,30 @@ TENON_DEVICE void load_operand(Class* values, const MapArguments& map, int opera
   });
 }
 
+// The same of a walk that asks ahead.
+template <int operand, class Source, class... Rest>
+TENON_DEVICE void load_source(typename Source::Value* values, const MapArguments& map, const MapPlace& place,
+                              const Ahead<operand, Source, Rest...>& ahead) {
+  using Value = typename Source::Value;
+  const MapOperand& from = map.operands[operand];
+  if (from.address == 0) {
+    const auto value = scalar_of<Value>(from.scalar);
+    TENON_UNROLL
+    for (int i = 0; i < map_chunk; ++i) values[i] = value;
+    return;
+  }
+  Source::visit(from.dtype, [&](auto storage) {
+    using Storage = decltype(storage);
+    if (place.asked) {
+      TENON_UNROLL
+      for (int i = 0; i < map_chunk; ++i) values[i] = widen<Value>(element_of<Storage>(ahead.words, i));
+    } else {
+      load_chunk_as<map_chunk, Storage>(values, from.address, place.offsets[operand], from.strides[map.rank - 1],
+                                        from.vector != 0, place.count);
+    }
+  });
+}
+
 // Values of class Class, or truth values for rows that answer a question.
 template <class Class, int chunk, class Value>
 TENON_DEVICE void store_result(const Value* values, const MapArguments& map, const MapPlace& place) {
@@ -75,6 +166,39 @@ template <int operands, int chunk, class Body>
 TENON_DEVICE void for_each_chunk(const MapArguments& map, const Body& body) {
   for (int64_t number = thread_in_grid(); number < map.chunks; number += threads_in_grid()) {
     body(place_of<operands, chunk>(map, static_cast<uint32_t>(number)));
+  }
+}
+
+// The same in chunks of map_chunk, with what its sources hold: body(place, ahead). Where all is one run, each thread
+// takes one chunk, or two that are a block's width apart, both asked for before either is looked at: their code is one,
+// so that a long row does not stand there twice.
+template <class... Sources, class Body>
+TENON_DEVICE void for_each_chunk_of(const MapArguments& map, const Body& body) {
+  constexpr int operands = 1 + static_cast<int>(sizeof...(Sources));
+  const bool run = map.steps != 0;
+  const int64_t stride = run ? threads_in_block() : threads_in_grid();
+  int64_t number = run ? block_in_grid() * map.steps * stride + thread_in_block() : thread_in_grid();
+  int64_t end = map.chunks;
+  if (run && number + map.steps * stride < end) end = number + map.steps * stride;
+  const int64_t whole = run ? map.inner / map_chunk : 0;
+  Ahead<1, Sources...> first{};
+  Ahead<1, Sources...> second{};
+  if (number < whole) first.ask(map, number);
+  if (number + stride < end && number + stride < whole) second.ask(map, number + stride);
+  const int64_t start = number;
+  TENON_ROLLED
+  for (; number < end; number += stride) {
+    Ahead<1, Sources...> now;
+    now.choose(number == start, first, second);
+    MapPlace place{};
+    if (number < whole) {
+      place.asked = true;
+      place.count = map_chunk;
+      place.offsets[0] = number * map_chunk;
+    } else {
+      place = place_of<operands, map_chunk>(map, static_cast<uint32_t>(number));
+    }
+    body(place, now);
   }
 }
 

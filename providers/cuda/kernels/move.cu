@@ -5,19 +5,6 @@
 
 namespace tenon::provider::cuda {
 
-// Unsigned integers stand for the bits of any type of their size.
-template <class Bits>
-TENON_DEVICE void load_bits(Bits* values, const MapArguments& map, int operand, const MapPlace& place) {
-  const MapOperand& from = map.operands[operand];
-  if (from.address == 0) {
-    TENON_UNROLL
-    for (int i = 0; i < map_chunk; ++i) values[i] = static_cast<Bits>(from.scalar);
-    return;
-  }
-  load_chunk_as<map_chunk, Bits>(values, from.address, place.offsets[operand], from.strides[map.rank - 1],
-                                 from.vector != 0, place.count);
-}
-
 template <class Bits>
 TENON_DEVICE void store_bits(const Bits* values, const MapArguments& map, const MapPlace& place) {
   const MapOperand& to = map.operands[0];
@@ -27,22 +14,22 @@ TENON_DEVICE void store_bits(const Bits* values, const MapArguments& map, const 
 
 template <class Bits>
 TENON_DEVICE void move_bits(const MapArguments& map) {
-  for_each_chunk<2, map_chunk>(map, [&](const MapPlace& place) {
+  for_each_chunk_of<BitsOf<Bits>>(map, [&](const MapPlace& place, const auto& ahead) {
     Bits x[map_chunk] = {};
-    load_bits(x, map, 1, place);
+    load_source(x, map, place, ahead);
     store_bits(x, map, place);
   });
 }
 
 template <class Bits>
 TENON_DEVICE void where_bits(const MapArguments& map) {
-  for_each_chunk<4, map_chunk>(map, [&](const MapPlace& place) {
+  for_each_chunk_of<Numbers<bool>, BitsOf<Bits>, BitsOf<Bits>>(map, [&](const MapPlace& place, const auto& ahead) {
     bool condition[map_chunk] = {};
     Bits x[map_chunk] = {};
     Bits y[map_chunk] = {};
-    load_operand<bool, map_chunk>(condition, map, 1, place);
-    load_bits(x, map, 2, place);
-    load_bits(y, map, 3, place);
+    load_source(condition, map, place, ahead);
+    load_source(x, map, place, ahead.rest);
+    load_source(y, map, place, ahead.rest.rest);
     TENON_UNROLL
     for (int i = 0; i < map_chunk; ++i) x[i] = condition[i] ? x[i] : y[i];
     store_bits(x, map, place);
@@ -51,9 +38,9 @@ TENON_DEVICE void where_bits(const MapArguments& map) {
 
 template <class Class>
 TENON_DEVICE void cast_elements(const MapArguments& map) {
-  for_each_chunk<2, map_chunk>(map, [&](const MapPlace& place) {
+  for_each_chunk_of<Numbers<Class>>(map, [&](const MapPlace& place, const auto& ahead) {
     Class x[map_chunk] = {};
-    load_operand<Class, map_chunk>(x, map, 1, place);
+    load_source(x, map, place, ahead);
     const MapOperand& to = map.operands[0];
     with_any_storage(to.dtype, [&](auto storage) {
       store_chunk_as<map_chunk, decltype(storage)>(x, to.address, place.offsets[0], to.strides[map.rank - 1],

@@ -58,6 +58,57 @@ struct AnyRow {
   TENON_DEVICE Class finish(Class x, Class n) const { return finish_value(op, x, n); }
 };
 
+constexpr int reduce_ahead = 4;  // loads that a thread has on their way
+
+// Elements that follow each other, in packs; `value` and what they add to it.
+template <class Class, class Row, class Storage>
+TENON_DEVICE Class reduce_packs(Class value, const Row& row, const Storage* src, int64_t begin, int64_t end, int member,
+                                int members) {
+  using OnePack = Pack<Storage, map_chunk>;
+  const int64_t step = members * map_chunk;
+  int64_t i = begin + member * map_chunk;
+  TENON_ROLLED
+  for (; i + (reduce_ahead - 1) * step + map_chunk <= end; i += reduce_ahead * step) {
+    OnePack packs[reduce_ahead];
+    TENON_UNROLL
+    for (int a = 0; a < reduce_ahead; ++a) packs[a] = *reinterpret_cast<const OnePack*>(src + i + a * step);
+    TENON_UNROLL
+    for (int a = 0; a < reduce_ahead; ++a) {
+      TENON_UNROLL
+      for (int j = 0; j < map_chunk; ++j) value = row.add(value, widen<Class>(packs[a].at[j]));
+    }
+  }
+  TENON_ROLLED
+  for (; i < end; i += step) {
+    Class x[map_chunk];
+    const int64_t count = end - i < map_chunk ? end - i : map_chunk;
+    load_chunk_as<map_chunk, Storage>(x, reinterpret_cast<uint64_t>(src), i, 1, true, count);
+    TENON_UNROLL
+    for (int j = 0; j < map_chunk; ++j) {
+      if (j < count) value = row.add(value, x[j]);
+    }
+  }
+  return value;
+}
+
+// Elements anywhere.
+template <class Class, class Row, class Storage>
+TENON_DEVICE Class reduce_strided(Class value, const Row& row, const AxisSet& axes, const Storage* src, int64_t begin,
+                                  int64_t end, int member, int members) {
+  int64_t i = begin + member;
+  TENON_ROLLED
+  for (; i + int64_t{reduce_ahead - 1} * members < end; i += int64_t{reduce_ahead} * members) {
+    Storage x[reduce_ahead];
+    TENON_UNROLL
+    for (int a = 0; a < reduce_ahead; ++a) x[a] = src[offset_in(axes, axes.src, i + int64_t{a} * members)];
+    TENON_UNROLL
+    for (int a = 0; a < reduce_ahead; ++a) value = row.add(value, widen<Class>(x[a]));
+  }
+  TENON_ROLLED
+  for (; i < end; i += members) value = row.add(value, widen<Class>(src[offset_in(axes, axes.src, i)]));
+  return value;
+}
+
 // The share of one member in elements [begin, end) of the reduced axes.
 template <class Class, class Row>
 TENON_DEVICE Class reduce_share(const ReduceArguments& reduce, const Row& row, int64_t base, int64_t begin, int64_t end,
@@ -72,23 +123,10 @@ TENON_DEVICE Class reduce_share(const ReduceArguments& reduce, const Row& row, i
   with_storage<Class>(reduce.src_dtype, [&](auto storage) {
     using Storage = decltype(storage);
     const auto* src = reinterpret_cast<const Storage*>(reduce.src) + base;
-    if (std::is_same_v<Class, float> && reduce.vector != 0) {
-      TENON_UNROLL_2
-      for (int64_t i = begin + member * map_chunk; i < end; i += members * map_chunk) {
-        Class x[map_chunk];
-        const int64_t count = end - i < map_chunk ? end - i : map_chunk;
-        load_chunk_as<map_chunk, Storage>(x, reinterpret_cast<uint64_t>(src), i, 1, true, count);
-        TENON_UNROLL
-        for (int j = 0; j < map_chunk; ++j) {
-          if (j < count) value = row.add(value, x[j]);
-        }
-      }
-    } else {
-      TENON_ROLLED
-      for (int64_t i = begin + member; i < end; i += members) {
-        value = row.add(value, widen<Class>(src[offset_in(reduce.reduced, reduce.reduced.src, i)]));
-      }
-    }
+    if (std::is_same_v<Class, float> && reduce.vector != 0)
+      value = reduce_packs(value, row, src, begin, end, member, members);
+    else
+      value = reduce_strided(value, row, reduce.reduced, src, begin, end, member, members);
   });
   return value;
 }
@@ -106,7 +144,7 @@ TENON_DEVICE void reduce_rows(const ReduceArguments& reduce) {
         reduce.reduced.count - begin < reduce.part_length ? reduce.reduced.count : begin + reduce.part_length;
     Class value = reduce_share<Class>(reduce, row, offset_in(reduce.kept, reduce.kept.src, output), begin, end,
                                       team.rank(), Team::size);
-    value = team.all(value, [&](Class x, Class y) { return row.combine(x, y); });
+    value = team.first(value, [&](Class x, Class y) { return row.combine(x, y); });
     if (team.rank() != 0) continue;
     if (reduce.parts > 1)
       reinterpret_cast<Class*>(reduce.dst)[job] = value;
@@ -121,21 +159,21 @@ TENON_DEVICE void reduce_rows(const ReduceArguments& reduce) {
 namespace kernels = tenon::provider::cuda;
 using kernels::ReduceArguments;
 
-#define TENON_REDUCE_KERNEL(kernel, Class, Row)                          \
-  TENON_KERNEL kernel##_warp(TENON_ARGUMENT(ReduceArguments) reduce) {   \
-    kernels::reduce_rows<Class, kernels::WarpTeam<Class>, Row>(reduce);  \
-  }                                                                      \
-  TENON_KERNEL kernel##_block(TENON_ARGUMENT(ReduceArguments) reduce) {  \
-    kernels::reduce_rows<Class, kernels::BlockTeam<Class>, Row>(reduce); \
-  }                                                                      \
-  TENON_KERNEL kernel##_solo(TENON_ARGUMENT(ReduceArguments) reduce) {   \
-    kernels::reduce_rows<Class, kernels::SoloTeam<Class>, Row>(reduce);  \
+#define TENON_REDUCE_KERNEL(kernel, Class, Row)                                 \
+  TENON_TEAM_KERNEL(4) kernel##_warp(TENON_ARGUMENT(ReduceArguments) reduce) {  \
+    kernels::reduce_rows<Class, kernels::WarpTeam<Class>, Row>(reduce);         \
+  }                                                                             \
+  TENON_TEAM_KERNEL(4) kernel##_block(TENON_ARGUMENT(ReduceArguments) reduce) { \
+    kernels::reduce_rows<Class, kernels::BlockTeam<Class>, Row>(reduce);        \
+  }                                                                             \
+  TENON_TEAM_KERNEL(4) kernel##_solo(TENON_ARGUMENT(ReduceArguments) reduce) {  \
+    kernels::reduce_rows<Class, kernels::SoloTeam<Class>, Row>(reduce);         \
   }
-#define TENON_ROW_KERNEL(name, id) \
+#define TENON_REDUCE_ROW(name, id) \
   TENON_REDUCE_KERNEL(reduce_##name##_f32, float, TENON_PAIR(kernels::OneRow<float, id>))
 #define TENON_PAIR(...) __VA_ARGS__
-#define TENON_ROW_FLOAT(name, id) TENON_ROW_KERNEL(name, id)
-#define TENON_ROW_NUMERIC(name, id) TENON_ROW_KERNEL(name, id)
+#define TENON_ROW_FLOAT(name, id) TENON_REDUCE_ROW(name, id)
+#define TENON_ROW_NUMERIC(name, id) TENON_REDUCE_ROW(name, id)
 #define TENON_ROW_BOOL(name, id)
 #define EP_REDUCE(name, id, domain, init, map, combine, finish) TENON_ROW_##domain(name, id)
 #include "ep_api/scalar_ops.def"

@@ -1,5 +1,7 @@
 // softmax_<class>_<team> for rows of any length, and softmax_f32_<team>_held for contiguous rows that fit the registers
 // of their team: those are read once.
+//
+// The greatest of a row is looked for without regard to NaN: one in the row makes the sum NaN, and so every result.
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/prelude.h"
 
@@ -7,98 +9,159 @@ namespace tenon::provider::cuda {
 
 template <class Class>
 struct Greatest {
-  TENON_DEVICE Class operator()(Class x, Class y) const { return scalar::ep_max(x, y); }
+  TENON_DEVICE Class operator()(Class x, Class y) const { return std::fmax(x, y); }
 };
 template <class Class>
 struct Sum {
   TENON_DEVICE Class operator()(Class x, Class y) const { return x + y; }
 };
 
+// x / total, where `inverse` is 1 / total: the quotient that it gives, corrected by what is left.
 template <class Class>
-TENON_DEVICE Class softmax_value(Class x, Class greatest, Class total, Class log_total, bool log) {
-  return log ? x - greatest - log_total : scalar::ep_exp(x - greatest) / total;
+TENON_DEVICE Class share(Class x, Class total, Class inverse) {
+  const Class near = x * inverse;
+  return std::fma(std::fma(-near, total, x), inverse, near);
 }
 
 // Three passes over a row of any length and stride; the second and third find it in the cache, mostly.
+template <class Class, class Storage, class Team>
+TENON_DEVICE void softmax_row(const SoftmaxArguments& softmax, Team& team, int64_t row) {
+  const auto* src = reinterpret_cast<const Storage*>(softmax.src) + offset_in(softmax.rows, softmax.rows.src, row);
+  auto* dst = reinterpret_cast<Storage*>(softmax.dst) + offset_in(softmax.rows, softmax.rows.dst, row);
+  const auto at = [&](int64_t i) { return widen<Class>(src[i * softmax.src_stride]); };
+  Class greatest = -std::numeric_limits<Class>::infinity();
+  TENON_UNROLL_4
+  for (int64_t i = team.rank(); i < softmax.length; i += Team::size) greatest = std::fmax(greatest, at(i));
+  greatest = team.all(greatest, Greatest<Class>());
+  Class total = 0;
+  TENON_UNROLL_4
+  for (int64_t i = team.rank(); i < softmax.length; i += Team::size) total += scalar::ep_exp(at(i) - greatest);
+  total = team.all(total, Sum<Class>());
+  const Class inverse = 1 / total;
+  const Class log_total = scalar::ep_log(total);
+  TENON_ROLLED
+  for (int64_t i = team.rank(); i < softmax.length; i += Team::size) {
+    const Class shifted = at(i) - greatest;
+    const Class value = softmax.log != 0 ? shifted - log_total : share(scalar::ep_exp(shifted), total, inverse);
+    dst[i * softmax.dst_stride] = cast<Storage>(value);
+  }
+}
+
 template <class Class, class Team>
 TENON_DEVICE void softmax_rows(const SoftmaxArguments& softmax) {
   Team team;
   for (int64_t row = team.number(); row < softmax.rows.count; row += team.count()) {
-    const int64_t src = offset_in(softmax.rows, softmax.rows.src, row);
-    const int64_t dst = offset_in(softmax.rows, softmax.rows.dst, row);
-    const auto at = [&](int64_t i) { return load<Class>(softmax.src, src + i * softmax.src_stride, softmax.dtype); };
-    Class greatest = -std::numeric_limits<Class>::infinity();
-    TENON_ROLLED
-    for (int64_t i = team.rank(); i < softmax.length; i += Team::size) greatest = scalar::ep_max(greatest, at(i));
-    greatest = team.all(greatest, Greatest<Class>());
-    Class total = 0;
-    TENON_ROLLED
-    for (int64_t i = team.rank(); i < softmax.length; i += Team::size) total += scalar::ep_exp(at(i) - greatest);
-    total = team.all(total, Sum<Class>());
-    const Class log_total = scalar::ep_log(total);
-    TENON_ROLLED
-    for (int64_t i = team.rank(); i < softmax.length; i += Team::size) {
-      store(softmax.dst, dst + i * softmax.dst_stride, softmax.dtype,
-            softmax_value(at(i), greatest, total, log_total, softmax.log != 0));
-    }
+    with_storage<Class>(softmax.dtype,
+                        [&](auto storage) { softmax_row<Class, decltype(storage)>(softmax, team, row); });
   }
 }
 
-// Rows of at most `chunks` chunks per member, held in registers.
+// A row of at most `chunks` chunks per member, held in registers. What of them is past its end is minus infinity, which
+// adds nothing.
+template <class Team, int chunks>
+struct HeldRow {
+  float at[chunks][map_chunk];
+  int length;
+  int used;  // chunks, of the member that has most
+
+  TENON_DEVICE explicit HeldRow(int64_t of_length)
+      : length(static_cast<int>(of_length)),
+        used((length + Team::size * static_cast<int>(map_chunk) - 1) / (Team::size * static_cast<int>(map_chunk))) {}
+
+  TENON_DEVICE int place(const Team& team, int c) const {
+    return (c * Team::size + team.rank()) * static_cast<int>(map_chunk);
+  }
+
+  // visit(value) for each that is used.
+  template <class Visit>
+  TENON_DEVICE void each(const Visit& visit) {
+    TENON_UNROLL
+    for (int c = 0; c < chunks; ++c) {
+      if (c >= used) break;
+      TENON_UNROLL
+      for (int j = 0; j < map_chunk; ++j) visit(at[c][j]);
+    }
+  }
+
+  // In packs, all of them on their way before the first is looked at.
+  template <class Storage>
+  TENON_DEVICE void load_packs(const Team& team, const Storage* src) {
+    Pack<Storage, map_chunk> packs[chunks];
+    TENON_UNROLL
+    for (int c = 0; c < chunks; ++c) {
+      if (c >= used) break;
+      if (place(team, c) < length) packs[c] = *reinterpret_cast<const Pack<Storage, map_chunk>*>(src + place(team, c));
+    }
+    TENON_UNROLL
+    for (int c = 0; c < chunks; ++c) {
+      if (c >= used) break;
+      const bool inside = place(team, c) < length;
+      TENON_UNROLL
+      for (int j = 0; j < map_chunk; ++j)
+        at[c][j] = inside ? widen<float>(packs[c].at[j]) : -std::numeric_limits<float>::infinity();
+    }
+  }
+  template <class Storage>
+  TENON_DEVICE void load_elements(const Team& team, const Storage* src) {
+    TENON_UNROLL
+    for (int c = 0; c < chunks; ++c) {
+      if (c >= used) break;
+      TENON_UNROLL
+      for (int j = 0; j < map_chunk; ++j) {
+        const int i = place(team, c) + j;
+        at[c][j] = i < length ? widen<float>(src[i]) : -std::numeric_limits<float>::infinity();
+      }
+    }
+  }
+  template <class Storage>
+  TENON_DEVICE void store(const Team& team, Storage* dst, bool vector) const {
+    TENON_UNROLL
+    for (int c = 0; c < chunks; ++c) {
+      if (c >= used) break;
+      const int rest = length - place(team, c);
+      if (rest <= 0) continue;
+      store_chunk_as<map_chunk, Storage>(at[c], reinterpret_cast<uint64_t>(dst), place(team, c), 1, vector,
+                                         rest < map_chunk ? rest : map_chunk);
+    }
+  }
+};
+
+// One row per team: a walk over several would have its invariants take the registers of the row.
 template <class Team, int chunks>
 TENON_DEVICE void softmax_held(const SoftmaxArguments& softmax) {
   Team team;
-  constexpr float least = -std::numeric_limits<float>::infinity();
-  for (int64_t row = team.number(); row < softmax.rows.count; row += team.count()) {
-    const int64_t src = offset_in(softmax.rows, softmax.rows.src, row);
-    const int64_t dst = offset_in(softmax.rows, softmax.rows.dst, row);
-    float x[chunks][map_chunk];
-    const auto place = [&](int c) { return (static_cast<int64_t>(c) * Team::size + team.rank()) * map_chunk; };
-    const auto count = [&](int64_t i) {
-      const int64_t rest = softmax.length - i;
-      return rest < map_chunk ? rest : map_chunk;
-    };
+  if (const int64_t row = team.number(); row < softmax.rows.count) {
+    HeldRow<Team, chunks> held(softmax.length);
+    const int64_t from = offset_in(softmax.rows, softmax.rows.src, row);
     with_storage<float>(softmax.dtype, [&](auto storage) {
-      using Storage = decltype(storage);
-      TENON_UNROLL
-      for (int c = 0; c < chunks; ++c) {
-        TENON_UNROLL
-        for (int j = 0; j < map_chunk; ++j) x[c][j] = least;
-        if (place(c) < softmax.length) {
-          load_chunk_as<map_chunk, Storage>(x[c], softmax.src, src + place(c), 1, softmax.vector != 0, count(place(c)));
-        }
-      }
+      const auto* src = reinterpret_cast<const decltype(storage)*>(softmax.src) + from;
+      if (softmax.vector != 0)
+        held.load_packs(team, src);
+      else
+        held.load_elements(team, src);
     });
-    float greatest = least;
-    TENON_UNROLL
-    for (int c = 0; c < chunks; ++c) {
-      TENON_UNROLL
-      for (int j = 0; j < map_chunk; ++j) greatest = scalar::ep_max(greatest, x[c][j]);
-    }
+    float greatest = -std::numeric_limits<float>::infinity();
+    held.each([&](float& x) { greatest = std::fmax(greatest, x); });
     greatest = team.all(greatest, Greatest<float>());
     const bool log = softmax.log != 0;
     float total = 0;
-    TENON_UNROLL
-    for (int c = 0; c < chunks; ++c) {
-      TENON_UNROLL
-      for (int j = 0; j < map_chunk; ++j) {
-        const float shifted = x[c][j] - greatest;
-        const float power = scalar::ep_exp(shifted);
-        if (place(c) + j < softmax.length) total += power;
-        x[c][j] = log ? shifted : power;
-      }
-    }
+    held.each([&](float& x) {
+      const float shifted = x - greatest;
+      const float power = scalar::ep_exp(shifted);
+      total += power;
+      x = log ? shifted : power;
+    });
     total = team.all(total, Sum<float>());
-    const float log_total = scalar::ep_log(total);
+    if (log) {
+      const float log_total = scalar::ep_log(total);
+      held.each([&](float& x) { x -= log_total; });
+    } else {
+      const float inverse = 1 / total;
+      held.each([&](float& x) { x = share(x, total, inverse); });
+    }
+    const int64_t to = offset_in(softmax.rows, softmax.rows.dst, row);
     with_storage<float>(softmax.dtype, [&](auto storage) {
-      using Storage = decltype(storage);
-      TENON_UNROLL
-      for (int c = 0; c < chunks; ++c) {
-        if (place(c) >= softmax.length) continue;
-        TENON_UNROLL
-        for (int j = 0; j < map_chunk; ++j) x[c][j] = log ? x[c][j] - log_total : x[c][j] / total;
-        store_chunk_as<map_chunk, Storage>(x[c], softmax.dst, dst + place(c), 1, softmax.vector != 0, count(place(c)));
-      }
+      held.store(team, reinterpret_cast<decltype(storage)*>(softmax.dst) + to, softmax.vector != 0);
     });
   }
 }
@@ -126,12 +189,15 @@ TENON_KERNEL softmax_f64_block(TENON_ARGUMENT(SoftmaxArguments) softmax) {
 TENON_KERNEL softmax_f64_solo(TENON_ARGUMENT(SoftmaxArguments) softmax) {
   kernels::softmax_rows<double, kernels::SoloTeam<double>>(softmax);
 }
-TENON_KERNEL softmax_f32_warp_held(TENON_ARGUMENT(SoftmaxArguments) softmax) {
+TENON_TEAM_KERNEL(4) softmax_f32_warp_held(TENON_ARGUMENT(SoftmaxArguments) softmax) {
   kernels::softmax_held<kernels::WarpTeam<float>, kernels::held_warp_chunks>(softmax);
 }
-TENON_KERNEL softmax_f32_block_held(TENON_ARGUMENT(SoftmaxArguments) softmax) {
+TENON_TEAM_KERNEL(4) softmax_f32_warp_held_long(TENON_ARGUMENT(SoftmaxArguments) softmax) {
+  kernels::softmax_held<kernels::WarpTeam<float>, kernels::held_warp_long_chunks>(softmax);
+}
+TENON_TEAM_KERNEL(4) softmax_f32_block_held(TENON_ARGUMENT(SoftmaxArguments) softmax) {
   kernels::softmax_held<kernels::BlockTeam<float>, kernels::held_block_chunks>(softmax);
 }
-TENON_KERNEL_TWICE softmax_f32_block_held_long(TENON_ARGUMENT(SoftmaxArguments) softmax) {
-  kernels::softmax_held<kernels::BlockTeam<float>, kernels::held_long_chunks>(softmax);
+TENON_TEAM_KERNEL(3) softmax_f32_block_held_long(TENON_ARGUMENT(SoftmaxArguments) softmax) {
+  kernels::softmax_held<kernels::BlockTeam<float>, kernels::held_block_long_chunks>(softmax);
 }

@@ -1,5 +1,6 @@
 // Team: the threads that work on one row together, a warp or a block. all(value, combine) combines the values of all
-// members and gives the result to each; every member calls it the same number of times. By CUB's primitives.
+// members and gives the result to each, first(value, combine) to member 0 alone; every member makes the same calls. By
+// CUB's primitives.
 #pragma once
 
 #include "providers/cuda/kernels/element.h"
@@ -7,10 +8,11 @@
 #if defined(__CUDACC__)
 #include <cub/block/block_reduce.cuh>
 #include <cub/warp/warp_reduce.cuh>
-// A kernel of which a multiprocessor must hold two blocks: while one computes, the other waits for memory.
-#define TENON_KERNEL_TWICE extern "C" __global__ void __launch_bounds__(tenon::provider::cuda::row_block, 2)
+// A kernel of blocks of row_block threads, of which a multiprocessor must hold `blocks`: while some compute, others
+// wait for memory.
+#define TENON_TEAM_KERNEL(blocks) extern "C" __global__ void __launch_bounds__(tenon::provider::cuda::row_block, blocks)
 #else
-#define TENON_KERNEL_TWICE TENON_KERNEL
+#define TENON_TEAM_KERNEL(blocks) TENON_KERNEL
 #endif
 
 namespace tenon::provider::cuda {
@@ -54,10 +56,14 @@ class WarpTeam {
   TENON_DEVICE int64_t count() const { return blocks_in_grid() * teams; }
 
   template <class Combine>
-  TENON_DEVICE T all(T value, const Combine& combine) {
+  TENON_DEVICE T first(T value, const Combine& combine) {
     const T sum = cub::WarpReduce<T>(*storage_).Reduce(value, combine);
     __syncwarp();
-    return __shfl_sync(0xffffffffU, sum, 0);
+    return sum;
+  }
+  template <class Combine>
+  TENON_DEVICE T all(T value, const Combine& combine) {
+    return __shfl_sync(0xffffffffU, first(value, combine), 0);
   }
 
  private:
@@ -79,6 +85,12 @@ class BlockTeam {
   TENON_DEVICE int64_t count() const { return blocks_in_grid(); }
 
   template <class Combine>
+  TENON_DEVICE T first(T value, const Combine& combine) {
+    const T sum = cub::BlockReduce<T, row_block>(shared_->storage).Reduce(value, combine);
+    __syncthreads();
+    return sum;
+  }
+  template <class Combine>
   TENON_DEVICE T all(T value, const Combine& combine) {
     const T sum = cub::BlockReduce<T, row_block>(shared_->storage).Reduce(value, combine);
     if (threadIdx.x == 0) shared_->result = sum;
@@ -96,6 +108,57 @@ class BlockTeam {
   Shared* shared_;
 };
 
+#else
+
+// Where the members of an emulated team meet. Set by whoever runs the kernel (tests/fakes/cuda): wait() returns when
+// all of them have called it.
+struct EmulatedMeeting {
+  void (*wait)() = nullptr;
+  alignas(8) unsigned char values[row_block][8] = {};
+  alignas(8) unsigned char result[8] = {};
+};
+inline thread_local EmulatedMeeting emulated_meeting;
+
+template <class T, int members>
+class EmulatedTeam {
+ public:
+  static constexpr int size = members;
+  static constexpr int teams = row_block / members;
+
+  int rank() const { return static_cast<int>(thread_in_block()) % size; }
+  int64_t number() const { return block_in_grid() * teams + thread_in_block() / size; }
+  int64_t count() const { return blocks_in_grid() * teams; }
+
+  template <class Combine>
+  T first(T value, const Combine& combine) {
+    const T sum = all(value, combine);
+    return rank() == 0 ? sum : value;
+  }
+  template <class Combine>
+  T all(T value, const Combine& combine) {
+    EmulatedMeeting& meeting = emulated_meeting;
+    memcpy(meeting.values[rank()], &value, sizeof value);
+    meeting.wait();
+    if (rank() == 0) {
+      for (int i = 1; i < size; ++i) {
+        T next;
+        memcpy(&next, meeting.values[i], sizeof next);
+        value = combine(value, next);
+      }
+      memcpy(meeting.result, &value, sizeof value);
+    }
+    meeting.wait();
+    memcpy(&value, meeting.result, sizeof value);
+    return value;
+  }
+};
+template <class T>
+using WarpTeam = EmulatedTeam<T, row_warp>;
+template <class T>
+using BlockTeam = EmulatedTeam<T, row_block>;
+
+#endif
+
 // A team of one: columns, where neighbouring threads work on neighbouring rows.
 template <class T>
 class SoloTeam {
@@ -105,30 +168,13 @@ class SoloTeam {
   TENON_DEVICE int64_t number() const { return thread_in_grid(); }
   TENON_DEVICE int64_t count() const { return threads_in_grid(); }
   template <class Combine>
+  TENON_DEVICE T first(T value, const Combine&) {
+    return value;
+  }
+  template <class Combine>
   TENON_DEVICE T all(T value, const Combine&) {
     return value;
   }
 };
-
-#else
-
-template <class T>
-class SoloTeam {
- public:
-  static constexpr int size = 1;
-  int rank() const { return 0; }
-  int64_t number() const { return thread_in_grid(); }
-  int64_t count() const { return threads_in_grid(); }
-  template <class Combine>
-  T all(T value, const Combine&) {
-    return value;
-  }
-};
-template <class T>
-using WarpTeam = SoloTeam<T>;
-template <class T>
-using BlockTeam = SoloTeam<T>;
-
-#endif
 
 }  // namespace tenon::provider::cuda

@@ -9,9 +9,9 @@ template <int32_t op>
 TENON_DEVICE void unary_row(const MapArguments& map) {
   const auto a = scalar_of<float>(map.parameters[0]);
   const auto b = scalar_of<float>(map.parameters[1]);
-  for_each_chunk<2, map_chunk>(map, [&](const MapPlace& place) {
+  for_each_chunk_of<Numbers<float>>(map, [&](const MapPlace& place, const auto& ahead) {
     float x[map_chunk] = {};
-    load_operand<float, map_chunk>(x, map, 1, place);
+    load_source(x, map, place, ahead);
     decltype(scalar::unary_row(scalar::Op<op>(), a, a, b)) y[map_chunk];
     TENON_UNROLL
     for (int i = 0; i < map_chunk; ++i) y[i] = scalar::unary_row(scalar::Op<op>(), x[i], a, b);

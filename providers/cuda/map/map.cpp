@@ -39,6 +39,19 @@ void sort_axes(MapShape* shape, int32_t count) {
 
 int64_t row_chunks(const MapShape& shape, int32_t chunk) { return (shape.dims[shape.rank - 1] + chunk - 1) / chunk; }
 
+constexpr uint32_t most_steps = 2;
+
+// Chunks per thread where all operands are one run of packs: two where there is enough for all the threads that the
+// device holds at once. 0: there are other strides, or addresses.
+uint32_t steps_of(const MapArguments& map, const MapPlan& plan, const DeviceFacts& facts) {
+  if (map.rank != 1 || plan.chunk != map_chunk) return 0;
+  for (int32_t i = 0; i < plan.count; ++i) {
+    if (!plan.scalar[i] && map.operands[i].vector == 0) return 0;
+  }
+  const int64_t resident = int64_t{facts.processors} * facts.threads_per_processor;
+  return static_cast<uint32_t>(std::clamp<int64_t>(map.chunks / std::max<int64_t>(resident, 1), 1, most_steps));
+}
+
 bool may_be_vector(const MapShape& shape, int32_t operand, CUdeviceptr address, int64_t size) {
   const auto alignment = pack_alignment(size);
   if (shape.strides[operand][shape.rank - 1] != 1 || address % static_cast<uint64_t>(alignment) != 0) return false;
@@ -147,7 +160,10 @@ ep_status Map::run_part(ep_stream* stream, const MapShape& shape, const MapOpera
   if (axis < 0) {
     MapArguments arguments = map_arguments(plan_, shape, operands);
     arguments.fault = fault;
-    return launch_kernel(stream, function_, blocks_for(arguments.chunks), &arguments, error);
+    arguments.steps = steps_of(arguments, plan_, stream->device->facts);
+    const int64_t threads =
+        (arguments.chunks + std::max<int64_t>(arguments.steps, 1) - 1) / std::max<int64_t>(arguments.steps, 1);
+    return launch_kernel(stream, function_, blocks_for(threads), &arguments, error);
   }
   MapShape part = shape;
   MapOperands from = operands;

@@ -10,7 +10,7 @@ namespace tenon::provider::cuda {
 namespace {
 
 constexpr int64_t short_row = 8;         // elements one thread reduces alone
-constexpr int64_t warp_row = 1024;       // elements a warp reduces
+constexpr int64_t warp_row = 2048;       // elements a warp reduces
 constexpr int64_t least_part = 4096;     // elements of a part that a block reduces
 constexpr int64_t least_solo_part = 64;  // and of one that a thread reduces
 constexpr int64_t most_parts = 1024;

@@ -15,7 +15,8 @@ struct ReducePlan {
 };
 ReducePlan plan_reduce(const AxisSet& kept, const AxisSet& reduced, int64_t processors);
 
-// Which kernel takes softmax of rows of `length`: "warp_held", "block_held", "block_held_long", or a team's name.
+// Which kernel takes softmax of rows of `length`: "warp_held", "warp_held_long", "block_held",
+// "block_held_long", or a team's name.
 struct SoftmaxPlan {
   Team team = Team::BLOCK;
   const char* kernel = "block";

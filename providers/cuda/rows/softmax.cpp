@@ -8,9 +8,10 @@
 namespace tenon::provider::cuda {
 namespace {
 
-constexpr int64_t held_warp = 4 * map_chunk * row_warp;  // what the kernels hold in registers: arguments.h
-constexpr int64_t held_block = 4 * map_chunk * row_block;
-constexpr int64_t held_long = 16 * map_chunk * row_block;
+constexpr int64_t held_warp = held_warp_chunks * map_chunk * row_warp;
+constexpr int64_t held_warp_long = held_warp_long_chunks * map_chunk * row_warp;
+constexpr int64_t held_block = held_block_chunks * map_chunk * row_block;
+constexpr int64_t held_block_long = held_block_long_chunks * map_chunk * row_block;
 constexpr int64_t short_row = 8;
 
 class SoftmaxPrimitive final : public ep_primitive {
@@ -32,7 +33,8 @@ class SoftmaxPrimitive final : public ep_primitive {
     softmax.rows = axes_of(src, dst, 1U << axis, false);
     const bool contiguous = softmax.src_stride == 1 && softmax.dst_stride == 1;
     const int64_t size = dtype_size(softmax.dtype);
-    softmax.vector = contiguous && rows_are_aligned(softmax.src, size, softmax.rows, softmax.rows.src) &&
+    softmax.vector = contiguous && softmax.length % map_chunk == 0 &&
+                     rows_are_aligned(softmax.src, size, softmax.rows, softmax.rows.src) &&
                      rows_are_aligned(softmax.dst, size, softmax.rows, softmax.rows.dst);
     return run(stream, softmax, contiguous, error);
   }
@@ -41,7 +43,8 @@ class SoftmaxPrimitive final : public ep_primitive {
   // The kernel depends on the length, so it is looked up at launch: a hash in the driver.
   ep_status run(ep_stream* stream, const SoftmaxArguments& softmax, bool contiguous, ep_error** error) const {
     const bool is_f64 = softmax.dtype == EP_DTYPE_f64;
-    const SoftmaxPlan plan = plan_softmax(softmax.length, contiguous, is_f64);
+    // The kernels that hold rows take one per team.
+    const SoftmaxPlan plan = plan_softmax(softmax.length, contiguous && softmax.rows.count <= most_blocks, is_f64);
     char name[48];
     std::snprintf(name, sizeof name, "softmax_%s_%s", is_f64 ? "f64" : "f32", plan.kernel);
     CUfunction function = nullptr;
@@ -60,8 +63,9 @@ class SoftmaxPrimitive final : public ep_primitive {
 SoftmaxPlan plan_softmax(int64_t length, bool contiguous, bool is_f64) {
   if (contiguous && !is_f64) {
     if (length <= held_warp) return {Team::WARP, "warp_held"};
+    if (length <= held_warp_long) return {Team::WARP, "warp_held_long"};
     if (length <= held_block) return {Team::BLOCK, "block_held"};
-    if (length <= held_long) return {Team::BLOCK, "block_held_long"};
+    if (length <= held_block_long) return {Team::BLOCK, "block_held_long"};
     return {Team::BLOCK, "block"};
   }
   // Where rows are columns of memory, neighbouring threads had better take neighbouring rows.

@@ -1,5 +1,6 @@
 // cuLaunchKernel's other half: the provider's kernels as functions of this library.
 #include <dlfcn.h>
+#include <ucontext.h>
 
 #include <cstring>
 #include <map>
@@ -7,6 +8,7 @@
 
 #include "providers/cuda/kernels/arguments.h"
 #include "providers/cuda/kernels/device.h"
+#include "providers/cuda/kernels/team.h"
 #include "tests/fakes/cuda/fake.h"
 
 namespace tenon::fakes::cuda {
@@ -17,7 +19,7 @@ struct Kernel {
   std::string name;
   void (*function)(const void* arguments);
   size_t size;
-  bool has_teams;
+  uint32_t team;  // threads that wait for each other
 };
 
 namespace {
@@ -28,6 +30,83 @@ size_t size_by_name(const std::string& name) {
   if (name.starts_with("matmul_")) return sizeof(provider::MatmulArguments);
   return sizeof(provider::MapArguments);
 }
+
+uint32_t team_by_name(const std::string& name) {
+  if (!name.starts_with("reduce_") && !name.starts_with("softmax_")) return 1;
+  if (name.find("_warp") != std::string::npos) return provider::row_warp;
+  return name.find("_block") != std::string::npos ? provider::row_block : 1;
+}
+
+// A kernel takes a reference to arguments of its own type, which is called here as a pointer to any.
+#if defined(__clang__)
+__attribute__((no_sanitize("function")))
+#endif
+void call(const Kernel* kernel, const void* arguments) {
+  kernel->function(arguments);
+}
+
+// The threads of one team, each with a stack of its own: they run by turns, each until it waits for the others.
+class TeamRun {
+ public:
+  void run(const Kernel* kernel, const void* arguments, const provider::EmulatedThread& first) {
+    kernel_ = kernel;
+    arguments_ = arguments;
+    provider::emulated_meeting.wait = [] { mine().pause(); };
+    if (members_.size() < kernel->team) members_.resize(kernel->team);
+    for (uint32_t i = 0; i < kernel->team; ++i) start(&members_[i]);
+    uint32_t left = kernel->team;
+    while (left > 0) {
+      const uint32_t before = left;
+      for (uint32_t i = 0; i < kernel->team; ++i) {
+        if (!members_[i].done) left -= resume(i, first);
+      }
+      if (left != 0 && left != before) return control().violate("threads of a team part at a barrier: " + kernel->name);
+    }
+  }
+  static TeamRun& mine() {
+    static thread_local TeamRun run;
+    return run;
+  }
+
+ private:
+  static constexpr size_t stack_bytes = 128 * 1024;
+  struct Member {
+    std::unique_ptr<char[]> stack;
+    ucontext_t context;
+    bool done = false;
+  };
+
+  static void start(Member* member) {
+    if (member->stack == nullptr) member->stack.reset(new char[stack_bytes]);
+    getcontext(&member->context);
+    member->context.uc_stack.ss_sp = member->stack.get();
+    member->context.uc_stack.ss_size = stack_bytes;
+    member->context.uc_link = nullptr;
+    member->done = false;
+    makecontext(
+        &member->context, [] { mine().whole(); }, 0);
+  }
+  void whole() {
+    call(kernel_, arguments_);
+    members_[current_].done = true;
+    pause();
+  }
+  void pause() { swapcontext(&members_[current_].context, &scheduler_); }
+  // 1 if that was its end.
+  uint32_t resume(uint32_t member, const provider::EmulatedThread& first) {
+    current_ = member;
+    provider::emulated_thread = first;
+    provider::emulated_thread.thread += member;
+    swapcontext(&scheduler_, &members_[member].context);
+    return members_[member].done ? 1 : 0;
+  }
+
+  const Kernel* kernel_ = nullptr;
+  const void* arguments_ = nullptr;
+  std::vector<Member> members_;
+  ucontext_t scheduler_;
+  uint32_t current_ = 0;
+};
 
 }  // namespace
 
@@ -45,25 +124,24 @@ const Kernel* find_kernel(const char* name) {
   dlclose(library);
   if (symbol == nullptr) return nullptr;
   const std::string text = name;
-  const bool has_teams = text.starts_with("reduce_") || text.starts_with("softmax_");
   kernel = std::make_unique<Kernel>(
-      Kernel{text, reinterpret_cast<void (*)(const void*)>(symbol), size_by_name(text), has_teams});
+      Kernel{text, reinterpret_cast<void (*)(const void*)>(symbol), size_by_name(text), team_by_name(text)});
   return kernel.get();
 }
 
 const char* name_of(const Kernel* kernel) { return kernel->name.c_str(); }
 size_t argument_size(const Kernel* kernel) { return kernel->size; }
 
-// A kernel takes a reference to arguments of its own type, which is called here as a pointer to any.
-#if defined(__clang__)
-__attribute__((no_sanitize("function")))
-#endif
 void run_kernel(const Kernel* kernel, uint64_t grid, uint32_t block, const void* arguments) {
-  const uint32_t threads = kernel->has_teams ? 1 : block;
   for (uint64_t i = 0; i < grid; ++i) {
-    for (uint32_t thread = 0; thread < threads; ++thread) {
-      provider::emulated_thread = {thread, threads, static_cast<int64_t>(i), static_cast<int64_t>(grid)};
-      kernel->function(arguments);
+    for (uint32_t thread = 0; thread < block; thread += kernel->team) {
+      const provider::EmulatedThread first = {thread, block, static_cast<int64_t>(i), static_cast<int64_t>(grid)};
+      if (kernel->team > 1) {
+        TeamRun::mine().run(kernel, arguments, first);
+      } else {
+        provider::emulated_thread = first;
+        call(kernel, arguments);
+      }
     }
   }
 }

@@ -102,7 +102,8 @@ TEST_F(FakeCudaLaunches, SoftmaxKeepsRowsInRegistersWhereTheyFit) {
   };
   EXPECT_EQ(kernel(7, 512).kernel, "softmax_f32_warp_held");
   EXPECT_EQ(kernel(17, 512).grid, 3U);
-  EXPECT_EQ(kernel(7, 513).kernel, "softmax_f32_block_held");
+  EXPECT_EQ(kernel(7, 1024).kernel, "softmax_f32_warp_held_long");
+  EXPECT_EQ(kernel(7, 1025).kernel, "softmax_f32_block_held");
   EXPECT_EQ(kernel(7, 4097).kernel, "softmax_f32_block_held_long");
   EXPECT_EQ(kernel(7, 16385).kernel, "softmax_f32_block");
 }

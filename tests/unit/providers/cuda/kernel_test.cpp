@@ -1,0 +1,137 @@
+// What the kernels compute where their teams have work for several rounds, and their threads several chunks: on the
+// fake driver, in the geometry of a GPU.
+#include <cmath>
+
+#include "providers/cuda/kernels/arguments.h"
+#include "providers/cuda/kernels/element.h"
+#include "tests/unit/providers/cuda/fixture.h"
+
+namespace tenon::provider::cuda {
+namespace {
+
+class FakeCudaKernels : public FakeCuda {
+ protected:
+  std::vector<float> softmax(const std::vector<float>& x, int64_t rows, int64_t length, int64_t stride, bool log) {
+    ep_primitive_desc desc =
+        descriptor(EP_PRIMITIVE_softmax, {strided(EP_ROLE_DST, EP_DTYPE_f32, {rows, length}, {stride, 1}),
+                                          strided(EP_ROLE_SRC, EP_DTYPE_f32, {rows, length}, {stride, 1})});
+    desc.attributes.softmax = {1, log ? 1 : 0};
+    ep_memory* result = with(std::vector<float>(x.size(), 77));
+    EXPECT_EQ(launch(desc, {result, with(x)}), EP_STATUS_OK) << cuda().host.sentence();
+    return get<float>(result, x.size());
+  }
+  std::vector<float> sums(const std::vector<float>& x, int64_t rows, int64_t length, int64_t stride) {
+    ep_primitive_desc desc = descriptor(
+        EP_PRIMITIVE_reduce,
+        {dense(EP_ROLE_DST, EP_DTYPE_f32, {rows, 1}), strided(EP_ROLE_SRC, EP_DTYPE_f32, {rows, length}, {stride, 1})});
+    desc.attributes.reduce = {EP_REDUCE_sum, 2};
+    ep_memory* result = block(static_cast<uint64_t>(rows) * 4);
+    EXPECT_EQ(launch(desc, {result, with(x)}), EP_STATUS_OK) << cuda().host.sentence();
+    return get<float>(result, static_cast<size_t>(rows));
+  }
+};
+
+// Rows that each kernel takes, of whole packs and not, aligned and not.
+TEST_F(FakeCudaKernels, SoftmaxOfRowsOfEveryLength) {
+  for (const int64_t length : {1, 5, 300, 512, 900, 1024, 1028, 2048, 4096, 4097, 8192, 16383, 16384, 20001}) {
+    for (const int64_t gap : {0, 1, 4}) {
+      const int64_t rows = 3;
+      const int64_t stride = length + gap;
+      const std::vector<float> x = random_floats(static_cast<size_t>(rows * stride), 5);
+      const std::vector<float> plain = softmax(x, rows, length, stride, false);
+      const std::vector<float> log = softmax(x, rows, length, stride, true);
+      for (int64_t row = 0; row < rows; ++row) {
+        const size_t at = static_cast<size_t>(row * stride);
+        double total = 0;
+        for (size_t i = 0; i < static_cast<size_t>(length); ++i) total += std::exp(static_cast<double>(x[at + i]));
+        for (size_t i = 0; i < static_cast<size_t>(length); ++i) {
+          const double want = std::exp(static_cast<double>(x[at + i])) / total;
+          ASSERT_NEAR(plain[at + i], want, 2e-6 * want) << length << " " << gap << " " << row << " " << i;
+          ASSERT_NEAR(log[at + i], std::log(want), 1e-5) << length << " " << gap << " " << row << " " << i;
+        }
+        for (size_t i = static_cast<size_t>(length); i < static_cast<size_t>(stride); ++i) {
+          ASSERT_EQ(plain[at + i], 77) << "a gap was written";
+        }
+      }
+    }
+  }
+}
+
+TEST_F(FakeCudaKernels, SoftmaxOfWhatIsNoNumber) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const int64_t length : {5, 900, 1500, 5000, 20000}) {
+    std::vector<float> x(static_cast<size_t>(4 * length), -1.5F);
+    x[static_cast<size_t>(length - 1)] = nan;
+    x[static_cast<size_t>(2 * length - 2)] = inf;
+    std::fill_n(x.begin() + 2 * length, length, -inf);
+    x[static_cast<size_t>(3 * length + 1)] = -inf;
+    const std::vector<float> got = softmax(x, 4, length, length, false);
+    for (int64_t row = 0; row < 3; ++row) {
+      EXPECT_TRUE(std::isnan(got[static_cast<size_t>(row * length)]) || row == 1) << length << " " << row;
+    }
+    EXPECT_TRUE(std::isnan(got[static_cast<size_t>(2 * length - 2)])) << length;
+    EXPECT_EQ(got[static_cast<size_t>(3 * length + 1)], 0) << length;
+    EXPECT_NEAR(got[static_cast<size_t>(3 * length)], 1.0 / static_cast<double>(length - 1), 1e-6) << length;
+  }
+}
+
+TEST_F(FakeCudaKernels, SumsOfRowsOfEveryLength) {
+  for (const int64_t length : {7, 100, 1024, 2047, 2048, 4096, 5001, 16384, 40000}) {
+    for (const int64_t gap : {0, 1, 4}) {
+      const int64_t stride = length + gap;
+      const std::vector<float> x = random_floats(static_cast<size_t>(5 * stride), 6);
+      const std::vector<float> got = sums(x, 5, length, stride);
+      for (size_t row = 0; row < 5; ++row) {
+        double want = 0;
+        for (size_t i = 0; i < static_cast<size_t>(length); ++i) want += x[row * static_cast<size_t>(stride) + i];
+        EXPECT_NEAR(got[row], want, 1e-4 * std::sqrt(static_cast<double>(length))) << length << " " << gap;
+      }
+    }
+  }
+}
+
+// Enough for two chunks per thread, a last chunk that is none, and a scalar beside it.
+TEST_F(FakeCudaKernels, LongRunsAreTakenTwoChunksAtATime) {
+  fake().record = true;
+  const int64_t count = 100003;
+  const ep_operand_desc all = dense(EP_ROLE_DST, EP_DTYPE_f32, {count});
+  const ep_operand_desc src = dense(EP_ROLE_SRC, EP_DTYPE_f32, {count});
+  ep_primitive_desc desc = descriptor(EP_PRIMITIVE_binary, {all, src, dense(EP_ROLE_SRC_B, EP_DTYPE_f32, {count})});
+  desc.attributes.binary.op = EP_BINARY_sub;
+  const std::vector<float> x = random_floats(static_cast<size_t>(count), 1);
+  const std::vector<float> y = random_floats(static_cast<size_t>(count), 2);
+  ep_memory* left = with(x);
+  ASSERT_EQ(launch(desc, {left, left, with(y)}), EP_STATUS_OK);  // in place
+  const std::vector<float> got = get<float>(left, x.size());
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(got[i], x[i] - y[i]) << i;
+  MapArguments map;
+  std::memcpy(&map, fake().recorded()[0].arguments.data(), sizeof map);
+  EXPECT_EQ(map.steps, 2U);
+  EXPECT_EQ(fake().recorded()[0].grid, 49U);  // 25,001 chunks, 512 per block
+
+  desc.operands[2] = scalar_operand(EP_ROLE_SRC_B, EP_DTYPE_f32);
+  ASSERT_EQ(launch(desc, {left, with(x), nullptr}, {{}, {EP_DTYPE_f32, 0, {.f64 = 0.5}}}), EP_STATUS_OK);
+  const std::vector<float> less = get<float>(left, x.size());
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(less[i], x[i] - 0.5F) << i;
+}
+
+TEST_F(FakeCudaKernels, NarrowNumbersTakeTheSameWalk) {
+  const int64_t count = 70002;
+  for (const int32_t to : {EP_DTYPE_f16, EP_DTYPE_i8, EP_DTYPE_bool, EP_DTYPE_f64}) {
+    const ep_primitive_desc there =
+        descriptor(EP_PRIMITIVE_copy, {dense(EP_ROLE_DST, to, {count}), dense(EP_ROLE_SRC, EP_DTYPE_f32, {count})});
+    const ep_primitive_desc back =
+        descriptor(EP_PRIMITIVE_copy, {dense(EP_ROLE_DST, EP_DTYPE_f32, {count}), dense(EP_ROLE_SRC, to, {count})});
+    std::vector<float> x(static_cast<size_t>(count));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(to == EP_DTYPE_bool ? i % 3 == 0 : i % 101) - 0.0F;
+    ep_memory* narrow = block(static_cast<uint64_t>(count) * 8);
+    ep_memory* wide = block(static_cast<uint64_t>(count) * 4);
+    ASSERT_EQ(launch(there, {narrow, with(x)}), EP_STATUS_OK) << cuda().host.sentence();
+    ASSERT_EQ(launch(back, {wide, narrow}), EP_STATUS_OK) << cuda().host.sentence();
+    EXPECT_EQ(get<float>(wide, x.size()), x) << to;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::provider::cuda
