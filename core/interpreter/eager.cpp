@@ -245,8 +245,12 @@ void separate_overlaps(OwnedInputs<kRoom>* owned) {
   }
 }
 
+// Blocks begin as aligned as their device's memory is; memory that somebody else owns begins anywhere.
 bool misaligned(const Tensor& tensor, int32_t alignment) {
-  return alignment > 1 && place(*tensor.impl()).offset % static_cast<uint64_t>(alignment) != 0;
+  if (alignment <= 1) return false;
+  const memory::Block& block = tensor.impl()->storage->block;
+  const uint64_t begin = block.owner == nullptr ? reinterpret_cast<uintptr_t>(block.host) : 0;
+  return (begin + place(*tensor.impl()).offset) % static_cast<uint64_t>(alignment) != 0;
 }
 
 // An uninitialised row-major tensor whose first element is aligned.
@@ -418,6 +422,9 @@ void learn(const OpCall& call, const Plan& plan) {
     return;
   for (const PlanOperand& operand : plan.operands) {
     if (operand.alignment > 1 || dtype_size(operand.dtype) == 0) return;
+  }
+  for (const Tensor& output : call.outputs) {
+    if (output.defined() && !output.contiguous()) return;  // the kernel is one of that layout
   }
   FoldedCall folded;
   if (!fold_flat(call, &folded)) return;

@@ -86,7 +86,11 @@ ep_status refusal(const std::string& part, ep_error** error) {
 ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out, ep_error** error) {
   const std::string part = refused_part(*desc);
   if (!part.empty()) return refusal(part, error);
-  return inner(device).primitive_support(device, desc, out, error);
+  const ep_status status = inner(device).primitive_support(device, desc, out, error);
+  if (status == EP_STATUS_OK && desc->kind != EP_PRIMITIVE_copy) {
+    std::fill_n(out->alignment, desc->operand_count, masking_control().alignment.load());
+  }
+  return status;
 }
 
 ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out,
@@ -212,6 +216,7 @@ bool MaskingControl::refuses(int32_t kind) const {
 void MaskingControl::reset() {
   launches = copies = bytes_copied = refused = 0;
   refuses_strides = refuses_epilogues = false;
+  alignment = 0;
   refuse({});
 }
 

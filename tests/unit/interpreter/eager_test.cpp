@@ -197,6 +197,21 @@ TEST(Placement, ListsWhatRanWhereInOrder) {
   EXPECT_FALSE(entries[1].implementation.empty());
 }
 
+// With the validation layer between, which holds the shapes of a launch to the primitive's.
+TEST(Eager, AStridedOutputTeachesNothingOfContiguousOnes) {
+  std::thread([] {  // whose tables are fresh
+    clear_kernel_cache(Device("cpu").state());
+    const Tensor x = random_tensor({3, 4}, 1);
+    Tensor target = transpose(zeros({4, 3}, DType::f32, Device("cpu")), 0, 1);
+    neg_out(target, x);
+    EXPECT_EQ(target.to_host<float>(), neg(x).to_host<float>());
+    const Tensor flat = random_tensor({4}, 2);
+    const std::vector<float> values = flat.to_host<float>(), got = neg(flat).to_host<float>();
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(got[i], -values[i]);
+  })
+      .join();
+}
+
 TEST(Placement, CountsLaunchesOfThreadsThatAreGone) {
   const auto launches = [] {
     uint64_t count = 0;

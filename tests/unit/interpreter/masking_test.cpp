@@ -13,6 +13,7 @@
 #include "core/interpreter/placement.h"
 #include "core/ops/ops.h"
 #include "core/tensor/device_state.h"
+#include "core/tensor/factory.h"
 #include "loader/loader.h"
 #include "tests/fakes/masking/masking.h"
 #include "tests/unit/interpreter/positive_floats.h"
@@ -186,6 +187,31 @@ TEST_F(Masking, AnEpilogueThatIsRefusedIsAnOpOfItsOwnAndInTheReason) {
                   "relu native: ",
                   "matmul decomposed: native: " + strides +
                       "; native with input 0 made dense: the masking fake refuses epilogues"}));
+  });
+}
+
+// A view that begins too early, and memory of the caller's that does.
+TEST_F(Masking, WhatIsNotAlignedEnoughIsCopiedAndReported) {
+  on_fresh_tables(EP_PRIMITIVE_fill, [](Device device) {
+    fakes::masking_control().alignment = 64;
+    alignas(64) float memory[64];
+    const Tensor values = positive_floats({64}, 1, Device("cpu"));
+    values.copy_to_host(memory);
+    const auto borrowed = [&](int64_t first) {
+      Tensor x = make_meta(device.state(), {DType::f32, {32}, {}});
+      x.impl()->storage = value_or_throw(borrow_host_memory(device.state(), memory + first, 32 * sizeof(float), [] {}));
+      return x;
+    };
+    const Tensor there = values.to(device);
+    for (const int64_t first : {0, 16, 1, 31}) {
+      for (const Tensor& x : {slice(there, 0, first, first + 32), borrowed(first)}) {
+        const std::vector<double> want = numbers(neg(slice(values, 0, first, first + 32)));
+        const uint64_t before = fakes::masking_control().bytes_copied;
+        const Tensor y = neg(x);
+        EXPECT_EQ(fakes::masking_control().bytes_copied - before, first % 16 == 0 ? 0 : 32 * sizeof(float)) << first;
+        EXPECT_EQ(numbers(y), want) << first;
+      }
+    }
   });
 }
 
