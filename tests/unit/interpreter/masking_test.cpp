@@ -198,9 +198,10 @@ TEST_F(Masking, WhatIsNotAlignedEnoughIsCopiedAndReported) {
     const Tensor values = positive_floats({64}, 1, Device("cpu"));
     values.copy_to_host(memory);
     const auto borrowed = [&](int64_t first) {
-      Tensor x = make_meta(device.state(), {DType::f32, {32}, {}});
-      x.impl()->storage = value_or_throw(borrow_host_memory(device.state(), memory + first, 32 * sizeof(float), [] {}));
-      return x;
+      const Tensor shape = make_meta(device.state(), {DType::f32, {32}, {}});
+      shape.impl()->storage =
+          value_or_throw(borrow_host_memory(device.state(), memory + first, 32 * sizeof(float), [] {}));
+      return make_view(shape, DType::f32, {32}, {1}, 0);
     };
     const Tensor there = values.to(device);
     for (const int64_t first : {0, 16, 1, 31}) {
