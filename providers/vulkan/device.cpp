@@ -66,7 +66,8 @@ ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, ep_devi
   context->physical = &physical;
   context->barriers = plugin->options.barriers;
   context->batch = plugin->options.batch;
-  context->per_thread = plugin->options.per_thread;
+  const bool software = class_of(physical.facts.properties.deviceType) == EP_DEVICE_CLASS_SOFTWARE;
+  context->packs = plugin->options.packs.value_or(!software);
   context->queue_count = std::min<uint32_t>(physical.facts.queue_count, context->queues.size());
   const VkResult result = create_logical_device(api, physical, context->queue_count, &context->device);
   if (result != VK_SUCCESS) return failed(host, error, "vkCreateDevice", result);

@@ -25,6 +25,16 @@ ep_status read_word(const ep_host* host, const char* key, const char* yes, const
   return EP_STATUS_OK;
 }
 
+// As that, and nothing where the setting is not there.
+ep_status read_choice(const ep_host* host, const char* key, const char* yes, const char* no, std::optional<bool>* value,
+                      ep_error** error) {
+  if (text_of(host, key, "").empty()) return EP_STATUS_OK;
+  bool chosen = true;
+  const ep_status status = read_word(host, key, yes, no, &chosen, error);
+  if (status == EP_STATUS_OK) *value = chosen;
+  return status;
+}
+
 ep_status read_number(const ep_host* host, const char* key, uint32_t least, uint32_t* value, ep_error** error) {
   const std::string text = text_of(host, key, std::to_string(*value));
   const char* end = text.data() + text.size();
@@ -44,7 +54,7 @@ ep_status read_options(const ep_host* host, Options* out_options, ep_error** err
   if (status == EP_STATUS_OK) status = read_word(host, "features", "baseline", "all", &options.baseline, error);
   if (status != EP_STATUS_OK) return status;
   status = read_number(host, "batch", 1, &options.batch, error);
-  if (status == EP_STATUS_OK) status = read_number(host, "per_thread", 0, &options.per_thread, error);
+  if (status == EP_STATUS_OK) status = read_choice(host, "packs", "on", "off", &options.packs, error);
   if (status != EP_STATUS_OK) return status;
   *out_options = options;
   return EP_STATUS_OK;

@@ -1,19 +1,20 @@
-// fill, copy, unary, binary, ternary: one invocation computes a few elements. Where every operand lies one element
-// after the other the place of an element is its number; else dims and strides come with the launch.
+// fill, copy, unary, binary, ternary: one invocation computes an element, or, where every operand lies one element
+// after the other, a pack of them; which, is said at the launch, by the operands' addresses. Elsewhere dims and strides
+// come with the launch.
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "providers/vulkan/kernels/element.h"
 #include "providers/vulkan/kernels/geometry.h"
 #include "providers/vulkan/kernels/kernels.h"
+#include "providers/vulkan/kernels/packs.h"
 #include "sdk/provider/elementwise.h"
 
 namespace tenon::provider::vulkan {
 namespace {
 
-constexpr uint32_t per_thread_on_gpus = 4;  // of a contiguous launch; a processor gains nothing and compiles longer
 constexpr uint32_t most_threads = 256;
-constexpr int32_t most_inputs = 3;
 
 enum MoveMode : uint32_t { MOVE_FILL, MOVE_COPY, MOVE_WHERE };
 
@@ -25,7 +26,7 @@ struct Push {
   uint64_t fault;
   uint64_t scalars[most_inputs];
   uint32_t count;
-  uint32_t unused;
+  uint32_t packs;
 };
 struct ShapeBlock {
   uint32_t rank;
@@ -43,12 +44,6 @@ struct Plan {
   bool checks_divisor = false;
   Refusal refusal;
 };
-
-uint32_t per_thread_of(const ep_device& device, bool strided) {
-  if (device.context->per_thread != 0) return device.context->per_thread;
-  const bool software = class_of(device.context->physical->facts.properties.deviceType) == EP_DEVICE_CLASS_SOFTWARE;
-  return strided || software ? 1 : per_thread_on_gpus;
-}
 
 uint32_t threads_of(const ep_device& device) {
   return std::min(most_threads, device.context->limits().maxComputeWorkGroupInvocations);
@@ -71,7 +66,6 @@ uint32_t scalar_mask(const ep_primitive_desc& desc) {
 Plan plan_move(const ep_device& device, const ep_primitive_desc& desc, MoveMode mode) {
   Plan plan;
   const int32_t dtype = desc.operands[0].dtype;
-  const int32_t size = dtype_size(dtype);
   plan.refusal = why_not_stored(device.context->physical->features, dtype);
   for (uint32_t i = 1; i < desc.operand_count && !plan.refusal; ++i) {
     const int32_t expected = mode == MOVE_WHERE && i == 1 ? EP_DTYPE_bool : dtype;
@@ -86,9 +80,9 @@ Plan plan_move(const ep_device& device, const ep_primitive_desc& desc, MoveMode 
   if (mode == MOVE_FILL) plan.scalar_dtypes[0] = dtype;
   plan.element_scalars = true;
   plan.shader = "move";
-  plan.variant = size == 8 ? "long" : "bits";
-  plan.constants = {threads_of(device),          32, mode,
-                    static_cast<uint32_t>(size), 0,  mode == MOVE_FILL ? 1U : scalar_mask(desc)};
+  plan.variant = dtype_size(dtype) == 8 ? "long" : "bits";
+  const uint32_t absent[] = {0b111, 0b110, 0};  // by mode: inputs that are not in memory
+  plan.constants = {threads_of(device), 32, mode, 0, 0, absent[mode] | scalar_mask(desc)};
   return plan;
 }
 
@@ -201,14 +195,13 @@ Plan plan_any(const ep_device& device, const ep_primitive_desc& desc) {
 class ElementwisePrimitive final : public ep_primitive {
  public:
   ElementwisePrimitive(const Plan& plan, const ep_primitive_desc& desc, std::shared_ptr<Pipeline> pipeline,
-                       bool strided, uint32_t threads, uint32_t per_thread)
+                       const Layout& layout)
       : pipeline_(std::move(pipeline)),
         operands_(static_cast<int32_t>(desc.operand_count)),
-        strided_(strided),
+        layout_(layout),
         element_scalars_(plan.element_scalars),
         checks_divisor_(plan.checks_divisor),
-        threads_(threads),
-        per_thread_(per_thread) {
+        threads_(plan.constants[0]) {
     std::copy(desc.operands, desc.operands + operands_, operand_descs_.begin());
     std::copy(std::begin(plan.scalar_dtypes), std::end(plan.scalar_dtypes), scalar_dtypes_);
   }
@@ -249,14 +242,17 @@ class ElementwisePrimitive final : public ep_primitive {
   ep_status run_piece(CommandStream::Recording& recording, const ep_launch& launch, const Space& piece, Push push,
                       ep_error** error) const {
     const uint64_t count = static_cast<uint64_t>(piece.count());
-    push.count = static_cast<uint32_t>(count);
+    uint64_t addresses[1 + most_inputs] = {};
     for (int32_t i = 0; i < operands_; ++i) {
       if (is_scalar(operand_descs_[i])) continue;
-      const uint64_t address =
-          address_of(launch.operands[i]) + static_cast<uint64_t>(piece.offsets[i] * piece.sizes[i]);
-      (i == 0 ? push.dst : push.src[i - 1]) = address;
+      addresses[i] = address_of(launch.operands[i]) + static_cast<uint64_t>(piece.offsets[i] * piece.sizes[i]);
     }
-    if (strided_) {
+    const uint64_t packs = packs_in(layout_, count, addresses);
+    push.dst = addresses[0];
+    std::copy_n(addresses + 1, most_inputs, push.src);
+    push.count = static_cast<uint32_t>(count);
+    push.packs = static_cast<uint32_t>(packs);
+    if (layout_.strided) {
       StagedRange range;
       if (const ep_status status = recording.parameters(sizeof(ShapeBlock), &range, error); status != EP_STATUS_OK) {
         return status;
@@ -264,8 +260,8 @@ class ElementwisePrimitive final : public ep_primitive {
       write_shape(piece, reinterpret_cast<ShapeBlock*>(range.host()));
       push.shape = range.address();
     }
-    const Grid grid = grid_of(divide_up(count, uint64_t{threads_} * per_thread_),
-                              device->context->limits().maxComputeWorkGroupCount[0]);
+    const uint64_t invocations = count - packs * static_cast<uint64_t>(layout_.pack - 1);
+    const Grid grid = grid_of(divide_up(invocations, threads_), device->context->limits().maxComputeWorkGroupCount[0]);
     return recording.add_dispatch({pipeline_->handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);
   }
 
@@ -282,29 +278,12 @@ class ElementwisePrimitive final : public ep_primitive {
   std::shared_ptr<Pipeline> pipeline_;
   std::array<ep_operand_desc, 1 + most_inputs> operand_descs_{};
   int32_t operands_;
-  bool strided_;
+  Layout layout_;
   bool element_scalars_;
   bool checks_divisor_;
   uint32_t threads_;
-  uint32_t per_thread_;
   int32_t scalar_dtypes_[most_inputs]{};
 };
-
-// True if no launch of `desc` needs strides: whatever the dims, elements lie one after the other.
-bool always_contiguous(const ep_primitive_desc& desc) {
-  for (uint32_t i = 0; i < desc.operand_count; ++i) {
-    const ep_operand_desc& operand = desc.operands[i];
-    if (is_scalar(operand)) continue;
-    if (operand.strides[operand.rank - 1] != 1) return false;
-    int64_t expected = 1;
-    for (int32_t axis = operand.rank - 1; axis > 0; --axis) {
-      if (operand.dims[axis] == EP_ANY) return false;
-      expected *= operand.dims[axis];
-      if (operand.strides[axis - 1] != expected) return false;
-    }
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -316,16 +295,17 @@ Refusal Elementwise::why_not(const ep_device& device, const ep_primitive_desc& d
 Refusal Elementwise::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   Plan plan = plan_any(device, desc);
   if (plan.refusal) return plan.refusal;
-  const bool strided = !always_contiguous(desc);
-  const uint32_t threads = plan.constants[0];
-  const uint32_t per_thread = per_thread_of(device, strided);
-  plan.constants.push_back(strided ? 1 : 0);
+  const Layout layout = layout_of(desc, device.context->packs);
+  plan.constants.push_back(layout.strided ? 1 : 0);
   plan.constants.push_back(plan.checks_divisor ? 1 : 0);
-  plan.constants.push_back(per_thread);
+  plan.constants.push_back(static_cast<uint32_t>(layout.pack));
+  plan.constants.push_back(layout.repeated);
+  plan.constants.push_back(static_cast<uint32_t>(dtype_size(desc.operands[0].dtype)));
+  plan.constants.push_back(static_cast<uint32_t>(dtype_size(desc.operands[desc.operand_count - 1].dtype)));
   std::shared_ptr<Pipeline> pipeline;
   const std::string module = module_name(plan.shader, plan.variant, device.context->physical->features);
   if (Refusal refusal = compile(device, module, plan.constants, &pipeline)) return refusal;
-  *out = make_primitive<ElementwisePrimitive>(device, plan, desc, std::move(pipeline), strided, threads, per_thread);
+  *out = make_primitive<ElementwisePrimitive>(device, plan, desc, std::move(pipeline), layout);
   return {};
 }
 

@@ -47,6 +47,9 @@ struct Space {
   int32_t widest() const;
 };
 
+// About half of `n`, where it can be a multiple of 16, so that what is aligned stays so when it is cut.
+inline int64_t half_of(int64_t n) { return n < 32 ? n / 2 : n / 2 / 16 * 16; }
+
 // Calls f(piece) for pieces of `space` that fit, which together are the whole, until one does not answer EP_STATUS_OK.
 template <class F>
 ep_status for_each_piece(const Space& space, const F& f) {
@@ -54,7 +57,7 @@ ep_status for_each_piece(const Space& space, const F& f) {
     return f(space);
   const int32_t axis = space.widest();
   Space part = space;
-  part.dims[axis] = space.dims[axis] / 2;
+  part.dims[axis] = half_of(space.dims[axis]);
   if (const ep_status status = for_each_piece(part, f); status != EP_STATUS_OK) return status;
   for (int32_t i = 0; i < space.operands; ++i) part.offsets[i] += part.dims[axis] * space.strides[i][axis];
   part.dims[axis] = space.dims[axis] - part.dims[axis];

@@ -31,7 +31,7 @@ struct Context {
   std::atomic<bool> lost{false};
   bool barriers = true;
   uint32_t batch = 256;
-  uint32_t per_thread = 0;
+  bool packs = true;  // kernels may access 16 bytes at once
   std::atomic<uint64_t> submissions{0};
 
   Context() = default;

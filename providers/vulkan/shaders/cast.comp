@@ -2,14 +2,13 @@
 #extension GL_GOOGLE_include_directive : require
 // copy with a cast. Integers go through 64 bits of two's complement in a uvec2, floats through f32; every conversion is made of
 // integer operations where the device's own might round otherwise. Needs no 64-bit arithmetic.
+#define WIDE
 #include "memory.glsl"
 #include "narrow_floats.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 3) const int SRC_DTYPE = 12;
 layout(constant_id = 4) const int DST_DTYPE = 12;
-layout(constant_id = 6) const int STRIDED = 0;
-layout(constant_id = 8) const int PER_THREAD = 4;
 
 #include "shape.glsl"
 
@@ -26,12 +25,10 @@ uvec2 negated(uvec2 x) {
   return uvec2(low, ~x.y + (low == 0u ? 1u : 0u));
 }
 
-uvec2 load_integer(uint index) {
-  const int size = size_of(SRC_DTYPE);
-  if (size == 8) return Pairs(push.src[0]).v[index];
-  const uint bits = load_bits(push.src[0], index, size);
-  if (!is_signed(SRC_DTYPE)) return uvec2(bits, 0u);
-  const int value = bitfieldExtract(int(bits), 0, size * 8);
+// The integer whose element is `bits`.
+uvec2 integer_of(uvec2 bits) {
+  if (SRC_SIZE == 8 || !is_signed(SRC_DTYPE)) return bits;
+  const int value = bitfieldExtract(int(bits.x), 0, SRC_SIZE * 8);
   return uvec2(uint(value), value < 0 ? 0xffffffffu : 0u);
 }
 
@@ -100,37 +97,22 @@ uvec2 to_integer(float x) {
   return negative ? negated(value) : value;
 }
 
-void run(uint index) {
-  const Places at = places_of(index, 1);
-  const uint src = at.of[1];
-  const uint dst = at.of[0];
+uvec2 float_bits(float value) {
+  return uvec2(DST_DTYPE == DTYPE_f32 ? floatBitsToUint(value) : narrow_from_f32(value, DST_DTYPE), 0u);
+}
+
+#define INPUTS 1
+#define INPUT_SIZE(i) SRC_SIZE
+
+uvec2 computed(uvec2 x, uvec2 y, uvec2 z) {
   if (is_float(SRC_DTYPE)) {
-    const uint bits = load_bits(push.src[0], src, size_of(SRC_DTYPE));
-    const float value = SRC_DTYPE == DTYPE_f32 ? uintBitsToFloat(bits) : narrow_to_f32(bits, SRC_DTYPE);
-    if (DST_DTYPE == DTYPE_bool) {
-      store_bits(push.dst, dst, 1, (floatBitsToUint(value) & 0x7fffffffu) != 0u ? 1u : 0u);
-    } else if (is_float(DST_DTYPE)) {
-      store_bits(push.dst, dst, size_of(DST_DTYPE),
-                 DST_DTYPE == DTYPE_f32 ? floatBitsToUint(value) : narrow_from_f32(value, DST_DTYPE));
-    } else if (size_of(DST_DTYPE) == 8) {
-      Pairs(push.dst).v[dst] = to_integer(value);
-    } else {
-      store_bits(push.dst, dst, size_of(DST_DTYPE), to_integer(value).x);
-    }
-    return;
+    const float value = SRC_DTYPE == DTYPE_f32 ? uintBitsToFloat(x.x) : narrow_to_f32(x.x, SRC_DTYPE);
+    if (DST_DTYPE == DTYPE_bool) return uvec2((floatBitsToUint(value) & 0x7fffffffu) != 0u ? 1u : 0u, 0u);
+    return is_float(DST_DTYPE) ? float_bits(value) : to_integer(value);
   }
-  const uvec2 value = load_integer(src);
-  if (DST_DTYPE == DTYPE_bool) {
-    store_bits(push.dst, dst, 1, (value.x | value.y) != 0u ? 1u : 0u);
-  } else if (is_float(DST_DTYPE)) {
-    const float converted = to_float(value);
-    store_bits(push.dst, dst, size_of(DST_DTYPE),
-               DST_DTYPE == DTYPE_f32 ? floatBitsToUint(converted) : narrow_from_f32(converted, DST_DTYPE));
-  } else if (size_of(DST_DTYPE) == 8) {
-    Pairs(push.dst).v[dst] = value;
-  } else {
-    store_bits(push.dst, dst, size_of(DST_DTYPE), value.x);
-  }
+  const uvec2 value = integer_of(x);
+  if (DST_DTYPE == DTYPE_bool) return uvec2((value.x | value.y) != 0u ? 1u : 0u, 0u);
+  return is_float(DST_DTYPE) ? float_bits(to_float(value)) : value;
 }
 
 #include "elements.glsl"

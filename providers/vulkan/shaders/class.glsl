@@ -1,5 +1,11 @@
 // The class of a module: the type T in which it computes, one of f32 (all floats up to 32 bits), i32 and u32 (integers up
 // to 32 bits; bool is an unsigned integer of one bit), i64, u64. Elements are brought into T at load and back at store.
+#if defined(CLASS_i64) || defined(CLASS_u64)
+#define WIDE
+#endif
+#if !defined(CLASS_f32)
+#define INTEGER
+#endif
 #include "memory.glsl"
 
 #if defined(CLASS_f32)
@@ -15,13 +21,6 @@
 #elif defined(CLASS_u64)
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #define T uint64_t
-#endif
-
-#if defined(CLASS_i64) || defined(CLASS_u64)
-#define WIDE
-#endif
-#if !defined(CLASS_f32)
-#define INTEGER
 #endif
 
 // Bits of an integer of the result: arithmetic wraps at this width.
@@ -61,35 +60,30 @@ uvec2 to_pair(T x) {
 #endif
 }
 
-T load(uvec2 base, uint index, const int dtype) {
+// The value of an element, and its bits.
+T decode(uvec2 bits, const int dtype) {
 #if defined(WIDE)
-  return from_pair(Pairs(base).v[index]);
-#else
-  const uint bits = load_bits(base, index, size_of(dtype));
-#if defined(CLASS_f32)
-  if (dtype != DTYPE_f32) return narrow_to_f32(bits, dtype);
-  return uintBitsToFloat(bits);
+  return from_pair(bits);
+#elif defined(CLASS_f32)
+  if (dtype != DTYPE_f32) return narrow_to_f32(bits.x, dtype);
+  return uintBitsToFloat(bits.x);
 #else
   const int size = size_of(dtype);
-  return size == 4 ? T(bits) : bitfieldExtract(T(bits), 0, size * 8);
+  return size == 4 ? T(bits.x) : bitfieldExtract(T(bits.x), 0, size * 8);
 #endif
+}
+uvec2 encode(T value, const int dtype) {
+#if defined(CLASS_f32)
+  if (dtype == DTYPE_bool) return uvec2(value != 0.0 ? 1u : 0u, 0u);
+  return uvec2(dtype == DTYPE_f32 ? floatBitsToUint(value) : narrow_from_f32(value, dtype), 0u);
+#elif defined(WIDE)
+  return to_pair(value);
+#else
+  return uvec2(uint(value), 0u);
 #endif
 }
 
+T load(uvec2 base, uint index, const int dtype) { return decode(load_element(base, index, size_of(dtype)), dtype); }
 void store(uvec2 base, uint index, const int dtype, T value) {
-#if defined(WIDE)
-  if (dtype == DTYPE_bool) {
-    store_bits(base, index, 1, uint(value));
-    return;
-  }
-  Pairs(base).v[index] = to_pair(value);
-#elif defined(CLASS_f32)
-  if (dtype == DTYPE_bool) {
-    store_bits(base, index, 1, value != 0.0 ? 1u : 0u);
-    return;
-  }
-  store_bits(base, index, size_of(dtype), dtype == DTYPE_f32 ? floatBitsToUint(value) : narrow_from_f32(value, dtype));
-#else
-  store_bits(base, index, size_of(dtype), uint(value));
-#endif
+  store_element(base, index, size_of(dtype), encode(value, dtype));
 }

@@ -9,10 +9,7 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const int OP = 0;
 layout(constant_id = 3) const int SRC_DTYPE = 12;
 layout(constant_id = 4) const int DST_DTYPE = 12;
-layout(constant_id = 5) const int SCALARS = 0;   // bit i: input i is launch scalar i
-layout(constant_id = 6) const int STRIDED = 0;   // 0: every operand lies one element after the other
-layout(constant_id = 7) const int CHECKED = 0;   // divisors are looked at
-layout(constant_id = 8) const int PER_THREAD = 4;
+layout(constant_id = 7) const int CHECKED = 0;  // divisors are looked at
 
 #include "shape.glsl"
 
@@ -26,34 +23,36 @@ layout(constant_id = 8) const int PER_THREAD = 4;
 #include "ternary_row.glsl"
 #endif
 
-T input_at(const int i, uint index) {
-  if ((SCALARS & (1 << i)) != 0) return from_pair(push.scalars[i]);
-  return load(push.src[i], index, SRC_DTYPE);
+#define INPUTS ARITY
+#define INPUT_SIZE(i) SRC_SIZE
+
+T input_value(const int i, uvec2 bits) {
+  return (SCALARS & (1 << i)) != 0 ? from_pair(push.scalars[i]) : decode(bits, SRC_DTYPE);
 }
 
-void run(uint index) {
-  const Places at = places_of(index, ARITY);
-  const T x = input_at(0, at.of[1]);
-#if ARITY == 1
-  store(push.dst, at.of[0], DST_DTYPE, row(x, from_pair(push.scalars[0]), from_pair(push.scalars[1])));
-#elif ARITY == 2
-  const T y = input_at(1, at.of[2]);
-#ifdef INTEGER
-  if (CHECKED != 0) {
-    const uint code = divisor_fault(x, y);
-    FaultSlot slot = FaultSlot(push.fault);
-    if (code != 0u && atomicCompSwap(slot.taken, 0u, 1u) == 0u) {
-      slot.code = code;
-      slot.value = to_pair(y);
-    }
+#if ARITY == 2 && defined(INTEGER)
+void look_at_divisor(T x, T y) {
+  const uint code = divisor_fault(x, y);
+  FaultSlot slot = FaultSlot(push.fault);
+  if (code != 0u && atomicCompSwap(slot.taken, 0u, 1u) == 0u) {
+    slot.code = code;
+    slot.value = to_pair(y);
   }
+}
 #endif
-  store(push.dst, at.of[0], DST_DTYPE, row(x, y));
+
+uvec2 computed(uvec2 x, uvec2 y, uvec2 z) {
+#if ARITY == 1
+  const T value = row(input_value(0, x), from_pair(push.scalars[0]), from_pair(push.scalars[1]));
+#elif ARITY == 2
+#ifdef INTEGER
+  if (CHECKED != 0) look_at_divisor(input_value(0, x), input_value(1, y));
+#endif
+  const T value = row(input_value(0, x), input_value(1, y));
 #else
-  const T y = input_at(1, at.of[2]);
-  const T z = input_at(2, at.of[3]);
-  store(push.dst, at.of[0], DST_DTYPE, row(x, y, z));
+  const T value = row(input_value(0, x), input_value(1, y), input_value(2, z));
 #endif
+  return encode(value, DST_DTYPE);
 }
 
 #include "elements.glsl"

@@ -15,31 +15,82 @@
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer Words { uint v[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer Pairs { uvec2 v[]; };
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer Quads { uvec4 v[]; };
 #ifdef NARROW
 layout(buffer_reference, scalar, buffer_reference_align = 2) buffer Halves { uint16_t v[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 1) buffer Bytes { uint8_t v[]; };
 #endif
 
-// Elements of at most 4 bytes, zero-extended.
-uint load_bits(uvec2 base, uint index, const int size) {
+// Elements of `size` bytes, zero-extended; of 8 in modules that are WIDE.
+uvec2 load_element(uvec2 base, uint index, const int size) {
 #ifdef NARROW
-  if (size == 1) return uint(Bytes(base).v[index]);
-  if (size == 2) return uint(Halves(base).v[index]);
+  if (size == 1) return uvec2(Bytes(base).v[index], 0u);
+  if (size == 2) return uvec2(Halves(base).v[index], 0u);
 #endif
-  return Words(base).v[index];
+#ifdef WIDE
+  if (size == 8) return Pairs(base).v[index];
+#endif
+  return uvec2(Words(base).v[index], 0u);
 }
-void store_bits(uvec2 base, uint index, const int size, uint bits) {
+void store_element(uvec2 base, uint index, const int size, uvec2 bits) {
 #ifdef NARROW
   if (size == 1) {
-    Bytes(base).v[index] = uint8_t(bits);
+    Bytes(base).v[index] = uint8_t(bits.x);
     return;
   }
   if (size == 2) {
-    Halves(base).v[index] = uint16_t(bits);
+    Halves(base).v[index] = uint16_t(bits.x);
     return;
   }
 #endif
-  Words(base).v[index] = bits;
+#ifdef WIDE
+  if (size == 8) {
+    Pairs(base).v[index] = bits;
+    return;
+  }
+#endif
+  Words(base).v[index] = bits.x;
+}
+
+// A pack: neighbouring elements that one access moves, 4, 8 or 16 bytes together, at a multiple of that. Pack `number` of
+// an operand, and element k of a pack; element 0 comes first. A pack to be filled begins as 0.
+uvec4 load_pack(uvec2 base, uint number, const int bytes) {
+  if (bytes == 16) return Quads(base).v[number];
+  if (bytes == 8) return uvec4(Pairs(base).v[number], 0u, 0u);
+  return uvec4(Words(base).v[number], 0u, 0u, 0u);
+}
+void store_pack(uvec2 base, uint number, const int bytes, uvec4 pack) {
+  if (bytes == 16) {
+    Quads(base).v[number] = pack;
+  } else if (bytes == 8) {
+    Pairs(base).v[number] = pack.xy;
+  } else {
+    Words(base).v[number] = pack.x;
+  }
+}
+uvec2 element_of(uvec4 pack, int k, const int size) {
+#ifdef NARROW
+  if (size < 4) return uvec2(bitfieldExtract(pack[k * size >> 2], (k * size & 3) * 8, size * 8), 0u);
+#endif
+#ifdef WIDE
+  if (size == 8) return k == 0 ? pack.xy : pack.zw;
+#endif
+  return uvec2(pack[k], 0u);
+}
+void put_element(inout uvec4 pack, int k, const int size, uvec2 bits) {
+#ifdef NARROW
+  if (size < 4) {
+    pack[k * size >> 2] = bitfieldInsert(pack[k * size >> 2], bits.x, (k * size & 3) * 8, size * 8);
+    return;
+  }
+#endif
+#ifdef WIDE
+  if (size == 8) {
+    pack = k == 0 ? uvec4(bits, pack.zw) : uvec4(pack.xy, bits);
+    return;
+  }
+#endif
+  pack[k] = bits.x;
 }
 
 // Bytes of an element.

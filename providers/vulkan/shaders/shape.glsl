@@ -14,7 +14,15 @@ layout(push_constant, scalar) uniform Push {
   uvec2 fault;
   uvec2 scalars[3];
   uint count;
+  uint packs;
 } push;
+
+layout(constant_id = 5) const int SCALARS = 0;   // bit i: input i is launch scalar i
+layout(constant_id = 6) const int STRIDED = 0;   // 0: every operand lies one element after the other, or is
+layout(constant_id = 8) const int PACK = 1;      // elements
+layout(constant_id = 9) const int REPEATED = 0;  // bit i: input i is one element for all, where not STRIDED
+layout(constant_id = 10) const int DST_SIZE = 4;  // bytes of an element
+layout(constant_id = 11) const int SRC_SIZE = 4;  // of the inputs
 
 struct Places {
   uint of[4];  // dst and the inputs

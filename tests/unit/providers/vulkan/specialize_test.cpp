@@ -33,6 +33,13 @@ TEST(Specialize, LeavesOneRowOfAModule) {
   EXPECT_EQ(std::vector<uint32_t>(relu.begin(), relu.begin() + 5), std::vector<uint32_t>(all.begin(), all.begin() + 5));
 }
 
+TEST(Specialize, LeavesPacksOutOfAPipelineWithoutThem) {
+  std::vector<uint32_t> values = {256, 32, EP_BINARY_add, EP_DTYPE_f32, EP_DTYPE_f32, 0, 0, 0, 1};
+  const std::vector<uint32_t> without = specialize(module_words("map2_f32_narrow"), values);
+  values.back() = 4;
+  EXPECT_LT(count_of(without, op_function), count_of(specialize(module_words("map2_f32_narrow"), values), op_function));
+}
+
 TEST(Specialize, TakesTheDefaultOfAConstantThatIsNotGiven) {
   const std::span<const uint32_t> whole = module_words("reduce_i32_words");
   ASSERT_FALSE(whole.empty());
