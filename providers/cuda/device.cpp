@@ -42,8 +42,11 @@ ep_status driver_failed(ep_device* device, CUresult result, const char* doing, e
   if (status == EP_STATUS_DEVICE_LOST) {
     int lives = 0;
     device->lost.compare_exchange_strong(lives, static_cast<int>(result));
-    return fail_with_remedy(device->host, error, status, "Close the device and open it again, or restart the program.",
-                            "%s was lost while %s: %s.", device->facts.name.c_str(), doing, text.c_str());
+    const char* remedy = result == CUDA_ERROR_NOT_INITIALIZED
+                             ? "CUDA does not survive a fork: open the device in the process that uses it."
+                             : "Close the device and open it again, or restart the program.";
+    return fail_with_remedy(device->host, error, status, remedy, "%s was lost while %s: %s.",
+                            device->facts.name.c_str(), doing, text.c_str());
   }
   return fail(device->host, error, status, "%s failed while %s: %s.", device->facts.name.c_str(), doing, text.c_str());
 }

@@ -19,10 +19,17 @@ ep_status out_of_memory(ep_device* device, uint32_t pool, uint64_t size, ep_erro
               total);
 }
 
-// The block can be used by every stream once this returns: nothing else is ordered on the stream of allocations.
+// The block can be used by every stream once this returns: nothing else is ordered on the stream of allocations. Memory
+// that was freed just now counts.
 CUresult allocate_ordered(ep_device* device, uint64_t size, CUdeviceptr* out) {
   const Driver& driver = *device->driver;
-  const CUresult result = driver.mem_alloc_from_pool_async(out, size, device->pool, device->allocation_stream);
+  CUresult result = driver.mem_alloc_from_pool_async(out, size, device->pool, device->allocation_stream);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    result = driver.stream_synchronize(device->allocation_stream);
+    if (result == CUDA_SUCCESS) {
+      result = driver.mem_alloc_from_pool_async(out, size, device->pool, device->allocation_stream);
+    }
+  }
   return result == CUDA_SUCCESS ? driver.stream_synchronize(device->allocation_stream) : result;
 }
 
@@ -86,9 +93,19 @@ ep_status memory_native_handle(ep_device*, ep_memory* memory, uint64_t* out_hand
   return EP_STATUS_OK;
 }
 
+// What was freed goes back from the pool to the driver.
+void device_trim(ep_device* device) noexcept {
+  if (device->pool == nullptr) return;
+  const Current current(device);
+  if (current.result() != CUDA_SUCCESS) return;
+  device->driver->stream_synchronize(device->allocation_stream);
+  device->driver->mem_pool_trim_to(device->pool, 0);
+}
+
 }  // namespace
 
 void fill_memory(ep_device_ops* ops) {
+  ops->device_trim = device_trim;
   ops->memory_allocate = entry<memory_allocate>;
   ops->memory_free = memory_free;
   ops->memory_map = entry<memory_map>;

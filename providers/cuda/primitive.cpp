@@ -22,6 +22,8 @@ ep_status launch_kernel(ep_stream* stream, CUfunction function, const Geometry& 
 Refusal find_kernel(ep_device& device, Family family, const char* name, CUfunction* out) {
   const CUresult result = device.modules.find(*device.driver, family, name, out);
   if (result == CUDA_SUCCESS) return {};
+  const ep_status status = status_of(result);
+  if (status == EP_STATUS_OUT_OF_DEVICE_MEMORY || status == EP_STATUS_DEVICE_LOST) throw DriverError{result};
   return Refusal::because("kernel %s of %s cannot be loaded: %s", name, family_name(family),
                           device.driver->text_of(result).c_str());
 }
@@ -38,7 +40,11 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   const Current current(device);
   if (current.result() != CUDA_SUCCESS) return driver_failed(device, current.result(), "making a primitive", error);
-  return create(*device, "cuda", implementation_lists(), *desc, out_primitive, out_info, error);
+  try {
+    return create(*device, "cuda", implementation_lists(), *desc, out_primitive, out_info, error);
+  } catch (const DriverError& failure) {
+    return driver_failed(device, failure.result, "loading a kernel", error);
+  }
 }
 
 void primitive_destroy(ep_device*, ep_primitive* primitive) noexcept { destroy_primitive(primitive); }

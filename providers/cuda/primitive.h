@@ -28,7 +28,13 @@ Geometry blocks_for(int64_t items, int32_t threads = block_threads);
 ep_status launch_kernel(ep_stream* stream, CUfunction function, const Geometry& geometry, const void* arguments,
                         ep_error** error);
 
-// The kernel `name`, or why it cannot be had. The device's context is current.
+// What the driver answered where that is no reason to look for another implementation: memory is out, or the device is
+// lost. Thrown while a primitive is made, which then fails with it.
+struct DriverError {
+  CUresult result;
+};
+
+// The kernel `name`, or why it cannot be had. The device's context is current. Throws DriverError.
 Refusal find_kernel(ep_device& device, Family family, const char* name, CUfunction* out);
 
 }  // namespace tenon::provider::cuda

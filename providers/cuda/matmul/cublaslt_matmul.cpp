@@ -1,5 +1,6 @@
 // matmul on cuBLASLt. f32 is f32: no TF32, no reduced precision in sums that are cut, unless the caller asked for
-// speed.
+// speed. (CUBLAS_COMPUTE_32F never takes TF32. The pedantic type besides forbids what changes no precision, and with it
+// the library's fast kernels.)
 #include <algorithm>
 #include <memory>
 
@@ -10,8 +11,7 @@ namespace tenon::provider::cuda {
 namespace {
 
 constexpr int32_t wanted_alignment = 16;
-constexpr uint64_t workspace_on_hopper = 32 * 1024 * 1024;  // what NVIDIA recommends from compute capability 9.0 on
-constexpr uint64_t workspace_elsewhere = 4 * 1024 * 1024;
+constexpr uint64_t most_workspace = 32 * 1024 * 1024;  // what NVIDIA recommends for Hopper, and more than elsewhere
 
 cudaDataType_t data_type(int32_t dtype) {
   switch (dtype) {
@@ -22,12 +22,13 @@ cudaDataType_t data_type(int32_t dtype) {
   }
 }
 
-// The arithmetic for inputs of `dtype`, the strictest first.
+// The arithmetic for inputs of `dtype`, what is wanted first.
 std::vector<cublasComputeType_t> compute_types(int32_t dtype, int32_t precision) {
   if (dtype == EP_DTYPE_f64) return {CUBLAS_COMPUTE_64F};
-  if (dtype != EP_DTYPE_f32) return {CUBLAS_COMPUTE_32F};
-  if (precision == EP_PRECISION_FAST) return {CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32F};
-  return {CUBLAS_COMPUTE_32F_PEDANTIC, CUBLAS_COMPUTE_32F};
+  if (dtype == EP_DTYPE_f32 && precision == EP_PRECISION_FAST) {
+    return {CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_32F};
+  }
+  return {CUBLAS_COMPUTE_32F};
 }
 
 // One of cuBLASLt's descriptors, which its function frees.
@@ -161,8 +162,7 @@ cublasStatus_t prepare(const ep_device& device, const ep_primitive_desc& desc, c
   }
   if (call.ok()) call(make_desc(lt, desc, problem, compute, &out->desc));
   Preference preference;
-  const uint64_t most = device.facts.capability >= 90 ? workspace_on_hopper : workspace_elsewhere;
-  if (call.ok()) call(make_preference(lt, desc, problem, most, &preference));
+  if (call.ok()) call(make_preference(lt, desc, problem, most_workspace, &preference));
   if (!call.ok()) return call.status();
   const Layout& c = problem.operands[LT_C] >= 0 ? out->layouts[LT_C] : out->layouts[LT_D];
   cublasLtMatmulHeuristicResult_t found{};
@@ -182,13 +182,8 @@ class CublasLtPrimitive final : public ep_primitive {
       : desc_(desc), prepared_(std::move(prepared)), tail_(std::move(tail)) {}
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {
-    const LtProblem& problem = prepared_->problem;
     const cublasStatus_t status = multiply_all(stream, launch);
-    if (status != CUBLAS_STATUS_SUCCESS) {
-      return fail(host, error, EP_STATUS_INTERNAL, "cuBLASLt failed on a matmul of %lld x %lld: %s.",
-                  static_cast<long long>(problem.matrices[LT_D].columns),
-                  static_cast<long long>(problem.matrices[LT_D].rows), device->cublaslt.get_status_string(status));
-    }
+    if (status != CUBLAS_STATUS_SUCCESS) return failed(status, error);
     return tail_.run(stream, launch, desc_.operands, error);
   }
 
@@ -196,6 +191,18 @@ class CublasLtPrimitive final : public ep_primitive {
   bool has_workspace() const override { return prepared_->workspace != 0; }
 
  private:
+  // The library says that it failed; whether the device was lost, the driver says.
+  ep_status failed(cublasStatus_t status, ep_error** error) const {
+    size_t free_bytes = 0;
+    size_t total = 0;
+    const CUresult result = device->driver->mem_get_info(&free_bytes, &total);
+    if (status_of(result) == EP_STATUS_DEVICE_LOST) return driver_failed(device, result, "launching a matmul", error);
+    const LtMatrix& matrix = prepared_->problem.matrices[LT_D];
+    return fail(host, error, status == CUBLAS_STATUS_ALLOC_FAILED ? EP_STATUS_OUT_OF_DEVICE_MEMORY : EP_STATUS_INTERNAL,
+                "cuBLASLt failed on a matmul of %lld x %lld: %s.", static_cast<long long>(matrix.columns),
+                static_cast<long long>(matrix.rows), device->cublaslt.get_status_string(status));
+  }
+
   // The address of the bias is part of the library's descriptor, so one launch at a time.
   cublasStatus_t multiply_all(ep_stream* stream, const ep_launch& launch) {
     const LtProblem& problem = prepared_->problem;

@@ -15,11 +15,15 @@ struct ReducePlan {
 };
 ReducePlan plan_reduce(const AxisSet& kept, const AxisSet& reduced, int64_t processors);
 
-// Which kernel takes softmax of rows of `length`: "warp_held", "warp_held_long", "block_held",
-// "block_held_long", or a team's name.
+// The kernels of softmax: for any rows, then those that hold a contiguous row of f32 or narrower in registers.
+enum class SoftmaxKernel : size_t { SOLO, WARP, BLOCK, WARP_HELD, WARP_HELD_LONG, BLOCK_HELD, BLOCK_HELD_LONG };
+inline constexpr size_t softmax_kernels = 7;
+inline constexpr size_t softmax_kernels_f64 = 3;
+
+// Which of them takes rows of `length`.
 struct SoftmaxPlan {
   Team team = Team::BLOCK;
-  const char* kernel = "block";
+  SoftmaxKernel kernel = SoftmaxKernel::BLOCK;
 };
 SoftmaxPlan plan_softmax(int64_t length, bool contiguous, bool is_f64);
 

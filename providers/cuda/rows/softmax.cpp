@@ -14,9 +14,14 @@ constexpr int64_t held_block = held_block_chunks * map_chunk * row_block;
 constexpr int64_t held_block_long = held_block_long_chunks * map_chunk * row_block;
 constexpr int64_t short_row = 8;
 
+constexpr const char* kernel_names[softmax_kernels] = {"solo",           "warp",       "block",          "warp_held",
+                                                       "warp_held_long", "block_held", "block_held_long"};
+
 class SoftmaxPrimitive final : public ep_primitive {
  public:
-  explicit SoftmaxPrimitive(const ep_primitive_desc& desc) : desc_(desc) {}
+  SoftmaxPrimitive(const ep_primitive_desc& desc, const CUfunction* functions) : desc_(desc) {
+    std::copy_n(functions, softmax_kernels, functions_);
+  }
 
   ep_status launch(ep_stream* stream, const ep_launch& launch, ep_error** error) override {
     const OperandShape dst = shape_of(desc_.operands[0], launch.shapes, 0);
@@ -40,38 +45,33 @@ class SoftmaxPrimitive final : public ep_primitive {
   }
 
  private:
-  // The kernel depends on the length, so it is looked up at launch: a hash in the driver.
   ep_status run(ep_stream* stream, const SoftmaxArguments& softmax, bool contiguous, ep_error** error) const {
-    const bool is_f64 = softmax.dtype == EP_DTYPE_f64;
     // The kernels that hold rows take one per team.
-    const SoftmaxPlan plan = plan_softmax(softmax.length, contiguous && softmax.rows.count <= most_blocks, is_f64);
-    char name[48];
-    std::snprintf(name, sizeof name, "softmax_%s_%s", is_f64 ? "f64" : "f32", plan.kernel);
-    CUfunction function = nullptr;
-    const CUresult found = device->modules.find(*device->driver, Family::SOFTMAX, name, &function);
-    if (found != CUDA_SUCCESS) return driver_failed(device, found, "loading a kernel", error);
+    const bool may_be_held = contiguous && softmax.rows.count <= most_blocks;
+    const SoftmaxPlan plan = plan_softmax(softmax.length, may_be_held, softmax.dtype == EP_DTYPE_f64);
     const int64_t per_block = teams_per_block(plan.team);
     const Geometry geometry = {std::min((softmax.rows.count + per_block - 1) / per_block, most_blocks), row_block};
-    return launch_kernel(stream, function, geometry, &softmax, error);
+    return launch_kernel(stream, functions_[static_cast<size_t>(plan.kernel)], geometry, &softmax, error);
   }
 
   ep_primitive_desc desc_;
+  CUfunction functions_[softmax_kernels] = {};
 };
 
 }  // namespace
 
 SoftmaxPlan plan_softmax(int64_t length, bool contiguous, bool is_f64) {
   if (contiguous && !is_f64) {
-    if (length <= held_warp) return {Team::WARP, "warp_held"};
-    if (length <= held_warp_long) return {Team::WARP, "warp_held_long"};
-    if (length <= held_block) return {Team::BLOCK, "block_held"};
-    if (length <= held_block_long) return {Team::BLOCK, "block_held_long"};
-    return {Team::BLOCK, "block"};
+    if (length <= held_warp) return {Team::WARP, SoftmaxKernel::WARP_HELD};
+    if (length <= held_warp_long) return {Team::WARP, SoftmaxKernel::WARP_HELD_LONG};
+    if (length <= held_block) return {Team::BLOCK, SoftmaxKernel::BLOCK_HELD};
+    if (length <= held_block_long) return {Team::BLOCK, SoftmaxKernel::BLOCK_HELD_LONG};
+    return {Team::BLOCK, SoftmaxKernel::BLOCK};
   }
   // Where rows are columns of memory, neighbouring threads had better take neighbouring rows.
-  if (length <= short_row || (!contiguous && length <= held_warp)) return {Team::SOLO, "solo"};
-  if (length <= held_warp) return {Team::WARP, "warp"};
-  return {Team::BLOCK, "block"};
+  if (length <= short_row || (!contiguous && length <= held_warp)) return {Team::SOLO, SoftmaxKernel::SOLO};
+  if (length <= held_warp) return {Team::WARP, SoftmaxKernel::WARP};
+  return {Team::BLOCK, SoftmaxKernel::BLOCK};
 }
 
 Refusal Softmax::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
@@ -91,10 +91,14 @@ Refusal Softmax::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
 }
 
 Refusal Softmax::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  CUfunction function = nullptr;
-  const char* any = desc.operands[0].dtype == EP_DTYPE_f64 ? "softmax_f64_block" : "softmax_f32_block";
-  if (Refusal refusal = find_kernel(device, Family::SOFTMAX, any, &function)) return refusal;
-  *out = make_primitive<SoftmaxPrimitive>(device, desc);
+  const bool is_f64 = desc.operands[0].dtype == EP_DTYPE_f64;
+  CUfunction functions[softmax_kernels] = {};
+  for (size_t i = 0; i < (is_f64 ? softmax_kernels_f64 : softmax_kernels); ++i) {
+    char name[48];
+    std::snprintf(name, sizeof name, "softmax_%s_%s", is_f64 ? "f64" : "f32", kernel_names[i]);
+    if (Refusal refusal = find_kernel(device, Family::SOFTMAX, name, &functions[i])) return refusal;
+  }
+  *out = make_primitive<SoftmaxPrimitive>(device, desc, functions);
   return {};
 }
 

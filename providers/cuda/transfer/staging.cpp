@@ -7,11 +7,14 @@
 
 namespace tenon::provider::cuda {
 
-bool is_pinned(const Driver& driver, const void* pointer) {
-  unsigned int type = 0;
-  const CUresult result =
-      driver.pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(pointer));
-  return result == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
+bool is_pinned(const Driver& driver, const void* pointer, uint64_t size) {
+  const auto pinned_at = [&](CUdeviceptr address) {
+    unsigned int type = 0;
+    const CUresult result = driver.pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+    return result == CUDA_SUCCESS && type == CU_MEMORYTYPE_HOST;
+  };
+  const auto first = reinterpret_cast<CUdeviceptr>(pointer);
+  return pinned_at(first) && pinned_at(first + size - 1);
 }
 
 void CUDA_CB Staging::run_host_copy(void* copy) {
@@ -69,7 +72,7 @@ CUresult Staging::small_upload(const Driver& driver, CUstream stream, CUdevicept
 }
 
 CUresult Staging::upload(const Driver& driver, CUstream stream, CUdeviceptr dst, const void* src, uint64_t size) {
-  if (is_pinned(driver, src)) return driver.memcpy_htod_async(dst, src, size, stream);
+  if (is_pinned(driver, src, size)) return driver.memcpy_htod_async(dst, src, size, stream);
   const std::lock_guard lock(mutex_);
   if (size <= slot_bytes) {
     bool done = false;
@@ -87,7 +90,7 @@ CUresult Staging::upload(const Driver& driver, CUstream stream, CUdeviceptr dst,
 }
 
 CUresult Staging::download(const Driver& driver, CUstream stream, void* dst, CUdeviceptr src, uint64_t size) {
-  if (is_pinned(driver, dst)) return driver.memcpy_dtoh_async(dst, src, size, stream);
+  if (is_pinned(driver, dst, size)) return driver.memcpy_dtoh_async(dst, src, size, stream);
   const std::lock_guard lock(mutex_);
   if (const CUresult result = take_buffer(driver); result != CUDA_SUCCESS) return result;
   for (uint64_t at = 0; at < size; at += chunk_bytes) {

@@ -57,7 +57,8 @@ class Staging {
   std::deque<HostCopy> copies_;  // those handed to the stream; the oldest first
 };
 
-// True if the driver has pinned `pointer`, so that it can be copied from and to directly.
-bool is_pinned(const Driver& driver, const void* pointer);
+// True if the driver has pinned the `size` bytes at `pointer`, so that they can be copied from and to directly: asked
+// of the first and the last of them, since part of what is allocated in one may be pinned.
+bool is_pinned(const Driver& driver, const void* pointer, uint64_t size);
 
 }  // namespace tenon::provider::cuda

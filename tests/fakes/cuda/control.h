@@ -28,6 +28,7 @@ struct Control {
   std::atomic<int> delay_us{0};         // the longest that one piece of work waits before it runs
   std::atomic<int> lost{0};             // what every later call answers
   std::atomic<int> fail_launch{0};      // what the next launch answers, once
+  std::atomic<int> fail_module{0};      // what the next module that is loaded answers, once
   std::atomic<bool> run_kernels{true};  // false: launches are recorded and do nothing
 
   std::atomic<uint64_t> launches{0};
@@ -67,7 +68,7 @@ struct Control {
   void reset() {
     version = 13000;
     devices = 2;
-    init_result = lost = fail_launch = delay_us = 0;
+    init_result = lost = fail_launch = fail_module = delay_us = 0;
     capability = 90;
     pools = peers = run_kernels = true;
     memory = uint64_t{256} << 20;

@@ -305,6 +305,7 @@ FAKE_API CUresult cuEventSynchronize(CUevent handle) {
 
 FAKE_API CUresult cuModuleLoadData(CUmodule* module, const void*) {
   FAKE_ENTER(true);
+  if (const int failure = control().fail_module.exchange(0); failure != 0) return static_cast<CUresult>(failure);
   *module = new CUmod_st{0};
   ++control().objects;
   return CUDA_SUCCESS;

@@ -90,6 +90,10 @@ FAKE_API CUresult cuMemPoolDestroy(CUmemoryPool pool) {
   --control().objects;
   return CUDA_SUCCESS;
 }
+FAKE_API CUresult cuMemPoolTrimTo(CUmemoryPool, size_t) {
+  FAKE_ENTER(false);
+  return CUDA_SUCCESS;
+}
 FAKE_API CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map, size_t count) {
   FAKE_ENTER(false);
   auto& all = ways();

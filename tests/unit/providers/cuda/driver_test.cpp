@@ -72,6 +72,20 @@ TEST_F(FakeCuda, SaysWhatIsFreeWhenMemoryIsOut) {
   EXPECT_EQ(memory, nullptr);
 }
 
+// What was freed a moment ago is free, though the driver has yet to come to it.
+TEST_F(FakeCuda, AllocatesWhatWasJustFreed) {
+  fake().delay_us = 3000;
+  fake().memory = 1 << 20;
+  const uint64_t most = fake().memory.load() * 3 / 4;
+  for (int round = 0; round < 20; ++round) {
+    ep_memory* memory = nullptr;
+    ASSERT_EQ(cuda().ops.memory_allocate(cuda().device, 0, most, &memory, nullptr), EP_STATUS_OK) << round;
+    cuda().ops.memory_free(cuda().device, memory);
+  }
+  cuda().ops.device_trim(cuda().device);
+  EXPECT_EQ(fake().allocated.load(), 0);
+}
+
 TEST_F(FakeCuda, MapsPinnedMemoryAlone) {
   ep_memory* pinned = nullptr;
   ASSERT_EQ(cuda().ops.memory_allocate(cuda().device, 1, 64, &pinned, nullptr), EP_STATUS_OK);
@@ -130,6 +144,33 @@ TEST_F(FakeCuda, StaysLostOnceLost) {
   ep_memory* none = nullptr;
   EXPECT_EQ(cuda().ops.memory_allocate(cuda().device, 0, 16, &none, &error), EP_STATUS_DEVICE_LOST);
   EXPECT_EQ(contexts_of_this_thread(), 0U);
+}
+
+TEST_F(FakeCuda, SaysThatCudaDoesNotSurviveAFork) {
+  fake().lost = CUDA_ERROR_NOT_INITIALIZED;
+  ep_error* error = nullptr;
+  EXPECT_EQ(cuda().ops.stream_synchronize(cuda().stream, &error), EP_STATUS_DEVICE_LOST);
+  EXPECT_EQ(cuda().host.remedy(), "CUDA does not survive a fork: open the device in the process that uses it.");
+  fake().lost = 0;
+}
+
+// Kernels that cannot be loaded for want of memory are no reason to compute elsewhere, nor is a lost device.
+TEST_F(FakeCuda, KernelsThatCannotBeLoadedSayWhy) {
+  ep_primitive_desc desc =
+      descriptor(EP_PRIMITIVE_unary, {dense(EP_ROLE_DST, EP_DTYPE_f32, {8}), dense(EP_ROLE_SRC, EP_DTYPE_f32, {8})});
+  desc.attributes.unary.op = EP_UNARY_relu;
+  fake().fail_module = CUDA_ERROR_OUT_OF_MEMORY;
+  EXPECT_EQ(launch(desc, {nullptr, nullptr}), EP_STATUS_OUT_OF_DEVICE_MEMORY);
+  EXPECT_EQ(cuda().host.sentence(), "Fake GPU 0 failed while loading a kernel: CUDA_ERROR_OUT_OF_MEMORY.");
+  fake().fail_module = CUDA_ERROR_NO_BINARY_FOR_GPU;
+  EXPECT_EQ(launch(desc, {nullptr, nullptr}), EP_STATUS_UNSUPPORTED);
+  ep_memory* memory = block(32);
+  EXPECT_EQ(launch(desc, {memory, memory}), EP_STATUS_OK);
+  desc.attributes.unary.op = EP_UNARY_exp;
+  fake().lost = CUDA_ERROR_ILLEGAL_ADDRESS;
+  EXPECT_EQ(launch(desc, {memory, memory}), EP_STATUS_DEVICE_LOST);
+  fake().lost = 0;
+  EXPECT_EQ(launch(desc, {memory, memory}), EP_STATUS_DEVICE_LOST);
 }
 
 TEST_F(FakeCuda, HoldsNothingOfTheHostAfterShutdown) {

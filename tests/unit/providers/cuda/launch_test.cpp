@@ -146,6 +146,28 @@ TEST_F(FakeCudaLaunches, MatmulGoesToCublasLt) {
   }
 }
 
+// The library only says that it failed: that the device is lost, the driver says.
+TEST_F(FakeCudaLaunches, MatmulOnALostDeviceIsNoDefectOfTheLibrary) {
+  const ep_primitive_desc desc = product(EP_DTYPE_f32, 4, 4, 4, 16);
+  const std::vector<float> values = random_floats(16);
+  ep_memory* memory = with(values);
+  ep_primitive* matmul = nullptr;
+  ep_primitive_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
+  ASSERT_EQ(cuda().ops.primitive_create(cuda().device, &desc, &matmul, &info, nullptr), EP_STATUS_OK);
+  const ep_buffer buffers[3] = {{block(64), 0}, {memory, 0}, {memory, 0}};
+  ep_launch run{};
+  run.operands = buffers;
+  run.operand_count = 3;
+  run.workspace = {block(info.workspace_bytes), 0};
+  fake().lost = CUDA_ERROR_ILLEGAL_ADDRESS;
+  ep_error* error = nullptr;
+  EXPECT_EQ(cuda().ops.primitive_launch(matmul, cuda().stream, &run, nullptr, &error), EP_STATUS_DEVICE_LOST);
+  fake().lost = 0;
+  cuda().ops.primitive_destroy(cuda().device, matmul);
+}
+
 TEST_F(FakeCudaLaunches, MatmulOfIntegersIsOurs) {
   const ep_primitive_desc desc = product(EP_DTYPE_i32, 4, 4, 4, 0);
   EXPECT_EQ(implementation_of(desc), "plain");
