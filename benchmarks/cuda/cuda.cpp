@@ -1,7 +1,10 @@
-// The cuda provider against the best copy kernel and against cuBLASLt called directly, on one GPU in one process. A
-// batch of ops is submitted and waited for once. Without a GPU it says so and measures nothing.
+// The cuda provider against the best copy kernel and against cuBLASLt called directly, on one GPU in one process, and
+// the vulkan provider on the same GPU where it has it. A batch of ops is submitted and waited for once. Without a GPU
+// it says so and measures nothing.
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <random>
 #include <vector>
@@ -9,6 +12,7 @@
 #include "benchmarks/cuda/peer.h"
 #include "benchmarks/report/report.h"
 #include "core/ops/ops.h"
+#include "sdk/provider/float_formats.h"
 
 namespace {
 
@@ -30,7 +34,7 @@ std::vector<float> random_floats(size_t count, uint32_t seed) {
   return made;
 }
 
-// 64 Mi values on the device, repeated until `dims` are full: the host need not make a gigabyte of them.
+// 1 Mi values on the device, repeated until `dims` are full: the host need not make a gigabyte of them.
 Tensor random_tensor(const std::vector<int64_t>& dims, tenon::Device device) {
   int64_t count = 1;
   for (const int64_t dim : dims) count *= dim;
@@ -77,7 +81,13 @@ std::string differs(const Tensor& got, int64_t first, int64_t count, double tole
   return "";
 }
 
-void add_maps(Gpu* gpu, tenon::Device device, std::vector<Row>* rows) {
+// The least share of the best copy's speed.
+struct Bars {
+  double maps;
+  double rows;
+};
+
+void add_maps(Gpu* gpu, tenon::Device device, const Bars& bars, std::vector<Row>* rows) {
   const Tensor x = random_tensor({kGiB / 4}, device);
   const Tensor y = random_tensor({kGiB / 4}, device);
   const std::vector<float> drawn = random_floats(1 << 20, 7);
@@ -86,45 +96,58 @@ void add_maps(Gpu* gpu, tenon::Device device, std::vector<Row>* rows) {
   const auto exp = [x] { return tenon::exp(x); };
   const auto add = [x, y] { return tenon::add(x, y); };
   const auto copy = [x] { return tenon::clone(x); };
-  rows->push_back({"copy, 1 GiB", ours(device, copy), copies(gpu, kGiB), 1 / 0.95,
+  rows->push_back({"copy, 1 GiB", ours(device, copy), copies(gpu, kGiB), 1 / bars.maps,
                    [=] { return differs(copy(), 12345, 999, 0, value); }, 2.0 * kGiB});
-  rows->push_back({"relu, 1 GiB", ours(device, relu), copies(gpu, kGiB), 1 / 0.95,
+  rows->push_back({"relu, 1 GiB", ours(device, relu), copies(gpu, kGiB), 1 / bars.maps,
                    [=] { return differs(relu(), 12345, 999, 0, [=](int64_t i) { return std::max(value(i), 0.0); }); },
                    2.0 * kGiB});
-  rows->push_back({"exp, 1 GiB", ours(device, exp), copies(gpu, kGiB), 1 / 0.95,
+  rows->push_back({"exp, 1 GiB", ours(device, exp), copies(gpu, kGiB), 1 / bars.maps,
                    [=] { return differs(exp(), 12345, 999, 1e-6, [=](int64_t i) { return std::exp(value(i)); }); },
                    2.0 * kGiB});
-  rows->push_back({"add, 1 GiB (reads twice)", ours(device, add), copies(gpu, kGiB), 1.5 / 0.95,
+  rows->push_back({"add, 1 GiB (reads twice)", ours(device, add), copies(gpu, kGiB), 1.5 / bars.maps,
                    [=] { return differs(add(), 12345, 999, 1e-6, [=](int64_t i) { return 2 * value(i); }); },
                    3.0 * kGiB});
 }
 
-void add_rows(Gpu* gpu, tenon::Device device, std::vector<Row>* rows) {
-  for (const int64_t length : {1024, 2048, 4096, 8192, 16384}) {
-    const int64_t count = kGiB / 4 / length;
-    const Tensor x = random_tensor({count, length}, device);
-    const std::string size = std::to_string(count) + " x " + std::to_string(length);
-    const std::vector<float> drawn = random_floats(1 << 20, 7);
-    const auto row_of = [drawn, length](int64_t i) {
-      return &drawn[static_cast<size_t>(i / length * length) % drawn.size()];
-    };
-    const auto softmax = [x] { return tenon::softmax(x, -1); };
-    const auto sum = [x] { return tenon::sum(x, {-1}); };
-    const auto softmax_wanted = [=](int64_t i) {
-      double total = 0;
-      for (int64_t c = 0; c < length; ++c) total += std::exp(static_cast<double>(row_of(i)[c]));
-      return std::exp(static_cast<double>(row_of(i)[i % length])) / total;
-    };
-    const auto sum_wanted = [=](int64_t i) {
-      double total = 0;
-      for (int64_t c = 0; c < length; ++c) total += row_of(i * length)[c];
-      return total;
-    };
-    rows->push_back({"softmax, " + size, ours(device, softmax), copies(gpu, kGiB), 1 / 0.85,
-                     [=] { return differs(softmax(), 3 * length + 5, 50, 1e-4, softmax_wanted); }, 2.0 * kGiB});
-    rows->push_back({"row sum, " + size, ours(device, sum), copies(gpu, kGiB), 0.5 / 0.85,
-                     [=] { return differs(sum(), 3, 50, 1e-3, sum_wanted); }, 1.0 * kGiB});
+void add_rows(Gpu* gpu, tenon::Device device, const Bars& bars, int64_t length, std::vector<Row>* rows) {
+  const int64_t count = kGiB / 4 / length;
+  const Tensor x = random_tensor({count, length}, device);
+  const std::string size = std::to_string(count) + " x " + std::to_string(length);
+  const std::vector<float> drawn = random_floats(1 << 20, 7);
+  const auto row_of = [drawn, length](int64_t i) {
+    return &drawn[static_cast<size_t>(i / length * length) % drawn.size()];
+  };
+  const auto softmax = [x] { return tenon::softmax(x, -1); };
+  const auto sum = [x] { return tenon::sum(x, {-1}); };
+  const auto softmax_wanted = [=](int64_t i) {
+    double total = 0;
+    for (int64_t c = 0; c < length; ++c) total += std::exp(static_cast<double>(row_of(i)[c]));
+    return std::exp(static_cast<double>(row_of(i)[i % length])) / total;
+  };
+  const auto sum_wanted = [=](int64_t i) {
+    double total = 0;
+    for (int64_t c = 0; c < length; ++c) total += row_of(i * length)[c];
+    return total;
+  };
+  rows->push_back({"softmax, " + size, ours(device, softmax), copies(gpu, kGiB), 1 / bars.rows,
+                   [=] { return differs(softmax(), 3 * length + 5, 50, 1e-4, softmax_wanted); }, 2.0 * kGiB});
+  rows->push_back({"row sum, " + size, ours(device, sum), copies(gpu, kGiB), 0.5 / bars.rows,
+                   [=] { return differs(sum(), 3, 50, 1e-3, sum_wanted); }, 1.0 * kGiB});
+}
+
+// The values of random_tensor in the type that cuBLASLt is given.
+std::vector<unsigned char> pattern_of(cudaDataType_t type) {
+  const std::vector<float> drawn = random_floats(size_t{1} << 20, 7);
+  const size_t size = type == CUDA_R_32F ? 4 : 2;
+  std::vector<unsigned char> pattern(drawn.size() * size);
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    uint32_t bits = 0;
+    std::memcpy(&bits, &drawn[i], sizeof bits);
+    if (type == CUDA_R_16BF) bits >>= 16;
+    if (type == CUDA_R_16F) bits = tenon::provider::F16::from_f32(drawn[i]);
+    std::memcpy(&pattern[i * size], &bits, size);
   }
+  return pattern;
 }
 
 void add_matmuls(Gpu* gpu, tenon::Device device, std::vector<Row>* rows) {
@@ -137,10 +160,11 @@ void add_matmuls(Gpu* gpu, tenon::Device device, std::vector<Row>* rows) {
                {"f16", DType::f16, CUDA_R_16F, 2e-3},
                {"f32", DType::f32, CUDA_R_32F, 1e-4}};
   for (const auto& type : types) {
+    const std::vector<unsigned char> pattern = pattern_of(type.type);
     for (int64_t n = 1024; n <= 8192; n *= 2) {
       const Tensor a = tenon::cast(random_tensor({n, n}, device), type.dtype);
       const Tensor b = tenon::cast(random_tensor({n, n}, device), type.dtype);
-      auto direct = std::make_shared<DirectMatmul>(gpu, type.type, n);
+      auto direct = std::make_shared<DirectMatmul>(gpu, type.type, n, pattern);
       std::vector<Side> peers;
       if (direct->failure().empty()) {
         peers.push_back({"cuBLASLt called directly", [direct, gpu](int64_t k) {
@@ -178,25 +202,55 @@ void add_tiny(tenon::Device device, std::vector<Row>* rows) {
   rows->push_back({"add, 4 floats, submitted", ours(device, add), {}});
 }
 
+// The vulkan provider's device that is the same GPU, by its name; without one, none.
+tenon::Device on_vulkan(const tenon::Device& cuda) {
+  for (const char* spelling : {"vulkan:0", "vulkan:1", "vulkan:2"}) {
+    try {
+      const tenon::Device device(spelling);
+      if (device.name() == cuda.name()) return device;
+    } catch (const tenon::Error&) {
+      break;
+    }
+  }
+  return {};
+}
+
+// Each family of rows has its tensors for as long as it runs; one that cannot be made says why, and the others run.
+int measure(const std::function<void(std::vector<Row>*)>& add, int argc, char** argv) try {
+  std::vector<Row> rows;
+  add(&rows);
+  return tenon::bench::run(rows, argc, argv);
+} catch (const tenon::Error& error) {
+  std::printf("rows are missing: %s\n", error.what());
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string why_not;
-  const std::unique_ptr<Gpu> gpu = Gpu::open(&why_not);
-  if (gpu == nullptr) {
+  const std::unique_ptr<Gpu> owned = Gpu::open(&why_not);
+  if (owned == nullptr) {
     std::printf("skipped: no CUDA device (%s)\n", why_not.c_str());
     return 0;
   }
-  const tenon::Device device("cuda:0");
-  std::printf("%s\n", device.name().c_str());
+  Gpu* gpu = owned.get();
+  const tenon::Device cuda("cuda:0");
+  std::printf("%s\n", cuda.name().c_str());
   int wrong = 0;
-  using Add = void (*)(Gpu*, tenon::Device, std::vector<Row>*);
-  for (const Add add : {Add{add_maps}, Add{add_rows}, Add{add_matmuls}}) {
-    std::vector<Row> rows;
-    add(gpu.get(), device, &rows);
-    wrong += tenon::bench::run(rows, argc, argv);
+  const auto memory_bound = [&](const tenon::Device& device, const Bars& bars) {
+    wrong += measure([&](auto* rows) { add_maps(gpu, device, bars, rows); }, argc, argv);
+    for (const int64_t length : {1024, 2048, 4096, 8192, 16384}) {
+      wrong += measure([&](auto* rows) { add_rows(gpu, device, bars, length, rows); }, argc, argv);
+    }
+  };
+  memory_bound(cuda, {0.95, 0.85});
+  wrong += measure([&](auto* rows) { add_matmuls(gpu, cuda, rows); }, argc, argv);
+  wrong += measure([&](auto* rows) { add_tiny(cuda, rows); }, argc, argv);
+  if (const tenon::Device vulkan = on_vulkan(cuda)) {
+    memory_bound(vulkan, {0.9, 0.75});
+  } else {
+    std::printf("the vulkan provider has no device of that name here: its rows are left out\n");
   }
-  std::vector<Row> tiny;
-  add_tiny(device, &tiny);
-  return wrong + tenon::bench::run(tiny, argc, argv) == 0 ? 0 : 1;
+  return wrong == 0 ? 0 : 1;
 }

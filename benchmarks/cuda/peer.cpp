@@ -1,5 +1,6 @@
 #include "benchmarks/cuda/peer.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -53,6 +54,14 @@ void Gpu::fill(CUdeviceptr address, unsigned char byte, uint64_t bytes) {
 
 void Gpu::wait() { must(driver_, driver_.stream_synchronize(stream_), "waiting"); }
 
+void Gpu::upload(CUdeviceptr address, const std::vector<unsigned char>& pattern, uint64_t bytes) {
+  for (uint64_t at = 0; at < bytes; at += pattern.size()) {
+    const uint64_t size = std::min<uint64_t>(pattern.size(), bytes - at);
+    must(driver_, driver_.memcpy_htod_async(address + at, pattern.data(), size, stream_), "uploading");
+  }
+  wait();
+}
+
 void Gpu::copy(CUdeviceptr dst, CUdeviceptr src, uint64_t bytes, int steps) {
   constexpr unsigned int threads = 256;
   const std::string name = "copy_" + std::to_string(steps);
@@ -67,7 +76,8 @@ void Gpu::copy(CUdeviceptr dst, CUdeviceptr src, uint64_t bytes, int steps) {
        "copying");
 }
 
-DirectMatmul::DirectMatmul(Gpu* gpu, cudaDataType_t type, int64_t n) : gpu_(gpu) {
+DirectMatmul::DirectMatmul(Gpu* gpu, cudaDataType_t type, int64_t n, const std::vector<unsigned char>& pattern)
+    : gpu_(gpu) {
   provider::cuda::CublasLt& lt = gpu->cublaslt();
   if (failure_ = lt.load(); !failure_.empty()) return;
   constexpr uint64_t workspace = 32 << 20;
@@ -76,8 +86,8 @@ DirectMatmul::DirectMatmul(Gpu* gpu, cudaDataType_t type, int64_t n) : gpu_(gpu)
   b_ = gpu->allocate(bytes);
   c_ = gpu->allocate(bytes);
   workspace_ = gpu->allocate(workspace);
-  gpu->fill(a_, 0x3c, bytes);
-  gpu->fill(b_, 0x3b, bytes);
+  gpu->upload(a_, pattern, bytes);
+  gpu->upload(b_, pattern, bytes);
   const auto rows = static_cast<uint64_t>(n);
   cublasLtMatmulPreference_t preference = nullptr;
   cublasStatus_t status = lt.desc_create(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "providers/cuda/driver/driver.h"
 #include "providers/cuda/matmul/cublaslt.h"
@@ -26,6 +27,8 @@ class Gpu {
   CUdeviceptr allocate(uint64_t bytes);
   void fill(CUdeviceptr address, unsigned char byte, uint64_t bytes);
   void wait();
+  // Uploads `pattern` again and again until `bytes` are full; the last may be cut short.
+  void upload(CUdeviceptr address, const std::vector<unsigned char>& pattern, uint64_t bytes);
 
   // Copies through one of the kernels of copy.cu, `steps` of 1, 2, 4.
   void copy(CUdeviceptr dst, CUdeviceptr src, uint64_t bytes, int steps);
@@ -41,11 +44,11 @@ class Gpu {
   CUmodule module_ = nullptr;
 };
 
-// c = a * b for square matrices, in columns, as cuBLASLt's own example does it: its first algorithm, 32 MiB of
-// workspace.
+// c = a * b for square matrices of `pattern`, in columns, as cuBLASLt's own example does it: its first algorithm, 32
+// MiB of workspace. The numbers matter: a GPU multiplies equal ones faster than random ones, since it draws less power.
 class DirectMatmul {
  public:
-  DirectMatmul(Gpu* gpu, cudaDataType_t type, int64_t n);
+  DirectMatmul(Gpu* gpu, cudaDataType_t type, int64_t n, const std::vector<unsigned char>& pattern);
   ~DirectMatmul();
   std::string failure() const { return failure_; }
   void run();
