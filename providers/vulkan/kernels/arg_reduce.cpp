@@ -26,8 +26,16 @@ Refusal ArgReduce::why_not(const ep_device& device, const ep_primitive_desc& des
 Refusal ArgReduce::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   const RowsSpace space(desc, mask_of(desc));
   const int32_t dtype = desc.operands[1].dtype;
-  const Constants constants = {row_threads, width_of(dtype), desc.attributes.arg_reduce.op == EP_REDUCE_max ? 1U : 0U,
-                               static_cast<uint32_t>(dtype), desc.attributes.arg_reduce.last != 0 ? 1U : 0U};
+  const Constants constants = {row_threads,
+                               width_of(dtype),
+                               desc.attributes.arg_reduce.op == EP_REDUCE_max ? 1U : 0U,
+                               static_cast<uint32_t>(dtype),
+                               desc.attributes.arg_reduce.last != 0 ? 1U : 0U,
+                               0,
+                               0,
+                               0,
+                               static_cast<uint32_t>(block_for(device, space, 1)),
+                               static_cast<uint32_t>(dtype_size(dtype))};
   std::shared_ptr<Pipeline> pipeline;
   const std::string module = module_name("arg_reduce", class_of_dtype(dtype), device.context->physical->features);
   if (Refusal refusal = compile(device, module, constants, &pipeline)) return refusal;

@@ -34,10 +34,11 @@ int64_t parts_of(const RowsSpace& space, uint32_t lane_bits) {
 class ReducePrimitive final : public ep_primitive {
  public:
   ReducePrimitive(const ep_primitive_desc& desc, const RowsSpace& space, uint32_t lane_bits, int64_t parts,
-                  std::shared_ptr<Pipeline> first, std::shared_ptr<Pipeline> last)
+                  int64_t block, std::shared_ptr<Pipeline> first, std::shared_ptr<Pipeline> last)
       : space_(space),
         lane_bits_(lane_bits),
         parts_(parts),
+        part_length_(static_cast<int64_t>(divide_up(divide_up(space.length(), parts), block)) * block),
         value_size_(dtype_size(value_dtype(desc.operands[1].dtype))),
         first_(std::move(first)),
         last_(std::move(last)) {}
@@ -75,8 +76,9 @@ class ReducePrimitive final : public ep_primitive {
                            static_cast<uint32_t>(space_.length()),
                            static_cast<uint32_t>(space_.length()),
                            static_cast<uint32_t>(parts_),
-                           static_cast<uint32_t>(divide_up(static_cast<uint64_t>(space_.length()), parts_)),
-                           lane_bits_};
+                           static_cast<uint32_t>(part_length_),
+                           lane_bits_,
+                           block_aligned(src) ? 1U : 0U};
     const Grid grid = rows_grid(*device, values * static_cast<uint64_t>(parts_), lane_bits_);
     return recording.add_dispatch({pipeline.handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);
   }
@@ -100,9 +102,16 @@ class ReducePrimitive final : public ep_primitive {
     block->walked_src[0] = 1;
     const uint64_t values = static_cast<uint64_t>(piece.count());
     const auto parts = static_cast<uint32_t>(parts_);
-    const RowsPush push = {
-        dst, partial, range.address(),    static_cast<uint32_t>(values), parts, static_cast<uint32_t>(space_.length()),
-        1,   parts,   combining_lane_bits};
+    const RowsPush push = {dst,
+                           partial,
+                           range.address(),
+                           static_cast<uint32_t>(values),
+                           parts,
+                           static_cast<uint32_t>(space_.length()),
+                           1,
+                           parts,
+                           combining_lane_bits,
+                           0};
     const Grid grid = rows_grid(*device, values, combining_lane_bits);
     return recording.add_dispatch({last_->handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);
   }
@@ -110,6 +119,7 @@ class ReducePrimitive final : public ep_primitive {
   RowsSpace space_;
   uint32_t lane_bits_;
   int64_t parts_;
+  int64_t part_length_;  // whole blocks
   int64_t value_size_;
   std::shared_ptr<Pipeline> first_;  // where there are parts
   std::shared_ptr<Pipeline> last_;
@@ -147,19 +157,20 @@ Refusal Reduce::make(ep_device& device, const ep_primitive_desc& desc, ep_primit
       module_name("reduce", class_of_dtype(desc.operands[1].dtype), device.context->physical->features);
   std::shared_ptr<Pipeline> first;
   std::shared_ptr<Pipeline> last;
+  const auto block = static_cast<uint32_t>(block_for(device, space, 1));
+  const auto size = static_cast<uint32_t>(dtype_size(desc.operands[1].dtype));
+  const auto value_size = static_cast<uint32_t>(dtype_size(value_dtype(desc.operands[1].dtype)));
   if (parts == 1) {
-    if (Refusal refusal = compile(device, module, {row_threads, width, op, dtype, dtype, 0, 1, 1}, &last)) {
-      return refusal;
-    }
+    const Constants whole = {row_threads, width, op, dtype, dtype, 0, 1, 1, block, size};
+    if (Refusal refusal = compile(device, module, whole, &last)) return refusal;
   } else {
-    if (Refusal refusal = compile(device, module, {row_threads, width, op, dtype, value, 0, 1, 0}, &first)) {
-      return refusal;
-    }
-    if (Refusal refusal = compile(device, module, {row_threads, width, op, value, dtype, 0, 0, 1}, &last)) {
-      return refusal;
-    }
+    const Constants part = {row_threads, width, op, dtype, value, 0, 1, 0, block, size};
+    if (Refusal refusal = compile(device, module, part, &first)) return refusal;
+    const Constants combining = {row_threads, width, op, value, dtype, 0, 0, 1, 1, value_size};
+    if (Refusal refusal = compile(device, module, combining, &last)) return refusal;
   }
-  *out = make_primitive<ReducePrimitive>(device, desc, space, lane_bits, parts, std::move(first), std::move(last));
+  *out =
+      make_primitive<ReducePrimitive>(device, desc, space, lane_bits, parts, block, std::move(first), std::move(last));
   return {};
 }
 

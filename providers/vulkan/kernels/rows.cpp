@@ -9,45 +9,6 @@ constexpr int64_t most_row_bytes = INT64_C(1) << 30;
 
 }  // namespace
 
-RowsSpace::RowsSpace(const ep_primitive_desc& desc, uint32_t walked) {
-  const ep_operand_desc& dst = desc.operands[0];
-  const ep_operand_desc& src = desc.operands[1];
-  kept_.operands = walked_.operands = 2;
-  for (Space* space : {&kept_, &walked_}) {
-    space->sizes[0] = dtype_size(dst.dtype);
-    space->sizes[1] = dtype_size(src.dtype);
-  }
-  int64_t nearest_kept = INT64_MAX;
-  int64_t nearest_walked = INT64_MAX;
-  for (int32_t axis = 0; axis < src.rank; ++axis) {
-    const bool is_walked = (walked >> axis & 1U) != 0;
-    Space& space = is_walked ? walked_ : kept_;
-    space.dims[space.rank] = src.dims[axis];
-    space.strides[0][space.rank] = dst.strides[axis];
-    space.strides[1][space.rank] = src.strides[axis];
-    ++space.rank;
-    int64_t& nearest = is_walked ? nearest_walked : nearest_kept;
-    if (src.dims[axis] > 1) nearest = std::min(nearest, src.strides[axis]);
-  }
-  length_ = walked_.count();
-  rows_are_dense_ = nearest_kept < nearest_walked && kept_.count() > 1;
-}
-
-void RowsSpace::write(const Space& piece, RowsBlock* block) const {
-  block->kept_rank = static_cast<uint32_t>(piece.rank);
-  block->walked_rank = static_cast<uint32_t>(walked_.rank);
-  for (int32_t axis = 0; axis < piece.rank; ++axis) {
-    block->kept_dims[axis] = static_cast<uint32_t>(piece.dims[axis]);
-    block->kept_dst[axis] = static_cast<uint32_t>(piece.strides[0][axis]);
-    block->kept_src[axis] = static_cast<uint32_t>(piece.strides[1][axis]);
-  }
-  for (int32_t axis = 0; axis < walked_.rank; ++axis) {
-    block->walked_dims[axis] = static_cast<uint32_t>(walked_.dims[axis]);
-    block->walked_dst[axis] = static_cast<uint32_t>(walked_.strides[0][axis]);
-    block->walked_src[axis] = static_cast<uint32_t>(walked_.strides[1][axis]);
-  }
-}
-
 Refusal why_no_rows(const ep_device& device, const ep_primitive_desc& desc, uint32_t walked) {
   if (desc.operand_count != 2 || desc.operands[0].role != EP_ROLE_DST || desc.operands[1].role != EP_ROLE_SRC) {
     return Refusal::because("its operands are not DST and SRC");
@@ -71,9 +32,8 @@ Refusal why_no_rows(const ep_device& device, const ep_primitive_desc& desc, uint
   return {};
 }
 
-uint32_t lane_bits_for(const RowsSpace& space) {
-  if (space.rows_are_dense() || space.length() < 16) return 0;
-  return space.length() <= 384 ? 5 : 8;
+int32_t block_for(const ep_device& device, const RowsSpace& space, int32_t operands) {
+  return device.context->packs && lane_bits_for(space) != 0 ? space.block(operands) : 1;
 }
 
 Grid rows_grid(const ep_device& device, uint64_t values, uint32_t lane_bits) {
@@ -90,15 +50,18 @@ ep_status RowPrimitive::launch(ep_stream& stream, const ep_launch& launch, ep_er
     space_.write(piece, reinterpret_cast<RowsBlock*>(range.host()));
     const uint64_t values = static_cast<uint64_t>(piece.count());
     const auto length = static_cast<uint32_t>(space_.length());
-    const RowsPush push = {address_of(launch.operands[0]) + static_cast<uint64_t>(piece.offsets[0] * piece.sizes[0]),
-                           address_of(launch.operands[1]) + static_cast<uint64_t>(piece.offsets[1] * piece.sizes[1]),
+    const uint64_t dst = address_of(launch.operands[0]) + static_cast<uint64_t>(piece.offsets[0] * piece.sizes[0]);
+    const uint64_t src = address_of(launch.operands[1]) + static_cast<uint64_t>(piece.offsets[1] * piece.sizes[1]);
+    const RowsPush push = {dst,
+                           src,
                            range.address(),
                            static_cast<uint32_t>(values),
                            length,
                            length,
                            1,
                            length,
-                           lane_bits_};
+                           lane_bits_,
+                           block_aligned(dst) && block_aligned(src) ? 1U : 0U};
     const Grid grid = rows_grid(*device, values, lane_bits_);
     return recording.add_dispatch({pipeline_->handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);
   });

@@ -27,14 +27,21 @@ Refusal Softmax::why_not(const ep_device& device, const ep_primitive_desc& desc,
 
 Refusal Softmax::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   const RowsSpace space(desc, mask_of(desc));
-  const bool kept = space.length() <= kept_per_lane << lane_bits_for(space);
+  const int64_t block = block_for(device, space, 2);
+  const auto blocks =
+      static_cast<int64_t>(divide_up(static_cast<uint64_t>(space.length()), block << lane_bits_for(space)));
+  const bool kept = blocks * block <= kept_per_lane;
+  const auto dtype = static_cast<uint32_t>(desc.operands[1].dtype);
   const Constants constants = {row_threads,
                                32,
                                desc.attributes.softmax.log != 0 ? 1U : 0U,
-                               static_cast<uint32_t>(desc.operands[1].dtype),
+                               dtype,
                                0,
                                0,
-                               kept ? 1U : 0U};
+                               kept ? 1U : 0U,
+                               0,
+                               static_cast<uint32_t>(block),
+                               static_cast<uint32_t>(dtype_size(desc.operands[1].dtype))};
   std::shared_ptr<Pipeline> pipeline;
   const std::string module = module_name("softmax", "f32", device.context->physical->features);
   if (Refusal refusal = compile(device, module, constants, &pipeline)) return refusal;

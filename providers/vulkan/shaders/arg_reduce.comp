@@ -36,11 +36,16 @@ void main() {
   uint place = 0xffffffffu;  // none
   if (inside) {
     place_row(shape, number, dst, src);
-    for (uint i = lane; i < push.row_length; i += lanes()) {
-      const T x = load(push.src, src + place_in_row(shape, i), SRC_DTYPE);
-      if (place != 0xffffffffu && !better(x, i, value, place)) continue;
-      value = x;
-      place = i;
+    for (uint first = lane * uint(BLOCK); first < push.row_length; first += lanes() * uint(BLOCK)) {
+      const uvec4 block = load_block(shape, src, first, push.row_length);
+      for (int k = 0; k < BLOCK; ++k) {
+        const uint i = first + uint(k);
+        const T x = decode(element_of(block, k, SRC_SIZE), SRC_DTYPE);
+        if (i < push.row_length && (place == 0xffffffffu || better(x, i, value, place))) {
+          value = x;
+          place = i;
+        }
+      }
     }
   }
   best_value[me] = value;

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// reduce: 2^lane_bits invocations share one value, each takes the elements that far apart, then they meet in shared memory, so nothing
-// depends on the size of a subgroup. A long reduction is cut into parts by its shape alone: the first dispatch (LAST 0)
+// reduce: 2^lane_bits invocations share one value, each takes the blocks that far apart, then they meet in shared memory, so
+// nothing depends on the size of a subgroup. A long reduction is cut into parts by its shape alone: the first dispatch (LAST 0)
 // writes a value per part, the second (FIRST 0) combines those.
 #include "class.glsl"
 #include "prelude.glsl"
@@ -32,9 +32,12 @@ void main() {
   if (inside) {
     place_row(shape, number, dst, src);
     const uint end = min((part + 1u) * push.part_length, push.row_length);
-    for (uint i = part * push.part_length + lane; i < end; i += lanes()) {
-      const T x = load(push.src, src + place_in_row(shape, i), SRC_DTYPE);
-      value = reduce_combine(value, FIRST != 0 ? reduce_map(x) : x);
+    for (uint i = part * push.part_length + lane * uint(BLOCK); i < end; i += lanes() * uint(BLOCK)) {
+      const uvec4 block = load_block(shape, src, i, end);
+      for (int k = 0; k < BLOCK; ++k) {
+        const T x = decode(element_of(block, k, SRC_SIZE), SRC_DTYPE);
+        if (i + uint(k) < end) value = reduce_combine(value, FIRST != 0 ? reduce_map(x) : x);
+      }
     }
   }
   if (push.lane_bits != 0u) {

@@ -20,7 +20,13 @@ layout(push_constant, scalar) uniform Push {
   uint parts;        // a row is cut into
   uint part_length;
   uint lane_bits;    // 2^lane_bits invocations share a row
+  uint aligned;      // rows begin at multiples of a block
 } push;
+
+// An invocation takes every lanes()th block of a row: one element, or where a row's lie one after the other those of 16
+// bytes. Who takes what, and so the result, does not depend on whether one access moves them.
+layout(constant_id = 8) const int BLOCK = 1;
+layout(constant_id = 9) const int SRC_SIZE = 4;  // bytes of an element
 
 uint lanes() { return 1u << push.lane_bits; }
 uint my_lane() { return gl_LocalInvocationID.x & (lanes() - 1u); }
@@ -50,4 +56,41 @@ uint place_in_row(Rows shape, uint index) {
     index = quotient;
   }
   return at;
+}
+
+// Elements `first` to `end` (at most a block) of the row that begins at `row`, as a pack.
+uvec4 load_block(Rows shape, uint row, uint first, uint end) {
+  uvec4 block = uvec4(0u);
+  switch (BLOCK) {  // kernels/specialize leaves one case
+    case 1:
+      put_element(block, 0, SRC_SIZE, load_element(push.src, row + place_in_row(shape, first), SRC_SIZE));
+      break;
+    default:
+      if (push.aligned != 0u && first + uint(BLOCK) <= end) {
+        block = load_pack(push.src, (row + first) / uint(BLOCK), BLOCK * SRC_SIZE);
+      } else {
+        for (int k = 0; k < BLOCK; ++k) {
+          const uint i = first + uint(k);
+          if (i < end) put_element(block, k, SRC_SIZE, load_element(push.src, row + i, SRC_SIZE));
+        }
+      }
+  }
+  return block;
+}
+// The same of dst, whose elements are as large.
+void store_block(Rows shape, uint row, uint first, uint end, uvec4 block) {
+  switch (BLOCK) {
+    case 1:
+      store_element(push.dst, row + first * shape.walked_dst[0], SRC_SIZE, element_of(block, 0, SRC_SIZE));
+      break;
+    default:
+      if (push.aligned != 0u && first + uint(BLOCK) <= end) {
+        store_pack(push.dst, (row + first) / uint(BLOCK), BLOCK * SRC_SIZE, block);
+      } else {
+        for (int k = 0; k < BLOCK; ++k) {
+          const uint i = first + uint(k);
+          if (i < end) store_element(push.dst, row + i, SRC_SIZE, element_of(block, k, SRC_SIZE));
+        }
+      }
+  }
 }

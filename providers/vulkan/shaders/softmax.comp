@@ -1,7 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // softmax and its logarithm: 2^lane_bits invocations share a row. A row of up to 12 elements per lane is read once and kept in
-// shared memory; a longer one is read three times.
+// shared memory; a longer one is read twice: its greatest element and the sum, which is scaled as the greatest grows, and then
+// the results.
 #include "class.glsl"
 #include "prelude.glsl"
 
@@ -17,66 +18,102 @@ const int PER_LANE = 12;
 shared float meeting[THREADS];
 shared float kept[THREADS * PER_LANE];
 
-float element(uint src, uint stride, uint i) {
-  const uint slot = (i >> push.lane_bits) * uint(THREADS) + gl_LocalInvocationID.x;  // lane's own: i is its lane modulo lanes()
-  return KEPT != 0 ? kept[slot] : load(push.src, src + i * stride, DTYPE);
+// Where this invocation keeps the element it takes as number n.
+uint slot(uint n) { return n * uint(THREADS) + gl_LocalInvocationID.x; }
+
+// e to the x - greatest, 1 where both are the same infinity.
+float part_of(float x, float greatest) { return x == greatest ? 1.0 : ep_exp(ep_sub(x, greatest)); }
+
+// The greatest `x` of the lanes of a row, and their sum.
+float meet_greatest(float x) {
+  const uint me = gl_LocalInvocationID.x;
+  meeting[me] = x;
+  for (uint step = lanes() / 2u; step > 0u; step /= 2u) {
+    barrier();
+    if (my_lane() < step) {
+      x = ep_max(x, meeting[me + step]);
+      meeting[me] = x;
+    }
+  }
+  barrier();
+  x = meeting[me - my_lane()];
+  barrier();
+  return x;
+}
+float meet_sum(float x) {
+  const uint me = gl_LocalInvocationID.x;
+  meeting[me] = x;
+  for (uint step = lanes() / 2u; step > 0u; step /= 2u) {
+    barrier();
+    if (my_lane() < step) {
+      x = ep_add(x, meeting[me + step]);
+      meeting[me] = x;
+    }
+  }
+  barrier();
+  return meeting[me - my_lane()];
 }
 
 void main() {
-  const uint me = gl_LocalInvocationID.x;
-  const uint lane = my_lane();
   const uint number = my_row();
   const bool inside = number < push.values;
   Rows shape = Rows(push.shape);
-  const uint stride = shape.walked_src[0];
   uint dst = 0u;
   uint src = 0u;
   if (inside) place_row(shape, number, dst, src);
   const uint length = inside ? push.row_length : 0u;
+  const uint begin = my_lane() * uint(BLOCK);
+  const uint stride = lanes() * uint(BLOCK);
 
-  float greatest = ep_lowest();
-  for (uint i = lane; i < length; i += lanes()) {
-    const float x = load(push.src, src + i * stride, DTYPE);
-    if (KEPT != 0) kept[(i >> push.lane_bits) * uint(THREADS) + me] = x;
-    greatest = ep_max(x, greatest);
-  }
-  meeting[me] = greatest;
-  for (uint step = lanes() / 2u; step > 0u; step /= 2u) {
-    barrier();
-    if (lane < step) {
-      greatest = ep_max(greatest, meeting[me + step]);
-      meeting[me] = greatest;
+  float mine = ep_lowest();
+  float sum = 0.0;
+  uint n = 0u;
+  for (uint i = begin; i < length; i += stride) {
+    const uvec4 block = load_block(shape, src, i, length);
+    const float before = mine;
+    for (int k = 0; k < BLOCK; ++k) {
+      const float x = decode(element_of(block, k, SRC_SIZE), DTYPE);
+      if (i + uint(k) < length) {
+        if (KEPT != 0) kept[slot(n++)] = x;
+        mine = ep_max(x, mine);
+      }
+    }
+    if (KEPT == 0) {
+      if (mine != before) sum = ep_mul(sum, part_of(before, mine));
+      for (int k = 0; k < BLOCK; ++k) {
+        const float part = part_of(decode(element_of(block, k, SRC_SIZE), DTYPE), mine);
+        if (i + uint(k) < length) sum = ep_add(sum, part);
+      }
     }
   }
-  barrier();
-  greatest = meeting[me - lane];
-  barrier();
-
-  precise float total = 0.0;
-  for (uint i = lane; i < length; i += lanes()) {
-    const float x = ep_sub(element(src, stride, i), greatest);
-    const float e = ep_exp(x);
-    if (KEPT != 0) kept[(i >> push.lane_bits) * uint(THREADS) + me] = LOGARITHM != 0 ? x : e;
-    total = total + e;
-  }
-  meeting[me] = total;
-  for (uint step = lanes() / 2u; step > 0u; step /= 2u) {
-    barrier();
-    if (lane < step) {
-      total = total + meeting[me + step];
-      meeting[me] = total;
+  const float greatest = meet_greatest(mine);
+  if (KEPT != 0) {
+    for (uint j = 0u; j < n; ++j) {
+      const float x = ep_sub(kept[slot(j)], greatest);
+      const float e = ep_exp(x);
+      kept[slot(j)] = LOGARITHM != 0 ? x : e;
+      sum = ep_add(sum, e);
     }
+  } else {
+    sum = ep_isinf(greatest) ? NAN : ep_mul(sum, part_of(mine, greatest));
   }
-  barrier();
-  total = meeting[me - lane];
+  const float total = meet_sum(sum);
 
   const float shift = LOGARITHM != 0 ? ep_log(total) : 0.0;
-  for (uint i = lane; i < length; i += lanes()) {
-    float x = element(src, stride, i);
-    if (KEPT == 0) {
-      x = ep_sub(x, greatest);
-      if (LOGARITHM == 0) x = ep_exp(x);
+  n = 0u;
+  for (uint i = begin; i < length; i += stride) {
+    uvec4 block = uvec4(0u);
+    if (KEPT == 0) block = load_block(shape, src, i, length);
+    for (int k = 0; k < BLOCK; ++k) {
+      float x;
+      if (KEPT != 0) {
+        x = kept[slot(n++)];  // past the row's end: what nobody asks for
+      } else {
+        x = ep_sub(decode(element_of(block, k, SRC_SIZE), DTYPE), greatest);
+        if (LOGARITHM == 0) x = ep_exp(x);
+      }
+      put_element(block, k, SRC_SIZE, encode(LOGARITHM != 0 ? ep_sub(x, shift) : x / total, DTYPE));
     }
-    store(push.dst, dst + i * shape.walked_dst[0], DTYPE, LOGARITHM != 0 ? ep_sub(x, shift) : x / total);
+    store_block(shape, dst, i, length, block);
   }
 }

@@ -1,0 +1,75 @@
+// Rows: which are taken in blocks of 16 bytes, and which axes are walked as one.
+#include "providers/vulkan/kernels/row_space.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace tenon::provider::vulkan {
+namespace {
+
+ep_operand_desc operand(int32_t dtype, const std::vector<int64_t>& dims, const std::vector<int64_t>& strides) {
+  ep_operand_desc made{};
+  made.dtype = dtype;
+  made.rank = static_cast<int32_t>(dims.size());
+  std::copy(dims.begin(), dims.end(), made.dims);
+  std::copy(strides.begin(), strides.end(), made.strides);
+  return made;
+}
+
+// Source and destination of the same shape, as of a softmax.
+RowsSpace rows(int32_t dtype, const std::vector<int64_t>& dims, const std::vector<int64_t>& src,
+               const std::vector<int64_t>& dst, uint32_t walked) {
+  ep_primitive_desc desc{};
+  desc.operand_count = 2;
+  desc.operands[0] = operand(dtype, dims, dst);
+  desc.operands[1] = operand(dtype, dims, src);
+  return RowsSpace(desc, walked);
+}
+
+TEST(RowsSpace, TakesSixteenBytesOfContiguousRows) {
+  EXPECT_EQ(rows(EP_DTYPE_f32, {3, 1000}, {1000, 1}, {1000, 1}, 2).block(2), 4);
+  EXPECT_EQ(rows(EP_DTYPE_f16, {3, 1000}, {1000, 1}, {1000, 1}, 2).block(2), 8);
+  EXPECT_EQ(rows(EP_DTYPE_u8, {3, 1008}, {1008, 1}, {1008, 1}, 2).block(2), 16);
+  EXPECT_EQ(rows(EP_DTYPE_i64, {3, 1000}, {1000, 1}, {1000, 1}, 2).block(2), 2);
+  EXPECT_EQ(rows(EP_DTYPE_f32, {1, 1001}, {1001, 1}, {1001, 1}, 2).block(2), 4) << "there is one row only";
+}
+
+TEST(RowsSpace, TakesSingleElementsWhereRowsBeginAnywhere) {
+  EXPECT_EQ(rows(EP_DTYPE_f32, {3, 1001}, {1001, 1}, {1001, 1}, 2).block(2), 1);
+  EXPECT_EQ(rows(EP_DTYPE_f16, {3, 1004}, {1004, 1}, {1004, 1}, 2).block(2), 1);
+  EXPECT_EQ(rows(EP_DTYPE_f32, {2, 3, 40}, {123, 40, 1}, {120, 40, 1}, 4).block(2), 1);
+}
+
+TEST(RowsSpace, TakesSingleElementsWhereTheyLieApart) {
+  EXPECT_EQ(rows(EP_DTYPE_f32, {1000, 4}, {4, 1}, {4, 1}, 1).block(2), 1);
+  EXPECT_EQ(rows(EP_DTYPE_f32, {4, 1000}, {2000, 2}, {1000, 1}, 2).block(1), 1);
+  EXPECT_EQ(rows(EP_DTYPE_f32, {4, 1000}, {0, 0}, {1000, 1}, 2).block(1), 1);
+}
+
+TEST(RowsSpace, LooksAtTheDestinationWhereItIsWrittenInRows) {
+  const RowsSpace space = rows(EP_DTYPE_f32, {4, 1000}, {1000, 1}, {1001, 1}, 2);
+  EXPECT_EQ(space.block(1), 4);
+  EXPECT_EQ(space.block(2), 1);
+}
+
+TEST(RowsSpace, WalksAxesThatContinueEachOtherAsOne) {
+  RowsBlock block{};
+  const RowsSpace whole = rows(EP_DTYPE_f32, {5, 8, 1, 6}, {48, 6, 6, 1}, {1, 1, 1, 1}, 0b1110);
+  whole.write(whole.kept(), &block);
+  EXPECT_EQ(block.walked_rank, 1U);
+  EXPECT_EQ(block.walked_dims[0], 48U);
+  EXPECT_EQ(block.walked_src[0], 1U);
+  EXPECT_EQ(whole.length(), 48);
+  EXPECT_EQ(whole.block(1), 4);
+  const RowsSpace apart = rows(EP_DTYPE_f32, {5, 8, 6}, {96, 12, 1}, {1, 1, 1}, 0b110);
+  apart.write(apart.kept(), &block);
+  EXPECT_EQ(block.walked_rank, 2U);
+  EXPECT_EQ(apart.length(), 48);
+  EXPECT_EQ(apart.block(1), 1);
+  const RowsSpace around = rows(EP_DTYPE_f32, {1, 5, 48}, {7, 48, 1}, {1, 1, 1}, 0b101);
+  EXPECT_EQ(around.block(1), 4) << "an axis of length 1 is no axis";
+}
+
+}  // namespace
+}  // namespace tenon::provider::vulkan
