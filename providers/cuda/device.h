@@ -109,6 +109,9 @@ inline CUdeviceptr address_of(ep_buffer buffer) {
 
 // The error of a call of the driver that failed while `doing` ("recording an event"); a lost device stays lost.
 ep_status driver_failed(ep_device* device, CUresult result, const char* doing, ep_error** error);
+// What a wait was answered, or a question whether work is done: a driver that has ended, at the program's exit, runs
+// none any more.
+inline CUresult as_waited(CUresult result) { return result == CUDA_ERROR_DEINITIALIZED ? CUDA_SUCCESS : result; }
 // EP_STATUS_OK, or the error of a device that was lost earlier.
 ep_status check_lost(ep_device* device, ep_error** error);
 

@@ -69,6 +69,7 @@ ep_status ask(ep_event* event, const Point& point, ep_error** error) {
   const Current current(device);
   CUresult result = current.result();
   if (result == CUDA_SUCCESS) result = device->driver->event_query(event->handle);
+  result = as_waited(result);
   if (result == CUDA_ERROR_NOT_READY) return EP_STATUS_BUSY;
   if (result != CUDA_SUCCESS) return driver_failed(device, result, "asking whether an event has fired", error);
   point.faults->complete(point.sequence);
@@ -97,6 +98,7 @@ ep_status wait_for_ever(ep_event* event, const Point& point, ep_error** error) {
     const Current current(device);
     CUresult result = current.result();
     if (result == CUDA_SUCCESS) result = device->driver->event_synchronize(event->handle);
+    result = as_waited(result);
     if (result != CUDA_SUCCESS) return driver_failed(device, result, "waiting for an event", error);
   }
   point.faults->complete(point.sequence);

@@ -48,11 +48,15 @@ ep_status on_stream(ep_stream* stream, const char* doing, ep_error** error, cons
 }
 
 ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
+  ep_device* device = stream->device;
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   const uint64_t last = stream->faults->last();
-  const ep_status status = on_stream(stream, "waiting for a stream", error,
-                                     [&](const Driver& driver) { return driver.stream_synchronize(stream->handle); });
-  if (status == EP_STATUS_OK) stream->faults->complete(last);
-  return status;
+  const Current current(device);
+  CUresult result = current.result();
+  if (result == CUDA_SUCCESS) result = device->driver->stream_synchronize(stream->handle);
+  if (as_waited(result) != CUDA_SUCCESS) return driver_failed(device, result, "waiting for a stream", error);
+  stream->faults->complete(last);
+  return EP_STATUS_OK;
 }
 
 ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error** error) {

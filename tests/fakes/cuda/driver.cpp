@@ -149,6 +149,7 @@ FAKE_API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return CUDA_SUCCESS;
 }
 FAKE_API CUresult cuCtxPushCurrent_v2(CUcontext context) {
+  if (control().lost == CUDA_ERROR_DEINITIALIZED) return CUDA_ERROR_DEINITIALIZED;
   context_stack.push_back(context);
   return CUDA_SUCCESS;
 }

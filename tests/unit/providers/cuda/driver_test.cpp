@@ -154,6 +154,20 @@ TEST_F(FakeCuda, SaysThatCudaDoesNotSurviveAFork) {
   fake().lost = 0;
 }
 
+// At the program's exit the driver may end before us: then nothing is left to wait for, and nothing can be submitted.
+TEST_F(FakeCuda, WaitsForNothingOfADriverThatHasEnded) {
+  ep_memory* memory = block(64);
+  ep_event* one = event();
+  ASSERT_EQ(cuda().ops.event_record(one, cuda().stream, nullptr), EP_STATUS_OK);
+  fake().lost = CUDA_ERROR_DEINITIALIZED;
+  ep_error* error = nullptr;
+  EXPECT_EQ(cuda().ops.event_query(one, &error), EP_STATUS_OK);
+  EXPECT_EQ(cuda().ops.event_host_wait(one, UINT64_MAX, &error), EP_STATUS_OK);
+  EXPECT_EQ(cuda().ops.stream_synchronize(cuda().stream, &error), EP_STATUS_OK);
+  EXPECT_EQ(cuda().ops.copy(cuda().stream, {memory, 0}, {memory, 32}, 16, &error), EP_STATUS_DEVICE_LOST);
+  fake().lost = 0;
+}
+
 // Kernels that cannot be loaded for want of memory are no reason to compute elsewhere, nor is a lost device.
 TEST_F(FakeCuda, KernelsThatCannotBeLoadedSayWhy) {
   ep_primitive_desc desc =

@@ -99,7 +99,6 @@ TEST_F(FakeCudaPeers, MoveExactlyTheirBytesBetweenPlainBlocks) {
   ASSERT_EQ(open_way(peer.device()), EP_STATUS_OK);
   ASSERT_EQ(open_way(peer.device()), EP_STATUS_OK);  // a way that is open already
   copies_are_exact(peer, 0, 0);
-  close();
 }
 
 // A way has one direction.
