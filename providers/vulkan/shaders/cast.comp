@@ -56,6 +56,7 @@ float float_of(uint x, uint fell_away, int shift) {
   return uintBitsToFloat((uint(exponent + 126) << 23) + significand);
 }
 float to_float(uvec2 x) {
+  if (SRC_SIZE < 4) return is_signed(SRC_DTYPE) ? float(int(x.x)) : float(x.x);  // exact
   const bool negative = is_signed(SRC_DTYPE) && (x.y & 0x80000000u) != 0u;
   if (negative) x = negated(x);
   float value;

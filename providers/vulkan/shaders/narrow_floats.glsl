@@ -1,5 +1,6 @@
-// The narrow floating formats, as bits, to and from f32: sdk/provider/float_formats.h in GLSL, in integer operations only,
-// since packHalf2x16 may round either way and conversions may flush denormals.
+// The narrow floating formats, as bits, to and from f32: sdk/provider/float_formats.h in GLSL. packHalf2x16 may round either
+// way and conversions may flush denormals, so that they are made of integers; of f16, which has to be fast, the denormals by
+// a sum of normal numbers that puts their last bit where f32 rounds.
 
 struct Format {
   int exponent_bits;
@@ -9,12 +10,29 @@ struct Format {
 
 Format format_of(const int dtype) {
   if (dtype == DTYPE_f8e5m2) return Format(5, 2, true);
-  if (dtype == DTYPE_f8e4m3fn) return Format(4, 3, false);
-  return Format(5, 10, true);
+  return Format(4, 3, false);
+}
+
+float f16_to_f32(uint bits) {
+  const uint shifted = (bits & 0x7fffu) << 13;  // the exponent and the digits where f32 has them
+  precise float denormal = uintBitsToFloat(shifted + 0x38800000u) - 6.103515625e-5;
+  uint magnitude = shifted < 0x800000u ? floatBitsToUint(denormal) : shifted + 0x38000000u;
+  if (shifted >= 0x0f800000u) magnitude = shifted == 0x0f800000u ? 0x7f800000u : 0x7fc00000u;
+  return uintBitsToFloat(((bits & 0x8000u) << 16) | magnitude);
+}
+uint f16_from_f32(float value) {
+  const uint bits = floatBitsToUint(value);
+  const uint magnitude = bits & 0x7fffffffu;
+  precise float denormal = uintBitsToFloat(magnitude) + 0.5;
+  uint result = magnitude < 0x38800000u ? floatBitsToUint(denormal) - 0x3f000000u
+                                        : (magnitude - 0x37fff001u + ((magnitude >> 13) & 1u)) >> 13;
+  if (magnitude >= 0x477ff000u) result = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
+  return ((bits >> 16) & 0x8000u) | result;
 }
 
 float narrow_to_f32(uint bits, const int dtype) {
   if (dtype == DTYPE_bf16) return uintBitsToFloat(bits << 16);
+  if (dtype == DTYPE_f16) return f16_to_f32(bits);
   const Format format = format_of(dtype);
   const int width = format.exponent_bits + format.mantissa_bits;
   const uint sign = ((bits >> width) & 1u) << 31;
@@ -42,6 +60,7 @@ uint narrow_from_f32(float value, const int dtype) {
     if (magnitude > 0x7f800000u) return (bits >> 16) | 0x40u;
     return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   }
+  if (dtype == DTYPE_f16) return f16_from_f32(value);
   const Format format = format_of(dtype);
   const int width = format.exponent_bits + format.mantissa_bits;
   const uint sign = (bits >> 31) << width;

@@ -1,4 +1,5 @@
-// Division and square root as the device's kernels compute them, against the processor's in double precision, rounded.
+// What the device's kernels compute where Vulkan promises less: division and square root, against the processor's in
+// double precision, rounded; f16, against the conversions in integers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <cmath>
 #include <random>
 
+#include "sdk/provider/float_formats.h"
 #include "tests/unit/providers/vulkan/fixture.h"
 
 namespace tenon::testing {
@@ -22,8 +24,9 @@ std::vector<int32_t> random_floats(uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<int32_t> bits(count);
   for (int32_t& one : bits) one = static_cast<int32_t>(random());
-  constexpr uint32_t edges[] = {0x0U,        0x1U,        0x7fffffU,   0x800000U,   0x800001U,  0x3f7fffffU,
-                                0x3f800000U, 0x3f800001U, 0x7f7fffffU, 0x7f800000U, 0x7fc00000U};
+  constexpr uint32_t edges[] = {0x0U,        0x1U,        0x7fffffU,   0x800000U,   0x800001U,
+                                0x3f7fffffU, 0x3f800000U, 0x3f800001U, 0x477fefffU, 0x477ff000U,
+                                0x7f7fffffU, 0x7f800000U, 0x7fc00000U};
   for (int32_t& one : bits) {
     if (random() % 16 == 0) one = static_cast<int32_t>(edges[random() % std::size(edges)] | (random() & 0x80000000U));
     if (random() % 16 == 0) one = static_cast<int32_t>(static_cast<uint32_t>(one) & 0x807fffffU);  // a denormal
@@ -74,6 +77,51 @@ TEST(VulkanArithmetic, TakesRootsAsIeeeDoes) {
   std::transform(x.begin(), x.end(), expected.begin(),
                  [](int32_t a) { return static_cast<float>(std::sqrt(double{float_of(a)})); });
   EXPECT_EQ(differences(device.download({memory, count * 4}, count), expected), 0);
+}
+
+ep_primitive_desc cast(int32_t to, int32_t from, int64_t n) {
+  return provider::descriptor(EP_PRIMITIVE_copy, {dense(EP_ROLE_DST, to, {n}), dense(EP_ROLE_SRC, from, {n})});
+}
+
+TEST(VulkanArithmetic, WidensEveryHalf) {
+  fresh_shim();
+  Device device;
+  constexpr size_t halves = 65536;
+  ep_memory* memory = device.allocate(6 * halves);
+  std::vector<int32_t> pairs(halves / 2);
+  for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = static_cast<int32_t>((2 * i + 1) << 16 | 2 * i);
+  device.upload({memory, 0}, pairs);
+  ASSERT_EQ(device.launch(device.create(cast(EP_DTYPE_f32, EP_DTYPE_f16, halves)), {{memory, 2 * halves}, {memory, 0}}),
+            EP_STATUS_OK);
+  std::vector<float> expected(halves);
+  for (size_t i = 0; i < halves; ++i) expected[i] = provider::F16::to_f32(static_cast<uint32_t>(i));
+  EXPECT_EQ(differences(device.download({memory, 2 * halves}, halves), expected), 0);
+}
+
+// Every half, what lies in the middle of it and the next, and a bit to either side; and random bits.
+TEST(VulkanArithmetic, RoundsToHalvesOnce) {
+  fresh_shim();
+  Device device;
+  ep_memory* memory = device.allocate(6 * count);
+  std::vector<int32_t> x = random_floats(24);
+  for (uint32_t half = 0; half < 65536; ++half) {
+    const auto bits = std::bit_cast<uint32_t>(provider::F16::to_f32(half));
+    const auto next = std::bit_cast<uint32_t>(provider::F16::to_f32((half + 1) & 0xffffU));
+    const uint32_t middle =
+        std::bit_cast<uint32_t>((float_of(static_cast<int32_t>(bits)) + float_of(static_cast<int32_t>(next))) / 2);
+    const uint32_t around[] = {bits, bits + 1, bits - 1, middle, middle + 1, middle - 1};
+    for (size_t i = 0; i < 6; ++i) x[6 * half + i] = static_cast<int32_t>(around[i]);
+  }
+  device.upload({memory, 0}, x);
+  ASSERT_EQ(device.launch(device.create(cast(EP_DTYPE_f16, EP_DTYPE_f32, count)), {{memory, 4 * count}, {memory, 0}}),
+            EP_STATUS_OK);
+  const std::vector<int32_t> found = device.download({memory, 4 * count}, count / 2);
+  int64_t different = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t half = static_cast<uint32_t>(found[i / 2]) >> (i % 2 * 16) & 0xffffU;
+    different += half == provider::F16::from_f32(float_of(x[i])) ? 0 : 1;
+  }
+  EXPECT_EQ(different, 0);
 }
 
 }  // namespace

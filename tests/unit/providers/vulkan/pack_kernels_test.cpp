@@ -101,6 +101,12 @@ TEST(VulkanPacks, ComputeEveryLengthAtEveryOffset) {
   check_xor<uint64_t>(device, EP_DTYPE_u64);
 }
 
+TEST(VulkanPacks, NeedNoNarrowStorage) {
+  fresh_shim();
+  Device device(Settings{{"packs", "on"}, {"features", "baseline"}});
+  check_xor<uint32_t>(device, EP_DTYPE_u32);
+}
+
 template <class T>
 void check_one_for_all(Device& device, int32_t dtype) {
   Board board(device, 51 + static_cast<uint32_t>(dtype));
