@@ -5,7 +5,8 @@ namespace {
 
 void device_close(ep_device* device) noexcept { close_device(device); }
 
-// A pool of our own: who else uses the device keeps the policy of its pool, and with ours everything in it goes.
+// A pool of our own: who else uses the device keeps the policy of its pool, and with ours everything in it goes. A
+// driver that has pools and none for us (inside some virtual machines) leaves us with plain blocks.
 CUresult make_pool(ep_device* device) {
   CUmemPoolProps wanted{};
   wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -13,9 +14,11 @@ CUresult make_pool(ep_device* device) {
   wanted.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   wanted.location.id = device->facts.number;
   const CUresult result = device->driver->mem_pool_create(&device->pool, &wanted);
-  if (result != CUDA_SUCCESS) device->pool = nullptr;
-  return result == CUDA_SUCCESS ? device->driver->stream_create(&device->allocation_stream, CU_STREAM_NON_BLOCKING)
-                                : result;
+  if (result == CUDA_SUCCESS) {
+    return device->driver->stream_create(&device->allocation_stream, CU_STREAM_NON_BLOCKING);
+  }
+  device->pool = nullptr;
+  return status_of(result) == EP_STATUS_DEVICE_LOST ? result : CUDA_SUCCESS;
 }
 
 // What the first use of a device can meet that its description could not tell.

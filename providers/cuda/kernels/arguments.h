@@ -120,4 +120,8 @@ struct MatmulArguments {
   int64_t bias_strides[kernel_max_rank];
 };
 
+static_assert(sizeof(MapArguments) <= 4096 && sizeof(ReduceArguments) <= 4096 && sizeof(SoftmaxArguments) <= 4096 &&
+                  sizeof(MatmulArguments) <= 4096,
+              "a kernel has 4096 bytes of parameters on every architecture");
+
 }  // namespace tenon::provider::cuda

@@ -22,8 +22,9 @@ struct Control {
   std::atomic<int> devices{2};
   std::atomic<int> init_result{0};  // what cuInit answers
   std::atomic<int> capability{90};
-  std::atomic<bool> pools{true};  // stream-ordered allocation
-  std::atomic<bool> peers{true};  // a device can be given access to another one's memory
+  std::atomic<bool> pools{true};       // stream-ordered allocation
+  std::atomic<bool> pools_work{true};  // though it is there, no pool can be made otherwise
+  std::atomic<bool> peers{true};       // a device can be given access to another one's memory
   std::atomic<uint64_t> memory{uint64_t{256} << 20};
   std::atomic<int> delay_us{0};         // the longest that one piece of work waits before it runs
   std::atomic<int> lost{0};             // what every later call answers
@@ -70,7 +71,7 @@ struct Control {
     devices = 2;
     init_result = lost = fail_launch = fail_module = delay_us = 0;
     capability = 90;
-    pools = peers = run_kernels = true;
+    pools = pools_work = peers = run_kernels = true;
     memory = uint64_t{256} << 20;
     record = false;
     const std::lock_guard lock(mutex_);

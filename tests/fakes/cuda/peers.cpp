@@ -71,7 +71,7 @@ FAKE_API CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
 
 FAKE_API CUresult cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* wanted) {
   FAKE_ENTER(false);
-  if (!control().pools) return CUDA_ERROR_NOT_SUPPORTED;
+  if (!control().pools || !control().pools_work) return CUDA_ERROR_NOT_SUPPORTED;
   if (wanted->allocType != CU_MEM_ALLOCATION_TYPE_PINNED || wanted->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
       wanted->location.id >= control().devices) {
     return CUDA_ERROR_INVALID_VALUE;

@@ -52,13 +52,16 @@ TEST_F(FakeCuda, RefusesADeviceThatIsNotThere) {
 TEST_F(FakeCuda, AllocatesFromEitherAllocator) {
   EXPECT_NE(block(1000), nullptr);
   EXPECT_EQ(fake().allocated.load(), 1000);
-  close();
-  fake().pools = false;
-  provider_ = std::make_unique<OpenProvider>("cuda");
-  ep_memory* memory = block(3000);
-  uint64_t address = 0;
-  ASSERT_EQ(cuda().ops.memory_native_handle(cuda().device, memory, &address, nullptr), EP_STATUS_OK);
-  EXPECT_EQ(address % 256, 0U);
+  for (const bool there : {false, true}) {
+    close();
+    fake().pools = there;
+    fake().pools_work = false;
+    provider_ = std::make_unique<OpenProvider>("cuda");
+    ep_memory* memory = block(3000);
+    uint64_t address = 0;
+    ASSERT_EQ(cuda().ops.memory_native_handle(cuda().device, memory, &address, nullptr), EP_STATUS_OK);
+    EXPECT_EQ(address % 256, 0U);
+  }
 }
 
 TEST_F(FakeCuda, SaysWhatIsFreeWhenMemoryIsOut) {
