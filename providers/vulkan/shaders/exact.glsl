@@ -19,6 +19,9 @@ uint significand_of(uint magnitude) {
   return magnitude >= 0x800000u ? (magnitude & 0x7fffffu) | 0x800000u : magnitude << (23 - findMSB(magnitude));
 }
 
+// True of bits that are no positive normal number's.
+bool not_normal(uint bits) { return bits - 0x800000u >= 0x7f000000u; }
+
 // digits / 2^drop to nearest even, drop from 1 to 26; where `more`, a little more than digits is meant.
 uint rounded(uint digits, bool more, int drop) {
   const uint half_way = 1u << (drop - 1);
@@ -31,13 +34,20 @@ float exact_quotient(float x, float y) {
   const uint a = floatBitsToUint(x) & 0x7fffffffu;
   const uint b = floatBitsToUint(y) & 0x7fffffffu;
   const uint sign = (floatBitsToUint(x) ^ floatBitsToUint(y)) & 0x80000000u;
-  if (a > 0x7f800000u) return x;
-  if (b > 0x7f800000u) return y;
-  if (a == 0x7f800000u || b == 0u) return uintBitsToFloat(a == b ? 0x7fc00000u : sign | 0x7f800000u);
-  if (b == 0x7f800000u || a == 0u) return uintBitsToFloat(sign);
-  const uint dividend = significand_of(a);
-  const uint divisor = significand_of(b);
+  uint dividend = (a & 0x7fffffu) | 0x800000u;
+  uint divisor = (b & 0x7fffffu) | 0x800000u;
+  int exponent = int(a >> 23) - int(b >> 23) + 127;
+  if (not_normal(a) || not_normal(b)) {
+    if (a > 0x7f800000u) return x;
+    if (b > 0x7f800000u) return y;
+    if (a == 0x7f800000u || b == 0u) return uintBitsToFloat(a == b ? 0x7fc00000u : sign | 0x7f800000u);
+    if (b == 0x7f800000u || a == 0u) return uintBitsToFloat(sign);
+    dividend = significand_of(a);
+    divisor = significand_of(b);
+    exponent = exponent_of(a) - exponent_of(b) + 127;
+  }
   const int below_one = dividend < divisor ? 1 : 0;
+  exponent -= below_one;
   const float estimate = ESTIMATE_QUOTIENT(float(dividend), float(divisor));
   uint digits = uint(estimate * (below_one != 0 ? 33554432.0f : 16777216.0f)) - 16u;
   uint rest = (dividend << (24 + below_one)) - digits * divisor;
@@ -47,7 +57,6 @@ float exact_quotient(float x, float y) {
       digits += 1u << i;
     }
   }
-  const int exponent = exponent_of(a) - exponent_of(b) + 127 - below_one;
   if (exponent >= 255) return uintBitsToFloat(sign | 0x7f800000u);
   if (exponent >= 1) return uintBitsToFloat(sign | ((uint(exponent - 1) << 23) + ((digits + 1u) >> 1)));
   return uintBitsToFloat(sign | rounded(digits, rest != 0u, min(2 - exponent, 26)));
@@ -55,12 +64,17 @@ float exact_quotient(float x, float y) {
 
 float exact_root(float x) {
   const uint bits = floatBitsToUint(x);
-  const uint magnitude = bits & 0x7fffffffu;
-  if (magnitude == 0u || magnitude > 0x7f800000u || bits == 0x7f800000u) return x;
-  if (bits != magnitude) return uintBitsToFloat(0x7fc00000u);
-  const int exponent = exponent_of(magnitude) - 127;
+  uint significand = (bits & 0x7fffffu) | 0x800000u;
+  int exponent = int(bits >> 23) - 127;
+  if (not_normal(bits)) {
+    const uint magnitude = bits & 0x7fffffffu;
+    if (magnitude == 0u || magnitude > 0x7f800000u || bits == 0x7f800000u) return x;
+    if (bits != magnitude) return uintBitsToFloat(0x7fc00000u);
+    significand = significand_of(magnitude);
+    exponent = exponent_of(magnitude) - 127;
+  }
   const int odd = exponent & 1;
-  const uint square = significand_of(magnitude) << (1 + odd);  // times 2^24
+  const uint square = significand << (1 + odd);  // times 2^24
   const float estimate = ESTIMATE_ROOT(float(square));
   uint digits = uint(estimate * 4096.0f) - 32u;
   uint rest = (square << 24) - digits * digits;

@@ -69,6 +69,12 @@ TEST(Geometry, CutsMoreThanTwoToTheThirtySecondElements) {
   EXPECT_EQ(next, n);
 }
 
+TEST(Geometry, CutsWhereWhatIsAlignedStaysSo) {
+  for (const Space& piece : pieces_of(space_of({(INT64_C(3) << 30) + 7}, {{1}, {1}}, 2))) {
+    EXPECT_EQ(piece.offsets[0] % 16, 0);
+  }
+}
+
 TEST(Geometry, CutsAlongTheAxisThatReachesFarthest) {
   // Few elements, 2^33 apart.
   const std::vector<Space> pieces = pieces_of(space_of({4, 1000}, {{1000, 1}, {INT64_C(1) << 33, 1}}, 4));
