@@ -15,9 +15,12 @@
 
 namespace tenon::provider::cuda {
 
-// The control of the fake driver that this process loads; fails the test program if the driver is no fake.
+// False where a test that needs no fake runs on a GPU: the environment says CUDA_TESTS_ON_DEVICE.
+bool on_fake();
+// The control of the fake driver that this process loads; fails the test program if the driver is no fake. On a device
+// one that nobody reads.
 fakes::cuda::Control& fake();
-// How many contexts the calling thread has current.
+// How many contexts the calling thread has current; 0 on a device.
 size_t contexts_of_this_thread();
 
 // Opens device 0. At the end it is closed, and the fake must have nothing left and seen no misuse.
