@@ -149,6 +149,18 @@ TEST_F(FakeCuda, StaysLostOnceLost) {
   EXPECT_EQ(contexts_of_this_thread(), 0U);
 }
 
+// Numbers that the oldest headers have no names for.
+TEST_F(FakeCuda, ErrorsOfNewerDriversLoseTheDeviceToo) {
+  for (const int contained : {226, 721}) {
+    close();
+    provider_ = std::make_unique<OpenProvider>("cuda");
+    fake().lost = contained;
+    EXPECT_EQ(cuda().ops.stream_synchronize(cuda().stream, nullptr), EP_STATUS_DEVICE_LOST) << contained;
+    fake().lost = 0;
+    EXPECT_EQ(cuda().ops.stream_synchronize(cuda().stream, nullptr), EP_STATUS_DEVICE_LOST) << "it stays lost";
+  }
+}
+
 TEST_F(FakeCuda, SaysThatCudaDoesNotSurviveAFork) {
   fake().lost = CUDA_ERROR_NOT_INITIALIZED;
   ep_error* error = nullptr;

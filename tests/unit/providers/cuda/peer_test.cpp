@@ -1,6 +1,6 @@
 // Copies between two devices of the fake driver.
 #include <cstring>
-#include <numeric>
+#include <random>
 #include <thread>
 
 #include "tests/unit/providers/cuda/fixture.h"
@@ -108,6 +108,9 @@ TEST_F(FakeCudaPeers, AreOpenOneWay) {
   const std::vector<unsigned char> bytes = random_bytes(512, 1);
   ep_memory* here = with(bytes);
   ep_memory* there = peer.with(bytes);
+  ASSERT_EQ(peer.ops().peer_copy(peer.stream(), {there, 0}, cuda().device, {here, 0}, 64, nullptr), EP_STATUS_OK);
+  EXPECT_NE(fake().violation().find("that device 1 has no access to"), std::string::npos) << fake().violation();
+  fake().forgive();
   ASSERT_EQ(peer.ops().peer_open(peer.device(), cuda().device, nullptr), EP_STATUS_OK);
   ASSERT_EQ(peer.ops().peer_copy(peer.stream(), {there, 3}, cuda().device, {here, 300}, 200, nullptr), EP_STATUS_OK);
   std::vector<unsigned char> got(512);

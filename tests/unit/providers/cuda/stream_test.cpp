@@ -76,6 +76,26 @@ TEST_F(FakeCuda, PinnedMemoryIsCopiedDirectly) {
   cuda().ops.memory_free(cuda().device, pinned);
 }
 
+// The fake notes a direct copy that leaves what is pinned; behind the block lies room to the next multiple of 512
+// bytes.
+TEST_F(FakeCuda, MemoryThatIsPinnedInPartGoesByWayOfTheStaging) {
+  ep_memory* pinned = nullptr;
+  ASSERT_EQ(cuda().ops.memory_allocate(cuda().device, 1, 64, &pinned, nullptr), EP_STATUS_OK);
+  void* pointer = nullptr;
+  ASSERT_EQ(cuda().ops.memory_map(cuda().device, pinned, &pointer, nullptr), EP_STATUS_OK);
+  const std::vector<uint32_t> sent = counted(100, 3);
+  std::memcpy(pointer, sent.data(), 400);
+  ep_memory* memory = block(400);
+  EXPECT_EQ(cuda().ops.upload(cuda().stream, {memory, 0}, pointer, 400, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(get<uint32_t>(memory, 100), sent);
+  std::memset(pointer, 0, 400);
+  EXPECT_EQ(cuda().ops.download(cuda().stream, pointer, {memory, 0}, 400, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(cuda().ops.stream_synchronize(cuda().stream, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(std::memcmp(pointer, sent.data(), 400), 0);
+  EXPECT_EQ(fake().violation(), "");
+  cuda().ops.memory_free(cuda().device, pinned);
+}
+
 TEST_F(FakeCuda, AnEventNeverRecordedIsAnArgumentError) {
   ep_event* one = event();
   ep_error* error = nullptr;
