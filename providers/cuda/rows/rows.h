@@ -17,8 +17,8 @@ ReducePlan plan_reduce(const AxisSet& kept, const AxisSet& reduced, int64_t proc
 
 // The kernels of softmax: for any rows, then those that hold a contiguous row of f32 or narrower in registers.
 enum class SoftmaxKernel : size_t { SOLO, WARP, BLOCK, WARP_HELD, WARP_HELD_LONG, BLOCK_HELD, BLOCK_HELD_LONG };
-inline constexpr size_t softmax_kernels = 7;
-inline constexpr size_t softmax_kernels_f64 = 3;
+inline constexpr size_t softmax_kernels = static_cast<size_t>(SoftmaxKernel::BLOCK_HELD_LONG) + 1;
+inline constexpr size_t softmax_kernels_f64 = static_cast<size_t>(SoftmaxKernel::BLOCK) + 1;  // the first of them
 
 // Which of them takes rows of `length`.
 struct SoftmaxPlan {
