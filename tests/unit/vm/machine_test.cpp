@@ -6,9 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "core/tensor/device.h"
 #include "core/vm/engine.h"
-#include "loader/loader.h"
 #include "loader/log/log.h"
 #include "tests/unit/vm/async_machine.h"
 #include "tests/unit/vm/host_device.h"
@@ -254,81 +252,6 @@ TEST_F(Machines, ALongWaitSaysWhatIsPendingOnWhat) {
   EXPECT_NE(said.find("waiting since"), std::string::npos) << said;
   EXPECT_NE(said.find("of async:0 stream 1: async:0 stream 0: instruction"), std::string::npos) << said;
   EXPECT_NE(said.find("(mix) is launched"), std::string::npos) << said;
-}
-
-// Two devices that copy from each other directly.
-class Peers : public Machines {
- protected:
-  // 31 * 3 + 3 + 1 on device 0, not there yet; what device 1 then copies.
-  StorageHandle copy_of_pending(AsyncMachine& on) {
-    StorageHandle a = std::move(on.allocate(0, kWords)).value();
-    EXPECT_TRUE(on.upload(a.get(), 0, std::vector<uint32_t>(kWords, 3)).ok());
-    StorageHandle b = std::move(on.allocate(0, kWords)).value();
-    EXPECT_TRUE(on.mix(0, 0, {b.get(), 0}, {a.get(), 0}, {a.get(), 0}, kWords, 1, fakes::kMixRuns, true).ok());
-    StorageHandle c = std::move(on.allocate(1, kWords)).value();
-    EXPECT_TRUE(on.copy({c.get(), 0}, {b.get(), 0}, kWords, true).ok());
-    return c;
-  }
-  void expect_copied(AsyncMachine& on, const StorageHandle& copy, uint64_t peer_copies) {
-    EXPECT_EQ(on.download(copy.get()).value(), std::vector<uint32_t>(kWords, 31 * 3 + 3 + 1));
-    EXPECT_EQ(fakes::async_control().peer_copies, peer_copies);
-    fakes::async_control().peer_copies = 0;
-  }
-  void TearDown() override {
-    AsyncMachine::peers().settle();
-    Machines::TearDown();
-  }
-};
-
-TEST_F(Peers, OneInstructionMovesTheBytesOnceTheyAreThere) {
-  fakes::async_control().delay_us = 3000;
-  expect_copied(AsyncMachine::peers(), copy_of_pending(AsyncMachine::peers()), 1);
-  expect_copied(machine, copy_of_pending(machine), 0);
-}
-
-TEST_F(Peers, TheSourceMayBeOverwrittenAndDroppedAtOnce) {
-  fakes::async_control().delay_us = 2000;
-  AsyncMachine& peers = AsyncMachine::peers();
-  std::vector<StorageHandle> copies;
-  for (uint32_t i = 1; i <= 20; ++i) {
-    StorageHandle source = std::move(peers.allocate(0, kWords)).value();
-    ASSERT_TRUE(peers.upload(source.get(), 0, std::vector<uint32_t>(kWords, i)).ok());
-    copies.push_back(std::move(peers.allocate(1, kWords)).value());
-    ASSERT_TRUE(peers.copy({copies.back().get(), 0}, {source.get(), 0}, kWords, true).ok());
-    ASSERT_TRUE(peers.upload(source.get(), 0, std::vector<uint32_t>(kWords, 1000)).ok());
-  }
-  for (uint32_t i = 1; i <= 20; ++i) {
-    EXPECT_EQ(peers.download(copies[i - 1].get()).value(), std::vector<uint32_t>(kWords, i));
-  }
-}
-
-TEST_F(Peers, AnErrorTravelsFromTheSourceToTheCopy) {
-  AsyncMachine& peers = AsyncMachine::peers();
-  StorageHandle a = std::move(peers.allocate(0, kWords)).value();
-  ASSERT_TRUE(peers.mix(0, 0, {a.get(), 0}, {a.get(), 0}, {a.get(), 0}, kWords, 1, fakes::kMixFaults, false).ok());
-  StorageHandle b = std::move(peers.allocate(1, kWords)).value();
-  ASSERT_TRUE(peers.copy({b.get(), 0}, {a.get(), 0}, kWords, true).ok());
-  EXPECT_EQ(peers.download(b.get()).status().code(), Code::fault);
-}
-
-TEST_F(Peers, DevicesThatAreOpenedAgainAreAskedAgain) {
-  loader::register_provider("again", fakes::async_query);
-  for (const bool direct : {true, false, true}) {
-    fakes::async_control().peers = direct;
-    class Again : public AsyncMachine {
-     public:
-      Again() : AsyncMachine("again") {}
-      void close() {
-        drop_kernels();
-        tenon::retire("again");
-        forget();
-      }
-    } again;
-    ASSERT_TRUE(again.open().ok());
-    expect_copied(again, copy_of_pending(again), direct ? 1 : 0);
-    again.settle();
-    again.close();
-  }
 }
 
 // Copies to and from a synchronous device: tickets of the asynchronous one on storages that have none of their own.
