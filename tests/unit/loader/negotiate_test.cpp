@@ -181,6 +181,13 @@ TEST_F(Negotiate, PrimitivesComeAsAGroup) {
             "the table of the device sample:0 misses the required function 'primitive_destroy' (rule T03).");
 }
 
+TEST_F(Negotiate, PeerCopiesComeAsAPair) {
+  sample(0).change_device_ops = [](ep_device_ops* ops) {
+    ops->peer_open = [](ep_device*, ep_device*, ep_error**) { return EP_STATUS_OK; };
+  };
+  EXPECT_EQ(open().message(), "the table of the device sample:0 misses the required function 'peer_copy' (rule T03).");
+}
+
 TEST_F(Negotiate, DescriptionsAreChecked) {
   const auto sentence_of_info = [&](std::function<void(ep_device_info*)> change) {
     sample(0).change_info = std::move(change);

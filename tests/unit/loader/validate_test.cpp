@@ -243,6 +243,13 @@ const std::vector<Violator>& host_violators() {
          Host host(0);
          return host.call(host.ops.peer_open, host.device->handle, host.device->handle);
        }},
+      {"M10", "a peer of another provider", Code::invalid_argument,
+       [] {
+         register_provider("stranger", toy_query);
+         Host host(0);
+         const OpenDevice* stranger = open_device("stranger:1").value();
+         return host.call(host.ops.peer_open, host.device->handle, stranger->handle);
+       }},
       {"M04", "a peer copy from one's own memory", Code::invalid_argument,
        [] {
          Host host(0), peer(1);
