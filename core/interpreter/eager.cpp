@@ -462,8 +462,7 @@ void run_plan(OwnedInputs<kRoom>* owned, Plan* plan) {
 void check_data(const OpCall& call) {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (call.inputs[i] == nullptr || call.inputs[i]->impl()->storage != nullptr) continue;
-    throw Error(Code::invalid_argument, sentence(call.op->name, ": argument ", i, " of shape ", call.inputs[i]->dims(),
-                                                 " has no data: it stands for a value of a program being recorded."));
+    refuse_recorded(sentence(call.op->name, ": argument ", i), *call.inputs[i]);
   }
 }
 

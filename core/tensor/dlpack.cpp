@@ -70,10 +70,7 @@ DLManagedTensor* to_dlpack(const Tensor& tensor) {
     throw Error(Code::unsupported,
                 sentence("to_dlpack: DLPack has no name for dtype ", dtype_name(tensor.dtype()), "."));
   }
-  if (tensor.impl()->storage == nullptr) {
-    throw Error(Code::invalid_argument, sentence("to_dlpack: the tensor of shape ", tensor.dims(),
-                                                 " has no data: it stands for a value of a program being recorded."));
-  }
+  if (tensor.impl()->storage == nullptr) refuse_recorded("to_dlpack: the tensor", tensor);
   void* data = tensor.data();
   if (data == nullptr && (tensor.elements() != 0 || !tensor.device().state()->mapped)) {
     throw Error(

@@ -26,6 +26,8 @@ void settle_layout(TensorImpl* impl);
 
 // A tensor that has a shape and a device but no data.
 Tensor make_meta(DeviceState* device, const TensorMeta& meta);
+// Throws what is said where such a tensor is to be read; `what` opens the text: "copy_to_host: the tensor".
+[[noreturn]] void refuse_recorded(std::string_view what, const Tensor& tensor);
 
 // Tensor::borrow for `caller`, whose name opens the texts of its errors.
 Tensor borrow_memory(std::string_view caller, void* data, const Dims& dims, const Dims& strides, DType dtype,

@@ -1,10 +1,12 @@
 #include "core/tensor/print.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <ostream>
+#include <vector>
 
 #include "core/tensor/factory.h"
 #include "primitives/dtype/convert.h"

@@ -74,12 +74,12 @@ int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& str
   return dtype_bytes(dtype, reach);
 }
 
-[[noreturn]] void refuse_recorded(std::string_view function, const Tensor& tensor) {
-  throw Error(Code::invalid_argument, sentence(function, ": the tensor of shape ", tensor.dims(),
+}  // namespace
+
+void refuse_recorded(std::string_view what, const Tensor& tensor) {
+  throw Error(Code::invalid_argument, sentence(what, " of shape ", tensor.dims(),
                                                " has no data: it stands for a value of a program being recorded."));
 }
-
-}  // namespace
 
 Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims) {
   TENON_ASSIGN_OR_RETURN(const int64_t elements, checked_elements(dims, dtype));
@@ -209,7 +209,7 @@ int64_t Tensor::dim(int64_t axis) const {
 int64_t Tensor::bytes() const { return dtype_bytes(dtype(), elements()); }
 
 void Tensor::copy_to_host(void* data) const {
-  if (impl_->storage == nullptr) refuse_recorded("copy_to_host", *this);
+  if (impl_->storage == nullptr) refuse_recorded("copy_to_host: the tensor", *this);
   if (elements() == 0) {
     throw_if_error(vm::settle(impl_->storage, false, false));
     return;
@@ -225,7 +225,7 @@ void Tensor::wait() const {
 }
 
 void Tensor::copy_from(const void* data) {
-  if (impl_->storage == nullptr) refuse_recorded("copy_from", *this);
+  if (impl_->storage == nullptr) refuse_recorded("copy_from: the tensor", *this);
   if (elements() == 0) return;
   if (!contiguous()) {
     store_into_view(*this, copy_from_host(data, dims(), dtype(), Device::host()));
