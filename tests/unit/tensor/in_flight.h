@@ -4,6 +4,7 @@
 #include "core/tensor/device.h"
 #include "loader/loader.h"
 #include "tests/fakes/async/control.h"
+#include "tests/unit/tensor/expect_error.h"
 #include "tests/unit/tensor/lent_memory.h"
 
 namespace tenon::testing {

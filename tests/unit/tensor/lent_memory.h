@@ -1,17 +1,12 @@
 // LentMemory: what a test lends to tensors, and how often it was given back. Values are random and never zero.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "core/tensor/tensor.h"
-#include "primitives/status/error.h"
 
 namespace tenon::testing {
 
@@ -51,22 +46,6 @@ inline std::vector<float> walk(const std::vector<float>& memory, const Dims& dim
     values.push_back(memory[static_cast<size_t>(at)]);
   }
   return values;
-}
-
-// What `call` throws; ok if nothing.
-inline Status error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.status();
-  }
-  return Status();
-}
-
-inline void expect_error(const std::function<void()>& call, Code code, const std::vector<std::string>& parts) {
-  const Status status = error_of(call);
-  EXPECT_EQ(status.code(), code) << status.message();
-  for (const std::string& part : parts) EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
 }
 
 }  // namespace tenon::testing

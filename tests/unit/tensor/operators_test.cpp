@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "tests/unit/tensor/expect_error.h"
 #include "tests/unit/tensor/lent_memory.h"
 
 namespace tenon::testing {

@@ -1,7 +1,7 @@
 // Making tensors, reading and overwriting them, and what is refused.
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <thread>
 
 #include "core/graph/recorder.h"
