@@ -1,6 +1,7 @@
 // The cuda provider against the best copy kernel and against cuBLASLt called directly, on one GPU in one process, and
 // the vulkan provider on the same GPU where it has it. A batch of ops is submitted and waited for once. Without a GPU
 // it says so and measures nothing.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -25,21 +26,23 @@ using tenon::bench::Row;
 using tenon::bench::Side;
 
 constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr int64_t kDrawn = int64_t{1} << 20;  // random values, repeated in what is larger
 
-std::vector<float> random_floats(size_t count, uint32_t seed) {
-  std::mt19937 engine(seed);
+// The same ones at every call, so that what was drawn for a tensor can be drawn again to check its results.
+std::vector<float> random_floats(size_t count) {
+  std::mt19937 engine(7);
   std::uniform_real_distribution<float> values(-1, 1);
   std::vector<float> made(count);
   for (float& value : made) value = values(engine);
   return made;
 }
 
-// 1 Mi values on the device, repeated until `dims` are full: the host need not make a gigabyte of them.
+// kDrawn values on the device, repeated until `dims` are full: the host need not make a gigabyte of them.
 Tensor random_tensor(const std::vector<int64_t>& dims, tenon::Device device) {
   int64_t count = 1;
   for (const int64_t dim : dims) count *= dim;
-  const int64_t drawn = std::min<int64_t>(count, int64_t{1} << 20);
-  const Tensor seed = Tensor::from<float>(random_floats(static_cast<size_t>(drawn), 7), {1, drawn}, device);
+  const int64_t drawn = std::min<int64_t>(count, kDrawn);
+  const Tensor seed = Tensor::from<float>(random_floats(static_cast<size_t>(drawn)), {1, drawn}, device);
   return tenon::view(tenon::clone(tenon::broadcast_to(seed, {count / drawn, drawn})), dims);
 }
 
@@ -90,7 +93,7 @@ struct Bars {
 void add_maps(Gpu* gpu, tenon::Device device, const Bars& bars, std::vector<Row>* rows) {
   const Tensor x = random_tensor({kGiB / 4}, device);
   const Tensor y = random_tensor({kGiB / 4}, device);
-  const std::vector<float> drawn = random_floats(1 << 20, 7);
+  const std::vector<float> drawn = random_floats(kDrawn);
   const auto value = [drawn](int64_t i) { return static_cast<double>(drawn[static_cast<size_t>(i) % drawn.size()]); };
   const auto relu = [x] { return tenon::relu(x); };
   const auto exp = [x] { return tenon::exp(x); };
@@ -113,7 +116,7 @@ void add_rows(Gpu* gpu, tenon::Device device, const Bars& bars, int64_t length, 
   const int64_t count = kGiB / 4 / length;
   const Tensor x = random_tensor({count, length}, device);
   const std::string size = std::to_string(count) + " x " + std::to_string(length);
-  const std::vector<float> drawn = random_floats(1 << 20, 7);
+  const std::vector<float> drawn = random_floats(kDrawn);
   const auto row_of = [drawn, length](int64_t i) {
     return &drawn[static_cast<size_t>(i / length * length) % drawn.size()];
   };
@@ -137,7 +140,7 @@ void add_rows(Gpu* gpu, tenon::Device device, const Bars& bars, int64_t length, 
 
 // The values of random_tensor in the type that cuBLASLt is given.
 std::vector<unsigned char> pattern_of(cudaDataType_t type) {
-  const std::vector<float> drawn = random_floats(size_t{1} << 20, 7);
+  const std::vector<float> drawn = random_floats(kDrawn);
   const size_t size = type == CUDA_R_32F ? 4 : 2;
   std::vector<unsigned char> pattern(drawn.size() * size);
   for (size_t i = 0; i < drawn.size(); ++i) {
