@@ -29,6 +29,9 @@ VkResult create_logical_device(const Api& api, const PhysicalDevice& physical, u
   info.pNext = &features;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
+  const char* const layered = "VK_KHR_portability_subset";
+  info.enabledExtensionCount = physical.facts.layered ? 1 : 0;
+  info.ppEnabledExtensionNames = &layered;
   return api.vkCreateDevice(physical.handle, &info, nullptr, out_device);
 }
 

@@ -12,7 +12,7 @@ std::string Api::open(const std::string& library) {
 #define TENON_VULKAN_GLOBAL(name) name = reinterpret_cast<PFN_##name>(vkGetInstanceProcAddr(nullptr, #name));
   TENON_VULKAN_GLOBAL(vkCreateInstance)
   TENON_VULKAN_GLOBAL(vkEnumerateInstanceVersion)
-  TENON_VULKAN_GLOBAL(vkEnumerateInstanceLayerProperties)
+  TENON_VULKAN_GLOBAL(vkEnumerateInstanceExtensionProperties)
 #undef TENON_VULKAN_GLOBAL
   if (vkCreateInstance == nullptr) return library + " has no function vkCreateInstance";
   return {};

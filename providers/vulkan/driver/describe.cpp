@@ -19,11 +19,15 @@ constexpr uint64_t every_dtype = 0
 constexpr uint64_t operand_alignment = 256;
 constexpr uint64_t own_allocations = 256;  // staging blocks, beside the host's
 
-bool has_extension(const Api& api, VkPhysicalDevice handle, const char* name) {
+std::vector<VkExtensionProperties> extensions_of(const Api& api, VkPhysicalDevice handle) {
   uint32_t count = 0;
-  if (api.vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, nullptr) != VK_SUCCESS) return false;
+  if (api.vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, nullptr) != VK_SUCCESS) return {};
   std::vector<VkExtensionProperties> extensions(count);
-  if (api.vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, extensions.data()) < VK_SUCCESS) return false;
+  if (api.vkEnumerateDeviceExtensionProperties(handle, nullptr, &count, extensions.data()) < VK_SUCCESS) return {};
+  return extensions;
+}
+
+bool has(const std::vector<VkExtensionProperties>& extensions, const char* name) {
   return std::any_of(extensions.begin(), extensions.end(),
                      [name](const VkExtensionProperties& one) { return std::strcmp(one.extensionName, name) == 0; });
 }
@@ -31,16 +35,30 @@ bool has_extension(const Api& api, VkPhysicalDevice handle, const char* name) {
 void read_properties(const Api& api, VkPhysicalDevice handle, PhysicalFacts* facts) {
   VkPhysicalDevicePCIBusInfoPropertiesEXT pci{};
   pci.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PCI_BUS_INFO_PROPERTIES_EXT;
-  const bool has_pci = has_extension(api, handle, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
+  VkPhysicalDeviceMaintenance4PropertiesKHR buffers{};
+  buffers.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_PROPERTIES_KHR;
+  const std::vector<VkExtensionProperties> extensions = extensions_of(api, handle);
+  const bool has_pci = has(extensions, VK_EXT_PCI_BUS_INFO_EXTENSION_NAME);
+  VkPhysicalDeviceVulkan12Properties properties12{};
+  properties12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
+  if (has_pci) properties12.pNext = &pci;
+  if (has(extensions, VK_KHR_MAINTENANCE_4_EXTENSION_NAME)) {
+    buffers.pNext = properties12.pNext;
+    properties12.pNext = &buffers;
+  }
   VkPhysicalDeviceVulkan11Properties properties11{};
   properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
-  properties11.pNext = has_pci ? &pci : nullptr;
+  properties11.pNext = &properties12;
   VkPhysicalDeviceProperties2 properties{};
   properties.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
   properties.pNext = &properties11;
   api.vkGetPhysicalDeviceProperties2(handle, &properties);
   std::memcpy(facts->uuid, properties11.deviceUUID, sizeof facts->uuid);
-  facts->largest_allocation = properties11.maxMemoryAllocationSize;
+  facts->largest_allocation = largest_block(properties11.maxMemoryAllocationSize, buffers.maxBufferSize);
+  facts->layered = has(extensions, "VK_KHR_portability_subset");
+  facts->keeps_nan = properties12.shaderSignedZeroInfNanPreserveFloat32 != 0;
+  facts->rounds_even = properties12.shaderRoundingModeRTEFloat32 != 0 &&
+                       properties12.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
   if (!has_pci) return;
   const int64_t place[4] = {pci.pciDomain, pci.pciBus, pci.pciDevice, pci.pciFunction};
   std::copy(place, place + 4, facts->pci);
@@ -99,6 +117,10 @@ PhysicalFacts read_facts(const Api& api, VkPhysicalDevice handle) {
   read_properties(api, handle, &facts);
   read_features(api, handle, &facts);
   return facts;
+}
+
+uint64_t largest_block(uint64_t memory, uint64_t buffer) {
+  return (buffer == 0 ? memory : std::min(memory, buffer)) / 256 * 256;
 }
 
 std::string why_unusable(const PhysicalFacts& facts) {

@@ -16,10 +16,13 @@ struct PhysicalFacts {
   VkPhysicalDeviceVulkan12Features features12{};
   VkPhysicalDeviceMemoryProperties memory{};
   uint8_t uuid[16]{};
-  uint64_t largest_allocation = 0;
-  int64_t pci[4]{-1, -1, -1, -1};  // domain, bus, device, function
+  uint64_t largest_allocation = 0;  // a multiple of a block's granularity that a memory and a buffer may both have
+  int64_t pci[4]{-1, -1, -1, -1};   // domain, bus, device, function
   bool int64 = false;
   bool storage16 = false;
+  bool layered = false;                  // the driver has VK_KHR_portability_subset, which is then to be enabled
+  bool keeps_nan = false;                // f32 in shaders can be asked to keep NaN, infinities and the sign of 0
+  bool rounds_even = false;              // f32 in shaders can be asked to round to nearest even
   std::optional<uint32_t> queue_family;  // with compute; one that draws too is taken last
   uint32_t queue_count = 0;
 };
@@ -42,6 +45,9 @@ struct PhysicalDevice {
 };
 
 PhysicalFacts read_facts(const Api& api, VkPhysicalDevice handle);
+
+// The largest block: what a memory and (0: the driver does not say) a buffer may have, in whole granules of 256 bytes.
+uint64_t largest_block(uint64_t memory, uint64_t buffer);
 
 // Why the device cannot be used: one sentence with everything that is missing; empty if it can.
 std::string why_unusable(const PhysicalFacts& facts);

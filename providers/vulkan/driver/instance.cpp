@@ -1,5 +1,8 @@
 #include "providers/vulkan/driver/instance.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "providers/vulkan/driver/result.h"
 
 namespace tenon::provider::vulkan {
@@ -9,6 +12,20 @@ constexpr const char* install_remedy =
     "Install the Vulkan loader and a driver (Debian: libvulkan1, mesa-vulkan-drivers); if VK_DRIVER_FILES or "
     "VK_ICD_FILENAMES is set, see that it names a driver's manifest.";
 constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
+
+// A loader that knows it hides drivers that are layered on another interface (MoltenVK) unless it is asked for them.
+bool hides_layered_drivers(const Api& api) {
+  uint32_t count = 0;
+  if (api.vkEnumerateInstanceExtensionProperties == nullptr ||
+      api.vkEnumerateInstanceExtensionProperties(nullptr, &count, nullptr) != VK_SUCCESS) {
+    return false;
+  }
+  std::vector<VkExtensionProperties> extensions(count);
+  if (api.vkEnumerateInstanceExtensionProperties(nullptr, &count, extensions.data()) < VK_SUCCESS) return false;
+  return std::any_of(extensions.begin(), extensions.end(), [](const VkExtensionProperties& one) {
+    return std::strcmp(one.extensionName, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME) == 0;
+  });
+}
 
 VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT,
                               const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) {
@@ -20,12 +37,18 @@ VkBool32 VKAPI_PTR on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity, V
 
 }  // namespace
 
-Instance::~Instance() {
+Instance::~Instance() { close(); }
+
+void Instance::close() {
+  devices_.clear();
   if (messenger_ != VK_NULL_HANDLE) api_.vkDestroyDebugUtilsMessengerEXT(instance_, messenger_, nullptr);
-  if (instance_ != nullptr) api_.vkDestroyInstance(instance_, nullptr);
+  messenger_ = VK_NULL_HANDLE;
+  if (instance_ != nullptr && api_.vkDestroyInstance != nullptr) api_.vkDestroyInstance(instance_, nullptr);
+  instance_ = nullptr;
 }
 
 ep_status Instance::open(const ep_host* host, const Options& options, ep_error** error) {
+  close();  // what an attempt that failed has left
   if (const std::string reason = api_.open(options.library); !reason.empty()) {
     return fail_with_remedy(host, error, EP_STATUS_NOT_FOUND, install_remedy, "The Vulkan loader cannot be opened: %s.",
                             reason.c_str());
@@ -61,17 +84,22 @@ ep_status Instance::create(const ep_host* host, const Options& options, ep_error
   validation.sType = VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT;
   validation.enabledValidationFeatureCount = 1;
   validation.pEnabledValidationFeatures = &enabled;
-  const char* const extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+  std::vector<const char*> extensions;
   VkInstanceCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   info.pApplicationInfo = &application;
+  if (hides_layered_drivers(api_)) {
+    info.flags = VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
+    extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
+  }
   if (options.validation) {
     info.pNext = &validation;
     info.enabledLayerCount = 1;
     info.ppEnabledLayerNames = &validation_layer;
-    info.enabledExtensionCount = 1;
-    info.ppEnabledExtensionNames = &extension;
+    extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
   }
+  info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
   const VkResult result = api_.vkCreateInstance(&info, nullptr, &instance_);
   if (result == VK_ERROR_LAYER_NOT_PRESENT) {
     return fail_with_remedy(host, error, EP_STATUS_NOT_FOUND, "Install it (Debian: vulkan-validationlayers).",

@@ -23,6 +23,7 @@ class Instance {
   bool validates() const { return messenger_ != VK_NULL_HANDLE; }
 
  private:
+  void close();
   ep_status create(const ep_host* host, const Options& options, ep_error** error);
   ep_status listen(const ep_host* host, ep_error** error);
 

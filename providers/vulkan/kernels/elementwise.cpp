@@ -214,11 +214,6 @@ class ElementwisePrimitive final : public ep_primitive {
                                          : scalar_bits(launch.scalars[i], scalar_dtypes_[i]);
     }
     CommandStream::Recording recording(*stream.commands);
-    if (checks_divisor_) {
-      if (const ep_status status = recording.watch_faults(launch.tag, 2, &push.fault, error); status != EP_STATUS_OK) {
-        return status;
-      }
-    }
     return for_each_piece(space_of(launch.shapes),
                           [&](const Space& piece) { return run_piece(recording, launch, piece, push, error); });
   }
@@ -248,6 +243,12 @@ class ElementwisePrimitive final : public ep_primitive {
       addresses[i] = address_of(launch.operands[i]) + static_cast<uint64_t>(piece.offsets[i] * piece.sizes[i]);
     }
     const uint64_t packs = packs_in(layout_, count, addresses);
+    // Of each piece: one slot would be given back with the first's batch, which may be submitted before the next.
+    if (checks_divisor_) {
+      if (const ep_status status = recording.watch_faults(launch.tag, 2, &push.fault, error); status != EP_STATUS_OK) {
+        return status;
+      }
+    }
     push.dst = addresses[0];
     std::copy_n(addresses + 1, most_inputs, push.src);
     push.count = static_cast<uint32_t>(count);

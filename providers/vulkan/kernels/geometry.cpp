@@ -17,6 +17,13 @@ int64_t sum(int64_t a, int64_t b) {
 
 }  // namespace
 
+MatmulCut cut_matmul(uint64_t tiles, uint64_t batches, uint64_t k, uint64_t most_work) {
+  constexpr uint64_t most_batches = 65535;
+  const uint64_t fit = std::max<uint64_t>(most_work / matmul_tile_work(k), 1);
+  if (fit < tiles) return {tiles, fit, 1};
+  return {tiles, tiles, std::min({fit / tiles, batches, most_batches})};
+}
+
 Grid grid_of(uint64_t groups, uint32_t max_x) {
   Grid grid;
   grid.x = static_cast<uint32_t>(std::min<uint64_t>(groups, max_x));

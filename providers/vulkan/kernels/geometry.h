@@ -14,6 +14,17 @@ namespace tenon::provider::vulkan {
 inline constexpr int64_t most_elements = INT64_C(1) << 30;
 inline constexpr int64_t most_bytes = INT64_C(1) << 30;
 
+// Matmul: results are made in tiles of 64 x 64. A dispatch takes so many tiles of so many matrices that they are not
+// much more than `most_work` multiplications, at least one, and matrices for the 65535 groups every device has in z.
+inline constexpr uint32_t matmul_tile = 64;
+inline uint64_t matmul_tile_work(uint64_t k) { return uint64_t{matmul_tile} * matmul_tile * (k + 1); }
+struct MatmulCut {
+  uint64_t all_tiles;
+  uint64_t tiles;
+  uint64_t batches;
+};
+MatmulCut cut_matmul(uint64_t tiles, uint64_t batches, uint64_t k, uint64_t most_work);
+
 struct Grid {
   uint32_t x = 1;
   uint32_t y = 1;

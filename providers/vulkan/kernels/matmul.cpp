@@ -11,9 +11,8 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-constexpr uint32_t tile = 64;
+constexpr uint32_t tile = matmul_tile;
 constexpr uint32_t matmul_threads = 256;
-constexpr uint32_t most_batches = 65535;  // along z, what every device has
 constexpr int32_t most_batch_axes = EP_MAX_RANK - 2;
 constexpr int64_t most_matrix_bytes = INT64_C(1) << 30;
 
@@ -41,6 +40,8 @@ struct Push {
   uint64_t problem;
   uint32_t tiles_n;
   uint32_t first_batch;
+  uint32_t first_tile;
+  uint32_t tiles;
 };
 
 // The descriptor's operand at each place, -1 where it has none.
@@ -139,24 +140,40 @@ class MatmulPrimitive final : public ep_primitive {
  private:
   ep_status run(CommandStream::Recording& recording, const ep_launch& launch, const Space& piece,
                 ep_error** error) const {
+    Problem problem;
+    write(launch, piece, &problem);
+    const uint64_t batches = static_cast<uint64_t>(piece.count());
+    const uint64_t tiles_n = divide_up(problem.n, tile);
+    const MatmulCut cut = cut_matmul(divide_up(problem.m, tile) * tiles_n, batches, problem.k, most_work);
+    for (uint64_t batch = 0; batch < batches; batch += cut.batches) {
+      for (uint64_t first = 0; first < cut.all_tiles; first += cut.tiles) {
+        const uint64_t tiles = std::min(cut.tiles, cut.all_tiles - first);
+        const uint64_t depth = std::min(cut.batches, batches - batch);
+        const Push push = {0, static_cast<uint32_t>(tiles_n), static_cast<uint32_t>(batch),
+                           static_cast<uint32_t>(first), static_cast<uint32_t>(tiles)};
+        const ep_status status = dispatch(recording, problem, push, tiles, depth, error);
+        if (status != EP_STATUS_OK) return status;
+      }
+    }
+    return EP_STATUS_OK;
+  }
+
+  // With parameters of its own: those of another may go with another batch.
+  ep_status dispatch(CommandStream::Recording& recording, const Problem& problem, Push push, uint64_t tiles,
+                     uint64_t depth, ep_error** error) const {
     StagedRange range;
     if (const ep_status status = recording.parameters(sizeof(Problem), &range, error); status != EP_STATUS_OK) {
       return status;
     }
-    auto* problem = reinterpret_cast<Problem*>(range.host());
-    write(launch, piece, problem);
-    const uint64_t batches = static_cast<uint64_t>(piece.count());
-    const uint64_t tiles_n = divide_up(problem->n, tile);
-    const Grid grid =
-        grid_of(divide_up(problem->m, tile) * tiles_n, device->context->limits().maxComputeWorkGroupCount[0]);
-    for (uint64_t first = 0; first < batches; first += most_batches) {
-      const Push push = {range.address(), static_cast<uint32_t>(tiles_n), static_cast<uint32_t>(first)};
-      const auto depth = static_cast<uint32_t>(std::min<uint64_t>(batches - first, most_batches));
-      const ep_status status =
-          recording.add_dispatch({pipeline_->handle(), &push, sizeof push, {grid.x, grid.y, depth}}, error);
-      if (status != EP_STATUS_OK) return status;
-    }
-    return EP_STATUS_OK;
+    std::memcpy(range.host(), &problem, sizeof problem);
+    push.problem = range.address();
+    const Grid grid = grid_of(tiles, device->context->limits().maxComputeWorkGroupCount[0]);
+    return recording.add_dispatch({pipeline_->handle(),
+                                   &push,
+                                   sizeof push,
+                                   {grid.x, grid.y, static_cast<uint32_t>(depth)},
+                                   tiles * depth * matmul_tile_work(problem.k)},
+                                  error);
   }
 
   void write(const ep_launch& launch, const Space& piece, Problem* problem) const {

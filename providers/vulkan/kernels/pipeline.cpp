@@ -33,7 +33,8 @@ ep_status Pipelines::make_module(const std::string& name, const Constants& const
                                  ep_error** error) {
   const std::span<const uint32_t> whole = module_words(name);
   if (whole.empty()) return fail(context_->host, error, EP_STATUS_INTERNAL, "There is no shader %s.", name.c_str());
-  const std::vector<uint32_t> words = specialize(whole, constants);
+  const PhysicalFacts& facts = context_->physical->facts;
+  const std::vector<uint32_t> words = ask_of_floats(specialize(whole, constants), {facts.keeps_nan, facts.rounds_even});
   VkShaderModuleCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   info.codeSize = words.size() * sizeof(uint32_t);

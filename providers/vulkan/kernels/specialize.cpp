@@ -15,6 +15,9 @@ enum Op : uint32_t {
   OP_STRING = 7,
   OP_LINE = 8,
   OP_ENTRY_POINT = 15,
+  OP_EXECUTION_MODE = 16,
+  OP_CAPABILITY = 17,
+  OP_TYPE_FLOAT = 22,
   OP_SPEC_CONSTANT = 50,
   OP_FUNCTION = 54,
   OP_FUNCTION_END = 56,
@@ -34,6 +37,10 @@ enum Op : uint32_t {
   OP_MODULE_PROCESSED = 330,
 };
 constexpr uint32_t spec_id_decoration = 1;
+constexpr uint32_t keep_nan_capability = 4466;
+constexpr uint32_t round_even_capability = 4467;
+constexpr uint32_t keep_nan_mode = 4461;
+constexpr uint32_t round_even_mode = 4462;
 constexpr size_t header_words = 5;
 
 struct Instruction {
@@ -238,6 +245,31 @@ class Specializer {
 
 std::vector<uint32_t> specialize(std::span<const uint32_t> module, std::span<const uint32_t> values) {
   return Specializer(module, values).run();
+}
+
+std::vector<uint32_t> ask_of_floats(std::vector<uint32_t> module, const FloatModes& modes) {
+  size_t behind_entry = 0;
+  uint32_t entry = 0;
+  bool floats = false;
+  for (size_t at = header_words; at < module.size() && (module[at] & 0xffffU) != OP_FUNCTION; at += module[at] >> 16) {
+    const uint32_t op = module[at] & 0xffffU;
+    floats = floats || op == OP_TYPE_FLOAT;
+    if (op != OP_ENTRY_POINT) continue;
+    entry = module[at + 2];
+    behind_entry = at + (module[at] >> 16);
+  }
+  if (!floats || behind_entry == 0) return module;
+  std::vector<uint32_t> capabilities;
+  std::vector<uint32_t> executions;
+  const auto ask = [&](uint32_t capability, uint32_t mode) {
+    capabilities.insert(capabilities.end(), {2U << 16 | OP_CAPABILITY, capability});
+    executions.insert(executions.end(), {4U << 16 | OP_EXECUTION_MODE, entry, mode, 32U});
+  };
+  if (modes.keep_nan) ask(keep_nan_capability, keep_nan_mode);
+  if (modes.round_even) ask(round_even_capability, round_even_mode);
+  module.insert(module.begin() + static_cast<ptrdiff_t>(behind_entry), executions.begin(), executions.end());
+  module.insert(module.begin() + header_words, capabilities.begin(), capabilities.end());
+  return module;
 }
 
 }  // namespace tenon::provider::vulkan

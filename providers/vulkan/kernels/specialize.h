@@ -15,4 +15,13 @@ namespace tenon::provider::vulkan {
 // (instructions), as glslang writes it: no OpPhi joins the cases of a switch.
 std::vector<uint32_t> specialize(std::span<const uint32_t> module, std::span<const uint32_t> values);
 
+// What a module asks of the device's f32 (SPIR-V 1.5, float controls): without the first a driver may compile as if
+// there were no NaN, no infinity and no -0, without the second sums and products may be rounded toward zero.
+struct FloatModes {
+  bool keep_nan = false;
+  bool round_even = false;
+};
+// `module` with the capabilities and execution modes for `modes`; as it was if it computes nothing in floats.
+std::vector<uint32_t> ask_of_floats(std::vector<uint32_t> module, const FloatModes& modes);
+
 }  // namespace tenon::provider::vulkan

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint32_t look_every = 64;                      // operations after which an idle device gets the batch
 constexpr uint64_t most_in_flight = UINT64_C(64) << 20;  // staged bytes; beyond it the oldest batch is waited for
+constexpr uint64_t longest_farewell = UINT64_C(5'000'000'000);  // ns for what runs on when its stream goes
 constexpr VkPipelineStageFlags device_stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
 constexpr VkAccessFlags device_writes = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
 constexpr VkAccessFlags device_accesses = device_writes | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
@@ -29,7 +30,7 @@ void StreamSet::finish_downloads() {
       if (std::shared_ptr<CommandStream> stream = one.lock()) streams.push_back(std::move(stream));
     }
   }
-  for (const std::shared_ptr<CommandStream>& stream : streams) stream->retire();
+  for (const std::shared_ptr<CommandStream>& stream : streams) (void)stream->retire(nullptr);
 }
 
 CommandStream::CommandStream(std::shared_ptr<Context> context, std::shared_ptr<Staging> staging,
@@ -40,6 +41,8 @@ CommandStream::CommandStream(std::shared_ptr<Context> context, std::shared_ptr<S
 
 // The host has synchronised, or the device is lost: nobody waits for what is left.
 CommandStream::~CommandStream() {
+  // A submission that failed for want of memory leaves those before it running.
+  if (!in_flight_.empty() && submitted_ > settled_) (void)await(submitted_, longest_farewell);
   if (open_ != nullptr) in_flight_.push_back(std::move(open_));
   for (const std::unique_ptr<Batch>& batch : in_flight_) {
     set_->pending_downloads.fetch_sub(static_cast<int64_t>(batch->downloads.size()));
@@ -177,7 +180,7 @@ ep_status CommandStream::submit(ep_error** error) {
 
 ep_status CommandStream::after_operation(ep_error** error) {
   const uint32_t operations = ++open_->operations;
-  if (operations >= context_->batch) return submit(error);
+  if (operations >= context_->batch || open_->work >= most_work) return submit(error);
   if (operations % look_every != 0) return EP_STATUS_OK;
   uint64_t completed = 0;
   if (const ep_status status = read_completed(&completed, error); status != EP_STATUS_OK) return status;
@@ -206,7 +209,9 @@ ep_status CommandStream::stage(StagingKind kind, uint64_t size, uint64_t alignme
 // --- what the device is done with ---
 
 ep_status CommandStream::read_completed(uint64_t* out_value, ep_error** error) {
-  const VkResult result = context_->api.vkGetSemaphoreCounterValue(context_->device, semaphore_, out_value);
+  VkResult result = context_->api.vkGetSemaphoreCounterValue(context_->device, semaphore_, out_value);
+  // Drivers let every wait end once the device is lost: some by a counter that is beyond all that was submitted.
+  if (result == VK_SUCCESS && *out_value > submitted_) result = VK_ERROR_DEVICE_LOST;
   return result == VK_SUCCESS ? EP_STATUS_OK : context_->failed(error, "vkGetSemaphoreCounterValue", result);
 }
 
@@ -245,17 +250,21 @@ void CommandStream::settle_batch(Batch& batch) {
   batch.watches.clear();
   batch.waits.clear();
   batch.operations = 0;
+  batch.work = 0;
   (void)context_->api.vkResetCommandPool(context_->device, batch.pool, 0);
 }
 
-void CommandStream::retire() {
+ep_status CommandStream::retire(ep_error** error) {
   std::lock_guard lock(mutex_);
+  if (in_flight_.empty()) return EP_STATUS_OK;
   uint64_t completed = 0;
-  if (!in_flight_.empty() && read_completed(&completed, nullptr) == EP_STATUS_OK) settle(completed);
+  const ep_status status = read_completed(&completed, error);
+  if (status == EP_STATUS_OK) settle(completed);
+  return status;
 }
 
 ep_status CommandStream::take_fault(ep_fault* out_fault) {
-  retire();
+  (void)retire(nullptr);
   std::lock_guard lock(mutex_);
   if (faults_.empty()) return EP_STATUS_NOT_FOUND;
   *out_fault = faults_.front();
@@ -296,23 +305,27 @@ ep_status CommandStream::query(uint64_t value, ep_error** error) {
   return EP_STATUS_OK;
 }
 
-ep_status CommandStream::wait(uint64_t value, uint64_t timeout_ns, ep_error** error) {
-  {
-    std::lock_guard lock(mutex_);
-    if (const ep_status status = flush_up_to(value, error); status != EP_STATUS_OK) return status;
-  }
+VkResult CommandStream::await(uint64_t value, uint64_t timeout_ns) const {
   VkSemaphoreWaitInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO;
   info.semaphoreCount = 1;
   info.pSemaphores = &semaphore_;
   info.pValues = &value;
-  const VkResult result = context_->api.vkWaitSemaphores(context_->device, &info, timeout_ns);
+  return context_->api.vkWaitSemaphores(context_->device, &info, timeout_ns);
+}
+
+ep_status CommandStream::wait(uint64_t value, uint64_t timeout_ns, ep_error** error) {
+  {
+    std::lock_guard lock(mutex_);
+    if (const ep_status status = flush_up_to(value, error); status != EP_STATUS_OK) return status;
+  }
+  const VkResult result = await(value, timeout_ns);
   if (result == VK_TIMEOUT) {
     return fail(context_->host, error, EP_STATUS_TIMEOUT, "The event did not happen within %llu ns.",
                 static_cast<unsigned long long>(timeout_ns));
   }
   if (result != VK_SUCCESS) return context_->failed(error, "vkWaitSemaphores", result);
-  retire();
+  if (const ep_status status = retire(error); status != EP_STATUS_OK) return status;
   set_->finish_downloads();
   return EP_STATUS_OK;
 }
@@ -374,6 +387,7 @@ ep_status CommandStream::Recording::add_dispatch(const Dispatch& dispatch, ep_er
   api.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch.pipeline);
   api.vkCmdPushConstants(commands, stream_.layout_, VK_SHADER_STAGE_COMPUTE_BIT, 0, dispatch.push_size, dispatch.push);
   api.vkCmdDispatch(commands, dispatch.groups[0], dispatch.groups[1], dispatch.groups[2]);
+  stream_.open_->work += dispatch.work;
   return stream_.after_operation(error);
 }
 

@@ -1,7 +1,7 @@
 // CommandStream: an in-order stream. Work is recorded into the open batch, one command buffer; a batch is submitted
-// when it is full, when the host asks (flush, or a query or wait for something in it), never by time. Each batch
-// signals the next value of the stream's timeline semaphore, so a point in the stream is a number: the value its batch
-// signals.
+// when it is full or much work, when the host asks (flush, or a query or wait for something in it), never by time. Each
+// batch signals the next value of the stream's timeline semaphore, so a point in the stream is a number: the value its
+// batch signals.
 //
 // Every operation is recorded behind a barrier on all that came before it on the queue, so order holds within a batch,
 // between batches, and between streams that share the queue. Streams on different queues wait for each other's values.
@@ -40,7 +40,12 @@ struct Dispatch {
   const void* push = nullptr;
   uint32_t push_size = 0;
   uint32_t groups[3] = {1, 1, 1};
+  uint64_t work = 0;  // steps, where there are many for what is moved: multiplications of a matmul
 };
+
+// Work of one submission, and of one dispatch: what a slow device does in a second or two. Kernel drivers reset a
+// device that they see in one submission for longer (i915 after some seconds, amdgpu after ten).
+inline constexpr uint64_t most_work = UINT64_C(1) << 36;
 
 class CommandStream : public std::enable_shared_from_this<CommandStream> {
  public:
@@ -68,7 +73,7 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   ep_status take_fault(ep_fault* out_fault);
   ep_status check(ep_error** error) const { return context_->check(error); }
   // Settles what the device is done with.
-  void retire();
+  ep_status retire(ep_error** error);
   // Before a piece is staged: while much is under way, submits and waits for the oldest batch.
   ep_status make_room(ep_error** error);
 
@@ -92,6 +97,7 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
     VkCommandBuffer commands = nullptr;
     uint64_t value = 0;
     uint32_t operations = 0;
+    uint64_t work = 0;
     std::vector<Wait> waits;
     std::vector<StagingBlock*> blocks;
     std::array<StagingBlock*, 3> filling{};
@@ -107,6 +113,7 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   ep_status stage(StagingKind kind, uint64_t size, uint64_t alignment, StagedRange* out_range, ep_error** error);
   ep_status after_operation(ep_error** error);
   void barrier(VkPipelineStageFlags dst_stage, VkAccessFlags dst_access);
+  VkResult await(uint64_t value, uint64_t timeout_ns) const;
   void settle(uint64_t completed);
   void settle_batch(Batch& batch);
   ep_status read_completed(uint64_t* out_value, ep_error** error);

@@ -34,7 +34,11 @@ VkResult Staging::take(StagingKind kind, uint64_t size, StagingBlock** out_block
   }
   auto made = std::make_unique<StagingBlock>();
   made->kind = kind;
-  const VkResult result = allocate_block(context_, type_of(context_, kind), wanted, &made->block, out_call);
+  VkResult result = allocate_block(context_, type_of(context_, kind), wanted, &made->block, out_call);
+  // The window of a card that parameters lie in is small, and every process has its share: the host's memory will do.
+  if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY && kind == StagingKind::PARAMETERS) {
+    result = allocate_block(context_, context_.memory.upload, wanted, &made->block, out_call);
+  }
   if (result != VK_SUCCESS) return result;
   context_.host->device_memory_report(context_.host, context_.owner, static_cast<int64_t>(made->block.size));
   *out_block = made.release();

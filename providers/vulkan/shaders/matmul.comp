@@ -2,6 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // matmul: a workgroup of 16 x 16 invocations makes a tile of 64 x 64 results, 4 x 4 each, from slices of 16 along k that
 // lie in shared memory. Operands are strided, so a transpose costs nothing but the order in which a slice is read.
+#extension GL_EXT_control_flow_attributes : require
 #include "class.glsl"
 #include "prelude.glsl"
 
@@ -44,10 +45,19 @@ layout(push_constant, scalar) uniform Push {
   uvec2 problem;
   uint tiles_n;      // columns of tiles
   uint first_batch;
+  uint first_tile;
+  uint tiles;
 } push;
 
-shared T slice_a[SLICE][TILE];
-shared T slice_b[SLICE][TILE];
+// What an operand along k is written down a column of: without the pad all of it would be one bank's. Those of 8 bytes fill
+// the 16 KiB every device has.
+#ifdef WIDE
+const int PITCH = TILE;
+#else
+const int PITCH = TILE + 4;
+#endif
+shared T slice_a[SLICE][PITCH];
+shared T slice_b[SLICE][PITCH];
 
 #if defined(CLASS_f32)
 #define ROW_FUNCTION unary_0
@@ -115,10 +125,11 @@ void main() {
   Problem problem = Problem(push.problem);
   const uint me = gl_LocalInvocationID.x;
   const uint batch = push.first_batch + gl_WorkGroupID.z;
-  const uint tile = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  const uint number = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+  if (number >= push.tiles) return;  // the whole workgroup
+  const uint tile = push.first_tile + number;
   const uint row0 = tile / push.tiles_n * uint(TILE);
   const uint column0 = tile % push.tiles_n * uint(TILE);
-  if (row0 >= problem.m) return;  // the whole workgroup
   const uint a0 = batch_offset(problem, batch, 1);
   const uint b0 = batch_offset(problem, batch, 2);
   const bool a_along_k = problem.column_strides[1] == 1u;
@@ -127,8 +138,8 @@ void main() {
   const uint my_column = me % 16u * 4u;
 
   T sums[4][4];
-  for (int i = 0; i < 4; ++i) {
-    for (int j = 0; j < 4; ++j) sums[i][j] = T(0);
+  [[unroll]] for (int i = 0; i < 4; ++i) {
+    [[unroll]] for (int j = 0; j < 4; ++j) sums[i][j] = T(0);
   }
   for (uint k0 = 0u; k0 < problem.k; k0 += uint(SLICE)) {
     for (uint i = 0u; i < 4u; ++i) {
@@ -154,18 +165,18 @@ void main() {
     for (int k = 0; k < SLICE; ++k) {
       T a[4];
       T b[4];
-      for (int i = 0; i < 4; ++i) {
+      [[unroll]] for (int i = 0; i < 4; ++i) {
         a[i] = slice_a[k][my_row + uint(i)];
         b[i] = slice_b[k][my_column + uint(i)];
       }
-      for (int i = 0; i < 4; ++i) {
-        for (int j = 0; j < 4; ++j) sums[i][j] += a[i] * b[j];
+      [[unroll]] for (int i = 0; i < 4; ++i) {
+        [[unroll]] for (int j = 0; j < 4; ++j) sums[i][j] += a[i] * b[j];
       }
     }
     barrier();
   }
-  for (int i = 0; i < 4; ++i) {
-    for (int j = 0; j < 4; ++j) {
+  [[unroll]] for (int i = 0; i < 4; ++i) {
+    [[unroll]] for (int j = 0; j < 4; ++j) {
       const uint row = row0 + my_row + uint(i);
       const uint column = column0 + my_column + uint(j);
       if (row >= problem.m || column >= problem.n) continue;

@@ -33,7 +33,8 @@ uint my_lane() { return gl_LocalInvocationID.x & (lanes() - 1u); }
 // The number of this invocation's row among those of the dispatch.
 uint my_row() {
   const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-  return (group * gl_WorkGroupSize.x + gl_LocalInvocationID.x) >> push.lane_bits;
+  // Rows may be as many as 32 bits hold, their invocations not.
+  return group * (gl_WorkGroupSize.x >> push.lane_bits) + (gl_LocalInvocationID.x >> push.lane_bits);
 }
 
 void place_row(Rows shape, uint number, out uint dst, out uint src) {

@@ -40,6 +40,12 @@ TEST(Describe, NamesEverythingThatIsMissing) {
             "its driver does not offer bufferDeviceAddress, scalarBlockLayout, a queue that computes.");
 }
 
+TEST(Describe, ABlockIsNoLargerThanAMemoryOrABuffer) {
+  EXPECT_EQ(largest_block(0xfffffffc, 0), 0xffffff00u);           // RADV; it does not say what a buffer may have
+  EXPECT_EQ(largest_block(0x80000000, 0xffffffff), 0x80000000u);  // lavapipe
+  EXPECT_EQ(largest_block(0x100000000, 0x40000000), 0x40000000u);
+}
+
 TEST(Describe, AProcessorIsASoftwareDevice) {
   EXPECT_EQ(class_of(VK_PHYSICAL_DEVICE_TYPE_CPU), EP_DEVICE_CLASS_SOFTWARE);
   EXPECT_EQ(class_of(VK_PHYSICAL_DEVICE_TYPE_OTHER), EP_DEVICE_CLASS_SOFTWARE);

@@ -319,6 +319,93 @@ TEST(VulkanDevice, WithoutNarrowStorageItRefusesNarrowTypesAndKeepsTheRest) {
   EXPECT_EQ(device.plugin.host.sentence(), "glsl: f16 needs storageBuffer8BitAccess and storageBuffer16BitAccess.");
 }
 
+// A launch of more matrices than one dispatch takes, each dispatch a submission of its own, and others' parameters
+// between.
+TEST(VulkanDevice, MatricesOfOneLaunchMayGoInManySubmissions) {
+  ShimControl& shim = fresh_shim();
+  Device device(Settings{{"batch", "1"}});
+  constexpr int64_t batches = 65535 + 5;
+  const ep_operand_desc dst = provider::dense(EP_ROLE_DST, EP_DTYPE_i32, {batches, 1, 1});
+  const ep_operand_desc src = provider::dense(EP_ROLE_SRC, EP_DTYPE_i32, {batches, 1, 2});
+  const ep_operand_desc src_b = provider::dense(EP_ROLE_SRC_B, EP_DTYPE_i32, {batches, 2, 1});
+  ep_primitive* matmul = device.create(provider::descriptor(EP_PRIMITIVE_matmul, {dst, src, src_b}));
+  ep_memory* a = device.allocate(batches * 8);
+  ep_memory* b = device.allocate(batches * 8);
+  ep_memory* c = device.allocate(batches * 4);
+  const std::vector<int32_t> x = random_words(batches * 2, 21);
+  const std::vector<int32_t> y = random_words(batches * 2, 22);
+  device.upload({a, 0}, x);
+  device.upload({b, 0}, y);
+  shim.submissions = 0;
+  EXPECT_EQ(device.launch(matmul, {{c, 0}, {a, 0}, {b, 0}}), EP_STATUS_OK);
+  EXPECT_EQ(shim.submissions, 2u);
+  std::vector<int32_t> expected(batches);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto word = [](int32_t value) { return static_cast<uint32_t>(value); };
+    expected[i] = static_cast<int32_t>(word(x[2 * i]) * word(y[2 * i]) + word(x[2 * i + 1]) * word(y[2 * i + 1]));
+  }
+  EXPECT_EQ(device.download({c, 0}, batches), expected);
+}
+
+// --- what a card has and a software device has not ---
+
+TEST(VulkanCard, OperandsThatTheHostDoesNotSeeAreCopiedToAndFro) {
+  ShimControl& shim = fresh_shim();
+  shim.discrete = 1;
+  {
+    Device device;
+    ep_memory* memory = device.allocate(64);
+    void* host = nullptr;
+    ep_error* error = nullptr;
+    EXPECT_EQ(device.ops.memory_map(device.handle, memory, &host, &error), EP_STATUS_UNSUPPORTED);
+    device.upload({memory, 0}, {5, 6, 7, 8});
+    device.run(device.binary(EP_BINARY_mul, 4, true), {memory, 16}, {memory, 0}, {}, -2);
+    EXPECT_EQ(device.download({memory, 16}, 4), (std::vector<int32_t>{-10, -12, -14, -16}));
+  }
+  EXPECT_EQ(shim.live_memory, 0u);
+}
+
+// Other processes may have taken the 256 MiB through which the host writes a card's memory.
+TEST(VulkanCard, ParametersGoElsewhereWhereTheWindowIsFull) {
+  ShimControl& shim = fresh_shim();
+  shim.discrete = 1;
+  shim.window_full = 1;
+  {
+    Device device;
+    ep_memory* memory = device.allocate(64);
+    device.upload({memory, 0}, {5, 6, 7, 0});
+    device.run(device.binary(EP_BINARY_div, 2, false), {memory, 16}, {memory, 0}, {memory, 8}, 0, 31);
+    EXPECT_EQ(device.download({memory, 16}, 1), (std::vector<int32_t>{0}));
+    ep_fault fault{};
+    ASSERT_EQ(device.ops.stream_take_fault(device.stream, &fault, nullptr), EP_STATUS_OK);
+    EXPECT_EQ(fault.tag, 31u);
+  }
+  EXPECT_EQ(shim.live_memory, 0u);
+}
+
+TEST(VulkanCard, ACounterAheadOfItsStreamIsALostDevice) {
+  ShimControl& shim = fresh_shim();
+  {
+    Device device;
+    ep_memory* memory = device.allocate(64);
+    std::vector<int32_t> received(4, -1);
+    ep_error* error = nullptr;
+    device.upload({memory, 0}, {1, 2, 3, 4});
+    EXPECT_EQ(device.ops.download(device.stream, received.data(), {memory, 0}, 16, &error), EP_STATUS_OK);
+    shim.counters_run_away = 1;
+    EXPECT_EQ(device.ops.stream_synchronize(device.stream, &error), EP_STATUS_DEVICE_LOST);
+    EXPECT_EQ(received, std::vector<int32_t>(4, -1)) << "what was not computed is not handed over";
+    EXPECT_EQ(device.ops.stream_synchronize(device.stream, &error), EP_STATUS_DEVICE_LOST);
+  }
+  EXPECT_EQ(shim.live_memory, 0u);
+}
+
+TEST(VulkanCard, LayeredDriversAreAskedFor) {
+  ShimControl& shim = fresh_shim();
+  Device device;
+  EXPECT_EQ(shim.instance_flags, 1u) << "VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR";
+}
+
 // --- what a machine without Vulkan says ---
 
 std::string count_failure(Settings settings, std::string* remedy = nullptr) {

@@ -20,7 +20,10 @@ ShimControl& fresh_shim() {
   static auto* control = reinterpret_cast<ShimControl* (*)()>(dlsym(library_of("VULKAN_SHIM"), "shim_control"));
   ShimControl& shim = *control();
   const uint64_t live = shim.live_memory;
-  shim = {-1, -1, 0, 0, 0, 0, 0, 0, live};
+  shim = {};
+  shim.submissions_until_lost = -1;
+  shim.allocations_until_full = -1;
+  shim.live_memory = live;
   return shim;
 }
 

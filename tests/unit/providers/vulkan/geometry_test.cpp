@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+
 #include <random>
 #include <set>
 #include <vector>
@@ -134,6 +137,28 @@ TEST(Geometry, PiecesTogetherAreTheWhole) {
     }
     EXPECT_EQ(static_cast<int64_t>(seen.size()), space.count());
   }
+}
+
+// Every tile of every matrix is made once, in dispatches of little work.
+TEST(MatmulCut, IsOfLittleWork) {
+  constexpr uint64_t most = UINT64_C(1) << 36;
+  for (const auto& [tiles, batches, k] : {std::array<uint64_t, 3>{1, 1, 64},
+                                          {16384, 1, 8192},
+                                          {4, 70000, 3},
+                                          {16384, 12, 16384},
+                                          {9, 100000, 0},
+                                          {1, 3, UINT64_C(1) << 28}}) {
+    const MatmulCut cut = cut_matmul(tiles, batches, k, most);
+    EXPECT_EQ(cut.all_tiles, tiles);
+    EXPECT_GE(cut.tiles, 1u);
+    EXPECT_LE(cut.tiles, tiles);
+    EXPECT_GE(cut.batches, 1u);
+    EXPECT_LE(cut.batches, std::min<uint64_t>(batches, 65535));
+    EXPECT_TRUE(cut.tiles == tiles || cut.batches == 1) << "a piece of a matrix is of one matrix";
+    EXPECT_TRUE(cut.tiles * cut.batches == 1 || cut.tiles * cut.batches * matmul_tile_work(k) <= most);
+  }
+  EXPECT_EQ(cut_matmul(4, 70000, 3, most).batches, 65535u);
+  EXPECT_EQ(cut_matmul(16384, 1, 8192, most).tiles, 2047u);
 }
 
 }  // namespace

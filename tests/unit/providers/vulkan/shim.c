@@ -2,12 +2,13 @@
 #include "tests/unit/providers/vulkan/shim.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <vulkan/vulkan_core.h>
 
 #define SHIM_EXPORT __attribute__((visibility("default")))
 
-static struct ShimControl control = {-1, -1, 0, 0, 0, 0, 0, 0, 0};
+static struct ShimControl control = {.submissions_until_lost = -1, .allocations_until_full = -1};
 static int lost = 0;
 
 static PFN_vkGetInstanceProcAddr real_instance_proc;
@@ -20,6 +21,11 @@ static PFN_vkQueueSubmit real_submit;
 static PFN_vkAllocateMemory real_allocate;
 static PFN_vkFreeMemory real_free;
 static PFN_vkCreateComputePipelines real_pipelines;
+static PFN_vkGetPhysicalDeviceMemoryProperties real_memory;
+static PFN_vkGetBufferMemoryRequirements real_requirements;
+static PFN_vkGetSemaphoreCounterValue real_counter;
+
+static int is_discrete(void) { return control.discrete || getenv("VULKAN_SHIM_DISCRETE") != NULL; }
 
 SHIM_EXPORT struct ShimControl* shim_control(void) {
   lost = 0;
@@ -28,6 +34,7 @@ SHIM_EXPORT struct ShimControl* shim_control(void) {
 
 static VkResult create_instance(const VkInstanceCreateInfo* info, const VkAllocationCallbacks* callbacks,
                                 VkInstance* instance) {
+  control.instance_flags = info->flags;
   if (control.create_instance_result != 0) return (VkResult)control.create_instance_result;
   return real_create_instance(info, callbacks, instance);
 }
@@ -41,6 +48,30 @@ static VkResult enumerate(VkInstance instance, uint32_t* count, VkPhysicalDevice
 static void properties(VkPhysicalDevice device, VkPhysicalDeviceProperties* out) {
   real_properties(device, out);
   if (control.old_driver) out->apiVersion = VK_API_VERSION_1_1;
+  if (is_discrete()) out->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+}
+
+static void memory(VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties* out) {
+  real_memory(device, out);
+  if (!is_discrete()) return;
+  const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const VkDeviceSize size = out->memoryHeaps[0].size;
+  out->memoryHeapCount = 3;
+  out->memoryHeaps[0] = (VkMemoryHeap){size, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT};
+  out->memoryHeaps[1] = (VkMemoryHeap){size, 0};
+  out->memoryHeaps[2] = (VkMemoryHeap){246U << 20, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT};
+  out->memoryTypeCount = 5;
+  out->memoryTypes[SHIM_MEMORY_IMAGES] = (VkMemoryType){0, 1};
+  out->memoryTypes[SHIM_MEMORY_CARD] = (VkMemoryType){local, 0};
+  out->memoryTypes[SHIM_MEMORY_HOST] = (VkMemoryType){host, 1};
+  out->memoryTypes[SHIM_MEMORY_HOST_CACHED] = (VkMemoryType){host | VK_MEMORY_PROPERTY_HOST_CACHED_BIT, 1};
+  out->memoryTypes[SHIM_MEMORY_WINDOW] = (VkMemoryType){local | host, 2};
+}
+
+static void requirements(VkDevice device, VkBuffer buffer, VkMemoryRequirements* out) {
+  real_requirements(device, buffer, out);
+  if (is_discrete()) out->memoryTypeBits = 0x1eU;
 }
 
 static void features2(VkPhysicalDevice device, VkPhysicalDeviceFeatures2* out) {
@@ -63,8 +94,13 @@ static VkResult submit(VkQueue queue, uint32_t count, const VkSubmitInfo* infos,
 static VkResult allocate(VkDevice device, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks* callbacks,
                          VkDeviceMemory* memory) {
   if (control.allocations_until_full == 0) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  if (is_discrete() && control.window_full && info->memoryTypeIndex == SHIM_MEMORY_WINDOW) {
+    return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  }
   if (control.allocations_until_full > 0) --control.allocations_until_full;
-  const VkResult result = real_allocate(device, info, callbacks, memory);
+  VkMemoryAllocateInfo told = *info;
+  if (is_discrete()) told.memoryTypeIndex = 0;
+  const VkResult result = real_allocate(device, &told, callbacks, memory);
   if (result == VK_SUCCESS) ++control.live_memory;
   return result;
 }
@@ -81,6 +117,12 @@ static VkResult pipelines(VkDevice device, VkPipelineCache cache, uint32_t count
   return real_pipelines(device, cache, count, infos, callbacks, out);
 }
 
+static VkResult counter(VkDevice device, VkSemaphore semaphore, uint64_t* value) {
+  const VkResult result = real_counter(device, semaphore, value);
+  if (control.counters_run_away) *value = UINT64_MAX;
+  return result;
+}
+
 #define SHIM(function, real, ours)     \
   if (strcmp(name, #function) == 0) {  \
     real = (PFN_##function)found;      \
@@ -93,6 +135,8 @@ static PFN_vkVoidFunction device_proc(VkDevice device, const char* name) {
   SHIM(vkAllocateMemory, real_allocate, allocate)
   SHIM(vkFreeMemory, real_free, free_memory)
   SHIM(vkCreateComputePipelines, real_pipelines, pipelines)
+  SHIM(vkGetBufferMemoryRequirements, real_requirements, requirements)
+  SHIM(vkGetSemaphoreCounterValue, real_counter, counter)
   return found;
 }
 
@@ -107,6 +151,7 @@ SHIM_EXPORT PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const 
   SHIM(vkEnumeratePhysicalDevices, real_enumerate, enumerate)
   SHIM(vkGetPhysicalDeviceProperties, real_properties, properties)
   SHIM(vkGetPhysicalDeviceFeatures2, real_features2, features2)
+  SHIM(vkGetPhysicalDeviceMemoryProperties, real_memory, memory)
   SHIM(vkGetDeviceProcAddr, real_device_proc, device_proc)
   return found;
 }

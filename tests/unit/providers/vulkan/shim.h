@@ -17,11 +17,19 @@ struct ShimControl {
   int32_t no_devices;              // vkEnumeratePhysicalDevices finds none
   int32_t old_driver;              // devices speak Vulkan 1.1
   int32_t no_addresses;            // devices have no bufferDeviceAddress
+  int32_t discrete;                // devices have the memory of a card: not mapped, the host's, and a window (below)
+  int32_t window_full;             // nothing can be allocated in the window
+  int32_t counters_run_away;       // semaphores read as UINT64_MAX, as some drivers have it of a lost device
   // What it saw.
   uint64_t submissions;
   uint64_t pipelines;
-  uint64_t live_memory;  // vkAllocateMemory less vkFreeMemory
+  uint64_t live_memory;     // vkAllocateMemory less vkFreeMemory
+  uint32_t instance_flags;  // of the last vkCreateInstance
 };
+
+// The memory types of a device that is `discrete`, by index, as NVIDIA's cards have them. The environment variable
+// VULKAN_SHIM_DISCRETE makes devices so in a process that does not reach the control.
+enum { SHIM_MEMORY_IMAGES, SHIM_MEMORY_CARD, SHIM_MEMORY_HOST, SHIM_MEMORY_HOST_CACHED, SHIM_MEMORY_WINDOW };
 
 struct ShimControl* shim_control(void);
 

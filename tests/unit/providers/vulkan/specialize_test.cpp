@@ -52,6 +52,36 @@ TEST(Specialize, IsDoneAfterOnce) {
   EXPECT_EQ(specialize(once, values), once);
 }
 
+// Whether `module` declares `capability`, and `mode` of its entry point for f32.
+bool asks(const std::vector<uint32_t>& module, uint32_t capability, uint32_t mode) {
+  uint32_t entry = 0;
+  bool declared = false;
+  bool executed = false;
+  for (size_t at = 5; at < module.size(); at += module[at] >> 16) {
+    const uint32_t op = module[at] & 0xffffU;
+    if (op == 15) entry = module[at + 2];
+    declared = declared || (op == 17 && module[at + 1] == capability);
+    executed = executed || (op == 16 && module[at + 1] == entry && module[at + 2] == mode && module[at + 3] == 32);
+  }
+  EXPECT_EQ(declared, executed);
+  return declared;
+}
+
+TEST(FloatModes, AreAskedForWhereFloatsAreComputed) {
+  const std::vector<uint32_t> relu =
+      specialize(module_words("map1_f32_words"), std::vector<uint32_t>{256, 32, EP_UNARY_relu});
+  EXPECT_EQ(ask_of_floats(relu, {}), relu);
+  const std::vector<uint32_t> both = ask_of_floats(relu, {true, true});
+  EXPECT_TRUE(asks(both, 4466, 4461));  // SignedZeroInfNanPreserve
+  EXPECT_TRUE(asks(both, 4467, 4462));  // RoundingModeRTE
+  const std::vector<uint32_t> one = ask_of_floats(relu, {true, false});
+  EXPECT_TRUE(asks(one, 4466, 4461));
+  EXPECT_FALSE(asks(one, 4467, 4462));
+  const std::span<const uint32_t> move = module_words("move_bits_words");
+  const std::vector<uint32_t> bits(move.begin(), move.end());
+  EXPECT_EQ(ask_of_floats(bits, {true, true}), bits);
+}
+
 TEST(Modules, AnUnknownNameHasNoWords) { EXPECT_TRUE(module_words("map9_f32_words").empty()); }
 
 }  // namespace
