@@ -6,10 +6,14 @@
 namespace tenon::provider::cuda {
 namespace {
 
+// GPUs of one kind have one name.
+std::string name_of(const ep_device* device) {
+  return device->facts.name + " (cuda:" + std::to_string(device->facts.index) + ")";
+}
+
 ep_status no_way(ep_device* device, const ep_device* peer, const std::string& why, ep_error** error) {
-  return fail(device->host, error, EP_STATUS_UNSUPPORTED, "%s (cuda:%d) cannot reach the memory of %s (cuda:%d): %s.",
-              device->facts.name.c_str(), device->facts.index, peer->facts.name.c_str(), peer->facts.index,
-              why.c_str());
+  return fail(device->host, error, EP_STATUS_UNSUPPORTED, "%s cannot reach the memory of %s: %s.",
+              name_of(device).c_str(), name_of(peer).c_str(), why.c_str());
 }
 
 // In the device's context.
@@ -43,7 +47,7 @@ ep_status peer_open(ep_device* device, ep_device* peer, ep_error** error) {
     case CUDA_ERROR_TOO_MANY_PEERS:
     case CUDA_ERROR_INVALID_DEVICE:
     case CUDA_ERROR_NOT_SUPPORTED: return no_way(device, peer, device->driver->text_of(result), error);
-    default: return driver_failed(device, result, "opening a way to another device", error);
+    default: return driver_failed(device, result, ("opening a way to " + name_of(peer)).c_str(), error);
   }
 }
 
@@ -52,8 +56,8 @@ ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer
   ep_device* device = stream->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   if (peer->lost.load(std::memory_order_relaxed) != 0) {
-    return fail(device->host, error, EP_STATUS_CANCELLED, "%s (cuda:%d), which was to be copied from, is lost.",
-                peer->facts.name.c_str(), peer->facts.index);
+    return fail(device->host, error, EP_STATUS_CANCELLED, "%s, which was to be copied from, is lost.",
+                name_of(peer).c_str());
   }
   const Current current(device);
   const Driver& driver = *device->driver;
@@ -65,7 +69,8 @@ ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer
                  : driver.memcpy_peer_async(address_of(dst), device->context, address_of(src), peer->context, size,
                                             stream->handle);
   }
-  return result == CUDA_SUCCESS ? EP_STATUS_OK : driver_failed(device, result, "copying from another device", error);
+  if (result == CUDA_SUCCESS) return EP_STATUS_OK;
+  return driver_failed(device, result, ("copying from " + name_of(peer)).c_str(), error);
 }
 
 }  // namespace

@@ -228,7 +228,7 @@ TEST_F(FakeCudaPeers, StayLostWithTheirDevice) {
   ep_error* error = nullptr;
   EXPECT_EQ(cuda().ops.peer_copy(cuda().stream, {dst, 0}, peer.device(), {src, 0}, 64, &error), EP_STATUS_DEVICE_LOST);
   EXPECT_EQ(cuda().host.sentence(),
-            "Fake GPU 0 was lost while copying from another device: CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory "
+            "Fake GPU 0 was lost while copying from Fake GPU 1 (cuda:1): CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory "
             "access was encountered).");
   fake().lost = 0;
   EXPECT_EQ(open_way(peer.device()), EP_STATUS_DEVICE_LOST);
