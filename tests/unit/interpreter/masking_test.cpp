@@ -83,7 +83,7 @@ class Masking : public ::testing::Test {
   static void SetUpTestSuite() {
     // Chosen once, and before the fake, which is a synchronous CPU too, comes along.
     ASSERT_EQ(Device::host().spelling(), "cpu:0");
-    fakes::masking_wrap(std::string(std::getenv("TENON_TEST_CPU")));
+    fakes::masking_wrap(std::string(std::getenv("MASKED_PROVIDER")));
     loader::register_provider("masking", fakes::masking_query);
   }
   void SetUp() override { fakes::masking_control().reset(); }
