@@ -45,9 +45,7 @@ struct Plan {
   Refusal refusal;
 };
 
-uint32_t threads_of(const ep_device& device) {
-  return std::min(most_threads, device.context->limits().maxComputeWorkGroupInvocations);
-}
+uint32_t threads_of(const ep_device& device) { return std::min(most_threads, device.context->most_threads()); }
 
 // The row is defined on `dtype` and gives what the destination holds.
 Refusal check_row_and_result(const ep_primitive_desc& desc, const scalar::RowFacts& facts, const char* arity,

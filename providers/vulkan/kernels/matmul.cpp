@@ -224,7 +224,7 @@ Refusal Matmul::why_not(const ep_device& device, const ep_primitive_desc& desc, 
   for (uint32_t i = 0; i < desc.epilogue_count; ++i) {
     if (Refusal refusal = check_epilogue(desc, desc.epilogues[i])) return refusal;
   }
-  const uint32_t threads = device.context->limits().maxComputeWorkGroupInvocations;
+  const uint32_t threads = device.context->most_threads();
   if (threads < matmul_threads) return Refusal::because("workgroups of %u; %u are needed", threads, matmul_threads);
   return {};
 }

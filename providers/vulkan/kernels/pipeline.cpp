@@ -13,7 +13,7 @@ constexpr uint32_t push_bytes = 128;  // what every device has
 Pipeline::~Pipeline() { context_->api.vkDestroyPipeline(context_->device, handle_, nullptr); }
 
 Pipelines::~Pipelines() {
-  pipelines_.clear();
+  slots_.clear();
   if (layout_ != VK_NULL_HANDLE) context_->api.vkDestroyPipelineLayout(context_->device, layout_, nullptr);
 }
 
@@ -45,12 +45,24 @@ ep_status Pipelines::make_module(const std::string& name, const Constants& const
 
 ep_status Pipelines::get(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline,
                          ep_error** error) {
-  std::lock_guard lock(mutex_);
-  std::shared_ptr<Pipeline>& known = pipelines_[{module, constants}];
-  if (known != nullptr) {
-    *out_pipeline = known;
-    return EP_STATUS_OK;
+  std::shared_ptr<Slot> slot;
+  {
+    std::lock_guard lock(mutex_);
+    std::shared_ptr<Slot>& known = slots_[{module, constants}];
+    if (known == nullptr) known = std::make_shared<Slot>();
+    slot = known;
   }
+  std::lock_guard lock(slot->mutex);
+  if (slot->pipeline == nullptr) {
+    const ep_status status = compile(module, constants, &slot->pipeline, error);
+    if (status != EP_STATUS_OK) return status;
+  }
+  *out_pipeline = slot->pipeline;
+  return EP_STATUS_OK;
+}
+
+ep_status Pipelines::compile(const std::string& module, const Constants& constants,
+                             std::shared_ptr<Pipeline>* out_pipeline, ep_error** error) {
   VkShaderModule code = VK_NULL_HANDLE;
   if (const ep_status status = make_module(module, constants, &code, error); status != EP_STATUS_OK) return status;
   std::vector<VkSpecializationMapEntry> entries;
@@ -73,14 +85,19 @@ ep_status Pipelines::get(const std::string& module, const Constants& constants, 
       context_->api.vkCreateComputePipelines(context_->device, VK_NULL_HANDLE, 1, &info, nullptr, &handle);
   context_->api.vkDestroyShaderModule(context_->device, code, nullptr);
   if (result != VK_SUCCESS) return context_->failed(error, "vkCreateComputePipelines", result);
-  known = std::make_shared<Pipeline>(context_, handle);
-  *out_pipeline = known;
+  *out_pipeline = std::make_shared<Pipeline>(context_, handle);
   return EP_STATUS_OK;
 }
 
 void Pipelines::trim() {
   std::lock_guard lock(mutex_);
-  std::erase_if(pipelines_, [](const auto& entry) { return entry.second == nullptr || entry.second.use_count() == 1; });
+  // Nobody compiles what nobody but the map holds.
+  std::erase_if(slots_, [](const auto& entry) {
+    const std::shared_ptr<Slot>& slot = entry.second;
+    if (slot.use_count() != 1) return false;
+    std::lock_guard held(slot->mutex);
+    return slot->pipeline == nullptr || slot->pipeline.use_count() == 1;
+  });
 }
 
 }  // namespace tenon::provider::vulkan

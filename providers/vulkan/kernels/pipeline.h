@@ -40,20 +40,27 @@ class Pipelines {
   // All kernels have one layout: 128 bytes of push constants, no descriptors.
   VkPipelineLayout layout() const { return layout_; }
 
-  // Thread-safe. The first call for a module and constants compiles.
+  // Thread-safe. The first call for a module and constants compiles; others for the same wait, for another they do not.
   ep_status get(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline,
                 ep_error** error);
   // Drops the pipelines nobody holds.
   void trim();
 
  private:
+  struct Slot {
+    std::mutex mutex;
+    std::shared_ptr<Pipeline> pipeline;
+  };
+
+  ep_status compile(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline,
+                    ep_error** error);
   ep_status make_module(const std::string& name, const Constants& constants, VkShaderModule* out_module,
                         ep_error** error);
 
   std::shared_ptr<Context> context_;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   std::mutex mutex_;
-  std::map<std::pair<std::string, Constants>, std::shared_ptr<Pipeline>> pipelines_;
+  std::map<std::pair<std::string, Constants>, std::shared_ptr<Slot>> slots_;
 };
 
 }  // namespace tenon::provider::vulkan

@@ -20,10 +20,8 @@ Refusal why_no_rows(const ep_device& device, const ep_primitive_desc& desc, uint
   if (walked == 0 || walked >> src.rank != 0) return Refusal::because("axes 0x%x of rank %d", walked, src.rank);
   if (is_dynamic(desc)) return Refusal::because("dims or strides that come with the launch");
   if (desc.epilogue_count != 0) return Refusal::because("%u epilogues", desc.epilogue_count);
-  if (device.context->limits().maxComputeWorkGroupInvocations < row_threads) {
-    return Refusal::because("workgroups of %u; %u are needed", device.context->limits().maxComputeWorkGroupInvocations,
-                            row_threads);
-  }
+  const uint32_t threads = device.context->most_threads();
+  if (threads < row_threads) return Refusal::because("workgroups of %u; %u are needed", threads, row_threads);
   int64_t reach = dtype_size(src.dtype);
   for (int32_t axis = 0; axis < src.rank; ++axis) {
     if ((walked >> axis & 1U) != 0) reach += (src.dims[axis] - 1) * src.strides[axis] * dtype_size(src.dtype);

@@ -1,6 +1,7 @@
 // Context: what everything made from one open device shares: its functions, its queues, whether it is lost.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -40,6 +41,10 @@ struct Context {
   Context& operator=(const Context&) = delete;
 
   const VkPhysicalDeviceLimits& limits() const { return physical->facts.properties.limits; }
+  // Invocations of a workgroup along its first axis, at most.
+  uint32_t most_threads() const {
+    return std::min(limits().maxComputeWorkGroupInvocations, limits().maxComputeWorkGroupSize[0]);
+  }
   // The failure of `call` as an error; a lost device is noted.
   ep_status failed(ep_error** error, const char* call, VkResult result);
   // EP_STATUS_DEVICE_LOST once the device is.

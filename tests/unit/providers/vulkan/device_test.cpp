@@ -319,6 +319,35 @@ TEST(VulkanDevice, WithoutNarrowStorageItRefusesNarrowTypesAndKeepsTheRest) {
   EXPECT_EQ(device.plugin.host.sentence(), "glsl: f16 needs storageBuffer8BitAccess and storageBuffer16BitAccess.");
 }
 
+TEST(VulkanDevice, ThreadsThatWantOnePipelineCompileItOnce) {
+  ShimControl& shim = fresh_shim();
+  Device device;
+  const auto create = [&](int32_t op) {
+    ep_primitive_desc desc = provider::descriptor(
+        EP_PRIMITIVE_unary,
+        {provider::dense(EP_ROLE_DST, EP_DTYPE_f32, {64}), provider::dense(EP_ROLE_SRC, EP_DTYPE_f32, {64})});
+    desc.attributes.unary.op = op;
+    ep_primitive_info info{};
+    info.struct_size = sizeof info;
+    info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
+    ep_primitive* primitive = nullptr;
+    EXPECT_EQ(device.ops.primitive_create(device.handle, &desc, &primitive, &info, nullptr), EP_STATUS_OK);
+    device.ops.primitive_destroy(device.handle, primitive);
+  };
+  shim.pipelines = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int32_t op : {EP_UNARY_exp, EP_UNARY_log}) create((i & 1) != 0 ? op : EP_UNARY_exp + EP_UNARY_log - op);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(shim.pipelines, 2u);
+  device.ops.device_trim(device.handle);
+  create(EP_UNARY_exp);
+  EXPECT_EQ(shim.pipelines, 3u);
+}
+
 // A launch of more matrices than one dispatch takes, each dispatch a submission of its own, and others' parameters
 // between.
 TEST(VulkanDevice, MatricesOfOneLaunchMayGoInManySubmissions) {

@@ -113,7 +113,7 @@ static void free_memory(VkDevice device, VkDeviceMemory memory, const VkAllocati
 static VkResult pipelines(VkDevice device, VkPipelineCache cache, uint32_t count,
                           const VkComputePipelineCreateInfo* infos, const VkAllocationCallbacks* callbacks,
                           VkPipeline* out) {
-  ++control.pipelines;
+  __atomic_fetch_add(&control.pipelines, 1, __ATOMIC_RELAXED);
   return real_pipelines(device, cache, count, infos, callbacks, out);
 }
 
