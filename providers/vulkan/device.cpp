@@ -69,6 +69,7 @@ ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, ep_devi
   context->physical = &physical;
   context->barriers = plugin->options.barriers;
   context->batch = plugin->options.batch;
+  context->most_work = static_cast<uint64_t>(plugin->options.work) << 20;
   const bool software = class_of(physical.facts.properties.deviceType) == EP_DEVICE_CLASS_SOFTWARE;
   context->packs = plugin->options.packs.value_or(!software);
   context->queue_count = std::min<uint32_t>(physical.facts.queue_count, context->queues.size());

@@ -54,6 +54,7 @@ ep_status read_options(const ep_host* host, Options* out_options, ep_error** err
   if (status == EP_STATUS_OK) status = read_word(host, "features", "baseline", "all", &options.baseline, error);
   if (status != EP_STATUS_OK) return status;
   status = read_number(host, "batch", 1, &options.batch, error);
+  if (status == EP_STATUS_OK) status = read_number(host, "work", 1, &options.work, error);
   if (status == EP_STATUS_OK) status = read_choice(host, "packs", "on", "off", &options.packs, error);
   if (status != EP_STATUS_OK) return status;
   *out_options = options;

@@ -14,6 +14,7 @@ struct Options {
   bool barriers = true;       // barriers = "off": leaves out what orders work, for validation to find
   bool baseline = false;      // features = "baseline": as if the device had no optional feature
   uint32_t batch = 256;       // batch: operations per submission at most
+  uint32_t work = 65536;      // work: 2^20 multiplications per submission at most, where a launch can be cut
   std::optional<bool> packs;  // packs = "on" or "off": 16 bytes an access (kernels/packs), else as suits the device
 };
 

@@ -144,7 +144,8 @@ class MatmulPrimitive final : public ep_primitive {
     write(launch, piece, &problem);
     const uint64_t batches = static_cast<uint64_t>(piece.count());
     const uint64_t tiles_n = divide_up(problem.n, tile);
-    const MatmulCut cut = cut_matmul(divide_up(problem.m, tile) * tiles_n, batches, problem.k, most_work);
+    const MatmulCut cut =
+        cut_matmul(divide_up(problem.m, tile) * tiles_n, batches, problem.k, device->context->most_work);
     for (uint64_t batch = 0; batch < batches; batch += cut.batches) {
       for (uint64_t first = 0; first < cut.all_tiles; first += cut.tiles) {
         const uint64_t tiles = std::min(cut.tiles, cut.all_tiles - first);

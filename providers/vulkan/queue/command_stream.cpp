@@ -180,7 +180,7 @@ ep_status CommandStream::submit(ep_error** error) {
 
 ep_status CommandStream::after_operation(ep_error** error) {
   const uint32_t operations = ++open_->operations;
-  if (operations >= context_->batch || open_->work >= most_work) return submit(error);
+  if (operations >= context_->batch || open_->work >= context_->most_work) return submit(error);
   if (operations % look_every != 0) return EP_STATUS_OK;
   uint64_t completed = 0;
   if (const ep_status status = read_completed(&completed, error); status != EP_STATUS_OK) return status;

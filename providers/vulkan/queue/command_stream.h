@@ -43,10 +43,6 @@ struct Dispatch {
   uint64_t work = 0;  // steps, where there are many for what is moved: multiplications of a matmul
 };
 
-// Work of one submission, and of one dispatch: what a slow device does in a second or two. Kernel drivers reset a
-// device that they see in one submission for longer (i915 after some seconds, amdgpu after ten).
-inline constexpr uint64_t most_work = UINT64_C(1) << 36;
-
 class CommandStream : public std::enable_shared_from_this<CommandStream> {
  public:
   CommandStream(std::shared_ptr<Context> context, std::shared_ptr<Staging> staging, std::shared_ptr<StreamSet> set,

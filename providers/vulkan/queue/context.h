@@ -32,6 +32,9 @@ struct Context {
   std::atomic<bool> lost{false};
   bool barriers = true;
   uint32_t batch = 256;
+  // Dispatch::work of one submission, and of one dispatch: what a slow device does in a second or two. Kernel drivers
+  // reset a device that they see in one submission for longer (i915 after some seconds, amdgpu after ten).
+  uint64_t most_work = UINT64_C(1) << 36;
   bool packs = true;  // kernels may access 16 bytes at once
   std::atomic<uint64_t> submissions{0};
 

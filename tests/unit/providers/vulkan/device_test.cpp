@@ -348,6 +348,41 @@ TEST(VulkanDevice, ThreadsThatWantOnePipelineCompileItOnce) {
   EXPECT_EQ(shim.pipelines, 3u);
 }
 
+// Kernel drivers reset a device that is busy with one submission for seconds.
+TEST(VulkanDevice, AMatrixOfMuchWorkGoesInManySubmissions) {
+  ShimControl& shim = fresh_shim();
+  Device device(Settings{{"work", "1"}});
+  constexpr int64_t m = 250;
+  constexpr int64_t n = 190;
+  constexpr int64_t k = 63;
+  ep_primitive* matmul =
+      device.create(provider::descriptor(EP_PRIMITIVE_matmul, {provider::dense(EP_ROLE_DST, EP_DTYPE_i32, {m, n}),
+                                                               provider::dense(EP_ROLE_SRC, EP_DTYPE_i32, {m, k}),
+                                                               provider::dense(EP_ROLE_SRC_B, EP_DTYPE_i32, {k, n})}));
+  ep_memory* a = device.allocate(m * k * 4);
+  ep_memory* b = device.allocate(k * n * 4);
+  ep_memory* c = device.allocate(m * n * 4);
+  const std::vector<int32_t> x = random_words(m * k, 23);
+  const std::vector<int32_t> y = random_words(k * n, 24);
+  device.upload({a, 0}, x);
+  device.upload({b, 0}, y);
+  shim.submissions = 0;
+  EXPECT_EQ(device.launch(matmul, {{c, 0}, {a, 0}, {b, 0}}), EP_STATUS_OK);
+  EXPECT_EQ(shim.submissions, 3u) << "12 tiles of 64 x 64, 4 at a time";
+  std::vector<int32_t> expected(m * n);
+  for (int64_t row = 0; row < m; ++row) {
+    for (int64_t column = 0; column < n; ++column) {
+      uint32_t sum = 0;
+      for (int64_t i = 0; i < k; ++i) {
+        sum += static_cast<uint32_t>(x[static_cast<size_t>(row * k + i)]) *
+               static_cast<uint32_t>(y[static_cast<size_t>(i * n + column)]);
+      }
+      expected[static_cast<size_t>(row * n + column)] = static_cast<int32_t>(sum);
+    }
+  }
+  EXPECT_EQ(device.download({c, 0}, m * n), expected);
+}
+
 // A launch of more matrices than one dispatch takes, each dispatch a submission of its own, and others' parameters
 // between.
 TEST(VulkanDevice, MatricesOfOneLaunchMayGoInManySubmissions) {
