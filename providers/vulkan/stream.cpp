@@ -17,7 +17,10 @@ ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error** er
   return EP_STATUS_OK;
 }
 
-void stream_destroy(ep_device*, ep_stream* stream) noexcept { destroy(stream); }
+void stream_destroy(ep_device*, ep_stream* stream) noexcept {
+  stream->commands->forget_waits();
+  destroy(stream);
+}
 
 ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
   return stream->commands->wait(stream->commands->point(), UINT64_MAX, error);

@@ -345,6 +345,18 @@ ep_status CommandStream::make_room(ep_error** error) {
   return wait(oldest, UINT64_MAX, error);
 }
 
+void CommandStream::forget_waits() {
+  if (!context_->lost.load()) return;
+  std::vector<Wait> waits;  // goes when the lock is gone
+  std::lock_guard lock(mutex_);
+  const auto take = [&waits](Batch& batch) {
+    waits.insert(waits.end(), batch.waits.begin(), batch.waits.end());
+    batch.waits.clear();
+  };
+  if (open_ != nullptr) take(*open_);
+  for (const std::unique_ptr<Batch>& batch : in_flight_) take(*batch);
+}
+
 ep_status CommandStream::wait_for(CommandStream& other, uint64_t value, ep_error** error) {
   if (&other == this) return context_->check(error);
   {

@@ -70,6 +70,8 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   ep_status check(ep_error** error) const { return context_->check(error); }
   // Settles what the device is done with.
   ep_status retire(ep_error** error);
+  // Of a lost device: lets go of the streams that are waited for, which may wait for this one.
+  void forget_waits();
   // Before a piece is staged: while much is under way, submits and waits for the oldest batch.
   ep_status make_room(ep_error** error);
 

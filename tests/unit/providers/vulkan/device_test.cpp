@@ -464,6 +464,59 @@ TEST(VulkanCard, ACounterAheadOfItsStreamIsALostDevice) {
   EXPECT_EQ(shim.live_memory, 0u);
 }
 
+// Streams on queues of their own wait for each other's semaphores.
+TEST(VulkanCard, StreamsOnManyQueuesKeepOrder) {
+  ShimControl& shim = fresh_shim();
+  shim.discrete = 1;
+  {
+    Device device;
+    SecondStream other(device);
+    ep_memory* memory = device.allocate(64);
+    ep_primitive* add = device.binary(EP_BINARY_add, 4, true);
+    ep_primitive* mul = device.binary(EP_BINARY_mul, 4, true);
+    Event here(device);
+    Event there(device);
+    device.upload({memory, 0}, {1, 2, 3, 4});
+    std::vector<int32_t> expected = {1, 2, 3, 4};
+    shim.submissions = 0;
+    for (int i = 0; i < 20; ++i) {
+      device.run(mul, {memory, 0}, {memory, 0}, {}, 3);
+      device.ops.event_record(here.handle, device.stream, nullptr);
+      device.ops.stream_wait_event(other.handle, here.handle, nullptr);
+      device.run(add, {memory, 0}, {memory, 0}, {}, 7, 1, other.handle);
+      device.ops.event_record(there.handle, other.handle, nullptr);
+      device.ops.stream_wait_event(device.stream, there.handle, nullptr);
+      for (int32_t& value : expected) value = static_cast<int32_t>(static_cast<uint32_t>(value) * 3 + 7);
+    }
+    EXPECT_EQ(device.download({memory, 0}, 4), expected);
+    EXPECT_GE(shim.submissions, 40u) << "each wait ends a batch";
+    device.ops.stream_synchronize(other.handle, nullptr);
+  }
+  EXPECT_EQ(shim.live_memory, 0u);
+}
+
+TEST(VulkanCard, StreamsOfALostDeviceDoNotKeepEachOther) {
+  ShimControl& shim = fresh_shim();
+  shim.discrete = 1;
+  {
+    Device device;
+    SecondStream other(device);
+    ep_memory* memory = device.allocate(64);
+    Event here(device);
+    Event there(device);
+    device.upload({memory, 0}, {1, 2, 3, 4});
+    device.ops.event_record(here.handle, device.stream, nullptr);
+    device.ops.stream_wait_event(other.handle, here.handle, nullptr);
+    device.upload({memory, 0}, {5}, other.handle);
+    device.ops.event_record(there.handle, other.handle, nullptr);
+    device.ops.stream_wait_event(device.stream, there.handle, nullptr);
+    shim.submissions_until_lost = 0;
+    ep_error* error = nullptr;
+    EXPECT_EQ(device.ops.stream_flush(device.stream, &error), EP_STATUS_DEVICE_LOST);
+  }
+  EXPECT_EQ(shim.live_memory, 0u);
+}
+
 TEST(VulkanCard, LayeredDriversAreAskedFor) {
   ShimControl& shim = fresh_shim();
   Device device;

@@ -2,6 +2,7 @@
 #include "tests/unit/providers/vulkan/shim.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <vulkan/vulkan_core.h>
@@ -24,6 +25,10 @@ static PFN_vkCreateComputePipelines real_pipelines;
 static PFN_vkGetPhysicalDeviceMemoryProperties real_memory;
 static PFN_vkGetBufferMemoryRequirements real_requirements;
 static PFN_vkGetSemaphoreCounterValue real_counter;
+static PFN_vkGetPhysicalDeviceQueueFamilyProperties real_families;
+static PFN_vkCreateDevice real_create_device;
+static PFN_vkGetDeviceQueue real_queue;
+static pthread_mutex_t one_queue = PTHREAD_MUTEX_INITIALIZER;
 
 static int is_discrete(void) { return control.discrete || getenv("VULKAN_SHIM_DISCRETE") != NULL; }
 
@@ -69,6 +74,24 @@ static void memory(VkPhysicalDevice device, VkPhysicalDeviceMemoryProperties* ou
   out->memoryTypes[SHIM_MEMORY_WINDOW] = (VkMemoryType){local | host, 2};
 }
 
+static void families(VkPhysicalDevice device, uint32_t* count, VkQueueFamilyProperties* out) {
+  real_families(device, count, out);
+  if (is_discrete() && out != NULL && *count != 0) out[0].queueCount = 4;
+}
+
+static VkResult create_device(VkPhysicalDevice physical, const VkDeviceCreateInfo* info,
+                              const VkAllocationCallbacks* callbacks, VkDevice* device) {
+  VkDeviceCreateInfo told = *info;
+  VkDeviceQueueCreateInfo queue = *info->pQueueCreateInfos;
+  if (is_discrete()) queue.queueCount = 1;
+  told.pQueueCreateInfos = &queue;
+  return real_create_device(physical, &told, callbacks, device);
+}
+
+static void device_queue(VkDevice device, uint32_t family, uint32_t index, VkQueue* queue) {
+  real_queue(device, family, is_discrete() ? 0 : index, queue);
+}
+
 static void requirements(VkDevice device, VkBuffer buffer, VkMemoryRequirements* out) {
   real_requirements(device, buffer, out);
   if (is_discrete()) out->memoryTypeBits = 0x1eU;
@@ -87,8 +110,11 @@ static VkResult submit(VkQueue queue, uint32_t count, const VkSubmitInfo* infos,
   if (control.submissions_until_lost == 0) lost = 1;
   if (lost) return VK_ERROR_DEVICE_LOST;
   if (control.submissions_until_lost > 0) --control.submissions_until_lost;
+  pthread_mutex_lock(&one_queue);
   ++control.submissions;
-  return real_submit(queue, count, infos, fence);
+  const VkResult result = real_submit(queue, count, infos, fence);
+  pthread_mutex_unlock(&one_queue);
+  return result;
 }
 
 static VkResult allocate(VkDevice device, const VkMemoryAllocateInfo* info, const VkAllocationCallbacks* callbacks,
@@ -135,6 +161,7 @@ static PFN_vkVoidFunction device_proc(VkDevice device, const char* name) {
   SHIM(vkAllocateMemory, real_allocate, allocate)
   SHIM(vkFreeMemory, real_free, free_memory)
   SHIM(vkCreateComputePipelines, real_pipelines, pipelines)
+  SHIM(vkGetDeviceQueue, real_queue, device_queue)
   SHIM(vkGetBufferMemoryRequirements, real_requirements, requirements)
   SHIM(vkGetSemaphoreCounterValue, real_counter, counter)
   return found;
@@ -151,6 +178,8 @@ SHIM_EXPORT PFN_vkVoidFunction vkGetInstanceProcAddr(VkInstance instance, const 
   SHIM(vkEnumeratePhysicalDevices, real_enumerate, enumerate)
   SHIM(vkGetPhysicalDeviceProperties, real_properties, properties)
   SHIM(vkGetPhysicalDeviceFeatures2, real_features2, features2)
+  SHIM(vkGetPhysicalDeviceQueueFamilyProperties, real_families, families)
+  SHIM(vkCreateDevice, real_create_device, create_device)
   SHIM(vkGetPhysicalDeviceMemoryProperties, real_memory, memory)
   SHIM(vkGetDeviceProcAddr, real_device_proc, device_proc)
   return found;

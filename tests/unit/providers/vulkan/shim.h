@@ -17,7 +17,8 @@ struct ShimControl {
   int32_t no_devices;              // vkEnumeratePhysicalDevices finds none
   int32_t old_driver;              // devices speak Vulkan 1.1
   int32_t no_addresses;            // devices have no bufferDeviceAddress
-  int32_t discrete;                // devices have the memory of a card: not mapped, the host's, and a window (below)
+  int32_t discrete;                // devices have the memory of a card: not mapped, the host's, and a window (below);
+                                   // and four queues, which are one of the real device's
   int32_t window_full;             // nothing can be allocated in the window
   int32_t counters_run_away;       // semaphores read as UINT64_MAX, as some drivers have it of a lost device
   // What it saw.
