@@ -59,4 +59,25 @@ class Device {
   std::vector<ep_primitive*> primitives_;
 };
 
+// An event of a device, and a stream beside its own.
+class Event {
+ public:
+  explicit Event(Device& device) : device_(device) { device.ops.event_create(device.handle, &handle, nullptr); }
+  ~Event() { device_.ops.event_destroy(device_.handle, handle); }
+  ep_event* handle = nullptr;
+
+ private:
+  Device& device_;
+};
+
+class SecondStream {
+ public:
+  explicit SecondStream(Device& device) : device_(device) { device.ops.stream_create(device.handle, &handle, nullptr); }
+  ~SecondStream() { device_.ops.stream_destroy(device_.handle, handle); }
+  ep_stream* handle = nullptr;
+
+ private:
+  Device& device_;
+};
+
 }  // namespace tenon::testing
