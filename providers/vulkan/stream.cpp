@@ -18,7 +18,7 @@ ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error** er
 }
 
 void stream_destroy(ep_device*, ep_stream* stream) noexcept {
-  stream->commands->forget_waits();
+  if (stream != nullptr) stream->commands->forget_waits();
   destroy(stream);
 }
 
