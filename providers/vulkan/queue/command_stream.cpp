@@ -239,7 +239,8 @@ void CommandStream::settle_batch(Batch& batch) {
       int64_t value;
     } slot;
     std::memcpy(&slot, watch.slot.host(), sizeof slot);
-    if (slot.taken != 0) {
+    if (slot.taken != 0 && watch.recording != faulted_) {
+      faulted_ = watch.recording;
       faults_.push_back({watch.tag, static_cast<int32_t>(slot.code), watch.operand, slot.value, 0, 0});
     }
   }
@@ -386,7 +387,7 @@ ep_status CommandStream::Recording::watch_faults(uint64_t tag, int32_t operand, 
   const ep_status status = stream_.stage(StagingKind::PARAMETERS, 16, 16, &slot, error);
   if (status != EP_STATUS_OK) return status;
   std::memset(slot.host(), 0, 16);
-  stream_.open_->watches.push_back({slot, tag, operand});
+  stream_.open_->watches.push_back({slot, number_, tag, operand});
   *out_address = slot.address();
   return EP_STATUS_OK;
 }

@@ -83,6 +83,7 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   };
   struct FaultWatch {
     StagedRange slot;
+    uint64_t recording;
     uint64_t tag;
     int32_t operand;
   };
@@ -131,18 +132,21 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   uint64_t settled_ = 0;  // batches up to here are done and finished
   uint64_t in_flight_bytes_ = 0;
   std::deque<ep_fault> faults_;
+  uint64_t recordings_ = 0;
+  uint64_t faulted_ = 0;  // the last recording of which a fault was kept
 };
 
 // The right to add operations to a stream. Each add_ either adds one whole operation or leaves the stream as it was.
 class CommandStream::Recording {
  public:
-  explicit Recording(CommandStream& stream) : stream_(stream), lock_(stream.mutex_) {}
+  explicit Recording(CommandStream& stream) : stream_(stream), lock_(stream.mutex_), number_(++stream.recordings_) {}
 
   // A place for `size` bytes of parameters until the batch is done.
   ep_status parameters(uint64_t size, StagedRange* out_range, ep_error** error) {
     return stream_.stage(StagingKind::PARAMETERS, size, 16, out_range, error);
   }
-  // A zeroed fault slot, looked at when the batch is done.
+  // A zeroed fault slot, looked at when the batch is done; of the slots of one recording the first that was taken
+  // counts.
   ep_status watch_faults(uint64_t tag, int32_t operand, uint64_t* out_address, ep_error** error);
   ep_status add_dispatch(const Dispatch& dispatch, ep_error** error);
   ep_status add_copy(VkBuffer dst, uint64_t dst_offset, VkBuffer src, uint64_t src_offset, uint64_t size,
@@ -154,6 +158,7 @@ class CommandStream::Recording {
  private:
   CommandStream& stream_;
   std::lock_guard<std::mutex> lock_;
+  const uint64_t number_;
 };
 
 }  // namespace tenon::provider::vulkan
