@@ -81,24 +81,26 @@ void Tail::run(const ep_launch& launch, int32_t width) const {
 
 void Tail::run_part(const ep_launch& launch, int64_t begin, int64_t end) const {
   auto* dst = reinterpret_cast<float*>(address_of(launch.operands[0]));
-  alignas(64) float repeated[block];
+  const auto longest = static_cast<size_t>(std::min(block, end - begin));
+  alignas(64) float repeated[EP_MAX_EPILOGUES][block];  // the scalar operands
+  MapContext contexts[EP_MAX_EPILOGUES];
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const auto value = [&](int32_t parameter) {
+      const auto slot = static_cast<uint32_t>(steps_[i].scalar + parameter);
+      return slot < launch.scalar_count ? static_cast<float>(launch.scalars[slot].value.f64) : 0.0F;
+    };
+    if (steps_[i].arity == 2) {
+      std::fill_n(repeated[i], longest, value(0));
+    } else {
+      const float parameters[] = {value(0), value(1)};
+      std::memcpy(contexts[i].a, &parameters[0], sizeof parameters[0]);
+      std::memcpy(contexts[i].b, &parameters[1], sizeof parameters[1]);
+    }
+  }
   for (int64_t at = begin; at < end; at += block) {
-    const int64_t n = std::min(block, end - at);
-    for (const Step& step : steps_) {
-      const auto value = [&](int32_t i) {
-        const auto slot = static_cast<uint32_t>(step.scalar + i);
-        return slot < launch.scalar_count ? static_cast<float>(launch.scalars[slot].value.f64) : 0.0F;
-      };
-      MapContext context;
-      const void* sources[] = {dst + at, repeated};
-      if (step.arity == 2) {
-        std::fill_n(repeated, n, value(0));
-      } else {
-        const float parameters[] = {value(0), value(1)};
-        std::memcpy(context.a, &parameters[0], sizeof parameters[0]);
-        std::memcpy(context.b, &parameters[1], sizeof parameters[1]);
-      }
-      step.kernel.function(dst + at, sources, n, context);
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      const void* sources[] = {dst + at, repeated[i]};
+      steps_[i].kernel.function(dst + at, sources, std::min(block, end - at), contexts[i]);
     }
   }
 }
