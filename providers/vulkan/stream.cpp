@@ -34,7 +34,6 @@ ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error** e
 }
 
 ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error) {
-  if (size == 0) return stream->commands->check(error);
   return Recording(*stream->commands)
       .add_copy(dst.memory->block.buffer, dst.offset, src.memory->block.buffer, src.offset, size, error);
 }

@@ -161,9 +161,8 @@ ep_status Map::run_part(ep_stream* stream, const MapShape& shape, const MapOpera
     MapArguments arguments = map_arguments(plan_, shape, operands);
     arguments.fault = fault;
     arguments.steps = steps_of(arguments, plan_, stream->device->facts);
-    const int64_t threads =
-        (arguments.chunks + std::max<int64_t>(arguments.steps, 1) - 1) / std::max<int64_t>(arguments.steps, 1);
-    return launch_kernel(stream, function_, blocks_for(threads), &arguments, error);
+    const int64_t each = std::max<int64_t>(arguments.steps, 1);
+    return launch_kernel(stream, function_, blocks_for((arguments.chunks + each - 1) / each), &arguments, error);
   }
   MapShape part = shape;
   MapOperands from = operands;

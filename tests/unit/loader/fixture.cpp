@@ -11,36 +11,6 @@
 
 namespace tenon::loader {
 
-ScratchFolder::ScratchFolder() {
-  std::string pattern = std::filesystem::temp_directory_path() / "tenon-loader-XXXXXX";
-  const char* made = mkdtemp(pattern.data());
-  if (made) path_ = std::filesystem::canonical(made);
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-}
-
-std::string ScratchFolder::make_folder(const std::string& name) const {
-  std::filesystem::create_directories(path_ + "/" + name);
-  return path_ + "/" + name;
-}
-
-std::string ScratchFolder::write(const std::string& name, const std::string& content) const {
-  const std::string path = path_ + "/" + name;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-  std::ofstream(path, std::ios::binary) << content;
-  return path;
-}
-
-std::string ScratchFolder::copy(const std::string& from, const std::string& name) const {
-  const std::string path = path_ + "/" + name;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-  std::filesystem::copy_file(from, path, std::filesystem::copy_options::overwrite_existing);
-  return path;
-}
-
 LoaderTest::LoaderTest() {
   for (char** entry = environ; *entry; ++entry) {
     const std::string text = *entry;

@@ -9,26 +9,9 @@
 #include <string>
 
 #include "loader/loader.h"
+#include "tests/unit/scratch_folder.h"
 
 namespace tenon::loader {
-
-// A folder that is gone afterwards, with all in it.
-class ScratchFolder {
- public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string make_folder(const std::string& name) const;
-  std::string write(const std::string& name, const std::string& content) const;
-  // Copies a file into `name`.
-  std::string copy(const std::string& from, const std::string& name) const;
-
- private:
-  std::string path_;
-};
 
 // No TENON_ variable set, HOME and the XDG folders in a scratch folder, the loader reset before and after.
 class LoaderTest : public testing::Test {

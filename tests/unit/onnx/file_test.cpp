@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/unit/scratch_folder.h"
+
 namespace tenon::onnx {
 namespace {
 
@@ -15,15 +17,9 @@ namespace fs = std::filesystem;
 class External : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = fs::temp_directory_path() / "tenon-external-XXXXXX";  // as mkdtemp asks
-    base_ = mkdtemp(pattern.data());
-    fs::create_directories(base_ + "/model/weights");
-    write("model/weights/w.bin", "0123456789");
-    write("secret.bin", "secret");
+    scratch_.write("model/weights/w.bin", "0123456789");
+    scratch_.write("secret.bin", "secret");
   }
-  void TearDown() override { fs::remove_all(base_); }
-
-  void write(const std::string& name, const std::string& text) { std::ofstream(base_ + "/" + name) << text; }
   std::string root() const { return base_ + "/model"; }
 
   std::string refusal(const std::string& location) {
@@ -32,7 +28,8 @@ class External : public testing::Test {
     return size.ok() ? "(opened)" : size.status().message();
   }
 
-  std::string base_;
+  const ScratchFolder scratch_;
+  const std::string& base_ = scratch_.path();
 };
 
 TEST_F(External, ReadsARangeBelowTheFolder) {

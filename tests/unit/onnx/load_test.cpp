@@ -8,6 +8,7 @@
 
 #include "sdk/onnx/onnx.h"
 #include "tests/unit/onnx/model_builder.h"
+#include "tests/unit/scratch_folder.h"
 
 namespace tenon::onnx {
 namespace {
@@ -193,12 +194,9 @@ TEST(Load, RefusesAttributesOfTheWrongKind) {
 class LoadExternal : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = std::filesystem::temp_directory_path() / "tenon-load-XXXXXX";  // as mkdtemp asks
-    folder_ = mkdtemp(pattern.data());
     const float values[4] = {1, 2, 3, 4};
     std::ofstream(folder_ + "/w.bin", std::ios::binary).write(reinterpret_cast<const char*>(values), sizeof values);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   ModelBuilder with_external(const std::vector<std::pair<std::string, std::string>>& entries) {
     ModelBuilder builder;
@@ -209,7 +207,8 @@ class LoadExternal : public testing::Test {
     return builder;
   }
 
-  std::string folder_;
+  const ScratchFolder scratch_;
+  const std::string& folder_ = scratch_.path();
 };
 
 TEST_F(LoadExternal, ReadsWeightsFromAFileBesideTheModel) {

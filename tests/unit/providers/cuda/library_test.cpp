@@ -2,10 +2,8 @@
 #include "providers/cuda/driver/library.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
-#include <cstdio>
-#include <fstream>
+#include "tests/unit/scratch_folder.h"
 
 namespace tenon::provider::cuda {
 namespace {
@@ -21,17 +19,13 @@ TEST(CudaLibrary, NamesEachFileItLookedFor) {
 }
 
 TEST(CudaLibrary, TellsABrokenFileFromNone) {
-  char folder[] = "/tmp/tenon_library_XXXXXX";
-  ASSERT_NE(mkdtemp(folder), nullptr);
-  const std::string path = std::string(folder) + "/libtext.so.13";
-  std::ofstream(path) << std::string(4096, 'x');
+  const ScratchFolder scratch;
+  const std::string path = scratch.write("libtext.so.13", std::string(4096, 'x'));
   const char* names[] = {path.c_str()};
   const Library library = Library::open(names);
   EXPECT_FALSE(library.loaded());
   EXPECT_TRUE(library.found_broken());
   EXPECT_NE(library.failure().find("invalid ELF header"), std::string::npos) << library.failure();
-  std::remove(path.c_str());
-  std::remove(folder);
 }
 
 TEST(CudaLibrary, TakesTheFirstThatLoads) {

@@ -5,25 +5,13 @@
 
 #include <vector>
 
+#include "tests/unit/providers/provider_fixture.h"
+
 namespace tenon::provider::vulkan {
 namespace {
 
-ep_operand_desc operand(int32_t dtype, const std::vector<int64_t>& dims, const std::vector<int64_t>& strides) {
-  ep_operand_desc made{};
-  made.dtype = dtype;
-  made.rank = static_cast<int32_t>(dims.size());
-  std::copy(dims.begin(), dims.end(), made.dims);
-  std::copy(strides.begin(), strides.end(), made.strides);
-  return made;
-}
-ep_operand_desc row(int32_t dtype) { return operand(dtype, {EP_ANY}, {1}); }
-ep_operand_desc one_for_all(int32_t dtype) { return operand(dtype, {EP_ANY}, {0}); }
-ep_operand_desc scalar(int32_t dtype) {
-  ep_operand_desc made{};
-  made.dtype = dtype;
-  made.flags = EP_OPERAND_FLAG_SCALAR;
-  return made;
-}
+ep_operand_desc row(int32_t dtype) { return strided(EP_ROLE_SRC, dtype, {EP_ANY}, {1}); }
+ep_operand_desc one_for_all(int32_t dtype) { return strided(EP_ROLE_SRC, dtype, {EP_ANY}, {0}); }
 
 Layout layout(const std::vector<ep_operand_desc>& operands, bool packs = true) {
   ep_primitive_desc desc{};
@@ -54,7 +42,7 @@ TEST(Packs, AreAsManyElementsAsTheLargestTypeAllows) {
 }
 
 TEST(Packs, DoNotLookAtWhatIsNoRowOfElements) {
-  const Layout with_scalar = layout({row(EP_DTYPE_u8), row(EP_DTYPE_u8), scalar(EP_DTYPE_f64)});
+  const Layout with_scalar = layout({row(EP_DTYPE_u8), row(EP_DTYPE_u8), scalar_operand(EP_ROLE_SRC, EP_DTYPE_f64)});
   EXPECT_EQ(with_scalar.pack, 16);
   EXPECT_EQ(with_scalar.repeated, 0U);
   const Layout repeated = layout({row(EP_DTYPE_f16), one_for_all(EP_DTYPE_f16), row(EP_DTYPE_f16)});
@@ -65,12 +53,13 @@ TEST(Packs, DoNotLookAtWhatIsNoRowOfElements) {
 }
 
 TEST(Packs, NeedOperandsThatAreContiguousWhateverTheDims) {
-  EXPECT_EQ(layout({operand(EP_DTYPE_f32, {EP_ANY, 6, 5}, {30, 5, 1})}).pack, 4);
+  EXPECT_EQ(layout({strided(EP_ROLE_SRC, EP_DTYPE_f32, {EP_ANY, 6, 5}, {30, 5, 1})}).pack, 4);
   for (const ep_operand_desc& other :
-       {operand(EP_DTYPE_f32, {EP_ANY}, {2}), operand(EP_DTYPE_f32, {EP_ANY, 5}, {6, 1}),
-        operand(EP_DTYPE_f32, {EP_ANY, EP_ANY}, {EP_ANY, 1}), operand(EP_DTYPE_f32, {EP_ANY, 5}, {0, 1}),
-        operand(EP_DTYPE_f32, {4, EP_ANY}, {1, 4})}) {
-    const Layout found = layout({operand(EP_DTYPE_f32, {EP_ANY, 5}, {5, 1}), other});
+       {strided(EP_ROLE_SRC, EP_DTYPE_f32, {EP_ANY}, {2}), strided(EP_ROLE_SRC, EP_DTYPE_f32, {EP_ANY, 5}, {6, 1}),
+        strided(EP_ROLE_SRC, EP_DTYPE_f32, {EP_ANY, EP_ANY}, {EP_ANY, 1}),
+        strided(EP_ROLE_SRC, EP_DTYPE_f32, {EP_ANY, 5}, {0, 1}),
+        strided(EP_ROLE_SRC, EP_DTYPE_f32, {4, EP_ANY}, {1, 4})}) {
+    const Layout found = layout({strided(EP_ROLE_SRC, EP_DTYPE_f32, {EP_ANY, 5}, {5, 1}), other});
     EXPECT_TRUE(found.strided);
     EXPECT_EQ(found.pack, 1);
   }

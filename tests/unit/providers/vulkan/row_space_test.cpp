@@ -5,25 +5,18 @@
 
 #include <vector>
 
+#include "tests/unit/providers/provider_fixture.h"
+
 namespace tenon::provider::vulkan {
 namespace {
-
-ep_operand_desc operand(int32_t dtype, const std::vector<int64_t>& dims, const std::vector<int64_t>& strides) {
-  ep_operand_desc made{};
-  made.dtype = dtype;
-  made.rank = static_cast<int32_t>(dims.size());
-  std::copy(dims.begin(), dims.end(), made.dims);
-  std::copy(strides.begin(), strides.end(), made.strides);
-  return made;
-}
 
 // Source and destination of the same shape, as of a softmax.
 RowsSpace rows(int32_t dtype, const std::vector<int64_t>& dims, const std::vector<int64_t>& src,
                const std::vector<int64_t>& dst, uint32_t walked) {
   ep_primitive_desc desc{};
   desc.operand_count = 2;
-  desc.operands[0] = operand(dtype, dims, dst);
-  desc.operands[1] = operand(dtype, dims, src);
+  desc.operands[0] = strided(EP_ROLE_DST, dtype, dims, dst);
+  desc.operands[1] = strided(EP_ROLE_SRC, dtype, dims, src);
   return RowsSpace(desc, walked);
 }
 
