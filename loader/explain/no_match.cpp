@@ -126,8 +126,10 @@ Status no_such_device(Registry& registry, std::string_view text, const Spelling&
     const std::string correct = blame_list_of_providers(registry, message);
     if (!correct.empty()) return Status(Code::not_found, std::move(message), correct);
   }
+  const bool is_there = !spelling.provider.empty() && !refused.lines.empty();
+  const bool is_told = is_there || !refused.first_remedy.empty();
   return Status(Code::not_found, std::move(message),
-                refused.first_remedy.empty() ? remedy_for(registry, spelling.provider) : refused.first_remedy);
+                is_told ? refused.first_remedy : remedy_for(registry, spelling.provider));
 }
 
 Status no_default_device(Registry& registry) {

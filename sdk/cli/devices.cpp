@@ -10,9 +10,16 @@
 namespace tenon::cli {
 namespace {
 
-void print_invalid_settings(const std::string& message) {
-  if (message.empty()) return;
+void print_error(const std::string& message) {
   std::printf("error: %s `tenon doctor` says more.\n", message.substr(0, message.find('\n')).c_str());
+}
+
+// What is wrong with the settings: the loader's, and those that a provider refused to start with.
+void print_invalid_settings() {
+  if (const Status& status = loader::settings().status; !status.ok()) print_error(status.message());
+  for (const loader::Candidate& candidate : loader::explain()) {
+    if (candidate.code == Code::invalid_argument) print_error(candidate.sentence);
+  }
 }
 
 }  // namespace
@@ -30,11 +37,11 @@ int list_devices(const ReportOptions& options) {
   }
   if (devices.empty()) {
     std::printf("There is no device. `tenon doctor` says which plug-ins were looked at and why each was refused.\n");
-    print_invalid_settings(invalid);
+    print_invalid_settings();
     return 1;
   }
   print_table(device_rows(devices, chosen));
-  print_invalid_settings(invalid);
+  print_invalid_settings();
   return 0;
 }
 

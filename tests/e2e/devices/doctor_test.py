@@ -130,6 +130,9 @@ def test_settings(tool, plugins, folder):
         done = Machine(tool, folder, [plugins], **{variable: value}).run("devices", code=0)
         claim(f"error: the value '{value}' of the environment variable {variable} is invalid" in done and
               "`tenon doctor` says more." in done, f"{variable}={value}: {done}")
+    if os.path.exists(os.path.join(plugins, "libtenon_vulkan.so")):
+        done = Machine(tool, folder, [plugins], '[provider.vulkan]\npacks = "maybe"\n').run("devices", code=0)
+        claim("error: The setting packs of provider vulkan is 'maybe'; it may be 'on' or 'off'." in done, done)
     report, text = Machine(tool, folder, [plugins], TENON_DEVICE=" CPU ").doctor(code=1)
     claim("there are: " in report["default_device_error"] and "Did you mean cpu? Provider names are lower case" in text, text)
     report, text = Machine(tool, folder, [plugins], TENON_PROVIDERS="cpv").doctor(code=1)

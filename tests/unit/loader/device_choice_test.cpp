@@ -223,6 +223,17 @@ TEST_F(DeviceChoice, NameThatMatchesNothingListsWhatThereIs) {
   EXPECT_NE(unknown.find(", or set TENON_PLUGIN_PATH to the folder it is in"), std::string::npos) << unknown;
 }
 
+// It is there, so nothing is to be copied.
+TEST_F(DeviceChoice, ARefusedProviderWithoutARemedyGetsNone) {
+  sample(0).on_query = [](const ep_host* host, ep_error** error) {
+    *error = host->error_make(host, EP_STATUS_INVALID_ARGUMENT, borrowed("the setting is 'maybe'."), borrowed(""));
+    return EP_STATUS_INVALID_ARGUMENT;
+  };
+  const Status failure = open_device("argument:0").status();
+  EXPECT_NE(failure.message().find("the setting is 'maybe'."), std::string::npos) << failure.message();
+  EXPECT_EQ(failure.remedy(), "");
+}
+
 TEST_F(DeviceChoice, UuidAndPciFindTheDeviceAcrossProviders) {
   sample(2).devices[0].uuid = 0xab;
   sample(3).devices[0].pci_bus = 0x41;
