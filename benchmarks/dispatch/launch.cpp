@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "benchmarks/report/report.h"
+#include "core/device/device_state.h"
 #include "core/tensor/device.h"
-#include "core/tensor/device_state.h"
 #include "providers/cpu/map/kernel.h"
 
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/interpreter/op_call.h"
-#include "core/interpreter/placement.h"
-#include "core/tensor/export.h"
+#include "core/device/export.h"
+#include "core/interpreter/execution_report.h"
+#include "core/ops/op_call.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon::graph {
@@ -41,16 +41,16 @@ struct Graph {
   std::vector<std::string> labels;  // "node 14 (/encoder/MatMul)", by Step::label
 };
 
-struct StepPlacement {
+struct StepExecution {
   uint32_t label = 0;
-  PlacementEntry entry;
+  ExecutionEntry entry;
 };
 
 // Runs `graph` on `inputs`, which have the shapes it was recorded for (row-major copies are made of what is not),
 // through the calling thread's interpreter. `bound`, if not empty, has one tensor per output: where it is defined the
-// result is written there. `placement` may be null. Errors: those of the ops, with "  while running node 14 (...) on
+// result is written there. `executions` may be null. Errors: those of the ops, with "  while running node 14 (...) on
 // cpu:0".
 TENON_API TensorList run(const Graph& graph, std::span<const Tensor> inputs, std::span<const Tensor> bound = {},
-                         std::vector<StepPlacement>* placement = nullptr);
+                         std::vector<StepExecution>* executions = nullptr);
 
 }  // namespace tenon::graph

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <memory>
 
+#include "core/device/device_state.h"
 #include "core/interpreter/plan.h"
-#include "core/tensor/device_state.h"
 #include "core/tensor/factory.h"
 
 namespace tenon::graph {

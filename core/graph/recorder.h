@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
+#include "core/device/export.h"
 #include "core/graph/graph.h"
-#include "core/interpreter/op_call.h"
-#include "core/tensor/export.h"
+#include "core/ops/op_call.h"
 
 namespace tenon::graph {
 

@@ -8,8 +8,8 @@ namespace {
 
 class Runner {
  public:
-  Runner(const Graph& graph, std::vector<StepPlacement>* placement)
-      : graph_(graph), placement_(placement), values_(graph.values.size()), interpreter_(current_interpreter()) {}
+  Runner(const Graph& graph, std::vector<StepExecution>* executions)
+      : graph_(graph), executions_(executions), values_(graph.values.size()), interpreter_(current_interpreter()) {}
 
   Tensor& operator[](uint32_t id) { return values_[id]; }
   const Tensor& get(uint32_t id) const {
@@ -19,10 +19,10 @@ class Runner {
 
   void run(const Step& step) {
     try {
-      if (placement_ == nullptr) return apply(step);
-      PlacementScope scope;
+      if (executions_ == nullptr) return apply(step);
+      ExecutionScope scope;
       apply(step);
-      for (PlacementEntry& entry : scope.take()) placement_->push_back({step.label, std::move(entry)});
+      for (ExecutionEntry& entry : scope.take()) executions_->push_back({step.label, std::move(entry)});
     } catch (const Error& error) {
       throw Error(error.status().with_context(where(step)));
     }
@@ -55,7 +55,7 @@ class Runner {
   }
 
   const Graph& graph_;
-  std::vector<StepPlacement>* placement_;
+  std::vector<StepExecution>* executions_;
   std::vector<Tensor> values_;
   Interpreter& interpreter_;
   std::vector<const Tensor*> pointers_;
@@ -65,12 +65,12 @@ class Runner {
 }  // namespace
 
 TensorList run(const Graph& graph, std::span<const Tensor> inputs, std::span<const Tensor> bound,
-               std::vector<StepPlacement>* placement) {
+               std::vector<StepExecution>* executions) {
   if (inputs.size() != graph.inputs.size()) {
     throw Error(Code::invalid_argument, "The program has " + std::to_string(graph.inputs.size()) + " inputs, but " +
                                             std::to_string(inputs.size()) + " were given.");
   }
-  Runner runner(graph, placement);
+  Runner runner(graph, executions);
   for (size_t i = 0; i < inputs.size(); ++i) runner[graph.inputs[i]] = contiguous(inputs[i]);
   for (const Step& step : graph.steps) runner.run(step);
   TensorList outputs;

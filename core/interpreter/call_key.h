@@ -5,8 +5,8 @@
 #include <cstring>
 #include <span>
 
-#include "core/interpreter/op_call.h"
-#include "core/tensor/device_state.h"
+#include "core/device/device_state.h"
+#include "core/ops/op_call.h"
 
 namespace tenon {
 

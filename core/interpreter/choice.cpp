@@ -5,13 +5,13 @@
 #include <map>
 #include <tuple>
 
-#include "core/tensor/device_state.h"
+#include "core/device/device_state.h"
 
 namespace tenon {
 namespace {
 
-using PlacementKey = std::tuple<std::string, std::string, std::string, Rung, std::string>;
-struct PlacementCounts {
+using ExecutionKey = std::tuple<std::string, std::string, std::string, Rung, std::string>;
+struct ExecutionCounts {
   uint64_t launches = 0;
   uint64_t bytes_copied = 0;
 };
@@ -20,7 +20,7 @@ struct PlacementCounts {
 struct Registry {
   std::mutex mutex;
   std::vector<ChoiceTables*> tables;
-  std::map<PlacementKey, PlacementCounts> retired;
+  std::map<ExecutionKey, ExecutionCounts> retired;
 };
 
 Registry& registry() {
@@ -28,7 +28,7 @@ Registry& registry() {
   return *registry;
 }
 
-PlacementEntry entry_of(const ElementwiseChoice& choice) {
+ExecutionEntry entry_of(const ElementwiseChoice& choice) {
   return {std::string(choice.op->name),
           choice.kernel->device->opened->spelling,
           choice.kernel->implementation,
@@ -38,7 +38,7 @@ PlacementEntry entry_of(const ElementwiseChoice& choice) {
           0};
 }
 
-PlacementEntry entry_of(const Plan& plan) {
+ExecutionEntry entry_of(const Plan& plan) {
   return {std::string(plan.op->name),
           plan.device->opened->spelling,
           plan.kernel ? plan.kernel->implementation : "",
@@ -48,11 +48,11 @@ PlacementEntry entry_of(const Plan& plan) {
           plan.counters.bytes_copied.load(std::memory_order_relaxed)};
 }
 
-void add_retired(const PlacementEntry& entry) {
+void add_retired(const ExecutionEntry& entry) {
   if (entry.launches == 0) return;
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  PlacementCounts& counts = all.retired[{entry.op, entry.device, entry.implementation, entry.rung, entry.reason}];
+  ExecutionCounts& counts = all.retired[{entry.op, entry.device, entry.implementation, entry.rung, entry.reason}];
   counts.launches += entry.launches;
   counts.bytes_copied += entry.bytes_copied;
 }
@@ -83,7 +83,7 @@ void ChoiceTables::retire(const ElementwiseChoice& entry) { add_retired(entry_of
 void ChoiceTables::retire(const Plan& plan) { add_retired(entry_of(plan)); }
 
 void ChoiceTables::set(ElementwiseChoice& entry, const uint64_t key[2], Kernel* kernel, const OpInfo* op) {
-  PlacementEntry old;
+  ExecutionEntry old;
   Kernel* dropped = nullptr;
   {
     std::lock_guard lock(mutex_);
@@ -142,7 +142,7 @@ Plan* ChoiceTables::insert(std::unique_ptr<Plan> plan) {
   return kept;
 }
 
-void ChoiceTables::report(std::vector<PlacementEntry>* entries) {
+void ChoiceTables::report(std::vector<ExecutionEntry>* entries) {
   std::lock_guard lock(mutex_);
   for (const ElementwiseChoice& entry : elementwise_) {
     if (entry.kernel != nullptr) entries->push_back(entry_of(entry));
@@ -152,21 +152,21 @@ void ChoiceTables::report(std::vector<PlacementEntry>* entries) {
   }
 }
 
-std::vector<PlacementEntry> placement_report() {
+std::vector<ExecutionEntry> execution_report() {
   Registry& all = registry();
-  std::map<PlacementKey, PlacementCounts> counts;
+  std::map<ExecutionKey, ExecutionCounts> counts;
   {
     std::lock_guard lock(all.mutex);
     counts = all.retired;
-    std::vector<PlacementEntry> live;
+    std::vector<ExecutionEntry> live;
     for (ChoiceTables* tables : all.tables) tables->report(&live);
-    for (const PlacementEntry& entry : live) {
-      PlacementCounts& sum = counts[{entry.op, entry.device, entry.implementation, entry.rung, entry.reason}];
+    for (const ExecutionEntry& entry : live) {
+      ExecutionCounts& sum = counts[{entry.op, entry.device, entry.implementation, entry.rung, entry.reason}];
       sum.launches += entry.launches;
       sum.bytes_copied += entry.bytes_copied;
     }
   }
-  std::vector<PlacementEntry> entries;
+  std::vector<ExecutionEntry> entries;
   for (const auto& [key, sum] : counts) {
     if (sum.launches == 0) continue;
     const auto& [op, device, implementation, rung, reason] = key;

@@ -48,7 +48,7 @@ class ChoiceTables {
   // Keeps `plan` (its key is set), in place of what stood there.
   Plan* insert(std::unique_ptr<Plan> plan);
 
-  void report(std::vector<PlacementEntry>* entries);
+  void report(std::vector<ExecutionEntry>* entries);
 
  private:
   static size_t slot_of(const uint64_t* key, size_t words);

@@ -5,17 +5,18 @@
 #include <memory>
 #include <vector>
 
+#include "core/device/device_state.h"
+#include "core/device/process.h"
 #include "core/interpreter/call_key.h"
 #include "core/interpreter/choice.h"
 #include "core/interpreter/elementwise.h"
 #include "core/interpreter/plan.h"
+#include "core/interpreter/transfer.h"
 #include "core/ops/attributes.h"
 #include "core/ops/op_rows.h"
-#include "core/tensor/device_state.h"
 #include "core/tensor/factory.h"
-#include "core/tensor/storage.h"
-#include "core/tensor/transfer.h"
 #include "core/vm/inline.h"
+#include "core/vm/storage.h"
 #include "core/vm/vm.h"
 #include "primitives/status/sentence.h"
 
@@ -114,7 +115,7 @@ bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const 
 template <uint32_t kArity>
 bool apply_flat(const OpCall& call) {
   static constexpr int64_t kUnit[1] = {1};
-  if (vm::attention.load(std::memory_order_relaxed) != 0) return false;
+  if (process::attention.load(std::memory_order_relaxed) != 0) return false;
   const TensorImpl* shaped = nullptr;
   DType compute = DType::none;
   uint64_t scalars_at = 0;
@@ -352,7 +353,7 @@ template <size_t kRoom>
 Status launch_native(const OpCall& call, const Plan& plan) {
   LaunchOperands<kRoom> operands;
   collect(call, plan, &operands);
-  const bool quiet = vm::attention.load(std::memory_order_relaxed) == 0 && !operands.busy;
+  const bool quiet = process::attention.load(std::memory_order_relaxed) == 0 && !operands.busy;
   const bool bare = plan.workspace_bytes == 0 && plan.kernel->scratch_bytes == 0;
   if (plan.device->synchronous && quiet && bare) return launch_inline(call, plan, operands);
   vm::OpLaunch launch;
@@ -405,14 +406,14 @@ void run_native(OwnedInputs<kRoom>* owned, const Plan& plan) {
 }
 
 void record(const OpCall& call, const Plan& plan, uint64_t bytes_copied) {
-  PlacementEntry entry{std::string(call.op->name),
+  ExecutionEntry entry{std::string(call.op->name),
                        plan.device->opened->spelling,
                        plan.kernel ? plan.kernel->implementation : "",
                        plan.rung,
                        plan.reason,
                        1,
                        bytes_copied};
-  record_placement(std::move(entry));
+  note_execution(std::move(entry));
 }
 
 // An elementwise plan whose kernel serves every shape of its layout class is found by class from now on.
@@ -456,7 +457,8 @@ void run_plan(OwnedInputs<kRoom>* owned, Plan* plan) {
   }
   Counters::add(plan->counters.launches, 1);
   Counters::add(plan->counters.bytes_copied, moved + owned->copied_bytes);
-  if (vm::attention.load(std::memory_order_relaxed) & vm::kPlacement) record(call, *plan, moved + owned->copied_bytes);
+  if (process::attention.load(std::memory_order_relaxed) & process::kReport)
+    record(call, *plan, moved + owned->copied_bytes);
 }
 
 void check_data(const OpCall& call) {
@@ -467,7 +469,8 @@ void check_data(const OpCall& call) {
 }
 
 bool viewable(const OpCall& call) {
-  return call.inputs[0]->impl()->storage != nullptr && !(vm::attention.load(std::memory_order_relaxed) & vm::kForked);
+  return call.inputs[0]->impl()->storage != nullptr &&
+         !(process::attention.load(std::memory_order_relaxed) & process::kForked);
 }
 
 void run_view(const OpCall& call) {
@@ -501,7 +504,7 @@ void run_in(const OpCall& call, DeviceState* device) {
 }
 
 void run(const OpCall& call) {
-  if (vm::attention.load(std::memory_order_relaxed) & vm::kForked) {
+  if (process::attention.load(std::memory_order_relaxed) & process::kForked) {
     throw Error(
         Code::internal,
         sentence(call.op->name, ": this process was forked from one that had opened devices, which it cannot use."),
@@ -519,16 +522,19 @@ void run(const OpCall& call) {
   tensors <= kFew ? run_in<kFew>(call, device) : run_in<EP_MAX_OPERANDS>(call, device);
 }
 
+// It has no state of its own: its tables belong to threads.
+class EagerInterpreter final : public Interpreter {
+ public:
+  void apply(const OpCall& call) override {
+    if (call.op->form == OpForm::elementwise && apply_known(call)) [[likely]]
+      return;
+    if (call.op->form == OpForm::view && viewable(call)) return run_view(call);
+    run(call);
+  }
+  bool host_value_known(const Tensor&) override { return true; }
+};
+
 }  // namespace
-
-void EagerInterpreter::apply(const OpCall& call) {
-  if (call.op->form == OpForm::elementwise && apply_known(call)) [[likely]]
-    return;
-  if (call.op->form == OpForm::view && viewable(call)) return run_view(call);
-  run(call);
-}
-
-bool EagerInterpreter::host_value_known(const Tensor&) { return true; }
 
 void copy_elements(Tensor& dst, const Tensor& src) {
   CastAttributes attributes{};
@@ -544,24 +550,24 @@ void copy_elements(Tensor& dst, const Tensor& src) {
 
 Tensor dense_on_device(const Tensor& tensor) {
   Tensor copy = value_or_throw(make_tensor(tensor.impl()->device, tensor.dtype(), tensor.dims()));
-  if ((vm::attention.load(std::memory_order_relaxed) & vm::kPlacement) == 0) {
+  if ((process::attention.load(std::memory_order_relaxed) & process::kReport) == 0) {
     copy_elements(copy, tensor);
     return copy;
   }
-  std::vector<PlacementEntry> entries;
+  std::vector<ExecutionEntry> entries;
   {
-    PlacementScope scope;
+    ExecutionScope scope;
     copy_elements(copy, tensor);
     entries = scope.take();
   }
-  for (PlacementEntry& entry : entries) {
+  for (ExecutionEntry& entry : entries) {
     entry.op = kDenseCopy;
-    record_placement(std::move(entry));
+    note_execution(std::move(entry));
   }
   return copy;
 }
 
-EagerInterpreter& eager_interpreter() {
+Interpreter& eager_interpreter() {
   static constinit EagerInterpreter interpreter;
   return interpreter;
 }

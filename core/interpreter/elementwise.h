@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "core/interpreter/lowering.h"
-#include "core/interpreter/op_call.h"
+#include "core/kernel/lowering.h"
+#include "core/ops/op_call.h"
 
 namespace tenon {
 

@@ -1,8 +1,9 @@
 // The rungs of the fallback ladder below native (README.md).
+#include "core/device/device_state.h"
 #include "core/interpreter/eager.h"
 #include "core/interpreter/plan.h"
-#include "core/tensor/device_state.h"
-#include "core/tensor/transfer.h"
+#include "core/interpreter/transfer.h"
+#include "core/tensor/opened_devices.h"
 
 namespace tenon {
 

@@ -5,9 +5,10 @@
 #include <string>
 
 #include "core/interpreter/elementwise.h"
-#include "core/interpreter/kernel_cache.h"
 #include "core/interpreter/probe.h"
+#include "core/kernel/kernel_cache.h"
 #include "core/tensor/factory.h"
+#include "core/tensor/opened_devices.h"
 #include "core/vm/inline.h"
 #include "primitives/status/sentence.h"
 

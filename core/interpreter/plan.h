@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "core/interpreter/kernel.h"
-#include "core/interpreter/lowering.h"
-#include "core/interpreter/op_call.h"
-#include "core/interpreter/placement.h"
+#include "core/interpreter/execution_report.h"
+#include "core/kernel/kernel.h"
+#include "core/kernel/lowering.h"
+#include "core/ops/op_call.h"
 
 namespace tenon {
 

@@ -1,7 +1,7 @@
 // Probing: would every part of a decomposition run natively? Nothing is computed. Internal.
 #pragma once
 
-#include "core/interpreter/op_call.h"
+#include "core/ops/op_call.h"
 
 namespace tenon {
 

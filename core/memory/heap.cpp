@@ -116,12 +116,12 @@ Range* Heap::cut(Range* range, uint64_t bytes) {
   return range;
 }
 
-void Heap::give(Range* range, std::span<const vm::Ticket> pending) {
+void Heap::give(Range* range, std::span<const Ticket> pending) {
   live_ -= range->size;
   range->free = true;
   range->segment->touched = tick_;
   range->pending.clear();
-  for (vm::Ticket ticket : pending) {
+  for (Ticket ticket : pending) {
     if (!vm::is_done(ticket)) range->pending.add(ticket);
   }
   if (range->after != nullptr && range->after->free) absorb_next(range);
@@ -145,7 +145,7 @@ void Heap::absorb_next(Range* range) {
 }
 
 void Heap::enlist(Range* range) {
-  range->pending.remove_if([](vm::Ticket ticket) { return vm::is_done(ticket); });
+  range->pending.remove_if([](Ticket ticket) { return vm::is_done(ticket); });
   range->listed_clean = range->pending.empty();
   (range->listed_clean ? clean_ : waiting_).insert(range);
 }

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "core/memory/block.h"
-#include "core/memory/stats.h"
+#include "core/device/block.h"
+#include "core/device/stats.h"
 #include "core/vm/ticket_list.h"
 #include "loader/loader.h"
 #include "primitives/status/status.h"
@@ -62,7 +62,7 @@ class Heap {
   // The same from a new segment. Errors: out_of_device_memory, from the provider or from the limit.
   Result<Range*> take_new(uint64_t bytes);
   // Frees `range`; `pending` are tickets that still use it.
-  void give(Range* range, std::span<const vm::Ticket> pending);
+  void give(Range* range, std::span<const Ticket> pending);
 
   // Gives segments that are free and that no ticket uses back to the provider: all that no one touched since tick
   // `untouched_since`, and further ones until at most `keep` bytes are free. Returns the bytes given back.

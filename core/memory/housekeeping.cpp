@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "core/vm/lifecycle.h"
+#include "core/device/process.h"
 
 namespace tenon::memory {
 namespace {
@@ -17,7 +17,6 @@ struct Housekeeper {
   std::thread thread;
   std::atomic<bool> awake{false};
   bool stopping = false;
-  bool stopped = false;
 
   void run() {
     std::unique_lock lock(mutex);
@@ -46,12 +45,13 @@ Housekeeper& housekeeper() {
 
 void wake_housekeeping() {
   Housekeeper& keeper = housekeeper();
-  if (keeper.awake.load(std::memory_order_relaxed) || vm::forked()) return;
+  if (keeper.awake.load(std::memory_order_relaxed) || process::forked()) return;
+  if (!process::usable().ok()) return;
   std::lock_guard lock(keeper.mutex);
-  if (keeper.stopped) return;
+  if (keeper.stopping) return;
   keeper.awake.store(true, std::memory_order_relaxed);
   if (!keeper.thread.joinable()) {
-    vm::register_exit_hook();
+    process::at_end(process::Ending::join, stop_housekeeping);
     keeper.thread = std::thread([&keeper] { keeper.run(); });
   }
   keeper.changed.notify_all();
@@ -61,7 +61,7 @@ void stop_housekeeping() {
   Housekeeper& keeper = housekeeper();
   {
     std::lock_guard lock(keeper.mutex);
-    keeper.stopping = keeper.stopped = true;
+    keeper.stopping = true;
     keeper.changed.notify_all();
   }
   if (keeper.thread.joinable()) keeper.thread.join();

@@ -8,8 +8,7 @@ namespace tenon::memory {
 namespace {
 
 bool still_used(const SmallBlock* block) {
-  return std::any_of(block->pending.begin(), block->pending.end(),
-                     [](vm::Ticket ticket) { return !vm::is_done(ticket); });
+  return std::any_of(block->pending.begin(), block->pending.end(), [](Ticket ticket) { return !vm::is_done(ticket); });
 }
 
 // How many blocks a slab holds: about 64 KiB of them, at least eight.

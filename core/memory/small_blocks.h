@@ -14,7 +14,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/memory/block.h"
+#include "core/device/block.h"
 #include "core/memory/heap.h"
 #include "core/memory/size_class.h"
 #include "core/vm/ticket_list.h"

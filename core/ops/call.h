@@ -17,8 +17,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/device/export.h"
 #include "core/ops/signature.h"
-#include "core/tensor/export.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon {

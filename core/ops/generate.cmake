@@ -40,10 +40,4 @@ tenon_generate_ops(generated
   INCLUDE core/ops)
 target_include_directories(tenon_core PUBLIC "${TENON_GENERATED_DIR}")
 target_sources(tenon_core PRIVATE ${generated})
-file(GLOB ops_sources CONFIGURE_DEPENDS
-  "${PROJECT_SOURCE_DIR}/core/ops/*.cpp"
-  "${PROJECT_SOURCE_DIR}/core/ops/functors/*.cpp"
-  "${PROJECT_SOURCE_DIR}/core/ops/kernels/*.cpp"
-  "${PROJECT_SOURCE_DIR}/core/ops/decompose/*.cpp")
-target_sources(tenon_core PRIVATE ${ops_sources})
 install(FILES "${TENON_GENERATED_DIR}/core/ops/ops.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -5,12 +5,12 @@
 #include <string_view>
 #include <vector>
 
-#include "core/memory/stats.h"
-#include "core/tensor/export.h"
+#include "core/device/export.h"
+#include "core/device/stats.h"
 
 namespace tenon {
 
-struct DeviceState;  // core/tensor/device_state.h, inside the library
+struct DeviceState;  // core/device/device_state.h, inside the library
 
 class TENON_API Device {
  public:

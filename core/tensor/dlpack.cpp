@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/tensor/device_state.h"
+#include "core/device/device_state.h"
 #include "core/tensor/factory.h"
 #include "primitives/status/sentence.h"
 

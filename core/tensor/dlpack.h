@@ -1,7 +1,7 @@
 // DLPack: tensors in and out of other libraries without a copy, where both sides can reach the memory.
 #pragma once
 
-#include "core/tensor/export.h"
+#include "core/device/export.h"
 #include "core/tensor/tensor.h"
 
 struct DLManagedTensor;

@@ -8,6 +8,13 @@
 
 namespace tenon {
 
+// The number of elements of a tensor of `dims`.
+// Errors: invalid_argument (a negative dim, no dtype of that number, more than 2^63 - 1 bytes).
+Result<int64_t> checked_elements(const Dims& dims, DType dtype);
+
+// A record of a tensor, row-major and without storage; `elements` is what `dims` hold.
+TensorImpl* make_impl(DeviceState* device, DType dtype, const Dims& dims, int64_t elements);
+
 // A contiguous uninitialised tensor.
 // Errors: invalid_argument (negative dim, overflow), out_of_device_memory.
 Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims);
@@ -23,6 +30,9 @@ Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& 
 Tensor begin_view(const TensorImpl& base);
 // Works out what follows from dims and strides.
 void settle_layout(TensorImpl* impl);
+
+// Elements from the first to one past the last that a tensor of at least one element can reach in its storage.
+int64_t span_elements(const Tensor& tensor);
 
 // A tensor that has a shape and a device but no data.
 Tensor make_meta(DeviceState* device, const TensorMeta& meta);

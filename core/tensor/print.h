@@ -11,7 +11,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "core/tensor/export.h"
+#include "core/device/export.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon {

@@ -1,6 +1,9 @@
 #include "core/tensor/scalar.h"
 
+#include <cstring>
 #include <limits>
+
+#include "primitives/dtype/convert.h"
 
 namespace tenon {
 
@@ -11,6 +14,20 @@ int64_t Scalar::to_int() const {
   if (value_.f64 >= limit) return std::numeric_limits<int64_t>::max();
   if (value_.f64 < -limit) return std::numeric_limits<int64_t>::min();
   return static_cast<int64_t>(value_.f64);
+}
+
+Scalar element_as_scalar(const void* bytes, DType dtype) {
+  const DTypeInfo& info = dtype_info(dtype);
+  uint64_t bits = 0;
+  std::memcpy(&bits, bytes, static_cast<size_t>(dtype_bytes(dtype, 1)));
+  if (info.bits < 8) bits &= (uint64_t{1} << info.bits) - 1;
+  const int unused = 64 - info.bits;
+  switch (info.type_class) {
+    case DTypeClass::FLOAT: return Scalar(decode_float(dtype, bits));
+    case DTypeClass::BOOL: return Scalar(bits != 0);
+    case DTypeClass::INT: return Scalar(static_cast<int64_t>(bits << unused) >> unused);
+    default: return dtype == DType::u64 ? Scalar(bits) : Scalar(static_cast<int64_t>(bits));
+  }
 }
 
 }  // namespace tenon

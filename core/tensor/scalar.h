@@ -4,7 +4,7 @@
 #include <concepts>
 #include <cstdint>
 
-#include "core/tensor/export.h"
+#include "core/device/export.h"
 #include "ep_api/ep_api.h"
 #include "primitives/dtype/dtype.h"
 
@@ -57,5 +57,8 @@ class Scalar {
     uint64_t u64;
   } value_;
 };
+
+// The first element at `bytes`, read as `dtype`. Internal.
+Scalar element_as_scalar(const void* bytes, DType dtype);
 
 }  // namespace tenon

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "core/device/export.h"
 #include "core/tensor/device.h"
-#include "core/tensor/export.h"
 
 namespace tenon {
 

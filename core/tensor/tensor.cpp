@@ -2,11 +2,10 @@
 
 #include <cstring>
 
-#include "core/memory/free_list.h"
-#include "core/tensor/device_state.h"
+#include "core/device/device_state.h"
+#include "core/device/free_list.h"
 #include "core/tensor/factory.h"
-#include "core/tensor/storage.h"
-#include "core/tensor/transfer.h"
+#include "core/vm/storage.h"
 #include "core/vm/vm.h"
 #include "primitives/status/sentence.h"
 
@@ -15,7 +14,8 @@ namespace {
 
 using Impls = memory::FreeList<TensorImpl>;
 
-// The number of elements of `dims`, or why there cannot be such a tensor.
+}  // namespace
+
 Result<int64_t> checked_elements(const Dims& dims, DType dtype) {
   if (dtype_info(dtype).bits == 0) [[unlikely]] {
     return Status(Code::invalid_argument, sentence("A tensor of shape ", dims, " cannot be made: no dtype has number ",
@@ -36,7 +36,7 @@ Result<int64_t> checked_elements(const Dims& dims, DType dtype) {
   return *count;
 }
 
-TensorImpl* new_impl(DeviceState* device, DType dtype, const Dims& dims, int64_t elements) {
+TensorImpl* make_impl(DeviceState* device, DType dtype, const Dims& dims, int64_t elements) {
   TensorImpl* impl = Impls::make();
   impl->device = device;
   impl->dtype = dtype;
@@ -46,36 +46,6 @@ TensorImpl* new_impl(DeviceState* device, DType dtype, const Dims& dims, int64_t
   return impl;
 }
 
-// Bytes from the first element to one past the last that these strides reach.
-int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& strides, DType dtype, int64_t elements) {
-  if (strides.rank() != dims.rank()) {
-    throw Error(Code::invalid_argument,
-                sentence(caller, ": strides ", strides, " and dims ", dims, " have different ranks."));
-  }
-  const int64_t size = std::max<int64_t>(1, dtype_size(dtype));
-  int64_t reach = elements == 0 ? 0 : 1;
-  for (int32_t axis = 0; axis < dims.rank(); ++axis) {
-    int64_t step = 0, bytes = 0;
-    const int64_t further = elements == 0 ? 0 : dims[axis] - 1;
-    if (strides[axis] < 0) {
-      throw Error(Code::invalid_argument, sentence(caller, ": strides ", strides, " of dims ", dims,
-                                                   " cannot be used: ", strides[axis], " is negative."));
-    }
-    if (__builtin_mul_overflow(strides[axis], further, &step) || __builtin_add_overflow(reach, step, &reach) ||
-        __builtin_mul_overflow(reach, size, &bytes)) {
-      throw Error(Code::invalid_argument, sentence(caller, ": strides ", strides, " of dims ", dims, " and dtype ",
-                                                   dtype_name(dtype), " reach further than 2^63 - 1 bytes."));
-    }
-  }
-  if (dtype_size(dtype) == 0 && !is_contiguous(dims, strides)) {
-    throw Error(Code::invalid_argument, sentence(caller, ": strides ", strides, " of dims ", dims,
-                                                 " are not row-major, as packed ", dtype_name(dtype), " always is."));
-  }
-  return dtype_bytes(dtype, reach);
-}
-
-}  // namespace
-
 void refuse_recorded(std::string_view what, const Tensor& tensor) {
   throw Error(Code::invalid_argument, sentence(what, " of shape ", tensor.dims(),
                                                " has no data: it stands for a value of a program being recorded."));
@@ -84,15 +54,15 @@ void refuse_recorded(std::string_view what, const Tensor& tensor) {
 Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims) {
   TENON_ASSIGN_OR_RETURN(const int64_t elements, checked_elements(dims, dtype));
   const int64_t bytes = dtype_bytes(dtype, elements);
-  std::vector<vm::Ticket> room;
+  std::vector<Ticket> room;
   TENON_ASSIGN_OR_RETURN(Storage * storage, Storage::make(device, static_cast<uint64_t>(bytes), &room));
-  TensorImpl* impl = new_impl(device, dtype, dims, elements);
+  TensorImpl* impl = make_impl(device, dtype, dims, elements);
   impl->storage = storage;
   return Tensor(impl);
 }
 
 Result<Tensor> make_tensor_like(const TensorImpl& shaped, DType dtype) {
-  std::vector<vm::Ticket> room;
+  std::vector<Ticket> room;
   const auto bytes = static_cast<uint64_t>(dtype_size(dtype) * shaped.elements);
   Result<Storage*> storage = Storage::make(shaped.device, bytes, &room);
   if (!storage.ok()) [[unlikely]]
@@ -139,6 +109,12 @@ Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& 
   return view;
 }
 
+int64_t span_elements(const Tensor& tensor) {
+  int64_t reach = 1;
+  for (int32_t axis = 0; axis < tensor.rank(); ++axis) reach += (tensor.dims()[axis] - 1) * tensor.strides()[axis];
+  return reach;
+}
+
 Tensor make_meta(DeviceState* device, const TensorMeta& meta) {
   TensorImpl* impl = Impls::make();
   impl->device = device;
@@ -169,33 +145,6 @@ Tensor Tensor::copy_from_host(const void* data, const Dims& dims, DType dtype, D
   return tensor;
 }
 
-Tensor borrow_memory(std::string_view caller, void* data, const Dims& dims, const Dims& strides, DType dtype,
-                     std::function<void()> deleter) {
-  const int64_t elements = value_or_throw(checked_elements(dims, dtype));
-  const Dims actual = strides.empty() ? contiguous_strides(dims) : strides;
-  const int64_t bytes = bytes_reached(caller, dims, actual, dtype, elements);
-  if (data == nullptr && bytes != 0) {
-    throw Error(Code::invalid_argument,
-                sentence(caller, ": no data for ", bytes, " bytes, shape ", dims, ", strides ", actual, "."));
-  }
-  const auto size = static_cast<uintptr_t>(std::max<int64_t>(1, dtype_size(dtype)));
-  if (const uintptr_t past = reinterpret_cast<uintptr_t>(data) % size; past != 0) {
-    throw Error(Code::unsupported, sentence(caller, ": the data begins ", past, " past a multiple of the ", size,
-                                            " bytes that an element of ", dtype_name(dtype), " has."));
-  }
-  DeviceState* host = value_or_throw(host_device_state());
-  Storage* storage = value_or_throw(borrow_host_memory(host, data, static_cast<uint64_t>(bytes), std::move(deleter)));
-  TensorImpl* impl = new_impl(host, dtype, dims, elements);
-  impl->strides = actual;
-  impl->contiguous = is_contiguous(dims, actual);
-  impl->storage = storage;
-  return Tensor(impl);
-}
-
-Tensor Tensor::borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter) {
-  return borrow_memory("Tensor::borrow", data, dims, strides, dtype, std::move(deleter));
-}
-
 int64_t Tensor::dim(int64_t axis) const {
   const int64_t at = axis < 0 ? axis + rank() : axis;
   if (at < 0 || at >= rank()) {
@@ -208,33 +157,8 @@ int64_t Tensor::dim(int64_t axis) const {
 
 int64_t Tensor::bytes() const { return dtype_bytes(dtype(), elements()); }
 
-void Tensor::copy_to_host(void* data) const {
-  if (impl_->storage == nullptr) refuse_recorded("copy_to_host: the tensor", *this);
-  if (elements() == 0) {
-    throw_if_error(vm::settle(impl_->storage, false, false));
-    return;
-  }
-  const Tensor dense = contiguous() ? *this : dense_copy(*this);
-  const TensorImpl& impl = *dense.impl();
-  const vm::Operand src{impl.storage, static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset)), false, false};
-  throw_if_error(vm::download(data, src, static_cast<uint64_t>(dense.bytes())));
-}
-
 void Tensor::wait() const {
   if (impl_->storage != nullptr) throw_if_error(vm::settle(impl_->storage, false, false));
-}
-
-void Tensor::copy_from(const void* data) {
-  if (impl_->storage == nullptr) refuse_recorded("copy_from: the tensor", *this);
-  if (elements() == 0) return;
-  if (!contiguous()) {
-    store_into_view(*this, copy_from_host(data, dims(), dtype(), Device::host()));
-    return;
-  }
-  const bool whole = static_cast<uint64_t>(bytes()) == impl_->storage->bytes;
-  const vm::Operand dst{impl_->storage, static_cast<uint64_t>(dtype_bytes(dtype(), impl_->offset)), true, whole};
-  throw_if_error(vm::upload(dst, data, static_cast<uint64_t>(bytes()), {}));
-  impl_->storage->version.fetch_add(1, std::memory_order_relaxed);
 }
 
 Scalar Tensor::item() const {

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/export.h"
 #include "core/tensor/device.h"
-#include "core/tensor/export.h"
 #include "core/tensor/scalar.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/shape/shape.h"

@@ -1,7 +1,7 @@
 // The version of the library.
 #pragma once
 
-#include "core/tensor/export.h"
+#include "core/device/export.h"
 
 namespace tenon {
 

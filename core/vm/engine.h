@@ -177,6 +177,9 @@ struct Engine {
 // Never destroyed.
 Engine& engine();
 
+// Reads TENON_VM and adds what the VM does at the end of the process; the first call counts.
+void begin_life();
+
 // What to submit. Everything is borrowed for the call, `staging` is taken over.
 struct Request {
   Policy policy = Policy::launch;

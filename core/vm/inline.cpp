@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <memory>
 #include <utility>
 
-#include "core/memory/size_class.h"
-#include "core/vm/lifecycle.h"
-#include "core/vm/trace.h"
+#include "core/device/process.h"
+#include "core/device/trace.h"
 #include "primitives/dtype/dtype.h"
 
 namespace tenon::vm {
@@ -34,7 +32,7 @@ struct ScratchGuard {
   void arm() {}
   ~ScratchGuard() {
     const std::unique_ptr<std::vector<Scratch>> blocks(std::exchange(thread_scratch, nullptr));
-    if (blocks == nullptr || forked() || ended()) return;
+    if (blocks == nullptr || process::forked() || process::ended()) return;
     for (Scratch& scratch : *blocks) {
       if (scratch.block.memory == nullptr) continue;
       scratch.device->thread_scratch.fetch_sub(scratch.block.size, std::memory_order_relaxed);
@@ -68,7 +66,7 @@ Result<Scratch*> scratch_of(DeviceState* device, uint64_t bytes) {
     device->thread_scratch.fetch_sub(scratch.block.size, std::memory_order_relaxed);
     scratch.block = {};
     std::vector<Ticket> waits;
-    TENON_ASSIGN_OR_RETURN(scratch.block, allocate_workspace(device, bytes, &waits));
+    TENON_ASSIGN_OR_RETURN(scratch.block, device->allocator->allocate_aligned(bytes, &waits));
     device->thread_scratch.fetch_add(scratch.block.size, std::memory_order_relaxed);
     TENON_RETURN_IF_ERROR(wait_all(waits));
     scratch.dirty = true;
@@ -113,12 +111,6 @@ Status settle_operand(const Operand& operand) {
   return settle(operand.storage, operand.write, operand.whole);
 }
 
-Result<memory::Block> allocate_workspace(DeviceState* device, uint64_t bytes, std::vector<Ticket>* waits) {
-  // A power of two of the small classes, and every larger block, starts 256-aligned.
-  const uint64_t rounded = bytes <= memory::kSmallLimit ? std::max<uint64_t>(256, std::bit_ceil(bytes)) : bytes;
-  return device->allocator->allocate(rounded, waits);
-}
-
 std::string fault_sentence(const ep_fault& fault) {
   const std::string value = std::to_string(fault.value);
   switch (fault.code) {
@@ -149,7 +141,8 @@ Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   TraceScope trace(launch.op, "launch", device);
   if (launch.workspace_bytes == 0) return run(launch, {}, scratch);
   std::vector<Ticket> pending;
-  TENON_ASSIGN_OR_RETURN(const memory::Block workspace, allocate_workspace(device, launch.workspace_bytes, &pending));
+  TENON_ASSIGN_OR_RETURN(const memory::Block workspace,
+                         device->allocator->allocate_aligned(launch.workspace_bytes, &pending));
   Status status = wait_all(pending);
   if (status.ok()) status = run(launch, workspace, scratch);
   device->allocator->release(workspace, {});

@@ -13,8 +13,6 @@ Status inline_download(void* dst, const Operand& src, uint64_t bytes);
 // What an inline instruction that uses `operand` has to wait for; its poison, if it reads it.
 Status settle_operand(const Operand& operand);
 
-// `bytes` of workspace, 256-aligned.
-Result<memory::Block> allocate_workspace(DeviceState* device, uint64_t bytes, std::vector<Ticket>* waits);
 // The error of a launch, with the op, what it works on and where.
 Status launch_error(const Status& cause, std::string_view op, std::string_view what, const DeviceState* device);
 // A sentence for a fault.

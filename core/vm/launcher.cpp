@@ -1,8 +1,8 @@
 // DeviceQueue's launch thread, and what the threads do that wait and launch meanwhile.
 #include <algorithm>
 
+#include "core/device/process.h"
 #include "core/vm/engine.h"
-#include "core/vm/lifecycle.h"
 
 namespace tenon::vm {
 namespace {

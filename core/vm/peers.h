@@ -1,7 +1,7 @@
 // Peers: devices of one provider between which bytes go straight, without passing through host memory.
 #pragma once
 
-#include "core/tensor/device_state.h"
+#include "core/device/device_state.h"
 
 namespace tenon::vm {
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/device/trace.h"
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
 #include "core/vm/rules.h"
-#include "core/vm/trace.h"
 #include "loader/log/log.h"
 
 namespace tenon::vm {

@@ -1,8 +1,8 @@
 // The end of a device while the program goes on, and how its streams come to serve the next one.
 #include <thread>
 
+#include "core/device/process.h"
 #include "core/vm/engine.h"
-#include "core/vm/lifecycle.h"
 
 namespace tenon::vm {
 

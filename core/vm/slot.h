@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/interpreter/kernel.h"
-#include "core/tensor/storage.h"
+#include "core/kernel/kernel.h"
+#include "core/vm/storage.h"
 #include "core/vm/ticket_list.h"
 #include "ep_api/ep_api.h"
 #include "primitives/status/status.h"

@@ -2,11 +2,11 @@
 // are derived from what the storages know, and a slot is filled.
 #include <algorithm>
 
+#include "core/device/process.h"
+#include "core/device/trace.h"
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
-#include "core/vm/lifecycle.h"
 #include "core/vm/rules.h"
-#include "core/vm/trace.h"
 
 namespace tenon::vm {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "core/vm/ticket.h"
+#include "core/device/ticket.h"
 
 namespace tenon::vm {
 

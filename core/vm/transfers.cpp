@@ -6,11 +6,11 @@
 #include <deque>
 #include <memory>
 
+#include "core/device/process.h"
+#include "core/device/trace.h"
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
-#include "core/vm/lifecycle.h"
 #include "core/vm/peers.h"
-#include "core/vm/trace.h"
 
 namespace tenon::vm {
 namespace {
@@ -159,12 +159,12 @@ Status upload_from(const Operand& dst, const Operand& src, uint64_t bytes, std::
   return copy_error(code, error, to, src.storage->device, bytes);
 }
 
-// Between two devices whose memory the host can reach the asynchronous one moves the bytes, so that the caller need not
-// wait; of two alike, the one that is not where host data lives: it may know a better way.
+// The host can reach the memory of both devices. An asynchronous device moves the bytes before a synchronous one, so
+// that the caller need not wait. Of two that are alike in this, the one that does not hold host data moves the
+// bytes: its provider may know a better way.
 bool source_moves(const DeviceState* to, const DeviceState* from) {
-  if (to->synchronous != from->synchronous) return to->synchronous;
-  const Result<DeviceState*> host = host_device_state();
-  return !host.ok() || host.value() != from;
+  return to->synchronous != from->synchronous ? to->synchronous
+                                              : !from->holds_host_data.load(std::memory_order_relaxed);
 }
 
 // --- between two devices neither of whose memory the host can reach ---
@@ -291,14 +291,14 @@ Status copy_between(const Operand& dst, const Operand& src, uint64_t bytes, std:
 }  // namespace
 
 Status copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
-  TENON_RETURN_IF_ERROR(usable());
+  TENON_RETURN_IF_ERROR(process::usable());
   if (bytes == 0) return Status();
   if (dst.storage->device != src.storage->device) return copy_between(dst, src, bytes, waits);
   return dst.storage->device->synchronous ? inline_copy(dst, src, bytes, waits) : submit_copy(dst, src, bytes, waits);
 }
 
 Status upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits) {
-  TENON_RETURN_IF_ERROR(usable());
+  TENON_RETURN_IF_ERROR(process::usable());
   if (bytes == 0) return Status();
   if (dst.storage->device->synchronous) return inline_upload(dst, src, bytes, waits);
   if (bytes > kStagedUpload)
@@ -310,7 +310,7 @@ Status upload(const Operand& dst, const void* src, uint64_t bytes, std::span<con
 }
 
 Status download(void* dst, const Operand& src, uint64_t bytes) {
-  TENON_RETURN_IF_ERROR(usable());
+  TENON_RETURN_IF_ERROR(process::usable());
   if (bytes == 0) return Status();
   if (src.storage->device->synchronous) return inline_download(dst, src, bytes);
   return submit_and_follow(download_request(std::span(&src, 1), static_cast<char*>(dst), bytes, {}), true);

@@ -3,10 +3,10 @@
 #include <array>
 #include <utility>
 
+#include "core/device/process.h"
+#include "core/device/trace.h"
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
-#include "core/vm/lifecycle.h"
-#include "core/vm/trace.h"
 
 namespace tenon::vm {
 namespace {
@@ -25,7 +25,7 @@ Status grow_scratch(Stream& stream, uint64_t bytes) {
     if (stream.scratch.size >= bytes) return Status();
   }
   std::vector<Ticket> waits;
-  TENON_ASSIGN_OR_RETURN(memory::Block block, allocate_workspace(device, bytes, &waits));
+  TENON_ASSIGN_OR_RETURN(memory::Block block, device->allocator->allocate_aligned(bytes, &waits));
   for (Ticket ticket : waits) TENON_RETURN_IF_ERROR(wait(ticket));
   Ticket last;
   {
@@ -53,7 +53,8 @@ Status submit_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
     return submit_and_follow(request, false);
 
   std::vector<Ticket> all_waits(waits.begin(), waits.end());
-  TENON_ASSIGN_OR_RETURN(const memory::Block workspace, allocate_workspace(device, launch.workspace_bytes, &all_waits));
+  TENON_ASSIGN_OR_RETURN(const memory::Block workspace,
+                         device->allocator->allocate_aligned(launch.workspace_bytes, &all_waits));
   request.waits = all_waits;
   request.workspace = workspace.at(0);
   Ticket ticket;
@@ -88,12 +89,12 @@ Status check_stream(const DeviceState* device, uint16_t index) {
 }
 
 Status launch(const OpLaunch& launch, std::span<const Ticket> waits) {
-  TENON_RETURN_IF_ERROR(usable());
+  TENON_RETURN_IF_ERROR(process::usable());
   return launch.kernel->device->synchronous ? inline_launch(launch, waits) : submit_launch(launch, waits);
 }
 
 Result<uint16_t> create_stream(DeviceState* device) {
-  TENON_RETURN_IF_ERROR(usable());
+  TENON_RETURN_IF_ERROR(process::usable());
   if (device->synchronous) return kComputeStream;
   TENON_ASSIGN_OR_RETURN(Stream * stream, device->queue->add_stream());
   return stream->index;
@@ -108,8 +109,8 @@ void set_current_stream(DeviceState* device, uint16_t stream) {
 }
 
 Status attach(DeviceState* device) {
-  TENON_RETURN_IF_ERROR(usable());
-  register_exit_hook();
+  TENON_RETURN_IF_ERROR(process::usable());
+  begin_life();
   if (device->synchronous) return Status();
   device->queue = new DeviceQueue(device);
   Status status = device->queue->add_stream().status();

@@ -13,16 +13,15 @@
 // Threads: every function is thread-safe.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "core/interpreter/kernel.h"
-#include "core/tensor/device_state.h"
-#include "core/tensor/storage.h"
+#include "core/device/device_state.h"
+#include "core/kernel/kernel.h"
+#include "core/vm/storage.h"
 #include "primitives/status/status.h"
 
 namespace tenon::vm {
@@ -98,10 +97,5 @@ Status drain_all();
 void release_scratch(DeviceState* device);
 // Destroys the device's streams and events; nothing of it is pending.
 void detach(DeviceState* device);
-
-// One word tells the inline path whether anything but running the op is asked of it: a trace, the list of a
-// PlacementScope, or, in a child of fork, an error.
-enum Attention : uint32_t { kTrace = 1, kForked = 2, kPlacement = 4 };
-extern std::atomic<uint32_t> attention;
 
 }  // namespace tenon::vm

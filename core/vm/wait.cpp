@@ -3,10 +3,10 @@
 #include <chrono>
 #include <thread>
 
+#include "core/device/process.h"
+#include "core/device/trace.h"
 #include "core/vm/engine.h"
-#include "core/vm/lifecycle.h"
 #include "core/vm/rules.h"
-#include "core/vm/trace.h"
 #include "loader/log/log.h"
 
 namespace tenon::vm {
@@ -48,7 +48,7 @@ bool is_done(Ticket ticket) { return engine().streams[ticket.stream()]->done(tic
 Status wait_for(Ticket ticket, uint64_t timeout_ns) {
   Stream& stream = engine().stream(ticket);
   if (stream.done(ticket.number())) return Status();
-  if (forked()) return usable();
+  if (process::forked()) return process::usable();
   TraceScope trace("wait", "wait", stream.queue->device());
   const auto begin = timeout_ns == kForEver ? Clock::time_point() : Clock::now();
   Patience patience;
@@ -72,7 +72,7 @@ Status wait(Ticket ticket) { return ticket ? wait_for(ticket, kForEver) : Status
 
 Status settle(Storage* storage, bool write, bool whole) {
   if (!storage->busy_for_read()) return Status();
-  TENON_RETURN_IF_ERROR(usable());
+  TENON_RETURN_IF_ERROR(process::usable());
   Engine& all = engine();
   TicketList tickets;
   {
@@ -102,7 +102,7 @@ void pending_uses(Storage* storage, TicketList* out) {
 
 Status synchronize(DeviceState* device) {
   if (device->synchronous) return Status();
-  TENON_RETURN_IF_ERROR(usable());
+  TENON_RETURN_IF_ERROR(process::usable());
   DeviceQueue& queue = *device->queue;
   for (uint16_t i = 0; i < queue.stream_count(); ++i) {
     Stream& stream = queue.stream(i);

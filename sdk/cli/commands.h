@@ -16,7 +16,7 @@ struct RunOptions {
   std::string format = "npy";
   uint32_t repeat = 1;
   uint64_t seed = 1;
-  bool placement = false, json = false, eager = false;
+  bool report = false, json = false, eager = false;
 };
 int run_model(const RunOptions& options);
 

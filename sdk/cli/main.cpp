@@ -58,7 +58,7 @@ struct CommandLine {
     command->add_option("--repeat", run.repeat, "Runs, of which all but the first are timed together")
         ->check(CLI::Range(1u, 1000000u));
     command->add_option("--seed", run.seed, "Seed of random inputs")->capture_default_str();
-    command->add_flag("--placement", run.placement, "Say for each node where it ran, how, and why not better");
+    command->add_flag("--report", run.report, "Say for each node where it ran, how, and why not better");
     command->add_flag("--eager", run.eager, "Run node after node instead of a recorded program");
     command->add_flag("--json", run.json, "Print JSON");
     command->callback([this] { chosen = [this] { return run_model(run); }; });

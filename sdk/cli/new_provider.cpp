@@ -9,7 +9,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "core/interpreter/placement.h"
+#include "core/interpreter/execution_report.h"
 #include "loader/loader.h"
 #include "primitives/status/error.h"
 #include "sdk/cli/commands.h"
@@ -142,7 +142,7 @@ void print_what_next(const fs::path& folder, const std::string& name, const fs::
       "  cmake --build %s\n"
       "  TENON_PLUGIN_PATH=%s tenon devices\n"
       "  tenon conform %s\n"
-      "  TENON_PLUGIN_PATH=%s tenon run %s --input x=random --device %s --placement\n",
+      "  TENON_PLUGIN_PATH=%s tenon run %s --input x=random --device %s --report\n",
       quoted((folder / "README.md").string()).c_str(), source.c_str(), build.c_str(), quoted(prefix.string()).c_str(),
       build.c_str(), plugins.c_str(), quoted((folder / "build" / ("libtenon_" + name + ".so")).string()).c_str(),
       plugins.c_str(), quoted((folder / "model.onnx").string()).c_str(), name.c_str());

@@ -1,7 +1,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/interpreter/op_call.h"
+#include "core/ops/op_call.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/table.h"
 #include "sdk/onnx/onnx.h"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/interpreter/placement.h"
+#include "core/interpreter/execution_report.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/summary.h"
@@ -30,9 +30,9 @@ std::string file_name(const std::string& name, const std::string& format) {
   return safe + "." + format;
 }
 
-json placement_json(const std::vector<onnx::Placement>& placement) {
+json executions_json(const std::vector<onnx::NodeExecution>& executions) {
   json list = json::array();
-  for (const onnx::Placement& p : placement) {
+  for (const onnx::NodeExecution& p : executions) {
     list.push_back({{"node", p.node},
                     {"name", p.node_name},
                     {"op_type", p.op_type},
@@ -47,10 +47,10 @@ json placement_json(const std::vector<onnx::Placement>& placement) {
   return list;
 }
 
-void print_placement(const std::vector<onnx::Placement>& placement) {
+void print_executions(const std::vector<onnx::NodeExecution>& executions) {
   std::vector<std::vector<std::string>> rows = {
       {"node", "name", "operator", "op", "device", "implementation", "rung", "bytes copied", "reason"}};
-  for (const onnx::Placement& p : placement) {
+  for (const onnx::NodeExecution& p : executions) {
     rows.push_back({p.node < 0 ? "-" : std::to_string(p.node), p.node_name, p.op_type, p.op, p.device, p.implementation,
                     p.rung, std::to_string(p.bytes_copied), p.reason});
   }
@@ -83,14 +83,14 @@ struct Results {
   TensorList outputs;
   std::vector<json> summaries;     // of outputs
   std::vector<std::string> files;  // of outputs; empty without --output
-  std::vector<onnx::Placement> placement;
+  std::vector<onnx::NodeExecution> executions;
 };
 
 // Runs and waits for the device: an asynchronous run is over when its results are.
-TensorList timed_run(const onnx::Model& model, const onnx::Inputs& inputs, std::vector<onnx::Placement>* placement,
+TensorList timed_run(const onnx::Model& model, const onnx::Inputs& inputs, std::vector<onnx::NodeExecution>* executions,
                      double* time) {
   const Clock::time_point begin = Clock::now();
-  TensorList outputs = placement != nullptr ? model.run(inputs, placement) : model.run(inputs);
+  TensorList outputs = executions != nullptr ? model.run(inputs, executions) : model.run(inputs);
   model.device().synchronize();
   *time = milliseconds(Clock::now() - begin);
   return outputs;
@@ -134,7 +134,7 @@ onnx::Model load_model(const RunOptions& options) {
 
 void run_all(const RunOptions& options, const onnx::Inputs& inputs, Results* results) {
   try {
-    results->outputs = timed_run(results->model, inputs, &results->placement, &results->times.first);
+    results->outputs = timed_run(results->model, inputs, &results->executions, &results->times.first);
     for (uint32_t i = 1; i < options.repeat; ++i)
       timed_run(results->model, inputs, nullptr, &results->times.runs.emplace_back());
     for (const Tensor& output : results->outputs) results->summaries.push_back(summarize(output));
@@ -166,12 +166,12 @@ void print_report(const RunOptions& options, const Results& results) {
 void print_host_launches(const Results& results) {
   if (results.model.device() == Device::host()) return;
   size_t launches = 0, host = 0;
-  for (const onnx::Placement& p : results.placement) {
+  for (const onnx::NodeExecution& p : results.executions) {
     launches += p.rung != rung_name(Rung::decomposed);  // its parts are listed
     host += p.rung == rung_name(Rung::host);
   }
   if (host == 0) return;
-  std::printf("%zu of %zu launches ran on the host; --placement says which and why\n", host, launches);
+  std::printf("%zu of %zu launches ran on the host; --report says which and why\n", host, launches);
 }
 
 }  // namespace
@@ -187,13 +187,13 @@ int run_model(const RunOptions& options) {
     json report = {{"model", options.model},        {"device", results.model.device().spelling()},
                    {"load_ms", results.times.load}, {"first_run_ms", results.times.first},
                    {"runs_ms", results.times.runs}, {"outputs", output_json(results)}};
-    if (options.placement) report["placement"] = placement_json(results.placement);
+    if (options.report) report["executions"] = executions_json(results.executions);
     std::printf("%s\n", report.dump(2).c_str());
     return 0;
   }
   print_report(options, results);
-  if (options.placement)
-    print_placement(results.placement);
+  if (options.report)
+    print_executions(results.executions);
   else
     print_host_launches(results);
   return 0;

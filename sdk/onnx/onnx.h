@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/tensor/export.h"
+#include "core/device/export.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon::onnx {
@@ -51,8 +51,8 @@ struct ValueInfo {
 // "f32[batch, 3, 224, 224]"
 TENON_API std::string to_string(const ValueInfo& info);
 
-// One launch of the last run (`Model::placement`).
-struct Placement {
+// One launch of a run.
+struct NodeExecution {
   int32_t node = -1;  // position in the file; -1: outside any node
   std::string node_name, op_type;
   std::string op;  // Tenon's op: "matmul"
@@ -97,7 +97,7 @@ class TENON_API Model {
   // result.
   TensorList run(const Inputs& inputs, const Inputs& bound) const;
   // The same, and says where each launch ran.
-  TensorList run(const Inputs& inputs, std::vector<Placement>* placement) const;
+  TensorList run(const Inputs& inputs, std::vector<NodeExecution>* executions) const;
 
  private:
   friend class Walk;
@@ -111,7 +111,7 @@ struct NodeResult {
   bool known = false;               // it follows from weights alone and was computed when the model was loaded
   std::vector<std::string> values;  // names of `tensors`
   TensorList tensors;               // its outputs, without those nobody wants
-  std::vector<Placement> placement;
+  std::vector<NodeExecution> executions;
 };
 
 // One run of a model node after node, for tools that look at every value on its way. The nodes are those that run()

@@ -1,11 +1,15 @@
-"""Every #include of ours is allowed by the include lines of README.md.
+"""Every #include of ours is allowed by the include lines of the READMEs.
 
 Usage: includes_test.py SOURCE_ROOT
 
-README.md has one line per folder between the words "include lines" and the next blank line after them, such as
-`core: loader primitives ep_api`. A folder may always include itself; the most specific line that matches a file counts.
-A name that ends in `/*` (providers/*) stands for each folder below, which may not include one another. `everything`
-allows all folders.
+A README that speaks of "include lines" has one line per folder from there to the next line of another form, such as
+`core: loader primitives ep_api`. The root's lines speak of the whole tree; those of core/README.md speak of what one
+folder of core includes of another. A folder may always include itself; the most specific line that matches a file
+counts. A name that ends in `/*` (providers/*) stands for each folder below, which may not include one another.
+`everything` allows all folders.
+
+The test also plants, in its own copy of what it read, an include from each folder into one that it may not include, and
+fails if that passes unseen.
 """
 import os
 import re
@@ -41,36 +45,62 @@ def rule_of(path, rules):
     return best
 
 
+def judge(path, include, scope, rules):
+    """None where `path` may include `include` by the lines of the README in `scope`, else the sentence that says why not."""
+    folder, allowed = rule_of(path, rules)
+    if folder is None:
+        return f"{path}: no include line of {scope}README.md speaks of this folder"
+    if include.startswith(folder + "/") or "everything" in allowed:
+        return None
+    target = rule_of(include, rules)[0] or include
+    if any(target == name or include.startswith(name + "/") for name in allowed):
+        return None
+    return f'{path} includes "{include}"; {folder} may include {", ".join(allowed) or "nothing"}'
+
+
+def forbidden_pairs(rules):
+    """Folders of `rules` without a `*`, and for each the folders that it may not include."""
+    plain = [folder for folder in rules if "*" not in folder]
+    for folder in plain:
+        for other in plain:
+            related = folder.startswith(other + "/") or other.startswith(folder + "/")
+            if other != folder and not related and other not in rules[folder] and "everything" not in rules[folder]:
+                yield folder, other
+
+
 def main():
     root = sys.argv[1]
-    rules = read_rules(os.path.join(root, "README.md"))
-    if not rules:
-        sys.exit("README.md has no include lines")
     listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
-    files = [path for path in listed.stdout.splitlines() if re.search(r"\.(c|cc|cpp|h|hpp|inc|j2)$", path)]
-    tops = {folder.split("/")[0] for folder in rules}
-    failures, checked = [], 0
+    paths = [path for path in listed.stdout.splitlines() if os.path.isfile(os.path.join(root, path))]
+    scopes = {}
+    for path in paths:
+        if os.path.basename(path) == "README.md":
+            if rules := read_rules(os.path.join(root, path)):
+                scopes[path[: -len("README.md")]] = rules
+    if "" not in scopes or "core/" not in scopes:
+        sys.exit("README.md and core/README.md must both have include lines")
+    tops = {folder.split("/")[0] for folder in scopes[""]}
+    files = [path for path in paths if re.search(r"\.(c|cc|cpp|h|hpp|inc|j2)$", path)]
+    failures, checked, planted = [], 0, 0
     for path in files:
-        if not os.path.isfile(os.path.join(root, path)):
-            continue
-        folder, allowed = rule_of(path, rules)
         text = open(os.path.join(root, path), errors="replace").read()
-        if folder is None:
-            failures.append(f"{path}: no include line of README.md speaks of this folder")
-            continue
         for include in INCLUDE.findall(text):
             if include.split("/")[0] not in tops or "/" not in include:
                 continue  # a file beside this one, or a library's
             checked += 1
-            if include.startswith(folder + "/") or "everything" in allowed:
-                continue
-            target = rule_of(include, rules)[0] or include
-            if not any(target == name or include.startswith(name + "/") for name in allowed):
-                failures.append(f'{path} includes "{include}"; {folder} may include {", ".join(allowed) or "nothing"}')
+            for scope, rules in scopes.items():
+                if path.startswith(scope) and include.startswith(scope):
+                    if failure := judge(path, include, scope, rules):
+                        failures.append(failure)
+    for scope, rules in scopes.items():
+        for folder, other in forbidden_pairs(rules):
+            planted += 1
+            if judge(f"{folder}/planted.cpp", f"{other}/planted.h", scope, rules) is None:
+                failures.append(f"an include of {other} planted in {folder} was not noticed")
     for failure in failures:
         print(failure)
-    print(f"{checked} includes in {len(files)} files, {len(failures)} not allowed")
-    return 1 if failures or checked == 0 else 0
+    print(f"{checked} includes in {len(files)} files, {len(failures)} wrong; {planted} planted ones")
+    return 1 if failures or checked == 0 or planted == 0 else 0
 
 
 if __name__ == "__main__":

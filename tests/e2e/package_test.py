@@ -193,12 +193,12 @@ class Package:
         self.project_build = os.path.join(self.project, "build")
         parts = "\necho ----\n".join(["exec 2>&1", *self.commands[:-1]])
         printed = self.run("bash", "-euc", f"cd {shlex.quote(self.project)}\n{parts}", tenon=self.prefix).split("----\n")
-        _, built, _, devices, conform, placement, compared, validated = printed
+        _, built, _, devices, conform, report, compared, validated = printed
         assert not glob.glob(os.path.join(self.project_build, "*.new")), os.listdir(self.project_build)
         assert "npu2:0" in devices, devices
         assert ", 0 failed, 0 crashed, 0 hung," in conform and "No file of expectations" not in conform, conform
-        assert re.search(r"first_relu +Relu +relu +npu2:0 +plain +native", placement), placement
-        assert re.search(r"MatMul +matmul +npu2:0 .*host .*native: npu2 has relu and add, not matmul", placement), placement
+        assert re.search(r"first_relu +Relu +relu +npu2:0 +plain +native", report), report
+        assert re.search(r"MatMul +matmul +npu2:0 .*host .*native: npu2 has relu and add, not matmul", report), report
         assert "broken by the" not in validated, validated
 
     def the_model_of_a_new_provider_is_what_its_script_writes(self):

@@ -1,8 +1,8 @@
 // How a decomposition hands over what it has computed.
 #pragma once
 
-#include "core/interpreter/op_call.h"
 #include "core/ops/functors/record.h"
+#include "core/ops/op_call.h"
 
 namespace tenon::ops {
 

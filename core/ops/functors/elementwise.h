@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/interpreter/op_call.h"
+#include "core/ops/op_call.h"
 
 namespace tenon::elementwise {
 

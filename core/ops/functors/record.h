@@ -5,11 +5,11 @@
 #include <span>
 #include <string_view>
 
-#include "core/interpreter/op_call.h"
 #include "core/ops/attributes.h"
 #include "core/ops/functors.h"
 #include "core/ops/functors/elementwise.h"
 #include "core/ops/int_list.h"
+#include "core/ops/op_call.h"
 #include "core/ops/op_rows.h"
 #include "core/ops/ops.h"
 #include "primitives/infer/axis.h"

@@ -3,7 +3,8 @@
 
 #include <string_view>
 
-#include "core/interpreter/lowering.h"
+#include "core/kernel/lowering.h"
+#include "core/ops/op_call.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon::ops {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "core/interpreter/lowering.h"
+#include "core/kernel/lowering.h"
 #include "primitives/simplify/simplify.h"
 
 namespace tenon::ops {

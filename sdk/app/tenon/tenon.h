@@ -8,7 +8,7 @@
 // Every function throws tenon::Error, whose text says what was given and what the limit is. Models: <tenon/onnx.h>.
 #pragma once
 
-#include "core/interpreter/placement.h"
+#include "core/interpreter/execution_report.h"
 #include "core/ops/call.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"

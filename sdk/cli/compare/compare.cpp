@@ -46,8 +46,8 @@ std::string node_text(const onnx::NodeResult& node) {
 std::string rungs(const onnx::NodeResult& result) {
   if (result.known) return "at loading";
   std::string text;
-  for (const onnx::Placement& placement : result.placement) {
-    if (text.find(placement.rung) == std::string::npos) text += (text.empty() ? "" : ", ") + placement.rung;
+  for (const onnx::NodeExecution& one : result.executions) {
+    if (text.find(one.rung) == std::string::npos) text += (text.empty() ? "" : ", ") + one.rung;
   }
   return text.empty() ? "-" : text;
 }

@@ -66,9 +66,9 @@ std::string run_data_set(const onnx::Model& model, const std::string& set, const
     const onnx::ValueInfo& info = model.inputs()[i];
     inputs[info.name] = read_data(numbered(set, "input", i), info.dtype, model.device());
   }
-  std::vector<onnx::Placement> placement;
-  const TensorList outputs = model.run(inputs, &placement);
-  for (const onnx::Placement& one : placement) {
+  std::vector<onnx::NodeExecution> executions;
+  const TensorList outputs = model.run(inputs, &executions);
+  for (const onnx::NodeExecution& one : executions) {
     for (size_t rung = 0; rung < launches->size(); ++rung) (*launches)[rung] += one.rung == kRungs[rung] ? 1 : 0;
   }
   if (fs::exists(numbered(set, "output", outputs.size()))) return "it has fewer outputs than " + set + " expects";

@@ -15,7 +15,7 @@ struct Tolerance {
 enum class Verdict { passed, failed, skipped };
 const char* verdict_name(Verdict verdict);
 
-// The rungs of the ladder, by the names a placement gives them, and launches on each.
+// The rungs of the ladder, by the names a report gives them, and launches on each.
 inline constexpr const char* kRungs[] = {"native", "decomposed", "compiled", "host"};
 using RungCounts = std::array<uint64_t, 4>;
 

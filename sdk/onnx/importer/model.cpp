@@ -144,35 +144,36 @@ std::shared_ptr<const Plan> Model::Impl::plan_for(std::span<const Tensor> inputs
   return make_plan(inputs, std::move(values));
 }
 
-Placement Model::Impl::place(int32_t node, PlacementEntry entry) const {
-  Placement placement;
+NodeExecution Model::Impl::execution(int32_t node, ExecutionEntry entry) const {
+  NodeExecution launch;
   if (node >= 0) {
     const Node& from = program.nodes[static_cast<size_t>(node)];
-    placement.node = from.position;
-    placement.node_name = from.name;
-    placement.op_type = from.op_type;
+    launch.node = from.position;
+    launch.node_name = from.name;
+    launch.op_type = from.op_type;
   }
-  placement.provider = entry.device.substr(0, entry.device.find(':'));
-  placement.op = std::move(entry.op);
-  placement.device = std::move(entry.device);
-  placement.implementation = std::move(entry.implementation);
-  placement.rung = std::string(rung_name(entry.rung));
-  placement.reason = std::move(entry.reason);
-  placement.bytes_copied = entry.bytes_copied;
-  return placement;
+  launch.provider = entry.device.substr(0, entry.device.find(':'));
+  launch.op = std::move(entry.op);
+  launch.device = std::move(entry.device);
+  launch.implementation = std::move(entry.implementation);
+  launch.rung = std::string(rung_name(entry.rung));
+  launch.reason = std::move(entry.reason);
+  launch.bytes_copied = entry.bytes_copied;
+  return launch;
 }
 
-TensorList Model::Impl::run_nodes(std::span<const Tensor> inputs, std::vector<Placement>* placement) const {
+TensorList Model::Impl::run_nodes(std::span<const Tensor> inputs, std::vector<NodeExecution>* executions) const {
   std::vector<Tensor> values = initial_values(program, inputs);
   for (size_t i = 0; i < program.nodes.size(); ++i) {
     const Node& node = program.nodes[i];
     if (is_settled(program, node)) continue;
-    if (placement == nullptr) {
+    if (executions == nullptr) {
       apply_node(program, node, &values);
     } else {
-      PlacementScope scope;
+      ExecutionScope scope;
       apply_node(program, node, &values);
-      for (PlacementEntry& entry : scope.take()) placement->push_back(place(static_cast<int32_t>(i), std::move(entry)));
+      for (ExecutionEntry& entry : scope.take())
+        executions->push_back(execution(static_cast<int32_t>(i), std::move(entry)));
     }
     const auto drop = [&](int32_t value) {
       if (value >= 0 && program.drop_after[static_cast<size_t>(value)] == static_cast<int32_t>(i))
@@ -187,14 +188,15 @@ TensorList Model::Impl::run_nodes(std::span<const Tensor> inputs, std::vector<Pl
 }
 
 TensorList Model::Impl::run_plan(const Plan& plan, std::span<const Tensor> inputs, std::span<const Tensor> bound,
-                                 std::vector<Placement>* placement) const {
-  if (!plan.graph) return run_nodes(inputs, placement);
+                                 std::vector<NodeExecution>* executions) const {
+  if (!plan.graph) return run_nodes(inputs, executions);
   TensorList recorded;
   for (uint32_t i : plan.recorded) recorded.push_back(inputs[i]);
-  if (placement == nullptr) return graph::run(*plan.graph, recorded, bound);
-  std::vector<graph::StepPlacement> steps;
+  if (executions == nullptr) return graph::run(*plan.graph, recorded, bound);
+  std::vector<graph::StepExecution> steps;
   TensorList outputs = graph::run(*plan.graph, recorded, bound, &steps);
-  for (graph::StepPlacement& step : steps) placement->push_back(place(plan.nodes[step.label], std::move(step.entry)));
+  for (graph::StepExecution& step : steps)
+    executions->push_back(execution(plan.nodes[step.label], std::move(step.entry)));
   return outputs;
 }
 
@@ -209,7 +211,7 @@ Tensor Model::Impl::own(const Tensor& result, std::span<const Tensor> inputs, co
   return taken ? clone(here) : here;
 }
 
-TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vector<Placement>* placement) {
+TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) {
   const TensorList given = bind(inputs);
   TensorList targets(program.outputs.size());
   for (const auto& [name, tensor] : bound) {
@@ -224,10 +226,10 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
   std::shared_ptr<const Plan> plan;
   TensorList results;
   if (options.eager) {
-    results = run_nodes(given, placement);
+    results = run_nodes(given, executions);
   } else {
     plan = plan_for(given);
-    results = run_plan(*plan, given, {}, placement);
+    results = run_plan(*plan, given, {}, executions);
   }
   TensorList outputs;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -301,8 +303,8 @@ TensorList Model::run(const Inputs& inputs) const {
 TensorList Model::run(const Inputs& inputs, const Inputs& bound) const {
   return with_memory_errors([&] { return impl_->run(inputs, bound, nullptr); });
 }
-TensorList Model::run(const Inputs& inputs, std::vector<Placement>* placement) const {
-  return with_memory_errors([&] { return impl_->run(inputs, {}, placement); });
+TensorList Model::run(const Inputs& inputs, std::vector<NodeExecution>* executions) const {
+  return with_memory_errors([&] { return impl_->run(inputs, {}, executions); });
 }
 
 Model load_bytes(std::string_view bytes, const Options& options) {

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/interpreter/placement.h"
+#include "core/interpreter/execution_report.h"
 #include "sdk/onnx/importer/trace.h"
 #include "sdk/onnx/onnx.h"
 
@@ -25,12 +25,12 @@ struct Model::Impl {
   std::shared_ptr<const Plan> plan_for(std::span<const Tensor> inputs);
   std::shared_ptr<const Plan> make_plan(std::span<const Tensor> inputs, std::vector<bool> values);
   bool take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const;
-  TensorList run_nodes(std::span<const Tensor> inputs, std::vector<Placement>* placement) const;
+  TensorList run_nodes(std::span<const Tensor> inputs, std::vector<NodeExecution>* executions) const;
   TensorList run_plan(const Plan& plan, std::span<const Tensor> inputs, std::span<const Tensor> bound,
-                      std::vector<Placement>* placement) const;
-  TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<Placement>* placement);
+                      std::vector<NodeExecution>* executions) const;
+  TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions);
   Tensor own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const;
-  Placement place(int32_t node, PlacementEntry entry) const;
+  NodeExecution execution(int32_t node, ExecutionEntry entry) const;
 };
 
 }  // namespace tenon::onnx

@@ -1,6 +1,6 @@
 #include "sdk/onnx/importer/node_context.h"
 
-#include "core/interpreter/op_call.h"
+#include "core/ops/op_call.h"
 #include "core/ops/ops.h"
 
 namespace tenon::onnx {

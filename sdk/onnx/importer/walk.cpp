@@ -24,10 +24,10 @@ void Walk::State::run(const Node& node, bool known, NodeResult* result) {
   result->op_type = node.op_type;
   result->known = known;
   if (!known) {
-    PlacementScope scope;
+    ExecutionScope scope;
     apply_node(program(), node, &values);
-    for (PlacementEntry& entry : scope.take())
-      result->placement.push_back(model->place(static_cast<int32_t>(done), std::move(entry)));
+    for (ExecutionEntry& entry : scope.take())
+      result->executions.push_back(model->execution(static_cast<int32_t>(done), std::move(entry)));
   }
   last.clear();
   for (int32_t value : node.outputs) {

@@ -38,7 +38,7 @@ def main():
     for name, answer in expected.items():
         claim(seen.get(name, ("", 0))[0] == answer and seen[name][1] > 95, f"{name} should surely be a {answer}", done)
     claim("broken by the" not in done.stderr, "the validation layer, where it is on, should be silent", done)
-    for word in ("device", "time", "placement"):
+    for word in ("device", "time", "report"):
         claim(f"\n{word}\n" in done.stdout, f"the demo should print its {word}", done)
 
     done = run(*usual, pictures[0], folder / "demo.cpp", "no_such.png")

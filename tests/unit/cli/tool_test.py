@@ -58,9 +58,9 @@ def main():
         x = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)
         np.save(folder / "x.npy", x)
 
-        report = json.loads(run("run", model, "--input", f"x={folder / 'x.npy'}", "--output", folder / "out", "--placement", "--repeat", 3, "--json").stdout)
+        report = json.loads(run("run", model, "--input", f"x={folder / 'x.npy'}", "--output", folder / "out", "--report", "--repeat", 3, "--json").stdout)
         claim(np.array_equal(np.load(folder / "out" / "y.npy"), np.maximum(x, 0)), "the output file should hold relu(x)")
-        claim(len(report["runs_ms"]) == 2 and report["placement"][0]["name"] == "/relu", "the report should hold times and placement")
+        claim(len(report["runs_ms"]) == 2 and report["executions"][0]["name"] == "/relu", "the report should hold times and executions")
         run("run", model, "--input", f"x={folder / 'x.npy'}", "--output", folder / "out", "--format", "pb")
         back = numpy_helper.to_array(onnx.load_tensor(folder / "out" / "y.pb"))
         claim(np.array_equal(back, np.maximum(x, 0)), "the .pb should hold relu(x)")
@@ -81,14 +81,14 @@ def main():
               "an output with NaNs should say how many")
         claim("\n    no elements\n" in run("run", model, "-i", "x=random:0x3").stdout, "an empty output should be called empty")
 
-        count = "launches ran on the host; --placement says which and why"
+        count = "launches ran on the host; --report says which and why"
         claim(count not in run("run", model, "-i", "x=random").stdout, "the host itself leaves nothing to the host")
         if "null:0" in run("devices").stdout:
             product = folder / "product.onnx"
             make_product(product)
             given = ("run", product, "--device", "null", "-i", "x=random")
             claim(f"\n1 of 2 {count}\n" in run(*given).stdout, "a device that leaves work to the host should be told of")
-            claim(count not in run(*given, "--placement").stdout + run(*given, "--json").stdout, "but not besides the placement")
+            claim(count not in run(*given, "--report").stdout + run(*given, "--json").stdout, "but not beside the report")
 
         unnamed = folder / "unnamed.onnx"
         make_gather(unnamed)

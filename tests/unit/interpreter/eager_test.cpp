@@ -8,10 +8,10 @@
 #include <thread>
 #include <vector>
 
-#include "core/interpreter/kernel_cache.h"
-#include "core/interpreter/placement.h"
+#include "core/device/device_state.h"
+#include "core/interpreter/execution_report.h"
+#include "core/kernel/kernel_cache.h"
 #include "core/ops/ops.h"
-#include "core/tensor/device_state.h"
 
 namespace tenon {
 namespace {
@@ -184,11 +184,11 @@ TEST(Eager, CachesStayWithinTheirBytesUnderManyShapes) {
   EXPECT_LE(stats.bytes, stats.byte_limit);
 }
 
-TEST(Placement, ListsWhatRanWhereInOrder) {
+TEST(ExecutionReport, ListsWhatRanWhereInOrder) {
   const Tensor x = random_tensor({3, 3}, 4);
-  PlacementScope scope;
+  ExecutionScope scope;
   matmul(relu(x), x);
-  const std::vector<PlacementEntry> entries = scope.take();
+  const std::vector<ExecutionEntry> entries = scope.take();
   ASSERT_EQ(entries.size(), 2u);
   EXPECT_EQ(entries[0].op, "relu");
   EXPECT_EQ(entries[1].op, "matmul");
@@ -212,10 +212,10 @@ TEST(Eager, AStridedOutputTeachesNothingOfContiguousOnes) {
       .join();
 }
 
-TEST(Placement, CountsLaunchesOfThreadsThatAreGone) {
+TEST(ExecutionReport, CountsLaunchesOfThreadsThatAreGone) {
   const auto launches = [] {
     uint64_t count = 0;
-    for (const PlacementEntry& entry : placement_report()) {
+    for (const ExecutionEntry& entry : execution_report()) {
       if (entry.op == "tanh") count += entry.launches;
     }
     return count;

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "core/interpreter/placement.h"
+#include "core/interpreter/execution_report.h"
 #include "core/ops/ops.h"
 #include "loader/loader.h"
 #include "tests/unit/interpreter/positive_floats.h"
@@ -71,11 +71,11 @@ TEST(Ladder, HostRungGivesTheHostsBits) {
 
 TEST(Ladder, ReportsTheRungTheReasonAndTheBytes) {
   const Tensor x = positive_floats({4, 6}, 1, Device("null"));
-  PlacementScope scope;
+  ExecutionScope scope;
   relu(x);
-  const std::vector<PlacementEntry> entries = scope.take();
+  const std::vector<ExecutionEntry> entries = scope.take();
   ASSERT_FALSE(entries.empty());
-  const PlacementEntry& entry = entries.back();
+  const ExecutionEntry& entry = entries.back();
   EXPECT_EQ(entry.op, "relu");
   EXPECT_EQ(entry.device, "null:0");
   EXPECT_EQ(entry.rung, Rung::host);

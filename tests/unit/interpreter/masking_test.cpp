@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
-#include "core/interpreter/kernel_cache.h"
-#include "core/interpreter/placement.h"
+#include "core/device/device_state.h"
+#include "core/interpreter/execution_report.h"
+#include "core/kernel/kernel_cache.h"
 #include "core/ops/ops.h"
-#include "core/tensor/device_state.h"
 #include "core/tensor/factory.h"
 #include "loader/loader.h"
 #include "tests/fakes/masking/masking.h"
@@ -134,11 +134,11 @@ TEST_F(Masking, TheBytesReportedAreTheBytesTheDeviceSaw) {
     on_fresh_tables(call.kind, [&](Device device) {
       const std::vector<Tensor> inputs = inputs_of(call, device);
       const uint64_t before = fakes::masking_control().bytes_copied;
-      PlacementScope scope;
+      ExecutionScope scope;
       const Tensor result = call.run(inputs);
       uint64_t reported = 0;
       bool below_native = false;
-      for (const PlacementEntry& entry : scope.take()) {
+      for (const ExecutionEntry& entry : scope.take()) {
         if (entry.device != device.spelling()) continue;
         reported += entry.bytes_copied;
         if (entry.rung == Rung::native) continue;
@@ -153,10 +153,10 @@ TEST_F(Masking, TheBytesReportedAreTheBytesTheDeviceSaw) {
 
 // What `body` ran on `device`, "op rung: reason" each.
 std::vector<std::string> placed_on(Device device, const std::function<Tensor()>& body) {
-  PlacementScope scope;
+  ExecutionScope scope;
   body();
   std::vector<std::string> lines;
-  for (const PlacementEntry& entry : scope.take()) {
+  for (const ExecutionEntry& entry : scope.take()) {
     if (entry.device != device.spelling()) continue;
     lines.push_back(entry.op + " " + std::string(rung_name(entry.rung)) + ": " + entry.reason);
   }

@@ -1,5 +1,5 @@
 // The caching allocator over a provider made of counters.
-#include "core/memory/allocator.h"
+#include "core/memory/caching_allocator.h"
 
 #include <gtest/gtest.h>
 
@@ -86,7 +86,7 @@ class AllocatorTest : public ::testing::Test {
 
   loader::OpenDevice device_;
   std::unique_ptr<Allocator> allocator_;
-  std::vector<vm::Ticket> waits_;
+  std::vector<Ticket> waits_;
 };
 
 TEST(SizeClass, WastesAtMostAnEighthAboveHalfAKilobyte) {
@@ -185,7 +185,7 @@ TEST_F(AllocatorTest, TenThousandThreadsLeaveNothingBehind) {
   uint64_t after_2000 = 0;
   for (int i = 0; i < 10000; ++i) {
     std::thread([&] {
-      std::vector<vm::Ticket> waits;
+      std::vector<Ticket> waits;
       std::vector<Block> blocks;
       for (uint64_t bytes : {40u, 700u, 5000u, 30000u, 100000u}) {
         blocks.push_back(std::move(allocator_->allocate(bytes, &waits)).value());
@@ -275,7 +275,7 @@ TEST_F(AllocatorTest, ThreadsTakeAndGiveTogether) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([this, t] {
       std::mt19937 random(static_cast<unsigned>(t));
-      std::vector<vm::Ticket> waits;
+      std::vector<Ticket> waits;
       std::vector<Block> live;
       for (int i = 0; i < 5000; ++i) {
         if (live.size() < 50 && random() % 2 == 0) {

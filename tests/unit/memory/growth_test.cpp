@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/interpreter/kernel_cache.h"
+#include "core/kernel/kernel_cache.h"
 #include "core/ops/ops.h"
 
 namespace tenon {

@@ -30,13 +30,13 @@ void expect_fused(const std::function<void(ModelBuilder&)>& build, const Inputs&
     const std::string name(node.output[0]);
     if (name != "y") plain.output(name, kFloat, {"a", "b"});
   }
-  std::vector<Placement> placement;
-  const std::vector<float> a = load_bytes(fused.bytes()).run(inputs, &placement)[0].to_host<float>();
+  std::vector<NodeExecution> executions;
+  const std::vector<float> a = load_bytes(fused.bytes()).run(inputs, &executions)[0].to_host<float>();
   const std::vector<float> b = load_bytes(plain.bytes()).run(inputs)[0].to_host<float>();
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 2e-5f * (1 + std::fabs(b[i]))) << i;
   std::vector<std::string> launched;
-  for (const Placement& p : placement) launched.push_back(p.op);
+  for (const NodeExecution& p : executions) launched.push_back(p.op);
   EXPECT_EQ(launched, ops);
 }
 

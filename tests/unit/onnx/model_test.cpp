@@ -76,14 +76,14 @@ TEST(Model, RecordedAndEagerRunsGiveTheSameBitsForEveryShape) {
 
 TEST(Model, ShapeArithmeticLeavesNoLaunch) {
   const Model model = load_bytes(small_network());
-  std::vector<Placement> placement;
-  model.run({{"x", random_tensor({3, 5}, 1)}}, &placement);
-  for (const Placement& p : placement)
+  std::vector<NodeExecution> executions;
+  model.run({{"x", random_tensor({3, 5}, 1)}}, &executions);
+  for (const NodeExecution& p : executions)
     EXPECT_TRUE(p.op_type == "MatMul" || p.op_type == "Add" || p.op_type == "Relu" || p.op_type == "Softmax")
         << p.op_type;
-  ASSERT_FALSE(placement.empty());
-  EXPECT_EQ(placement[0].node_name, "/MatMul");
-  EXPECT_EQ(placement[0].device, model.device().spelling());
+  ASSERT_FALSE(executions.empty());
+  EXPECT_EQ(executions[0].node_name, "/MatMul");
+  EXPECT_EQ(executions[0].device, model.device().spelling());
 }
 
 TEST(Model, ThreadsGetEqualBits) {

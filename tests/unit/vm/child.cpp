@@ -9,8 +9,8 @@
 #include <ctime>
 #include <thread>
 
+#include "core/device/process.h"
 #include "core/vm/engine.h"
-#include "core/vm/lifecycle.h"
 #include "tests/unit/vm/async_machine.h"
 
 namespace tenon::testing {

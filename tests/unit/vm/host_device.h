@@ -4,7 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "core/tensor/device_state.h"
+#include "core/device/device_state.h"
+#include "core/memory/caching_allocator.h"
 
 struct ep_memory;  // the asynchronous fake's too: here only ever a pointer to host memory
 

@@ -1,5 +1,7 @@
 #include "tests/unit/vm/machine.h"
 
+#include "core/tensor/opened_devices.h"
+
 #include "core/vm/engine.h"
 #include "loader/loader.h"
 
@@ -31,7 +33,7 @@ uint64_t Machine::scratch_bytes(int device) const {
 }
 
 Result<StorageHandle> Machine::allocate(int device, uint64_t words) {
-  std::vector<vm::Ticket> waits;
+  std::vector<Ticket> waits;
   TENON_ASSIGN_OR_RETURN(Storage * storage, Storage::make(devices_[device], words * 4, &waits));
   return StorageHandle(storage);
 }

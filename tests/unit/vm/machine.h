@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/tensor/device_state.h"
-#include "core/tensor/storage.h"
+#include "core/device/device_state.h"
+#include "core/vm/storage.h"
 #include "core/vm/vm.h"
 #include "tests/fakes/async/control.h"
 

@@ -92,16 +92,16 @@ void print_answer(const std::string& path, const float* chance) {
 }
 
 // One line per op and place: where it ran, how often, and why not on a better rung.
-void print_placement(const std::vector<tenon::onnx::Placement>& placement) {
+void print_executions(const std::vector<tenon::onnx::NodeExecution>& executions) {
   std::map<std::string, int> lines;
   std::vector<std::string> order;
-  for (const tenon::onnx::Placement& launch : placement) {
+  for (const tenon::onnx::NodeExecution& launch : executions) {
     std::string line = launch.op + "|" + launch.device + " " + launch.implementation + ", " + launch.rung;
     if (launch.bytes_copied) line += ", " + std::to_string(launch.bytes_copied) + " bytes copied";
     if (!launch.reason.empty()) line += " (" + launch.reason + ")";
     if (lines[line]++ == 0) order.push_back(line);
   }
-  std::printf("placement\n");
+  std::printf("report\n");
   for (const std::string& line : order) {
     const size_t bar = line.find('|');
     std::printf("  %2d x %-22s %s\n", lines[line], line.substr(0, bar).c_str(), line.substr(bar + 1).c_str());
@@ -140,13 +140,13 @@ int run(const Arguments& arguments, Clock::time_point start) {
   std::printf("pictures\n");
   for (size_t i = 0; i < pictures.paths.size(); i++) print_answer(pictures.paths[i], &chances[i * shapes.size()]);
 
-  std::vector<tenon::onnx::Placement> placement;
-  model.run({{"image", images}}, &placement);
+  std::vector<tenon::onnx::NodeExecution> executions;
+  model.run({{"image", images}}, &executions);
   const double again = median_time(model, {{"image", images}});
   std::printf("device\n  %s, %s\n", model.device().spelling().c_str(), model.device().name().c_str());
   std::printf("time\n  %.2f ms for %s in one batch; %.1f ms from the start of main to the first answer\n", again,
               count == 1 ? "one picture" : (std::to_string(count) + " pictures").c_str(), first);
-  print_placement(placement);
+  print_executions(executions);
   return pictures.all ? 0 : 1;
 }
 

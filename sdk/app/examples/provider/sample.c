@@ -119,7 +119,7 @@ static ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t 
   return (void)stream, (void)error, memcpy(dst, at(src), size), EP_STATUS_OK;
 }
 
-// ---- Primitives. Support says no to all it was not written for, by name and value; placement reports show that
+// ---- Primitives. Support says no to all it was not written for, by name and value; execution reports show that
 // reason. Dense tensors of any shape come as rank 1. To compute more: a support and a run function, and a line in
 // `find`. ----
 

@@ -1,5 +1,5 @@
 // The kernels of all devices: one cache each, and who else keeps some of them.
-#include "core/interpreter/kernel_cache.h"
+#include "core/kernel/kernel_cache.h"
 
 #include <malloc.h>
 

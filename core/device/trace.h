@@ -1,17 +1,19 @@
 // Trace: what TENON_TRACE=file.json writes, in Chrome's trace-event format (chrome://tracing, Perfetto): submissions,
-// waits, launches, retirements, copies and allocations, with a track per thread and per stream. Off (kTrace in
-// vm::attention is not set) it costs the callers one relaxed load.
+// waits, launches, retirements, copies and allocations, with a track per thread and per stream. Off (process::kTrace in
+// process::attention is not set) it costs the callers one relaxed load.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "core/vm/vm.h"
+#include "core/device/device_state.h"
+#include "core/device/process.h"
+#include "primitives/status/status.h"
 
-namespace tenon::vm {
+namespace tenon {
 
-inline bool tracing() { return (attention.load(std::memory_order_relaxed) & kTrace) != 0; }
+inline bool tracing() { return (process::attention.load(std::memory_order_relaxed) & process::kTrace) != 0; }
 
 // Nanoseconds on the trace's clock.
 uint64_t trace_now();
@@ -54,4 +56,4 @@ class TraceScope {
   std::string_view where_;
 };
 
-}  // namespace tenon::vm
+}  // namespace tenon

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "core/interpreter/kernel.h"
-#include "core/tensor/device_state.h"
+#include "core/device/device_state.h"
+#include "core/kernel/kernel.h"
 #include "primitives/status/status.h"
 
 namespace tenon {

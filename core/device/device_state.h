@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/memory/allocator.h"
+#include "core/device/allocator.h"
 #include "loader/loader.h"
 
 namespace tenon {
@@ -21,20 +21,14 @@ struct DeviceState {
   uint16_t id = 0;      // among all devices ever opened, from 0
   uint16_t place = 0;   // among spellings: a device that is opened again has that of the one before
   bool synchronous = false;
-  bool mapped = false;                 // pool 0 is host-visible and coherent: Block::host is set
-  ep_stream* inline_stream = nullptr;  // of a synchronous device
+  bool mapped = false;                       // pool 0 is host-visible and coherent: Block::host is set
+  std::atomic<bool> holds_host_data{false};  // it is the device that host_device_state() answers
+  ep_stream* inline_stream = nullptr;        // of a synchronous device
   std::unique_ptr<memory::Allocator> allocator;
   std::atomic<uint64_t> thread_scratch{0};  // bytes of it that threads keep as scratch
   std::atomic<int64_t> borrowed{0};         // blocks of memory the caller owns
   bool retired = false;                     // its provider was retired: every call is an error
   vm::DeviceQueue* queue = nullptr;  // of an asynchronous device: its streams and launch thread (core/vm), never freed
 };
-
-// The state of the device named by `spelling` ("" is the default device), opened when it was not yet.
-Result<DeviceState*> device_state(std::string_view spelling);
-// The device of class CPU that is synchronous and mapped, found by these properties.
-Result<DeviceState*> host_device_state();
-// Every device opened so far.
-std::vector<DeviceState*> all_devices();
 
 }  // namespace tenon

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "core/memory/block.h"
+#include "core/device/block.h"
 #include "core/vm/ticket_list.h"
 #include "primitives/status/status.h"
 
@@ -53,7 +53,7 @@ struct Storage {
 
   // A storage of `bytes` on `device`, allocated now. What its block still waits for is kept as `reads`, so that the
   // first write waits for it whoever that is; `waits` is room for the call and comes back empty.
-  static Result<Storage*> make(DeviceState* device, uint64_t bytes, std::vector<vm::Ticket>* waits);
+  static Result<Storage*> make(DeviceState* device, uint64_t bytes, std::vector<Ticket>* waits);
   // A storage over memory the caller owns; `deleter` runs once nothing uses it.
   static Storage* borrow(DeviceState* device, const memory::Block& block, uint64_t bytes,
                          std::function<void()> deleter);

@@ -1,5 +1,4 @@
-#include "core/interpreter/eager.h"
-#include "core/interpreter/op_call.h"
+#include "core/ops/op_call.h"
 
 namespace tenon {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace tenon::vm {
+namespace tenon {
 
 // stream id (1 to 65535) in the high 16 bits, instruction number (from 1) in the low 48. 0: none, or done long ago.
 // Work of a synchronous device is done when its call returns and has no ticket.
@@ -17,4 +17,4 @@ struct Ticket {
   friend bool operator==(Ticket a, Ticket b) { return a.bits == b.bits; }
 };
 
-}  // namespace tenon::vm
+}  // namespace tenon

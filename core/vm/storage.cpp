@@ -1,8 +1,8 @@
-#include "core/tensor/storage.h"
+#include "core/vm/storage.h"
 
-#include "core/memory/free_list.h"
-#include "core/tensor/device_state.h"
-#include "core/vm/lifecycle.h"
+#include "core/device/device_state.h"
+#include "core/device/free_list.h"
+#include "core/device/process.h"
 #include "core/vm/rules.h"
 #include "core/vm/vm.h"
 
@@ -13,7 +13,7 @@ using Records = memory::FreeList<Storage>;
 
 }  // namespace
 
-Result<Storage*> Storage::make(DeviceState* device, uint64_t bytes, std::vector<vm::Ticket>* waits) {
+Result<Storage*> Storage::make(DeviceState* device, uint64_t bytes, std::vector<Ticket>* waits) {
   const uint64_t wanted = bytes == 0 ? 1 : bytes;
   Storage* storage = Records::make();
   storage->device = device;
@@ -49,8 +49,8 @@ Storage* Storage::borrow(DeviceState* device, const memory::Block& block, uint64
 }
 
 void Storage::drop_block() {
-  if (vm::forked()) return;
-  if (!deleter && !vm::ended()) {
+  if (process::forked()) return;
+  if (!deleter && !process::ended()) {
     if (busy_for_read()) [[unlikely]] {
       vm::TicketList pending;
       vm::pending_uses(this, &pending);

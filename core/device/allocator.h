@@ -1,23 +1,20 @@
-// Allocator: the host's caching allocator over one device's blocks (README.md).
+// Allocator: how blocks of a device's memory are taken and given back. core/memory implements it.
 //
 // Allocation and release happen at submission, on the calling thread. A released block carries the tickets that still
 // use it; whoever gets it next must wait for those (the VM does, device-side where it can). On a synchronous device
 // there are none.
 //
-// Threads: every function is thread-safe. Small blocks (up to 32 KiB) come from per-thread size-class lists; larger
-// ones from a coalescing best-fit heap under a mutex, at most 12.5 % waste.
+// Threads: every function is thread-safe.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core/memory/block.h"
-#include "core/memory/stats.h"
-#include "core/vm/ticket.h"
-#include "loader/loader.h"
+#include "core/device/block.h"
+#include "core/device/stats.h"
+#include "core/device/ticket.h"
 #include "primitives/status/status.h"
 
 namespace tenon::memory {
@@ -29,12 +26,14 @@ class Allocator {
   // A block of at least `bytes` > 0, 64-byte aligned at least. Tickets the new owner has to wait for are appended to
   // `waits`. Errors: out_of_device_memory, with a table of who holds what, after cached blocks were given back, tickets
   // already issued were waited for, and one retry.
-  virtual Result<Block> allocate(uint64_t bytes, std::vector<vm::Ticket>* waits) = 0;
+  virtual Result<Block> allocate(uint64_t bytes, std::vector<Ticket>* waits) = 0;
+  // As allocate, 256-aligned: for workspaces.
+  virtual Result<Block> allocate_aligned(uint64_t bytes, std::vector<Ticket>* waits) = 0;
   // The common case of allocate, without its costs: a small block that the calling thread has at hand and that nothing
   // has to wait for. False: ask allocate.
   virtual bool take_at_hand(uint64_t bytes, Block* out) = 0;
   // Takes a block back; `pending` are tickets that still use it.
-  virtual void release(const Block& block, std::span<const vm::Ticket> pending) = 0;
+  virtual void release(const Block& block, std::span<const Ticket> pending) = 0;
   // Gives back to the provider every segment that is free and not pending.
   virtual void trim() = 0;
   // A housekeeping tick: gives back what two ticks one second apart did not touch, above max(64 MiB, recent peak).
@@ -43,8 +42,5 @@ class Allocator {
   virtual void tick_if_due() = 0;
   virtual Stats stats() const = 0;
 };
-
-// The allocator of `device`.
-std::unique_ptr<Allocator> make_allocator(loader::OpenDevice* device);
 
 }  // namespace tenon::memory

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/tensor/export.h"
+#include "core/device/export.h"
 #include "core/tensor/scalar.h"
 #include "core/tensor/tensor.h"
 #include "primitives/status/status.h"
@@ -85,6 +85,9 @@ class TENON_API Interpreter {
   // The value of a small host-side integer tensor, if this interpreter knows it now (eager always does, by waiting).
   virtual bool host_value_known(const Tensor& tensor) = 0;
 };
+
+// What computes each op when it is called; one serves all threads. core/interpreter defines it.
+Interpreter& eager_interpreter();
 
 // The calling thread's interpreter: eager unless an InterpreterScope is open.
 TENON_API Interpreter& current_interpreter();

@@ -5,8 +5,8 @@
 #include <array>
 #include <cstdint>
 
-#include "core/interpreter/op_call.h"
 #include "ep_api/ep_api.h"
+#include "primitives/dtype/dtype.h"
 #include "primitives/shape/shape.h"
 
 namespace tenon {

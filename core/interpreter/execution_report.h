@@ -1,5 +1,5 @@
-// Placement: where each op ran and why not higher on the ladder. Counters are always on, per thread; a PlacementScope
-// lists every op of its thread in order, which is what a model's placement report prints.
+// ExecutionReport: where each op ran and why not higher on the ladder. Counters are always on, per thread; an
+// ExecutionScope lists every op of its thread in order, which is what a model's report prints.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/tensor/export.h"
+#include "core/device/export.h"
 
 namespace tenon {
 
@@ -16,11 +16,11 @@ namespace tenon {
 enum class Rung : uint8_t { native, decomposed, compiled, host };
 TENON_API std::string_view rung_name(Rung rung);
 
-// What a PlacementScope calls a copy that no program asked for: of an input that the device takes dense only, or that
+// What a ExecutionScope calls a copy that no program asked for: of an input that the device takes dense only, or that
 // an output overlaps. It is made by the op cast, whose reason says why where it did not run natively.
 inline constexpr std::string_view kDenseCopy = "copy (dense)";
 
-struct PlacementEntry {
+struct ExecutionEntry {
   std::string op;              // "softmax", or kDenseCopy
   std::string device;          // "cuda:0": where the op was asked for
   std::string implementation;  // of a native rung: "onednn", "simd", "plain"
@@ -31,26 +31,26 @@ struct PlacementEntry {
 };
 
 // Every (op, device, implementation, rung, reason) since the process started, with its counts, over all threads.
-TENON_API std::vector<PlacementEntry> placement_report();
+TENON_API std::vector<ExecutionEntry> execution_report();
 
 // While it lives, each op its thread runs appends one entry (launches = 1). Views and host-side bookkeeping do not
 // show. Parts of a decomposed op are listed before the op itself.
-class TENON_API PlacementScope {
+class TENON_API ExecutionScope {
  public:
-  PlacementScope();
-  ~PlacementScope();
-  PlacementScope(const PlacementScope&) = delete;
-  PlacementScope& operator=(const PlacementScope&) = delete;
+  ExecutionScope();
+  ~ExecutionScope();
+  ExecutionScope(const ExecutionScope&) = delete;
+  ExecutionScope& operator=(const ExecutionScope&) = delete;
 
-  std::vector<PlacementEntry> take();
+  std::vector<ExecutionEntry> take();
 
  private:
-  std::vector<PlacementEntry> entries_;
-  PlacementScope* previous_;
-  friend void record_placement(PlacementEntry entry);
+  std::vector<ExecutionEntry> entries_;
+  ExecutionScope* previous_;
+  friend void note_execution(ExecutionEntry entry);
 };
 
 // Appends to the calling thread's innermost scope, if there is one. Internal.
-void record_placement(PlacementEntry entry);
+void note_execution(ExecutionEntry entry);
 
 }  // namespace tenon

@@ -10,9 +10,6 @@
 
 namespace tenon {
 
-// Elements from the first to one past the last that a tensor of at least one element can reach in its storage.
-int64_t span_elements(const Tensor& tensor);
-
 // `tensor` on `target`, with the same dims. A strided tensor keeps its strides and brings the bytes between its
 // elements along, unless these are most of many and its device can copy it natively: then it arrives row-major. Returns
 // the bytes moved through `bytes_moved` (may be null).
@@ -24,8 +21,5 @@ Tensor dense_copy(const Tensor& tensor);
 // Overwrites the elements of `view` (any device, any strides) with those of `source`, a tensor of the same dims and
 // dtype on the host device. Returns the bytes moved between devices.
 uint64_t store_into_view(const Tensor& view, const Tensor& source);
-
-// The first element at `bytes`, read as `dtype`.
-Scalar element_as_scalar(const void* bytes, DType dtype);
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-#include "core/vm/trace.h"
+#include "core/device/trace.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-namespace tenon::vm {
+namespace tenon {
 namespace {
 
 struct Event {
@@ -85,11 +85,11 @@ void trace_begin(std::string path) {
   std::lock_guard lock(all.mutex);
   all.path = std::move(path);
   all.events.clear();
-  attention.fetch_or(kTrace);
+  process::attention.fetch_or(process::kTrace);
 }
 
 Status trace_end() {
-  attention.fetch_and(~uint32_t{kTrace});
+  process::attention.fetch_and(~uint32_t{process::kTrace});
   Recorder& all = recorder();
   std::lock_guard lock(all.mutex);
   if (all.path.empty()) return Status();
@@ -120,4 +120,4 @@ void TraceScope::begin(std::string_view name, std::string_view category, std::st
 
 void TraceScope::end() { trace_thread_span(name_, category_, begin_, trace_now(), where_); }
 
-}  // namespace tenon::vm
+}  // namespace tenon

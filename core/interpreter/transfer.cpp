@@ -1,18 +1,19 @@
-#include "core/tensor/transfer.h"
+#include "core/interpreter/transfer.h"
 
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "core/device/device_state.h"
+#include "core/device/process.h"
 #include "core/interpreter/eager.h"
 #include "core/interpreter/plan.h"
 #include "core/ops/attributes.h"
 #include "core/ops/op_rows.h"
-#include "core/tensor/device_state.h"
 #include "core/tensor/factory.h"
-#include "core/tensor/storage.h"
-#include "core/vm/lifecycle.h"
+#include "core/tensor/opened_devices.h"
+#include "core/vm/storage.h"
 #include "core/vm/vm.h"
 #include "primitives/dtype/convert.h"
 
@@ -93,24 +94,9 @@ Tensor without_gaps(const Tensor& tensor) {
   return has_native_copy(tensor) ? dense_on_device(tensor) : tensor;
 }
 
-// After the program's end no provider is called: the handle is left to the system, and leak checkers see where it is.
-void free_handle(DeviceState* device, ep_memory* memory) {
-  if (!vm::ended()) return device->ops.memory_free(device->handle, memory);
-  static std::mutex mutex;
-  static auto* left = new std::vector<ep_memory*>;
-  std::lock_guard lock(mutex);
-  left->push_back(memory);
-}
-
 char* host_address(const Tensor& tensor) { return tensor.impl()->storage->block.host + byte_offset(tensor); }
 
 }  // namespace
-
-int64_t span_elements(const Tensor& tensor) {
-  int64_t reach = 1;
-  for (int32_t axis = 0; axis < tensor.rank(); ++axis) reach += (tensor.dims()[axis] - 1) * tensor.strides()[axis];
-  return reach;
-}
 
 Tensor transfer(const Tensor& tensor, DeviceState* target, uint64_t* bytes_moved) {
   if (tensor.impl()->device == target) return tensor;
@@ -165,43 +151,5 @@ uint64_t store_into_view(const Tensor& view, const Tensor& source) {
   target->version.fetch_add(1, std::memory_order_relaxed);
   return moved;
 }
-
-Scalar element_as_scalar(const void* bytes, DType dtype) {
-  const DTypeInfo& info = dtype_info(dtype);
-  uint64_t bits = 0;
-  std::memcpy(&bits, bytes, static_cast<size_t>(dtype_bytes(dtype, 1)));
-  if (info.bits < 8) bits &= (uint64_t{1} << info.bits) - 1;
-  const int unused = 64 - info.bits;
-  switch (info.type_class) {
-    case DTypeClass::FLOAT: return Scalar(decode_float(dtype, bits));
-    case DTypeClass::BOOL: return Scalar(bits != 0);
-    case DTypeClass::INT: return Scalar(static_cast<int64_t>(bits << unused) >> unused);
-    default: return dtype == DType::u64 ? Scalar(bits) : Scalar(static_cast<int64_t>(bits));
-  }
-}
-
-Result<Storage*> borrow_host_memory(DeviceState* host, void* data, uint64_t bytes, std::function<void()> deleter) {
-  if (host->ops.memory_import_host == nullptr) {
-    return Status(Code::unsupported,
-                  "The device " + host->opened->spelling + " cannot use memory it did not allocate.");
-  }
-  memory::Block block;
-  block.size = bytes;
-  block.host = static_cast<char*>(data);
-  if (bytes > 0) {
-    ep_error* error = nullptr;
-    const ep_status code = host->ops.memory_import_host(host->handle, data, bytes, &block.memory, &error);
-    TENON_RETURN_IF_ERROR(loader::take_error(code, error, "borrowing host memory on " + host->opened->spelling));
-  }
-  host->borrowed.fetch_add(1, std::memory_order_relaxed);
-  auto release = [host, memory = block.memory, user = std::move(deleter)] {
-    free_handle(host, memory);
-    host->borrowed.fetch_sub(1, std::memory_order_relaxed);
-    if (user) user();
-  };
-  return Storage::borrow(host, block, bytes, std::move(release));
-}
-
-Tensor Tensor::to(Device device) const { return device ? transfer(*this, device.state()) : *this; }
 
 }  // namespace tenon

@@ -1,15 +1,16 @@
-#include "core/memory/allocator.h"
+#include "core/memory/caching_allocator.h"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <mutex>
 
+#include "core/device/process.h"
+#include "core/device/trace.h"
 #include "core/memory/heap.h"
 #include "core/memory/housekeeping.h"
 #include "core/memory/small_blocks.h"
-#include "core/vm/lifecycle.h"
-#include "core/vm/trace.h"
 #include "core/vm/vm.h"
 #include "loader/log/log.h"
 
@@ -76,10 +77,15 @@ class CachingAllocator final : public Allocator {
     all.allocators[index_] = nullptr;
   }
 
-  Result<Block> allocate(uint64_t bytes, std::vector<vm::Ticket>* waits) override {
+  Result<Block> allocate(uint64_t bytes, std::vector<Ticket>* waits) override {
     Block block;
     if (take_at_hand(bytes, &block)) return block;
     return bytes > kSmallLimit ? allocate_large(bytes, waits) : allocate_small(size_class(bytes), waits);
+  }
+
+  // A power of two of the small classes, and every larger block, starts 256-aligned.
+  Result<Block> allocate_aligned(uint64_t bytes, std::vector<Ticket>* waits) override {
+    return allocate(bytes <= kSmallLimit ? std::max<uint64_t>(256, std::bit_ceil(bytes)) : bytes, waits);
   }
 
   bool take_at_hand(uint64_t bytes, Block* out) override {
@@ -92,7 +98,7 @@ class CachingAllocator final : public Allocator {
     return true;
   }
 
-  void release(const Block& block, std::span<const vm::Ticket> pending) override {
+  void release(const Block& block, std::span<const Ticket> pending) override {
     const auto owner = reinterpret_cast<uintptr_t>(block.owner);
     if ((owner & 1) == 0) return release_large(reinterpret_cast<Range*>(owner), pending);
     auto* small = reinterpret_cast<SmallBlock*>(owner & ~uintptr_t{1});
@@ -181,14 +187,14 @@ class CachingAllocator final : public Allocator {
     return table.lists[index_] = threads_.back().get();
   }
 
-  static void hand_over(vm::TicketList& pending, std::vector<vm::Ticket>* waits) {
-    for (vm::Ticket ticket : pending) {
+  static void hand_over(vm::TicketList& pending, std::vector<Ticket>* waits) {
+    for (Ticket ticket : pending) {
       if (!vm::is_done(ticket)) waits->push_back(ticket);
     }
     pending.clear();
   }
 
-  Block take(ThreadLists* lists, SmallBlock* block, std::vector<vm::Ticket>* waits) {
+  Block take(ThreadLists* lists, SmallBlock* block, std::vector<Ticket>* waits) {
     hand_over(block->pending, waits);
     if (lists != nullptr) {
       count(lists->taken, block->block.size);
@@ -198,7 +204,7 @@ class CachingAllocator final : public Allocator {
     return block->block;
   }
 
-  Result<Block> allocate_small(int size_class, std::vector<vm::Ticket>* waits) {
+  Result<Block> allocate_small(int size_class, std::vector<Ticket>* waits) {
     if (ThreadLists* lists = own_lists()) {
       ClassList& list = lists->classes[static_cast<size_t>(size_class)];
       if (SmallBlock* block = list.pop_waiting()) return take(lists, block, waits);
@@ -223,8 +229,8 @@ class CachingAllocator final : public Allocator {
     return exhausted(class_bytes(size_class), status);
   }
 
-  Result<Block> allocate_large(uint64_t bytes, std::vector<vm::Ticket>* waits) {
-    const vm::TraceScope trace("allocate", "memory", device_->spelling);
+  Result<Block> allocate_large(uint64_t bytes, std::vector<Ticket>* waits) {
+    const TraceScope trace("allocate", "memory", device_->spelling);
     Status status;
     for (int attempt = 0; attempt < 2; ++attempt) {
       if (attempt == 1) recover();
@@ -247,8 +253,8 @@ class CachingAllocator final : public Allocator {
     return exhausted(bytes, status);
   }
 
-  void release_small(SmallBlock* block, std::span<const vm::Ticket> pending) {
-    for (vm::Ticket ticket : pending) {
+  void release_small(SmallBlock* block, std::span<const Ticket> pending) {
+    for (Ticket ticket : pending) {
       if (!vm::is_done(ticket)) block->pending.add(ticket);
     }
     if (ThreadLists* lists = own_lists()) {
@@ -275,7 +281,7 @@ class CachingAllocator final : public Allocator {
     wake_housekeeping();
   }
 
-  void release_large(Range* range, std::span<const vm::Ticket> pending) {
+  void release_large(Range* range, std::span<const Ticket> pending) {
     {
       std::lock_guard lock(mutex_);
       heap_.give(range, pending);
@@ -301,7 +307,7 @@ class CachingAllocator final : public Allocator {
       heap_.pending_tickets(&pending);
       small_.pending_tickets(&pending);
     }
-    for (vm::Ticket ticket : pending) static_cast<void>(vm::wait(ticket));
+    for (Ticket ticket : pending) static_cast<void>(vm::wait(ticket));
     if (device_->ops.device_trim != nullptr) device_->ops.device_trim(device_->handle);
     trim();
   }
@@ -383,7 +389,7 @@ ThreadGuard::~ThreadGuard() {
   const ThreadTable table = thread_table;
   const std::unique_ptr<ThreadLists*[]> lists(table.lists);
   thread_table = {nullptr, 0, true};
-  if (vm::forked()) return;
+  if (process::forked()) return;
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
   for (uint32_t i = 0; i < table.size; ++i) {

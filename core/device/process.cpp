@@ -1,0 +1,82 @@
+#include "core/device/process.h"
+
+#include <pthread.h>
+
+#include <array>
+#include <cstdlib>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/device/trace.h"
+#include "loader/log/log.h"
+#include "loader/settings/settings.h"
+
+namespace tenon::process {
+namespace {
+
+constexpr size_t kEndings = 2;
+
+struct Endings {
+  std::mutex mutex;
+  std::array<std::vector<void (*)()>, kEndings> functions;
+};
+
+Endings& endings() {
+  static auto* all = new Endings;
+  return *all;
+}
+
+std::atomic<bool> ending{false};
+
+void run(Ending step) {
+  std::vector<void (*)()> functions;
+  {
+    std::lock_guard lock(endings().mutex);
+    functions.swap(endings().functions[static_cast<size_t>(step)]);
+  }
+  for (auto function : functions) function();
+}
+
+void at_exit() {
+  if (forked()) return;
+  ending.store(true);
+  run(Ending::drain);
+  run(Ending::join);
+  program_ended.store(true, std::memory_order_release);
+  if (Status status = trace_end(); !status.ok()) {
+    loader::log(loader::LogTopic::vm, loader::LogLevel::warning, status.message());
+  }
+}
+
+void in_child() { attention.fetch_or(kForked); }
+
+void register_hooks() {
+  std::atexit(at_exit);
+  pthread_atfork(nullptr, nullptr, in_child);
+  const loader::Settings& settings = loader::settings();
+  if (!settings.trace.empty()) trace_begin(settings.trace);
+}
+
+}  // namespace
+
+Status usable() {
+  if (forked()) [[unlikely]] {
+    return Status(Code::invalid_argument,
+                  "This process is a fork of one that uses Tenon; a forked child may only exec.",
+                  "Start workers before the first use of Tenon, or start them with exec (spawn) instead of fork.");
+  }
+  if (ending.load(std::memory_order_relaxed)) [[unlikely]] {
+    return Status(Code::cancelled, "The program is ending; Tenon takes no further work.");
+  }
+  return Status();
+}
+
+void at_end(Ending ending, void (*function)()) {
+  static std::once_flag registered;
+  std::call_once(registered, register_hooks);
+  std::lock_guard lock(endings().mutex);
+  endings().functions[static_cast<size_t>(ending)].push_back(function);
+}
+
+}  // namespace tenon::process

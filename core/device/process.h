@@ -1,0 +1,40 @@
+// Process: what every room asks of the process it runs in: whether anything but running ops is wanted of it, whether it
+// is a forked child, and what happens at its end. Internal to the library.
+//
+// The runtime is never destroyed. The exit hook drains every device with a deadline and joins every thread of ours;
+// what is dropped after the hook frees host memory only. In a forked child every call is an error and destructors do
+// nothing.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "primitives/status/status.h"
+
+namespace tenon::process {
+
+// One word tells the inline path whether anything but running the op is asked of it: a trace, the list of an
+// ExecutionScope, or, in a child of fork, an error.
+enum Attention : uint32_t { kTrace = 1, kForked = 2, kReport = 4 };
+inline constinit std::atomic<uint32_t> attention{0};
+
+inline bool forked() { return (attention.load(std::memory_order_relaxed) & kForked) != 0; }
+
+// True once the exit hook has run: providers must not be called any more.
+inline constinit std::atomic<bool> program_ended{false};
+inline bool ended() { return program_ended.load(std::memory_order_acquire); }
+
+// Ok, or why no call can be served: the process is a forked child, or it is ending.
+Status usable();
+
+// The steps of the exit hook, in order.
+enum class Ending : uint8_t {
+  drain,  // wait for the work of devices; no further work is taken from here on
+  join,   // end threads
+};
+
+// Has the exit hook call `function` in the step `ending`; within a step the first function added runs first.
+// The first call of any thread registers the hook and the fork handler, and begins the trace of TENON_TRACE.
+void at_end(Ending ending, void (*function)());
+
+}  // namespace tenon::process

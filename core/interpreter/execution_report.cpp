@@ -1,0 +1,35 @@
+#include "core/interpreter/execution_report.h"
+
+#include <utility>
+
+#include "core/device/process.h"
+
+namespace tenon {
+namespace {
+
+thread_local ExecutionScope* innermost = nullptr;
+std::atomic<int32_t> open_scopes{0};
+
+}  // namespace
+
+std::string_view rung_name(Rung rung) {
+  constexpr std::string_view names[] = {"native", "decomposed", "compiled", "host"};
+  return names[static_cast<size_t>(rung)];
+}
+
+ExecutionScope::ExecutionScope() : previous_(std::exchange(innermost, this)) {
+  if (open_scopes.fetch_add(1) == 0) process::attention.fetch_or(process::kReport);
+}
+
+ExecutionScope::~ExecutionScope() {
+  innermost = previous_;
+  if (open_scopes.fetch_sub(1) == 1) process::attention.fetch_and(~static_cast<uint32_t>(process::kReport));
+}
+
+std::vector<ExecutionEntry> ExecutionScope::take() { return std::exchange(entries_, {}); }
+
+void note_execution(ExecutionEntry entry) {
+  if (innermost != nullptr) innermost->entries_.push_back(std::move(entry));
+}
+
+}  // namespace tenon

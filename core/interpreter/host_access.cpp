@@ -1,0 +1,38 @@
+// What Tensor does between a device and the host's memory, where that takes an op: strided elements are gathered and
+// scattered.
+#include "core/device/device_state.h"
+#include "core/interpreter/transfer.h"
+#include "core/tensor/factory.h"
+#include "core/tensor/tensor.h"
+#include "core/vm/vm.h"
+
+namespace tenon {
+
+void Tensor::copy_to_host(void* data) const {
+  if (impl_->storage == nullptr) refuse_recorded("copy_to_host: the tensor", *this);
+  if (elements() == 0) {
+    throw_if_error(vm::settle(impl_->storage, false, false));
+    return;
+  }
+  const Tensor dense = contiguous() ? *this : dense_copy(*this);
+  const TensorImpl& impl = *dense.impl();
+  const vm::Operand src{impl.storage, static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset)), false, false};
+  throw_if_error(vm::download(data, src, static_cast<uint64_t>(dense.bytes())));
+}
+
+void Tensor::copy_from(const void* data) {
+  if (impl_->storage == nullptr) refuse_recorded("copy_from: the tensor", *this);
+  if (elements() == 0) return;
+  if (!contiguous()) {
+    store_into_view(*this, copy_from_host(data, dims(), dtype(), Device::host()));
+    return;
+  }
+  const bool whole = static_cast<uint64_t>(bytes()) == impl_->storage->bytes;
+  const vm::Operand dst{impl_->storage, static_cast<uint64_t>(dtype_bytes(dtype(), impl_->offset)), true, whole};
+  throw_if_error(vm::upload(dst, data, static_cast<uint64_t>(bytes()), {}));
+  impl_->storage->version.fetch_add(1, std::memory_order_relaxed);
+}
+
+Tensor Tensor::to(Device device) const { return device ? transfer(*this, device.state()) : *this; }
+
+}  // namespace tenon

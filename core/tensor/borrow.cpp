@@ -1,0 +1,104 @@
+// Memory that the caller owns, as tensors of the host device.
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/device/device_state.h"
+#include "core/device/process.h"
+#include "core/tensor/factory.h"
+#include "core/tensor/opened_devices.h"
+#include "core/vm/storage.h"
+#include "primitives/status/sentence.h"
+
+namespace tenon {
+namespace {
+
+// Bytes from the first element to one past the last that these strides reach.
+int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& strides, DType dtype, int64_t elements) {
+  if (strides.rank() != dims.rank()) {
+    throw Error(Code::invalid_argument,
+                sentence(caller, ": strides ", strides, " and dims ", dims, " have different ranks."));
+  }
+  const int64_t size = std::max<int64_t>(1, dtype_size(dtype));
+  int64_t reach = elements == 0 ? 0 : 1;
+  for (int32_t axis = 0; axis < dims.rank(); ++axis) {
+    int64_t step = 0, bytes = 0;
+    const int64_t further = elements == 0 ? 0 : dims[axis] - 1;
+    if (strides[axis] < 0) {
+      throw Error(Code::invalid_argument, sentence(caller, ": strides ", strides, " of dims ", dims,
+                                                   " cannot be used: ", strides[axis], " is negative."));
+    }
+    if (__builtin_mul_overflow(strides[axis], further, &step) || __builtin_add_overflow(reach, step, &reach) ||
+        __builtin_mul_overflow(reach, size, &bytes)) {
+      throw Error(Code::invalid_argument, sentence(caller, ": strides ", strides, " of dims ", dims, " and dtype ",
+                                                   dtype_name(dtype), " reach further than 2^63 - 1 bytes."));
+    }
+  }
+  if (dtype_size(dtype) == 0 && !is_contiguous(dims, strides)) {
+    throw Error(Code::invalid_argument, sentence(caller, ": strides ", strides, " of dims ", dims,
+                                                 " are not row-major, as packed ", dtype_name(dtype), " always is."));
+  }
+  return dtype_bytes(dtype, reach);
+}
+
+// After the program's end no provider is called: the handle is left to the system, and leak checkers see where it is.
+void free_handle(DeviceState* device, ep_memory* memory) {
+  if (!process::ended()) return device->ops.memory_free(device->handle, memory);
+  static std::mutex mutex;
+  static auto* left = new std::vector<ep_memory*>;
+  std::lock_guard lock(mutex);
+  left->push_back(memory);
+}
+
+}  // namespace
+
+Result<Storage*> borrow_host_memory(DeviceState* host, void* data, uint64_t bytes, std::function<void()> deleter) {
+  if (host->ops.memory_import_host == nullptr) {
+    return Status(Code::unsupported,
+                  "The device " + host->opened->spelling + " cannot use memory it did not allocate.");
+  }
+  memory::Block block;
+  block.size = bytes;
+  block.host = static_cast<char*>(data);
+  if (bytes > 0) {
+    ep_error* error = nullptr;
+    const ep_status code = host->ops.memory_import_host(host->handle, data, bytes, &block.memory, &error);
+    TENON_RETURN_IF_ERROR(loader::take_error(code, error, "borrowing host memory on " + host->opened->spelling));
+  }
+  host->borrowed.fetch_add(1, std::memory_order_relaxed);
+  auto release = [host, memory = block.memory, user = std::move(deleter)] {
+    free_handle(host, memory);
+    host->borrowed.fetch_sub(1, std::memory_order_relaxed);
+    if (user) user();
+  };
+  return Storage::borrow(host, block, bytes, std::move(release));
+}
+
+Tensor borrow_memory(std::string_view caller, void* data, const Dims& dims, const Dims& strides, DType dtype,
+                     std::function<void()> deleter) {
+  const int64_t elements = value_or_throw(checked_elements(dims, dtype));
+  const Dims actual = strides.empty() ? contiguous_strides(dims) : strides;
+  const int64_t bytes = bytes_reached(caller, dims, actual, dtype, elements);
+  if (data == nullptr && bytes != 0) {
+    throw Error(Code::invalid_argument,
+                sentence(caller, ": no data for ", bytes, " bytes, shape ", dims, ", strides ", actual, "."));
+  }
+  const auto size = static_cast<uintptr_t>(std::max<int64_t>(1, dtype_size(dtype)));
+  if (const uintptr_t past = reinterpret_cast<uintptr_t>(data) % size; past != 0) {
+    throw Error(Code::unsupported, sentence(caller, ": the data begins ", past, " past a multiple of the ", size,
+                                            " bytes that an element of ", dtype_name(dtype), " has."));
+  }
+  DeviceState* host = value_or_throw(host_device_state());
+  Storage* storage = value_or_throw(borrow_host_memory(host, data, static_cast<uint64_t>(bytes), std::move(deleter)));
+  TensorImpl* impl = make_impl(host, dtype, dims, elements);
+  impl->strides = actual;
+  impl->contiguous = is_contiguous(dims, actual);
+  impl->storage = storage;
+  return Tensor(impl);
+}
+
+Tensor Tensor::borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter) {
+  return borrow_memory("Tensor::borrow", data, dims, strides, dtype, std::move(deleter));
+}
+
+}  // namespace tenon

@@ -1,0 +1,21 @@
+// The devices that the process has opened. Internal.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/device/device_state.h"
+#include "primitives/status/status.h"
+
+namespace tenon {
+
+// The state of the device named by `spelling` ("" is the default device), opened when it was not yet.
+Result<DeviceState*> device_state(std::string_view spelling);
+// The device of class CPU that is synchronous and mapped, found by these properties.
+Result<DeviceState*> host_device_state();
+// Every device opened so far and not retired.
+std::vector<DeviceState*> all_devices();
+// tenon::retire, but for what the calling thread keeps.
+Status retire_provider(std::string_view provider);
+
+}  // namespace tenon
