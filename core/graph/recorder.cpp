@@ -5,7 +5,8 @@
 #include <memory>
 
 #include "core/device/device_state.h"
-#include "core/interpreter/plan.h"
+#include "core/interpreter/inference.h"
+#include "core/interpreter/prepared.h"
 #include "core/tensor/factory.h"
 
 namespace tenon::graph {
@@ -101,8 +102,7 @@ void Recorder::infer(const OpCall& call, std::vector<TensorMeta>* outputs) const
     outputs->assign(1, {view.dtype, view.dims, view.strides});
   } else if (options_.check_support) {
     DeviceState* device = value_or_throw(device_of(call));
-    const std::unique_ptr<Plan> plan(value_or_throw(make_plan(call, device, Reach::setting)));
-    *outputs = plan->outputs;
+    *outputs = std::move(value_or_throw(prepare(call, device, Reach::setting))->outputs);
   } else {
     throw_if_error(infer_outputs(call, outputs));
   }

@@ -55,32 +55,32 @@ Status infer_elementwise(const OpCall& call, TensorMeta* output) {
   return {};
 }
 
-void fold_call(const OpCall& call, const TensorMeta& meta, FoldedCall* folded) {
+void fold_call(const OpCall& call, const Dims& dims, const Dims& strides, FoldedCall* folded) {
   const uint32_t arity = elementwise_arity(call.op->kind);
   folded->operand_count = arity + 1;
-  int64_t* strides[4];
+  int64_t* all[4];
   uint32_t used = 0;
   const auto use = [&](uint32_t operand, const Dims& values) {
     std::copy(values.begin(), values.end(), folded->strides[operand]);
-    strides[used++] = folded->strides[operand];
+    all[used++] = folded->strides[operand];
   };
-  std::copy(meta.dims.begin(), meta.dims.end(), folded->dims);
-  use(0, meta.strides);
+  std::copy(dims.begin(), dims.end(), folded->dims);
+  use(0, strides);
   folded->compute = DType::none;
   for (uint32_t i = 0; i < arity; ++i) {
     const Tensor* input = argument(call, i);
     folded->tensors[i + 1] = input;
     if (input == nullptr) continue;
     if (!(i == 0 && call.op->cond_first)) folded->compute = input->dtype();
-    use(i + 1, input->dims() == meta.dims ? input->strides()
-                                          : infer::broadcast_strides(input->dims(), input->strides(), meta.dims));
+    use(i + 1,
+        input->dims() == dims ? input->strides() : infer::broadcast_strides(input->dims(), input->strides(), dims));
   }
-  folded->rank = simplify::fold_elementwise(meta.dims.rank(), folded->dims, strides, static_cast<int32_t>(used));
+  folded->rank = simplify::fold_elementwise(dims.rank(), folded->dims, all, static_cast<int32_t>(used));
 }
 
 Status lower_elementwise(const OpCall& call, const TensorMeta& output, Lowering* lowering) {
   FoldedCall folded;
-  fold_call(call, output, &folded);
+  fold_call(call, output.dims, output.strides, &folded);
   const auto rank = static_cast<size_t>(folded.rank);
   const Dims dims(std::span<const int64_t>(folded.dims, rank));
   const auto strides = [&](uint32_t operand) { return Dims(std::span<const int64_t>(folded.strides[operand], rank)); };

@@ -24,8 +24,8 @@ struct FoldedCall {
 
 // The dtype and dims of the result. Errors: dtypes differ, shapes do not broadcast, nothing but scalars.
 Status infer_elementwise(const OpCall& call, TensorMeta* output);
-// Folds `call` for an output of `meta`.
-void fold_call(const OpCall& call, const TensorMeta& meta, FoldedCall* folded);
+// Folds `call` for an output of `dims` and `strides`.
+void fold_call(const OpCall& call, const Dims& dims, const Dims& strides, FoldedCall* folded);
 // Describes the primitive.
 Status lower_elementwise(const OpCall& call, const TensorMeta& output, Lowering* lowering);
 

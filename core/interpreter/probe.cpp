@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "core/interpreter/plan.h"
+#include "core/interpreter/prepared.h"
 #include "core/tensor/factory.h"
 #include "primitives/status/sentence.h"
 
@@ -23,9 +23,9 @@ class ProbeInterpreter final : public Interpreter {
     }
     OpCall probed = call;
     probed.device = device_;
-    const std::unique_ptr<Plan> plan(value_or_throw(make_plan(probed, device_, Reach::native_only)));
+    const std::unique_ptr<Prepared> prepared = value_or_throw(prepare(probed, device_, Reach::native_only));
     for (size_t i = 0; i < call.outputs.size(); ++i) {
-      if (!call.outputs[i].defined()) call.outputs[i] = make_meta(device_, plan->outputs[i]);
+      if (!call.outputs[i].defined()) call.outputs[i] = make_meta(device_, prepared->outputs[i]);
     }
   }
 

@@ -7,8 +7,8 @@
 
 #include "core/device/device_state.h"
 #include "core/device/process.h"
-#include "core/interpreter/eager.h"
-#include "core/interpreter/plan.h"
+#include "core/interpreter/operands.h"
+#include "core/interpreter/prepared.h"
 #include "core/ops/attributes.h"
 #include "core/ops/op_rows.h"
 #include "core/tensor/factory.h"
@@ -82,9 +82,7 @@ bool has_native_copy(const Tensor& tensor) {
   call.inputs = inputs;
   call.attributes = &attributes;
   call.outputs = {&made, 1};
-  Result<Plan*> plan = make_plan(call, tensor.impl()->device, Reach::native_only);
-  const std::unique_ptr<Plan> owned(plan.ok() ? plan.value() : nullptr);
-  return owned != nullptr;
+  return prepare(call, tensor.impl()->device, Reach::native_only).ok();
 }
 
 // `tensor`, or where most of its span is not its own, and its device can, a row-major copy on its device.

@@ -213,6 +213,8 @@ Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& de
   ep_primitive_desc wanted = desc;
   Resolved resolved;
   open_dims(&wanted, info.flags);
+  resolved.any_strides =
+      (info.flags & EP_SUPPORT_FLAG_ANY_DIMS) != 0 && (info.flags & EP_SUPPORT_FLAG_ANY_STRIDES) != 0;
   for (uint32_t slot = 0; slot < EP_MAX_SCALARS; ++slot) {
     if ((info.baked_scalars >> slot & 1) == 0 || slot >= scalar_count) continue;
     wanted.baked_scalars |= 1u << slot;

@@ -14,7 +14,8 @@ namespace tenon {
 struct Resolved {
   Kernel* kernel = nullptr;  // one reference, the caller's
   int32_t alignment[EP_MAX_OPERANDS] = {};
-  bool baked = false;  // scalars stand in the descriptor: good for these values only
+  bool baked = false;        // scalars stand in the descriptor: good for these values only
+  bool any_strides = false;  // strides above 1 are open: good for others too
 };
 
 // Asks `device` for `desc` (static dims, scalars not baked) and gets or creates the primitive. Dims and strides the

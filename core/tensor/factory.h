@@ -26,6 +26,9 @@ Result<Tensor> make_tensor_like(const TensorImpl& shaped, DType dtype);
 // A tensor over `base`'s storage; `offset` in elements of `dtype` from the storage's start.
 Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset);
 
+// `tensor`, which nobody else holds and which fills its storage, with its elements in another dense order.
+Tensor with_strides(Tensor tensor, const Dims& strides);
+
 // A tensor over `base`'s storage whose dtype, dims, strides and offset are for the caller to write, and then to settle.
 Tensor begin_view(const TensorImpl& base);
 // Works out what follows from dims and strides.

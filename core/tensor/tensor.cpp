@@ -98,6 +98,14 @@ void settle_layout(TensorImpl* impl) {
   impl->contiguous = dense || elements == 0;
 }
 
+Tensor with_strides(Tensor tensor, const Dims& strides) {
+  TensorImpl* impl = tensor.impl();
+  if (impl->strides == strides) return tensor;
+  impl->strides = strides;
+  settle_layout(impl);
+  return tensor;
+}
+
 Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset) {
   Tensor view = begin_view(*base.impl());
   TensorImpl* impl = view.impl();

@@ -91,17 +91,9 @@ Status run(const OpLaunch& launch, memory::Block workspace, Scratch* scratch) {
   request.scalar_count = launch.scalar_count;
   if (workspace.memory != nullptr) request.workspace = workspace.at(0);
   if (scratch != nullptr) request.scratch = scratch->block.at(0);
-  ep_fault fault{};
-  ep_error* error = nullptr;
-  const ep_status code =
-      device->ops.primitive_launch(launch.kernel->primitive, device->inline_stream, &request, &fault, &error);
-  if (code == EP_STATUS_OK) [[likely]]
-    return Status();
-  if (scratch != nullptr) scratch->dirty = true;
-  Status cause = loader::take_error(code, error, {});
-  if (code == EP_STATUS_FAULT && fault.code != 0) cause = Status(Code::fault, fault_sentence(fault));
-  return launch_error(cause, launch.op, launch.describe != nullptr ? launch.describe(launch.context) : std::string(),
-                      device);
+  Status status = launch_now(*launch.kernel, device, request, {launch.op, launch.describe, launch.context});
+  if (!status.ok() && scratch != nullptr) scratch->dirty = true;
+  return status;
 }
 
 }  // namespace
@@ -121,6 +113,13 @@ std::string fault_sentence(const ep_fault& fault) {
     case EP_FAULT_INTEGER_OVERFLOW: return "the integer result for " + value + " does not fit its type.";
     default: return "the kernel met bad data: fault code " + std::to_string(fault.code) + ", value " + value + ".";
   }
+}
+
+Status launch_failure(ep_status code, const ep_fault& fault, ep_error* error, const LaunchName& name,
+                      const DeviceState* device) {
+  Status cause = loader::take_error(code, error, {});
+  if (code == EP_STATUS_FAULT && fault.code != 0) cause = Status(Code::fault, fault_sentence(fault));
+  return launch_error(cause, name.op, name.describe != nullptr ? name.describe(name.context) : std::string(), device);
 }
 
 Status launch_error(const Status& cause, std::string_view op, std::string_view what, const DeviceState* device) {

@@ -13,6 +13,28 @@ Status inline_download(void* dst, const Operand& src, uint64_t bytes);
 // What an inline instruction that uses `operand` has to wait for; its poison, if it reads it.
 Status settle_operand(const Operand& operand);
 
+// What an error says of a launch: the op, and what it works on ("relu(f32 [4, 5])"), worked out only then.
+struct LaunchName {
+  std::string_view op;
+  std::string (*describe)(const void* context) = nullptr;
+  const void* context = nullptr;
+};
+
+// The failure of a launch on its caller. Releases `error`.
+Status launch_failure(ep_status code, const ep_fault& fault, ep_error* error, const LaunchName& name,
+                      const DeviceState* device);
+
+// Launches a primitive of a synchronous device. Every launch that runs on its caller comes through here.
+inline Status launch_now(const Kernel& kernel, DeviceState* device, const ep_launch& launch, const LaunchName& name) {
+  ep_fault fault;
+  fault.code = 0;
+  ep_error* error = nullptr;
+  const ep_status code = device->ops.primitive_launch(kernel.primitive, device->inline_stream, &launch, &fault, &error);
+  if (code == EP_STATUS_OK) [[likely]]
+    return Status();
+  return launch_failure(code, fault, error, name, device);
+}
+
 // The error of a launch, with the op, what it works on and where.
 Status launch_error(const Status& cause, std::string_view op, std::string_view what, const DeviceState* device);
 // A sentence for a fault.

@@ -4,9 +4,12 @@
 namespace tenon::functors {
 namespace {
 
-Tensor copied(const Tensor& input, DType dtype, Tensor* out = nullptr) {
+enum class Order { kept, row_major };
+
+Tensor copied(const Tensor& input, DType dtype, Order order, Tensor* out = nullptr) {
   CastAttributes attributes{};
   attributes.dtype = dtype;
+  attributes.row_major = order == Order::row_major;
   return record(OpId::cast, {&input}, &attributes, {}, out);
 }
 
@@ -15,17 +18,17 @@ Tensor copied(const Tensor& input, DType dtype, Tensor* out = nullptr) {
 Tensor cast(const Tensor& input, DType dtype) {
   require_defined("cast", "input", input);
   if (dtype_info(dtype).bits == 0) refuse("cast: the dtype to cast to is none.");
-  return input.dtype() == dtype ? input : copied(input, dtype);
+  return input.dtype() == dtype ? input : copied(input, dtype, Order::kept);
 }
 
 Tensor contiguous(const Tensor& input) {
   require_defined("contiguous", "input", input);
-  return input.contiguous() ? input : copied(input, input.dtype());
+  return input.contiguous() ? input : copied(input, input.dtype(), Order::row_major);
 }
 
 Tensor clone(const Tensor& input) {
   require_defined("clone", "input", input);
-  return copied(input, input.dtype());
+  return copied(input, input.dtype(), Order::row_major);
 }
 
 Tensor& copy_(Tensor& input, const Tensor& src) {
@@ -38,7 +41,7 @@ Tensor& copy_(Tensor& input, const Tensor& src) {
   const Storage* storage = source.impl()->storage;
   if (storage != nullptr && storage == input.impl()->storage) source = tenon::clone(source);
   if (!(source.dims() == input.dims())) source = tenon::expand(source, input.dims());
-  copied(source, input.dtype(), &input);
+  copied(source, input.dtype(), Order::kept, &input);
   return input;
 }
 

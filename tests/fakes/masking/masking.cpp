@@ -87,7 +87,8 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
   const std::string part = refused_part(*desc);
   if (!part.empty()) return refusal(part, error);
   const ep_status status = inner(device).primitive_support(device, desc, out, error);
-  if (status == EP_STATUS_OK && desc->kind != EP_PRIMITIVE_copy) {
+  const bool aligned = desc->kind != EP_PRIMITIVE_copy || masking_control().aligns_copy;
+  if (status == EP_STATUS_OK && aligned) {
     std::fill_n(out->alignment, desc->operand_count, masking_control().alignment.load());
   }
   return status;
@@ -215,7 +216,7 @@ bool MaskingControl::refuses(int32_t kind) const {
 
 void MaskingControl::reset() {
   launches = copies = bytes_copied = refused = 0;
-  refuses_strides = refuses_epilogues = false;
+  refuses_strides = refuses_epilogues = aligns_copy = false;
   alignment = 0;
   refuse({});
 }

@@ -19,8 +19,9 @@ struct MaskingControl {
   // From now on, of all kinds but copy: operands that are not row-major, descriptors with an epilogue.
   std::atomic<bool> refuses_strides{false};
   std::atomic<bool> refuses_epilogues{false};
-  // The alignment to ask for of all operands, of all kinds but copy; 0 none.
+  // The alignment to ask for of all operands, of all kinds but copy (of copy too where aligns_copy is set); 0 none.
   std::atomic<int32_t> alignment{0};
+  std::atomic<bool> aligns_copy{false};
 
   // Kinds (EP_PRIMITIVE_*) to refuse from now on; kernels that exist already still run.
   void refuse(std::set<int32_t> kinds);

@@ -11,7 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/interpreter/eager.h"
+#include "core/ops/op_call.h"
 #include "core/ops/call.h"
 
 namespace {

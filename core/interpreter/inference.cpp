@@ -1,0 +1,90 @@
+#include "core/interpreter/inference.h"
+
+#include "core/interpreter/elementwise.h"
+#include "core/interpreter/order.h"
+#include "core/tensor/device.h"
+#include "primitives/status/sentence.h"
+
+namespace tenon {
+namespace {
+
+std::string position(const Tensor& tensor, size_t index) {
+  return sentence(tensor.device().spelling(), " (argument ", index, ")");
+}
+
+Status check_given(const OpCall& call, size_t index, const TensorMeta& meta) {
+  const Tensor& given = call.outputs[index];
+  if (given.dtype() != meta.dtype || !(given.dims() == meta.dims)) {
+    return Status(Code::invalid_argument,
+                  sentence(call.op->name, ": output ", index, " is ", dtype_name(given.dtype()), " ", given.dims(),
+                           ", but the result is ", dtype_name(meta.dtype), " ", meta.dims, "."));
+  }
+  for (int32_t axis = 0; axis < given.rank(); ++axis) {
+    if (given.dims()[axis] > 1 && given.strides()[axis] == 0) {
+      return Status(Code::invalid_argument,
+                    sentence(call.op->name, ": output ", index, " of shape ", given.dims(),
+                             " is an expanded view: several of its elements share one place in memory (axis ", axis,
+                             " has stride 0), so it cannot be written."),
+                    "Write into a copy made with contiguous().");
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<DeviceState*> device_of(const OpCall& call) {
+  const Tensor* first = nullptr;
+  size_t first_index = 0;
+  const size_t input_count = call.inputs.size();
+  for (size_t i = 0; i < input_count + call.outputs.size(); ++i) {
+    const Tensor* tensor = i < input_count ? call.inputs[i] : &call.outputs[i - input_count];
+    if (tensor == nullptr || !tensor->defined()) continue;
+    if (first == nullptr) {
+      first = tensor;
+      first_index = i;
+    } else if (tensor->impl()->device != first->impl()->device) {
+      return Status(Code::invalid_argument,
+                    sentence("Expected all tensors to be on the same device, but found ", position(*first, first_index),
+                             " and ", position(*tensor, i), "."),
+                    "Move one of them with to(device).");
+    }
+  }
+  if (first != nullptr) return first->impl()->device;
+  if (call.device != nullptr) return call.device;
+  return Device::current().state();
+}
+
+Status infer_outputs(const OpCall& call, std::vector<TensorMeta>* outputs) {
+  outputs->resize(call.outputs.size());
+  TENON_RETURN_IF_ERROR(call.op->form == OpForm::elementwise ? infer_elementwise(call, outputs->data())
+                                                             : call.op->infer(call, outputs->data()));
+  for (size_t i = 0; i < outputs->size(); ++i) {
+    TensorMeta& meta = (*outputs)[i];
+    if (!call.outputs[i].defined()) {
+      if (keeps_order(call))
+        meta.strides = strides_in_order(call.inputs, meta.dims);
+      else
+        meta.strides = contiguous_strides(meta.dims);
+      continue;
+    }
+    TENON_RETURN_IF_ERROR(check_given(call, i, meta));
+    meta.strides = call.outputs[i].strides();
+  }
+  return {};
+}
+
+std::string describe(const OpCall& call) {
+  std::string text(call.op->name);
+  text += '(';
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (i > 0) text += ", ";
+    const Tensor* input = call.inputs[i];
+    text += input == nullptr ? std::string("-") : sentence(dtype_name(input->dtype()), " ", input->dims());
+  }
+  return text + ")";
+}
+
+std::string describe_call(const void* call) { return describe(*static_cast<const OpCall*>(call)); }
+
+}  // namespace tenon

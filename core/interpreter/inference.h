@@ -1,0 +1,26 @@
+// What can be said of a call before anything is prepared: the metadata of its outputs, its device, its words in errors.
+// Internal.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/device/device_state.h"
+#include "core/ops/op_call.h"
+
+namespace tenon {
+
+// The metadata of the outputs of `call`, checked against outputs given. The strides of a new output are those that the
+// op keeps (elementwise ops and casts keep the order of their inputs), else row-major.
+Status infer_outputs(const OpCall& call, std::vector<TensorMeta>* outputs);
+
+// The device of `call`: of its tensors, which must agree, else the one it names, else the current one.
+// Errors: invalid_argument, "Expected all tensors to be on the same device, but found ...".
+Result<DeviceState*> device_of(const OpCall& call);
+
+// "matmul(f32 [4, 5], f32 [6, 7])"
+std::string describe(const OpCall& call);
+// The same of the OpCall at `call`, as launches want it.
+std::string describe_call(const void* call);
+
+}  // namespace tenon

@@ -1,0 +1,190 @@
+#include "core/interpreter/launch.h"
+
+#include "core/device/process.h"
+#include "core/interpreter/eager.h"
+#include "core/interpreter/inference.h"
+#include "core/interpreter/order.h"
+#include "core/interpreter/rungs.h"
+#include "core/tensor/factory.h"
+#include "core/vm/inline.h"
+#include "core/vm/vm.h"
+
+namespace tenon {
+namespace {
+
+// The operands of one launch.
+template <size_t kRoom>
+struct LaunchOperands {
+  vm::Operand operands[kRoom];
+  ep_shape shapes[kRoom];
+  ep_scalar scalars[EP_MAX_SCALARS];
+  uint32_t count = 0;
+  uint32_t scalar_count = 0;
+  bool busy = false;
+};
+
+bool reads(const OpCall& call, const Storage* storage) {
+  for (const Tensor* input : call.inputs) {
+    if (input != nullptr && input->impl()->storage == storage) return true;
+  }
+  return false;
+}
+
+// True if the elements of `impl` are all there is in its storage.
+bool fills_storage(const TensorImpl& impl) {
+  return impl.offset == 0 && static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.elements)) == impl.storage->bytes;
+}
+
+template <size_t kRoom>
+void collect(const OpCall& call, const Prepared& prepared, LaunchOperands<kRoom>* launch) {
+  launch->count = static_cast<uint32_t>(prepared.operands.size());
+  for (uint32_t i = 0; i < launch->count; ++i) {
+    const PreparedOperand& operand = prepared.operands[i];
+    launch->shapes[i] = {operand.dims.data(), operand.strides.data(), operand.dims.rank(), 0};
+    if (operand.input < 0 && operand.output < 0) {
+      launch->operands[i] = {};
+      continue;
+    }
+    const bool write = operand.output >= 0;
+    const TensorImpl& impl = write ? *call.outputs[static_cast<size_t>(operand.output)].impl()
+                                   : *call.inputs[static_cast<size_t>(operand.input)]->impl();
+    const auto offset = static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset));
+    const bool whole = write && fills_storage(impl) && !reads(call, impl.storage);
+    launch->operands[i] = {impl.storage, offset, write, whole};
+    launch->busy = launch->busy || impl.storage->busy_for_read();
+  }
+  launch->scalar_count = prepared.scalar_count;
+  for (uint32_t slot = 0; slot < prepared.scalar_count; ++slot) {
+    const DType dtype = prepared.scalar_dtypes[slot];
+    launch->scalars[slot] = dtype == DType::none ? ep_scalar{} : call.scalars[slot].to_abi(dtype);
+  }
+}
+
+template <size_t kRoom>
+Status launch_inline(const OpCall& call, const Prepared& prepared, const LaunchOperands<kRoom>& operands) {
+  ep_buffer buffers[kRoom];
+  for (uint32_t i = 0; i < operands.count; ++i) {
+    const vm::Operand& operand = operands.operands[i];
+    buffers[i] = operand.storage == nullptr ? ep_buffer{} : operand.storage->block.at(operand.offset);
+  }
+  const ep_launch launch{buffers,
+                         prepared.kernel->dynamic ? operands.shapes : nullptr,
+                         operands.scalars,
+                         operands.count,
+                         operands.scalar_count,
+                         {},
+                         {},
+                         0};
+  return vm::launch_now(*prepared.kernel, prepared.device, launch, {call.op->name, describe_call, &call});
+}
+
+template <size_t kRoom>
+Status launch_native(const OpCall& call, const Prepared& prepared) {
+  LaunchOperands<kRoom> operands;
+  collect(call, prepared, &operands);
+  const bool quiet = process::attention.load(std::memory_order_relaxed) == 0 && !operands.busy;
+  const bool bare = prepared.workspace_bytes == 0 && prepared.kernel->scratch_bytes == 0;
+  if (prepared.device->synchronous && quiet && bare) return launch_inline(call, prepared, operands);
+  vm::OpLaunch launch;
+  launch.kernel = prepared.kernel;
+  launch.operands = {operands.operands, operands.count};
+  launch.shapes = prepared.kernel->dynamic ? operands.shapes : nullptr;
+  launch.scalars = operands.scalars;
+  launch.scalar_count = operands.scalar_count;
+  launch.workspace_bytes = prepared.workspace_bytes;
+  launch.op = call.op->name;
+  launch.describe = describe_call;
+  launch.context = &call;
+  launch.stream = vm::current_stream(prepared.device);
+  return vm::launch(launch, {});
+}
+
+// The native rung: makes outputs, copies inputs that the device wants dense or better aligned, launches.
+template <size_t kRoom>
+void run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
+  OpCall& call = owned->call;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if ((prepared.dense_inputs >> i & 1) == 0) continue;
+    const Tensor& input = *owned->pointers[i];
+    owned->replace(i, dense_on_device(input, dense_strides(call, input.dims(), prepared.outputs[0])));
+  }
+  Tensor made[kRoom];
+  int32_t output_alignment[kRoom] = {};
+  for (const PreparedOperand& operand : prepared.operands) {
+    if (operand.output >= 0) {
+      int32_t& wanted = output_alignment[operand.output];
+      wanted = std::max(wanted, operand.alignment);
+    } else if (operand.input >= 0 && misaligned(*owned->pointers[operand.input], operand.alignment)) {
+      owned->replace(static_cast<size_t>(operand.input), realigned(*owned->pointers[operand.input], operand.alignment));
+    }
+  }
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    const Tensor& given = call.outputs[i];
+    if (!given.defined()) {
+      made[i] = aligned_tensor(prepared.device, prepared.outputs[i], output_alignment[i]);
+    } else {
+      made[i] = misaligned(given, output_alignment[i]) ? aligned_like(given, output_alignment[i]) : given;
+    }
+  }
+  OpCall inner = call;
+  inner.outputs = {made, call.outputs.size()};
+  throw_if_error(launch_native<kRoom>(inner, prepared));
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    Tensor& output = call.outputs[i];
+    if (!output.defined()) {
+      output = std::move(made[i]);
+    } else if (output.impl() != made[i].impl()) {
+      copy_back(output, made[i]);
+    }
+  }
+}
+
+bool makes_nothing(const OpCall& call, const Prepared& prepared) {
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    if (element_count(prepared.outputs[i].dims) != 0) return false;
+  }
+  return !call.outputs.empty();
+}
+
+// Results lie as inference said, whatever rung made them: a recorded program relies on it.
+void restore_order(const OpCall& call, const Prepared& prepared, uint32_t given) {
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    Tensor& output = call.outputs[i];
+    if ((given >> i & 1) != 0 || same_layout(output.dims(), output.strides(), prepared.outputs[i].strides)) continue;
+    output = dense_on_device(output, prepared.outputs[i].strides);
+  }
+}
+
+}  // namespace
+
+template <size_t kRoom>
+uint64_t run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
+  OpCall& call = owned->call;
+  if (makes_nothing(call, prepared)) {
+    for (size_t i = 0; i < call.outputs.size(); ++i) {
+      if (call.outputs[i].defined()) continue;
+      const TensorMeta& meta = prepared.outputs[i];
+      call.outputs[i] = value_or_throw(make_tensor(prepared.device, meta.dtype, meta.dims));
+    }
+    return 0;
+  }
+  if (prepared.rung == Rung::native) [[likely]] {
+    run_native(owned, prepared);
+    return 0;
+  }
+  uint32_t given = 0;
+  for (size_t i = 0; i < call.outputs.size(); ++i) given |= uint32_t{call.outputs[i].defined()} << i;
+  uint64_t moved = 0;
+  if (prepared.rung == Rung::decomposed) {
+    run_decomposed(call);
+  } else {
+    moved = run_on_host(call, prepared.device);
+  }
+  restore_order(call, prepared, given);
+  return moved;
+}
+
+template uint64_t run_prepared<kFewOperands>(OwnedInputs<kFewOperands>*, const Prepared&);
+template uint64_t run_prepared<EP_MAX_OPERANDS>(OwnedInputs<EP_MAX_OPERANDS>*, const Prepared&);
+
+}  // namespace tenon

@@ -1,0 +1,84 @@
+// Operands: the tensors of a call on their way into a launch: which overlap, which must be copied first. Internal.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "core/ops/op_call.h"
+#include "core/vm/storage.h"
+
+namespace tenon {
+
+// Where the first element of a tensor lies.
+inline ep_buffer address_of(const TensorImpl& impl) {
+  return impl.storage->block.at(impl.offset == 0 ? 0 : static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset)));
+}
+
+// True if both are the same elements in the same places.
+inline bool same_elements(const TensorImpl& a, const TensorImpl& b) {
+  return a.storage == b.storage && a.offset == b.offset && a.dtype == b.dtype && a.dims == b.dims &&
+         a.strides == b.strides;
+}
+
+// True if the ranges of memory that the two can reach have bytes in common.
+bool overlap(const Tensor& a, const Tensor& b);
+
+// True if the first element of `tensor` lies at no multiple of `alignment` bytes.
+bool misaligned(const Tensor& tensor, int32_t alignment);
+
+// An uninitialised tensor of `meta`, which is dense, whose first element is aligned.
+Tensor aligned_tensor(DeviceState* device, const TensorMeta& meta, int32_t alignment);
+
+// An uninitialised tensor with the dims and strides of `tensor` that starts at a multiple of `alignment` bytes.
+Tensor aligned_like(const Tensor& tensor, int32_t alignment);
+// The same with the elements of `tensor`. The device's plain copy brings them, which asks for no alignment, so that the
+// primitives that do can rely on it.
+Tensor realigned(const Tensor& tensor, int32_t alignment);
+
+// Copies the elements of `src`, made by aligned_like(dst), to `dst`, by the plain copy too. What lies between the
+// elements of `dst` stays untouched.
+void copy_back(const Tensor& dst, const Tensor& src);
+
+// A dense copy of `tensor` on its device, with `strides`; listed as kDenseCopy. Throws.
+Tensor dense_on_device(const Tensor& tensor, const Dims& strides);
+// A row-major one.
+Tensor dense_on_device(const Tensor& tensor);
+
+// Most calls have few tensors: launches are written for room for these, or for all. Filling room for 16 costs as much
+// as a small op.
+inline constexpr size_t kFewOperands = 5;
+
+// A call with its inputs under its own hands, so that some can be replaced by copies.
+template <size_t kRoom>
+struct OwnedInputs {
+  explicit OwnedInputs(const OpCall& call) : call(call) {
+    std::copy(call.inputs.begin(), call.inputs.end(), pointers);
+    this->call.inputs = {pointers, call.inputs.size()};
+  }
+  void replace(size_t index, Tensor tensor) {
+    tensors[index] = std::move(tensor);
+    pointers[index] = &tensors[index];
+    copied_bytes += static_cast<uint64_t>(tensors[index].bytes());
+  }
+  Tensor tensors[kRoom];
+  const Tensor* pointers[kRoom];
+  OpCall call;
+  uint64_t copied_bytes = 0;
+};
+
+// Copies the inputs that an output given by the caller overlaps in any way the kind does not allow.
+template <size_t kRoom>
+void separate_overlaps(OwnedInputs<kRoom>* owned) {
+  const OpCall& call = owned->call;
+  for (const Tensor& output : call.outputs) {
+    if (!output.defined()) continue;
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      if (owned->pointers[i] == nullptr || !overlap(*owned->pointers[i], output)) continue;
+      if (i == call.op->alias_input && same_elements(*owned->pointers[i]->impl(), *output.impl())) continue;
+      owned->replace(i, dense_on_device(*owned->pointers[i]));
+    }
+  }
+}
+
+}  // namespace tenon

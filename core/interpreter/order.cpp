@@ -1,0 +1,93 @@
+#include "core/interpreter/order.h"
+
+#include <algorithm>
+
+#include "core/ops/attributes.h"
+#include "core/ops/op_rows.h"
+#include "ep_api/ep_api.h"
+
+namespace tenon {
+namespace {
+
+// The stride of `input` along `axis` of a result of `rank` axes of which it is a part; 0 where it repeats.
+int64_t stride_along(const Tensor& input, int32_t axis, int32_t rank, const Dims& dims) {
+  const int32_t own = axis - (rank - input.rank());
+  if (own < 0 || (input.dims()[own] == 1 && dims[axis] != 1)) return 0;
+  return input.strides()[own];
+}
+
+// Whether `inner`, which stands further in, lies further out in memory than `outer`: 1 yes, -1 no, 0 nobody can tell.
+int compare(std::span<const Tensor* const> inputs, const Dims& dims, int32_t inner, int32_t outer) {
+  for (const Tensor* input : inputs) {
+    if (input == nullptr) continue;
+    const int64_t a = stride_along(*input, inner, dims.rank(), dims);
+    const int64_t b = stride_along(*input, outer, dims.rank(), dims);
+    if (a == 0 || b == 0) continue;
+    if (a != b) return a < b ? -1 : 1;
+    if (dims[inner] > dims[outer]) return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool keeps_order(const OpCall& call) {
+  if (call.op->form == OpForm::elementwise) return true;
+  return call.op == &op_row(OpId::cast) && call.attributes_as<CastAttributes>().row_major == 0;
+}
+
+Dims strides_in_order(std::span<const Tensor* const> inputs, const Dims& dims) {
+  const auto row_major = [](const Tensor* input) { return input == nullptr || input->contiguous(); };
+  if (std::all_of(inputs.begin(), inputs.end(), row_major)) return contiguous_strides(dims);
+  int32_t order[EP_MAX_RANK];  // axes, the innermost first
+  const int32_t rank = dims.rank();
+  for (int32_t i = 0; i < rank; ++i) order[i] = rank - 1 - i;
+  for (int32_t i = 1; i < rank; ++i) {
+    for (int32_t at = i, below = i - 1; below >= 0; --below) {
+      const int answer = compare(inputs, dims, order[below], order[at]);
+      if (answer < 0) break;
+      if (answer == 0) continue;
+      std::swap(order[below], order[at]);
+      at = below;
+    }
+  }
+  Dims strides = Dims::filled(rank, 0);
+  int64_t step = 1;
+  for (int32_t i = 0; i < rank; ++i) {
+    strides[order[i]] = step;
+    step *= std::max<int64_t>(1, dims[order[i]]);
+  }
+  return strides;
+}
+
+Dims strides_like(const TensorMeta& output, const Dims& dims) {
+  const int32_t rank = dims.rank();
+  const int32_t missing = output.dims.rank() - rank;
+  int32_t order[EP_MAX_RANK];  // axes of `dims`, the innermost first; those of length 1 do not matter
+  int32_t count = 0;
+  for (int32_t axis = rank - 1; axis >= 0; --axis) {
+    if (dims[axis] != 1) order[count++] = axis;
+  }
+  std::stable_sort(order, order + count,
+                   [&](int32_t a, int32_t b) { return output.strides[missing + a] < output.strides[missing + b]; });
+  Dims strides = Dims::filled(rank, 1);
+  int64_t step = 1;
+  for (int32_t i = 0; i < count; ++i) {
+    strides[order[i]] = step;
+    step *= std::max<int64_t>(1, dims[order[i]]);
+  }
+  return strides;
+}
+
+bool same_layout(const Dims& dims, const Dims& a, const Dims& b) {
+  for (int32_t axis = 0; axis < dims.rank(); ++axis) {
+    if (dims[axis] != 1 && a[axis] != b[axis]) return false;
+  }
+  return true;
+}
+
+Dims dense_strides(const OpCall& call, const Dims& dims, const TensorMeta& output) {
+  return keeps_order(call) ? strides_like(output, dims) : contiguous_strides(dims);
+}
+
+}  // namespace tenon

@@ -1,0 +1,225 @@
+#include "core/interpreter/prepared.h"
+
+#include <bit>
+#include <memory>
+#include <string>
+
+#include "core/interpreter/elementwise.h"
+#include "core/interpreter/inference.h"
+#include "core/interpreter/order.h"
+#include "core/interpreter/probe.h"
+#include "core/interpreter/rungs.h"
+#include "core/kernel/kernel_cache.h"
+#include "core/ops/op_rows.h"
+#include "core/tensor/factory.h"
+#include "core/tensor/opened_devices.h"
+#include "core/vm/inline.h"
+#include "primitives/status/sentence.h"
+
+namespace tenon {
+namespace {
+
+// A call whose inputs in `mask` are taken as dense.
+struct DenseInputs {
+  DenseInputs(const OpCall& call, uint32_t mask, const TensorMeta& output) : call(call) {
+    for (size_t i = 0; i < call.inputs.size(); ++i) {
+      const Tensor* input = call.inputs[i];
+      if (input != nullptr && (mask >> i & 1) != 0) {
+        tensors[i] = make_meta(input->impl()->device,
+                               {input->dtype(), input->dims(), dense_strides(call, input->dims(), output)});
+        input = &tensors[i];
+      }
+      pointers[i] = input;
+    }
+    this->call.inputs = {pointers, call.inputs.size()};
+  }
+  Tensor tensors[EP_MAX_OPERANDS];
+  const Tensor* pointers[EP_MAX_OPERANDS] = {};
+  OpCall call;
+};
+
+// The inputs that do not lie as dense ones do.
+uint32_t strided_inputs(const OpCall& call, const TensorMeta& output) {
+  uint32_t mask = 0;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    const Tensor* input = call.inputs[i];
+    if (input == nullptr || input->elements() == 0) continue;
+    const Dims dense = dense_strides(call, input->dims(), output);
+    if (!same_layout(input->dims(), input->strides(), dense)) mask |= 1u << i;
+  }
+  return mask;
+}
+
+Status lower(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  lowering->desc.kind = call.op->kind;
+  if (call.op->form == OpForm::elementwise) return lower_elementwise(call, outputs[0], lowering);
+  return call.op->lower(call, outputs, lowering);
+}
+
+void keep_operands(const Lowering& lowering, const Resolved& resolved, Prepared* prepared) {
+  for (uint32_t i = 0; i < lowering.desc.operand_count; ++i) {
+    const ep_operand_desc& desc = lowering.desc.operands[i];
+    PreparedOperand operand;
+    operand.input = lowering.sources[i].input;
+    operand.output = lowering.sources[i].output;
+    operand.alignment = resolved.alignment[i];
+    operand.dtype = static_cast<DType>(desc.dtype);
+    operand.dims = Dims(std::span(desc.dims, static_cast<size_t>(desc.rank)));
+    operand.strides = Dims(std::span(desc.strides, static_cast<size_t>(desc.rank)));
+    prepared->operands.push_back(operand);
+  }
+}
+
+Status add_workspace(Prepared* prepared) {
+  prepared->workspace_bytes = prepared->kernel->workspace_bytes;
+  if (!prepared->kernel->dynamic_workspace) return {};
+  ep_shape shapes[EP_MAX_OPERANDS];
+  for (size_t i = 0; i < prepared->operands.size(); ++i) {
+    const PreparedOperand& operand = prepared->operands[i];
+    shapes[i] = {operand.dims.data(), operand.strides.data(), operand.dims.rank(), 0};
+  }
+  ep_error* error = nullptr;
+  const ep_status code = prepared->device->ops.primitive_workspace(prepared->kernel->primitive, shapes,
+                                                                   static_cast<uint32_t>(prepared->operands.size()),
+                                                                   &prepared->workspace_bytes, &error);
+  return loader::take_error(code, error, "asking for the workspace of a launch");
+}
+
+bool is_refusal(const Status& status) { return !status.ok() && status.code() == Code::unsupported; }
+
+// What a provider answered to a question about `call`: a refusal stays as it is, anything else names op and device.
+Status named(const Status& status, const OpCall& call, const DeviceState* device) {
+  return status.ok() || is_refusal(status) ? status : vm::launch_error(status, call.op->name, describe(call), device);
+}
+
+// Tries the device's own primitive for `call` as it is.
+Status try_native(const OpCall& call, Prepared* prepared) {
+  Lowering lowering;
+  TENON_RETURN_IF_ERROR(lower(call, prepared->outputs, &lowering));
+  if (lowering.desc.operand_count > call.inputs.size() + call.outputs.size()) {
+    return Status(Code::internal, sentence(call.op->name, ": its primitive has ", lowering.desc.operand_count,
+                                           " operands, more than the op has tensors."));
+  }
+  prepared->scalar_count = 0;
+  ep_scalar scalars[EP_MAX_SCALARS] = {};
+  for (uint32_t slot = 0; slot < EP_MAX_SCALARS && slot < call.scalars.size(); ++slot) {
+    prepared->scalar_dtypes[slot] = lowering.scalar_dtypes[slot];
+    if (lowering.scalar_dtypes[slot] == DType::none) continue;
+    scalars[slot] = call.scalars[slot].to_abi(lowering.scalar_dtypes[slot]);
+    prepared->scalar_count = slot + 1;
+  }
+  Result<Resolved> answer = resolve_kernel(prepared->device, lowering.desc, scalars, prepared->scalar_count);
+  if (!answer.ok()) return named(answer.status(), call, prepared->device);
+  const Resolved& resolved = answer.value();
+  if (prepared->kernel != nullptr) prepared->kernel->release();
+  prepared->kernel = resolved.kernel;
+  prepared->reusable = !resolved.baked;
+  prepared->any_strides = resolved.any_strides;
+  prepared->rung = Rung::native;
+  prepared->operands.clear();
+  keep_operands(lowering, resolved, prepared);
+  return named(add_workspace(prepared), call, prepared->device);
+}
+
+// The device or the machine failed, which says nothing of what the device can do.
+bool is_trouble(Code code) {
+  return code == Code::internal || code == Code::device_lost || code == Code::out_of_host_memory ||
+         code == Code::out_of_device_memory || code == Code::cancelled;
+}
+
+void add_reason(Prepared* prepared, std::string_view rung, std::string_view reason) {
+  while (!reason.empty() && reason.back() == '.') reason.remove_suffix(1);
+  if (!prepared->reason.empty()) prepared->reason += "; ";
+  prepared->reason += sentence(rung, ": ", reason);
+}
+
+// "with input 1 made dense", "with inputs 0, 2 made dense"
+std::string with_dense(uint32_t inputs) {
+  std::string text = std::has_single_bit(inputs) ? "with input " : "with inputs ";
+  for (const uint32_t all = inputs; inputs != 0; inputs &= inputs - 1) {
+    text += (inputs == all ? "" : ", ") + std::to_string(std::countr_zero(inputs));
+  }
+  return text + " made dense";
+}
+
+// Native as it is, then with strided inputs made dense. What makes them dense is the op cast, which therefore is not
+// tried a second time itself.
+Status try_native_rungs(const OpCall& call, Prepared* prepared) {
+  const Status direct = try_native(call, prepared);
+  if (!is_refusal(direct)) return direct;
+  const uint32_t strided = call.op == &op_row(OpId::cast) ? 0 : strided_inputs(call, prepared->outputs[0]);
+  if (strided == 0) {
+    add_reason(prepared, "native", direct.message());
+    return direct;
+  }
+  const DenseInputs dense(call, strided, prepared->outputs[0]);
+  Status status = try_native(dense.call, prepared);
+  if (status.ok()) {
+    prepared->dense_inputs = strided;
+    add_reason(prepared, "taken " + with_dense(strided) + ", refused before", direct.message());
+  } else {
+    add_reason(prepared, "native", direct.message());
+    if (status.message() != direct.message()) add_reason(prepared, "native " + with_dense(strided), status.message());
+  }
+  return status;
+}
+
+Status nothing_serves(const OpCall& call, const Prepared& prepared, loader::Fallback lowest) {
+  constexpr std::string_view names[] = {"native", "decompose", "compile", "host"};
+  return Status(Code::unsupported,
+                sentence(describe(call), " cannot run on ", prepared.device->opened->spelling, " with fallback ",
+                         names[static_cast<size_t>(lowest)], ": ", prepared.reason, "."),
+                lowest == loader::Fallback::host ? "" : "Allow a lower rung with TENON_FALLBACK=host.");
+}
+
+// Chooses among the rungs below native.
+Status descend(const OpCall& call, Prepared* prepared) {
+  const loader::Fallback lowest = loader::settings().fallback;
+  if (lowest >= loader::Fallback::decompose && call.op->decompose != nullptr) {
+    const Status probed = probe_decomposition(call);
+    if (probed.ok()) {
+      prepared->rung = Rung::decomposed;
+      return {};
+    }
+    if (is_trouble(probed.code())) return probed;
+    add_reason(prepared, "decomposed", probed.message());
+  }
+  if (lowest >= loader::Fallback::host) {
+    const Result<DeviceState*> host = host_device_state();
+    if (!host.ok()) return host.status();
+    if (host.value() != prepared->device) {
+      prepared->rung = Rung::host;
+      return {};
+    }
+  }
+  return nothing_serves(call, *prepared, lowest);
+}
+
+}  // namespace
+
+Prepared::~Prepared() {
+  if (kernel != nullptr) kernel->release();
+}
+
+uint64_t Prepared::bytes() const {
+  return sizeof(Prepared) + key.capacity() * sizeof(uint64_t) + reason.capacity() +
+         outputs.capacity() * sizeof(TensorMeta) + operands.capacity() * sizeof(PreparedOperand);
+}
+
+Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach) {
+  auto prepared = std::make_unique<Prepared>();
+  prepared->op = call.op;
+  prepared->device = device;
+  TENON_RETURN_IF_ERROR(infer_outputs(call, &prepared->outputs));
+  Status status;
+  bool empty = !prepared->outputs.empty();
+  for (const TensorMeta& meta : prepared->outputs) empty = empty && element_count(meta.dims) == 0;
+  if (!empty) {
+    status = try_native_rungs(call, prepared.get());
+    if (is_refusal(status) && reach == Reach::setting) status = descend(call, prepared.get());
+  }
+  if (!status.ok()) return status;
+  return prepared;
+}
+
+}  // namespace tenon

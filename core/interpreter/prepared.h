@@ -1,0 +1,62 @@
+// Prepared: all that the interpreter works out about one exact call signature (op, attributes, dtypes, shapes, strides,
+// device), so that the same call again only allocates and launches. Internal.
+//
+// Immutable, and shared by every thread that meets the signature; what a thread keeps beside it (counters, its place in
+// a table) is the thread's own (tables.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/interpreter/execution_report.h"
+#include "core/kernel/kernel.h"
+#include "core/kernel/lowering.h"
+#include "core/ops/op_call.h"
+
+namespace tenon {
+
+// Where an operand of the launch comes from, and as what the kernel sees it.
+struct PreparedOperand {
+  int16_t input = -1;     // index into the call's inputs, or
+  int16_t output = -1;    // index into its outputs, or neither: a scalar
+  int32_t alignment = 0;  // the byte alignment that the device wants
+  DType dtype = DType::none;
+  Dims dims;  // folded
+  Dims strides;
+};
+
+struct Prepared {
+  Prepared() = default;
+  Prepared(const Prepared&) = delete;
+  Prepared& operator=(const Prepared&) = delete;
+  ~Prepared();
+
+  std::vector<uint64_t> key;  // CallKey's words
+  const OpInfo* op = nullptr;
+  DeviceState* device = nullptr;
+  Rung rung = Rung::native;
+  std::string reason;         // why each higher rung was refused
+  Kernel* kernel = nullptr;   // of the native rung; one reference
+  uint32_t dense_inputs = 0;  // bit i: input i is copied to be contiguous first
+  bool reusable = true;       // false: scalars are baked into the kernel, which serves this call only
+  bool any_strides = false;   // the kernel takes other strides than these, where they are above 1
+  std::vector<TensorMeta> outputs;
+  std::vector<PreparedOperand> operands;
+  uint32_t scalar_count = 0;
+  DType scalar_dtypes[EP_MAX_SCALARS] = {};
+  uint64_t workspace_bytes = 0;
+
+  // What it holds; the kernel is the kernel cache's.
+  uint64_t bytes() const;
+};
+
+// How far down the ladder a call may go.
+enum class Reach : uint8_t { setting, native_only };
+
+// Works out `call` on `device`. Sees metadata only: inputs may be without data. `key` stays empty.
+// Errors: those of the op's inference; unsupported when no allowed rung serves it, with every rung's reason.
+Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach);
+
+}  // namespace tenon

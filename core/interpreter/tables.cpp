@@ -1,0 +1,243 @@
+#include "core/interpreter/tables.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <tuple>
+
+#include "core/device/device_state.h"
+
+namespace tenon {
+namespace {
+
+using ExecutionKey = std::tuple<std::string, std::string, std::string, Rung, std::string>;
+struct ExecutionCounts {
+  uint64_t launches = 0;
+  uint64_t bytes_copied = 0;
+};
+
+// Every thread's tables, and the counts of entries that are gone.
+struct Registry {
+  std::mutex mutex;
+  std::vector<Tables*> tables;
+  std::map<ExecutionKey, ExecutionCounts> retired;
+};
+
+Registry& registry() {
+  static auto* registry = new Registry;
+  return *registry;
+}
+
+// The counters of another thread, which goes on counting.
+uint64_t read(const uint64_t& counter) {
+  return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(counter)).load(std::memory_order_relaxed);
+}
+
+ExecutionEntry entry_of(const ElementwiseChoice& choice) {
+  return {std::string(choice.op->name),
+          choice.kernel->device->opened->spelling,
+          choice.kernel->implementation,
+          Rung::native,
+          "",
+          read(choice.counters.launches),
+          0};
+}
+
+ExecutionEntry entry_of(const PreparedEntry& entry) {
+  const Prepared& prepared = *entry.prepared;
+  return {std::string(prepared.op->name),
+          prepared.device->opened->spelling,
+          prepared.kernel ? prepared.kernel->implementation : "",
+          prepared.rung,
+          prepared.reason,
+          read(entry.counters.launches),
+          read(entry.counters.bytes_copied)};
+}
+
+void add_retired(const ExecutionEntry& entry) {
+  if (entry.launches == 0) return;
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  ExecutionCounts& counts = all.retired[{entry.op, entry.device, entry.implementation, entry.rung, entry.reason}];
+  counts.launches += entry.launches;
+  counts.bytes_copied += entry.bytes_copied;
+}
+
+}  // namespace
+
+Tables::Tables() {
+  std::lock_guard lock(registry().mutex);
+  registry().tables.push_back(this);
+}
+
+Tables::~Tables() {
+  {
+    std::lock_guard lock(registry().mutex);
+    std::erase(registry().tables, this);
+  }
+  for (ElementwiseChoice& entry : elementwise_) {
+    if (entry.kernel == nullptr) continue;
+    add_retired(entry_of(entry));
+    entry.kernel->release();
+  }
+  for (const PreparedEntry& entry : entries_) {
+    if (entry.prepared != nullptr) add_retired(entry_of(entry));
+  }
+}
+
+void Tables::set(ElementwiseChoice& entry, const uint64_t key[2], Kernel* kernel, const OpInfo* op) {
+  ExecutionEntry old;
+  Kernel* dropped = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    if (entry.kernel != nullptr) old = entry_of(entry);
+    dropped = entry.kernel;
+    entry.key[0] = key[0];
+    entry.key[1] = key[1];
+    entry.kernel = kernel;
+    entry.op = op;
+    entry.counters = {};
+  }
+  if (dropped == nullptr) return;
+  add_retired(old);
+  dropped->release();
+}
+
+uint64_t hash_of(const uint64_t* key, size_t words) {
+  uint64_t hash = words;
+  for (size_t i = 0; i < words; ++i) {
+    hash = (hash ^ key[i]) * 0x9fb21c651e98df25u;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+PreparedEntry* Tables::find(uint64_t hash, const uint64_t* key, size_t words) {
+  if (entries_.empty()) return nullptr;
+  const size_t mask = entries_.size() - 1;
+  for (size_t place = hash & mask;; place = (place + 1) & mask) {
+    PreparedEntry& entry = entries_[place];
+    if (entry.prepared == nullptr) return nullptr;
+    if (entry.hash != hash || entry.prepared->key.size() != words) continue;
+    if (!std::equal(key, key + words, entry.prepared->key.begin())) continue;
+    entry.used = true;
+    return &entry;
+  }
+}
+
+size_t Tables::free_place(uint64_t hash) const {
+  const size_t mask = entries_.size() - 1;
+  size_t place = hash & mask;
+  while (entries_[place].prepared != nullptr) place = (place + 1) & mask;
+  return place;
+}
+
+void Tables::grow() {
+  constexpr size_t kFirst = 64;
+  if ((taken_ + 1) * 4 <= entries_.size() * 3) return;
+  std::vector<PreparedEntry> old(std::max(kFirst, entries_.size() * 2));
+  old.swap(entries_);
+  bytes_ += (entries_.size() - old.size()) * sizeof(PreparedEntry);
+  for (PreparedEntry& entry : old) {
+    if (entry.prepared != nullptr) entries_[free_place(entry.hash)] = std::move(entry);
+  }
+}
+
+// Linear probing without tombstones: entries after the gap move into it while that brings them no further forward than
+// the place where they belong.
+void Tables::remove(size_t place) {
+  const size_t mask = entries_.size() - 1;
+  bytes_ -= entries_[place].prepared->bytes();
+  --taken_;
+  for (size_t next = (place + 1) & mask; entries_[next].prepared != nullptr; next = (next + 1) & mask) {
+    const size_t home = entries_[next].hash & mask;
+    if (((next - home) & mask) < ((next - place) & mask)) continue;
+    entries_[place] = std::move(entries_[next]);
+    place = next;
+  }
+  entries_[place] = PreparedEntry();
+}
+
+PreparedEntry* Tables::insert(uint64_t hash, std::shared_ptr<const Prepared> prepared) {
+  const Prepared& kept = *prepared;
+  std::vector<PreparedEntry> dropped;
+  {
+    std::lock_guard lock(mutex_);
+    grow();
+    bytes_ += prepared->bytes();
+    ++taken_;
+    entries_[free_place(hash)] = {hash, std::move(prepared), {}, true};
+    const size_t mask = entries_.size() - 1;
+    // Each place is passed twice at most: once to forget that it was used, once to take it.
+    for (size_t looked = 0; bytes_ > kPreparedBytes && taken_ > 1 && looked < 2 * entries_.size(); ++looked) {
+      PreparedEntry& entry = entries_[sweep_ & mask];
+      if (entry.prepared == nullptr || entry.prepared.get() == &kept || std::exchange(entry.used, false)) {
+        ++sweep_;
+        continue;
+      }
+      dropped.push_back(entry);
+      remove(sweep_ & mask);
+    }
+  }
+  for (const PreparedEntry& entry : dropped) add_retired(entry_of(entry));
+  return find(hash, kept.key.data(), kept.key.size());
+}
+
+void Tables::report(std::vector<ExecutionEntry>* entries) {
+  std::lock_guard lock(mutex_);
+  for (const ElementwiseChoice& entry : elementwise_) {
+    if (entry.kernel != nullptr) entries->push_back(entry_of(entry));
+  }
+  for (const PreparedEntry& entry : entries_) {
+    if (entry.prepared != nullptr) entries->push_back(entry_of(entry));
+  }
+}
+
+std::vector<ExecutionEntry> execution_report() {
+  Registry& all = registry();
+  std::map<ExecutionKey, ExecutionCounts> counts;
+  {
+    std::lock_guard lock(all.mutex);
+    counts = all.retired;
+    std::vector<ExecutionEntry> live;
+    for (Tables* one : all.tables) one->report(&live);
+    for (const ExecutionEntry& entry : live) {
+      ExecutionCounts& sum = counts[{entry.op, entry.device, entry.implementation, entry.rung, entry.reason}];
+      sum.launches += entry.launches;
+      sum.bytes_copied += entry.bytes_copied;
+    }
+  }
+  std::vector<ExecutionEntry> entries;
+  for (const auto& [key, sum] : counts) {
+    if (sum.launches == 0) continue;
+    const auto& [op, device, implementation, rung, reason] = key;
+    entries.push_back({op, device, implementation, rung, reason, sum.launches, sum.bytes_copied});
+  }
+  return entries;
+}
+
+namespace {
+
+thread_local constinit Tables* own_tables = nullptr;
+
+// Takes the tables away when their thread ends. An op that runs later still, in the destructor of some other
+// thread-local object, makes new ones, which stay.
+struct TablesGuard {
+  ~TablesGuard() {
+    delete own_tables;
+    own_tables = nullptr;
+  }
+};
+
+Tables& make_tables() {
+  static thread_local TablesGuard guard;
+  static_cast<void>(guard);
+  own_tables = new Tables;
+  return *own_tables;
+}
+
+}  // namespace
+
+Tables& tables() { return own_tables != nullptr ? *own_tables : make_tables(); }
+
+}  // namespace tenon

@@ -1,0 +1,92 @@
+// A thread's tables: what the interpreter has decided, found again by key. No locks and no shared counters on the way
+// of an op; a table's mutex is taken when an entry changes and by reports. Internal.
+//
+// Two tables. Kernels of elementwise ops are found by layout class, two words (op, dtypes, device, rank and strides
+// after folding) that serve every shape of the class: direct-mapped and verified. Everything else is found by its exact
+// signature: a table of open addressing that grows with what it holds, up to a bound in bytes, and then gives up what
+// was not used for longest. What it holds is shared by threads (prepared_index.h).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/interpreter/prepared.h"
+
+namespace tenon {
+
+// Written by the owning thread alone, read by reports: relaxed loads and stores.
+struct Counters {
+  uint64_t launches = 0;
+  uint64_t bytes_copied = 0;
+
+  static void add(uint64_t& counter, uint64_t amount) {
+    std::atomic_ref<uint64_t> shared(counter);
+    shared.store(shared.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+};
+
+// A native elementwise kernel that serves every shape of one layout class.
+struct ElementwiseChoice {
+  uint64_t key[2] = {};
+  Kernel* kernel = nullptr;  // one reference
+  const OpInfo* op = nullptr;
+  Counters counters;
+};
+
+// One signature that the thread has met.
+struct PreparedEntry {
+  uint64_t hash = 0;
+  std::shared_ptr<const Prepared> prepared;  // null: the place is free
+  Counters counters;
+  bool used = false;  // since the sweep last passed
+};
+
+class Tables {
+ public:
+  static constexpr size_t kElementwise = 1024;
+  static constexpr uint64_t kPreparedBytes = uint64_t{16} << 20;  // what the signatures of one thread may hold
+
+  Tables();
+  ~Tables();
+  Tables(const Tables&) = delete;
+  Tables& operator=(const Tables&) = delete;
+
+  // The entry where `key` belongs; it matches if its key is equal and its kernel is set.
+  ElementwiseChoice& elementwise(const uint64_t key[2]) {
+    const uint64_t mixed = (key[0] ^ key[1] * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+    return elementwise_[mixed >> 54];
+  }
+  void set(ElementwiseChoice& entry, const uint64_t key[2], Kernel* kernel, const OpInfo* op);
+
+  // The entry of the signature `key`, or null. It stays where it is until the next insert.
+  PreparedEntry* find(uint64_t hash, const uint64_t* key, size_t words);
+  // Keeps `prepared` (its key is set), and gives its entry.
+  PreparedEntry* insert(uint64_t hash, std::shared_ptr<const Prepared> prepared);
+
+  // What the signatures of this thread hold.
+  uint64_t prepared_bytes() const { return bytes_; }
+  void report(std::vector<ExecutionEntry>* entries);
+
+ private:
+  void grow();
+  size_t free_place(uint64_t hash) const;
+  void remove(size_t place);
+
+  std::mutex mutex_;
+  std::array<ElementwiseChoice, kElementwise> elementwise_{};
+  std::vector<PreparedEntry> entries_;  // a power of two of places, at most three quarters of them taken
+  size_t taken_ = 0;
+  size_t sweep_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+uint64_t hash_of(const uint64_t* key, size_t words);
+
+// The calling thread's tables; made at its first op, gone with it.
+Tables& tables();
+
+}  // namespace tenon
