@@ -311,6 +311,17 @@ TEST(Segments, AreRefusedWithADynamicSectionThatLies) {
   EXPECT_EQ(read(file.with_dynamic(DT_NULL, 0)).status().message(), begin + "its dynamic section has no end.");
 }
 
+TEST(Segments, MayHaveATableUpToTheirLastByte) {
+  RealFile file(sound_path());
+  uint64_t end = 0;
+  for (const Elf64_Phdr& segment : file.segments) {
+    if (segment.p_type == PT_LOAD) end = std::max(end, segment.p_vaddr + segment.p_memsz);
+  }
+  EXPECT_TRUE(read(file.with_dynamic(DT_SYMTAB, end - 1)).ok());
+  EXPECT_EQ(read(file.with_dynamic(DT_SYMTAB, end)).status().message(),
+            "the ELF file is cut short or damaged: DT_SYMTAB in its dynamic section points outside its segments.");
+}
+
 TEST(Segments, NoCutThatLacksMappedBytesIsAccepted) {
   const RealFile file(sound_path());
   for (size_t size = 0; size < file.last_mapped; ++size) {
