@@ -1,6 +1,6 @@
 """Plants small defects in the product, one at a time, and sees whether the tests of the file's folder notice.
 
-Usage: mutate.py [--count N] [--seed N] [--file PATTERN]... [--minutes N] [--work FOLDER]
+Usage: mutate.py [--count N] [--seed N] [--file PATTERN]... [--minutes N] [--longest SECONDS] [--work FOLDER]
 
 Works in a copy of the checkout below FOLDER (build/mutation), which each run brings up to date: the checkout is only read.
 A defect that no test notices survives: it is argued in argued.txt, or it gets its test. Exit status 1 if one survived that
@@ -27,7 +27,7 @@ import mutants  # noqa: E402
 PRODUCT = re.compile(r"^(primitives|providers|loader|core|sdk)/.*\.(cpp|h|comp|glsl)$")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 MOST_DEPENDENTS = 25   # sources that include a header; what more depend on takes too long to build
-LONGEST_TEST = 120     # seconds; a test that takes longer is left to ./dev test
+LONGEST_TEST = 120     # seconds that a test may take without a defect
 MEMORY = 16 << 30      # bytes of address space that a test with a defect may take
 FILE_SIZE = 1 << 30
 
@@ -45,8 +45,8 @@ def files_of(root):
 class Copy:
     """The checkout once more, with a build folder, where defects may stand."""
 
-    def __init__(self, root, work, jobs):
-        self.root, self.tree, self.jobs = root, work / "tree", jobs
+    def __init__(self, root, work, jobs, longest=LONGEST_TEST):
+        self.root, self.tree, self.jobs, self.longest = root, work / "tree", jobs, longest
         self.build = self.tree / "build" / "release"
         for folder in ("home", "tmp", "tree"):
             (work / folder).mkdir(parents=True, exist_ok=True)
@@ -98,16 +98,16 @@ class Copy:
         """True if `test` passes without a defect, and soon enough; looked at once."""
         if test.name not in self.durations:
             start = time.monotonic()
-            passed = self.passes(test.name, LONGEST_TEST)
+            passed = self.passes(test.name, self.longest)
             self.durations[test.name] = time.monotonic() - start if passed else None
             if not passed:
-                print(f"{test.name} is left out: it fails, or takes longer than {LONGEST_TEST} s, without a defect", flush=True)
+                print(f"{test.name} is left out: it fails, or takes longer than {self.longest} s, without a defect", flush=True)
         return self.durations[test.name] is not None
 
     def noticed_by(self, tests):
         """The first of the tests that fails, or None."""
         for test in tests:
-            if not self.passes(test.name, int(5 * self.durations[test.name]) + 30):
+            if not self.passes(test.name, int(3 * self.durations[test.name]) + 20):
                 return test.name
         return None
 
@@ -240,12 +240,13 @@ def main():
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 6))
     parser.add_argument("--file", action="append", default=[], metavar="PATTERN", help="only in such files; `*` is anything")
     parser.add_argument("--minutes", type=float, default=0, help="begin no further defect after so many")
+    parser.add_argument("--longest", type=int, default=LONGEST_TEST, metavar="SECONDS", help="leave out tests that take longer")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutation")
     options = parser.parse_args()
     print(f"seed {options.seed}: ./dev mutate {options.count} {options.seed} draws the same from the same sources", flush=True)
     found = candidates(ROOT, options.file)
     print(f"{sum(map(len, found.values()))} places for a defect in {len(found)} files", flush=True)
-    copy = Copy(ROOT, options.work.resolve(), int(os.environ.get("TENON_JOBS") or os.cpu_count()))
+    copy = Copy(ROOT, options.work.resolve(), int(os.environ.get("TENON_JOBS") or os.cpu_count()), options.longest)
     copy.refresh()
     copy.configure()
     campaign = Campaign(copy, folders.read_table(), read_argued())
