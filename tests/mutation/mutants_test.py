@@ -2,8 +2,11 @@
 
 Usage: mutants_test.py
 """
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -100,6 +103,22 @@ class Drawing(unittest.TestCase):
         texts["0.cpp"] += '#include "narrow.h"\n'
         texts.update({"wide.h": '#include "below.h"\n', "narrow.h": "", "below.h": "", "alone.h": ""})
         self.assertEqual(mutate.headers_in_reach(texts), {"narrow.h"})
+
+
+class Ending(unittest.TestCase):
+    def test_what_a_test_has_started_ends_with_it(self):
+        started = subprocess.Popen(["sh", "-c", "sleep 100 & echo $!; wait"], start_new_session=True, stdout=subprocess.PIPE)
+        child = int(started.stdout.readline())
+        mutate.end_session(started.pid)
+        self.assertEqual(started.wait(), -signal.SIGKILL)
+        for _ in range(500):
+            state = Path(f"/proc/{child}/stat")
+            if not state.exists() or state.read_text().split()[2] == "Z":
+                break
+            time.sleep(0.01)
+        else:
+            self.fail("the child lives")
+        started.stdout.close()
 
 
 class Copying(unittest.TestCase):

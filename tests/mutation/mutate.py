@@ -13,6 +13,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -40,6 +41,16 @@ def run(command, cwd, **options):
 def files_of(root):
     listed = run(["git", "ls-files", "-co", "--exclude-standard"], root).stdout.splitlines()
     return [path for path in listed if (root / path).is_file()]
+
+
+def end_session(session):
+    """Ends all processes of a session: ctest gives a test a process group of its own."""
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and os.getsid(int(entry.name)) == session:
+                os.kill(int(entry.name), signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
 
 
 class Copy:
@@ -87,12 +98,21 @@ class Copy:
         return None if result.returncode == 0 else result.stdout
 
     def passes(self, test, seconds):
+        """True if `test` succeeds within `seconds`; what it has started is ended with it."""
         def limits():
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        command = ["ctest", "--test-dir", str(self.build), "-R", f"^{re.escape(test)}$", "--no-tests=error", "--timeout", str(seconds)]
-        return run(command, self.tree, env=self.environment, preexec_fn=limits).returncode == 0
+        command = ["ctest", "--test-dir", str(self.build), "-R", f"^{re.escape(test)}$", "--no-tests=error"]
+        process = subprocess.Popen(command, cwd=self.tree, env=self.environment, preexec_fn=limits, start_new_session=True,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            return process.wait(seconds) == 0
+        except subprocess.TimeoutExpired:
+            return False
+        finally:
+            end_session(process.pid)
+            process.wait()
 
     def usable(self, test):
         """True if `test` passes without a defect, and soon enough; looked at once."""
