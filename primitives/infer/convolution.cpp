@@ -16,12 +16,12 @@ Status wrong(std::string_view op, const Parts&... parts) {
 Status check_window(std::string_view op, int32_t axis, int64_t stride, int64_t dilation, int64_t low, int64_t high) {
   constexpr int64_t limit = int64_t{1} << 31;
   if (stride < 1 || stride > limit)
-    return wrong(op, "stride ", stride, " of spatial axis ", axis, " must be at least 1.");
+    return wrong(op, "stride ", stride, " of spatial axis ", axis, " must be from 1 to ", limit, ".");
   if (dilation < 1 || dilation > limit) {
-    return wrong(op, "dilation ", dilation, " of spatial axis ", axis, " must be at least 1.");
+    return wrong(op, "dilation ", dilation, " of spatial axis ", axis, " must be from 1 to ", limit, ".");
   }
   if (low < 0 || high < 0 || low > limit || high > limit) {
-    return wrong(op, "padding (", low, ", ", high, ") of spatial axis ", axis, " must not be negative.");
+    return wrong(op, "padding (", low, ", ", high, ") of spatial axis ", axis, " must be from 0 to ", limit, ".");
   }
   return {};
 }

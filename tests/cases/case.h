@@ -25,6 +25,9 @@ enum class Fill : uint8_t {
   DIVISOR,  // RANDOM without 0 and -1 for integers
   INDEX,    // whole numbers in [low, high], low and high among them
   TIES,     // few distinct values, so that maxima repeat
+  LAST,     // `low`, but the last element `high`
+  PEAKS,    // RANDOM in [low, -low], but one element of each row of a matrix `high`: in row 0 the last, in row 1 the
+            // one before it, and so on
 };
 
 struct Values {

@@ -76,13 +76,19 @@ void add_gathers(std::vector<Case>* cases) {
     transposed.desc.operands[1].strides[0] = 1;
     transposed.desc.operands[1].strides[1] = 9;
     cases->push_back(transposed);
-    for (int64_t beyond : {9, -10}) {
-      Case fault = gather_case({"out_of_range", {9, 17}, 0, mode == EP_GATHER_SLICES ? Dims{6} : Dims{6, 17}}, mode,
-                               DType::f32, DType::i64, beyond > 0 ? "_above" : "_below");
-      fault.values[2] = {Fill::INDEX, beyond > 0 ? 0.0 : static_cast<double>(beyond),
-                         beyond > 0 ? static_cast<double>(beyond) : 3.0};
-      fault.fault = EP_FAULT_INDEX_OUT_OF_RANGE;
-      cases->push_back(fault);
+    // One step beyond the axis: outside the source, and, along an axis in the middle, another element of the source.
+    const GatherShape beyond_shapes[] = {
+        {"out_of_range", {9, 17}, 0, mode == EP_GATHER_SLICES ? Dims{6} : Dims{6, 17}},
+        {"out_of_range_inside", {4, 9, 5}, 1, mode == EP_GATHER_SLICES ? Dims{6} : Dims{4, 6, 5}},
+    };
+    for (const GatherShape& shape : beyond_shapes) {
+      for (int64_t beyond : {9, -10}) {
+        Case fault = gather_case(shape, mode, DType::f32, DType::i64, beyond > 0 ? "_above" : "_below");
+        fault.values[2] = {Fill::INDEX, beyond > 0 ? 0.0 : static_cast<double>(beyond),
+                           beyond > 0 ? static_cast<double>(beyond) : 3.0};
+        fault.fault = EP_FAULT_INDEX_OUT_OF_RANGE;
+        cases->push_back(fault);
+      }
     }
   }
 }

@@ -126,6 +126,38 @@ void add_plain_reductions(std::vector<Case>* cases) {
   }
 }
 
+// All elements but the last are alike, and the result is another without it: a reduction cut into parts, threads, rows
+// or blocks loses the end of one most easily. The numbers are exact whatever the order.
+void add_last_elements(std::vector<Case>* cases) {
+  const Layout last_layouts[] = {
+      {"last_counts", {1037}, {1}, 0b1},
+      {"last_of_parts", {131072}, {1}, 0b1},
+      {"last_of_uneven_parts", {200001}, {1}, 0b1},
+      {"last_of_rows", {3, 140001}, {140001, 1}, 0b10},
+      {"last_of_columns", {4099, 37}, {37, 1}, 0b01},
+      {"last_of_all", {401, 3, 167}, contiguous_strides({401, 3, 167}), 0b111},
+  };
+  struct LastValues {
+    int32_t op;
+    double low, high;
+  };
+  const LastValues values[] = {{EP_REDUCE_sum, 1, 2}, {EP_REDUCE_prod, 1, 2}, {EP_REDUCE_max, 1, 2},
+                               {EP_REDUCE_min, 2, 1}, {EP_REDUCE_any, 0, 1},  {EP_REDUCE_all, 1, 0}};
+  for (const LastValues& value : values) {
+    const table::ReduceRow& row = *table::reduce_row(value.op);
+    for (DType dtype : {DType::f32, DType::f64, DType::i32, DType::boolean}) {
+      if (!table::in_domain(row.domain, dtype)) continue;
+      for (const Layout& layout : last_layouts) {
+        if (dtype != DType::f32 && row.domain != table::Domain::BOOL && layout.name != "last_of_uneven_parts") continue;
+        Case made = reduce_case(row, dtype, layout);
+        made.values[1] = {Fill::LAST, value.low, value.high};
+        made.tolerance = {};
+        cases->push_back(made);
+      }
+    }
+  }
+}
+
 void add_arg_reductions(std::vector<Case>* cases) {
   const Dims cube = {7, 33, 5};
   const Layout arg_layouts[] = {
@@ -186,12 +218,19 @@ void add_softmax(std::vector<Case>* cases) {
       {"transposed", cube, permuted_strides(cube, {1, 2, 0}), 1},
       {"attention", {2, 4, 16, 16}, contiguous_strides({2, 4, 16, 16}), 3},
       {"special", {53, 7}, {7, 1}, 1},
+      {"peaks", {67, 67}, {67, 1}, 1},
+      {"wide_peaks", {37, 5003}, {5003, 1}, 1},
   };
   for (DType dtype : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
     for (const Layout& layout : softmax_layouts) {
-      if (dtype != DType::f32 && layout.name != "last" && layout.name != "middle" && layout.name != "special") continue;
+      if (dtype != DType::f32 && layout.name != "last" && layout.name != "middle" && layout.name != "special" &&
+          layout.name != "peaks") {
+        continue;
+      }
       for (bool log : {false, true}) {
         Values values = {layout.name == "special" ? Fill::SPECIAL : Fill::RANDOM, -8, 8};
+        // exp of it overflows unless the row's greatest was taken off first.
+        if (layout.name.ends_with("peaks")) values = {Fill::PEAKS, -8, dtype == DType::f64 ? 1000.0 : 200.0};
         Case made = {path("softmax", log ? "log" : "plain", dtype, layout.name),
                      make_desc(EP_PRIMITIVE_softmax),
                      {},
@@ -212,6 +251,7 @@ void add_softmax(std::vector<Case>* cases) {
 
 void add_reduce_cases(std::vector<Case>* cases) {
   add_plain_reductions(cases);
+  add_last_elements(cases);
   add_arg_reductions(cases);
   add_softmax(cases);
 }

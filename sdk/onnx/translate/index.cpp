@@ -10,8 +10,15 @@ TensorList translate_gather(NodeContext& n) { return {take(n.input(0), n.input(1
 
 TensorList gather_elements(NodeContext& n) { return {gather(n.input(0), n.axis(0, n.dims(0).rank()), n.input(1))}; }
 
+// The position along an axis of `length` elements that each index means: a negative one counts from the end. An index
+// outside the axis is a fault of the take, whose source is one zero repeated `length` times.
+Tensor positions_of(NodeContext& n, const Tensor& index, int64_t length) {
+  const Tensor zero = take(expand(zeros(1, DType::i64, n.device()), length), index);
+  return add(where(lt(index, Scalar(0)), add(index, Scalar(length)), index), zero);
+}
+
 // Rows of indices [.., k] name places along the k axes after the batch axes: they become one index into those axes
-// flattened. Negative indices count from the end; each is checked by the gather, the flattened one.
+// flattened. Each index is checked against its own axis: by positions_of, or, where there is one axis, by the gather.
 TensorList gather_nd(NodeContext& n) {
   const Tensor& x = n.input(0);
   const Tensor& indices = n.input(1);
@@ -29,8 +36,8 @@ TensorList gather_nd(NodeContext& n) {
   for (int64_t i = 0; i < k; ++i) {
     const int64_t length = x.dims()[batch + i];
     const Tensor column = select(indices, -1, i);
-    const Tensor positive = where(lt(column, Scalar(0)), add(column, Scalar(length)), column);
-    flat = flat.defined() ? add(mul(flat, Scalar(length)), positive) : positive;
+    const Tensor position = k == 1 ? column : positions_of(n, column, length);
+    flat = flat.defined() ? add(mul(flat, Scalar(length)), position) : position;
   }
   Dims result;
   for (int32_t i = 0; i + 1 < indices.rank(); ++i) result.push_back(indices.dims()[i]);

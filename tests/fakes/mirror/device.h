@@ -13,13 +13,15 @@
 #include "sdk/provider/entry.h"
 #include "sdk/provider/handle.h"
 #include "sdk/provider/negotiate.h"
+#include "tests/fakes/mirror/precision.h"
 
 namespace tenon::mirror {
 
 // What the settings say: what it can do beyond the least, and the one rule it breaks.
 struct Character {
-  std::string mode;    // ",async,mapped,any,packs,bakes,peers,"
+  std::string mode;    // ",async,mapped,any,packs,scalars,bakes,peers,"
   std::string broken;  // a name of violations.def, or empty
+  Off off;             // how far its results are from the reference
 
   bool is(std::string_view word) const { return mode.find("," + std::string(word) + ",") != std::string::npos; }
   bool breaks(std::string_view name) const { return broken == name; }

@@ -134,6 +134,9 @@ ep_status move_bytes(ep_stream* stream, void* dst, const void* src, uint64_t siz
 }
 
 ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error) {
+  const uint64_t room = std::min(dst.memory->size - dst.offset, src.memory->size - src.offset);
+  if (stream->device->breaks("one_byte_more")) size = std::min(size + 1, room);
+  if (stream->device->breaks("one_byte_less")) size -= 1;
   if (stream->device->breaks("rounds_copies")) size = std::min(size / 8 * 8 + 8, dst.memory->size - dst.offset);
   return move_bytes(stream, address_of(dst), address_of(src), size, error);
 }
@@ -288,7 +291,7 @@ bool is_violation(const std::string& name) {
 }
 
 ep_status query(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) {
-  Character character = {"," + setting(host, "mode") + ",", setting(host, "break")};
+  Character character = {"," + setting(host, "mode") + ",", setting(host, "break"), Off::parse(setting(host, "off"))};
   if (!is_violation(character.broken)) {
     return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "violations.def has no '%s'.", character.broken.c_str());
   }

@@ -141,6 +141,44 @@ TEST(Note, RefusesLyingHeaders) {
             begin + "a note reaches past the end of its segment.");
 }
 
+// Each stated limit, kept and exceeded by one.
+TEST(Note, IsReadUpToTheLimitAndNotOneStepFurther) {
+  const std::string end = "the ELF file is cut short or damaged: a note reaches past the end of its segment.";
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.segment.p_filesz -= 1; }), end);
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.segment.p_filesz -= 4; }), end);
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc_size += 1; }), end);
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc_size += 4; }), end);
+  EXPECT_EQ(sentence_for([](ElfFile& f) {
+              f.tail = "1234";
+              f.segment.p_filesz += 4;
+              f.note.desc_size += 4;
+            }),
+            "accepted");
+  const auto of_notes = [](uint64_t bytes) {
+    return sentence_for([&](ElfFile& f) {
+      f.tail.assign(bytes - f.segment.p_filesz, '\0');
+      f.segment.p_filesz = bytes;
+    });
+  };
+  EXPECT_EQ(of_notes(1 << 20), "accepted");
+  EXPECT_EQ(of_notes((1 << 20) + 1), "the ELF file is cut short or damaged: its notes are larger than 1 MiB.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_phnum = 1025; }),
+            "the ELF file is cut short or damaged: it claims 1025 program headers, at most 1024 are read.");
+  EXPECT_EQ(sentence_for([](ElfFile& f) {
+              f.header.e_phnum = 1024;
+              f.header.e_phoff = f.bytes().size();
+              f.tail.assign(reinterpret_cast<const char*>(&f.segment), sizeof f.segment);
+              f.tail.resize(1024 * sizeof f.segment);
+            }),
+            "accepted");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc_size = f.note.desc.struct_size = 79; }),
+            "its Tenon note is malformed: it has 79 bytes, at least 80 are needed (rule N01).");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc.struct_size = 79; }),
+            "its Tenon note is malformed: it says it has 79 bytes, there are 144 (rule N01).");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc.struct_size = 145; }),
+            "its Tenon note is malformed: it says it has 145 bytes, there are 144 (rule N01).");
+}
+
 TEST(Note, RefusesMalformedNotes) {
   const std::string begin = "its Tenon note is malformed: ";
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc_size = 40; }),
@@ -271,6 +309,17 @@ TEST(Segments, AreRefusedWithADynamicSectionThatLies) {
   EXPECT_EQ(read(file.with_dynamic(DT_STRSZ, UINT64_MAX)).status().message(),
             begin + "DT_STRTAB in its dynamic section points outside its segments.");
   EXPECT_EQ(read(file.with_dynamic(DT_NULL, 0)).status().message(), begin + "its dynamic section has no end.");
+}
+
+TEST(Segments, MayHaveATableUpToTheirLastByte) {
+  RealFile file(sound_path());
+  uint64_t end = 0;
+  for (const Elf64_Phdr& segment : file.segments) {
+    if (segment.p_type == PT_LOAD) end = std::max(end, segment.p_vaddr + segment.p_memsz);
+  }
+  EXPECT_TRUE(read(file.with_dynamic(DT_SYMTAB, end - 1)).ok());
+  EXPECT_EQ(read(file.with_dynamic(DT_SYMTAB, end)).status().message(),
+            "the ELF file is cut short or damaged: DT_SYMTAB in its dynamic section points outside its segments.");
 }
 
 TEST(Segments, NoCutThatLacksMappedBytesIsAccepted) {

@@ -59,11 +59,13 @@ class Host {
     info.struct_type = EP_STRUCT_SUPPORT_INFO;
     return call(ops.primitive_support, device->handle, &desc, &info);
   }
-  Status launch(ep_primitive* made, ep_stream* on, ep_buffer dst, ep_buffer src, ep_buffer workspace = {}) {
+  Status launch(ep_primitive* made, ep_stream* on, ep_buffer dst, ep_buffer src, ep_buffer workspace = {},
+                const ep_shape* shapes = nullptr) {
     const ep_buffer operands[] = {dst, src};
     ep_launch request{};
     request.operands = operands;
     request.operand_count = 2;
+    request.shapes = shapes;
     request.workspace = workspace;
     request.tag = 7;
     ep_fault fault{};
@@ -326,6 +328,13 @@ const std::vector<Violator>& host_violators() {
          Host host(0);
          ep_memory* memory = host.memory();
          return host.launch(host.primitive(relu(EP_ANY)), host.stream(), {memory, 0}, {memory, 512});
+       }},
+      {"P08", "a launch with shapes that are none", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         const ep_shape shapes[2] = {};
+         return host.launch(host.primitive(relu(EP_ANY)), host.stream(), {memory, 0}, {memory, 512}, {}, shapes);
        }},
       {"M05", "a workspace not aligned to 256", Code::invalid_argument,
        [] {

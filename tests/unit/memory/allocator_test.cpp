@@ -4,74 +4,23 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <map>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include "core/memory/size_class.h"
-#include "loader/loader.h"
-
-struct ep_memory {
-  void* pointer;
-  uint64_t size;
-};
+#include "tests/unit/memory/counting_device.h"
 
 namespace tenon::memory {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-// A device that has memory and nothing else.
-struct Provider {
-  std::atomic<uint64_t> held{0};
-  std::atomic<uint64_t> blocks{0};
-  std::atomic<uint64_t> allocations{0};
-  uint64_t capacity = uint64_t{4} << 30;
-  std::atomic<int> refuse{0};
-} provider;
-
-ep_status allocate(ep_device*, uint32_t, uint64_t size, ep_memory** out, ep_error** error) {
-  ++provider.allocations;
-  if (error != nullptr) *error = nullptr;
-  if (provider.refuse.load() != 0 || provider.held + size > provider.capacity) return EP_STATUS_OUT_OF_DEVICE_MEMORY;
-  void* pointer = std::aligned_alloc(4096, (size + 4095) / 4096 * 4096);
-  *out = new ep_memory{pointer, size};
-  provider.held += size;
-  ++provider.blocks;
-  return EP_STATUS_OK;
-}
-
-void free(ep_device*, ep_memory* memory) {
-  provider.held -= memory->size;
-  --provider.blocks;
-  std::free(memory->pointer);
-  delete memory;
-}
-
-ep_status map(ep_device*, ep_memory* memory, void** out, ep_error**) {
-  *out = memory->pointer;
-  return EP_STATUS_OK;
-}
+CountingDevice::Provider& provider = CountingDevice::provider();
 
 class AllocatorTest : public ::testing::Test {
  protected:
-  AllocatorTest() {
-    provider.capacity = uint64_t{4} << 30;
-    provider.refuse = 0;
-    device_.spelling = "test:0";
-    loader::MemoryPool pool;
-    pool.flags = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT | EP_POOL_FLAG_HOST_CACHED;
-    pool.minimum_alignment = 64;
-    device_.info.pools.push_back(pool);
-    device_.ops.memory_allocate = allocate;
-    device_.ops.memory_free = free;
-    device_.ops.memory_map = map;
-    allocator_ = make_allocator(&device_);
-  }
   ~AllocatorTest() override {
     allocator_.reset();
     EXPECT_EQ(provider.held, 0u);
@@ -84,8 +33,8 @@ class AllocatorTest : public ::testing::Test {
   }
   void give(const Block& block) { allocator_->release(block, {}); }
 
-  loader::OpenDevice device_;
-  std::unique_ptr<Allocator> allocator_;
+  CountingDevice device_;
+  std::unique_ptr<Allocator> allocator_ = make_allocator(&device_.opened());
   std::vector<Ticket> waits_;
 };
 

@@ -74,7 +74,13 @@ TEST_F(External, RefusesHardLinksAndSpecialFiles) {
 
 TEST_F(External, RefusesEverythingWithoutAFolder) {
   ExternalFiles files{std::string()};
-  EXPECT_FALSE(files.size("weights/w.bin").ok());
+  const std::string below_root_of_the_system = root().substr(1) + "/weights/w.bin";
+  for (const std::string& location : {std::string("weights/w.bin"), below_root_of_the_system}) {
+    const Result<uint64_t> size = files.size(location);
+    ASSERT_FALSE(size.ok()) << location;
+    EXPECT_EQ(size.status().message(),
+              "External data '" + location + "' cannot be read: no folder for external data was given.");
+  }
 }
 
 TEST_F(External, ReadFileRefusesFoldersAndWhatIsTooLarge) {

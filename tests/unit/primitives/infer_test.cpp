@@ -138,6 +138,25 @@ TEST(Convolution, SaysWhatDoesNotFit) {
             std::string::npos);
 }
 
+TEST(Convolution, TakesAWindowUpToItsLimitsAndNotOneStepFurther) {
+  const auto error = [](int64_t stride, int64_t dilation, int64_t low, int64_t high) {
+    return error_of(convolution("conv1d", {1, 3, 8}, {4, 3, 1}, nullptr, window(1, 1, stride, dilation, low, high)));
+  };
+  constexpr int64_t limit = int64_t{1} << 31;
+  EXPECT_EQ(error(1, 1, 0, 0), "no error");
+  EXPECT_EQ(error(limit, limit, limit, limit), "no error");
+  EXPECT_EQ(error(limit + 1, 1, 0, 0), "conv1d: stride 2147483649 of spatial axis 0 must be from 1 to 2147483648.");
+  EXPECT_EQ(error(0, 1, 0, 0), "conv1d: stride 0 of spatial axis 0 must be from 1 to 2147483648.");
+  EXPECT_EQ(error(1, limit + 1, 0, 0), "conv1d: dilation 2147483649 of spatial axis 0 must be from 1 to 2147483648.");
+  EXPECT_EQ(error(1, 0, 0, 0), "conv1d: dilation 0 of spatial axis 0 must be from 1 to 2147483648.");
+  EXPECT_EQ(error(1, 1, limit + 1, 0),
+            "conv1d: padding (2147483649, 0) of spatial axis 0 must be from 0 to 2147483648.");
+  EXPECT_EQ(error(1, 1, 0, limit + 1),
+            "conv1d: padding (0, 2147483649) of spatial axis 0 must be from 0 to 2147483648.");
+  EXPECT_EQ(error(1, 1, -1, 0), "conv1d: padding (-1, 0) of spatial axis 0 must be from 0 to 2147483648.");
+  EXPECT_EQ(error(1, 1, 0, -1), "conv1d: padding (0, -1) of spatial axis 0 must be from 0 to 2147483648.");
+}
+
 int64_t pooled(int64_t dim, int64_t kernel, int64_t stride, int64_t low, int64_t high, bool ceil_mode) {
   ep_pooling_attributes attributes = {};
   attributes.spatial_rank = 1;

@@ -48,8 +48,9 @@ void layer_norm_loop(const float* src, float* wanted, int64_t n) {
   for (int64_t i = 0; i < n; ++i) wanted[i] = static_cast<float>((src[i] - mean) / std::sqrt(variance + 1e-5));
 }
 
-// 17 MB or more of rows of `length`; the first, the last and one in the middle hold what makes all of a row NaN.
-Rows make_rows(int64_t length, Loop loop) {
+// 17 MB or more of rows of `length`; the first, the last and one in the middle hold what makes all of a row NaN. Where
+// `peaks`, one element of each third row is so great that its exponential overflows: in turn from the last one on.
+Rows make_rows(int64_t length, Loop loop, bool peaks) {
   Rows rows{(int64_t{17} << 20) / 4 / length + 3, length, {}, {}, {}};
   const auto elements = static_cast<size_t>(rows.count * length);
   rows.src.resize(elements);
@@ -59,6 +60,9 @@ Rows make_rows(int64_t length, Loop loop) {
   std::mt19937 generator(7);
   std::uniform_real_distribution<float> values(-9.0F, 9.0F);
   for (float& value : rows.src) value = values(generator);
+  for (int64_t row = 0; peaks && row < rows.count; row += 3) {
+    rows.src[static_cast<size_t>((row + 1) * length - 1 - row / 3 % length)] = 200.0F;
+  }
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const int64_t special[] = {0, rows.count / 2, rows.count - 1};
   rows.src[static_cast<size_t>(special[1] * length + 5)] = std::numeric_limits<float>::infinity();
@@ -89,7 +93,7 @@ class LargeRows : public testing::TestWithParam<const char*> {
   void compare(int32_t kind, int64_t length, bool log, Loop loop, double absolute) {
     const std::unique_ptr<OpenProvider> cpu = open_on_target(GetParam());
     if (cpu == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
-    Rows rows = make_rows(length, loop);
+    Rows rows = make_rows(length, loop, kind == EP_PRIMITIVE_softmax);
     ep_primitive_desc desc = descriptor(kind, {dense(EP_ROLE_DST, EP_DTYPE_f32, {rows.count, length}),
                                                dense(EP_ROLE_SRC, EP_DTYPE_f32, {rows.count, length})});
     std::vector<ep_scalar> scalars;

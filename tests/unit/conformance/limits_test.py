@@ -1,0 +1,139 @@
+"""The kit holds a provider to each limit it states: results at the limit pass, results one step beyond it fail.
+
+Usage: limits_test.py SOURCE_ROOT MIRROR_LIBRARY TENON_CONFORM
+
+The mirror answers with the reference, and its setting `off` moves every result to the last value a tolerance allows, or one
+step further. Here the tolerances stand once more, so that one loosened in tests/cases, or in what compares, is noticed:
+those of one prelude function follow from the contract (the bounds in ep_api/scalar_ops.def, and one step for the rounding
+of the reference), the others are stated as the kit means them. (ULPS, EPSILONS, TINY) as in tests/cases/case.h.
+"""
+import collections
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+
+BOUND = re.compile(r"^//   ((?:ep_\w+ )+) *([\d.]+)(?: |$)")
+ROW = re.compile(r"^EP_UNARY\((\w+), +\d+, (\w+), +(\w+), (.*)\)$", re.MULTILINE)
+CALL = re.compile(r"^(ep_\w+)\(x\)$")
+WRONG = re.compile(r"\((\d+) elements? differs?; ")
+EXACT = (0, 0, 0)
+
+# Rows of several functions of the prelude: what their parts promise, added up; epsilons where they cancel.
+COMPOSITE = {
+    "rsqrt": (2, 0, 0), "sigmoid": (8, 0, 1), "silu": (8, 0, 128), "gelu": (8, 32, 0), "gelu_tanh": (8, 64, 0),
+    "softplus": (10, 0, 1), "softsign": (2, 0, 0), "mish": (16, 0, 128), "elu": (6, 0, 0), "celu": (8, 0, 0),
+    "selu": (8, 0, 0), "hard_sigmoid": (1, 4, 0), "hard_swish": (2, 16, 0)}
+# exp and expm1 may flush what is below the least normal number.
+TINY = {"exp": 1, "expm1": 1}
+
+OTHERS = {
+    "unary/gelu/f16/special": (1, 32, 0), "unary/exp/f64/special": (10, 0, 1), "unary/sin/f64/special": (10, 0, 0),
+    "binary/add/f32/vector": EXACT, "binary/div/f32/vector": EXACT, "binary/add/i32/vector": EXACT,
+    "binary/lt/f32/vector": EXACT, "binary/pow/f32/vector": (17, 0, 0), "ternary/where/f32/vector": EXACT,
+    "ternary/clamp/f32/vector": EXACT, "ternary/fma/f32/vector": (1, 8, 0), "ternary/fma/f64/special": (2, 8, 0),
+    "reduce/sum/f32/last": (0, 2 * 5, 0), "reduce/sum/f32/wide_rows": (0, 2 * 4099, 0),
+    "reduce/sum/f32/last_of_uneven_parts": EXACT, "reduce/sum/f16/last": (1, 2 * 5, 0),
+    "reduce/sum/f64/last": (0, 2 * 5, 0), "reduce/sum/i32/last": EXACT, "reduce/mean/f32/last": (1, 2, 0),
+    "reduce/max/f32/last": EXACT, "reduce/min/f16/last": EXACT, "reduce/log_sum/f32/last": (5, 4 + 5 / 8, 0),
+    "reduce/prod/f32/last": (9, 0, 1), "reduce/l1_norm/f32/last": (9, 0, 1), "reduce/l2_norm/f32/last": (9, 0, 1),
+    "reduce/sum_square/f32/last": (9, 0, 1), "reduce/any/bool/mixed": EXACT, "arg_reduce/max/f32/wide": EXACT,
+    "softmax/plain/f32/rows": (40 + 197 / 16, 0, 1), "softmax/log/f32/rows": (4, 32 + 197 / 256, 0),
+    "softmax/plain/f16/last": (1, 0, 1), "softmax/log/bf16/last": (1, 32 + 5 / 256, 0),
+    "matmul/f32/ragged": (2, 131 + 2, 0), "matmul/f16/odd": (1, 3 + 2, 0), "matmul/f64/odd": (2, 3 + 2, 0),
+    "matmul/f32/epilogue_gelu": (2, 2 * (65 + 2), 0), "matmul/i8_to_i32/odd": EXACT,
+    "convolution/f32/3x3": (2, 5 * 9 + 2, 0), "convolution/f32/depthwise": (2, 9 + 2, 0),
+    "convolution/f16/3x3": (1, 5 * 9 + 2, 0),
+    "pooling/max/f32/3x3_stride_2": EXACT, "pooling/max_indices/f32/3x3_stride_2": EXACT,
+    "pooling/average/f32/3x3_stride_2": (2, 64, 0), "pooling/average/bf16/3x3_stride_2": (1, 64, 0),
+    "layer_norm/affine/f32/last": (8, 64, 0), "layer_norm/affine/f16/last": (1, 64, 0),
+    "batch_norm/plain/f32/images": (8, 64, 0), "copy/f32_to_f16/special": EXACT, "gather/slices/f32/rows_i64": EXACT,
+    "concat/2/f32/*": EXACT, "split/2/f32/*": EXACT, "pad/*/f32/*": EXACT,
+}
+
+
+def prelude_bounds(text):
+    """The ulps that the contract allows each function of the prelude."""
+    bounds = {}
+    for line in text.splitlines():
+        found = BOUND.match(line)
+        for name in found.group(1).split() if found else ():
+            bounds[name] = float(found.group(2))
+    return bounds
+
+
+def unary_limits(text):
+    """The limit of `unary/NAME/f32/vector` for every row on floats, as the contract or COMPOSITE has it."""
+    bounds, limits = prelude_bounds(text), {}
+    for name, domain, result, expression in ROW.findall(text):
+        if domain not in ("FLOAT", "SIGNED", "NUMERIC", "ANY"):
+            continue
+        call = CALL.match(expression)
+        bound = bounds.get(call.group(1), 0) if call else 0
+        limits[name] = COMPOSITE.get(name, (bound + 1, 0, TINY.get(name, 0)) if bound >= 1 else EXACT)
+    return limits
+
+
+def wrong_elements(sentence):
+    """How many elements the kit finds too far from the reference."""
+    found = WRONG.search(sentence)
+    return int(found.group(1)) if found and "(rule P14)" in sentence else 0
+
+
+class Test:
+    def __init__(self, root, library, kit):
+        self.library, self.kit, self.failures, self.checks = library, kit, [], 0
+        text = open(os.path.join(root, "ep_api/scalar_ops.def")).read()
+        self.limits = {f"unary/{name}/f32/vector": limit for name, limit in unary_limits(text).items()}
+        self.limits.update(OTHERS)
+
+    def outcomes(self, direction, limit, cases):
+        settings = ["--set", "off=" + ",".join([direction, *map(repr, map(float, limit))])]
+        chosen = [word for case in cases for word in ("--case", "primitives/" + case)]
+        result = subprocess.run([self.kit, self.library, "--json", "-", *settings, *chosen], capture_output=True, text=True)
+        try:
+            tests = json.loads(result.stdout)["tests"]
+        except (ValueError, KeyError):
+            sys.exit(f"the kit ended with {result.returncode}: {result.stdout} {result.stderr}")
+        return [(test["name"], test["outcome"], test["sentence"]) for test in tests]
+
+    def run(self):
+        groups = collections.defaultdict(list)
+        for case, limit in self.limits.items():
+            groups[limit].append(case)
+        for limit, cases in sorted(groups.items()):
+            self.hold(limit, cases)
+
+    def hold(self, limit, cases):
+        """At the limit no element is wrong; one step beyond it all are that two steps further on are."""
+        further = (limit[0] + 2, limit[1] * 1.5, limit[2] * 1.5)
+        runs = [self.outcomes("within", limit, cases), self.outcomes("beyond", limit, cases),
+                self.outcomes("beyond", further, cases)]
+        if len(runs[0]) < len(cases):
+            self.failures.append(f"{len(cases)} cases were asked for, the kit ran {len(runs[0])}: {cases}")
+        for within, beyond, far in zip(*runs):
+            name, outcome, sentence = within
+            self.expect(outcome == "passed", f"{name} is refused at its limit {limit}: {sentence}")
+            wrong, all_wrong = wrong_elements(beyond[2]), wrong_elements(far[2])
+            self.expect(wrong > 0 and wrong == all_wrong, f"{name}: one step beyond its limit {limit} {wrong} elements are "
+                        f"refused, further on {all_wrong}: {beyond[2]}")
+
+    def expect(self, condition, sentence):
+        self.checks += 1
+        if not condition:
+            self.failures.append(sentence)
+
+
+def main():
+    test = Test(*sys.argv[1:4])
+    test.run()
+    for failure in test.failures:
+        print("FAILED", failure)
+    print(f"{len(test.limits)} limits, {test.checks} checks, {len(test.failures)} failed")
+    return 1 if test.failures or not test.checks else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
