@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon::loader {
 
 // Levenshtein distance.
@@ -14,3 +15,5 @@ size_t edit_distance(std::string_view a, std::string_view b);
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace tenon::loader
+
+#pragma GCC visibility pop

@@ -5,6 +5,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "loader/settings/nearest.h"
+#include "loader/settings/settings.h"
 #include "primitives/status/error.h"
 #include "sdk/cli/commands.h"
 
@@ -36,9 +38,85 @@ struct CommandLine {
     add_onnx_test();
     add_conform();
     add_new_provider();
-    CLI::App* help = app.add_subcommand("help", "Help on a topic; without one, the topics");
-    help->add_option("TOPIC", topic, "env: the TENON_* variables")->check(CLI::IsMember({"env"}));
-    help->callback([this] { chosen = [this] { return std::fputs(help_text(topic).c_str(), stdout) < 0 ? 1 : 0; }; });
+    app.failure_message([this](const CLI::App*, const CLI::Error& error) { return refusal(error); });
+    CLI::App* help = app.add_subcommand("help", "Help on a command or a topic; without one, the topics");
+    help->add_option("TOPIC", topic, "A command, or env: the TENON_* variables");
+    help->callback([this] { chosen = [this] { return help_on(topic); }; });
+  }
+
+  std::vector<const CLI::App*> commands() const {
+    return app.get_subcommands([](const CLI::App*) { return true; });
+  }
+
+  // Null if there is none.
+  const CLI::App* command_called(const std::string& name) const {
+    for (const CLI::App* command : commands()) {
+      if (command->get_name() == name) return command;
+    }
+    return nullptr;
+  }
+
+  std::vector<std::string> command_names() const {
+    std::vector<std::string> names;
+    for (const CLI::App* command : commands()) names.push_back(command->get_name());
+    return names;
+  }
+
+  // Exit codes as main's.
+  int help_on(const std::string& word) {
+    if (word == "conform") {
+      conform.words = {"--help"};
+      return tenon::cli::conform(conform);
+    }
+    std::string text;
+    if (word.empty()) text = help_topics();
+    if (word == "env") text = tenon::loader::settings_help();
+    if (const CLI::App* command = command_called(word)) text = command->help("tenon");
+    if (!text.empty()) return std::fputs(text.c_str(), stdout) < 0 ? 1 : 0;
+    std::vector<std::string> topics = command_names();
+    topics.emplace_back("env");
+    return refuse("there is no command or topic '" + word + "'", tenon::loader::nearest_word(word, topics),
+                  help_topics());
+  }
+
+  // Of a word where a command should stand.
+  int refuse_command(const std::string& word) {
+    const std::vector<std::string> names = command_names();
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    return refuse("there is no command '" + word + "'", tenon::loader::nearest_word(word, names),
+                  "The commands are " + list + ".\n");
+  }
+
+  static int refuse(const std::string& sentence, const std::string& nearest, const std::string& hint) {
+    const std::string question = nearest.empty() ? "." : "; did you mean " + nearest + "?";
+    std::fprintf(stderr, "tenon: %s%s\n%s", sentence.c_str(), question.c_str(), hint.c_str());
+    return 2;
+  }
+
+  // What is wrong with the arguments of a command. CLI11 names those that nobody expects in reverse, and no nearest
+  // one.
+  std::string refusal(const CLI::Error& error) const {
+    const auto given = app.get_subcommands();
+    const CLI::App& command = given.empty() ? app : *given.front();
+    const std::string name = given.empty() ? "tenon" : "tenon " + command.get_name();
+    const std::string hint = given.empty() ? "tenon --help" : "tenon help " + command.get_name();
+    return name + ": " + reason(command, app.remaining(true), error) + "\n  `" + hint + "` says what it takes.\n";
+  }
+
+  static std::string reason(const CLI::App& command, const std::vector<std::string>& extras, const CLI::Error& error) {
+    const bool is_of_extras = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+    if (!is_of_extras || extras.empty()) return std::string(error.what()) + ".";
+    for (const std::string& word : extras) {
+      if (!word.starts_with('-') || word == "-") continue;
+      std::vector<std::string> options;
+      for (const CLI::Option* option : command.get_options()) {
+        for (const std::string& known : option->get_lnames()) options.push_back("--" + known);
+      }
+      const std::string nearest = tenon::loader::nearest_word(word.substr(0, word.find('=')), options);
+      return "the option '" + word + "' is unknown" + (nearest.empty() ? "." : "; did you mean " + nearest + "?");
+    }
+    return "the argument '" + extras.front() + "' is one too many.";
   }
 
   void add_run() {
@@ -95,7 +173,8 @@ struct CommandLine {
         "doctor", "Say of every plug-in how far it came and why, and of every setting who decided it");
     doc->add_flag("--json", doctor.json, "Print JSON");
     doc->callback([this] { chosen = [this] { return tenon::cli::doctor(doctor); }; });
-    CLI::App* all = app.add_subcommand("ops", "List the ops");
+    CLI::App* all = app.add_subcommand("ops", "List the ops, or tell of one");
+    all->add_option("NAME", ops.name, "An op, or with --onnx an ONNX operator");
     all->add_flag("--onnx", ops.onnx, "The ONNX operators that models may use instead");
     all->add_flag("--json", ops.json, "Print JSON");
     all->callback([this] { chosen = [this] { return list_ops(ops); }; });
@@ -152,6 +231,7 @@ int fail(const std::string& message, const std::string& remedy) {
 
 int main(int argc, char** argv) {
   CommandLine line;
+  if (argc > 1 && argv[1][0] != '-' && !line.command_called(argv[1])) return line.refuse_command(argv[1]);
   try {
     line.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
