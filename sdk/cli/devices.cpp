@@ -26,7 +26,7 @@ std::vector<std::string> wrong_settings(const Status& default_device,
   std::vector<std::string> sentences;
   const loader::Settings& settings = loader::settings();
   if (!settings.status.ok()) {
-    sentences.push_back(first_line(settings.status.message()));
+    sentences.push_back(settings.status.message());
   } else if (!default_device.ok() && !settings.device.empty()) {
     const std::string origin = loader::describe_origin("device", settings.origins.at("device"));
     const std::string& remedy = default_device.remedy();
@@ -39,8 +39,9 @@ std::vector<std::string> wrong_settings(const Status& default_device,
   return sentences;
 }
 
-void print_error(const std::string& sentence) {
-  std::fprintf(stderr, "tenon: %s `tenon doctor` says more.\n", sentence.c_str());
+void print_errors(const std::vector<std::string>& sentences) {
+  for (const std::string& sentence : sentences) std::fprintf(stderr, "tenon: %s\n", sentence.c_str());
+  if (!sentences.empty()) std::fprintf(stderr, "  `tenon doctor` says more.\n");
 }
 
 }  // namespace
@@ -61,11 +62,12 @@ int list_devices(const ReportOptions& options) {
     print_table(device_rows(devices, chosen));
   }
   std::fflush(stdout);
-  if (devices.empty()) print_error("There is no device.");
-  for (const std::string& sentence : wrong) print_error(sentence);
+  std::vector<std::string> errors = wrong;
+  if (devices.empty()) errors.insert(errors.begin(), "There is no device.");
   for (const loader::Candidate& candidate : candidates) {
-    if (is_refused(candidate) && !has_settings(candidate)) print_error(first_line(candidate.sentence));
+    if (is_refused(candidate) && !has_settings(candidate)) errors.push_back(first_line(candidate.sentence));
   }
+  print_errors(errors);
   return devices.empty() || !wrong.empty() ? 1 : 0;
 }
 

@@ -5,10 +5,10 @@
 #include <new>
 #include <stdexcept>
 
-#include "loader/settings/nearest.h"
 #include "loader/settings/settings.h"
 #include "primitives/status/error.h"
 #include "sdk/cli/commands.h"
+#include "sdk/cli/refusal.h"
 
 namespace {
 
@@ -38,7 +38,7 @@ struct CommandLine {
     add_onnx_test();
     add_conform();
     add_new_provider();
-    app.failure_message([this](const CLI::App*, const CLI::Error& error) { return refusal(error); });
+    app.failure_message([this](const CLI::App*, const CLI::Error& error) { return refusal(app, error); });
     CLI::App* help = app.add_subcommand("help", "Help on a command or a topic; without one, the topics");
     help->add_option("TOPIC", topic, "A command, or env: the TENON_* variables");
     help->callback([this] { chosen = [this] { return help_on(topic); }; });
@@ -75,48 +75,16 @@ struct CommandLine {
     if (!text.empty()) return std::fputs(text.c_str(), stdout) < 0 ? 1 : 0;
     std::vector<std::string> topics = command_names();
     topics.emplace_back("env");
-    return refuse("there is no command or topic '" + word + "'", tenon::loader::nearest_word(word, topics),
-                  help_topics());
+    return refuse_word("command or topic", word, topics, help_topics());
   }
 
   // Of a word where a command should stand.
   int refuse_command(const std::string& word) {
-    const std::vector<std::string> names = command_names();
+    std::vector<std::string> names = command_names();
     std::string list;
     for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-    return refuse("there is no command '" + word + "'", tenon::loader::nearest_word(word, names),
-                  "The commands are " + list + ".\n");
-  }
-
-  static int refuse(const std::string& sentence, const std::string& nearest, const std::string& hint) {
-    const std::string question = nearest.empty() ? "." : "; did you mean " + nearest + "?";
-    std::fprintf(stderr, "tenon: %s%s\n%s", sentence.c_str(), question.c_str(), hint.c_str());
-    return 2;
-  }
-
-  // What is wrong with the arguments of a command. CLI11 names those that nobody expects in reverse, and no nearest
-  // one.
-  std::string refusal(const CLI::Error& error) const {
-    const auto given = app.get_subcommands();
-    const CLI::App& command = given.empty() ? app : *given.front();
-    const std::string name = given.empty() ? "tenon" : "tenon " + command.get_name();
-    const std::string hint = given.empty() ? "tenon --help" : "tenon help " + command.get_name();
-    return name + ": " + reason(command, app.remaining(true), error) + "\n  `" + hint + "` says what it takes.\n";
-  }
-
-  static std::string reason(const CLI::App& command, const std::vector<std::string>& extras, const CLI::Error& error) {
-    const bool is_of_extras = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
-    if (!is_of_extras || extras.empty()) return std::string(error.what()) + ".";
-    for (const std::string& word : extras) {
-      if (!word.starts_with('-') || word == "-") continue;
-      std::vector<std::string> options;
-      for (const CLI::Option* option : command.get_options()) {
-        for (const std::string& known : option->get_lnames()) options.push_back("--" + known);
-      }
-      const std::string nearest = tenon::loader::nearest_word(word.substr(0, word.find('=')), options);
-      return "the option '" + word + "' is unknown" + (nearest.empty() ? "." : "; did you mean " + nearest + "?");
-    }
-    return "the argument '" + extras.front() + "' is one too many.";
+    names.emplace_back("--version");
+    return refuse_word("command", word, names, "The commands are " + list + ".\n");
   }
 
   void add_run() {
@@ -131,8 +99,10 @@ struct CommandLine {
         ->capture_default_str();
     command->add_option("--device,-d", run.device,
                         "cpu, cuda:1, vulkan:uuid=...; without it TENON_DEVICE, the config file, the best there is");
-    command->add_option("--external-data", run.external_data,
-                        "Folder that weights outside the model file may be read from (that of the model)");
+    command
+        ->add_option("--external-data", run.external_data,
+                     "Folder that weights outside the model file may be read from (that of the model)")
+        ->check(is_folder());
     command->add_option("--repeat", run.repeat, "Runs, of which all but the first are timed together")
         ->check(CLI::Range(1u, 1000000u));
     command->add_option("--seed", run.seed, "Seed of random inputs")->capture_default_str();
@@ -150,12 +120,12 @@ struct CommandLine {
     devices->required()->allow_extra_args(false);
     command->add_option("--input,-i", compare.inputs, "As for run; inputs that are not given are random");
     command->add_option("--dim", compare.dims, "As for run");
-    command->add_option("--external-data", compare.external_data, "As for run");
+    command->add_option("--external-data", compare.external_data, "As for run")->check(is_folder());
     command->add_option("--seed", compare.seed, "Seed of random inputs")->capture_default_str();
     command
         ->add_option("--tolerance", compare.tolerance,
                      "Largest relative error of floats (by type: f64 1e-12, f32 1e-4, f16 1e-2, bf16 5e-2)")
-        ->check(CLI::NonNegativeNumber);
+        ->check(number_that([](double value) { return value >= 0; }, "of at least 0"));
     command->add_flag("--isolate", compare.isolate,
                       "Give each node of the second device what the first computed, so that errors do not add up");
     command->add_flag("--json", compare.json, "Print JSON");
@@ -191,7 +161,7 @@ struct CommandLine {
         command->add_option("--atol", onnx_test.atol, "Absolute tolerance (1e-7, or what the case's data.json says)");
     command->add_option("--jobs,-j", onnx_test.jobs, "Cases at a time (as many as threads may run)");
     command->add_option("--time-limit", onnx_test.time_limit, "Seconds a case may take")
-        ->check(CLI::PositiveNumber)
+        ->check(number_that([](double value) { return value > 0; }, "above 0"))
         ->capture_default_str();
     command->add_flag("--json", onnx_test.json, "A JSON object per line for each case");
     command->add_flag("--quiet,-q", onnx_test.quiet, "Print failed cases only");

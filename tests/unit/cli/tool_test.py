@@ -128,6 +128,17 @@ def main():
                 "run", model, "b.onnx", "c.onnx", code=2)
         refused(["tenon run: the option '--devcie' is unknown; did you mean --device?"], "run", model, "--devcie", "cpu", code=2)
         refused(["tenon devices: the option '--frobnicate=1' is unknown.\n"], "devices", "--frobnicate=1", code=2)
+        refused(["there is no command 'version'; did you mean --version?"], "version", code=2)
+        refused(["--tolerance: must be a number of at least 0, but is -1.\n"],
+                "compare", model, "-d", "cpu", "-d", "cpu", "--tolerance", -1, code=2)
+        refused(["--time-limit: must be a number above 0, but is 0.\n"], "onnx-test", folder, "--time-limit", 0, code=2)
+        refused(["the value 'x' of --seed is not a number that it may be."], "run", model, "--seed", "x", code=2)
+        refused(["--external-data: there is no folder 'nowhere'"], "run", model, "--external-data", "nowhere", code=2)
+        for empty in ("empty.npy", "empty.pb"):
+            (folder / empty).touch()
+            refused([f"{empty}' is empty."], "run", model, "-i", f"x={folder / empty}")
+        (folder / "folder.npy").mkdir()
+        refused(["folder.npy' is a folder, not a file."], "run", model, "-i", f"x={folder / 'folder.npy'}")
         refused(["--repeat", "0"], "run", model, "--repeat", 0, code=2)
         refused(["is not a folder"], "onnx-test", folder / "none")
 
