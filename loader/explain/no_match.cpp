@@ -57,7 +57,7 @@ std::vector<std::string> candidate_names(Registry& registry) {
   return names;
 }
 
-// A name that is near to one there is was mistyped; only of another one can it be said that its file is missing.
+// A long name that is one letter off was mistyped; a short one may as well be another provider, whose file is missing.
 std::string remedy_for(Registry& registry, std::string_view text, const std::string& provider) {
   const std::vector<DeviceRecord> devices = registry.devices();
   const bool has_devices = std::any_of(devices.begin(), devices.end(), [&](const DeviceRecord& device) {
@@ -66,7 +66,9 @@ std::string remedy_for(Registry& registry, std::string_view text, const std::str
   if (has_devices) return "Name one of the devices there are.";
   const std::string nearest = provider.empty() ? provider : nearest_word(provider, candidate_names(registry));
   if (nearest.empty()) return where_to_put_it(registry, provider);
-  return "Did you mean " + nearest + std::string(text.substr(provider.size())) + "?";
+  const std::string question = "Did you mean " + nearest + std::string(text.substr(provider.size())) + "?";
+  const bool is_slip = edit_distance(provider, nearest) <= provider.size() / 4;
+  return is_slip ? question : question + " If not: " + where_to_put_it(registry, provider);
 }
 
 // The names a list of providers holds that no candidate has.

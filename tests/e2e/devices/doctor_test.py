@@ -141,8 +141,8 @@ def test_settings(tool, plugins, folder):
         claim("cpu:0 " in done and "\ntenon: The setting packs of provider vulkan is 'maybe'; it may be 'on' or 'off'." in done, done)
     report, text = Machine(tool, folder, [plugins], TENON_DEVICE=" CPU ").doctor(code=1)
     claim("there are: " in report["default_device_error"] and "Did you mean cpu? Provider names are lower case" in text, text)
-    report, text = Machine(tool, folder, [plugins], TENON_DEVICE="cpv").doctor(code=1)
-    claim("What to do: Did you mean cpu?\n" in text and "Copy " not in text, text)
+    report, text = Machine(tool, folder, [plugins], TENON_DEVICE="nulll").doctor(code=1)
+    claim("What to do: Did you mean null?\n" in text and "Copy " not in text, text)
     report, text = Machine(tool, folder, [plugins], TENON_PROVIDERS="cpv").doctor(code=1)
     claim("What to do: Did you mean cpu? Correct the environment variable TENON_PROVIDERS, or remove it." in text, text)
 

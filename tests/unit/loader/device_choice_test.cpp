@@ -224,6 +224,8 @@ TEST_F(DeviceChoice, NameThatMatchesNothingListsWhatThereIs) {
       "  while calling ep_plugin_query_v0 of the provider 'argument'");
   EXPECT_EQ(failure.remedy(), "Install the driver.");
   EXPECT_EQ(open_device("biultin").status().remedy(), "Did you mean builtin?");
+  EXPECT_EQ(open_device("filt").status().remedy(), "Did you mean file?");
+  EXPECT_EQ(open_device("fil").status().remedy().find("Did you mean file? If not: Copy libtenon_fil.so into "), 0u);
   EXPECT_EQ(open_device("biultin:0").status().remedy(), "Did you mean builtin:0?");
   EXPECT_EQ(open_device("argumnet").status().remedy(), "Did you mean argument?")
       << "it is there, though it was refused";
