@@ -20,14 +20,14 @@ class Plant(NamedTuple):
 
 
 PLANTS = (
-    Plant("core", "constexpr int64_t kWhole = 1000;", "constexpr int64_t kWhole = 999;"),
-    Plant("ep_api", "#define EP_STATUS_FAULT 2 ", "#define EP_STATUS_FAULT 12 "),
-    Plant("providers", "most = std::fmax(most, src[i]);", "most = std::fmin(most, src[i]);"),
-    Plant("primitives", "if (axis < -limit || axis >= limit) {", "if (axis < -limit || axis > limit) {"),
-    Plant("loader", "return length < size ? std::string(field, length) : std::string();", "return std::string(field, length);"),
-    Plant("sdk", "{DType::u16, \"<u2\"},", "{DType::u16, \"<i2\"},"),
     Plant("tests", "if report is None:", "if report is None or bad:"),
+    Plant("sdk", "{DType::u16, \"<u2\"},", "{DType::u16, \"<i2\"},"),
+    Plant("providers", "++i) sum += std::exp(src[i] - most);", "++i) sum += std::exp(src[i] + most);"),
     Plant("benchmarks", "--i) op();", "--i) op(), op();"),
+    Plant("loader", "return length < size ? std::string(field, length) : std::string();", "return std::string(field, length);"),
+    Plant("core", "constexpr int64_t kWhole = 1000;", "constexpr int64_t kWhole = 999;"),
+    Plant("primitives", "if (axis < -limit || axis >= limit) {", "if (axis < -limit || axis > limit) {"),
+    Plant("ep_api", "#define EP_STATUS_FAULT 2 ", "#define EP_STATUS_FAULT 12 "),
 )
 
 
@@ -44,15 +44,19 @@ def file_with(checkout, plant):
     return checkout / found[0]
 
 
+def build(checkout):
+    built = run(checkout, "cmake", "--build", "build/release", "-j", str(os.cpu_count()), "--target", "all", "tenon_tests", "bench_instructions")
+    if built.returncode != 0:
+        sys.exit(built.stdout[-4000:])
+
+
 def prepare(checkout):
     if run(checkout, "git", "status", "--porcelain").stdout:
         sys.exit(f"{checkout} has changes of its own; plants.py needs a work tree without any")
     if not (checkout / "build/release/tests.txt").exists():
         (checkout / "build").mkdir(exist_ok=True)
         run(checkout, "cmake", "--preset", "release")
-        built = run(checkout, "cmake", "--build", "build/release", "--target", "all", "tenon_tests", "bench_instructions")
-        if built.returncode != 0:
-            sys.exit(built.stdout[-4000:])
+    build(checkout)
 
 
 def finds(checkout, plant):
@@ -63,9 +67,9 @@ def finds(checkout, plant):
     start = time.monotonic()
     try:
         done = run(checkout, "./dev", "quick", str(path.relative_to(checkout)))
+        took = time.monotonic() - start
     finally:
         path.write_text(right)
-    took = time.monotonic() - start
     found = [line.split()[1].rstrip(":") for line in done.stdout.splitlines() if line.startswith("  FAILED ")]
     print(f"{'found ' if found else 'MISSED'}  {plant.folder}: {path.relative_to(checkout)}, in {took:.0f} s"
           f"{' by ' + ', '.join(found) if found else ''}; {done.stdout.splitlines()[-1] if done.stdout else done.stderr}", flush=True)
@@ -79,7 +83,13 @@ def main():
     if unknown := set(wanted) - {plant.folder for plant in PLANTS}:
         sys.exit(f"no defect is planted in {', '.join(sorted(unknown))}")
     prepare(checkout)
-    missed = [plant.folder for plant in PLANTS if (not wanted or plant.folder in wanted) and not finds(checkout, plant)]
+    missed = []
+    for plant in PLANTS:
+        if wanted and plant.folder not in wanted:
+            continue
+        if not finds(checkout, plant):
+            missed.append(plant.folder)
+        build(checkout)  # what the defect was compiled into
     if missed:
         print(f"missed or too slow: {', '.join(missed)}")
     return 1 if missed else 0
