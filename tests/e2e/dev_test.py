@@ -37,6 +37,7 @@ def unknown_arguments_are_refused_by_name(dev):
     claim("'soon' is not a number of seconds" in dev.run("fuzz", "soon", code=2), "a number is a number")
     claim("'7' is one argument too many" in dev.run("fuzz", "5", "7", code=2), "and one of them will do")
     claim("'core' is not a file." in dev.run("lint", "core", code=2), "a folder is no file")
+    claim("there is no picture 'nothing.png'." in dev.run("demo", "--device", "cpu", "nothing.png", code=2), "a picture is a file")
     claim("it needs the folder to install into" in dev.run("install", code=2), "install needs a folder")
     claim("'-p' is unknown" in dev.run("install", "-p", code=2), "an option is no folder")
     claim("'x' is not a number of seconds" in dev.run("quick", "--seconds", "x", code=2), "quick takes seconds")
