@@ -54,8 +54,8 @@ def own_tests(path, tests):
 
 
 def line_of(path, table):
-    """The names of the line of the longest folder that contains `path`."""
-    return next((table[folder] for folder in folders_above(path) if folder in table), [])
+    """The names of the line of `path` itself, or of the longest folder that contains it."""
+    return next((table[name] for name in [path, *folders_above(path)] if name in table), [])
 
 
 def matching(names, tests):

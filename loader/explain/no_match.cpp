@@ -50,15 +50,25 @@ std::string where_to_put_it(Registry& registry, const std::string& provider) {
   return "Copy " + file + " into one of the folders searched: " + folders + variable + ".";
 }
 
-std::string remedy_for(Registry& registry, const std::string& provider) {
-  const std::vector<DeviceRecord> devices = registry.devices();
+// The names of all candidates, also of those without a device.
+std::vector<std::string> candidate_names(Registry& registry) {
   std::vector<std::string> names;
-  for (const DeviceRecord& device : devices) {
-    if (device.provider == provider) return "Name one of the devices there are.";
-    names.push_back(device.provider);
-  }
-  const std::string nearest = provider.empty() ? provider : nearest_word(provider, names);
-  return (nearest.empty() ? "" : "Did you mean " + nearest + "? If not: ") + where_to_put_it(registry, provider);
+  for (const auto& entry : registry.entries()) names.push_back(entry->report.provider);
+  return names;
+}
+
+// A long name that is one letter off was mistyped; a short one may as well be another provider, whose file is missing.
+std::string remedy_for(Registry& registry, std::string_view text, const std::string& provider) {
+  const std::vector<DeviceRecord> devices = registry.devices();
+  const bool has_devices = std::any_of(devices.begin(), devices.end(), [&](const DeviceRecord& device) {
+    return provider.empty() || device.provider == provider;
+  });
+  if (has_devices) return "Name one of the devices there are.";
+  const std::string nearest = provider.empty() ? provider : nearest_word(provider, candidate_names(registry));
+  if (nearest.empty()) return where_to_put_it(registry, provider);
+  const std::string question = "Did you mean " + nearest + std::string(text.substr(provider.size())) + "?";
+  const bool is_slip = edit_distance(provider, nearest) <= provider.size() / 4;
+  return is_slip ? question : question + " If not: " + where_to_put_it(registry, provider);
 }
 
 // The names a list of providers holds that no candidate has.
@@ -79,8 +89,7 @@ std::string blame_list_of_providers(Registry& registry, std::string& message) {
   const std::vector<std::string> absent = absent_names(registry);
   if (absent.empty() || !registry.devices().empty()) return {};
   const std::string origin = describe_origin("providers", settings().origins.at("providers"));
-  std::vector<std::string> names;
-  for (const auto& entry : registry.entries()) names.push_back(entry->report.provider);
+  const std::vector<std::string> names = candidate_names(registry);
   std::string words;
   std::string meant;
   for (const std::string& name : absent) {
@@ -102,12 +111,26 @@ std::string without_slips(std::string_view text) {
   return clean;
 }
 
+// The spelling that was meant by one with slips: without them where it then names a provider there is, else with the
+// provider nearest to it. Empty where there is none.
+std::string meant_spelling(Registry& registry, std::string_view text) {
+  const std::string clean = without_slips(text);
+  const Result<Spelling> parsed = parse_spelling(clean);
+  if (parsed.ok() && parsed.value().provider.empty()) return clean;
+  const std::vector<std::string> names = candidate_names(registry);
+  const size_t colon = std::min(clean.find(':'), clean.size());
+  const std::string nearest = nearest_word(clean.substr(0, colon), names);
+  if (nearest.empty()) return {};
+  const std::string whole = nearest + clean.substr(colon);
+  return parse_spelling(whole).ok() ? whole : nearest;
+}
+
 }  // namespace
 
 Status no_spelling(Registry& registry, std::string_view text, const Status& refused) {
   registry.advance_all(Stage::usable);
-  const std::string meant = without_slips(text);
-  const std::string question = parse_spelling(meant).ok() ? "Did you mean " + meant + "? " : "";
+  const std::string meant = meant_spelling(registry, text);
+  const std::string question = meant.empty() ? "" : "Did you mean " + meant + "? ";
   return Status(refused.code(), refused.message() + what_there_is(registry) + refusals(registry, "").lines,
                 question + "Provider names are lower case, without spaces. " + refused.remedy());
 }
@@ -129,7 +152,7 @@ Status no_such_device(Registry& registry, std::string_view text, const Spelling&
   const bool is_there = !spelling.provider.empty() && !refused.lines.empty();
   const bool is_told = is_there || !refused.first_remedy.empty();
   return Status(Code::not_found, std::move(message),
-                is_told ? refused.first_remedy : remedy_for(registry, spelling.provider));
+                is_told ? refused.first_remedy : remedy_for(registry, text, spelling.provider));
 }
 
 Status no_default_device(Registry& registry) {

@@ -1,26 +1,27 @@
 #include "loader/settings/nearest.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tenon::loader {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before, last, row(b.size() + 1);  // of the two letters of `a` before this one, and of this one
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
+    before = std::exchange(last, row);
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+      row[j] = std::min({last[j - 1] + (a[i - 1] != b[j - 1]), last[j] + 1, row[j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];
 }
 
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known) {
-  size_t least = std::max<size_t>(2, word.size() / 3) + 1;
+  size_t least = std::max<size_t>(1, word.size() / 3) + 1;
   std::string nearest;
   for (const std::string& candidate : known) {
     const size_t distance = edit_distance(word, candidate);

@@ -2,7 +2,6 @@
 
 #include "core/tensor/version.h"
 #include "loader/loader.h"
-#include "loader/settings/settings.h"
 #include "sdk/cli/commands.h"
 
 #define TENON_TEXT_INNER(x) #x
@@ -35,11 +34,10 @@ std::string version_text() {
   return text;
 }
 
-std::string help_text(const std::string& topic) {
-  if (topic == "env") return loader::settings_help();
+std::string help_topics() {
   return "Topics of `tenon help TOPIC`:\n"
-         "  env   every setting: its TENON_* variable, its key in tenon.toml, what it may be\n"
-         "`tenon COMMAND --help` tells of a command, `tenon --help-all` of all.\n";
+         "  env      every setting: its TENON_* variable, its key in tenon.toml, what it may be\n"
+         "  COMMAND  what a command takes; `tenon --help-all` tells of all of them\n";
 }
 
 }  // namespace tenon::cli

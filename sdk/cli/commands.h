@@ -39,13 +39,15 @@ int list_devices(const ReportOptions& options);
 int doctor(const ReportOptions& options);
 
 struct OpsOptions {
+  std::string name;  // of one op, or empty
   bool json = false, onnx = false;
 };
 int list_ops(const OpsOptions& options);
 
 // "tenon 0.1.0 (commit ...)", with the libraries it was built with and found.
 std::string version_text();
-std::string help_text(const std::string& topic);  // empty: the topics
+// The topics of `tenon help` that are not commands.
+std::string help_topics();
 
 struct OnnxTestOptions {
   std::vector<std::string> folders;

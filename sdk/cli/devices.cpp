@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -10,16 +11,37 @@
 namespace tenon::cli {
 namespace {
 
-void print_error(const std::string& message) {
-  std::printf("error: %s `tenon doctor` says more.\n", message.substr(0, message.find('\n')).c_str());
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+bool is_refused(const loader::Candidate& candidate) { return candidate.code == Code::invalid_argument; }
+
+bool has_settings(const loader::Candidate& candidate) {
+  return loader::settings().provider_values.count(candidate.provider) != 0;
 }
 
-// What is wrong with the settings: the loader's, and those that a provider refused to start with.
-void print_invalid_settings() {
-  if (const Status& status = loader::settings().status; !status.ok()) print_error(status.message());
-  for (const loader::Candidate& candidate : loader::explain()) {
-    if (candidate.code == Code::invalid_argument) print_error(candidate.sentence);
+// What is wrong with the settings: with those of the loader, with the default device, and with those of a provider that
+// did not start with them. One sentence each.
+std::vector<std::string> wrong_settings(const Status& default_device,
+                                        const std::vector<loader::Candidate>& candidates) {
+  std::vector<std::string> sentences;
+  const loader::Settings& settings = loader::settings();
+  if (!settings.status.ok()) {
+    sentences.push_back(settings.status.message());
+  } else if (!default_device.ok() && !settings.device.empty()) {
+    const std::string origin = loader::describe_origin("device", settings.origins.at("device"));
+    const std::string& remedy = default_device.remedy();
+    sentences.push_back("the value '" + settings.device + "' of " + origin + " names no device that is there." +
+                        (remedy.starts_with("Did you mean") ? " " + first_line(remedy) : ""));
   }
+  for (const loader::Candidate& candidate : candidates) {
+    if (is_refused(candidate) && has_settings(candidate)) sentences.push_back(first_line(candidate.sentence));
+  }
+  return sentences;
+}
+
+void print_errors(const std::vector<std::string>& sentences) {
+  for (const std::string& sentence : sentences) std::fprintf(stderr, "tenon: %s\n", sentence.c_str());
+  if (!sentences.empty()) std::fprintf(stderr, "  `tenon doctor` says more.\n");
 }
 
 }  // namespace
@@ -28,21 +50,25 @@ int list_devices(const ReportOptions& options) {
   const std::vector<loader::DeviceRecord> devices = loader::list_devices();
   const Result<std::string> default_device = loader::resolve_device("");
   const std::string chosen = default_device.ok() ? default_device.value() : std::string();
-  const std::string& invalid = loader::settings().status.message();
+  const std::vector<loader::Candidate> candidates = loader::explain();
+  const std::vector<std::string> wrong =
+      wrong_settings(default_device.ok() ? Status() : default_device.status(), candidates);
   if (options.json) {
     nlohmann::json list = nlohmann::json::array();
     for (const loader::DeviceRecord& device : devices) list.push_back(device_json(device, chosen));
-    std::printf("%s\n", nlohmann::json{{"devices", list}, {"settings_error", invalid}}.dump(2).c_str());
-    return 0;
+    const std::string error = wrong.empty() ? std::string() : wrong.front();
+    std::printf("%s\n", nlohmann::json{{"devices", list}, {"settings_error", error}}.dump(2).c_str());
+  } else if (!devices.empty()) {
+    print_table(device_rows(devices, chosen));
   }
-  if (devices.empty()) {
-    std::printf("There is no device. `tenon doctor` says which plug-ins were looked at and why each was refused.\n");
-    print_invalid_settings();
-    return 1;
+  std::fflush(stdout);
+  std::vector<std::string> errors = wrong;
+  if (devices.empty()) errors.insert(errors.begin(), "There is no device.");
+  for (const loader::Candidate& candidate : candidates) {
+    if (is_refused(candidate) && !has_settings(candidate)) errors.push_back(first_line(candidate.sentence));
   }
-  print_table(device_rows(devices, chosen));
-  print_invalid_settings();
-  return 0;
+  print_errors(errors);
+  return devices.empty() || !wrong.empty() ? 1 : 0;
 }
 
 }  // namespace tenon::cli

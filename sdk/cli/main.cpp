@@ -5,8 +5,10 @@
 #include <new>
 #include <stdexcept>
 
+#include "loader/settings/settings.h"
 #include "primitives/status/error.h"
 #include "sdk/cli/commands.h"
+#include "sdk/cli/refusal.h"
 
 namespace {
 
@@ -36,9 +38,53 @@ struct CommandLine {
     add_onnx_test();
     add_conform();
     add_new_provider();
-    CLI::App* help = app.add_subcommand("help", "Help on a topic; without one, the topics");
-    help->add_option("TOPIC", topic, "env: the TENON_* variables")->check(CLI::IsMember({"env"}));
-    help->callback([this] { chosen = [this] { return std::fputs(help_text(topic).c_str(), stdout) < 0 ? 1 : 0; }; });
+    app.failure_message([this](const CLI::App*, const CLI::Error& error) { return refusal(app, error); });
+    CLI::App* help = app.add_subcommand("help", "Help on a command or a topic; without one, the topics");
+    help->add_option("TOPIC", topic, "A command, or env: the TENON_* variables");
+    help->callback([this] { chosen = [this] { return help_on(topic); }; });
+  }
+
+  std::vector<const CLI::App*> commands() const {
+    return app.get_subcommands([](const CLI::App*) { return true; });
+  }
+
+  // Null if there is none.
+  const CLI::App* command_called(const std::string& name) const {
+    for (const CLI::App* command : commands()) {
+      if (command->get_name() == name) return command;
+    }
+    return nullptr;
+  }
+
+  std::vector<std::string> command_names() const {
+    std::vector<std::string> names;
+    for (const CLI::App* command : commands()) names.push_back(command->get_name());
+    return names;
+  }
+
+  // Exit codes as main's.
+  int help_on(const std::string& word) {
+    if (word == "conform") {
+      conform.words = {"--help"};
+      return tenon::cli::conform(conform);
+    }
+    std::string text;
+    if (word.empty()) text = help_topics();
+    if (word == "env") text = tenon::loader::settings_help();
+    if (const CLI::App* command = command_called(word)) text = command->help("tenon");
+    if (!text.empty()) return std::fputs(text.c_str(), stdout) < 0 ? 1 : 0;
+    std::vector<std::string> topics = command_names();
+    topics.emplace_back("env");
+    return refuse_word("command or topic", word, topics, help_topics());
+  }
+
+  // Of a word where a command should stand.
+  int refuse_command(const std::string& word) {
+    std::vector<std::string> names = command_names();
+    std::string list;
+    for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+    names.emplace_back("--version");
+    return refuse_word("command", word, names, "The commands are " + list + ".\n");
   }
 
   void add_run() {
@@ -53,8 +99,10 @@ struct CommandLine {
         ->capture_default_str();
     command->add_option("--device,-d", run.device,
                         "cpu, cuda:1, vulkan:uuid=...; without it TENON_DEVICE, the config file, the best there is");
-    command->add_option("--external-data", run.external_data,
-                        "Folder that weights outside the model file may be read from (that of the model)");
+    command
+        ->add_option("--external-data", run.external_data,
+                     "Folder that weights outside the model file may be read from (that of the model)")
+        ->check(is_folder());
     command->add_option("--repeat", run.repeat, "Runs, of which all but the first are timed together")
         ->check(CLI::Range(1u, 1000000u));
     command->add_option("--seed", run.seed, "Seed of random inputs")->capture_default_str();
@@ -72,12 +120,12 @@ struct CommandLine {
     devices->required()->allow_extra_args(false);
     command->add_option("--input,-i", compare.inputs, "As for run; inputs that are not given are random");
     command->add_option("--dim", compare.dims, "As for run");
-    command->add_option("--external-data", compare.external_data, "As for run");
+    command->add_option("--external-data", compare.external_data, "As for run")->check(is_folder());
     command->add_option("--seed", compare.seed, "Seed of random inputs")->capture_default_str();
     command
         ->add_option("--tolerance", compare.tolerance,
                      "Largest relative error of floats (by type: f64 1e-12, f32 1e-4, f16 1e-2, bf16 5e-2)")
-        ->check(CLI::NonNegativeNumber);
+        ->check(number_that([](double value) { return value >= 0; }, "of at least 0"));
     command->add_flag("--isolate", compare.isolate,
                       "Give each node of the second device what the first computed, so that errors do not add up");
     command->add_flag("--json", compare.json, "Print JSON");
@@ -95,7 +143,8 @@ struct CommandLine {
         "doctor", "Say of every plug-in how far it came and why, and of every setting who decided it");
     doc->add_flag("--json", doctor.json, "Print JSON");
     doc->callback([this] { chosen = [this] { return tenon::cli::doctor(doctor); }; });
-    CLI::App* all = app.add_subcommand("ops", "List the ops");
+    CLI::App* all = app.add_subcommand("ops", "List the ops, or tell of one");
+    all->add_option("NAME", ops.name, "An op, or with --onnx an ONNX operator");
     all->add_flag("--onnx", ops.onnx, "The ONNX operators that models may use instead");
     all->add_flag("--json", ops.json, "Print JSON");
     all->callback([this] { chosen = [this] { return list_ops(ops); }; });
@@ -112,7 +161,7 @@ struct CommandLine {
         command->add_option("--atol", onnx_test.atol, "Absolute tolerance (1e-7, or what the case's data.json says)");
     command->add_option("--jobs,-j", onnx_test.jobs, "Cases at a time (as many as threads may run)");
     command->add_option("--time-limit", onnx_test.time_limit, "Seconds a case may take")
-        ->check(CLI::PositiveNumber)
+        ->check(number_that([](double value) { return value > 0; }, "above 0"))
         ->capture_default_str();
     command->add_flag("--json", onnx_test.json, "A JSON object per line for each case");
     command->add_flag("--quiet,-q", onnx_test.quiet, "Print failed cases only");
@@ -152,6 +201,7 @@ int fail(const std::string& message, const std::string& remedy) {
 
 int main(int argc, char** argv) {
   CommandLine line;
+  if (argc > 1 && argv[1][0] != '-' && !line.command_called(argv[1])) return line.refuse_command(argv[1]);
   try {
     line.app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -1,7 +1,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "core/ops/call.h"
 #include "core/ops/op_call.h"
+#include "loader/settings/nearest.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/table.h"
 #include "sdk/onnx/onnx.h"
@@ -19,38 +21,66 @@ const char* form_name(OpForm form) {
   return "";
 }
 
-int list_onnx(bool as_json) {
-  nlohmann::json list = nlohmann::json::array();
-  std::vector<std::vector<std::string>> rows = {{"operator", "domain", "opset versions"}};
-  for (const onnx::SupportedOperator& op : onnx::supported_operators()) {
-    list.push_back({{"domain", op.domain}, {"name", op.name}, {"since", op.since}, {"until", op.until}});
-    rows.push_back(
-        {std::string(op.name), std::string(op.domain), std::to_string(op.since) + " to " + std::to_string(op.until)});
-  }
-  if (as_json) {
-    std::printf("%s\n", nlohmann::json{{"operators", list}}.dump(2).c_str());
+using Rows = std::vector<std::vector<std::string>>;
+
+// Prints one of the two: a JSON document with `list` under `key`, or the rows.
+int print_list(const OpsOptions& options, const char* key, const nlohmann::json& list, const Rows& rows) {
+  if (options.json) {
+    std::printf("%s\n", nlohmann::json{{key, list}}.dump(2).c_str());
   } else {
     print_table(rows);
   }
   return 0;
 }
 
+[[noreturn]] void no_operator(const std::string& name) {
+  std::vector<std::string> names;
+  for (const onnx::SupportedOperator& op : onnx::supported_operators()) names.emplace_back(op.name);
+  const std::string nearest = loader::nearest_word(name, names);
+  throw Error(Code::not_found, "There is no ONNX operator called '" + name + "' that models may use" +
+                                   (nearest.empty() ? "." : "; did you mean " + nearest + "?"));
+}
+
+// All operators, or the one that is named.
+int list_onnx(const OpsOptions& options) {
+  nlohmann::json list = nlohmann::json::array();
+  Rows rows = {{"operator", "domain", "opset versions"}};
+  for (const onnx::SupportedOperator& op : onnx::supported_operators()) {
+    if (!options.name.empty() && op.name != options.name) continue;
+    list.push_back({{"domain", op.domain}, {"name", op.name}, {"since", op.since}, {"until", op.until}});
+    rows.push_back(
+        {std::string(op.name), std::string(op.domain), std::to_string(op.since) + " to " + std::to_string(op.until)});
+  }
+  if (list.empty()) no_operator(options.name);
+  return print_list(options, "operators", list, rows);
+}
+
+// What a caller may write for the op, and what it gives.
+int show_op(const OpsOptions& options) {
+  const DynamicOp& op = find_op(options.name);
+  std::vector<std::string> signatures;
+  for (const Signature& signature : op.signatures) signatures.emplace_back(signature.text);
+  if (options.json) {
+    std::printf("%s\n", nlohmann::json{{"name", op.name}, {"doc", op.doc}, {"signatures", signatures}}.dump(2).c_str());
+    return 0;
+  }
+  for (const std::string& signature : signatures) std::printf("%s\n", signature.c_str());
+  std::printf("  %s\n", std::string(op.doc).c_str());
+  return 0;
+}
+
 }  // namespace
 
 int list_ops(const OpsOptions& options) {
-  if (options.onnx) return list_onnx(options.json);
+  if (options.onnx) return list_onnx(options);
+  if (!options.name.empty()) return show_op(options);
   nlohmann::json list = nlohmann::json::array();
-  std::vector<std::vector<std::string>> rows = {{"op", "form"}};
+  Rows rows = {{"op", "form"}};
   for (const OpInfo& op : op_table()) {
     list.push_back({{"name", op.name}, {"form", form_name(op.form)}});
     rows.push_back({std::string(op.name), form_name(op.form)});
   }
-  if (options.json) {
-    std::printf("%s\n", nlohmann::json{{"ops", list}}.dump(2).c_str());
-  } else {
-    print_table(rows);
-  }
-  return 0;
+  return print_list(options, "ops", list, rows);
 }
 
 }  // namespace tenon::cli

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -41,7 +42,10 @@ void write_bytes(const std::string& path, const std::string& bytes) {
 Tensor read_tensor_file(const std::string& path, Device device) {
   const bool npy = ends_with(path, ".npy");
   if (!npy && !ends_with(path, ".pb")) throw unknown_extension(path);
+  if (std::filesystem::is_directory(path))
+    throw Error(Code::invalid_argument, "'" + path + "' is a folder, not a file.");
   const std::string bytes = read_bytes(path);
+  if (bytes.empty()) throw Error(Code::invalid_argument, "'" + path + "' is empty.");
   try {
     return npy ? npy_decode(bytes, device) : onnx::tensor_from_bytes(bytes, device);
   } catch (const Error& error) {

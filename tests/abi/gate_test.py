@@ -3,6 +3,7 @@
 Usage: gate_test.py SOURCE_ROOT
 """
 import os
+import pathlib
 import re
 import sys
 import tempfile
@@ -13,6 +14,9 @@ import frozen
 import header
 import layout
 import trial
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import unittest_report
 
 ROOT = os.path.abspath(sys.argv.pop(1))
 REMEDY = ("\nNothing frozen may change. An addition stands at the end of its struct, inside #if EP_ABI_TARGET_MINOR >= N. "
@@ -147,4 +151,4 @@ def add_layout_tests():
 
 if __name__ == "__main__":
     add_layout_tests()
-    unittest.main()
+    unittest_report.main()

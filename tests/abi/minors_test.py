@@ -6,6 +6,7 @@ HOST_FOLDER holds abi_host_trial-1, abi_host_trial-2 and abi_host_release (tests
 are the frozen binaries, and the sample of today built for each minor here.
 """
 import os
+import pathlib
 import platform
 import shutil
 import subprocess
@@ -16,6 +17,9 @@ import unittest
 import frozen
 import header
 import trial
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import unittest_report
 
 ROOT, HOSTS = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
 MACHINE = platform.machine()
@@ -112,4 +116,4 @@ if __name__ == "__main__":
     if shutil.which("gcc") is None:
         print("skipped: gcc is not installed")
         sys.exit(77)
-    unittest.main()
+    unittest_report.main()

@@ -6,6 +6,7 @@ Mutations are made from the header itself: a member inserted before each member,
 types changed, signatures changed, constants and rows renumbered. Some are drawn with a fixed seed; --all tries them all.
 """
 import os
+import pathlib
 import random
 import re
 import sys
@@ -17,6 +18,9 @@ import frozen
 import header
 import layout
 import trial
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import unittest_report
 
 ROOT = os.path.abspath(sys.argv.pop(1))
 ALL = "--all" in sys.argv and sys.argv.remove("--all") is None
@@ -204,4 +208,4 @@ class Mutations(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_report.main()

@@ -1,4 +1,4 @@
-"""tests/tally.py counts what passed, failed and was skipped, and misses no crash.
+"""tests/tally.py counts what passed, failed and was skipped, misses no crash, and takes fewer tests than pinned as a failure.
 
 Usage: tally_test.py TALLY_SCRIPT
 """
@@ -8,10 +8,11 @@ import sys
 import tempfile
 
 CTEST = """<testsuite>
-  <testcase name="good" status="run"/>
+  <testcase name="good" status="run" time="1.5"/>
   <testcase name="mixed" status="fail"><failure message=""/></testcase>
   <testcase name="crashed" status="fail"><failure message=""/></testcase>
   <testcase name="cut" status="fail"><failure message=""/></testcase>
+  <testcase name="empty" status="run"/>
   <testcase name="script" status="run"/>
   <testcase name="bad_script" status="fail"><failure message=""/></testcase>
   <testcase name="skipped_script" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>
@@ -21,6 +22,31 @@ PASSED = '<testcase name="{}" status="run" result="completed" classname="S"/>'
 FAILED = '<testcase name="{}" status="run" result="completed" classname="S"><failure message="no"/></testcase>'
 SKIPPED = '<testcase name="{}" status="run" result="skipped" classname="S"><skipped message="why"/></testcase>'
 DISABLED = '<testcase name="{}" status="notrun" result="suppressed" classname="S"/>'
+ONE = '<testsuite><testcase name="one" status="run" time="2.25"/></testsuite>'
+SKIPPING_SCRIPT = """
+import sys, unittest
+sys.path.insert(0, {tests!r})
+import unittest_report
+
+class Some(unittest.TestCase):
+    def test_passes(self):
+        for part in range(3):
+            with self.subTest(part=part): pass
+    def test_skips_itself(self):
+        self.skipTest("no device")
+    def test_fails(self):
+        for part in range(3):
+            with self.subTest(part=part): self.assertNotEqual(part, {bad})
+
+class Never(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        raise unittest.SkipTest("no compiler")
+    def test_is_not_started(self):
+        pass
+
+unittest_report.main()
+"""
 
 
 def gtest(*cases):
@@ -34,34 +60,126 @@ REPORTS = {
     "mixed": gtest(PASSED, FAILED),
     "crashed": gtest(PASSED, PASSED),  # the report is whole, the program failed after it (a leak at exit)
     "cut": "<testsuites><testsuite>",
+    "empty": gtest(DISABLED),
 }
 
 
-def tally(script, *folders):
-    result = subprocess.run([sys.executable, script, *folders], capture_output=True, text=True)
-    return result.returncode, result.stdout
+class Tally:
+    """The script, and a folder for build folders that are made up."""
+
+    def __init__(self, script, work):
+        self.script, self.work = script, work
+
+    def folder(self, name, reports, exit_status=0, tests="one tests/unit/x"):
+        path = os.path.join(self.work, name)
+        os.makedirs(os.path.join(path, "results"))
+        for report, text in reports.items():
+            self.write(os.path.join(path, "results", report + ".xml"), text)
+        self.write(os.path.join(path, "tests.txt"), tests + "\n")
+        if exit_status is not None:
+            self.write(os.path.join(path, "results", "run.txt"), f"ctest {exit_status}\ntested 7\nbuilt 5\n")
+        return path
+
+    @staticmethod
+    def write(path, text):
+        with open(path, "w") as file:
+            file.write(text)
+
+    def run(self, *folders, counts="", pin=False):
+        path = os.path.join(self.work, "counts.txt")
+        if not pin:
+            self.write(path, counts)
+        command = [sys.executable, "-B", self.script, "--counts", path, *(["--pin"] if pin else []), *folders]
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("REQUIRE_")}
+        result = subprocess.run(command, capture_output=True, text=True, env=environment)
+        return result.returncode, result.stdout + result.stderr
+
+    def expect(self, status, last_line, *folders, says=(), **options):
+        got, text = self.run(*folders, **options)
+        assert (got, text.splitlines()[-1]) == (status, last_line), text
+        for words in says:
+            assert words in text, (words, text)
+
+
+def every_end_is_counted(tally):
+    # passed: 2 of good, 1 of mixed, 2 of crashed, script; failed: 1 of mixed, crashed, cut, empty, bad_script, never_built
+    failures = ("mixed: S.t1", "crashed: its tests passed, the program did not", "cut", "empty: it ran no test", "bad_script", "never_built")
+    tally.expect(1, "6 passed, 6 failed, 2 skipped", tally.folder("full", REPORTS, exit_status=8),
+                 says=[f"  failed: {name}\n" for name in failures])
+
+
+def a_run_that_did_not_happen_is_a_failure(tally):
+    clean = tally.folder("clean", {"ctest": ONE})
+    tally.expect(0, "1 passed, 0 failed", clean)
+    tally.expect(1, "1 passed, 1 failed", clean, os.path.join(tally.work, "never configured"))
+    tally.expect(1, "1 passed, 1 failed", clean, tally.folder("no tests", {"ctest": "<testsuite></testsuite>"}),
+                 says=["  failed: ctest ran no test\n"])
+    tally.expect(1, "1 passed, 1 failed", tally.folder("exited", {"ctest": ONE}, exit_status=8),
+                 says=["  failed: ctest exited with 8 although no test failed\n"])
+    tally.expect(1, "1 passed, 1 failed", tally.folder("cut off", {"ctest": ONE}, exit_status=None),
+                 says=["  failed: ctest did not end, or results/run.txt is missing\n"])
+
+
+def each_part_states_its_seconds(tally):
+    tally.expect(0, "1 passed, 0 failed", tally.folder("parts", {"ctest": ONE}),
+                 says=["2.2 s  tests/unit/x: 1 passed, 0 failed\n", "parts: 1 passed, 0 failed; built in 5 s, tested in 7 s\n"])
+
+
+def fewer_tests_than_pinned_are_a_failure(tally):
+    two = tally.folder("release", {"ctest": ONE, "one": gtest(PASSED, SKIPPED)})
+    tally.expect(0, "1 passed, 0 failed, 1 skipped", two, counts="# words\nrelease one 2\nasan one 9\n")
+    tally.expect(1, "1 passed, 1 failed, 1 skipped", two, counts="release one 3\n",
+                 says=["  failed: one: it has 2 tests, and 3 are pinned in tests/counts.txt\n"])
+    tally.expect(1, "1 passed, 1 failed, 1 skipped", two, counts="release gone 4\n",
+                 says=["  failed: gone: it is not there, and 4 of its tests are pinned in tests/counts.txt\n"])
+
+
+def a_missing_optional_provider_is_no_failure(tally):
+    here = os.path.join(tally.work, "release")
+    counts = "release kernels 7 cuda\nrelease rules 4 cuda\n"
+    tally.expect(0, "1 passed, 0 failed, 1 skipped", here, counts=counts,
+                 says=["  left out: 11 tests of cuda, which this build does not have\n"])
+    os.makedirs(os.path.join(here, "lib", "tenon"))
+    Tally.write(os.path.join(here, "lib", "tenon", "libtenon_cuda.so"), "")
+    tally.expect(1, "1 passed, 2 failed, 1 skipped", here, counts=counts)
+    skipped = '<testsuite><testcase name="one" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase></testsuite>'
+    tally.expect(1, "0 passed, 0 failed, 1 skipped", tally.folder("asan", {"ctest": skipped}), counts="asan one 7 cuda\n")
+
+
+def counts_are_pinned_by_one_command(tally):
+    tests = "one tests/unit/providers/vulkan one\ntwo tests/e2e tool tenon_cuda\nthree tests/e2e"
+    ran = ''.join(f'<testcase name="{name}" status="run"/>' for name in ("one", "two", "three"))
+    here = tally.folder("tsan", {"ctest": f"<testsuite>{ran}</testsuite>", "one": gtest(PASSED, PASSED)}, tests=tests)
+    tally.write(os.path.join(tally.work, "counts.txt"), "tsan away 3 cuda\ntsan gone 3\nasan other 5\n")
+    status, text = tally.run(here, pin=True)
+    with open(os.path.join(tally.work, "counts.txt")) as file:
+        lines = [line.strip() for line in file if not line.startswith("#")]
+    assert status == 0 and "12 tests are pinned" in text, text
+    assert lines == ["asan other 5", "tsan away 3 cuda", "tsan one 2 vulkan", "tsan three 1", "tsan two 1 cuda"], lines
+    status, text = tally.run(os.path.join(tally.work, "full"), pin=True)
+    assert status == 1 and "a run without failures" in text, text
+
+
+def python_tests_that_skip_themselves_are_counted_as_skipped(tally):
+    script, tests = os.path.join(tally.work, "skipping.py"), os.path.dirname(os.path.abspath(tally.script))
+    for bad, status, last_line in ((9, 0, "2 passed, 0 failed, 2 skipped"), (1, 1, "1 passed, 1 failed, 2 skipped")):
+        folder = tally.folder(f"python{bad}", {"ctest": ONE})
+        tally.write(script, SKIPPING_SCRIPT.format(tests=tests, bad=bad))
+        environment = {**os.environ, "GTEST_OUTPUT": "xml:" + os.path.join(folder, "results", "one.xml")}
+        done = subprocess.run([sys.executable, "-B", script], env=environment, capture_output=True)
+        assert done.returncode == status, done.stderr
+        tally.expect(status, last_line, folder)
 
 
 def main():
-    script = sys.argv[1]
+    claims = (every_end_is_counted, a_run_that_did_not_happen_is_a_failure, each_part_states_its_seconds,
+              fewer_tests_than_pinned_are_a_failure, a_missing_optional_provider_is_no_failure,
+              counts_are_pinned_by_one_command, python_tests_that_skip_themselves_are_counted_as_skipped)
     with tempfile.TemporaryDirectory() as work:
-        full, clean = os.path.join(work, "full"), os.path.join(work, "clean")
-        for folder, reports in ((full, REPORTS), (clean, {"ctest": '<testsuite><testcase name="one" status="run"/></testsuite>'})):
-            os.makedirs(os.path.join(folder, "results"))
-            for name, text in reports.items():
-                with open(os.path.join(folder, "results", name + ".xml"), "w") as file:
-                    file.write(text)
-        # passed: 2 of good, 1 of mixed, 2 of crashed, script; failed: 1 of mixed, crashed, cut, bad_script, never_built
-        status, text = tally(script, full)
-        assert text.splitlines()[-1] == "6 passed, 5 failed, 2 skipped", text
-        assert status == 1
-        for name in ("mixed: S.t1", "crashed: its tests passed, the program did not", "cut", "bad_script", "never_built"):
-            assert f"  failed: {name}\n" in text, (name, text)
-        status, text = tally(script, clean)
-        assert (status, text.splitlines()[-1]) == (0, "1 passed, 0 failed"), text
-        status, text = tally(script, clean, os.path.join(work, "never configured"))
-        assert (status, text.splitlines()[-1]) == (1, "1 passed, 1 failed"), text
-    print("the tally counts right")
+        tally = Tally(sys.argv[1], work)
+        for claim in claims:
+            claim(tally)
+            print("holds:", claim.__name__.replace("_", " "))
     return 0
 
 

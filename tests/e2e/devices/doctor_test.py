@@ -38,6 +38,12 @@ class Machine:
         claim("terminate called" not in done.stderr, f"{arguments}: {done.stderr}")
         return done.stdout
 
+    def refused(self, *arguments):
+        """Output and errors, one after the other, of a run that must fail."""
+        done = subprocess.run([self.tool, *arguments], capture_output=True, text=True, timeout=60, env=self.environment)
+        claim(done.returncode == 1, f"{arguments}: exit code {done.returncode}, not 1: {done.stdout}{done.stderr}")
+        return done.stdout + done.stderr
+
     def doctor(self, code=None):
         return json.loads(self.run("doctor", "--json", code=code)), self.run("doctor", code=code)
 
@@ -127,14 +133,16 @@ def test_settings(tool, plugins, folder):
     claim("error: the value 'sometimes'" in text, text)
 
     for variable, value in (("TENON_PLUGIN_PATH", "relative"), ("TENON_THREADS", "abc")):
-        done = Machine(tool, folder, [plugins], **{variable: value}).run("devices", code=0)
-        claim(f"error: the value '{value}' of the environment variable {variable} is invalid" in done and
+        done = Machine(tool, folder, [plugins], **{variable: value}).refused("devices")
+        claim(f"\ntenon: the value '{value}' of the environment variable {variable} is invalid" in done and "cpu:0 " in done and
               "`tenon doctor` says more." in done, f"{variable}={value}: {done}")
     if os.path.exists(os.path.join(plugins, "libtenon_vulkan.so")):
-        done = Machine(tool, folder, [plugins], '[provider.vulkan]\npacks = "maybe"\n').run("devices", code=0)
-        claim("error: The setting packs of provider vulkan is 'maybe'; it may be 'on' or 'off'." in done, done)
+        done = Machine(tool, folder, [plugins], '[provider.vulkan]\npacks = "maybe"\n').refused("devices")
+        claim("cpu:0 " in done and "\ntenon: The setting packs of provider vulkan is 'maybe'; it may be 'on' or 'off'." in done, done)
     report, text = Machine(tool, folder, [plugins], TENON_DEVICE=" CPU ").doctor(code=1)
     claim("there are: " in report["default_device_error"] and "Did you mean cpu? Provider names are lower case" in text, text)
+    report, text = Machine(tool, folder, [plugins], TENON_DEVICE="nulll").doctor(code=1)
+    claim("What to do: Did you mean null?\n" in text and "Copy " not in text, text)
     report, text = Machine(tool, folder, [plugins], TENON_PROVIDERS="cpv").doctor(code=1)
     claim("What to do: Did you mean cpu? Correct the environment variable TENON_PROVIDERS, or remove it." in text, text)
 

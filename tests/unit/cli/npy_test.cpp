@@ -66,6 +66,19 @@ TEST(Npy, RefusesWhatLies) {
   for (size_t size = 0; size < cut.size(); ++size) EXPECT_NE(refusal_of(cut.substr(0, size)), "(read)") << size;
 }
 
+TEST(Npy, KnowsEveryTypeByNumPysName) {
+  const std::vector<std::pair<DType, std::string>> types = {
+      {DType::boolean, "|b1"}, {DType::i8, "|i1"},  {DType::u8, "|u1"},  {DType::i16, "<i2"},
+      {DType::u16, "<u2"},     {DType::i32, "<i4"}, {DType::u32, "<u4"}, {DType::i64, "<i8"},
+      {DType::u64, "<u8"},     {DType::f16, "<f2"}, {DType::f32, "<f4"}, {DType::f64, "<f8"}};
+  for (const auto& [dtype, name] : types) {
+    const std::string header = "{'descr': '" + name + "', 'fortran_order': False, 'shape': (1,), }";
+    const Tensor read = npy_decode(npy(header, std::string(name.back() - '0', '\1')), Device::current());
+    EXPECT_EQ(read.dtype(), dtype) << name;
+    EXPECT_NE(npy_encode(read).find("'descr': '" + name + "'"), std::string::npos) << name;
+  }
+}
+
 TEST(Npy, ReadsWhatItWrites) {
   const std::vector<float> floats = {1.5f, -2.0f, 3.25f};
   const std::vector<int64_t> whole = {-5};

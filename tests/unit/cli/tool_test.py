@@ -122,7 +122,23 @@ def main():
         refused(["not an ONNX model"], "run", folder / "x.npy")
         refused(["no_such_device"], "run", model, "--device", "no_such_device", "--input", "x=random")
         refused(["MODEL is required"], "run", code=2)
-        refused(["frobnicate"], "frobnicate", code=2)
+        refused(["tenon: there is no command 'runn'; did you mean run?\nThe commands are run, compare, devices, "], "runn", model, code=2)
+        refused(["tenon: there is no command 'frobnicate'.\n"], "frobnicate", code=2)
+        refused(["tenon run: the argument 'b.onnx' is one too many.\n  `tenon help run` says what it takes."],
+                "run", model, "b.onnx", "c.onnx", code=2)
+        refused(["tenon run: the option '--devcie' is unknown; did you mean --device?"], "run", model, "--devcie", "cpu", code=2)
+        refused(["tenon devices: the option '--frobnicate=1' is unknown.\n"], "devices", "--frobnicate=1", code=2)
+        refused(["there is no command 'version'; did you mean --version?"], "version", code=2)
+        refused(["--tolerance: must be a number of at least 0, but is -1.\n"],
+                "compare", model, "-d", "cpu", "-d", "cpu", "--tolerance", -1, code=2)
+        refused(["--time-limit: must be a number above 0, but is 0.\n"], "onnx-test", folder, "--time-limit", 0, code=2)
+        refused(["the value 'x' of --seed is not a number that it may be."], "run", model, "--seed", "x", code=2)
+        refused(["--external-data: there is no folder 'nowhere'"], "run", model, "--external-data", "nowhere", code=2)
+        for empty in ("empty.npy", "empty.pb"):
+            (folder / empty).touch()
+            refused([f"{empty}' is empty."], "run", model, "-i", f"x={folder / empty}")
+        (folder / "folder.npy").mkdir()
+        refused(["folder.npy' is a folder, not a file."], "run", model, "-i", f"x={folder / 'folder.npy'}")
         refused(["--repeat", "0"], "run", model, "--repeat", 0, code=2)
         refused(["is not a folder"], "onnx-test", folder / "none")
 
@@ -155,7 +171,24 @@ def main():
     claim(any(op["name"] == "matmul" for op in json.loads(run("ops", "--json").stdout)["ops"]), "ops should list them as JSON")
     claim("commit" in run("--version").stdout and "TENON_DEVICE" in run("help", "env").stdout, "version and help env")
     claim("\n  env " in run("help").stdout, "help alone should name the topics")
-    claim("nothing not in {env}" in run("help", "nothing", code=2).stderr, "a topic that is none should be told which there are")
+    claim("no command or topic 'nothing'.\nTopics" in run("help", "nothing", code=2).stderr, "a topic that is none should be told which there are")
+    claim("or topic 'env_'; did you mean env?" in run("help", "env_", code=2).stderr, "and which is near")
+    for command in ("run", "devices", "help"):
+        claim(run("help", command).stdout == run(command, "--help").stdout, f"help {command} should be {command} --help")
+
+    text = run("ops", "softmax").stdout
+    claim(text.startswith("softmax(Tensor ") and "\n  exp(x) divided by its sum" in text, "an op should show how it is called: " + text)
+    claim(len(json.loads(run("ops", "add", "--json").stdout)["signatures"]) == 3, "each signature of an op should be shown")
+    claim("no op called 'sotfmax'; the nearest is 'softmax'." in run("ops", "sotfmax", code=1).stderr, "an op that is none should have a nearest one")
+    rows = run("ops", "--onnx", "Conv").stdout.splitlines()
+    claim(len(rows) == 2 and rows[1].startswith("Conv "), f"one operator should be one row: {rows}")
+    claim("'Covn' that models may use; did you mean Conv?" in run("ops", "--onnx", "Covn", code=1).stderr, "an operator that is none, too")
+
+    done = run("devices", code=1, TENON_DEVICE="cpv")
+    claim("cpu:0" in done.stdout, "devices should list what it can, whatever the settings: " + done.stdout)
+    claim("the value 'cpv' of the environment variable TENON_DEVICE names no device that is there. Did you mean cpu?" in done.stderr, done.stderr)
+    claim("TENON_DEVICE names no device" in json.loads(run("devices", "--json", code=1, TENON_DEVICE="cpv").stdout)["settings_error"],
+          "the JSON should say so, too")
 
     return tool.verdict()
 

@@ -18,7 +18,7 @@
 namespace {
 
 std::string sample_path() {
-  const char* path = std::getenv("TENON_TEST_SAMPLE");
+  const char* path = std::getenv("SAMPLE_PROVIDER");
   return path == nullptr ? "" : path;
 }
 

@@ -138,6 +138,10 @@ TEST_F(DeviceChoice, ASlipInTheSpellingGivesTheDevicesThereAre) {
         << refused.remedy();
   }
   EXPECT_EQ(open_device("???").status().remedy().find("Provider names are lower case"), 0u);
+  EXPECT_EQ(open_device("Argumnet").status().remedy().find("Did you mean argument? "), 0u);
+  EXPECT_EQ(open_device("argument 0").status().remedy().find("Did you mean argument? "), 0u);
+  EXPECT_EQ(open_device("Argument:0").status().remedy().find("Did you mean argument:0? "), 0u);
+  EXPECT_EQ(open_device("OpenBLAS").status().remedy().find("Provider names are lower case"), 0u);
 }
 
 TEST_F(DeviceChoice, AnEmptyListOfDevicesNamesTheListOfProviders) {
@@ -199,6 +203,10 @@ TEST_F(DeviceChoice, ASlipInTheListOfProvidersGetsAWarning) {
                                       "did you mean builtin?"}));
 }
 
+TEST_F(DeviceChoice, AnIdentityThatNoDeviceHasIsNotTakenForAMissingFile) {
+  EXPECT_EQ(open_device("uuid=" + std::string(32, 'a')).status().remedy(), "Name one of the devices there are.");
+}
+
 TEST_F(DeviceChoice, NameThatMatchesNothingListsWhatThereIs) {
   sample(0).on_query = [](const ep_host* host, ep_error** error) {
     *error = host->error_make(host, EP_STATUS_NOT_FOUND, borrowed("the driver is not installed."),
@@ -215,8 +223,12 @@ TEST_F(DeviceChoice, NameThatMatchesNothingListsWhatThereIs) {
       "  the registered provider 'argument' was refused (negotiated): the driver is not installed.\n"
       "  while calling ep_plugin_query_v0 of the provider 'argument'");
   EXPECT_EQ(failure.remedy(), "Install the driver.");
-  EXPECT_EQ(open_device("biultin").status().remedy().find("Did you mean builtin? If not: Copy libtenon_biultin.so "),
-            0u);
+  EXPECT_EQ(open_device("biultin").status().remedy(), "Did you mean builtin?");
+  EXPECT_EQ(open_device("filt").status().remedy(), "Did you mean file?");
+  EXPECT_EQ(open_device("fil").status().remedy().find("Did you mean file? If not: Copy libtenon_fil.so into "), 0u);
+  EXPECT_EQ(open_device("biultin:0").status().remedy(), "Did you mean builtin:0?");
+  EXPECT_EQ(open_device("argumnet").status().remedy(), "Did you mean argument?")
+      << "it is there, though it was refused";
   EXPECT_EQ(open_device("file:3").status().remedy(), "Name one of the devices there are.");
   const std::string unknown = open_device("oblas").status().remedy();
   EXPECT_EQ(unknown.find("Copy libtenon_oblas.so into one of the folders searched: "), 0u) << unknown;

@@ -55,6 +55,11 @@ TEST(Nearest, FindsSmallSlipsOnly) {
   EXPECT_EQ(nearest_word("SOMETHING_ELSE", known), "");
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
   EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("rnu", "run"), 1u);
+  EXPECT_EQ(edit_distance("ab", "ba"), 1u);
+  EXPECT_EQ(edit_distance("ca", "abc"), 3u) << "letters that were swapped are not changed again";
+  EXPECT_EQ(nearest_word("npu2", {"cpu", "null"}), "") << "half of another word is no slip";
+  EXPECT_EQ(nearest_word("rnu", {"compare", "run"}), "run");
 }
 
 }  // namespace

@@ -8,6 +8,9 @@ import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+import unittest_report
+
 PATH = pathlib.Path(sys.argv.pop(1)).resolve()
 SPEC = importlib.util.spec_from_file_location("generate", PATH)
 generator = importlib.util.module_from_spec(SPEC)
@@ -122,4 +125,4 @@ class Generator(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_report.main()

@@ -5,7 +5,9 @@ usage: numpy_test.py OP_RUNNER [--decompose]
 Inputs are random, not zero, of odd sizes; half of the cases give them as strided views. A test at the end checks that no
 op was left out. The tests of each family of ops stand in the module named after it."""
 
+import pathlib
 import subprocess
+import sys
 import unittest
 
 from numpy_binary import Binary, Ternary
@@ -15,6 +17,9 @@ from numpy_products import Products
 from numpy_reductions import Norms, Reductions
 from numpy_runner import RUNNER, run
 from numpy_unary import Unary
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+import unittest_report
 
 
 class ZeroOpsLeft(unittest.TestCase):
@@ -26,4 +31,4 @@ class ZeroOpsLeft(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest_report.main()

@@ -1,5 +1,6 @@
 """Every kind of primitives.def but the scalar ones, against NumPy and SciPy written another way than the reference is."""
 import itertools
+import pathlib
 import sys
 import unittest
 
@@ -7,6 +8,9 @@ import numpy as np
 from scipy import special
 
 import reference_driver as driver
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+import unittest_report
 
 np.seterr(all="ignore")
 REFERENCE = None
@@ -329,4 +333,4 @@ def tearDownModule():
 
 if __name__ == "__main__":
     REFERENCE = driver.Reference(sys.argv.pop(1))
-    unittest.main()
+    unittest_report.main()

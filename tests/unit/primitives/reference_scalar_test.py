@@ -1,5 +1,6 @@
 """Every row of scalar_ops.def, on every dtype of its domain, against NumPy and SciPy in double precision (or exact
 integers), over random and special values: NaN, infinities, -0, denormals, integer extremes."""
+import pathlib
 import sys
 import unittest
 
@@ -7,6 +8,9 @@ import numpy as np
 from scipy import special
 
 import reference_driver as driver
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+import unittest_report
 
 np.seterr(all="ignore")
 REFERENCE = None
@@ -290,4 +294,4 @@ def tearDownModule():
 
 if __name__ == "__main__":
     REFERENCE = driver.Reference(sys.argv.pop(1))
-    unittest.main()
+    unittest_report.main()

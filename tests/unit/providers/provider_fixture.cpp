@@ -101,7 +101,7 @@ ep_status TestHost::config_get(const ep_host* host, ep_string key, ep_string* ou
 
 OpenProvider::OpenProvider(const std::string& name, Settings settings, int32_t threads)
     : host(std::move(settings), threads) {
-  const char* folder = std::getenv("TENON_TEST_PROVIDERS");
+  const char* folder = std::getenv("PROVIDERS_FOLDER");
   const std::string path = std::string(folder == nullptr ? "." : folder) + "/libtenon_" + name + ".so";
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw std::runtime_error(dlerror());

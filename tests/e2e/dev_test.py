@@ -1,0 +1,110 @@
+"""./dev refuses what it does not know by name, and reads no variable that is a setting of the library.
+
+Usage: dev_test.py SOURCE_ROOT CMAKE
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+def claim(holds, what):
+    if not holds:
+        raise AssertionError(what)
+
+
+class Dev:
+    def __init__(self, root):
+        self.root = pathlib.Path(root).resolve()
+
+    def run(self, *arguments, code=0, folder=None, **environment):
+        """Output and errors of ./dev, as called from `folder`."""
+        done = subprocess.run([str(self.root / "dev"), *arguments], cwd=folder or self.root, capture_output=True, text=True,
+                              timeout=100, env={**os.environ, **environment})
+        text = done.stdout + done.stderr
+        claim(done.returncode == code, f"./dev {' '.join(arguments)}: exit status {done.returncode}, not {code}:\n{text}")
+        return text
+
+
+def unknown_arguments_are_refused_by_name(dev):
+    for words in ("test --require-cudaa", "asan now", "tsan now", "fuzz --long", "soak many", "freeze releas", "format --chek",
+                  "quick --second", "counts now"):
+        command, argument = words.split()
+        text = dev.run(command, argument, code=2)
+        claim(argument in text and "== build" not in text, f"./dev {words}: {text}")
+    claim("'soon' is not a number of seconds" in dev.run("fuzz", "soon", code=2), "a number is a number")
+    claim("'7' is one argument too many" in dev.run("fuzz", "5", "7", code=2), "and one of them will do")
+    claim("'core' is not a file." in dev.run("lint", "core", code=2), "a folder is no file")
+    claim("there is no picture 'nothing.png'." in dev.run("demo", "--device", "cpu", "nothing.png", code=2), "a picture is a file")
+    claim("it needs the folder to install into" in dev.run("install", code=2), "install needs a folder")
+    claim("'-p' is unknown" in dev.run("install", "-p", code=2), "an option is no folder")
+    claim("'x' is not a number of seconds" in dev.run("quick", "--seconds", "x", code=2), "quick takes seconds")
+
+
+def unknown_commands_get_the_nearest_one(dev):
+    claim("there is no command 'tset'; did you mean test?" in dev.run("tset", code=2), "the nearest command is named")
+    claim("there is no command 'frobnicate'.\nusage: " in dev.run("frobnicate", code=2), "where there is one")
+    claim("there is no command 'tset'" in dev.run("help", "tset", code=2), "so it is in help")
+
+
+def every_command_has_help(dev):
+    listed = re.findall(r"^  ([a-z]+) +\S", dev.run(), re.MULTILINE)
+    claim(listed == re.findall(r"^cmd_([a-z]+)\(\)", (dev.root / "dev").read_text(), re.MULTILINE), f"{listed}")
+    claim(dev.run("help") == dev.run("--help") == dev.run(), "the list is the help")
+    for command in listed:
+        text = dev.run("help", command)
+        claim(text.startswith(f"./dev {command}: ") and text.count("\n") == 1, text)
+    claim(dev.run("test", "--help") == dev.run("help", "test"), "--help is help")
+
+
+def the_number_of_jobs_is_checked(dev):
+    for jobs in ("0", "two", "-1"):
+        claim(f"JOBS is '{jobs}'" in dev.run(code=2, JOBS=jobs), jobs)
+
+
+def a_broken_compiler_cache_is_left_out(dev, cmake):
+    """ccache cannot write below /proc, as it cannot below a home that is read-only."""
+    with tempfile.TemporaryDirectory() as work:
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("CCACHE_", "XDG_"))}
+        done = subprocess.run([cmake, "-G", "Ninja", "-S", str(dev.root), "-B", work, "-DTENON_BUILD_TESTS=OFF",
+                               "-DTENON_BUILD_BENCHMARKS=OFF"], capture_output=True, text=True, env={**environment, "HOME": "/proc"})
+        claim(done.returncode == 0, done.stdout + done.stderr)
+        found = re.search(r"^TENON_CCACHE:FILEPATH=(.*)", (pathlib.Path(work) / "CMakeCache.txt").read_text(), re.MULTILINE)
+        if found[1].endswith("NOTFOUND"):
+            return
+        claim("left out: the compiler cache: " in done.stdout, done.stdout)
+        claim("ccache" not in (pathlib.Path(work) / "CMakeFiles" / "rules.ninja").read_text(), "no rule may use it then")
+
+
+def the_prefix_of_settings_is_the_librarys(dev):
+    """Whatever else reads a TENON_ variable of the environment makes the library warn of it."""
+    known = set(re.findall(r'"(TENON_[A-Z_]+)"', (dev.root / "loader/settings/settings.def").read_text()))
+    reads = re.compile(r"""getenv\("(TENON_\w+)|environ(?:\.get\()?[\[(]?["'](TENON_\w+)|\$\{?(TENON_[A-Z_]+)|\bENV .*?"?(TENON_[A-Z_]+)=""")
+    listed = subprocess.run(["git", "-C", str(dev.root), "ls-files", "-z"], capture_output=True, text=True).stdout.split("\0")
+    for name in listed:
+        path = dev.root / name
+        is_text = path.suffix in (".cpp", ".c", ".h", ".py", ".sh", "") or path.name == "CMakeLists.txt"
+        if not name or not is_text or not path.is_file() or path.name == "dev_test.py":
+            continue
+        for words in reads.findall(path.read_text(errors="replace")):
+            variable = "".join(words)
+            if path.name == "CMakeLists.txt" and not words[3]:
+                continue  # ${TENON_...} is a variable of CMake there
+            claim(variable in known, f"{name} reads {variable}, which is no setting: name it without TENON_")
+
+
+def main():
+    dev = Dev(sys.argv[1])
+    for holds in (unknown_arguments_are_refused_by_name, unknown_commands_get_the_nearest_one, every_command_has_help,
+                  the_number_of_jobs_is_checked, the_prefix_of_settings_is_the_librarys):
+        holds(dev)
+        print("holds:", holds.__name__.replace("_", " "))
+    a_broken_compiler_cache_is_left_out(dev, sys.argv[2])
+    print("holds: a broken compiler cache is left out")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
