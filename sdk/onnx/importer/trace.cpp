@@ -106,6 +106,7 @@ Probe probe(const Program& program, int64_t dynamic) {
 void apply_node(const Program& program, const Node& node, std::vector<Tensor>* values) {
   try {
     NodeContext context(program, node, *values);
+    context.check_types();
     TensorList results = node.translator->translate(context);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] < 0) continue;

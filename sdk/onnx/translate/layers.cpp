@@ -55,9 +55,21 @@ void check_window(NodeContext& n, const Window& w, size_t axes) {
   if (!all_within(w.pads, 0)) n.invalid("its pads must not be negative, and below 2^31");
 }
 
-Window read_window(NodeContext& n, const Ints& kernel) {
+// "[3, 3]"
+std::string text_of(const Ints& values) {
+  std::string text;
+  for (int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
+  return "[" + text + "]";
+}
+
+// `weights`: the spatial dims of the weights, which kernel_shape may only repeat; empty: the node has no weights.
+Window read_window(NodeContext& n, const Ints& weights) {
   Window w;
-  w.kernel = n.integers("kernel_shape").value_or(kernel);
+  w.kernel = n.integers("kernel_shape").value_or(weights);
+  if (!weights.empty() && w.kernel != weights) {
+    n.invalid("its kernel_shape is " + text_of(w.kernel) + ", but its weights have the spatial dims " +
+              text_of(weights));
+  }
   const auto axes = static_cast<size_t>(std::max(0, n.dims(0).rank() - 2));
   w.strides = n.integers("strides").value_or(Ints(axes, 1));
   w.dilations = n.integers("dilations").value_or(Ints(axes, 1));
@@ -263,40 +275,35 @@ TensorList lp_normalization(NodeContext& n) {
 }
 
 // What follows a product or convolution in a fused node.
-struct Epilogue {
+struct Rest {
   std::string activation = "none";
-  double a = 0, b = 0;
+  double low = 0, high = 0;
   Tensor residual;
 };
 
-Epilogue read_epilogue(NodeContext& n) {
-  Epilogue e;
-  e.activation = n.text("activation", "none");
-  if (const Attribute* bounds = n.find("activation_bounds")) {
-    e.a = static_cast<double>(bounds->floats.at(0));
-    e.b = static_cast<double>(bounds->floats.at(1));
-  }
-  e.residual = n.optional(3);
-  return e;
+Rest rest_of(NodeContext& n) {
+  const Epilogue& e = n.node().epilogue;
+  return {e.activation.empty() ? "none" : std::string(e.activation), e.low, e.high, n.optional(3)};
 }
 
-Tensor activate(const Tensor& x, const Epilogue& e) {
-  if (e.activation == "relu") return relu(x);
-  if (e.activation == "gelu") return gelu(x);
-  if (e.activation == "tanh") return tanh(x);
-  if (e.activation == "sigmoid") return sigmoid(x);
-  return e.activation == "clamp" ? clamp(x, Scalar(e.a), Scalar(e.b)) : x;
+Tensor activate(const Tensor& x, const Rest& rest) {
+  if (rest.activation == "relu") return relu(x);
+  if (rest.activation == "gelu") return gelu(x);
+  if (rest.activation == "tanh") return tanh(x);
+  if (rest.activation == "sigmoid") return sigmoid(x);
+  return rest.activation == "clamp" ? clamp(x, Scalar(rest.low), Scalar(rest.high)) : x;
 }
 
 // One op where the value added has the shape of the result; else as the nodes were: an Add may also widen.
 template <class Op>
 TensorList with_epilogue(NodeContext& n, const Dims& result, Op op) {
-  Epilogue e = read_epilogue(n);
-  const bool together = is_floating(n.dtype(0)) &&
-                        (!e.residual.defined() || (e.residual.dims() == result && e.residual.dtype() == n.dtype(0)));
-  if (together) return {op(e)};
-  const Tensor product = op(Epilogue());
-  return {activate(e.residual.defined() ? add(product, e.residual) : product, e)};
+  const Rest rest = rest_of(n);
+  const Tensor& other = rest.residual;
+  const bool together =
+      is_floating(n.dtype(0)) && (!other.defined() || (other.dims() == result && other.dtype() == n.dtype(0)));
+  if (together) return {op(rest)};
+  const Tensor product = op(Rest());
+  return {activate(other.defined() ? add(product, other) : product, rest)};
 }
 
 TensorList fused_conv(NodeContext& n) {
@@ -308,9 +315,9 @@ TensorList fused_conv(NodeContext& n) {
     int64_t& length = result[static_cast<int64_t>(i) + 2];
     length = (length + w.pads[i] + w.pads[w.kernel.size() + i] - reach(w, i)) / w.strides[i] + 1;
   }
-  return with_epilogue(n, result, [&](const Epilogue& e) {
+  return with_epilogue(n, result, [&](const Rest& rest) {
     return conv(n.input(0), n.input(1), n.optional(2), w.strides, w.pads, w.dilations, n.integer("group", 1),
-                e.residual, e.activation, e.a, e.b);
+                rest.residual, rest.activation, rest.low, rest.high);
   });
 }
 
@@ -322,17 +329,17 @@ TensorList fused_matmul(NodeContext& n) {
   Tensor bias = n.optional(2);
   // A bias longer than the columns would widen the result.
   if (!plain || (bias.defined() && (bias.elements() != b[1] || bias.dtype() != n.dtype(0)))) {
-    const Epilogue e = read_epilogue(n);
+    const Rest rest = rest_of(n);
     Tensor y = matmul(n.input(0), n.input(1));
     if (bias.defined()) y = add(y, bias);
-    return {activate(e.residual.defined() ? add(y, e.residual) : y, e)};
+    return {activate(rest.residual.defined() ? add(y, rest.residual) : y, rest)};
   }
-  return with_epilogue(n, result, [&](const Epilogue& e) {
-    return matmul(n.input(0), n.input(1), bias, e.residual, e.activation, e.a, e.b);
+  return with_epilogue(n, result, [&](const Rest& rest) {
+    return matmul(n.input(0), n.input(1), bias, rest.residual, rest.activation, rest.low, rest.high);
   });
 }
 
-TensorList fused_gemm(NodeContext& n) { return {activate(gemm(n)[0], read_epilogue(n))}; }
+TensorList fused_gemm(NodeContext& n) { return {activate(gemm(n)[0], rest_of(n))}; }
 
 constexpr Translator kFused[] = {{"Conv", 1, fused_conv}, {"Gemm", 7, fused_gemm}, {"MatMul", 1, fused_matmul}};
 

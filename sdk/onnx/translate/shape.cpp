@@ -126,6 +126,10 @@ TensorList size_of(NodeContext& n) {
 }
 
 std::string constant_why_not(const Node& node) {
+  if (node.attributes.size() > 1) {
+    return "it holds " + std::to_string(node.attributes.size()) + " values, " + node.attributes.begin()->first +
+           " and " + node.attributes.rbegin()->first + " among them; a Constant holds one.";
+  }
   for (const char* name : {"value", "value_float", "value_floats", "value_int", "value_ints"}) {
     if (node.attributes.find(name) != node.attributes.end()) return {};
   }
@@ -298,7 +302,7 @@ TensorList trilu(NodeContext& n) {
   const Grid places = grid(n, x);
   const Tensor diagonal = add(places.rows, k);
   const Tensor kept = n.flag("upper", true) ? ge(places.columns, diagonal) : le(places.columns, diagonal);
-  return {where(kept, x, Scalar(0))};
+  return {where(kept, x, x.dtype() == DType::boolean ? Scalar(false) : Scalar(0))};
 }
 
 constexpr int64_t kLargestBlock = 4096;
