@@ -103,8 +103,15 @@ TensorList translate_shrink(NodeContext& n) {
 }
 TensorList translate_gelu(NodeContext& n) { return {gelu(n.input(0), n.text("approximate", "none"))}; }
 
-// The slope broadcasts in one direction only: to x.
-TensorList translate_prelu(NodeContext& n) { return {prelu(n.input(0), n.input(1))}; }
+// The slope broadcasts in one direction only: to x. Nothing unsigned is below 0, where the slope counts.
+TensorList translate_prelu(NodeContext& n) {
+  const Tensor &x = n.input(0), &slope = n.input(1);
+  if (dtype_info(x.dtype()).type_class != DTypeClass::UINT) return {prelu(x, slope)};
+  return {where(ge(x, Scalar(0)), x, slope)};
+}
+
+// Integers, which version 9 takes, are computed in floats.
+TensorList translate_erf(NodeContext& n) { return {cast(erf(n.input(0)), n.dtype(0))}; }
 
 Tensor clip(const Tensor& x, const Tensor& low, const Tensor& high) {
   if (!low.defined() && !high.defined()) return x;
@@ -201,7 +208,7 @@ constexpr Translator kRows[] = {
     {"Dropout", 1, dropout, dropout_why_not},
     {"Elu", 1, translate_elu},
     {"Equal", 7, binary<eq>},
-    {"Erf", 9, unary<erf>},
+    {"Erf", 9, translate_erf},
     {"Exp", 1, unary<exp>},
     {"Floor", 1, unary<floor>},
     {"Gelu", 20, translate_gelu},

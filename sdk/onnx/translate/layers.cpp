@@ -24,10 +24,15 @@ TensorList gemm(NodeContext& n) {
   const Tensor b = n.flag("transB", false) ? t(second) : second;
   const double alpha = n.number("alpha", 1.0), beta = n.number("beta", 1.0);
   Tensor c = beta == 0.0 ? Tensor() : n.optional(2);
-  if (c.defined() && beta != 1.0) c = mul(c, Scalar(beta));
-  if (alpha == 1.0) return {matmul(a, b, c)};
-  const Tensor product = mul(matmul(a, b), Scalar(alpha));
-  return {c.defined() ? add(product, c) : product};
+  // Integers that are multiplied by alpha or beta are floats until the end.
+  const auto scaled = [](const Tensor& x, double by) {
+    if (by == 1.0) return x;
+    return mul(is_floating(x.dtype()) ? x : cast(x, DType::f64), Scalar(by));
+  };
+  if (c.defined()) c = scaled(c, beta);
+  if (alpha == 1.0 && (!c.defined() || c.dtype() == a.dtype())) return {matmul(a, b, c)};
+  const Tensor product = scaled(matmul(a, b), alpha);
+  return {cast(c.defined() ? add(product, c) : product, a.dtype())};
 }
 
 // A window over the spatial axes: lengths, one number per axis; pads are all low ends, then all high ends.

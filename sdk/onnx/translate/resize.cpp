@@ -127,7 +127,8 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
   if (method.transform != "tf_crop_and_resize") return {x};
   for (size_t i = 0; i < axes.size(); ++i) {
     const Tensor mask = inside(x, static_cast<int64_t>(i), axes[i], method);
-    if (mask.defined()) x = where(mask, x, Scalar(n.number("extrapolation_value", 0.0)));
+    if (mask.defined())
+      x = where(mask, x, full({}, Scalar(n.number("extrapolation_value", 0.0)), x.dtype(), x.device()));
   }
   return {x};
 }

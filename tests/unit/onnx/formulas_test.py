@@ -6,6 +6,7 @@ Each check below yields cases: a node, its inputs and what ONNX says comes out. 
 `tenon onnx-test`, so every one must pass and none may be skipped.
 """
 import json
+import math
 import pathlib
 import subprocess
 import sys
@@ -156,7 +157,32 @@ def symmetric_resizes(random):
                        coordinate_transformation_mode="half_pixel_symmetric")
 
 
-CHECKS = [reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
+def scaled_products(random):
+    """Integers times alpha and beta are floats until the end, when they are cut."""
+    for dtype in FLOATS + ["int32", "int64", "uint32", "uint64"]:
+        for alpha, beta in ((1.0, 1.0), (0.5, 1.0), (1.0, 0.75), (1.5, 2.5), (0.5, 0.0)):
+            a, b, c = draw(random, (3, 4), dtype), draw(random, (4, 2), dtype), draw(random, (2,), dtype)
+            y = alpha * (a.astype("float64") @ b.astype("float64")) + beta * c.astype("float64")
+            yield Case("Gemm", 13, [a, b, c], [y.astype(dtype)], alpha=alpha, beta=beta)
+
+
+def types_that_stay(random):
+    """Sums, Erf and PRelu of integers, and resized integers, are of their own type."""
+    for dtype in ["int32", "int64", "uint32", "uint64"]:
+        x = draw(random, (3, 4), dtype)
+        yield Case("ReduceL1", 13, [x], [np.abs(x.astype("int64")).sum(1).astype(dtype)], axes=[1], keepdims=0)
+        yield Case("ReduceSumSquare", 13, [x], [np.square(x).sum(0).astype(dtype)], axes=[0], keepdims=0)
+        slope = draw(random, (4,), dtype)
+        yield Case("PRelu", 16, [x, slope], [np.where(x < 0, x * slope, x).astype(dtype)])
+    for dtype in INTS + UINTS:
+        x = draw(random, (2, 5), dtype) * np.array([0, 1, 1, 1, 1], dtype)
+        yield Case("Erf", 9, [x], [np.trunc(np.vectorize(math.erf)(x.astype("float64")).astype("float32")).astype(dtype)])
+        region, sizes = np.array([0, 0, 1, 2], "float32"), np.array([2, 2])  # the second column is at 8, beyond the edge at 4
+        yield Case("Resize", 13, [x, region, None, sizes], [np.stack([x[:, 0], np.full(2, 7, dtype)], 1)], mode="nearest",
+                   coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.0)
+
+
+CHECKS = [scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
 
 
 def main():
