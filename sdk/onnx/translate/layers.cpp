@@ -110,6 +110,9 @@ void resolve_same(NodeContext& n, Window* w) {
   }
 }
 
+// How many windows there are follows from auto_pad where the node sets it, and from ceil_mode only otherwise.
+bool rounds_up(NodeContext& n, const Window& w) { return w.auto_pad == "NOTSET" && n.flag("ceil_mode", false); }
+
 Ints spatial_dims(const Tensor& x) { return Ints(x.dims().begin() + std::min(2, x.rank()), x.dims().end()); }
 
 TensorList translate_conv(NodeContext& n) {
@@ -144,8 +147,8 @@ TensorList translate_conv_transpose(NodeContext& n) {
 TensorList average_pool(NodeContext& n) {
   Window w = read_window(n, {});
   resolve_same(n, &w);
-  return {avg_pool(n.input(0), w.kernel, w.strides, w.pads, n.flag("ceil_mode", false),
-                   n.flag("count_include_pad", false), w.dilations)};
+  return {avg_pool(n.input(0), w.kernel, w.strides, w.pads, rounds_up(n, w), n.flag("count_include_pad", false),
+                   w.dilations)};
 }
 
 // Positions in a plane [.., h, w] become positions in the whole tensor, in row-major order or with the axes of the
@@ -175,7 +178,7 @@ Tensor whole_positions(NodeContext& n, const Tensor& positions, const Tensor& x,
 TensorList translate_max_pool(NodeContext& n) {
   Window w = read_window(n, {});
   resolve_same(n, &w);
-  const bool ceil = n.flag("ceil_mode", false);
+  const bool ceil = rounds_up(n, w);
   const Tensor& x = n.input(0);
   if (!n.wants(1)) return {max_pool(x, w.kernel, w.strides, w.pads, w.dilations, ceil)};
   auto [values, positions] = max_pool_with_indices(x, w.kernel, w.strides, w.pads, w.dilations, ceil);

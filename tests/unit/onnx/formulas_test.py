@@ -5,6 +5,7 @@ Usage: formulas_test.py TENON
 Each check below yields cases: a node, its inputs and what ONNX says comes out. All of them become folders of one run of
 `tenon onnx-test`, so every one must pass and none may be skipped.
 """
+import itertools
 import json
 import math
 import pathlib
@@ -182,7 +183,26 @@ def types_that_stay(random):
                    coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.0)
 
 
-CHECKS = [scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
+def pooled(x, starts, kernel, function):
+    """`function` over the windows that begin at `starts` along the last axis and lie in `x`, cut to it."""
+    return np.stack([function(x[..., max(0, s):s + kernel], -1) for s in starts], -1)
+
+
+def windows_by_auto_pad(random):
+    """auto_pad says how many windows there are: VALID those that lie inside, SAME one per stride. ceil_mode says nothing."""
+    for op, function in (("MaxPool", np.max), ("AveragePool", np.mean)):
+        for auto_pad in ("VALID", "SAME_UPPER", "SAME_LOWER"):
+            for length, kernel, stride in itertools.product((5, 6, 7), (1, 2, 3), (2, 3)):
+                ceil = 1 if auto_pad == "VALID" else int(random.integers(0, 2))
+                count = -(-(length - kernel + 1) // stride) if auto_pad == "VALID" else -(-length // stride)
+                pad = 0 if auto_pad == "VALID" else max(0, (count - 1) * stride + kernel - length)
+                low = pad // 2 if auto_pad == "SAME_UPPER" else pad - pad // 2
+                x = draw(random, (2, 3, length), "float32")
+                y = pooled(x, [i * stride - low for i in range(count)], kernel, function)
+                yield Case(op, 19, [x], [y], kernel_shape=[kernel], strides=[stride], auto_pad=auto_pad, ceil_mode=ceil)
+
+
+CHECKS = [windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
 
 
 def main():
