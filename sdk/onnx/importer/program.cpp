@@ -322,12 +322,15 @@ void check_types(const Program& program) {
         types[static_cast<size_t>(node.outputs[i])] = output_type(*node.schema, node, inputs, i);
     }
   }
-  for (size_t i = 0; i < program.outputs.size(); ++i) {
-    const DType declared = program.outputs[i].dtype, made = types[static_cast<size_t>(program.output_values[i])];
-    if (declared == DType::none || made == DType::none || declared == made) continue;
-    malformed("its output " + quoted(program.outputs[i].name) + " is declared as " + std::string(dtype_name(declared)) +
-              ", but the nodes make " + std::string(dtype_name(made)));
-  }
+  for (size_t i = 0; i < program.outputs.size(); ++i)
+    check_output_type(program, i, types[static_cast<size_t>(program.output_values[i])]);
+}
+
+void check_output_type(const Program& program, size_t i, DType made) {
+  const DType declared = program.outputs[i].dtype;
+  if (declared == DType::none || made == DType::none || declared == made) return;
+  malformed("its output " + quoted(program.outputs[i].name) + " is declared as " + std::string(dtype_name(declared)) +
+            ", but the nodes make " + std::string(dtype_name(made)));
 }
 
 void find_last_uses(Program* program) {

@@ -84,6 +84,9 @@ Program read_program(std::string_view bytes, const std::string& external_root, D
 // lets their operators take, and outputs that are not of their declared type. Errors: invalid_argument.
 void check_types(const Program& program);
 
+// Refuses that output i of the program is of `made` where the file declares another type; none: not known.
+void check_output_type(const Program& program, size_t i, DType made);
+
 // Fills drop_after from the nodes as they are.
 void find_last_uses(Program* program);
 

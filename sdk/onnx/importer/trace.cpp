@@ -98,6 +98,10 @@ Probe probe(const Program& program, int64_t dynamic) {
       result.types.emplace(i, types_of(program, node, values));
     }
   }
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const Tensor& made = values[static_cast<size_t>(program.output_values[i])];
+    check_output_type(program, i, made.defined() ? made.dtype() : DType::none);
+  }
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/ops/ops.h"
 #include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/tensors/tensor_data.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -253,8 +254,14 @@ TensorList layer_normalization(NodeContext& n) {
   if (!n.wants(1) && !n.wants(2)) return {y};
   Ints axes(static_cast<size_t>(x.rank() - axis));
   std::iota(axes.begin(), axes.end(), axis);
-  const Tensor deviation = sqrt(add(var(x, axes, 0, true), Scalar(epsilon)));
-  return {y, mean(x, axes, true), reciprocal(deviation)};
+  // The statistics are of stash_type, whatever x is.
+  const auto stash_type = static_cast<int32_t>(n.integer("stash_type", 1));
+  const DType stash = dtype_of_onnx(stash_type);
+  if (stash != DType::f32 && stash != DType::bf16)
+    n.invalid("its stash_type is " + onnx_type_name(stash_type) + "; it may be float or bfloat16");
+  const Tensor wide = promote(x.dtype(), stash) == x.dtype() ? x : cast(x, stash);
+  const Tensor deviation = sqrt(add(var(wide, axes, 0, true), Scalar(epsilon)));
+  return {y, cast(mean(wide, axes, true), stash), cast(reciprocal(deviation), stash)};
 }
 
 // Each element divided by a power of the sum of squares of its neighbours among the channels.

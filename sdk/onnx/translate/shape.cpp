@@ -192,8 +192,14 @@ TensorList translate_split(NodeContext& n) {
                               : n.has(1)       ? std::optional(n.ints(1))
                                                : std::nullopt;
   const auto parts = static_cast<int64_t>(n.output_count());
+  if (n.version() >= 18 && sizes.has_value() == (n.find("num_outputs") != nullptr))
+    n.invalid("it must have either the input 'split' or the attribute 'num_outputs'");
   if (!sizes && n.integer("num_outputs", parts) != parts)
     n.invalid("its attribute num_outputs does not say how many outputs it has");
+  if (!sizes && n.version() < 18 && length % parts != 0) {
+    n.invalid("an axis of " + std::to_string(length) + " cannot be cut into " + std::to_string(parts) +
+              " equal parts, as versions before 18 want");
+  }
   if (!sizes) sizes = even_parts(length, parts);
   if (sizes->size() < n.output_count())
     n.invalid("it has " + std::to_string(n.output_count()) + " outputs, but " + std::to_string(sizes->size()) +

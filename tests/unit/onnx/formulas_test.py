@@ -202,7 +202,19 @@ def windows_by_auto_pad(random):
                 yield Case(op, 19, [x], [y], kernel_shape=[kernel], strides=[stride], auto_pad=auto_pad, ceil_mode=ceil)
 
 
-CHECKS = [windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
+def layer_statistics(random):
+    """Mean and 1 / deviation are of stash_type, f32, whatever the type of x."""
+    for dtype in FLOATS:
+        for axis in (-1, 1):
+            x, scale = draw(random, (3, 4, 5), dtype), draw(random, (5,), dtype)
+            wide, axes = x.astype("float64"), tuple(range(axis % 3, 3))
+            mean, inverse = wide.mean(axes, keepdims=True), 1 / np.sqrt(wide.var(axes, keepdims=True) + 1e-5)
+            y = (wide - mean) * inverse * scale
+            yield Case("LayerNormalization", 17, [x, scale], [y.astype(dtype), mean.astype("float32"), inverse.astype("float32")],
+                       axis=axis)
+
+
+CHECKS = [layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
 
 
 def main():

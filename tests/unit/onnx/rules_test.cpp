@@ -214,6 +214,34 @@ TEST(Rules, AnOutputIsOfItsDeclaredType) {
   builder.output("h", kFloat, {"2"});
   builder.node("Shape", {"x"}, {"h"});
   expect_refusal(builder, "its output 'h' is declared as f32, but the nodes make i64");
+  ModelBuilder attribute = with_node("EyeLike", 17, kInt32);
+  attribute.graph().output[0].type->tensor_type->elem_type = kFloat;
+  expect_refusal(attribute, "its output 'y' is declared as f32, but the nodes make i32");
+}
+
+TEST(Rules, PartsThatAreNotGivenAreEqualBeforeVersion18) {
+  const auto split = [](int64_t opset) {
+    ModelBuilder builder(opset);
+    builder.input("x", kFloat, {"5"});
+    builder.output("y", kFloat, {"3"});
+    builder.output("z", kFloat, {"2"});
+    builder.node("Split", {"x"}, {"y", "z"}, "parts");
+    return builder;
+  };
+  expect_refusal(split(13), "an axis of 5 cannot be cut into 2 equal parts, as versions before 18 want");
+  expect_refusal(split(18), "it must have either the input 'split' or the attribute 'num_outputs'");
+  ModelBuilder told = split(18);
+  told.integer(first(told), "num_outputs", 2);
+  EXPECT_EQ(refusal_of(told), "(loaded)");
+}
+
+TEST(Rules, TargetsAreAsManyAsTheScores) {
+  ModelBuilder builder;
+  builder.input("x", kFloat, {"4", "5"});
+  builder.input("t", kInt64, {"3"});
+  builder.output("y", kFloat, {});
+  builder.node("NegativeLogLikelihoodLoss", {"x", "t"}, {"y"}, "loss");
+  expect_refusal(builder, "targets of shape [3] do not fit scores of shape [4, 5]");
 }
 
 TEST(Rules, InputsHaveNamesOfTheirOwn) {
