@@ -20,10 +20,10 @@ def differences(counts, pinned):
 
 def run_cases(command):
     """The counts of the run, and a line for each case that failed."""
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     if not rows or "passed" not in rows[-1]:
-        sys.exit(f"{' '.join(command)}: exit code {done.returncode}, no counts\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        sys.exit(f"{' '.join(command)}: exit code {done.returncode}, no counts\n{done.stdout[-2000:]}")
     failed = [f"{row['case']}: {row['sentence']}" for row in rows[:-1] if row["verdict"] == "failed"]
     told = {verdict: sum(row["verdict"] == verdict for row in rows[:-1]) for verdict in PINNED}
     counts = {verdict: rows[-1][verdict] for verdict in PINNED}
