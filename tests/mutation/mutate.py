@@ -266,7 +266,7 @@ def main():
     print(f"seed {options.seed}: ./dev mutate {options.count} {options.seed} draws the same from the same sources", flush=True)
     found = candidates(ROOT, options.file)
     print(f"{sum(map(len, found.values()))} places for a defect in {len(found)} files", flush=True)
-    copy = Copy(ROOT, options.work.resolve(), int(os.environ.get("TENON_JOBS") or os.cpu_count()), options.longest)
+    copy = Copy(ROOT, options.work.resolve(), int(os.environ.get("MUTATION_JOBS") or os.cpu_count()), options.longest)
     copy.refresh()
     copy.configure()
     campaign = Campaign(copy, folders.read_table(), read_argued())

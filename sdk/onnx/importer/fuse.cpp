@@ -96,6 +96,7 @@ class Fuser {
       if (value >= 0) readers_[at(value)].push_back(last);
     }
     std::string reason;
+    made.schema = nullptr;
     made.translator = find_translator(made, &reason);
   }
   void forget_reader(int32_t value, int32_t reader) {
@@ -221,17 +222,6 @@ class Fuser {
     return {};
   }
 
-  void set_activation(int32_t main, std::string_view name, double a, double b) {
-    Attribute text;
-    text.kind = Attribute::Kind::text;
-    text.s = std::string(name);
-    node(main).attributes["activation"] = text;
-    Attribute bounds;
-    bounds.kind = Attribute::Kind::numbers;
-    bounds.floats = {static_cast<float>(a), static_cast<float>(b)};
-    node(main).attributes["activation_bounds"] = bounds;
-  }
-
   // Moves `main` behind everything it reads now: to where `follower` stood.
   void move_to(int32_t* main, int32_t follower) {
     Node moved = std::move(node(*main));
@@ -268,14 +258,14 @@ class Fuser {
       if (act < 0) continue;
       const auto approximate = node(act).attributes.find("approximate");
       if (approximate != node(act).attributes.end() && approximate->second.s != "none") return;
-      set_activation(*main, activation_of(node(act)), 0, 0);
+      node(*main).epilogue = {activation_of(node(act)), 0, 0};
       return take_result(*main, act);
     }
     const int32_t clip = only_reader(result(*main), "Clip");
     if (clip < 0 || node(clip).inputs.size() != 3) return;
     const std::optional<double> low = number(node(clip).inputs[1]), high = number(node(clip).inputs[2]);
     if (!low || !high) return;
-    set_activation(*main, "clamp", *low, *high);
+    node(*main).epilogue = {"clamp", *low, *high};
     take_result(*main, clip);
   }
 
@@ -287,8 +277,9 @@ class Fuser {
     if (matmul) added = take_add(&main, 2);
     if (conv || matmul) added = take_add(&main, added ? 3 : 4) || added;
     take_activation(&main);
-    const bool active = node(main).attributes.count("activation") != 0;
+    const bool active = !node(main).epilogue.activation.empty();
     if (!added && !active) return;
+    node(main).schema = nullptr;
     node(main).translator = fused_translator(node(main).op_type);
   }
 

@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <new>
-#include <stdexcept>
 
 #include "core/graph/graph.h"
 #include "core/ops/ops.h"
+#include "sdk/onnx/border.h"
 #include "sdk/onnx/file/file.h"
 #include "sdk/onnx/importer/fuse.h"
 #include "sdk/onnx/importer/model_impl.h"
@@ -252,24 +251,13 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
 
 namespace {
 
-// `work`, with what the standard library says of memory in our words.
-template <class F>
-auto with_memory_errors(F work) {
-  try {
-    return work();
-  } catch (const std::bad_alloc&) {
-    throw Error(Code::out_of_host_memory, "There is not enough memory on the host.");
-  } catch (const std::length_error&) {
-    throw Error(Code::out_of_host_memory, "There is not enough memory on the host.");
-  }
-}
-
 Model load_checked(std::string_view bytes, const Options& options) {
   auto impl = std::make_shared<Model::Impl>();
   impl->options = options;
   std::vector<std::string> refusals;
   const Device device = options.device ? options.device : Device::current();
   impl->program = read_program(bytes, options.external_data_root, device, &refusals);
+  check_types(impl->program);
   settle_constants(&impl->program);
   fuse(&impl->program);
   find_last_uses(&impl->program);
@@ -296,33 +284,37 @@ const std::vector<ValueInfo>& Model::inputs() const { return impl_->program.inpu
 const std::vector<ValueInfo>& Model::outputs() const { return impl_->program.outputs; }
 const ModelInfo& Model::info() const { return impl_->program.info; }
 Device Model::device() const { return impl_->program.device; }
-void Model::check_names(const std::set<std::string>& names) const { check_input_names(names, impl_->program.inputs); }
+void Model::check_names(const std::set<std::string>& names) const {
+  at_border([&] { check_input_names(names, impl_->program.inputs); });
+}
 TensorList Model::run(const Inputs& inputs) const {
-  return with_memory_errors([&] { return impl_->run(inputs, {}, nullptr); });
+  return at_border([&] { return impl_->run(inputs, {}, nullptr); });
 }
 TensorList Model::run(const Inputs& inputs, const Inputs& bound) const {
-  return with_memory_errors([&] { return impl_->run(inputs, bound, nullptr); });
+  return at_border([&] { return impl_->run(inputs, bound, nullptr); });
 }
 TensorList Model::run(const Inputs& inputs, std::vector<NodeExecution>* executions) const {
-  return with_memory_errors([&] { return impl_->run(inputs, {}, executions); });
+  return at_border([&] { return impl_->run(inputs, {}, executions); });
 }
 
 Model load_bytes(std::string_view bytes, const Options& options) {
-  return with_memory_errors([&] { return load_checked(bytes, options); });
+  return at_border([&] { return load_checked(bytes, options); });
 }
 
 Model load(const std::string& path, const Options& options) {
-  const std::string bytes = value_or_throw(read_file(path, kLargestFile));
-  Options with_root = options;
-  if (with_root.external_data_root.empty()) {
-    const size_t slash = path.rfind('/');
-    with_root.external_data_root = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  }
-  try {
-    return load_bytes(bytes, with_root);
-  } catch (const Error& error) {
-    throw Error(error.status().with_context("  while loading '" + path + "'"));
-  }
+  return at_border([&] {
+    const std::string bytes = value_or_throw(read_file(path, kLargestFile));
+    Options with_root = options;
+    if (with_root.external_data_root.empty()) {
+      const size_t slash = path.rfind('/');
+      with_root.external_data_root = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    }
+    try {
+      return load_bytes(bytes, with_root);
+    } catch (const Error& error) {
+      throw Error(error.status().with_context("  while loading '" + path + "'"));
+    }
+  });
 }
 
 std::string to_string(const ValueInfo& info) {

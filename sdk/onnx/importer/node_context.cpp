@@ -2,6 +2,7 @@
 
 #include "core/ops/op_call.h"
 #include "core/ops/ops.h"
+#include "sdk/onnx/schema/schema.h"
 
 namespace tenon::onnx {
 namespace {
@@ -16,7 +17,7 @@ NodeContext::NodeContext(const Program& program, const Node& node, std::span<con
   for (int32_t value : node.inputs) {
     if (value < 0) continue;
     const Tensor& tensor = values[static_cast<size_t>(value)];
-    if (!tensor.defined()) throw UnknownValue{value};
+    if (!tensor.defined()) throw UnknownValue(value);
     const bool small =
         stays_on_host(tensor.dtype(), tensor.elements()) && current_interpreter().host_value_known(tensor);
     (small && tensor.device() == Device::host() ? on_host : elsewhere) = true;
@@ -36,6 +37,14 @@ const Tensor& NodeContext::input(size_t i) {
   return moved_[i];
 }
 
+void NodeContext::check_types() const {
+  if (node_.schema == nullptr) return;
+  std::vector<DType> types;
+  for (size_t i = 0; i < input_count(); ++i) types.push_back(has(i) ? dtype(i) : DType::none);
+  const std::string broken = broken_types(*node_.schema, node_, types);
+  if (!broken.empty()) invalid(broken);
+}
+
 int64_t NodeContext::product(size_t i, int64_t first, int64_t last) const {
   int64_t result = 1;
   for (int64_t axis = first; axis < last; ++axis) {
@@ -53,7 +62,7 @@ TensorList NodeContext::inputs(size_t first) {
 
 const Tensor& NodeContext::known(size_t i) const {
   const Tensor& tensor = raw(i);
-  if (!current_interpreter().host_value_known(tensor)) throw UnknownValue{node_.inputs[i]};
+  if (!current_interpreter().host_value_known(tensor)) throw UnknownValue(node_.inputs[i]);
   return tensor;
 }
 
@@ -91,7 +100,7 @@ const Attribute* NodeContext::find(std::string_view name) const {
 const Attribute* NodeContext::find(std::string_view name, Attribute::Kind kind) const {
   const Attribute* attribute = find(name);
   if (attribute != nullptr && attribute->kind != kind) {
-    invalid("attribute '" + std::string(name) + "' must be a " + std::string(attribute_kind_name(kind)) + ", not a " +
+    invalid("attribute '" + std::string(name) + "' must be " + std::string(attribute_kind_name(kind)) + ", not " +
             std::string(attribute_kind_name(attribute->kind)));
   }
   return attribute;

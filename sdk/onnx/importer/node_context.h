@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -17,7 +18,9 @@
 namespace tenon::onnx {
 
 // Thrown while recording when a translator needs the elements of a value that is not known yet.
-struct UnknownValue {
+struct UnknownValue : std::exception {
+  explicit UnknownValue(int32_t of) : value(of) {}
+  const char* what() const noexcept override { return "the elements of a value are not known yet"; }
   int32_t value;  // of the program
 };
 
@@ -44,6 +47,9 @@ class NodeContext {
   TensorList inputs(size_t first = 0);
   const Dims& dims(size_t i) const { return raw(i).dims(); }
   DType dtype(size_t i) const { return raw(i).dtype(); }
+
+  // Errors: an input of an element type that ONNX does not let the operator take.
+  void check_types() const;
 
   // The product of the dims of input i from axis `first` up to `last`. Errors: it does not fit 63 bits (beside a dim of
   // 0 others may be of any size).

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "sdk/onnx/proto/wire.h"
+#include "sdk/onnx/schema/schema.h"
 #include "sdk/onnx/tensors/tensor_data.h"
 #include "sdk/onnx/translate/translator.h"
 
@@ -14,9 +16,11 @@ namespace {
 namespace proto = onnx_proto;
 using proto::AttributeProto;
 
-[[noreturn]] void malformed(const std::string& what) {
-  throw Error(Code::invalid_argument, "The model is malformed: " + what + ".");
-}
+// The newest version of the file format whose changes the reader knows; those since 8 add element types, which it meets
+// by name, and metadata.
+constexpr int64_t kNewestIrVersion = 14;
+// From this version on a file says which versions of operators it wants.
+constexpr int64_t kIrVersionWithOpsets = 3;
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
@@ -55,10 +59,18 @@ class ProgramReader {
     if (!model_.producer_version.empty()) program_.info.producer += " " + std::string(model_.producer_version);
     program_.info.domain = std::string(model_.domain);
     program_.info.ir_version = model_.ir_version;
+    if (model_.ir_version < 1) malformed("its IR version is " + std::to_string(model_.ir_version) + "; the first is 1");
+    if (model_.ir_version > kNewestIrVersion) {
+      refuse("the file is of IR version " + std::to_string(model_.ir_version) + "; versions up to " +
+             std::to_string(kNewestIrVersion) + " are known.");
+    }
     for (const proto::OperatorSetIdProto& opset : model_.opset_import) {
       const std::string domain = opset.domain == "ai.onnx" ? std::string() : std::string(opset.domain);
-      opsets_[domain] = opset.version;
+      int64_t& version = opsets_.emplace(domain, opset.version).first->second;
+      version = std::max(version, opset.version);  // of several the highest counts
     }
+    if (opsets_.empty() && model_.ir_version >= kIrVersionWithOpsets)
+      malformed("it does not say which versions of operators it wants (opset_import)");
     if (opsets_.empty()) opsets_[""] = 1;
     program_.info.opset = opsets_.count("") != 0 ? opsets_[""] : 0;
     if (program_.info.opset > kNewestOpset) {
@@ -132,7 +144,10 @@ class ProgramReader {
   }
 
   void read_inputs() {
+    std::set<std::string_view> names;
     for (const proto::ValueInfoProto& input : graph_.input) {
+      if (input.name.empty()) malformed("it has an input without a name");
+      if (!names.insert(input.name).second) malformed("it has two inputs with the name " + quoted(input.name));
       if (values_.count(input.name) != 0) continue;  // a weight that files of before IR version 4 list as an input too
       ValueInfo info;
       const bool usable = read_value_info(input, "input", &info);
@@ -151,26 +166,52 @@ class ProgramReader {
     to->floats = from.floats;
     to->ints = from.ints;
     for (std::string_view text : from.strings) to->strings.emplace_back(text);
-    switch (from.type != 0 ? from.type : guess_type(from)) {
-      case AttributeProto::AttributeType_FLOAT: to->kind = Attribute::Kind::number; break;
-      case AttributeProto::AttributeType_INT: to->kind = Attribute::Kind::integer; break;
-      case AttributeProto::AttributeType_STRING: to->kind = Attribute::Kind::text; break;
-      case AttributeProto::AttributeType_FLOATS: to->kind = Attribute::Kind::numbers; break;
-      case AttributeProto::AttributeType_INTS: to->kind = Attribute::Kind::integers; break;
-      case AttributeProto::AttributeType_STRINGS: to->kind = Attribute::Kind::texts; break;
-      case AttributeProto::AttributeType_TENSOR: read_tensor_attribute(node, from, to); break;
-      default: break;
-    }
+    const ContentRow* content = content_of(node, from);
+    to->kind = content->kind;
+    if (to->kind == Attribute::Kind::tensor) read_tensor_attribute(node, from, to);
   }
 
-  // Files of IR version 1 and 2 leave the type out.
-  static int32_t guess_type(const AttributeProto& from) {
-    if (from.has(AttributeProto::k_f)) return AttributeProto::AttributeType_FLOAT;
-    if (from.has(AttributeProto::k_i)) return AttributeProto::AttributeType_INT;
-    if (from.has(AttributeProto::k_s)) return AttributeProto::AttributeType_STRING;
-    if (from.t) return AttributeProto::AttributeType_TENSOR;
-    if (!from.ints.empty()) return AttributeProto::AttributeType_INTS;
-    return from.floats.empty() ? AttributeProto::AttributeType_UNDEFINED : AttributeProto::AttributeType_FLOATS;
+  // The ways in which an attribute holds its content.
+  struct ContentRow {
+    int32_t type;
+    Attribute::Kind kind;
+    bool (*there)(const AttributeProto& from);
+  };
+
+  // The row of what `from` holds. Its tag and the field that is there must agree; files of IR version 1 have no tags,
+  // and writers leave out a field that is 0 or empty.
+  static const ContentRow* content_of(const Node& node, const AttributeProto& from) {
+    using A = AttributeProto;
+    using Kind = Attribute::Kind;
+    static constexpr ContentRow kRows[] = {
+        {A::AttributeType_FLOAT, Kind::number, [](const A& a) { return a.has(A::k_f); }},
+        {A::AttributeType_INT, Kind::integer, [](const A& a) { return a.has(A::k_i); }},
+        {A::AttributeType_STRING, Kind::text, [](const A& a) { return a.has(A::k_s); }},
+        {A::AttributeType_TENSOR, Kind::tensor, [](const A& a) { return a.t != nullptr; }},
+        {A::AttributeType_FLOATS, Kind::numbers, [](const A& a) { return !a.floats.empty(); }},
+        {A::AttributeType_INTS, Kind::integers, [](const A& a) { return !a.ints.empty(); }},
+        {A::AttributeType_STRINGS, Kind::texts, [](const A& a) { return !a.strings.empty(); }},
+        {A::AttributeType_UNDEFINED, Kind::other, [](const A& a) {
+           return a.g || a.sparse_tensor || a.tp || !a.tensors.empty() || !a.graphs.empty() ||
+                  !a.sparse_tensors.empty() || !a.type_protos.empty();
+         }}};
+    const ContentRow *tagged = std::end(kRows) - 1, *found = nullptr;
+    for (const ContentRow& row : kRows) {
+      if (from.type != 0 && row.type == from.type) tagged = &row;
+      if (!row.there(from)) continue;
+      if (found != nullptr) {
+        malformed(label(node) + " has the attribute " + quoted(from.name) + " with both " +
+                  std::string(attribute_kind_name(found->kind)) + " and " + std::string(attribute_kind_name(row.kind)));
+      }
+      found = &row;
+    }
+    if (from.type == 0 || found == nullptr) return found != nullptr ? found : tagged;
+    if (found != tagged) {
+      malformed(label(node) + " has the attribute " + quoted(from.name) + ", which is marked as " +
+                std::string(attribute_kind_name(tagged->kind)) + " and holds " +
+                std::string(attribute_kind_name(found->kind)));
+    }
+    return found;
   }
 
   void read_tensor_attribute(const Node& node, const AttributeProto& from, Attribute* to) {
@@ -185,7 +226,6 @@ class ProgramReader {
       return refuse(describe_node(node) + tensor.status().message());
     if (!tensor.ok())
       throw Error(tensor.status().with_context("  in attribute " + quoted(from.name) + " of " + label(node)));
-    to->kind = Attribute::Kind::tensor;
     to->tensor = std::move(tensor).value();
   }
 
@@ -205,11 +245,20 @@ class ProgramReader {
       node.inputs.push_back(name.empty() ? -1 : found->second);
     }
     for (const AttributeProto& attribute : from.attribute) {
-      Attribute& to = node.attributes[std::string(attribute.name)];
-      read_attribute(node, attribute, &to);
+      const auto [to, fresh] = node.attributes.emplace(std::string(attribute.name), Attribute());
+      if (!fresh) malformed(label(node) + " has two attributes with the name " + quoted(attribute.name));
+      read_attribute(node, attribute, &to->second);
     }
     for (std::string_view name : from.output) node.outputs.push_back(name.empty() ? -1 : define(name, label(node)));
     return node;
+  }
+
+  // Finds the schema of the node and holds the node against it.
+  static void check_form(Node* node) {
+    node->schema = node->domain.empty() ? find_schema(node->op_type, node->version) : nullptr;
+    if (node->schema == nullptr) return;
+    const std::string broken = broken_form(*node->schema, *node);
+    if (!broken.empty()) malformed(label(*node) + ": " + node->op_type + ": " + broken);
   }
 
   void read_nodes() {
@@ -220,6 +269,7 @@ class ProgramReader {
       if (opset == opsets_.end())
         malformed(label(node) + " is of domain " + quoted(node.domain) + ", of which the model imports no version");
       node.version = opset->second;
+      check_form(&node);
       std::string reason;
       node.translator = find_translator(node, &reason);
       if (node.translator == nullptr) refuse(describe_node(node) + reason);
@@ -250,6 +300,39 @@ class ProgramReader {
 
 }  // namespace
 
+void malformed(const std::string& what) {
+  throw Error(Code::invalid_argument, "The model is malformed: " + what + ".");
+}
+
+void check_types(const Program& program) {
+  std::vector<DType> types(program.names.size(), DType::none);
+  for (size_t value = 0; value < types.size(); ++value) {
+    if (program.constants[value].defined()) types[value] = program.constants[value].dtype();
+  }
+  for (size_t i = 0; i < program.inputs.size(); ++i)
+    types[static_cast<size_t>(program.input_values[i])] = program.inputs[i].dtype;
+  for (const Node& node : program.nodes) {
+    if (node.schema == nullptr) continue;
+    std::vector<DType> inputs;
+    for (int32_t value : node.inputs) inputs.push_back(value < 0 ? DType::none : types[static_cast<size_t>(value)]);
+    const std::string broken = broken_types(*node.schema, node, inputs);
+    if (!broken.empty()) malformed(label(node) + ": " + node.op_type + ": " + broken);
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] >= 0)
+        types[static_cast<size_t>(node.outputs[i])] = output_type(*node.schema, node, inputs, i);
+    }
+  }
+  for (size_t i = 0; i < program.outputs.size(); ++i)
+    check_output_type(program, i, types[static_cast<size_t>(program.output_values[i])]);
+}
+
+void check_output_type(const Program& program, size_t i, DType made) {
+  const DType declared = program.outputs[i].dtype;
+  if (declared == DType::none || made == DType::none || declared == made) return;
+  malformed("its output " + quoted(program.outputs[i].name) + " is declared as " + std::string(dtype_name(declared)) +
+            ", but the nodes make " + std::string(dtype_name(made)));
+}
+
 void find_last_uses(Program* program) {
   program->drop_after.assign(program->names.size(), -1);
   for (size_t i = 0; i < program->nodes.size(); ++i) {
@@ -264,16 +347,16 @@ void find_last_uses(Program* program) {
 
 std::string_view attribute_kind_name(Attribute::Kind kind) {
   switch (kind) {
-    case Attribute::Kind::number: return "float";
-    case Attribute::Kind::integer: return "int";
-    case Attribute::Kind::text: return "string";
-    case Attribute::Kind::numbers: return "list of floats";
-    case Attribute::Kind::integers: return "list of ints";
-    case Attribute::Kind::texts: return "list of strings";
-    case Attribute::Kind::tensor: return "tensor";
+    case Attribute::Kind::number: return "a float";
+    case Attribute::Kind::integer: return "an int";
+    case Attribute::Kind::text: return "a string";
+    case Attribute::Kind::numbers: return "a list of floats";
+    case Attribute::Kind::integers: return "a list of ints";
+    case Attribute::Kind::texts: return "a list of strings";
+    case Attribute::Kind::tensor: return "a tensor";
     case Attribute::Kind::other: break;
   }
-  return "graph, type or sparse tensor";
+  return "a graph, type or sparse tensor";
 }
 
 std::string label(const Node& node) {

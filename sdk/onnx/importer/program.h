@@ -13,6 +13,7 @@
 
 namespace tenon::onnx {
 
+struct Schema;
 struct Translator;
 
 struct Attribute {
@@ -27,8 +28,14 @@ struct Attribute {
   Tensor tensor;  // on the host
 };
 
-// "float", "list of ints": for messages.
+// "a float", "a list of ints": for messages.
 std::string_view attribute_kind_name(Attribute::Kind kind);
+
+// What importer/fuse has a product or convolution do besides. It is no attribute: no file can set it.
+struct Epilogue {
+  std::string_view activation;  // "relu", "clamp"; empty: none
+  double low = 0, high = 0;     // of clamp
+};
 
 struct Node {
   int32_t position = 0;  // in the file
@@ -37,6 +44,8 @@ struct Node {
   std::vector<int32_t> inputs;   // value numbers, -1 absent
   std::vector<int32_t> outputs;  // value numbers, -1 not wanted
   std::map<std::string, Attribute, std::less<>> attributes;
+  Epilogue epilogue;
+  const Schema* schema = nullptr;          // null: the operator is not known, or importer/fuse made the node
   const Translator* translator = nullptr;  // null: there is none
 };
 
@@ -63,10 +72,20 @@ struct Program {
 constexpr int64_t kHostElements = 1024;
 bool stays_on_host(DType dtype, int64_t elements);
 
+// Throws invalid_argument: "The model is malformed: <what>."
+[[noreturn]] void malformed(const std::string& what);
+
 // Decodes and checks `bytes`. What is well-formed but cannot be run (an operator that is not translated, a value that
 // is no tensor) is appended to `refusals`, a line each; the program is then good for finding more of them only.
 Program read_program(std::string_view bytes, const std::string& external_root, Device device,
                      std::vector<std::string>* refusals);
+
+// Refuses nodes whose inputs, as far as their element types are known without running, are not of the types that ONNX
+// lets their operators take, and outputs that are not of their declared type. Errors: invalid_argument.
+void check_types(const Program& program);
+
+// Refuses that output i of the program is of `made` where the file declares another type; none: not known.
+void check_output_type(const Program& program, size_t i, DType made);
 
 // Fills drop_after from the nodes as they are.
 void find_last_uses(Program* program);

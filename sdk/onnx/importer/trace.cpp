@@ -98,6 +98,10 @@ Probe probe(const Program& program, int64_t dynamic) {
       result.types.emplace(i, types_of(program, node, values));
     }
   }
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const Tensor& made = values[static_cast<size_t>(program.output_values[i])];
+    check_output_type(program, i, made.defined() ? made.dtype() : DType::none);
+  }
   return result;
 }
 
@@ -106,6 +110,7 @@ Probe probe(const Program& program, int64_t dynamic) {
 void apply_node(const Program& program, const Node& node, std::vector<Tensor>* values) {
   try {
     NodeContext context(program, node, *values);
+    context.check_types();
     TensorList results = node.translator->translate(context);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] < 0) continue;

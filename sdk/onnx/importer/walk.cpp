@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/ops.h"
+#include "sdk/onnx/border.h"
 #include "sdk/onnx/importer/model_impl.h"
 #include "sdk/onnx/onnx.h"
 
@@ -15,6 +16,8 @@ struct Walk::State {
   const Program& program() const { return model->program; }
   void run(const Node& node, bool known, NodeResult* result);
   void drop_after_last();
+  bool next(NodeResult* result);
+  void replace(size_t i, const Tensor& tensor);
 };
 
 void Walk::State::run(const Node& node, bool known, NodeResult* result) {
@@ -51,29 +54,38 @@ void Walk::State::drop_after_last() {
 }
 
 Walk::Walk(const Model& model, const Inputs& inputs) : state_(std::make_unique<State>()) {
-  state_->model = model.impl_;
-  state_->values = initial_values(model.impl_->program, model.impl_->bind(inputs));
+  at_border([&] {
+    state_->model = model.impl_;
+    state_->values = initial_values(model.impl_->program, model.impl_->bind(inputs));
+  });
 }
 
 Walk::Walk(Walk&&) noexcept = default;
 Walk::~Walk() = default;
 
 bool Walk::next(NodeResult* result) {
-  const Program& program = state_->program();
-  state_->drop_after_last();
-  if (state_->done == program.nodes.size()) return false;
-  const Node& node = program.nodes[state_->done];
-  state_->run(node, is_settled(program, node), result);
-  ++state_->done;
-  return true;
+  return at_border([&] { return state_->next(result); });
 }
 
 void Walk::replace(size_t i, const Tensor& tensor) {
-  if (i >= state_->last.size()) {
-    throw Error(Code::invalid_argument, "The node made " + std::to_string(state_->last.size()) +
-                                            " values, but number " + std::to_string(i) + " was to be replaced.");
+  at_border([&] { state_->replace(i, tensor); });
+}
+
+bool Walk::State::next(NodeResult* result) {
+  drop_after_last();
+  if (done == program().nodes.size()) return false;
+  const Node& node = program().nodes[done];
+  run(node, is_settled(program(), node), result);
+  ++done;
+  return true;
+}
+
+void Walk::State::replace(size_t i, const Tensor& tensor) {
+  if (i >= last.size()) {
+    throw Error(Code::invalid_argument, "The node made " + std::to_string(last.size()) + " values, but number " +
+                                            std::to_string(i) + " was to be replaced.");
   }
-  Tensor& value = state_->values[static_cast<size_t>(state_->last[i])];
+  Tensor& value = values[static_cast<size_t>(last[i])];
   if (tensor.dtype() != value.dtype() || tensor.dims() != value.dims()) {
     throw Error(Code::invalid_argument, "A value of type " + std::string(dtype_name(value.dtype())) +
                                             tenon::to_string(value.dims()) + " cannot be replaced by one of type " +

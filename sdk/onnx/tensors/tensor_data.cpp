@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "sdk/onnx/border.h"
 #include "sdk/onnx/onnx.h"
 #include "sdk/onnx/proto/wire.h"
 
@@ -196,7 +197,9 @@ Result<Tensor> read_tensor(const Proto& proto, ExternalFiles& files, Device devi
   return tensor;
 }
 
-Tensor tensor_from_bytes(std::string_view bytes, Device device, std::string* name) {
+namespace {
+
+Tensor decoded(std::string_view bytes, Device device, std::string* name) {
   Proto proto;
   if (const std::string error = onnx_proto::decode(bytes, &proto); !error.empty()) {
     throw Error(Code::invalid_argument, "This is not a TensorProto. " + error);
@@ -206,7 +209,7 @@ Tensor tensor_from_bytes(std::string_view bytes, Device device, std::string* nam
   return value_or_throw(read_tensor(proto, none, device ? device : Device::current()));
 }
 
-std::string tensor_to_bytes(const Tensor& tensor, std::string_view name) {
+std::string encoded(const Tensor& tensor, std::string_view name) {
   Proto proto;
   proto.name = name;
   proto.data_type = onnx_type_of(tensor.dtype());
@@ -219,6 +222,16 @@ std::string tensor_to_bytes(const Tensor& tensor, std::string_view name) {
   proto.raw_data = data;
   proto.present = 1u << Proto::k_name | 1u << Proto::k_data_type | 1u << Proto::k_raw_data;
   return onnx_proto::encode(proto);
+}
+
+}  // namespace
+
+Tensor tensor_from_bytes(std::string_view bytes, Device device, std::string* name) {
+  return at_border([&] { return decoded(bytes, device, name); });
+}
+
+std::string tensor_to_bytes(const Tensor& tensor, std::string_view name) {
+  return at_border([&] { return encoded(tensor, name); });
 }
 
 }  // namespace tenon::onnx

@@ -88,14 +88,30 @@ TensorList translate_selu(NodeContext& n) {
 TensorList translate_hard_sigmoid(NodeContext& n) {
   return {hard_sigmoid(n.input(0), n.number("alpha", 0.2), n.number("beta", 0.5))};
 }
-TensorList thresholded(NodeContext& n) { return {thresholded_relu(n.input(0), n.number("alpha", 1.0))}; }
+// NaN is not above alpha, so it gives 0; Tenon's own thresholded_relu keeps it, as PyTorch's does.
+TensorList thresholded(NodeContext& n) {
+  const Tensor& x = n.input(0);
+  return {where(gt(x, Scalar(n.number("alpha", 1.0))), x, Scalar(0.0))};
+}
+
+// Integers are computed in floats, and the result is cast. NaN is on neither side, so it gives 0.
 TensorList translate_shrink(NodeContext& n) {
-  return {shrink(n.input(0), n.number("lambd", 0.5), n.number("bias", 0.0))};
+  const DType dtype = n.dtype(0);
+  const Tensor x = is_floating(dtype) ? n.input(0) : cast(n.input(0), DType::f64);
+  const Tensor shrunk = shrink(x, n.number("lambd", 0.5), n.number("bias", 0.0));
+  return {cast(where(isnan(x), Scalar(0.0), shrunk), dtype)};
 }
 TensorList translate_gelu(NodeContext& n) { return {gelu(n.input(0), n.text("approximate", "none"))}; }
 
-// The slope broadcasts in one direction only: to x.
-TensorList translate_prelu(NodeContext& n) { return {prelu(n.input(0), n.input(1))}; }
+// The slope broadcasts in one direction only: to x. Nothing unsigned is below 0, where the slope counts.
+TensorList translate_prelu(NodeContext& n) {
+  const Tensor &x = n.input(0), &slope = n.input(1);
+  if (dtype_info(x.dtype()).type_class != DTypeClass::UINT) return {prelu(x, slope)};
+  return {where(ge(x, Scalar(0)), x, slope)};
+}
+
+// Integers, which version 9 takes, are computed in floats.
+TensorList translate_erf(NodeContext& n) { return {cast(erf(n.input(0)), n.dtype(0))}; }
 
 Tensor clip(const Tensor& x, const Tensor& low, const Tensor& high) {
   if (!low.defined() && !high.defined()) return x;
@@ -192,7 +208,7 @@ constexpr Translator kRows[] = {
     {"Dropout", 1, dropout, dropout_why_not},
     {"Elu", 1, translate_elu},
     {"Equal", 7, binary<eq>},
-    {"Erf", 9, unary<erf>},
+    {"Erf", 9, translate_erf},
     {"Exp", 1, unary<exp>},
     {"Floor", 1, unary<floor>},
     {"Gelu", 20, translate_gelu},

@@ -4,6 +4,7 @@
 
 #include "core/ops/ops.h"
 #include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/tensors/tensor_data.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -24,10 +25,15 @@ TensorList gemm(NodeContext& n) {
   const Tensor b = n.flag("transB", false) ? t(second) : second;
   const double alpha = n.number("alpha", 1.0), beta = n.number("beta", 1.0);
   Tensor c = beta == 0.0 ? Tensor() : n.optional(2);
-  if (c.defined() && beta != 1.0) c = mul(c, Scalar(beta));
-  if (alpha == 1.0) return {matmul(a, b, c)};
-  const Tensor product = mul(matmul(a, b), Scalar(alpha));
-  return {c.defined() ? add(product, c) : product};
+  // Integers that are multiplied by alpha or beta are floats until the end.
+  const auto scaled = [](const Tensor& x, double by) {
+    if (by == 1.0) return x;
+    return mul(is_floating(x.dtype()) ? x : cast(x, DType::f64), Scalar(by));
+  };
+  if (c.defined()) c = scaled(c, beta);
+  if (alpha == 1.0 && (!c.defined() || c.dtype() == a.dtype())) return {matmul(a, b, c)};
+  const Tensor product = scaled(matmul(a, b), alpha);
+  return {cast(c.defined() ? add(product, c) : product, a.dtype())};
 }
 
 // A window over the spatial axes: lengths, one number per axis; pads are all low ends, then all high ends.
@@ -55,9 +61,21 @@ void check_window(NodeContext& n, const Window& w, size_t axes) {
   if (!all_within(w.pads, 0)) n.invalid("its pads must not be negative, and below 2^31");
 }
 
-Window read_window(NodeContext& n, const Ints& kernel) {
+// "[3, 3]"
+std::string text_of(const Ints& values) {
+  std::string text;
+  for (int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
+  return "[" + text + "]";
+}
+
+// `weights`: the spatial dims of the weights, which kernel_shape may only repeat; empty: the node has no weights.
+Window read_window(NodeContext& n, const Ints& weights) {
   Window w;
-  w.kernel = n.integers("kernel_shape").value_or(kernel);
+  w.kernel = n.integers("kernel_shape").value_or(weights);
+  if (!weights.empty() && w.kernel != weights) {
+    n.invalid("its kernel_shape is " + text_of(w.kernel) + ", but its weights have the spatial dims " +
+              text_of(weights));
+  }
   const auto axes = static_cast<size_t>(std::max(0, n.dims(0).rank() - 2));
   w.strides = n.integers("strides").value_or(Ints(axes, 1));
   w.dilations = n.integers("dilations").value_or(Ints(axes, 1));
@@ -93,6 +111,9 @@ void resolve_same(NodeContext& n, Window* w) {
   }
 }
 
+// How many windows there are follows from auto_pad where the node sets it, and from ceil_mode only otherwise.
+bool rounds_up(NodeContext& n, const Window& w) { return w.auto_pad == "NOTSET" && n.flag("ceil_mode", false); }
+
 Ints spatial_dims(const Tensor& x) { return Ints(x.dims().begin() + std::min(2, x.rank()), x.dims().end()); }
 
 TensorList translate_conv(NodeContext& n) {
@@ -127,8 +148,8 @@ TensorList translate_conv_transpose(NodeContext& n) {
 TensorList average_pool(NodeContext& n) {
   Window w = read_window(n, {});
   resolve_same(n, &w);
-  return {avg_pool(n.input(0), w.kernel, w.strides, w.pads, n.flag("ceil_mode", false),
-                   n.flag("count_include_pad", false), w.dilations)};
+  return {avg_pool(n.input(0), w.kernel, w.strides, w.pads, rounds_up(n, w), n.flag("count_include_pad", false),
+                   w.dilations)};
 }
 
 // Positions in a plane [.., h, w] become positions in the whole tensor, in row-major order or with the axes of the
@@ -158,7 +179,7 @@ Tensor whole_positions(NodeContext& n, const Tensor& positions, const Tensor& x,
 TensorList translate_max_pool(NodeContext& n) {
   Window w = read_window(n, {});
   resolve_same(n, &w);
-  const bool ceil = n.flag("ceil_mode", false);
+  const bool ceil = rounds_up(n, w);
   const Tensor& x = n.input(0);
   if (!n.wants(1)) return {max_pool(x, w.kernel, w.strides, w.pads, w.dilations, ceil)};
   auto [values, positions] = max_pool_with_indices(x, w.kernel, w.strides, w.pads, w.dilations, ceil);
@@ -233,8 +254,14 @@ TensorList layer_normalization(NodeContext& n) {
   if (!n.wants(1) && !n.wants(2)) return {y};
   Ints axes(static_cast<size_t>(x.rank() - axis));
   std::iota(axes.begin(), axes.end(), axis);
-  const Tensor deviation = sqrt(add(var(x, axes, 0, true), Scalar(epsilon)));
-  return {y, mean(x, axes, true), reciprocal(deviation)};
+  // The statistics are of stash_type, whatever x is.
+  const auto stash_type = static_cast<int32_t>(n.integer("stash_type", 1));
+  const DType stash = dtype_of_onnx(stash_type);
+  if (stash != DType::f32 && stash != DType::bf16)
+    n.invalid("its stash_type is " + onnx_type_name(stash_type) + "; it may be float or bfloat16");
+  const Tensor wide = promote(x.dtype(), stash) == x.dtype() ? x : cast(x, stash);
+  const Tensor deviation = sqrt(add(var(wide, axes, 0, true), Scalar(epsilon)));
+  return {y, cast(mean(wide, axes, true), stash), cast(reciprocal(deviation), stash)};
 }
 
 // Each element divided by a power of the sum of squares of its neighbours among the channels.
@@ -263,40 +290,35 @@ TensorList lp_normalization(NodeContext& n) {
 }
 
 // What follows a product or convolution in a fused node.
-struct Epilogue {
+struct Rest {
   std::string activation = "none";
-  double a = 0, b = 0;
+  double low = 0, high = 0;
   Tensor residual;
 };
 
-Epilogue read_epilogue(NodeContext& n) {
-  Epilogue e;
-  e.activation = n.text("activation", "none");
-  if (const Attribute* bounds = n.find("activation_bounds")) {
-    e.a = static_cast<double>(bounds->floats.at(0));
-    e.b = static_cast<double>(bounds->floats.at(1));
-  }
-  e.residual = n.optional(3);
-  return e;
+Rest rest_of(NodeContext& n) {
+  const Epilogue& e = n.node().epilogue;
+  return {e.activation.empty() ? "none" : std::string(e.activation), e.low, e.high, n.optional(3)};
 }
 
-Tensor activate(const Tensor& x, const Epilogue& e) {
-  if (e.activation == "relu") return relu(x);
-  if (e.activation == "gelu") return gelu(x);
-  if (e.activation == "tanh") return tanh(x);
-  if (e.activation == "sigmoid") return sigmoid(x);
-  return e.activation == "clamp" ? clamp(x, Scalar(e.a), Scalar(e.b)) : x;
+Tensor activate(const Tensor& x, const Rest& rest) {
+  if (rest.activation == "relu") return relu(x);
+  if (rest.activation == "gelu") return gelu(x);
+  if (rest.activation == "tanh") return tanh(x);
+  if (rest.activation == "sigmoid") return sigmoid(x);
+  return rest.activation == "clamp" ? clamp(x, Scalar(rest.low), Scalar(rest.high)) : x;
 }
 
 // One op where the value added has the shape of the result; else as the nodes were: an Add may also widen.
 template <class Op>
 TensorList with_epilogue(NodeContext& n, const Dims& result, Op op) {
-  Epilogue e = read_epilogue(n);
-  const bool together = is_floating(n.dtype(0)) &&
-                        (!e.residual.defined() || (e.residual.dims() == result && e.residual.dtype() == n.dtype(0)));
-  if (together) return {op(e)};
-  const Tensor product = op(Epilogue());
-  return {activate(e.residual.defined() ? add(product, e.residual) : product, e)};
+  const Rest rest = rest_of(n);
+  const Tensor& other = rest.residual;
+  const bool together =
+      is_floating(n.dtype(0)) && (!other.defined() || (other.dims() == result && other.dtype() == n.dtype(0)));
+  if (together) return {op(rest)};
+  const Tensor product = op(Rest());
+  return {activate(other.defined() ? add(product, other) : product, rest)};
 }
 
 TensorList fused_conv(NodeContext& n) {
@@ -308,9 +330,9 @@ TensorList fused_conv(NodeContext& n) {
     int64_t& length = result[static_cast<int64_t>(i) + 2];
     length = (length + w.pads[i] + w.pads[w.kernel.size() + i] - reach(w, i)) / w.strides[i] + 1;
   }
-  return with_epilogue(n, result, [&](const Epilogue& e) {
+  return with_epilogue(n, result, [&](const Rest& rest) {
     return conv(n.input(0), n.input(1), n.optional(2), w.strides, w.pads, w.dilations, n.integer("group", 1),
-                e.residual, e.activation, e.a, e.b);
+                rest.residual, rest.activation, rest.low, rest.high);
   });
 }
 
@@ -322,17 +344,17 @@ TensorList fused_matmul(NodeContext& n) {
   Tensor bias = n.optional(2);
   // A bias longer than the columns would widen the result.
   if (!plain || (bias.defined() && (bias.elements() != b[1] || bias.dtype() != n.dtype(0)))) {
-    const Epilogue e = read_epilogue(n);
+    const Rest rest = rest_of(n);
     Tensor y = matmul(n.input(0), n.input(1));
     if (bias.defined()) y = add(y, bias);
-    return {activate(e.residual.defined() ? add(y, e.residual) : y, e)};
+    return {activate(rest.residual.defined() ? add(y, rest.residual) : y, rest)};
   }
-  return with_epilogue(n, result, [&](const Epilogue& e) {
-    return matmul(n.input(0), n.input(1), bias, e.residual, e.activation, e.a, e.b);
+  return with_epilogue(n, result, [&](const Rest& rest) {
+    return matmul(n.input(0), n.input(1), bias, rest.residual, rest.activation, rest.low, rest.high);
   });
 }
 
-TensorList fused_gemm(NodeContext& n) { return {activate(gemm(n)[0], read_epilogue(n))}; }
+TensorList fused_gemm(NodeContext& n) { return {activate(gemm(n)[0], rest_of(n))}; }
 
 constexpr Translator kFused[] = {{"Conv", 1, fused_conv}, {"Gemm", 7, fused_gemm}, {"MatMul", 1, fused_matmul}};
 

@@ -21,6 +21,12 @@ Tensor negative_log_likelihood(NodeContext& n, const Tensor& x, const Tensor& ta
     n.invalid("targets of shape " + tenon::to_string(target.dims()) + " do not fit scores of shape " +
               tenon::to_string(x.dims()));
   }
+  Dims places = x.dims();
+  places[1] = 1;
+  if (unsqueeze(target, 1).dims() != places) {
+    n.invalid("targets of shape " + tenon::to_string(target.dims()) + " do not fit scores of shape " +
+              tenon::to_string(x.dims()));
+  }
   Tensor ignored, index = target;
   if (n.find("ignore_index") != nullptr) {
     ignored = eq(target, Scalar(n.integer("ignore_index", 0)));

@@ -1,4 +1,7 @@
 // Reductions, softmax and what is made of them.
+#include <algorithm>
+#include <limits>
+
 #include "core/ops/ops.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/translator.h"
@@ -6,9 +9,9 @@
 namespace tenon::onnx {
 namespace {
 
-// The axes to reduce; no value: none at all (noop_with_empty_axes).
+// The axes to reduce.
 struct ReduceAxes {
-  bool nothing = false;
+  bool nothing = false;       // noop_with_empty_axes: each element by itself, so ReduceLogSum is a logarithm
   std::vector<int64_t> axes;  // empty: all
   bool keep = true;
 };
@@ -28,10 +31,41 @@ using ReduceFunction = Tensor (*)(const Tensor& x, const std::vector<int64_t>& a
 template <ReduceFunction function, int64_t since_input = 18>
 TensorList reduce(NodeContext& n) {
   const ReduceAxes r = reduce_axes(n, since_input);
-  if (r.nothing) return {n.input(0)};
   const Tensor& x = n.input(0);
   // ONNX lets a scalar pass: there is nothing to reduce.
-  return {x.rank() == 0 && r.axes.empty() ? function(unsqueeze(x, 0), {0}, false) : function(x, r.axes, r.keep)};
+  if (r.nothing || (x.rank() == 0 && r.axes.empty()))
+    return {reshape(function(reshape(x, {1, x.elements()}), {0}, false), x.dims())};
+  return {function(x, r.axes, r.keep)};
+}
+
+// The dims of `x` without those of `axes` (all, if there are none), or with ones in their places.
+Dims reduced_dims(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
+  Dims dims;
+  for (int64_t i = 0; i < x.rank(); ++i) {
+    const bool gone = axes.empty() || std::find(axes.begin(), axes.end(), i) != axes.end();
+    if (!gone || keep) dims.push_back(gone ? 1 : x.dims()[i]);
+  }
+  return dims;
+}
+
+// The lowest or the highest value of an element type; for floats the infinities.
+Scalar end_of(DType dtype, bool highest) {
+  const DTypeClass type_class = dtype_info(dtype).type_class;
+  if (type_class == DTypeClass::FLOAT) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return Scalar(highest ? infinity : -infinity);
+  }
+  const bool is_signed = type_class == DTypeClass::INT;
+  const auto bits = static_cast<unsigned>(8 * dtype_size(dtype));
+  if (highest) return Scalar(std::numeric_limits<uint64_t>::max() >> (64 - bits + (is_signed ? 1 : 0)));
+  return is_signed ? Scalar(std::numeric_limits<int64_t>::min() >> (64 - bits)) : Scalar(0);
+}
+
+// The extreme of no elements at all is the end of the type, infinite where it can be.
+Tensor extreme(const Tensor& x, const std::vector<int64_t>& axes, bool keep, ReduceFunction function, bool greatest) {
+  const Dims dims = reduced_dims(x, axes, keep);
+  if (x.elements() != 0 || element_count(dims) == 0) return function(x, axes, keep);
+  return full(dims, end_of(x.dtype(), !greatest), x.dtype(), x.device());
 }
 
 // A mean or norm of integers is computed in floats and cut.
@@ -64,15 +98,20 @@ Tensor reduce_log_sum(const Tensor& x, const std::vector<int64_t>& axes, bool ke
 Tensor reduce_log_sum_exp(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
   return through_floats(x, axes, keep, float_log_sum_exp);
 }
-Tensor reduce_l1(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return l1_norm(x, axes, keep); }
-Tensor reduce_sum_square(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
-  return sum_square(x, axes, keep);
+// Sums of small integers have the type of their terms, not a wider one as Tenon's own.
+Tensor reduce_l1(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
+  return cast(l1_norm(x, axes, keep), x.dtype());
 }
+Tensor reduce_sum_square(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
+  return cast(sum_square(x, axes, keep), x.dtype());
+}
+Tensor plain_max(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return amax(x, axes, keep); }
+Tensor plain_min(const Tensor& x, const std::vector<int64_t>& axes, bool keep) { return amin(x, axes, keep); }
 Tensor reduce_max(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
-  return x.dtype() == DType::boolean ? any(x, axes, keep) : amax(x, axes, keep);
+  return x.dtype() == DType::boolean ? any(x, axes, keep) : extreme(x, axes, keep, plain_max, true);
 }
 Tensor reduce_min(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
-  return x.dtype() == DType::boolean ? all(x, axes, keep) : amin(x, axes, keep);
+  return x.dtype() == DType::boolean ? all(x, axes, keep) : extreme(x, axes, keep, plain_min, false);
 }
 
 template <bool greatest>

@@ -30,6 +30,11 @@ double source_of(const Axis& axis, const Method& method, int64_t i) {
   if (method.transform == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
   if (method.transform == "align_corners") return result == 1 ? 0 : x * last / (result - 1);
   if (method.transform == "pytorch_half_pixel" && axis.result == 1) return 0;
+  if (method.transform == "half_pixel_symmetric") {
+    // The centre of the input is that of the result, which was cut to whole elements.
+    const double cut = static_cast<double>(axis.result) / result;
+    return static_cast<double>(axis.length) / 2 * (1 - cut) + (x + 0.5) / axis.scale - 0.5;
+  }
   if (method.transform != "tf_crop_and_resize") return (x + 0.5) / axis.scale - 0.5;
   const double extent = (axis.roi_end - axis.roi_begin) * last;
   return axis.roi_begin * last + (result == 1 ? extent / 2 : x * extent / (result - 1));
@@ -122,7 +127,8 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
   if (method.transform != "tf_crop_and_resize") return {x};
   for (size_t i = 0; i < axes.size(); ++i) {
     const Tensor mask = inside(x, static_cast<int64_t>(i), axes[i], method);
-    if (mask.defined()) x = where(mask, x, Scalar(n.number("extrapolation_value", 0.0)));
+    if (mask.defined())
+      x = where(mask, x, full({}, Scalar(n.number("extrapolation_value", 0.0)), x.dtype(), x.device()));
   }
   return {x};
 }

@@ -126,6 +126,10 @@ TensorList size_of(NodeContext& n) {
 }
 
 std::string constant_why_not(const Node& node) {
+  if (node.attributes.size() > 1) {
+    return "it holds " + std::to_string(node.attributes.size()) + " values, " + node.attributes.begin()->first +
+           " and " + node.attributes.rbegin()->first + " among them; a Constant holds one.";
+  }
   for (const char* name : {"value", "value_float", "value_floats", "value_int", "value_ints"}) {
     if (node.attributes.find(name) != node.attributes.end()) return {};
   }
@@ -188,8 +192,14 @@ TensorList translate_split(NodeContext& n) {
                               : n.has(1)       ? std::optional(n.ints(1))
                                                : std::nullopt;
   const auto parts = static_cast<int64_t>(n.output_count());
+  if (n.version() >= 18 && sizes.has_value() == (n.find("num_outputs") != nullptr))
+    n.invalid("it must have either the input 'split' or the attribute 'num_outputs'");
   if (!sizes && n.integer("num_outputs", parts) != parts)
     n.invalid("its attribute num_outputs does not say how many outputs it has");
+  if (!sizes && n.version() < 18 && length % parts != 0) {
+    n.invalid("an axis of " + std::to_string(length) + " cannot be cut into " + std::to_string(parts) +
+              " equal parts, as versions before 18 want");
+  }
   if (!sizes) sizes = even_parts(length, parts);
   if (sizes->size() < n.output_count())
     n.invalid("it has " + std::to_string(n.output_count()) + " outputs, but " + std::to_string(sizes->size()) +
@@ -298,7 +308,7 @@ TensorList trilu(NodeContext& n) {
   const Grid places = grid(n, x);
   const Tensor diagonal = add(places.rows, k);
   const Tensor kept = n.flag("upper", true) ? ge(places.columns, diagonal) : le(places.columns, diagonal);
-  return {where(kept, x, Scalar(0))};
+  return {where(kept, x, x.dtype() == DType::boolean ? Scalar(false) : Scalar(0))};
 }
 
 constexpr int64_t kLargestBlock = 4096;

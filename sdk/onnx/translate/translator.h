@@ -42,7 +42,7 @@ std::span<const Translator> resize_translators();
 std::span<const Translator> window_translators();
 
 // The row of a Conv, MatMul or Gemm that also adds and activates (importer/fuse.h): input 2 the bias, 3 another value
-// to add, the attributes activation and activation_bounds.
+// to add, and Node::epilogue.
 const Translator* fused_translator(std::string_view op_type);
 
 // The row for `node`, or null and a sentence that says what is missing.

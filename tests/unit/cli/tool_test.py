@@ -159,6 +159,13 @@ def main():
         claim((summary["passed"], summary["failed"], summary["skipped"]) == (2, 1, 0) and summary["launches"]["native"] > 0,
               f"and one that counts them: {summary}")
         claim("3 passed, 0 failed, 0 skipped\n" in run("onnx-test", cases, "--rtol", 2).stdout, "an option decides the tolerance")
+        for kind, number in (("output", 1), ("output", 7), ("input", 1)):
+            surplus = folder / f"surplus_{kind}_{number}"
+            make_case(surplus, model, 1)
+            given = surplus / "test_data_set_0"
+            (given / f"{kind}_{number}.pb").write_bytes((given / "output_0.pb").read_bytes())
+            done = run("onnx-test", surplus, code=1)
+            claim(f"it has 1 {kind}s, but test_data_set_0 holds 2" in done.stdout, f"a surplus {kind} should fail the case: {done.stdout}")
 
     claim("cpu:0" in run("devices").stdout, "devices should list cpu:0")
     claim(any(d["device"] == "cpu:0" for d in json.loads(run("devices", "--json").stdout)["devices"]), "so should its JSON")

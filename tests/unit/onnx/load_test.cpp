@@ -187,7 +187,7 @@ TEST(Load, RefusesWindowsThatWouldOverflow) {
 TEST(Load, RefusesAttributesOfTheWrongKind) {
   ModelBuilder builder = with_node("Softmax");
   builder.integers(builder.graph().node[0], "axis", {1});
-  EXPECT_TRUE(refusal_of(builder.bytes()).says("attribute 'axis' must be a int, not a list of ints"))
+  EXPECT_TRUE(refusal_of(builder.bytes()).says("attribute 'axis' must be an int, not a list of ints"))
       << refusal_of(builder.bytes()).text;
 }
 

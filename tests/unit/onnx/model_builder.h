@@ -135,6 +135,6 @@ class ModelBuilder {
   proto::ModelProto model_;
 };
 
-constexpr int32_t kFloat = 1, kInt64 = 7, kBool = 9, kString = 8;
+constexpr int32_t kFloat = 1, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9;
 
 }  // namespace tenon::onnx

@@ -1,0 +1,32 @@
+// The border of the importer: whatever happens inside, a caller meets tenon::Error and no other exception.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "primitives/status/error.h"
+
+namespace tenon::onnx {
+
+// `work()`, every public function's body. An exception of the standard library becomes a tenon::Error: one about memory
+// out_of_host_memory, any other internal, because none is part of how the importer works.
+template <class F>
+auto at_border(F work) {
+  const auto no_memory = [] { return Error(Code::out_of_host_memory, "There is not enough memory on the host."); };
+  try {
+    return work();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw no_memory();
+  } catch (const std::length_error&) {
+    throw no_memory();
+  } catch (const std::exception& error) {
+    throw Error(Code::internal, "The ONNX importer met an exception that it does not expect: " +
+                                    std::string(error.what()) + ". This is a defect of Tenon.");
+  }
+}
+
+}  // namespace tenon::onnx

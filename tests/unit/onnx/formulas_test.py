@@ -1,0 +1,241 @@
+"""ONNX operators against their formulas in NumPy, over element types, attributes and opset versions drawn at random.
+
+Usage: formulas_test.py TENON
+
+Each check below yields cases: a node, its inputs and what ONNX says comes out. All of them become folders of one run of
+`tenon onnx-test`, so every one must pass and none may be skipped.
+"""
+import itertools
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+import zlib
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+FLOATS = ["float16", "float32", "float64"]
+INTS = ["int8", "int16", "int32", "int64"]
+UINTS = ["uint8", "uint16", "uint32", "uint64"]
+RTOL = {"float16": 4e-3, "float32": 2e-5, "float64": 2e-5}
+
+
+class Case:
+    def __init__(self, op, opset, inputs, outputs, **attributes):
+        self.op, self.opset, self.attributes = op, opset, attributes
+        self.inputs = [None if x is None else np.asarray(x) for x in inputs]
+        self.outputs = [np.asarray(y) for y in outputs]
+
+    def model(self):
+        names = ["" if x is None else f"x{i}" for i, x in enumerate(self.inputs)]
+        results = [f"y{i}" for i in range(len(self.outputs))]
+        node = helper.make_node(self.op, names, results, **self.attributes)
+        graph = helper.make_graph([node], "case", [value(n, x) for n, x in zip(names, self.inputs) if x is not None],
+                                  [value(n, y) for n, y in zip(results, self.outputs)])
+        return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", self.opset)])
+
+    def write(self, folder):
+        data = folder / "test_data_set_0"
+        data.mkdir(parents=True)
+        onnx.save(self.model(), str(folder / "model.onnx"))
+        rtol = max((RTOL.get(a.dtype.name, 0) for a in self.outputs), default=0)
+        (folder / "data.json").write_text(json.dumps({"rtol": rtol, "atol": rtol / 10}))
+        given = [x for x in self.inputs if x is not None]
+        for kind, tensors in (("input", given), ("output", self.outputs)):
+            for i, tensor in enumerate(tensors):
+                (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(tensor).SerializeToString())
+
+
+def value(name, array):
+    return helper.make_tensor_value_info(name, onnx.mapping.NP_TYPE_TO_TENSOR_TYPE[array.dtype], array.shape)
+
+
+def draw(random, shape, dtype):
+    """Random elements, none of them 0; integers small, unless they are signed."""
+    if dtype == "bool":
+        return random.random(shape) < 0.5
+    if dtype in FLOATS:
+        return (random.uniform(0.25, 3, shape) * random.choice([-1, 1], shape)).astype(dtype)
+    return (random.integers(1, 8, shape) * (random.choice([-1, 1], shape) if dtype in INTS else 1)).astype(dtype)
+
+
+def end_of(dtype, highest):
+    if dtype == "bool":
+        return highest
+    if dtype in FLOATS:
+        return np.inf if highest else -np.inf
+    return np.iinfo(dtype).max if highest else np.iinfo(dtype).min
+
+
+def reductions_over_nothing(random):
+    types = FLOATS + ["int8", "int32", "int64", "uint8", "uint32", "uint64", "bool"]
+    for op, highest in (("ReduceMax", False), ("ReduceMin", True)):
+        for dtype in types:
+            axis, keep = int(random.integers(-1, 2)), int(random.integers(0, 2))
+            shape = [3, 4]
+            shape[axis] = 0
+            expected = np.full(np.sum(np.zeros(shape), axis=axis, keepdims=bool(keep)).shape, end_of(dtype, highest), dtype)
+            yield Case(op, 20, [np.zeros(shape, dtype), np.array([axis])], [expected], keepdims=keep)
+        yield Case(op, 13, [np.zeros((0, 3), "float32")], [np.float32(end_of("float32", highest))], keepdims=0)
+        yield Case(op, 13, [np.zeros((0, 3), "float32")], [np.zeros((0, 1), "float32")], axes=[1])
+    for op, none in (("ReduceSum", 0), ("ReduceProd", 1), ("ReduceL1", 0), ("ReduceL2", 0), ("ReduceSumSquare", 0),
+                     ("ReduceLogSum", -np.inf), ("ReduceLogSumExp", -np.inf)):
+        yield Case(op, 18, [np.zeros((2, 0), "float32"), np.array([1])], [np.full((2, 1), none, "float32")])
+
+
+def reductions_without_axes(random):
+    """noop_with_empty_axes: what is done to the elements before and after the reduction is still done."""
+    functions = {"ReduceSum": lambda x: x, "ReduceProd": lambda x: x, "ReduceMean": lambda x: x, "ReduceMax": lambda x: x,
+                 "ReduceMin": lambda x: x, "ReduceL1": np.abs, "ReduceL2": np.abs, "ReduceSumSquare": np.square,
+                 "ReduceLogSum": np.log, "ReduceLogSumExp": lambda x: x}
+    for op, function in functions.items():
+        for shape in ((), (5,), (2, 3, 4), (1,) * 8):
+            dtype = str(random.choice(FLOATS))
+            x = np.abs(draw(random, shape, dtype))
+            for axes in (None, np.array([], np.int64)):
+                yield Case(op, 18, [x] if axes is None else [x, axes], [function(x)], noop_with_empty_axes=1)
+        x = draw(random, (3, 2), "int32")
+        if op not in ("ReduceLogSum", "ReduceLogSumExp"):
+            yield Case(op, 18, [x], [function(x)], noop_with_empty_axes=1)
+
+
+def shrinks(random):
+    """Computed in floats, then cast; whatever is on neither side is 0, NaN too."""
+    for dtype in FLOATS + INTS + UINTS:
+        for _ in range(4):
+            lambd, bias = np.float32(random.uniform(0.1, 4)), np.float32(random.uniform(-1, 1))
+            x = draw(random, (3, 7), dtype)
+            if dtype in FLOATS:
+                x[0, 0] = np.nan
+            wide = x.astype("float64")
+            y = np.where(wide < -lambd, wide + bias, np.where(wide > lambd, wide - bias, 0)).astype(dtype)
+            yield Case("Shrink", 9, [x], [y], lambd=float(lambd), bias=float(bias))
+    yield Case("Shrink", 9, [np.array([7, -7, 1], "int32")], [np.array([6, -6, 0], "int32")], lambd=1.5, bias=1 / 3)
+
+
+def thresholds(random):
+    for dtype in FLOATS:
+        alpha = float(np.float32(random.uniform(-1, 1)))
+        x = draw(random, (4, 5), dtype)
+        x[1, 2] = np.nan
+        yield Case("ThresholdedRelu", 10, [x], [np.where(x > alpha, x, 0).astype(dtype)], alpha=alpha)
+
+
+def triangles(random):
+    for dtype in FLOATS + INTS + UINTS + ["bool"]:
+        for upper in (0, 1):
+            k = int(random.integers(-3, 4))
+            x = draw(random, (2, 3, 4), dtype)
+            yield Case("Trilu", 14, [x, np.array(k)], [np.triu(x, k) if upper else np.tril(x, k)], upper=upper)
+
+
+def resized_axis(x, axis, scale, weights_at):
+    """`x` with the axis resized by whole arithmetic in doubles; `weights_at(source)` gives {offset from floor: weight}."""
+    length = x.shape[axis]
+    result = int(np.floor(length * np.float64(np.float32(scale))))
+    scale = np.float64(np.float32(scale))
+    moved, rows = np.moveaxis(x.astype("float64"), axis, 0), []
+    for i in range(result):
+        centre = length / 2 * (1 - result / (length * scale))
+        source = centre + (i + 0.5) / scale - 0.5
+        below = int(np.floor(source))
+        rows.append(sum(w * moved[np.clip(below + at, 0, length - 1)] for at, w in weights_at(source - below).items()))
+    return np.moveaxis(np.stack(rows), 0, axis)
+
+
+def symmetric_resizes(random):
+    modes = {"linear": lambda t: {0: 1 - t, 1: t}, "nearest": lambda t: {0 if t <= 0.5 else 1: 1.0}}
+    for mode, weights_at in modes.items():
+        for _ in range(6):
+            scales = np.array([1, 1, *random.uniform(0.4, 2.7, 2)], "float32")
+            x = draw(random, (1, 2, *random.integers(3, 9, 2)), "float32")
+            y = resized_axis(resized_axis(x, 2, scales[2], weights_at), 3, scales[3], weights_at)
+            yield Case("Resize", 19, [x, None, scales], [y.astype("float32")], mode=mode,
+                       coordinate_transformation_mode="half_pixel_symmetric")
+
+
+def scaled_products(random):
+    """Integers times alpha and beta are floats until the end, when they are cut."""
+    for dtype in FLOATS + ["int32", "int64", "uint32", "uint64"]:
+        for alpha, beta in ((1.0, 1.0), (0.5, 1.0), (1.0, 0.75), (1.5, 2.5), (0.5, 0.0)):
+            a, b, c = draw(random, (3, 4), dtype), draw(random, (4, 2), dtype), draw(random, (2,), dtype)
+            y = alpha * (a.astype("float64") @ b.astype("float64")) + beta * c.astype("float64")
+            yield Case("Gemm", 13, [a, b, c], [y.astype(dtype)], alpha=alpha, beta=beta)
+
+
+def types_that_stay(random):
+    """Sums, Erf and PRelu of integers, and resized integers, are of their own type."""
+    for dtype in ["int32", "int64", "uint32", "uint64"]:
+        x = draw(random, (3, 4), dtype)
+        yield Case("ReduceL1", 13, [x], [np.abs(x.astype("int64")).sum(1).astype(dtype)], axes=[1], keepdims=0)
+        yield Case("ReduceSumSquare", 13, [x], [np.square(x).sum(0).astype(dtype)], axes=[0], keepdims=0)
+        slope = draw(random, (4,), dtype)
+        yield Case("PRelu", 16, [x, slope], [np.where(x < 0, x * slope, x).astype(dtype)])
+    for dtype in INTS + UINTS:
+        x = draw(random, (2, 5), dtype) * np.array([0, 1, 1, 1, 1], dtype)
+        yield Case("Erf", 9, [x], [np.trunc(np.vectorize(math.erf)(x.astype("float64")).astype("float32")).astype(dtype)])
+        region, sizes = np.array([0, 0, 1, 2], "float32"), np.array([2, 2])  # the second column is at 8, beyond the edge at 4
+        yield Case("Resize", 13, [x, region, None, sizes], [np.stack([x[:, 0], np.full(2, 7, dtype)], 1)], mode="nearest",
+                   coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.0)
+
+
+def pooled(x, starts, kernel, function):
+    """`function` over the windows that begin at `starts` along the last axis and lie in `x`, cut to it."""
+    return np.stack([function(x[..., max(0, s):s + kernel], -1) for s in starts], -1)
+
+
+def windows_by_auto_pad(random):
+    """auto_pad says how many windows there are: VALID those that lie inside, SAME one per stride. ceil_mode says nothing."""
+    for op, function in (("MaxPool", np.max), ("AveragePool", np.mean)):
+        for auto_pad in ("VALID", "SAME_UPPER", "SAME_LOWER"):
+            for length, kernel, stride in itertools.product((5, 6, 7), (1, 2, 3), (2, 3)):
+                ceil = 1 if auto_pad == "VALID" else int(random.integers(0, 2))
+                count = -(-(length - kernel + 1) // stride) if auto_pad == "VALID" else -(-length // stride)
+                pad = 0 if auto_pad == "VALID" else max(0, (count - 1) * stride + kernel - length)
+                low = pad // 2 if auto_pad == "SAME_UPPER" else pad - pad // 2
+                x = draw(random, (2, 3, length), "float32")
+                y = pooled(x, [i * stride - low for i in range(count)], kernel, function)
+                yield Case(op, 19, [x], [y], kernel_shape=[kernel], strides=[stride], auto_pad=auto_pad, ceil_mode=ceil)
+
+
+def layer_statistics(random):
+    """Mean and 1 / deviation are of stash_type, f32, whatever the type of x."""
+    for dtype in FLOATS:
+        for axis in (-1, 1):
+            x, scale = draw(random, (3, 4, 5), dtype), draw(random, (5,), dtype)
+            wide, axes = x.astype("float64"), tuple(range(axis % 3, 3))
+            mean, inverse = wide.mean(axes, keepdims=True), 1 / np.sqrt(wide.var(axes, keepdims=True) + 1e-5)
+            y = (wide - mean) * inverse * scale
+            yield Case("LayerNormalization", 17, [x, scale], [y.astype(dtype), mean.astype("float32"), inverse.astype("float32")],
+                       axis=axis)
+
+
+CHECKS = [layer_statistics, windows_by_auto_pad, scaled_products, types_that_stay, reductions_over_nothing, reductions_without_axes, shrinks, thresholds, triangles, symmetric_resizes]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        written = 0
+        for check in CHECKS:
+            random = np.random.default_rng(zlib.crc32(check.__name__.encode()))
+            for i, case in enumerate(check(random)):
+                case.write(pathlib.Path(name) / f"{check.__name__}_{i:03}_{case.op}")
+                written += 1
+        done = subprocess.run([sys.argv[1], "onnx-test", "--json", name], capture_output=True, text=True)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        for row in rows[:-1]:
+            if row["verdict"] != "passed":
+                print(f"{row['case']} {row['verdict']}: {row['sentence']}")
+        passed = rows[-1]["passed"] if rows else 0
+        print(f"{passed} of {written} cases passed")
+        if passed != written:
+            print(done.stderr, end="")
+        return 0 if passed == written and done.returncode == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
