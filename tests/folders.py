@@ -65,7 +65,8 @@ def matching(names, tests):
 
 def tests_of(path, tests, table):
     """Names of the tests that look at `path`, the nearest first, without those of every file."""
-    return list(dict.fromkeys(own_tests(path, tests) + matching(line_of(path, table), tests)))
+    named = matching(line_of(path, table), tests)
+    return [name for name in own_tests(path, tests) if name not in named] + list(dict.fromkeys(named))
 
 
 def main():

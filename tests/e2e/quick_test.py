@@ -104,6 +104,10 @@ def tests_run_from_the_nearest_each_after_its_targets(here):
     claim(did == ["run lines", "build unit_vm", "run unit_vm", "build library", "run near", "build program", "run far_one"], f"{did}")
     claim("1 file in core/vm: 4 tests look at them" in text and "4 passed, 0 failed, 0 skipped, 0 left out" in text, text)
     here.git("checkout", "core")
+    here.write("tests/folders.txt", TABLE.replace("far*", "unit_vm"))
+    did = here.quick(0, "core/vm")[1]
+    claim([line for line in did if line.startswith("run")] == ["run lines", "run near", "run unit_vm"], f"a line places its folder's own tests: {did}")
+    here.git("checkout", "tests")
 
 
 def every_kind_of_change_counts(here):
