@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "benchmarks/cuda/peer.h"
+#include "benchmarks/report/keep.h"
 #include "benchmarks/report/report.h"
 #include "core/ops/ops.h"
 #include "sdk/provider/float_formats.h"
@@ -224,18 +225,20 @@ tenon::Device on_vulkan(const tenon::Device& cuda) {
 }
 
 // Each family of rows has its tensors for as long as it runs; one that cannot be made says why, and the others run.
-int measure(const std::function<void(std::vector<Row>*)>& add, int argc, char** argv) try {
+bool measure(const std::function<void(std::vector<Row>*)>& add, tenon::bench::Report* report) try {
   std::vector<Row> rows;
   add(&rows);
-  return tenon::bench::run(rows, argc, argv);
+  report->run(rows);
+  return true;
 } catch (const tenon::Error& error) {
   std::printf("rows are missing: %s\n", error.what());
-  return 1;
+  return false;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  tenon::bench::Report report(&argc, argv);
   std::string why_not;
   const std::unique_ptr<Gpu> owned = Gpu::open(&why_not);
   if (owned == nullptr) {
@@ -245,20 +248,20 @@ int main(int argc, char** argv) {
   Gpu* gpu = owned.get();
   const tenon::Device cuda("cuda:0");
   std::printf("%s\n", cuda.name().c_str());
-  int wrong = 0;
+  bool complete = true;
   const auto memory_bound = [&](const tenon::Device& device, const Bars& bars) {
-    wrong += measure([&](auto* rows) { add_maps(gpu, device, bars, rows); }, argc, argv);
+    complete &= measure([&](auto* rows) { add_maps(gpu, device, bars, rows); }, &report);
     for (const int64_t length : {1024, 2048, 4096, 8192, 16384}) {
-      wrong += measure([&](auto* rows) { add_rows(gpu, device, bars, length, rows); }, argc, argv);
+      complete &= measure([&](auto* rows) { add_rows(gpu, device, bars, length, rows); }, &report);
     }
   };
   memory_bound(cuda, {0.95, 0.85});
-  wrong += measure([&](auto* rows) { add_matmuls(gpu, cuda, rows); }, argc, argv);
-  wrong += measure([&](auto* rows) { add_tiny(cuda, rows); }, argc, argv);
+  complete &= measure([&](auto* rows) { add_matmuls(gpu, cuda, rows); }, &report);
+  complete &= measure([&](auto* rows) { add_tiny(cuda, rows); }, &report);
   if (const tenon::Device vulkan = on_vulkan(cuda)) {
     memory_bound(vulkan, {0.9, 0.75});
   } else {
     std::printf("the vulkan provider has no device of that name here: its rows are left out\n");
   }
-  return wrong == 0 ? 0 : 1;
+  return complete ? report.status() : 1;
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/report/report.h"
+#include "benchmarks/report/keep.h"
 #include "core/ops/ops.h"
 
 int main(int argc, char** argv) {
@@ -17,6 +17,9 @@ int main(int argc, char** argv) {
   const Tensor a = Tensor::from<float>(values, {4}, device);
   const Tensor b = Tensor::from<float>(values, {4}, device);
   const Tensor square = tenon::view(a, {2, 2});
+  const Tensor x = Tensor::from<float>(std::vector<float>(16, 1.5f), {4, 4}, device);
+  const Tensor half = tenon::slice(Tensor::from<float>(std::vector<float>(32, 1.5f), {4, 8}, device), 1, {}, {}, 2);
+  const Tensor turned = tenon::t(x);
   Tensor out = Tensor::empty({4}, tenon::DType::f32, device);
   const std::map<std::string, std::function<void()>> ops{
       {"relu", [&] { tenon::bench::keep(tenon::relu(a)); }},
@@ -26,6 +29,9 @@ int main(int argc, char** argv) {
        [&] {
          tenon::bench::keep(tenon::view(a, {2, 2}));
        }},
+      {"bias", [&] { tenon::bench::keep(tenon::add(x, a)); }},
+      {"strided", [&] { tenon::bench::keep(tenon::add(half, half)); }},
+      {"transposed", [&] { tenon::bench::keep(tenon::mul(turned, turned)); }},
       {"matmul", [&] { tenon::bench::keep(tenon::matmul(square, square)); }},
   };
   if (argc != 3 || ops.count(argv[1]) == 0) {

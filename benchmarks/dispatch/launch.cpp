@@ -3,6 +3,7 @@
 #include <array>
 #include <vector>
 
+#include "benchmarks/report/keep.h"
 #include "benchmarks/report/report.h"
 #include "core/device/device_state.h"
 #include "core/tensor/device.h"

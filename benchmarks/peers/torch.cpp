@@ -5,46 +5,62 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/version.h>
 
+#include <cstring>
+#include <string>
+
 namespace tenon::bench {
+namespace {
 
-struct Torch::State {
-  at::Tensor a, b, out, result;
-};
-
-Torch::Torch(const float* values, int64_t elements) : state_(std::make_unique<State>()) {
-  const c10::InferenceMode guard;
-  state_->a = at::empty({elements}, at::kFloat);
-  std::memcpy(state_->a.data_ptr<float>(), values, static_cast<size_t>(elements) * sizeof(float));
-  state_->b = state_->a.clone();
-  state_->out = at::empty_like(state_->a);
-}
-Torch::~Torch() = default;
-
-std::string Torch::label(int threads) {
-  at::set_num_threads(threads);
-  return "libtorch " + std::to_string(TORCH_VERSION_MAJOR) + "." + std::to_string(TORCH_VERSION_MINOR) + "." +
-         std::to_string(TORCH_VERSION_PATCH) + ", " + std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+at::Tensor tensor_of(const Operands& operands, at::IntArrayRef dims) {
+  at::Tensor tensor = at::empty(dims, at::kFloat);
+  std::memcpy(tensor.data_ptr<float>(), operands.values.data(), static_cast<size_t>(tensor.nbytes()));
+  return tensor;
 }
 
-void Torch::relu(int64_t n) {
-  const c10::InferenceMode guard;
-  for (int64_t i = 0; i < n; ++i) state_->result = at::relu(state_->a);
+// The last result lives until the next one, as in a loop over a variable.
+template <class Op>
+Side side_of(int threads, Op op) {
+  const std::string label = "libtorch " + std::to_string(TORCH_VERSION_MAJOR) + "." +
+                            std::to_string(TORCH_VERSION_MINOR) + "." + std::to_string(TORCH_VERSION_PATCH) + ", " +
+                            std::to_string(threads) + (threads == 1 ? " thread" : " threads");
+  return {label, [=](int64_t n) mutable {
+            const c10::InferenceMode guard;
+            if (at::get_num_threads() != threads) at::set_num_threads(threads);
+            at::Tensor result;
+            for (int64_t i = 0; i < n; ++i) result = op();
+          }};
 }
 
-void Torch::add(int64_t n) {
-  const c10::InferenceMode guard;
-  for (int64_t i = 0; i < n; ++i) state_->result = at::add(state_->a, state_->b);
-}
+}  // namespace
 
-void Torch::view(int64_t n) {
+Side torch_side(Work work, const Operands& operands, int threads) {
   const c10::InferenceMode guard;
-  const int64_t half = state_->a.numel() / 2;
-  for (int64_t i = 0; i < n; ++i) state_->result = state_->a.view({half, 2});
-}
-
-void Torch::add_out(int64_t n) {
-  const c10::InferenceMode guard;
-  for (int64_t i = 0; i < n; ++i) at::add_out(state_->out, state_->a, state_->b);
+  const int64_t rows = operands.rows, columns = operands.columns;
+  const at::Tensor x = tensor_of(operands, {rows * columns});
+  const at::Tensor square = x.view({rows, columns});
+  switch (work) {
+    case Work::relu: return side_of(threads, [x] { return at::relu(x); });
+    case Work::add: return side_of(threads, [x] { return at::add(x, x); });
+    case Work::view: return side_of(threads, [=] { return x.view({rows, columns}); });
+    case Work::add_out: {
+      at::Tensor out = at::empty_like(x);
+      return side_of(threads, [x, out]() mutable { return at::add_out(out, x, x); });
+    }
+    case Work::bias: {
+      const at::Tensor bias = tensor_of(operands, {columns});
+      return side_of(threads, [=] { return at::add(square, bias); });
+    }
+    case Work::strided: {
+      const at::Tensor wide = tensor_of(operands, {rows, 2 * columns});
+      const at::Tensor half = wide.slice(1, c10::nullopt, c10::nullopt, 2);
+      return side_of(threads, [half] { return at::add(half, half); });
+    }
+    case Work::transposed: {
+      const at::Tensor t = square.t();
+      return side_of(threads, [t] { return at::mul(t, t); });
+    }
+  }
+  return {};
 }
 
 }  // namespace tenon::bench

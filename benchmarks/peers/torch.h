@@ -3,26 +3,25 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <string>
+#include <vector>
+
+#include "benchmarks/report/row.h"
 
 namespace tenon::bench {
 
-class Torch {
- public:
-  // Inputs a, b: f32 tensors of `elements` elements, filled from `values`.
-  Torch(const float* values, int64_t elements);
-  ~Torch();
+enum class Work { relu, add, view, add_out, bias, strided, transposed };
 
-  static std::string label(int threads);  // "libtorch 1.13.1, 1 thread"; sets its thread count
-  void relu(int64_t n);
-  void add(int64_t n);
-  void view(int64_t n);  // [elements] as [elements/2, 2]
-  void add_out(int64_t n);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
+// The operands of a piece of work, as both sides make them from `values`. All are f32.
+//   relu, add, view, add_out: `values` as a vector; view sees it as [rows, columns]
+//   bias: x[rows, columns] + b[columns], the first row of x
+//   strided: w[:, ::2] + w[:, ::2], where w is [rows, 2 * columns], so that it takes twice as many values
+//   transposed: x.t() * x.t()
+struct Operands {
+  std::vector<float> values;
+  int64_t rows = 0, columns = 0;
 };
+
+// libtorch doing `work` on `threads` threads.
+Side torch_side(Work work, const Operands& operands, int threads);
 
 }  // namespace tenon::bench

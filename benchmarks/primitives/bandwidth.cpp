@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "benchmarks/peers/stream_copy.h"
+#include "benchmarks/report/keep.h"
 #include "benchmarks/report/report.h"
 #include "core/ops/ops.h"
 

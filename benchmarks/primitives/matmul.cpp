@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "benchmarks/report/keep.h"
 #include "benchmarks/report/report.h"
 #include "core/ops/ops.h"
 

@@ -1,111 +1,151 @@
 #include "benchmarks/report/report.h"
 
+#include <benchmark/benchmark.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <string_view>
 
 namespace tenon::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-constexpr double kBatchNs = 4e6;
+std::string name_of(const Row& row, const Side& side) { return row.name + "/" + side.label; }
+
+// The filter is applied here, since Google Benchmark complains of every row in which nothing matches.
+bool is_chosen(const std::string& name) {
+  std::string filter = benchmark::GetBenchmarkFilter();
+  if (filter.empty() || filter == "all") return true;
+  const bool unwanted = filter.front() == '-';
+  if (unwanted) filter.erase(0, 1);
+  return std::regex_search(name, std::regex(filter, std::regex::extended)) != unwanted;
+}
 
 double time_ns(const Side& side, int64_t n) {
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   side.run(n);
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-// How many runs make one batch. Warms up on the way.
-int64_t batch_of(const Side& side) {
-  int64_t n = 1;
-  for (double spent = time_ns(side, n); spent < kBatchNs && n < (int64_t{1} << 30); spent = time_ns(side, n)) {
-    const double factor = spent > 0 ? std::min(10.0, 1.3 * kBatchNs / spent) : 10.0;
+// How many runs make a batch. Google Benchmark takes the first run that lasted long enough, which on a machine that
+// others use may be one run that was interrupted; here the fastest of three counts. Warms up on the way.
+int64_t runs_in_batch(const Side& side, double batch_ns) {
+  for (int64_t n = 1;;) {
+    const double least = std::min({time_ns(side, n), time_ns(side, n), time_ns(side, n)});
+    if (least >= batch_ns || n >= int64_t{1} << 30) return n;
+    const double factor = least > 0 ? std::min(10.0, 1.2 * batch_ns / least) : 10.0;
     n = std::max(n + 1, static_cast<int64_t>(static_cast<double>(n) * factor));
   }
-  return n;
 }
 
-struct Timing {
-  double median = 0;
-  double spread = 0;
+void measure(benchmark::State& state, const Row& row, const Side& side) {
+  const auto count = static_cast<benchmark::IterationCount>(state.max_iterations);
+  while (state.KeepRunningBatch(count)) side.run(count);
+  if (row.settle) row.settle();
+}
+
+// Keeps what was measured; prints nothing.
+class Collector : public benchmark::BenchmarkReporter {
+ public:
+  explicit Collector(std::map<std::string, std::vector<double>>* samples) : samples_(samples) {}
+
+  bool ReportContext(const Context&) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    for (const Run& run : runs) {
+      if (run.run_type != Run::RT_Iteration || run.error_occurred || run.iterations == 0) continue;
+      const double seconds = run.real_accumulated_time / static_cast<double>(run.iterations);
+      (*samples_)[run.run_name.function_name].push_back(seconds * 1e9);
+    }
+  }
+
+ private:
+  std::map<std::string, std::vector<double>>* samples_;
 };
-
-Timing summarize(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  const size_t n = samples.size();
-  return {samples[n / 2], samples[n * 3 / 4] - samples[n / 4]};
-}
-
-std::vector<Timing> measure(const std::vector<const Side*>& sides, int samples) {
-  std::vector<int64_t> batches;
-  for (const Side* side : sides) batches.push_back(batch_of(*side));
-  std::vector<std::vector<double>> times(sides.size());
-  for (int sample = 0; sample < samples; ++sample) {
-    for (size_t i = 0; i < sides.size(); ++i) {
-      times[i].push_back(time_ns(*sides[i], batches[i]) / static_cast<double>(batches[i]));
-    }
-  }
-  std::vector<Timing> timings;
-  for (std::vector<double>& one : times) timings.push_back(summarize(std::move(one)));
-  return timings;
-}
-
-void print_side(const Side& side, const Timing& timing, double bytes) {
-  std::printf(" | %s: %.1f ns +-%.1f", side.label.c_str(), timing.median, timing.spread);
-  if (bytes > 0) std::printf(" (%.1f GB/s)", bytes / timing.median);
-}
-
-// True if the row is good.
-bool run_row(const Row& row, int samples) {
-  std::printf("%-34s", row.name.c_str());
-  if (row.check) {
-    if (const std::string wrong = row.check(); !wrong.empty()) {
-      std::printf(" | void: %s\n", wrong.c_str());
-      return false;
-    }
-  }
-  std::vector<const Side*> sides{&row.ours};
-  for (const Side& peer : row.peers) sides.push_back(&peer);
-  const std::vector<Timing> timings = measure(sides, samples);
-  for (size_t i = 0; i < sides.size(); ++i) print_side(*sides[i], timings[i], row.bytes);
-  bool good = true;
-  if (!row.peers.empty()) {
-    double best = timings[1].median;
-    for (size_t i = 2; i < timings.size(); ++i) best = std::min(best, timings[i].median);
-    const double ratio = timings[0].median / best;
-    std::printf(" | ratio %.3f", ratio);
-    if (row.bar > 0) {
-      good = ratio <= row.bar;
-      std::printf(" | bar %.3f | %s", row.bar, good ? "ok" : "over");
-    }
-    if (row.slack_ns > 0) {
-      const double over = timings[0].median - best;
-      good = over <= row.slack_ns;
-      std::printf(" | %.1f ns over, at most %.1f | %s", over, row.slack_ns, good ? "ok" : "over");
-    }
-  }
-  std::printf("\n");
-  std::fflush(stdout);
-  return good;
-}
 
 }  // namespace
 
+Report::Report(int* argc, char** argv) {
+  static char interleaving[] = "--benchmark_enable_random_interleaving=true";
+  static char repetitions[] = "--benchmark_repetitions=15";
+  std::vector<char*> all{argv[0], interleaving, repetitions};
+  for (int i = 1; i < *argc; ++i) {
+    const std::string_view word = argv[i];
+    constexpr std::string_view out = "--benchmark_out=";
+    constexpr std::string_view batch = "--benchmark_min_time=";
+    if (word == "--benchmark_format=json") json_ = true;
+    if (word == "--benchmark_list_tests" || word == "--benchmark_list_tests=true") listing_ = true;
+    if (word.substr(0, out.size()) == out) {
+      out_path_ = word.substr(out.size());
+    } else if (word.substr(0, batch.size()) == batch) {
+      batch_ns_ = std::max(0.0, std::atof(argv[i] + batch.size())) * 1e9;
+    } else {
+      all.push_back(argv[i]);
+    }
+  }
+  int count = static_cast<int>(all.size());
+  all.push_back(nullptr);
+  benchmark::Initialize(&count, all.data());
+  // What is left, for the program: its own words. There are never more of them than before.
+  *argc = 1;
+  for (int i = 1; i < count; ++i) {
+    if (all[static_cast<size_t>(i)][0] == '-') {
+      std::fprintf(stderr, "%s: the option %s is unknown; --help lists those there are.\n", argv[0],
+                   all[static_cast<size_t>(i)]);
+      std::exit(2);
+    }
+    argv[(*argc)++] = all[static_cast<size_t>(i)];
+  }
+  argv[*argc] = nullptr;
+}
+
+void Report::print(const Summary& summary) {
+  if (summary.verdict == Verdict::over || summary.verdict == Verdict::void_row) ++bad_;
+  std::printf("%s\n", json_ ? to_json(summary).c_str() : to_text(summary).c_str());
+  std::fflush(stdout);
+  if (!out_path_.empty()) std::ofstream(out_path_, std::ios::app) << to_json(summary) << '\n';
+}
+
+void Report::run_row(const Row& row) {
+  std::vector<const Side*> sides{&row.ours};
+  for (const Side& peer : row.peers) sides.push_back(&peer);
+  std::erase_if(sides, [&row](const Side* side) { return !is_chosen(name_of(row, *side)); });
+  if (sides.empty()) return;
+  if (row.check && !listing_) {
+    if (std::string wrong = row.check(); !wrong.empty()) return print(void_row(row, std::move(wrong)));
+  }
+  for (const Side* side : sides) {
+    const std::string name = name_of(row, *side);
+    auto* made = benchmark::RegisterBenchmark(name.c_str(),
+                                              [&row, side](benchmark::State& state) { measure(state, row, *side); });
+    made->UseRealTime()->Iterations(row.burst > 0 || listing_ ? std::max<int64_t>(1, row.burst)
+                                                              : runs_in_batch(*side, batch_ns_));
+  }
+  std::map<std::string, std::vector<double>> found;
+  Collector collector(&found);
+  benchmark::RunSpecifiedBenchmarks(&collector, nullptr, "all");
+  benchmark::ClearRegisteredBenchmarks();
+  if (listing_) return;
+  Samples samples{found[name_of(row, row.ours)]};
+  for (const Side& peer : row.peers) samples.push_back(found[name_of(row, peer)]);
+  print(summarize(row, samples));
+}
+
+void Report::run(const std::vector<Row>& rows) {
+  for (const Row& row : rows) run_row(row);
+}
+
 int run(const std::vector<Row>& rows, int argc, char** argv) {
-  const char* filter = "";
-  int samples = 15;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    if (std::strcmp(argv[i], "--filter") == 0) filter = argv[i + 1];
-    if (std::strcmp(argv[i], "--samples") == 0) samples = std::max(1, std::atoi(argv[i + 1]));
+  Report report(&argc, argv);
+  if (argc > 1) {
+    std::fprintf(stderr, "%s: the argument %s was not expected.\n", argv[0], argv[1]);
+    return 2;
   }
-  int bad = 0;
-  for (const Row& row : rows) {
-    if (row.name.find(filter) != std::string::npos && !run_row(row, samples)) ++bad;
-  }
-  return bad;
+  report.run(rows);
+  return report.status();
 }
 
 }  // namespace tenon::bench

@@ -24,7 +24,7 @@ def instructions(program, op, runs):
 
 def main():
     program, record, compiler = sys.argv[1:4]
-    ops = ("relu", "add", "add_out", "view")
+    ops = ("relu", "add", "add_out", "view", "bias", "strided", "transposed")
     counts = {op: (instructions(program, op, RUNS[1]) - instructions(program, op, RUNS[0])) // (RUNS[1] - RUNS[0])
               for op in ops}
     lines = [line.split() for line in open(record, encoding="utf-8") if line.strip() and not line.startswith("#")]

@@ -1,15 +1,26 @@
-// The note reader: any bytes give a note that can be believed, or a sentence; nothing is read outside the file.
+// The note reader: any bytes give a note that can be believed, or a sentence; nothing is read outside the file, and of
+// a file of any size no more than the limits that the reader states. The limits are stated here again, since a target
+// that took them from the reader would not notice that one of them is held no more.
 #include <elf.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <random>
 #include <string>
 
 #include "loader/note/note.h"
 #include "loader/settings/value.h"
 
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
 namespace {
+
+constexpr uint64_t most_bytes = 1 << 20;  // of all notes together, and of a dynamic section
+constexpr size_t most_headers = 1024;
 
 void require(bool condition, const char* what) {
   if (condition) return;
@@ -17,17 +28,51 @@ void require(bool condition, const char* what) {
   std::abort();
 }
 
-// Of an accepted file everything that will be mapped is there.
+// Of an accepted file everything that will be mapped is there, and nothing exceeds a limit.
 void require_segments(const uint8_t* data, size_t size) {
   Elf64_Ehdr header{};
   std::memcpy(&header, data, sizeof header);
+  require(header.e_phnum <= most_headers, "more program headers than it says it reads");
   for (size_t index = 0; index < header.e_phnum; ++index) {
     Elf64_Phdr segment{};
     std::memcpy(&segment, data + header.e_phoff + index * sizeof segment, sizeof segment);
     if (segment.p_type != PT_LOAD && segment.p_type != PT_DYNAMIC) continue;
     require(segment.p_offset <= size && segment.p_filesz <= size - segment.p_offset, "a segment that is not there");
+    require(segment.p_type != PT_DYNAMIC || segment.p_filesz <= most_bytes, "a dynamic section larger than it says");
   }
 }
+
+// What the reader reads after the header and the table of program headers, dynamic sections aside: notes.
+class NoteBytes {
+ public:
+  NoteBytes(const uint8_t* data, size_t size) : data_(data), size_(size) {
+    if (size >= sizeof header_) std::memcpy(&header_, data, sizeof header_);
+  }
+
+  void read(uint64_t offset, size_t count) {
+    if (!is_note(offset, count)) return;
+    sum_ += count;
+    require(sum_ <= most_bytes, "it read more bytes of notes than it says");
+  }
+
+ private:
+  bool is_note(uint64_t offset, size_t count) const {
+    if (offset == 0 || offset == header_.e_phoff) return false;
+    for (size_t index = 0; index < header_.e_phnum; ++index) {
+      const uint64_t at = header_.e_phoff + index * sizeof(Elf64_Phdr);
+      if (at > size_ || sizeof(Elf64_Phdr) > size_ - at) return false;
+      Elf64_Phdr segment{};
+      std::memcpy(&segment, data_ + at, sizeof segment);
+      if (segment.p_type == PT_NOTE && segment.p_offset == offset && segment.p_filesz == count) return true;
+    }
+    return false;
+  }
+
+  const uint8_t* data_;
+  size_t size_;
+  Elf64_Ehdr header_{};
+  uint64_t sum_ = 0;
+};
 
 struct Region {
   size_t begin, size;
@@ -44,7 +89,8 @@ Region region_that_is_read(const uint8_t* data, size_t size, unsigned choice) {
   if (header.e_phoff >= size || table > size - header.e_phoff) return whole_header;
   if (choice % 4 == 0) return whole_header;
   if (choice % 4 == 1) return {header.e_phoff, table};
-  for (size_t index = choice / 4 % (header.e_phnum + 1u); index < header.e_phnum; ++index) {
+  for (size_t tried = 0; tried < header.e_phnum; ++tried) {
+    const size_t index = (choice / 4 + tried) % header.e_phnum;
     Elf64_Phdr segment{};
     std::memcpy(&segment, data + header.e_phoff + index * sizeof segment, sizeof segment);
     if ((segment.p_type != PT_NOTE && segment.p_type != PT_DYNAMIC) || segment.p_offset >= size) continue;
@@ -56,9 +102,11 @@ Region region_that_is_read(const uint8_t* data, size_t size, unsigned choice) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  NoteBytes notes(data, size);
   const tenon::Result<tenon::loader::PluginNote> note =
       tenon::loader::read_note(size, [&](uint64_t offset, void* target, size_t count) {
         require(offset <= size && count <= size - offset, "it asked for bytes outside the file");
+        notes.read(offset, count);
         std::memcpy(target, data + offset, count);
         return true;
       });
@@ -75,21 +123,65 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t, unsigned int seed) {
-  const Region region = region_that_is_read(data, size, seed);
-  if (region.size == 0) return size;
+namespace {
+
+struct Field {
+  size_t at, width;
+};
+
+// A number that says how many, how large or where: of the header, of a program header, or of the note in a segment.
+Field number_that_is_read(const uint8_t* data, size_t size, std::minstd_rand& random) {
+  const auto below = [&random](size_t limit) { return static_cast<size_t>(random() >> 8) % limit; };
+  Elf64_Ehdr header{};
+  std::memcpy(&header, data, sizeof header);
+  const Field of_header[] = {{offsetof(Elf64_Ehdr, e_phoff), 8}, {offsetof(Elf64_Ehdr, e_phnum), 2}};
+  const Field of_segment[] = {{offsetof(Elf64_Phdr, p_offset), 8}, {offsetof(Elf64_Phdr, p_filesz), 8}};
+  const size_t used = std::min<size_t>(header.e_phnum, 16);  // those that follow say nothing new
+  const size_t begin = used == 0 ? size : header.e_phoff + below(used) * sizeof(Elf64_Phdr);
+  if (below(3) == 0 || begin > size || sizeof(Elf64_Phdr) > size - begin) return of_header[below(2)];
+  Elf64_Phdr segment{};
+  std::memcpy(&segment, data + begin, sizeof segment);
+  const bool has_note = segment.p_offset <= size && sizeof(Elf64_Nhdr) <= size - segment.p_offset;
+  if (segment.p_type == PT_NOTE && has_note && below(2) == 0) return {segment.p_offset + 4 * below(2), 4};
+  const Field field = of_segment[below(2)];
+  return {begin + field.at, field.width};
+}
+
+// A step up or down, which is what passes a limit.
+void step(uint8_t* data, size_t size, std::minstd_rand& random) {
+  const Field field = number_that_is_read(data, size, random);
+  uint64_t number = 0;
+  std::memcpy(&number, data + field.at, field.width);
+  const uint64_t by = uint64_t{1} << (random() >> 8) % 5;
+  number += (random() >> 8) % 2 == 0 ? by : -by;
+  std::memcpy(data + field.at, &number, field.width);
+}
+
+// Other bytes, or numbers that break arithmetic, among the few bytes that are read at all.
+void overwrite(uint8_t* data, const Region& region, std::minstd_rand& random) {
+  const auto below = [&random](size_t limit) { return static_cast<size_t>(random() >> 8) % limit; };
   constexpr uint64_t numbers[] = {0, 1, 4, 8, 0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff, UINT64_MAX, UINT64_MAX - 7};
-  unsigned state = seed * 2654435761u + 12345u;
-  for (unsigned left = 1 + (seed >> 8) % 3; left > 0; --left) {
-    state = state * 1664525u + 1013904223u;
-    const size_t at = (state >> 8) % region.size;
-    state = state * 1664525u + 1013904223u;
-    if ((state >> 20) & 1) {
-      data[region.begin + at] = static_cast<uint8_t>(state >> 24);
-      continue;
-    }
-    const size_t width = std::min<size_t>(size_t{1} << ((state >> 16) & 3), region.size - at);
-    std::memcpy(data + region.begin + at, &numbers[(state >> 24) % std::size(numbers)], width);
+  const size_t at = below(region.size);
+  const size_t width = std::min<size_t>(size_t{1} << below(4), region.size - at);
+  if (below(2) == 0) {
+    data[region.begin + at] = static_cast<uint8_t>(random() >> 8);
+  } else {
+    std::memcpy(data + region.begin + at, &numbers[below(std::size(numbers))], width);
+  }
+}
+
+}  // namespace
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
+  std::minstd_rand random(seed);
+  const auto below = [&random](size_t limit) { return static_cast<size_t>(random() >> 8) % limit; };
+  const Region region = region_that_is_read(data, size, static_cast<unsigned>(below(4096)));
+  const size_t choice = below(3);
+  if (size < sizeof(Elf64_Ehdr) || region.size == 0 || choice == 0) return LLVMFuzzerMutate(data, size, max_size);
+  if (choice == 1) {
+    step(data, size, random);
+  } else {
+    for (size_t left = 1 + below(3); left > 0; --left) overwrite(data, region, random);
   }
   return size;
 }

@@ -1,5 +1,7 @@
 // The ONNX importer: any bytes give a model that runs, or a sentence. Models are changed both as bytes and decoded:
-// nodes, attributes, shapes and weights in ways that keep the file readable, so that the change is met deep inside.
+// nodes, attributes, shapes and weights in ways that keep the file readable, so that the change is met deep inside. The
+// limits that the importer states are stated here again: a target that took them from the importer would not notice
+// that one of them is held no more.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +16,13 @@
 #include "sdk/onnx/onnx.h"
 #include "sdk/onnx/proto/wire.h"
 
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
 namespace {
+
+constexpr size_t most_messages_deep = 64;
+constexpr size_t most_dims = 8;
+constexpr size_t most_decoded_bytes = size_t{64} << 20;  // and eight bytes for each of the file
 
 namespace proto = tenon::onnx_proto;
 using tenon::Tensor;
@@ -39,6 +47,7 @@ tenon::onnx::Inputs make_inputs(const tenon::onnx::Model& model, bool* large) {
   tenon::onnx::Inputs inputs;
   for (const tenon::onnx::ValueInfo& info : model.inputs()) {
     tenon::Dims dims;
+    require(info.dims.size() <= most_dims, "an input of a higher rank than it says");
     for (const tenon::onnx::Dim& dim : info.dims) dims.push_back(dim.value >= 0 ? dim.value : 2);
     const std::optional<int64_t> count = tenon::checked_count(dims);
     *large = *large || !count || *count > 1 << 16;
@@ -55,6 +64,28 @@ tenon::onnx::Inputs make_inputs(const tenon::onnx::Model& model, bool* large) {
   return inputs;
 }
 
+// How many messages lie around the innermost one of a type, itself counted.
+size_t depth_of(const proto::TypeProto& type) {
+  if (type.sequence_type && type.sequence_type->elem_type) return 2 + depth_of(*type.sequence_type->elem_type);
+  if (type.optional_type && type.optional_type->elem_type) return 2 + depth_of(*type.optional_type->elem_type);
+  return 1;
+}
+
+// What the reader of the wire format promises of everything that it accepts.
+void require_decoded(std::string_view bytes) {
+  proto::ModelProto model;
+  if (!proto::decode(bytes, &model).empty() || !model.graph) return;
+  for (const proto::ValueInfoProto& input : model.graph->input) {
+    // Around the type lie the model, which is not entered, the graph and the input.
+    require(!input.type || 2 + depth_of(*input.type) <= most_messages_deep, "messages nested deeper than it says");
+  }
+  size_t decoded = model.graph->node.size() * 2 * sizeof(proto::NodeProto);
+  for (const proto::NodeProto& node : model.graph->node) {
+    decoded += node.attribute.size() * 2 * sizeof(proto::AttributeProto);
+  }
+  require(decoded <= most_decoded_bytes + 8 * bytes.size(), "decoded messages that take more memory than it says");
+}
+
 void load_and_run(std::string_view bytes) {
   const tenon::onnx::Model model = tenon::onnx::load_bytes(bytes);
   bool large = false;
@@ -64,6 +95,7 @@ void load_and_run(std::string_view bytes) {
   require(outputs.size() == model.outputs().size(), "another number of outputs than declared");
   for (const Tensor& output : outputs) {
     require(output.defined(), "an output that is none");
+    require(static_cast<size_t>(output.rank()) <= most_dims, "an output of a higher rank than it says");
     std::string data(static_cast<size_t>(output.bytes()), '\0');
     output.copy_to_host(data.data());
   }
@@ -102,7 +134,8 @@ class ModelMutator {
 
   void change_once(proto::ModelProto* model) {
     proto::GraphProto& graph = *model->graph;
-    switch (below(9)) {
+    switch (below(10)) {
+      case 9: duplicate_node(&graph); break;
       case 0:
         if (auto* import = any(model->opset_import)) import->version = static_cast<int64_t>(below(22));
         break;
@@ -134,8 +167,36 @@ class ModelMutator {
     node->op_type = below(2) == 0 ? std::string_view(kOps[below(std::size(kOps))]) : any(graph->node)->op_type;
   }
 
+  void duplicate_node(proto::GraphProto* graph) {
+    if (graph->node.empty()) return;
+    const proto::NodeProto& from = graph->node[below(graph->node.size())];
+    const std::vector<std::string_view> input = from.input, output = from.output;
+    const std::string_view op_type = from.op_type;
+    proto::NodeProto& node = graph->node.emplace_back();
+    node.input = input;
+    node.output = output;
+    node.op_type = op_type;
+    node.present = 1u << proto::NodeProto::k_op_type;
+  }
+
+  // One more; where there are very many, a sixteenth more.
+  static void add_attributes(proto::NodeProto* node) {
+    node->attribute.resize(node->attribute.size() + 1 + node->attribute.size() / 16);
+  }
+
+  // Wraps a type into a sequence of it.
+  static void nest(std::unique_ptr<proto::TypeProto>* type) {
+    auto sequence = std::make_unique<proto::TypeProto_Sequence>();
+    sequence->elem_type = std::move(*type);
+    sequence->present = 1u << proto::TypeProto_Sequence::k_elem_type;
+    *type = std::make_unique<proto::TypeProto>();
+    (*type)->sequence_type = std::move(sequence);
+    (*type)->present = 1u << proto::TypeProto::k_sequence_type;
+  }
+
   void change_node(const proto::GraphProto& graph, proto::NodeProto* node) {
-    switch (below(5)) {
+    switch (below(6)) {
+      case 5: add_attributes(node); break;
       case 0:
         if (auto* name = any(node->input)) *name = value_name(graph);
         break;
@@ -189,10 +250,16 @@ class ModelMutator {
   }
 
   void change_value(proto::ValueInfoProto* value) {
+    if (value->type && below(3) == 0) return nest(&value->type);
     if (!value->type || !value->type->tensor_type) return;
     proto::TypeProto_Tensor& tensor = *value->type->tensor_type;
     if (below(3) == 0 || !tensor.shape) {
       tensor.elem_type = static_cast<int32_t>(below(18));
+      return;
+    }
+    if (below(6) == 0) {
+      tensor.shape->dim.emplace_back().dim_value = static_cast<int64_t>(below(3));
+      tensor.shape->dim.back().present = 1u << proto::TensorShapeProto_Dimension::k_dim_value;
       return;
     }
     if (auto* dim = any(tensor.shape->dim)) dim->dim_value = below(2) == 0 ? number() : static_cast<int64_t>(below(9));
@@ -207,8 +274,10 @@ class ModelMutator {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const bool prepared = prepare_process();
   (void)prepared;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  require_decoded(bytes);
   try {
-    load_and_run(std::string_view(reinterpret_cast<const char*>(data), size));
+    load_and_run(bytes);
   } catch (const tenon::Error& error) {
     require(error.code() != tenon::Code::internal, error.what());
     require(error.what()[0] != '\0', "an error without a sentence");
@@ -218,14 +287,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
+// Every other change, and every change of what cannot be decoded, is libFuzzer's own.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
   const std::string before(reinterpret_cast<const char*>(data), size);
   proto::ModelProto model;
-  if (!proto::decode(before, &model).empty()) return size;
+  if (seed % 2 == 0 || !proto::decode(before, &model).empty()) return LLVMFuzzerMutate(data, size, max_size);
   ModelMutator mutator(seed);
   mutator.change(&model);
   const std::string after = proto::encode(model);
-  if (after.size() > max_size) return size;
+  if (after.size() > max_size) return LLVMFuzzerMutate(data, size, max_size);
   std::memcpy(data, after.data(), after.size());
   return after.size();
 }

@@ -1,0 +1,121 @@
+"""Writes seeds that stand at the limits which the readers state: one step more, and a reader has to refuse.
+
+usage: limit_seeds.py note SOUND_PROVIDER FOLDER
+       limit_seeds.py onnx FOLDER
+"""
+import os
+import struct
+import sys
+
+MIB = 1 << 20
+PT_LOAD, PT_DYNAMIC, PT_NOTE = 1, 2, 4
+HEADER = struct.calcsize("<16sHHIQQQIHHHHHH")
+SEGMENT = struct.calcsize("<IIQQQQQQ")
+VERSION = 12 + 8 + 48  # behind the note's own header and its owner's name, in ep_plugin_note
+
+
+def program_headers(file):
+    offset, count = struct.unpack_from("<Q", file, 32)[0], struct.unpack_from("<H", file, 56)[0]
+    for index in range(count):
+        kind, _, place, _, _, size = struct.unpack_from("<IIQQQQ", file, offset + index * SEGMENT)
+        yield kind, place, size
+
+
+def own_note(file):
+    """The note of a provider as it stands in its file, other notes left out."""
+    for kind, place, size in program_headers(file):
+        end = place + size
+        while kind == PT_NOTE and place + 12 <= end:
+            names, descs, _ = struct.unpack_from("<III", file, place)
+            length = 12 + (names + 3) // 4 * 4 + (descs + 3) // 4 * 4
+            if file[place + 12:place + 16] != b"GNU\0":
+                return file[place:place + length]
+            place += length
+    sys.exit("the provider holds no note of its own")
+
+
+def elf(file, segments, bodies, spare=0):
+    """An ELF file with the identity of `file`, program headers (kind, place in the bodies, size) and the bodies."""
+    start = HEADER + len(segments) * SEGMENT + spare
+    start += -start % 16
+    header = bytearray(file[:HEADER])
+    struct.pack_into("<Q", header, 32, HEADER)
+    struct.pack_into("<H", header, 56, len(segments))
+    table = bytearray()
+    for kind, place, size in segments:
+        whole = kind == PT_LOAD
+        at = 0 if whole else start + place
+        size = start + len(bodies) if whole else size
+        table += struct.pack("<IIQQQQQQ", kind, 0, at, at, at, size, size, 4)
+    return bytes(header + table).ljust(start, b"\0") + bodies
+
+
+def note_seeds(provider):
+    with open(provider, "rb") as opened:
+        file = opened.read()
+    note = own_note(file)
+    foreign = struct.pack("<III", 4, 65536 - 16, 1) + b"GNU\0"
+    longest = bytearray(note)
+    longest[VERSION:VERSION + 31] = b"1" * 31
+    return {
+        # As many program headers as are read; behind the table lies room for one more. The version is as
+        # long as it may be.
+        "headers": elf(file, [(PT_LOAD, 0, 0), (PT_NOTE, 0, len(note))] + [(0, 0, 0)] * 1022, bytes(longest),
+                       spare=2 * SEGMENT),
+        # Sixteen times the same 64 KiB of somebody else's note: as many bytes of notes as are read.
+        "notes": elf(file, [(PT_LOAD, 0, 0)] + [(PT_NOTE, 0, 65536)] * 16, foreign.ljust(65536 + 64, b"\0")),
+        # A dynamic section as large as is read, with its end at its beginning.
+        "dynamic": elf(file, [(PT_LOAD, 0, 0), (PT_NOTE, MIB + 64, len(note)), (PT_DYNAMIC, 0, MIB)],
+                       bytes(MIB + 64) + note),
+    }
+
+
+def varint(value):
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7f | 0x80)
+        value >>= 7
+    return bytes(out + bytes([value]))
+
+
+def number(field, value):
+    return varint(field << 3) + varint(value)
+
+
+def text(field, body):
+    body = body.encode() if isinstance(body, str) else body
+    return varint(field << 3 | 2) + varint(len(body)) + body
+
+
+def value_info(field, name, type_proto):
+    return text(field, text(1, name) + text(2, type_proto))
+
+
+def onnx_model(graph):
+    return number(1, 8) + text(7, graph) + text(8, number(2, 17))
+
+
+def onnx_seeds():
+    flat = text(1, number(1, 1) + text(2, text(1, number(1, 1))))
+    identity = text(1, text(1, "x") + text(2, "y") + text(4, "Identity"))
+    deep = b""
+    for _ in range(30):  # two messages each: a sequence and the type of its elements
+        deep = text(4, text(1, deep))
+    return {
+        "depth": onnx_model(identity + text(2, "g") + value_info(11, "x", deep) + value_info(12, "y", flat)),
+        # Attributes of two bytes in the file and some hundred in memory: close below what a file of this size may take.
+        "memory": onnx_model(text(1, text(4, "Identity") + text(5, b"") * 118000)),
+    }
+
+
+def main():
+    kind, *rest = sys.argv[1:]
+    folder = rest[-1]
+    os.makedirs(folder, exist_ok=True)
+    for name, data in (note_seeds(rest[0]) if kind == "note" else onnx_seeds()).items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(data)
+
+
+if __name__ == "__main__":
+    main()
