@@ -11,8 +11,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/ops/op_call.h"
 #include "core/ops/call.h"
+#include "core/ops/op_call.h"
 
 namespace {
 
