@@ -98,6 +98,12 @@ class Drawing(unittest.TestCase):
             self.assertRegex(line, r"^[\w/.-]+: .*\{\{.* -> .*\}\}")
             self.assertGreater(len(reason.split()), 3, line)
 
+    def test_what_is_argued_of_a_line_that_is_gone_is_named(self):
+        there = "a.cpp: if (size {{>= -> >}} room || (size % 8 != 0 && text.empty()))"
+        gone = "a.cpp: if (size {{>= -> >}} place)"
+        self.assertEqual(mutate.stale([there, gone], self.found, {"a.cpp": SOURCE}), [gone])
+        self.assertEqual(mutate.stale(["c.cpp: x {{< -> <=}} y"], self.found, {}), ["c.cpp: x {{< -> <=}} y"])
+
     def test_a_header_that_too_many_include_is_out_of_reach(self):
         texts = {f"{i}.cpp": '#include "wide.h"\n' for i in range(mutate.MOST_DEPENDENTS + 1)}
         texts["0.cpp"] += '#include "narrow.h"\n'

@@ -198,6 +198,12 @@ def read_argued(path=HERE / "argued.txt"):
     return argued
 
 
+def stale(argued, found, texts):
+    """Those of the argued defects that no candidate is any more."""
+    known = {shown(site, texts[path]) for path, sites in found.items() if path in texts for site in sites}
+    return [line for line in argued if line not in known]
+
+
 class Campaign:
     def __init__(self, copy, table, argued):
         self.copy, self.table, self.argued = copy, table, argued
@@ -269,7 +275,11 @@ def main():
     copy = Copy(ROOT, options.work.resolve(), int(os.environ.get("MUTATION_JOBS") or os.cpu_count()), options.longest)
     copy.refresh()
     copy.configure()
-    campaign = Campaign(copy, folders.read_table(), read_argued())
+    argued = read_argued()
+    if not options.file:
+        for line in stale(argued, found, {path: (ROOT / path).read_text() for path in found}):
+            print("argued.txt: no longer in the sources:", line)
+    campaign = Campaign(copy, folders.read_table(), argued)
     campaign.run(draw(found, options.seed), options.count, options.minutes)
     for survivor in campaign.survivors:
         print("SURVIVED", survivor)

@@ -158,6 +158,13 @@ const std::vector<Violator>& host_violators() {
          return host.call(host.ops.upload, host.stream(), ep_buffer{memory, 0}, static_cast<const void*>(&byte),
                           uint64_t{1});
        }},
+      {"M04", "a block flushed after it was freed", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         host.ops.memory_free(host.device->handle, memory);
+         return host.call(host.ops.memory_flush, host.device->handle, memory, uint64_t{0}, uint64_t{64});
+       }},
       {"M04", "an event of another device", Code::invalid_argument,
        [] {
          Host host(0), other(1);

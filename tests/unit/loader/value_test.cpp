@@ -62,5 +62,14 @@ TEST(Nearest, FindsSmallSlipsOnly) {
   EXPECT_EQ(nearest_word("rnu", {"compare", "run"}), "run");
 }
 
+TEST(ProviderName, TakesTheEndsOfEachRangeAndNothingBesideThem) {
+  for (const char* name : {"a", "z", "0", "9", "_", "a09z_"}) EXPECT_TRUE(is_provider_name(name)) << name;
+  for (const char* name : {"", "`", "{", "/", ":", "^", "A", "Z", "a-", "a ", "\xc3\xa4"}) {
+    EXPECT_FALSE(is_provider_name(name)) << name;
+  }
+  EXPECT_TRUE(is_provider_name(std::string(31, 'a')));
+  EXPECT_FALSE(is_provider_name(std::string(32, 'a')));
+}
+
 }  // namespace
 }  // namespace tenon::loader

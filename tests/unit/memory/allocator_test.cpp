@@ -193,6 +193,20 @@ TEST_F(AllocatorTest, OutOfMemoryGivesBackTheCacheFirst) {
   give(large);
 }
 
+// Small blocks of one size hold all the memory, given back to the thread; one of another size needs a slab of its own.
+TEST_F(AllocatorTest, OutOfMemoryGivesBackSmallBlocksOfOtherSizesFirst) {
+  provider.capacity = 8 * kMiB;
+  std::vector<Block> blocks;
+  for (;;) {
+    Result<Block> block = allocator_->allocate(kSmallLimit, &waits_);
+    if (!block.ok()) break;
+    blocks.push_back(block.value());
+  }
+  ASSERT_GE(blocks.size() * kSmallLimit, 7 * kMiB);
+  for (const Block& block : blocks) give(block);
+  give(take(64));
+}
+
 TEST_F(AllocatorTest, OutOfMemoryNamesWhoHoldsWhat) {
   provider.capacity = 16 * kMiB;
   const Block held = take(10 * kMiB);

@@ -131,20 +131,47 @@ TEST(Fuse, NineNodesAreOneLayerNorm) {
   expect_fused(build, row_inputs(), {"layer_norm"});
 }
 
-// The sum has the shape of the larger: adding may not move into the product.
+struct Activation {
+  const char* node;
+  const char* op;  // of Tenon
+};
+const Activation activations[] = {{"Relu", "relu"}, {"Tanh", "tanh"}, {"Sigmoid", "sigmoid"}, {"Clip", "clamp"}};
+
+// x [1, 8] times w, plus z, then the activation.
+void product_sum_activation(ModelBuilder& builder, const Activation& activation, const std::string& z_rows) {
+  builder.input("x", kFloat, {"1", "8"});
+  builder.input("z", kFloat, {z_rows, "8"});
+  builder.output("y", kFloat, {z_rows, "8"});
+  builder.weight("w", kFloat, {8, 8}, random_floats(64, 1));
+  builder.weight<float>("low", kFloat, {}, {-0.25f});
+  builder.weight<float>("high", kFloat, {}, {0.5f});
+  builder.node("MatMul", {"x", "w"}, {"m"});
+  builder.node("Add", {"m", "z"}, {"s"});
+  const bool clip = activation.node == std::string("Clip");
+  builder.node(activation.node, clip ? std::vector<std::string>{"s", "low", "high"} : std::vector<std::string>{"s"},
+               {"y"});
+}
+
+Inputs rows_and(int64_t z_rows) {
+  return {{"x", Tensor::from<float>(random_floats(8, 5), {1, 8})},
+          {"z", Tensor::from<float>(random_floats(static_cast<size_t>(8 * z_rows), 6), {z_rows, 8})}};
+}
+
+TEST(Fuse, ProductTakesASumAndEachActivation) {
+  for (const Activation& activation : activations) {
+    SCOPED_TRACE(activation.node);
+    expect_fused([&](ModelBuilder& builder) { product_sum_activation(builder, activation, "1"); }, rows_and(1),
+                 {"matmul"});
+  }
+}
+
+// The sum has the shape of the larger: adding may not move into the product, and the activation follows the sum.
 TEST(Fuse, AWideningSumStaysASum) {
-  const auto build = [](ModelBuilder& builder) {
-    builder.input("x", kFloat, {"1", "8"});
-    builder.input("z", kFloat, {"3", "8"});
-    builder.output("y", kFloat, {"3", "8"});
-    builder.weight("w", kFloat, {8, 8}, random_floats(64, 1));
-    builder.node("MatMul", {"x", "w"}, {"m"});
-    builder.node("Add", {"m", "z"}, {"s"});
-    builder.node("Relu", {"s"}, {"y"});
-  };
-  const Inputs inputs = {{"x", Tensor::from<float>(random_floats(8, 5), {1, 8})},
-                         {"z", Tensor::from<float>(random_floats(24, 6), {3, 8})}};
-  expect_fused(build, inputs, {"matmul", "add", "relu"});
+  for (const Activation& activation : activations) {
+    SCOPED_TRACE(activation.node);
+    expect_fused([&](ModelBuilder& builder) { product_sum_activation(builder, activation, "3"); }, rows_and(3),
+                 {"matmul", "add", activation.op});
+  }
 }
 
 }  // namespace
