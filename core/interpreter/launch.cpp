@@ -75,7 +75,11 @@ Status launch_inline(const OpCall& call, const Prepared& prepared, const LaunchO
                          {},
                          {},
                          0};
-  return vm::launch_now(*prepared.kernel, prepared.device, launch, {call.op->name, describe_call, &call});
+  vm::Launched launched;
+  vm::launch_now(*prepared.kernel, prepared.device, launch, &launched);
+  if (launched.ok()) [[likely]]
+    return Status();
+  return vm::launch_failure(launched, {call.op->name, describe_call, &call}, prepared.device);
 }
 
 template <size_t kRoom>

@@ -41,6 +41,13 @@ ElementwiseKey key_of(const OpCall& call, const DeviceState* device, const Folde
   return {*call.op, device, folded.compute, static_cast<uint64_t>(folded.rank), scalars_at, layout};
 }
 
+// Throws what a launch of `call` failed with; an output that was made for it goes.
+[[noreturn, gnu::cold]] void fail(const OpCall& call, const vm::Launched& launched, const DeviceState* device,
+                                  bool given) {
+  if (!given) call.outputs[0] = Tensor();
+  throw Error(vm::launch_failure(launched, {call.op->name, describe_call, &call}, device));
+}
+
 // True if `output`, given by the caller, can be written as it is: dense, of the result's type, and sharing memory with
 // inputs[0] as its exact alias or not at all.
 bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const TensorImpl& shaped) {
@@ -59,7 +66,7 @@ bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const 
 // and nothing asks for attention. False: nothing happened. This is the way of most ops, so it is written out: no fold,
 // no structure that has to be filled first.
 template <uint32_t kArity>
-bool apply_flat(const OpCall& call) {
+[[gnu::always_inline]] inline bool apply_flat(const OpCall& call) {
   static constexpr int64_t kUnit[1] = {1};
   if (process::attention.load(std::memory_order_relaxed) != 0) return false;
   const TensorImpl* shaped = nullptr;
@@ -112,12 +119,11 @@ bool apply_flat(const OpCall& call) {
   for (uint32_t slot = 0; slot < scalar_count; ++slot) scalars[slot] = call.scalars[slot].to_abi(compute);
 
   const ep_launch launch{buffers, shapes, scalars, kArity + 1, scalar_count, {}, {}, 0};
-  const Status status = vm::launch_now(*choice.kernel, device, launch, {call.op->name, describe_call, &call});
+  vm::Launched launched;
+  vm::launch_now(*choice.kernel, device, launch, &launched);
   Counters::add(choice.counters.launches, 1);
-  if (!status.ok()) [[unlikely]] {
-    if (!given) output = Tensor();
-    throw Error(status);
-  }
+  if (!launched.ok()) [[unlikely]]
+    fail(call, launched, device, given);
   if (given) output.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -180,7 +186,7 @@ bool writable(const OpCall& call, const Tensor& output, DType dtype, const Dims&
 
 // Runs `call` if its class, folded, has a kernel: broadcast, strided and transposed operands.
 template <uint32_t kArity>
-bool apply_folded(const OpCall& call) {
+[[gnu::noinline]] bool apply_folded(const OpCall& call) {
   if (process::attention.load(std::memory_order_relaxed) != 0) return false;
   QuietInputs<kArity> inputs;
   if (!inputs.take(call)) return false;
@@ -211,12 +217,11 @@ bool apply_folded(const OpCall& call) {
   const auto scalar_count = static_cast<uint32_t>(std::min<size_t>(call.scalars.size(), 3));
   for (uint32_t slot = 0; slot < scalar_count; ++slot) scalars[slot] = call.scalars[slot].to_abi(inputs.compute);
   const ep_launch launch{buffers, shapes, scalars, kArity + 1, scalar_count, {}, {}, 0};
-  const Status status = vm::launch_now(*choice.kernel, inputs.device, launch, {call.op->name, describe_call, &call});
+  vm::Launched launched;
+  vm::launch_now(*choice.kernel, inputs.device, launch, &launched);
   Counters::add(choice.counters.launches, 1);
-  if (!status.ok()) [[unlikely]] {
-    if (!given) output = Tensor();
-    throw Error(status);
-  }
+  if (!launched.ok()) [[unlikely]]
+    fail(call, launched, inputs.device, given);
   if (given) output.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

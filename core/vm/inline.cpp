@@ -91,9 +91,12 @@ Status run(const OpLaunch& launch, memory::Block workspace, Scratch* scratch) {
   request.scalar_count = launch.scalar_count;
   if (workspace.memory != nullptr) request.workspace = workspace.at(0);
   if (scratch != nullptr) request.scratch = scratch->block.at(0);
-  Status status = launch_now(*launch.kernel, device, request, {launch.op, launch.describe, launch.context});
-  if (!status.ok() && scratch != nullptr) scratch->dirty = true;
-  return status;
+  Launched launched;
+  launch_now(*launch.kernel, device, request, &launched);
+  if (launched.ok()) [[likely]]
+    return Status();
+  if (scratch != nullptr) scratch->dirty = true;
+  return launch_failure(launched, {launch.op, launch.describe, launch.context}, device);
 }
 
 }  // namespace
@@ -115,10 +118,11 @@ std::string fault_sentence(const ep_fault& fault) {
   }
 }
 
-Status launch_failure(ep_status code, const ep_fault& fault, ep_error* error, const LaunchName& name,
-                      const DeviceState* device) {
-  Status cause = loader::take_error(code, error, {});
-  if (code == EP_STATUS_FAULT && fault.code != 0) cause = Status(Code::fault, fault_sentence(fault));
+Status launch_failure(const Launched& launched, const LaunchName& name, const DeviceState* device) {
+  Status cause = loader::take_error(launched.code, launched.error, {});
+  if (launched.code == EP_STATUS_FAULT && launched.fault.code != 0) {
+    cause = Status(Code::fault, fault_sentence(launched.fault));
+  }
   return launch_error(cause, name.op, name.describe != nullptr ? name.describe(name.context) : std::string(), device);
 }
 

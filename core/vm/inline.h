@@ -20,20 +20,23 @@ struct LaunchName {
   const void* context = nullptr;
 };
 
-// The failure of a launch on its caller. Releases `error`.
-Status launch_failure(ep_status code, const ep_fault& fault, ep_error* error, const LaunchName& name,
-                      const DeviceState* device);
+// How a launch on its caller ended. A failure is turned into a Status by launch_failure alone.
+struct Launched {
+  ep_status code = EP_STATUS_OK;
+  ep_error* error = nullptr;
+  ep_fault fault;  // of EP_STATUS_FAULT, if its code is not 0
+
+  bool ok() const { return code == EP_STATUS_OK; }
+};
 
 // Launches a primitive of a synchronous device. Every launch that runs on its caller comes through here.
-inline Status launch_now(const Kernel& kernel, DeviceState* device, const ep_launch& launch, const LaunchName& name) {
-  ep_fault fault;
-  fault.code = 0;
-  ep_error* error = nullptr;
-  const ep_status code = device->ops.primitive_launch(kernel.primitive, device->inline_stream, &launch, &fault, &error);
-  if (code == EP_STATUS_OK) [[likely]]
-    return Status();
-  return launch_failure(code, fault, error, name, device);
+inline void launch_now(const Kernel& kernel, const DeviceState* device, const ep_launch& launch, Launched* out) {
+  out->fault.code = 0;
+  out->code = device->ops.primitive_launch(kernel.primitive, device->inline_stream, &launch, &out->fault, &out->error);
 }
+
+// The failure of such a launch, whose error it releases.
+Status launch_failure(const Launched& launched, const LaunchName& name, const DeviceState* device);
 
 // The error of a launch, with the op, what it works on and where.
 Status launch_error(const Status& cause, std::string_view op, std::string_view what, const DeviceState* device);
