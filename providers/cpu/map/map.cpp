@@ -153,6 +153,54 @@ class Walk {
   alignas(64) char blocks_[map_max_operands][block_bytes];
 };
 
+// True if elements lie one after the other in the order of the axes.
+bool is_row(int32_t rank, const int64_t* dims, const int64_t* strides) {
+  int64_t step = 1;
+  for (int32_t axis = rank - 1; axis >= 0; --axis) {
+    if (strides[axis] != step) return false;
+    step *= dims[axis];
+  }
+  return true;
+}
+
+// Moves elements between a row and places `strides` apart, in the order of the axes: into the places (kScatter) or out
+// of them.
+template <bool kScatter, class T>
+void move_elements_of(int32_t rank, const int64_t* dims, const int64_t* strides, char* places, char* row) {
+  auto* at = reinterpret_cast<T*>(places);
+  auto* next = reinterpret_cast<T*>(row);
+  int64_t index[EP_MAX_RANK] = {};
+  const int64_t length = dims[rank - 1];
+  const int64_t step = strides[rank - 1];
+  for (;;) {
+    for (int64_t i = 0; i < length; ++i) {
+      if constexpr (kScatter)
+        at[i * step] = next[i];
+      else
+        next[i] = at[i * step];
+    }
+    next += length;
+    int32_t axis = rank - 2;
+    for (; axis >= 0; --axis) {
+      at += strides[axis];
+      if (++index[axis] < dims[axis]) break;
+      at -= strides[axis] * dims[axis];
+      index[axis] = 0;
+    }
+    if (axis < 0) return;
+  }
+}
+
+template <bool kScatter>
+void move_rows(int32_t size, int32_t rank, const int64_t* dims, const int64_t* strides, char* places, char* row) {
+  switch (size) {
+    case 1: return move_elements_of<kScatter, uint8_t>(rank, dims, strides, places, row);
+    case 2: return move_elements_of<kScatter, uint16_t>(rank, dims, strides, places, row);
+    case 4: return move_elements_of<kScatter, uint32_t>(rank, dims, strides, places, row);
+    default: return move_elements_of<kScatter, uint64_t>(rank, dims, strides, places, row);
+  }
+}
+
 int64_t element_count(const MapShape& shape) {
   int64_t count = 1;
   for (int32_t axis = 0; axis < shape.rank; ++axis) count *= shape.dims[axis];
@@ -219,6 +267,40 @@ void MapPrimitive::run_short(const ep_launch& launch, int64_t count, MapContext&
     plan_.operands[0].convert(to, 1, sources[0], 1, count);
 }
 
+// A small launch over strided or broadcast operands of the kernel's types: each source that does not lie in a row is
+// gathered into a block, so that the kernel runs once and not row by row. False: it is no such launch.
+bool MapPrimitive::run_gathered(const ep_launch& launch, MapContext& context) const {
+  if (!short_run_possible_ || plan_.function == nullptr) return false;
+  const int32_t rank = launch.shapes != nullptr ? launch.shapes[0].rank : shape_.rank;
+  const int64_t* dims = launch.shapes != nullptr ? launch.shapes[0].dims : shape_.dims;
+  int64_t count = 1;
+  for (int32_t axis = 0; axis < rank; ++axis) count *= dims[axis];
+  if (count > shortest_block) return false;
+  const auto strides = [&](int32_t i) {
+    return launch.shapes != nullptr ? launch.shapes[i].strides : shape_.strides[i];
+  };
+  const void* sources[map_max_operands - 1] = {};
+  alignas(64) char blocks[map_max_operands][shortest_block * 8];
+  for (int32_t i = 1; i < plan_.count; ++i) {
+    const MapOperand& operand = plan_.operands[i];
+    if (operand.scalar) {
+      write_scalar(launch.scalars[i - 1], operand.dtype, blocks[i]);
+      if (count > 1) operand.convert(blocks[i], 1, blocks[i], 0, count);
+      sources[i - 1] = blocks[i];
+    } else if (is_row(rank, dims, strides(i))) {
+      sources[i - 1] = address_of(launch.operands[i]);
+    } else {
+      move_rows<false>(operand.size, rank, dims, strides(i), address_of(launch.operands[i]), blocks[i]);
+      sources[i - 1] = blocks[i];
+    }
+  }
+  char* to = address_of(launch.operands[0]);
+  const bool in_place = is_row(rank, dims, strides(0));
+  plan_.function(in_place ? to : blocks[0], sources, count, context);
+  if (!in_place) move_rows<true>(plan_.operands[0].size, rank, dims, strides(0), to, blocks[0]);
+  return true;
+}
+
 void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const {
   MapShape given{};
   const MapShape* shape = &shape_;
@@ -276,7 +358,7 @@ ep_status MapPrimitive::launch(const ep_launch& launch, ep_fault* out_fault, ep_
   int64_t count = 0;
   if (is_short_run(launch, &count))
     run_short(launch, count, context);
-  else
+  else if (!run_gathered(launch, context))
     run_walk(launch, &context);
   if (context.fault_code == 0) return EP_STATUS_OK;
   if (out_fault != nullptr) {

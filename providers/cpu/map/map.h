@@ -52,6 +52,7 @@ class MapPrimitive final : public ep_primitive {
 
   bool is_short_run(const ep_launch& launch, int64_t* out_count) const;
   void run_short(const ep_launch& launch, int64_t count, MapContext& context) const;
+  bool run_gathered(const ep_launch& launch, MapContext& context) const;
   void run_walk(const ep_launch& launch, MapContext* context) const;
   bool is_transposition(const MapShape& shape) const;
   void transpose(const ep_launch& launch, const MapShape& shape) const;
