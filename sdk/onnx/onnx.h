@@ -5,7 +5,8 @@
 //
 // A model is checked when it is loaded: whatever it holds that cannot run is refused there, all of it in one error. A
 // model file is untrusted input: sizes are checked before memory is taken, and data outside the file is read only from
-// below one folder.
+// below one folder. Whatever goes wrong in a function of this header is told by a tenon::Error, never by another
+// exception.
 #pragma once
 
 #include <cstdint>
