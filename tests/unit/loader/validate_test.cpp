@@ -674,6 +674,18 @@ TEST_F(Validate, AProgramThatKeepsTheRulesIsNotDisturbed) {
   EXPECT_EQ(lines(), std::vector<std::string>());
 }
 
+// Of the two operands one is constant: that one may be wanted packed, by its number from 1.
+TEST_F(Validate, AConstantOperandMayBeWantedPackedAndNoOther) {
+  ep_primitive_desc desc = relu();
+  desc.operands[1].flags |= EP_OPERAND_FLAG_CONSTANT;
+  toy().info.pack_bytes = 64;
+  for (const uint32_t wanted : {1u, 2u, 3u}) {
+    toy().info.pack_operand = wanted;
+    ep_primitive* made = nullptr;
+    EXPECT_EQ(Host(0).try_create(desc, &made).ok(), wanted == 2) << wanted;
+  }
+}
+
 TEST_F(Validate, OffItIsNotThere) {
   set("TENON_VALIDATE", "0");
   begin();
