@@ -455,6 +455,17 @@ const std::vector<Violator>& provider_violators() {
          });
          return allocate(Host(0));
        }},
+      {"R01", "OK and no primitive", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->primitive_create = [](ep_device*, const ep_primitive_desc*, ep_primitive** out, ep_primitive_info* info,
+                                      ep_error**) -> ep_status {
+             info->implementation = {"toy", 3};
+             return *out = nullptr, EP_STATUS_OK;
+           };
+         });
+         return create(Host(0));
+       }},
       {"R01", "a status nobody knows", Code::internal,
        [] {
          change([](ep_device_ops* ops) {
@@ -566,6 +577,12 @@ const std::vector<Violator>& provider_violators() {
          static_cast<void>(toy().host->allocate(toy().host, 64, 24));
          return Status();
        }},
+      {"H02", "a level beyond the last", Code::ok,
+       [] {
+         Host host(0);
+         static_cast<void>(toy().host->log_enabled(toy().host, EP_LOG_DEBUG + 1, {"toy", 3}));
+         return Status();
+       }},
       {"H02", "a call after shutdown", Code::ok,
        [] {
          Host host(0);
@@ -658,6 +675,9 @@ TEST_F(Validate, AProgramThatKeepsTheRulesIsNotDisturbed) {
     ep_stream *first = host.stream(), *second = host.stream();
     ep_event* event = host.event();
     ep_primitive* primitive = host.primitive(relu());
+    for (const int32_t level : {EP_LOG_ERROR, EP_LOG_DEBUG}) {
+      static_cast<void>(toy().host->log_enabled(toy().host, level, {"toy", 3}));
+    }
     EXPECT_TRUE(host.launch(primitive, first, {memory, 0}, {memory, 0}).ok()) << "relu may run in place";
     EXPECT_TRUE(host.call(host.ops.event_record, event, first).ok());
     EXPECT_TRUE(host.call(host.ops.stream_wait_event, second, event).ok());
