@@ -11,12 +11,11 @@ const MemoryPool* pool_of(const Memory& memory) {
   return memory.pool < pools.size() ? &pools[memory.pool] : nullptr;
 }
 
-void check_flush(Call& call, const Memory* memory, uint64_t offset, uint64_t size) {
-  if (memory == nullptr) return;
-  check_range(call, *memory, offset, size, "the range");
-  const MemoryPool* pool = pool_of(*memory);
+void check_flush(Call& call, const Memory& memory, uint64_t offset, uint64_t size) {
+  check_range(call, memory, offset, size, "the range");
+  const MemoryPool* pool = pool_of(memory);
   const uint64_t atom = pool == nullptr ? 1 : pool->minimum_alignment;
-  const bool ends = size % atom == 0 || offset + size == memory->size;
+  const bool ends = size % atom == 0 || offset + size == memory.size;
   if (offset % atom != 0 || !ends) {
     call.refuse("M05", "the range of " + number(size) + " bytes at " + number(offset) +
                            " is no multiple of the pool's minimum_alignment " + number(atom));
@@ -92,12 +91,12 @@ void after(Tag<Slot::memory_map>, Call& call, ep_status status, Device&, MemoryH
 }
 
 void before(Tag<Slot::memory_flush>, Call& call, Device&, MemoryHandle& memory, Number& offset, Number& size, Error&) {
-  check_flush(call, memory.object, offset.value, size.value);
+  check_flush(call, *memory.object, offset.value, size.value);
 }
 
 void before(Tag<Slot::memory_invalidate>, Call& call, Device&, MemoryHandle& memory, Number& offset, Number& size,
             Error&) {
-  check_flush(call, memory.object, offset.value, size.value);
+  check_flush(call, *memory.object, offset.value, size.value);
 }
 
 void before(Tag<Slot::memory_import_host>, Call& call, Device&, Argument<void*>& pointer, Number& size,

@@ -115,6 +115,12 @@ TEST(Note, RefusesOtherWordSizeByteOrderAndMachine) {
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_type = ET_REL; }), begin + "its ELF type is 1, not a library.");
   EXPECT_EQ(read("#!/bin/sh").status().message(), begin + "it does not begin as an ELF file does.");
   EXPECT_EQ(read("").status().message(), begin + "it has only 0 bytes.");
+  ElfFile file;
+  file.header.e_phnum = 0;
+  EXPECT_EQ(read(file.bytes().substr(0, 64)).status().message(),
+            "it is not a Tenon provider: it holds no note named 'Tenon' (rule N01).");
+  EXPECT_EQ(read(file.bytes().substr(0, 63)).status().message(),
+            "the ELF file is cut short or damaged: it has 63 bytes, its header alone takes 64.");
 }
 
 TEST(Note, RefusesLyingHeaders) {

@@ -455,6 +455,17 @@ const std::vector<Violator>& provider_violators() {
          });
          return allocate(Host(0));
        }},
+      {"R01", "OK and no primitive", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->primitive_create = [](ep_device*, const ep_primitive_desc*, ep_primitive** out, ep_primitive_info* info,
+                                      ep_error**) -> ep_status {
+             info->implementation = {"toy", 3};
+             return *out = nullptr, EP_STATUS_OK;
+           };
+         });
+         return create(Host(0));
+       }},
       {"R01", "a status nobody knows", Code::internal,
        [] {
          change([](ep_device_ops* ops) {
@@ -566,6 +577,12 @@ const std::vector<Violator>& provider_violators() {
          static_cast<void>(toy().host->allocate(toy().host, 64, 24));
          return Status();
        }},
+      {"H02", "a level beyond the last", Code::ok,
+       [] {
+         Host host(0);
+         static_cast<void>(toy().host->log_enabled(toy().host, EP_LOG_DEBUG + 1, {"toy", 3}));
+         return Status();
+       }},
       {"H02", "a call after shutdown", Code::ok,
        [] {
          Host host(0);
@@ -658,6 +675,9 @@ TEST_F(Validate, AProgramThatKeepsTheRulesIsNotDisturbed) {
     ep_stream *first = host.stream(), *second = host.stream();
     ep_event* event = host.event();
     ep_primitive* primitive = host.primitive(relu());
+    for (const int32_t level : {EP_LOG_ERROR, EP_LOG_DEBUG}) {
+      static_cast<void>(toy().host->log_enabled(toy().host, level, {"toy", 3}));
+    }
     EXPECT_TRUE(host.launch(primitive, first, {memory, 0}, {memory, 0}).ok()) << "relu may run in place";
     EXPECT_TRUE(host.call(host.ops.event_record, event, first).ok());
     EXPECT_TRUE(host.call(host.ops.stream_wait_event, second, event).ok());
@@ -672,6 +692,18 @@ TEST_F(Validate, AProgramThatKeepsTheRulesIsNotDisturbed) {
     close_device(host.device);
   }
   EXPECT_EQ(lines(), std::vector<std::string>());
+}
+
+// Of the two operands one is constant: that one may be wanted packed, by its number from 1.
+TEST_F(Validate, AConstantOperandMayBeWantedPackedAndNoOther) {
+  ep_primitive_desc desc = relu();
+  desc.operands[1].flags |= EP_OPERAND_FLAG_CONSTANT;
+  toy().info.pack_bytes = 64;
+  for (const uint32_t wanted : {1u, 2u, 3u}) {
+    toy().info.pack_operand = wanted;
+    ep_primitive* made = nullptr;
+    EXPECT_EQ(Host(0).try_create(desc, &made).ok(), wanted == 2) << wanted;
+  }
 }
 
 TEST_F(Validate, OffItIsNotThere) {

@@ -113,6 +113,31 @@ TEST(Fuse, ProductTakesBiasSumAndGelu) {
   expect_fused(build, row_inputs(), {"matmul", "matmul"});
 }
 
+// x / root, erf, + one, * x, * half.
+std::function<void(ModelBuilder&)> gelu_of(float root, float one, float half) {
+  return [=](ModelBuilder& builder) {
+    builder.input("x", kFloat, {"batch", "rows", "8"});
+    builder.output("y", kFloat, {"batch", "rows", "8"});
+    builder.weight<float>("root", kFloat, {}, {root});
+    builder.weight<float>("one", kFloat, {}, {one});
+    builder.weight<float>("half", kFloat, {}, {half});
+    builder.node("Div", {"x", "root"}, {"d"});
+    builder.node("Erf", {"d"}, {"e"});
+    builder.node("Add", {"e", "one"}, {"f"});
+    builder.node("Mul", {"x", "f"}, {"g"});
+    builder.node("Mul", {"g", "half"}, {"y"});
+  };
+}
+
+TEST(Fuse, OnlyTheNumbersOfGeluMakeOne) {
+  constexpr float root = 1.41421356f;
+  expect_fused(gelu_of(root, 1, 0.5f), row_inputs(), {"gelu"});
+  const std::vector<std::string> apart = {"div", "erf", "add", "mul", "mul"};
+  expect_fused(gelu_of(root * 1.001f, 1, 0.5f), row_inputs(), apart);
+  expect_fused(gelu_of(root, 1.001f, 0.5f), row_inputs(), apart);
+  expect_fused(gelu_of(root, 1, 0.5005f), row_inputs(), apart);
+}
+
 TEST(Fuse, NineNodesAreOneLayerNorm) {
   const auto build = [](ModelBuilder& builder) {
     rows(builder);

@@ -35,6 +35,15 @@ TEST(Wire, TakesPackedAndSingleNumbersAlike) {
   EXPECT_EQ(packed.dims, (std::vector<int64_t>{5, 7}));
 }
 
+TEST(Wire, WritesPackedNumbersOfFixedSizeAsItReadsThem) {
+  TensorProto tensor, again;
+  tensor.float_data = {1.5f, -2.25f, 3e30f};
+  tensor.double_data = {0.1, -1e200};
+  EXPECT_EQ(decode(encode(tensor), &again), "");
+  EXPECT_EQ(again.float_data, tensor.float_data);
+  EXPECT_EQ(again.double_data, tensor.double_data);
+}
+
 TEST(Wire, SkipsFieldsItDoesNotKnow) {
   TensorProto tensor;
   // field 100 as a number, as eight bytes, as text, as four bytes; then data_type: 3

@@ -86,6 +86,10 @@ TEST(Matmul, OperandsAreReadAsTheFullShape) {
   EXPECT_EQ(right.strides, (Dims{0, 10, 2, 1}));
   const MatmulShape vector = matmul("matmul", {7, 3, 5}, {5}).value();
   EXPECT_EQ(matmul_right(vector, contiguous({5})).dims, (Dims{7, 5, 1}));
+  const MatmulShape row = matmul("matmul", {5}, {5, 2}).value();
+  EXPECT_EQ(matmul_left(row, contiguous({5})).strides, (Dims{5, 1}));
+  EXPECT_EQ(matmul_left(row, {{5}, {3}, 0}).strides, (Dims{15, 3}));
+  EXPECT_EQ(matmul_left(row, {{5}, {0}, 0}).strides, (Dims{5, 0}));
   EXPECT_EQ(linear("linear", {2, 3, 5}, {7, 5}, nullptr).value(), (Dims{2, 3, 7}));
   const Dims bias = {6};
   EXPECT_EQ(error_of(linear("linear", {2, 5}, {7, 5}, &bias)),
@@ -155,6 +159,18 @@ TEST(Convolution, TakesAWindowUpToItsLimitsAndNotOneStepFurther) {
             "conv1d: padding (0, 2147483649) of spatial axis 0 must be from 0 to 2147483648.");
   EXPECT_EQ(error(1, 1, -1, 0), "conv1d: padding (-1, 0) of spatial axis 0 must be from 0 to 2147483648.");
   EXPECT_EQ(error(1, 1, 0, -1), "conv1d: padding (0, -1) of spatial axis 0 must be from 0 to 2147483648.");
+}
+
+TEST(Convolution, RefusesAKernelWhoseExtentOverflows) {
+  constexpr int64_t limit = int64_t{1} << 31;
+  const auto error = [](int64_t kernel) {
+    return error_of(convolution("conv1d", {1, 1, 8}, {1, 1, kernel}, nullptr, window(1, 1, 1, limit, 0, 0)));
+  };
+  EXPECT_NE(error((int64_t{1} << 31) + 1).find("is longer than spatial axis 0"), std::string::npos);  // 2^62 + 1
+  for (const int64_t kernel : {(int64_t{1} << 31) + 2, (int64_t{1} << 32) + 1, (int64_t{1} << 33) + 1}) {
+    EXPECT_EQ(error(kernel).find("is longer than spatial axis 0"), std::string::npos) << kernel;
+    EXPECT_NE(error(kernel), "no error") << kernel;
+  }
 }
 
 int64_t pooled(int64_t dim, int64_t kernel, int64_t stride, int64_t low, int64_t high, bool ceil_mode) {
