@@ -9,7 +9,7 @@
 namespace tenon {
 
 void Tensor::copy_to_host(void* data) const {
-  if (impl_->storage == nullptr) refuse_recorded("copy_to_host: the tensor", *this);
+  if (at("copy_to_host").storage == nullptr) refuse_recorded("copy_to_host: the tensor", *this);
   if (elements() == 0) {
     throw_if_error(vm::settle(impl_->storage, false, false));
     return;
@@ -21,7 +21,7 @@ void Tensor::copy_to_host(void* data) const {
 }
 
 void Tensor::copy_from(const void* data) {
-  if (impl_->storage == nullptr) refuse_recorded("copy_from: the tensor", *this);
+  if (at("copy_from").storage == nullptr) refuse_recorded("copy_from: the tensor", *this);
   if (elements() == 0) return;
   if (!contiguous()) {
     store_into_view(*this, copy_from_host(data, dims(), dtype(), Device::host()));
@@ -33,6 +33,9 @@ void Tensor::copy_from(const void* data) {
   impl_->storage->version.fetch_add(1, std::memory_order_relaxed);
 }
 
-Tensor Tensor::to(Device device) const { return device ? transfer(*this, device.state()) : *this; }
+Tensor Tensor::to(Device device) const {
+  (void)at("to");
+  return device ? transfer(*this, device.state()) : *this;
+}
 
 }  // namespace tenon

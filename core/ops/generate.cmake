@@ -9,6 +9,7 @@ function(tenon_generate_ops out)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "YAML;FOLDER;NAMESPACE;INCLUDE" "")
   set(generator "${PROJECT_SOURCE_DIR}/core/ops/generate.py")
   file(GLOB templates CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/ops/templates/*.j2")
+  file(GLOB_RECURSE modules CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/core/ops/generator/*.py")
   foreach(template IN LISTS templates)
     cmake_path(GET template FILENAME name)
     string(REGEX REPLACE "\\.j2$" "" name "${name}")
@@ -20,7 +21,7 @@ function(tenon_generate_ops out)
     COMMAND "${Python3_EXECUTABLE}" "${generator}" "${arg_YAML}" --out "${arg_FOLDER}" --namespace "${arg_NAMESPACE}"
             --include "${arg_INCLUDE}" --ep-api "${abi}"
     COMMAND "${CMAKE_COMMAND}" -E touch ${made}
-    DEPENDS "${generator}" "${arg_YAML}" ${templates} "${abi}/ep_api.h" "${abi}/dtypes.def" "${abi}/primitives.def"
+    DEPENDS "${generator}" ${modules} "${arg_YAML}" ${templates} "${abi}/ep_api.h" "${abi}/dtypes.def" "${abi}/primitives.def"
             "${abi}/scalar_ops.def"
     COMMENT "Generating ops from ${arg_YAML}"
     VERBATIM)

@@ -15,8 +15,8 @@ namespace tenon {
 class IntList {
  public:
   IntList() = default;
-  IntList(std::initializer_list<int64_t> values) {
-    data_ = values.begin();  // lives as long as the argument it stands in
+  IntList(std::initializer_list<AnyInt> values) {
+    data_ = reinterpret_cast<const int64_t*>(values.begin());  // lives as long as the argument it stands in
     size_ = values.size();
   }
   IntList(const std::vector<int64_t>& values) : data_(values.data()), size_(values.size()) {}

@@ -47,6 +47,8 @@ enum class OpForm : uint8_t {
   composite,    // never reaches an interpreter: its functor is written in other ops
 };
 
+constexpr uint16_t kNoOp = 0xffff;
+
 // One row of the op table. Function pointers that a form does not need are null.
 struct OpInfo {
   std::string_view name;  // "softmax"
@@ -56,8 +58,13 @@ struct OpInfo {
   int32_t scalar_op = 0;          // of elementwise: id in its table of scalar_ops.def
   bool bool_result = false;       // of elementwise: the output is bool
   bool cond_first = false;        // of elementwise: inputs[0] is bool (where)
+  uint16_t on_bool = kNoOp;       // of elementwise: id of the row that computes it where every argument is bool
   uint16_t alias_input = 0xffff;  // the input whose exact alias an output may be; 0xffff none
   uint32_t output_count = 1;      // 0: as many as call.outputs
+
+  // What is said where an argument is bool, and where both are; empty: bool is not refused.
+  std::string_view refuses_bool;
+  std::string_view refuses_bools;
 
   // Attribute structs are plain, padding-free blocks of this many bytes, hashed and compared as bytes.
   uint32_t attribute_bytes = 0;

@@ -134,6 +134,11 @@ Tensor make_meta(DeviceState* device, const TensorMeta& meta) {
   return Tensor(impl);
 }
 
+void Tensor::refuse_undefined(const char* function) {
+  throw Error(Code::invalid_argument,
+              sentence(function, ": the tensor is undefined: it was made without a value, or moved from."));
+}
+
 void Tensor::destroy(TensorImpl* impl) {
   if (impl->storage != nullptr) impl->storage->release_tensor();
   Impls::destroy(impl);
@@ -154,23 +159,26 @@ Tensor Tensor::copy_from_host(const void* data, const Dims& dims, DType dtype, D
 }
 
 int64_t Tensor::dim(int64_t axis) const {
-  const int64_t at = axis < 0 ? axis + rank() : axis;
-  if (at < 0 || at >= rank()) {
-    throw Error(Code::invalid_argument, "dim: axis " + std::to_string(axis) + " is outside [" +
-                                            std::to_string(-rank()) + ", " + std::to_string(rank()) +
-                                            ") of a tensor of shape " + to_string(dims()) + ".");
+  const Dims& dims = at("dim").dims;
+  const int64_t number = axis < 0 ? axis + dims.rank() : axis;
+  if (number < 0 || number >= dims.rank()) {
+    throw Error(Code::invalid_argument, sentence("dim: axis ", axis, " is outside [", -dims.rank(), ", ", dims.rank(),
+                                                 ") of a tensor of shape ", dims, "."));
   }
-  return dims()[at];
+  return dims[number];
 }
 
-int64_t Tensor::bytes() const { return dtype_bytes(dtype(), elements()); }
+int64_t Tensor::bytes() const {
+  const TensorImpl& impl = at("bytes");
+  return dtype_bytes(impl.dtype, impl.elements);
+}
 
 void Tensor::wait() const {
-  if (impl_->storage != nullptr) throw_if_error(vm::settle(impl_->storage, false, false));
+  if (at("wait").storage != nullptr) throw_if_error(vm::settle(impl_->storage, false, false));
 }
 
 Scalar Tensor::item() const {
-  if (elements() != 1) {
+  if (at("item").elements != 1) {
     throw Error(Code::invalid_argument, "item: a tensor of shape " + to_string(dims()) + " has " +
                                             std::to_string(elements()) + " elements, not one.");
   }
@@ -180,7 +188,7 @@ Scalar Tensor::item() const {
 }
 
 void* Tensor::data() const {
-  if (impl_->storage == nullptr || impl_->storage->block.host == nullptr) return nullptr;
+  if (at("data").storage == nullptr || impl_->storage->block.host == nullptr) return nullptr;
   throw_if_error(vm::settle(impl_->storage, true, false));
   return impl_->storage->block.host + dtype_bytes(dtype(), impl_->offset);
 }

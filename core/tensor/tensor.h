@@ -52,7 +52,7 @@ struct TensorImpl {
 
 class TENON_API Tensor {
  public:
-  // An undefined tensor; every function but defined() may only be called on defined ones.
+  // An undefined tensor. Every function but defined(), impl() and copying refuses it: invalid_argument.
   Tensor() = default;
   explicit Tensor(TensorImpl* impl) : impl_(impl) {}  // takes over one count
   Tensor(const Tensor& other) : impl_(other.impl_) {
@@ -81,16 +81,16 @@ class TENON_API Tensor {
   static Tensor borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter);
 
   bool defined() const { return impl_ != nullptr; }
-  DType dtype() const { return impl_->dtype; }
-  const Dims& dims() const { return impl_->dims; }
-  const Dims& strides() const { return impl_->strides; }
-  int32_t rank() const { return impl_->dims.rank(); }
+  DType dtype() const { return at("dtype").dtype; }
+  const Dims& dims() const { return at("dims").dims; }
+  const Dims& strides() const { return at("strides").strides; }
+  int32_t rank() const { return at("rank").dims.rank(); }
   // The dim of `axis`, negative axes from the end. Errors: invalid_argument.
   int64_t dim(int64_t axis) const;
-  int64_t elements() const { return impl_->elements; }
+  int64_t elements() const { return at("elements").elements; }
   int64_t bytes() const;
-  bool contiguous() const { return impl_->contiguous; }
-  Device device() const { return Device(impl_->device); }
+  bool contiguous() const { return at("contiguous").contiguous; }
+  Device device() const { return Device(at("device").device); }
 
   // Copies the elements, row-major, to `data` (bytes() of it). Waits only for what it reads.
   // Errors: the error of the op that failed to compute this tensor; device_lost.
@@ -121,6 +121,14 @@ class TENON_API Tensor {
     }
   }
   static void destroy(TensorImpl* impl);
+
+  // What the tensor is, for the member `function`. Paths that know it to be defined use impl().
+  TensorImpl& at(const char* function) const {
+    if (impl_ == nullptr) [[unlikely]]
+      refuse_undefined(function);
+    return *impl_;
+  }
+  [[noreturn, gnu::cold]] static void refuse_undefined(const char* function);
 
   TensorImpl* impl_ = nullptr;
 };
@@ -156,7 +164,7 @@ Tensor Tensor::from(std::span<const T> values, const Dims& dims, Device device) 
 
 template <class T>
 std::vector<T> Tensor::to_host() const {
-  const bool as_bytes = dtype() == DType::boolean && sizeof(T) == 1;
+  const bool as_bytes = at("to_host").dtype == DType::boolean && sizeof(T) == 1;
   if (dtype_of<T>() != dtype() && !as_bytes) {
     throw Error(Code::invalid_argument, "to_host: the tensor holds " + std::string(dtype_name(dtype())) + ", not " +
                                             std::string(dtype_name(dtype_of<T>())) + ".");

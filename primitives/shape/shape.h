@@ -7,16 +7,28 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "ep_api/ep_api.h"
 
 #pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
+// An element of a braced list of sizes: any integer, so that one list may hold int, size_t and int64_t.
+struct AnyInt {
+  template <class T>
+  requires(std::is_convertible_v<T, int64_t> && !std::is_floating_point_v<T>) constexpr AnyInt(T number)
+      : value(static_cast<int64_t>(number)) {}
+  int64_t value;
+};
+static_assert(sizeof(AnyInt) == sizeof(int64_t) && std::is_standard_layout_v<AnyInt>);  // read as an array of int64
+
 class Dims {
  public:
   Dims() = default;
-  Dims(std::initializer_list<int64_t> values) : Dims(std::span<const int64_t>(values.begin(), values.size())) {}
+  Dims(std::initializer_list<AnyInt> values) : rank_(checked_rank(values.size())) {
+    std::transform(values.begin(), values.end(), values_, [](AnyInt each) { return each.value; });
+  }
   // Errors, here and where values are added: invalid_argument for more than EP_MAX_RANK.
   explicit Dims(std::span<const int64_t> values) : rank_(checked_rank(values.size())) {
     std::copy(values.begin(), values.end(), values_);

@@ -29,7 +29,8 @@ struct Options {
   std::string external_data_root;
   // Without recording: every run translates and runs node after node. Slower, same answers.
   bool eager = false;
-  // Refuse inputs whose shape is not the one the file declares. Without it the declared dims are a hint.
+  // Refuse inputs whose shape is not the one the file declares. Without it the declared dims are a hint; the declared
+  // rank still holds.
   bool strict_shapes = true;
   // Plans kept per model, one per signature: input shapes, and the values of inputs that are
   // shapes. The one not used for longest goes first.

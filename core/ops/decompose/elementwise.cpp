@@ -1,6 +1,6 @@
 // Elementwise ops in terms of simpler ones.
 #include "core/ops/decompose/result.h"
-#include "core/ops/kernels.h"
+#include "core/ops/rules.h"
 
 namespace tenon::ops {
 namespace {

@@ -1,7 +1,7 @@
 // Products with an epilogue as the bare product and the epilogue's ops.
 #include "core/ops/decompose/result.h"
-#include "core/ops/kernels.h"
-#include "core/ops/kernels/epilogue.h"
+#include "core/ops/rules.h"
+#include "core/ops/rules/epilogue.h"
 
 namespace tenon::ops {
 namespace {

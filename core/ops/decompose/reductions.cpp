@@ -1,6 +1,6 @@
 // Reductions and normalisations in terms of sums, extremes and elementwise ops.
 #include "core/ops/decompose/result.h"
-#include "core/ops/kernels.h"
+#include "core/ops/rules.h"
 #include "primitives/infer/reduce.h"
 
 namespace tenon::ops {

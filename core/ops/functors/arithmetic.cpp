@@ -8,17 +8,46 @@ namespace {
 
 bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }
 
+// alpha as a number of the class that the arguments, which meet in `dtype`, are computed in.
+Scalar fitting_alpha(OpId id, DType dtype, const Scalar& alpha) {
+  if (alpha.dtype() == DType::f64 && !is_floating(dtype)) {
+    refuse(op_row(id).name, ": alpha must not be a floating-point number where the arguments are ", dtype_name(dtype),
+           ".");
+  }
+  return dtype == DType::boolean ? Scalar(alpha.to_double() != 0) : alpha;
+}
+
+void refuse_bools(OpId id, const Tensor& a, const Tensor& b) {
+  const bool first = a.dtype() == DType::boolean;
+  const bool second = b.dtype() == DType::boolean;
+  if (first || second) elementwise::refuse_bool(op_row(id), first && second);
+}
+void refuse_bools(OpId id, const Scalar& a, const Tensor& b) {
+  if (b.dtype() == DType::boolean) elementwise::refuse_bool(op_row(id), a.dtype() == DType::boolean);
+}
+
+DType joint_dtype(const Tensor& a, const Tensor& b) { return promote_tensors(a, b); }
+DType joint_dtype(const Scalar& a, const Tensor& b) { return promote_with(b.dtype(), a); }
+
+void require_given(OpId id, const Tensor& input) { require_defined(op_row(id).name, "input", input); }
+void require_given(OpId, const Scalar&) {}
+
 template <class A>
 Tensor scaled_add(OpId id, Tensor* out, const A& input, const Tensor& other, const Scalar& alpha) {
   if (is_one(alpha)) [[likely]]
     return binary_to(id, out, input, other);
+  require_given(id, input);
   require_defined(op_row(id).name, "other", other);
-  return binary_to(id, out, input, tenon::mul(other, alpha));
+  refuse_bools(id, input, other);
+  return binary_to(id, out, input, tenon::mul(other, fitting_alpha(id, joint_dtype(input, other), alpha)));
 }
 
 // alpha * other as a number; whole where both are.
-Scalar product(const Scalar& other, const Scalar& alpha) {
+Scalar product(OpId id, const Tensor& input, const Scalar& other, Scalar alpha) {
   if (is_one(alpha)) return other;
+  require_given(id, input);
+  alpha = fitting_alpha(id, promote_with(input.dtype(), other), alpha);
+  if (other.dtype() == DType::boolean && alpha.dtype() == DType::boolean) return alpha == Scalar(false) ? alpha : other;
   if (other.dtype() == DType::f64 || alpha.dtype() == DType::f64) return Scalar(other.to_double() * alpha.to_double());
   return Scalar(static_cast<int64_t>(static_cast<uint64_t>(other.to_int()) * static_cast<uint64_t>(alpha.to_int())));
 }
@@ -49,7 +78,7 @@ Tensor add(Tensor* out, const Tensor& input, const Tensor& other, Scalar alpha) 
   return scaled_add(OpId::add, out, input, other, alpha);
 }
 Tensor add(Tensor* out, const Tensor& input, Scalar other, Scalar alpha) {
-  return binary_to(OpId::add, out, input, product(other, alpha));
+  return binary_to(OpId::add, out, input, product(OpId::add, input, other, alpha));
 }
 Tensor add(Tensor* out, Scalar input, const Tensor& other, Scalar alpha) {
   return scaled_add(OpId::add, out, input, other, alpha);
@@ -59,9 +88,13 @@ Tensor sub(Tensor* out, const Tensor& input, const Tensor& other, Scalar alpha) 
   return scaled_add(OpId::sub, out, input, other, alpha);
 }
 Tensor sub(Tensor* out, const Tensor& input, Scalar other, Scalar alpha) {
-  return binary_to(OpId::sub, out, input, product(other, alpha));
+  if (other.dtype() == DType::boolean) [[unlikely]]
+    elementwise::refuse_bool(op_row(OpId::sub), input.defined() && input.dtype() == DType::boolean);
+  return binary_to(OpId::sub, out, input, product(OpId::sub, input, other, alpha));
 }
 Tensor sub(Tensor* out, Scalar input, const Tensor& other, Scalar alpha) {
+  if (input.dtype() == DType::boolean) [[unlikely]]
+    elementwise::refuse_bool(op_row(OpId::sub), other.defined() && other.dtype() == DType::boolean);
   return scaled_add(OpId::sub, out, input, other, alpha);
 }
 
@@ -94,16 +127,21 @@ Tensor pow(Tensor* out, const Tensor& input, Scalar exponent) {
 
 Tensor pow(Tensor* out, Scalar input, const Tensor& exponent) { return binary_to(OpId::pow, out, input, exponent); }
 
-Tensor gelu(Tensor* out, const Tensor& x, std::string_view approximate) {
-  if (approximate == "none") return unary_to(OpId::gelu, out, x);
-  if (approximate != "tanh") refuse("gelu: approximate is '", approximate, "'; it may be 'none' or 'tanh'.");
-  return unary_to(OpId::gelu_tanh, out, x);
+Tensor sign(Tensor* out, const Tensor& input) {
+  if (input.defined() && input.dtype() == DType::boolean) return binary_to(OpId::logical_or, out, input, input);
+  return unary_to(OpId::sign, out, input);
 }
 
-Tensor isfinite(const Tensor& x) {
-  require_defined("isfinite", "x", x);
-  if (!is_floating(x.dtype())) return tenon::eq(x, x);
-  return tenon::lt(tenon::abs(x), Scalar(std::numeric_limits<double>::infinity()));
+Tensor gelu(Tensor* out, const Tensor& input, std::string_view approximate) {
+  if (approximate == "none") return unary_to(OpId::gelu, out, input);
+  if (approximate != "tanh") refuse("gelu: approximate is '", approximate, "'; it may be 'none' or 'tanh'.");
+  return unary_to(OpId::gelu_tanh, out, input);
+}
+
+Tensor isfinite(const Tensor& input) {
+  require_defined("isfinite", "input", input);
+  if (!is_floating(input.dtype())) return tenon::eq(input, input);
+  return tenon::lt(tenon::abs(input), Scalar(std::numeric_limits<double>::infinity()));
 }
 
 }  // namespace tenon::functors

@@ -84,14 +84,14 @@ Tensor cropped(Tensor input, ep_pad_attributes* window) {
   return input;
 }
 
-// `input` count times along `axis`.
+// `input` count times along `axis`, as a copy even where strides could repeat it.
 Tensor repeated(const Tensor& input, int32_t axis, int64_t count) {
   if (input.rank() == EP_MAX_RANK) return tenon::concat(TensorList(static_cast<size_t>(count), input), axis);
   Dims expanded = input.dims();
   expanded.insert(axis, count);
   Dims dims = input.dims();
   if (__builtin_mul_overflow(dims[axis], count, &dims[axis])) refuse("tile: ", count, " repeats are too many.");
-  return tenon::reshape(tenon::expand(tenon::unsqueeze(input, axis), expanded), dims);
+  return tenon::reshape(tenon::clone(tenon::expand(tenon::unsqueeze(input, axis), expanded)), dims);
 }
 
 bool pads_nothing(const ep_pad_attributes& window, int32_t rank) {
@@ -153,9 +153,9 @@ TensorList split(const Tensor& input, IntList split_size, int64_t dim) {
   return narrowed(input, axis, split_size);
 }
 
-TensorList split_copy(const Tensor& input, IntList split_sizes, int64_t dim) {
-  const int32_t axis = split_axis("split_copy", input, dim);
-  (void)value_or_throw(infer::split("split_copy", input.dims(), axis, split_sizes));
+TensorList split_with_sizes_copy(const Tensor& input, IntList split_sizes, int64_t dim) {
+  const int32_t axis = split_axis("split_with_sizes_copy", input, dim);
+  (void)value_or_throw(infer::split("split_with_sizes_copy", input.dims(), axis, split_sizes));
   const bool all_there = std::find(split_sizes.begin(), split_sizes.end(), 0) == split_sizes.end();
   if (split_sizes.size() > kMostParts || !all_there || split_sizes.size() < 2 || input.elements() == 0) {
     TensorList parts = narrowed(input, axis, split_sizes);
@@ -168,7 +168,7 @@ TensorList split_copy(const Tensor& input, IntList split_sizes, int64_t dim) {
   std::copy(split_sizes.begin(), split_sizes.end(), attributes.sizes);
   TensorList parts(split_sizes.size());
   const Tensor* inputs[] = {&input};
-  record(OpId::split_copy, inputs, &attributes, parts);
+  record(OpId::split_with_sizes_copy, inputs, &attributes, parts);
   return parts;
 }
 
@@ -179,31 +179,33 @@ TensorList chunk(const Tensor& input, int64_t chunks, int64_t dim) {
   return tenon::split(input, size, axis);
 }
 
-Tensor pad(const Tensor& input, IntList padding, std::string_view mode, Scalar value) {
+Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optional<Scalar> value) {
   require_defined("pad", "input", input);
-  if (padding.size() % 2 != 0 || padding.size() / 2 > static_cast<size_t>(input.rank())) {
-    refuse("pad: ", padding.size(), " numbers are not two for each of at most ", input.rank(), " axes.");
+  if (pad.size() % 2 != 0 || pad.size() / 2 > static_cast<size_t>(input.rank())) {
+    refuse("pad: ", pad.size(), " numbers of pad are not two for each of at most ", input.rank(), " axes.");
   }
+  const Scalar fill = value.value_or(Scalar(0));
   PadAttributes attributes{};
   attributes.window.mode = pad_mode(mode);
-  for (size_t i = 0; i < padding.size() / 2; ++i) {
-    attributes.window.low[static_cast<size_t>(input.rank()) - 1 - i] = padding[2 * i];
-    attributes.window.high[static_cast<size_t>(input.rank()) - 1 - i] = padding[2 * i + 1];
+  for (size_t i = 0; i < pad.size() / 2; ++i) {
+    attributes.window.low[static_cast<size_t>(input.rank()) - 1 - i] = pad[2 * i];
+    attributes.window.high[static_cast<size_t>(input.rank()) - 1 - i] = pad[2 * i + 1];
   }
   const auto rank = static_cast<size_t>(input.rank());
   const Dims dims = value_or_throw(infer::pad("pad", input.dims(), attributes.window.mode,
                                               {attributes.window.low, rank}, {attributes.window.high, rank}));
-  if (input.elements() == 0) return tenon::full(dims, value, input.dtype(), input.device());
+  if (input.elements() == 0) return tenon::full(dims, fill, input.dtype(), input.device());
   const Tensor source = cropped(input, &attributes.window);
-  if (source.elements() == 0) return tenon::full(dims, value, input.dtype(), input.device());
+  if (source.elements() == 0) return tenon::full(dims, fill, input.dtype(), input.device());
   if (pads_nothing(attributes.window, source.rank())) return tenon::clone(source);
-  return record(OpId::pad, {&source}, &attributes, {&value, 1});
+  return record(OpId::pad, {&source}, &attributes, {&fill, 1});
 }
 
 Tensor tile(const Tensor& input, IntList dims) {
   require_defined("tile", "input", input);
   const Dims repeats = dims_of("tile", dims);
   Tensor result = input;
+  bool copied = false;
   while (result.rank() < repeats.rank()) result = tenon::unsqueeze(result, 0);
   for (int32_t i = 0; i < repeats.rank(); ++i) {
     const int64_t count = repeats[repeats.rank() - 1 - i];
@@ -214,9 +216,10 @@ Tensor tile(const Tensor& input, IntList dims) {
       result = tenon::narrow(result, axis, 0, 0);
     } else {
       result = repeated(result, axis, count);
+      copied = true;
     }
   }
-  return result.impl() == input.impl() ? tenon::clone(input) : result;
+  return copied ? result : tenon::clone(result);
 }
 
 }  // namespace tenon::functors

@@ -37,19 +37,25 @@ Tensor finish(const OpInfo& op, Tensor* out, infer::ScalarTypes types, const Dim
   return *out;
 }
 
+// The row that computes `op` on arguments that meet in `dtype`.
+const OpInfo& row_on(const OpInfo& op, DType dtype) {
+  return dtype == DType::boolean && op.on_bool != kNoOp ? op_row(static_cast<OpId>(op.on_bool)) : op;
+}
+
 infer::ScalarTypes binary_types(const OpInfo& op, DType dtype) {
   return value_or_throw(infer::binary(op.name, op.scalar_op, dtype, dtype));
 }
 
-// A number's class decides with that of the tensor; the row's domain decides after that.
-infer::ScalarTypes number_types(const OpInfo& op, const Tensor& x, const Scalar& number) {
-  return binary_types(op, functors::promote_with(x.dtype(), number));
-}
-
 }  // namespace
 
+void refuse_bool(const OpInfo& op, bool both) {
+  const std::string_view why = both ? op.refuses_bools : op.refuses_bool;
+  if (!why.empty()) refuse(op.name, ": ", why);
+}
+
 Tensor unary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& x, Scalars scalars) {
-  require_defined(op.name, "x", x);
+  require_defined(op.name, "input", x);
+  if (x.dtype() == DType::boolean) refuse_bool(op, false);
   const infer::ScalarTypes types = value_or_throw(infer::unary(op.name, op.scalar_op, x.dtype()));
   const Tensor source = cast(x, types.compute);
   const Tensor* inputs[] = {&source};
@@ -59,30 +65,40 @@ Tensor unary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& x, Scal
 Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input, const Tensor& other) {
   require_defined(op.name, "input", input);
   require_defined(op.name, "other", other);
-  const infer::ScalarTypes types = binary_types(op, functors::promote_tensors(input, other));
+  const DType dtype = functors::promote_tensors(input, other);
+  if (input.dtype() == DType::boolean || other.dtype() == DType::boolean) refuse_bool(op, dtype == DType::boolean);
+  const OpInfo& row = row_on(op, dtype);
+  const infer::ScalarTypes types = binary_types(row, dtype);
   const Dims dims = value_or_throw(infer::broadcast(op.name, input.dims(), other.dims()));
   const Tensor a = cast(input, types.compute);
   const Tensor b = cast(other, types.compute);
   const Tensor* inputs[] = {&a, &b};
-  return finish(op, out, types, dims, inputs, {});
+  return finish(row, out, types, dims, inputs, {});
 }
 
+// A number's class decides with that of the tensor; the row's domain decides after that.
 Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input, const Scalar& other) {
   require_defined(op.name, "input", input);
-  const infer::ScalarTypes types = number_types(op, input, other);
+  const DType dtype = functors::promote_with(input.dtype(), other);
+  if (input.dtype() == DType::boolean) refuse_bool(op, dtype == DType::boolean);
+  const OpInfo& row = row_on(op, dtype);
+  const infer::ScalarTypes types = binary_types(row, dtype);
   const Tensor a = cast(input, types.compute);
   const Tensor* inputs[] = {&a, nullptr};
   const Scalar scalars[] = {Scalar(), other};
-  return finish(op, out, types, input.dims(), inputs, scalars);
+  return finish(row, out, types, input.dims(), inputs, scalars);
 }
 
 Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Scalar& input, const Tensor& other) {
   require_defined(op.name, "other", other);
-  const infer::ScalarTypes types = number_types(op, other, input);
+  const DType dtype = functors::promote_with(other.dtype(), input);
+  if (other.dtype() == DType::boolean) refuse_bool(op, dtype == DType::boolean);
+  const OpInfo& row = row_on(op, dtype);
+  const infer::ScalarTypes types = binary_types(row, dtype);
   const Tensor b = cast(other, types.compute);
   const Tensor* inputs[] = {nullptr, &b};
   const Scalar scalars[] = {input};
-  return finish(op, out, types, other.dims(), inputs, scalars);
+  return finish(row, out, types, other.dims(), inputs, scalars);
 }
 
 }  // namespace tenon::elementwise

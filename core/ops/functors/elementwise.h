@@ -18,6 +18,9 @@ Tensor binary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Tensor&
 Tensor binary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Tensor& input, const Scalar& other);
 Tensor binary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Scalar& input, const Tensor& other);
 
+// Throws what the row says of bool arguments, `both` of them or one, if it refuses them.
+void refuse_bool(const OpInfo& op, bool both);
+
 inline bool among(uint32_t dtypes, const Tensor& x) { return (dtypes >> static_cast<uint32_t>(x.dtype()) & 1) != 0; }
 
 // True if the result of `op` on tensors like `x` is of out's dtype and, `x` being of the result's dims, of its dims.

@@ -53,6 +53,24 @@ Tensor range_of_floats(double start, double end, double step, DType dtype, Devic
   return from_host(narrow.data(), dims, DType::f32, dtype, device);
 }
 
+// `input`, each element of which must be in [0, number of classes): else an error where the elements can be read at
+// once, a fault of the kernel that gathers them elsewhere.
+Tensor within_classes(const Tensor& input, const Tensor& classes) {
+  const int64_t count = classes.elements();
+  if (input.device().synchronous() && current_interpreter().host_value_known(input)) {
+    for (const Tensor& extreme : {tenon::amin(input), tenon::amax(input)}) {
+      const Scalar value = extreme.item();
+      if (value.to_double() >= 0 && value.to_int() < count) continue;
+      refuse("one_hot: input has the element ", value.to_int(), ", which is outside [0, ", count, "): num_classes is ",
+             count, ".");
+    }
+    return input;
+  }
+  // gather would count a negative index from the end, so it is given one past it.
+  const Tensor index = tenon::cast(input, DType::i64);
+  return tenon::gather_slices(classes, 0, tenon::where(tenon::lt(index, Scalar(0)), Scalar(count), index));
+}
+
 }  // namespace
 
 Tensor empty(IntList size, DType dtype, Device device) {
@@ -116,8 +134,12 @@ Tensor eye(int64_t n, std::optional<int64_t> m, DType dtype, Device device) {
 Tensor one_hot(const Tensor& input, int64_t num_classes, DType dtype) {
   require_defined("one_hot", "input", input);
   if (num_classes < 1) refuse("one_hot: num_classes is ", num_classes, "; it must be at least 1.");
-  const Tensor classes = tenon::arange(num_classes, input.dtype(), input.device());
-  return tenon::cast(tenon::eq(tenon::unsqueeze(input, -1), classes), dtype);
+  if (!is_integer(input.dtype())) {
+    refuse("one_hot: input must be integers, not ", dtype_name(input.dtype()), ".");
+  }
+  const Tensor classes = tenon::arange(num_classes, DType::i64, input.device());
+  const Tensor checked = input.elements() == 0 ? input : within_classes(input, classes);
+  return tenon::cast(tenon::eq(tenon::unsqueeze(checked, -1), classes), dtype);
 }
 
 }  // namespace tenon::functors

@@ -4,31 +4,33 @@
 namespace tenon::functors {
 namespace {
 
-Tensor floating(std::string_view op, const Tensor& x) {
-  require_defined(op, "x", x);
-  return is_floating(x.dtype()) ? x : tenon::cast(x, DType::f32);
+Tensor floating(std::string_view op, const Tensor& input) {
+  require_defined(op, "input", input);
+  return is_floating(input.dtype()) ? input : tenon::cast(input, DType::f32);
 }
 
-Tensor softmax_of(OpId id, const Tensor& x, int64_t dim, DType dtype) {
+Tensor softmax_of(OpId id, const Tensor& input, int64_t dim, DType dtype) {
   const std::string_view name = op_row(id).name;
-  require_defined(name, "x", x);
-  const Tensor source = floating(name, dtype == DType::none ? x : tenon::cast(x, dtype));
+  require_defined(name, "input", input);
+  const Tensor source = floating(name, dtype == DType::none ? input : tenon::cast(input, dtype));
   SoftmaxAttributes attributes{};
-  attributes.axis = axis_of(name, dim, x.rank());
+  attributes.axis = axis_of(name, dim, input.rank());
   attributes.log = id == OpId::log_softmax ? 1 : 0;
-  if (x.rank() > 0) return record(id, {&source}, &attributes);
+  if (input.rank() > 0) return record(id, {&source}, &attributes);
   const Tensor row = tenon::reshape(source, 1);
   return tenon::reshape(record(id, {&row}, &attributes), IntList());
 }
 
-// The first axis that normalized_shape, the last dims of x, takes in.
-int32_t first_normalized(std::string_view op, const Tensor& x, IntList normalized_shape) {
+// The first axis that normalized_shape, the last dims of input, takes in.
+int32_t first_normalized(std::string_view op, const Tensor& input, IntList normalized_shape) {
   const auto count = static_cast<int32_t>(normalized_shape.size());
-  const int32_t first = x.rank() - count;
+  const int32_t first = input.rank() - count;
   bool fits = count > 0 && first >= 0;
-  for (int32_t i = 0; fits && i < count; ++i) fits = x.dims()[first + i] == normalized_shape[static_cast<size_t>(i)];
+  for (int32_t i = 0; fits && i < count; ++i)
+    fits = input.dims()[first + i] == normalized_shape[static_cast<size_t>(i)];
   if (!fits) {
-    refuse(op, ": normalized_shape ", dims_of(op, normalized_shape), " is not the end of shape ", x.dims(), " of x.");
+    refuse(op, ": normalized_shape ", dims_of(op, normalized_shape), " is not the end of shape ", input.dims(),
+           " of input.");
   }
   return first;
 }
@@ -41,22 +43,35 @@ Tensor parameter(std::string_view op, std::string_view name, const Tensor& value
   return tenon::cast(value, dtype);
 }
 
-// A parameter per channel (axis 1) of x as a tensor that broadcasts against x.
-Tensor per_channel(std::string_view op, std::string_view name, const Tensor& value, const Tensor& x) {
-  Dims dims = Dims::filled(x.rank() - 1, 1);
-  dims[0] = x.dims()[1];
-  return tenon::reshape(parameter(op, name, value, x.dtype(), Dims{x.dims()[1]}), dims);
+// The distance from 1 to the next number of a floating dtype.
+double epsilon(DType dtype) {
+  switch (dtype) {
+    case DType::f64: return 0x1p-52;
+    case DType::f32: return 0x1p-23;
+    case DType::f16: return 0x1p-10;
+    case DType::bf16: return 0x1p-7;
+    default: return dtype_name(dtype).starts_with("f8e5m2") ? 0x1p-2 : 0x1p-3;
+  }
+}
+
+// A parameter per channel (axis 1) of input as a tensor that broadcasts against input.
+Tensor per_channel(std::string_view op, std::string_view name, const Tensor& value, const Tensor& input) {
+  Dims dims = Dims::filled(input.rank() - 1, 1);
+  dims[0] = input.dims()[1];
+  return tenon::reshape(parameter(op, name, value, input.dtype(), Dims{input.dims()[1]}), dims);
 }
 
 }  // namespace
 
-Tensor softmax(const Tensor& x, int64_t dim, DType dtype) { return softmax_of(OpId::softmax, x, dim, dtype); }
-Tensor log_softmax(const Tensor& x, int64_t dim, DType dtype) { return softmax_of(OpId::log_softmax, x, dim, dtype); }
+Tensor softmax(const Tensor& input, int64_t dim, DType dtype) { return softmax_of(OpId::softmax, input, dim, dtype); }
+Tensor log_softmax(const Tensor& input, int64_t dim, DType dtype) {
+  return softmax_of(OpId::log_softmax, input, dim, dtype);
+}
 
-Tensor layer_norm(const Tensor& x, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
-  const Tensor source = floating("layer_norm", x);
+Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
+  const Tensor source = floating("layer_norm", input);
   AxisAttributes attributes{};
-  attributes.axis = first_normalized("layer_norm", x, normalized_shape);
+  attributes.axis = first_normalized("layer_norm", input, normalized_shape);
   const Dims dims = dims_of("layer_norm", normalized_shape);
   const Tensor scale = parameter("layer_norm", "weight", weight, source.dtype(), dims);
   const Tensor shift = parameter("layer_norm", "bias", bias, source.dtype(), dims);
@@ -64,24 +79,25 @@ Tensor layer_norm(const Tensor& x, IntList normalized_shape, const Tensor& weigh
   return record(OpId::layer_norm, {&source, or_null(scale), or_null(shift)}, &attributes, scalars);
 }
 
-Tensor rms_norm(const Tensor& x, IntList normalized_shape, const Tensor& weight, double eps) {
-  const Tensor source = floating("rms_norm", x);
-  const int32_t first = first_normalized("rms_norm", x, normalized_shape);
+Tensor rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
+  const Tensor source = floating("rms_norm", input);
+  const int32_t first = first_normalized("rms_norm", input, normalized_shape);
   Dims axes;
-  for (int32_t axis = first; axis < x.rank(); ++axis) axes.push_back(axis);
+  for (int32_t axis = first; axis < input.rank(); ++axis) axes.push_back(axis);
   const Tensor power = tenon::mean(tenon::square(source), axes, true);
-  const Tensor result = tenon::mul(source, tenon::rsqrt(tenon::add(power, Scalar(eps))));
+  const Tensor result =
+      tenon::mul(source, tenon::rsqrt(tenon::add(power, Scalar(eps.value_or(epsilon(source.dtype()))))));
   const Tensor scale = parameter("rms_norm", "weight", weight, source.dtype(), dims_of("rms_norm", normalized_shape));
   return scale.defined() ? tenon::mul(result, scale) : result;
 }
 
-Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
                   const Tensor& bias, double eps) {
-  const Tensor source = floating("batch_norm", x);
+  const Tensor source = floating("batch_norm", input);
   require_defined("batch_norm", "running_mean", running_mean);
   require_defined("batch_norm", "running_var", running_var);
-  if (x.rank() < 2) refuse("batch_norm: x has rank ", x.rank(), "; it must have channels at axis 1.");
-  const Dims channels{x.dims()[1]};
+  if (input.rank() < 2) refuse("batch_norm: input has rank ", input.rank(), "; it must have channels at axis 1.");
+  const Dims channels{input.dims()[1]};
   const DType dtype = source.dtype();
   const Tensor mean = parameter("batch_norm", "running_mean", running_mean, dtype, channels);
   const Tensor variance = parameter("batch_norm", "running_var", running_var, dtype, channels);
@@ -95,24 +111,24 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   return record(OpId::batch_norm, {&source, &scale, &shift, &mean, &variance}, &attributes, scalars);
 }
 
-Tensor group_norm(const Tensor& x, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) {
-  const Tensor source = floating("group_norm", x);
-  if (x.rank() < 2) refuse("group_norm: x has rank ", x.rank(), "; it must have channels at axis 1.");
-  if (num_groups < 1 || x.dims()[1] % num_groups != 0) {
-    refuse("group_norm: ", num_groups, " groups do not divide ", x.dims()[1], " channels.");
+Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) {
+  const Tensor source = floating("group_norm", input);
+  if (input.rank() < 2) refuse("group_norm: input has rank ", input.rank(), "; it must have channels at axis 1.");
+  if (num_groups < 1 || input.dims()[1] % num_groups != 0) {
+    refuse("group_norm: ", num_groups, " groups do not divide ", input.dims()[1], " channels.");
   }
-  if (x.elements() == 0) return source;
-  const Tensor groups = tenon::reshape(source, {x.dims()[0], num_groups, -1});
-  Tensor result = tenon::reshape(tenon::layer_norm(groups, groups.dims()[2], Tensor(), Tensor(), eps), x.dims());
+  if (input.elements() == 0) return source;
+  const Tensor groups = tenon::reshape(source, {input.dims()[0], num_groups, -1});
+  Tensor result = tenon::reshape(tenon::layer_norm(groups, groups.dims()[2], Tensor(), Tensor(), eps), input.dims());
   if (weight.defined()) result = tenon::mul(result, per_channel("group_norm", "weight", weight, source));
   if (bias.defined()) result = tenon::add(result, per_channel("group_norm", "bias", bias, source));
   return result;
 }
 
-Tensor instance_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps) {
-  require_defined("instance_norm", "x", x);
-  if (x.rank() < 2) refuse("instance_norm: x has rank ", x.rank(), "; it must have channels at axis 1.");
-  return tenon::group_norm(x, x.dims()[1], weight, bias, eps);
+Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, double eps) {
+  require_defined("instance_norm", "input", input);
+  if (input.rank() < 2) refuse("instance_norm: input has rank ", input.rank(), "; it must have channels at axis 1.");
+  return tenon::group_norm(input, input.dims()[1], weight, bias, eps);
 }
 
 }  // namespace tenon::functors

@@ -4,7 +4,7 @@
 
 #include "core/ops/functors/record.h"
 #include "core/ops/functors/window.h"
-#include "core/ops/kernels/epilogue.h"
+#include "core/ops/rules/epilogue.h"
 #include "primitives/infer/convolution.h"
 #include "primitives/infer/matmul.h"
 

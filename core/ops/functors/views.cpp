@@ -52,11 +52,11 @@ Tensor reshape(const Tensor& input, IntList shape) {
   return needs_copy(input, target) ? viewed(tenon::contiguous(input), target) : viewed(input, target);
 }
 
-Tensor view(const Tensor& input, IntList shape) {
+Tensor view(const Tensor& input, IntList size) {
   ShapeAttributes attributes{};
-  if (row_major_shape(input, shape, &attributes)) return record(OpId::reshape, input, &attributes);
+  if (row_major_shape(input, size, &attributes)) return record(OpId::reshape, input, &attributes);
   require_defined("view", "input", input);
-  const Dims asked = dims_of("view", shape);
+  const Dims asked = dims_of("view", size);
   const Dims target = value_or_throw(infer::reshape("view", input.dims(), {asked.data(), asked.size()}));
   if (needs_copy(input, target)) {
     throw Error(Code::invalid_argument,
@@ -173,7 +173,7 @@ Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start, std
   if (range.step < 0) {
     const int64_t stop = range.start + range.length * range.step;
     if (range.length == 0) return tenon::narrow(input, axis, 0, 0);
-    return tenon::take(input, tenon::arange(range.start, stop, range.step, DType::i64, input.device()), axis);
+    return tenon::gather_slices(input, axis, tenon::arange(range.start, stop, range.step, DType::i64, input.device()));
   }
   SliceAttributes attributes{};
   attributes.axis = axis;

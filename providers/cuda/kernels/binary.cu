@@ -6,7 +6,7 @@
 namespace tenon::provider::cuda {
 
 template <int32_t op>
-TENON_DEVICE void binary_row(const MapArguments& map) {
+TENON_ON_GPU void binary_row(const MapArguments& map) {
   for_each_chunk_of<Numbers<float>, Numbers<float>>(map, [&](const MapPlace& place, const auto& ahead) {
     float x[map_chunk] = {};
     float y[map_chunk] = {};
@@ -20,7 +20,7 @@ TENON_DEVICE void binary_row(const MapArguments& map) {
 }
 
 template <class Class>
-TENON_DEVICE Class binary_value(int32_t op, Class x, Class y) {
+TENON_ON_GPU Class binary_value(int32_t op, Class x, Class y) {
   switch (op) {
 #define EP_BINARY(name, id, domain, result, check, expression)               \
   case id:                                                                   \
@@ -36,7 +36,7 @@ TENON_DEVICE Class binary_value(int32_t op, Class x, Class y) {
 
 // What x / y meets on the storage type, whose least value is `least`; narrower types are divided as 64 bits.
 template <class Class>
-TENON_DEVICE int32_t division_fault(Class x, Class y, int64_t least) {
+TENON_ON_GPU int32_t division_fault(Class x, Class y, int64_t least) {
   if (y == 0) return EP_FAULT_DIVISION_BY_ZERO;
   if constexpr (std::is_signed_v<Class>) {
     if (y == -1 && x == least) return EP_FAULT_INTEGER_OVERFLOW;
@@ -45,7 +45,7 @@ TENON_DEVICE int32_t division_fault(Class x, Class y, int64_t least) {
 }
 
 template <class Class>
-TENON_DEVICE void binary_rows(const MapArguments& map) {
+TENON_ON_GPU void binary_rows(const MapArguments& map) {
   const bool truth = map.operands[0].dtype == EP_DTYPE_bool;
   for_each_chunk<3, 1>(map, [&](const MapPlace& place) {
     Class x[1] = {};

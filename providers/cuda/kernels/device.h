@@ -8,8 +8,8 @@
 #if defined(__CUDACC__)
 
 #define TENON_KERNEL extern "C" __global__ void
-#define TENON_DEVICE __device__ __forceinline__
-#define TENON_DEVICE_CALL __device__ __noinline__  // one copy, called: for what would be inlined too often
+#define TENON_ON_GPU __device__ __forceinline__
+#define TENON_ON_GPU_CALL __device__ __noinline__  // one copy, called: for what would be inlined too often
 #define TENON_ARGUMENT(Type) const __grid_constant__ Type
 #define TENON_UNROLL _Pragma("unroll")
 #define TENON_UNROLL_4 _Pragma("unroll 4")
@@ -17,20 +17,20 @@
 
 namespace tenon::provider::cuda {
 
-TENON_DEVICE int64_t thread_in_grid() {
+TENON_ON_GPU int64_t thread_in_grid() {
   return static_cast<int64_t>(blockIdx.x) * static_cast<int64_t>(blockDim.x) + threadIdx.x;
 }
-TENON_DEVICE int64_t threads_in_grid() { return static_cast<int64_t>(gridDim.x) * static_cast<int64_t>(blockDim.x); }
-TENON_DEVICE int64_t thread_in_block() { return threadIdx.x; }
-TENON_DEVICE int64_t threads_in_block() { return blockDim.x; }
-TENON_DEVICE int64_t block_in_grid() { return blockIdx.x; }
-TENON_DEVICE int64_t blocks_in_grid() { return gridDim.x; }
+TENON_ON_GPU int64_t threads_in_grid() { return static_cast<int64_t>(gridDim.x) * static_cast<int64_t>(blockDim.x); }
+TENON_ON_GPU int64_t thread_in_block() { return threadIdx.x; }
+TENON_ON_GPU int64_t threads_in_block() { return blockDim.x; }
+TENON_ON_GPU int64_t block_in_grid() { return blockIdx.x; }
+TENON_ON_GPU int64_t blocks_in_grid() { return gridDim.x; }
 
 // True for the one caller that raises *claim to `sequence`.
-TENON_DEVICE bool claim_raised(uint64_t* claim, uint64_t sequence) {
+TENON_ON_GPU bool claim_raised(uint64_t* claim, uint64_t sequence) {
   return atomicMax(reinterpret_cast<unsigned long long*>(claim), static_cast<unsigned long long>(sequence)) < sequence;
 }
-TENON_DEVICE void publish() { __threadfence_system(); }
+TENON_ON_GPU void publish() { __threadfence_system(); }
 
 }  // namespace tenon::provider::cuda
 
@@ -39,8 +39,8 @@ TENON_DEVICE void publish() { __threadfence_system(); }
 #include <atomic>
 
 #define TENON_KERNEL extern "C" __attribute__((visibility("default"))) void
-#define TENON_DEVICE inline
-#define TENON_DEVICE_CALL inline
+#define TENON_ON_GPU inline
+#define TENON_ON_GPU_CALL inline
 #define TENON_ARGUMENT(Type) const Type&
 #define TENON_UNROLL
 #define TENON_UNROLL_4

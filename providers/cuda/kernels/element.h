@@ -31,7 +31,7 @@ struct Bool {
 };
 
 template <class To, class From>
-TENON_DEVICE To bits_as(From from) {
+TENON_ON_GPU To bits_as(From from) {
   static_assert(sizeof(To) == sizeof(From));
   To to;
   memcpy(&to, &from, sizeof to);
@@ -41,15 +41,15 @@ TENON_DEVICE To bits_as(From from) {
 // --- narrowing of floats, once, to nearest even ---
 
 #if defined(__CUDACC__)
-TENON_DEVICE float half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
-TENON_DEVICE uint16_t half_from_float(float value) { return __half_as_ushort(__float2half_rn(value)); }
+TENON_ON_GPU float half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
+TENON_ON_GPU uint16_t half_from_float(float value) { return __half_as_ushort(__float2half_rn(value)); }
 #else
 inline float half_to_float(uint16_t bits) { return F16::to_f32(bits); }
 inline uint16_t half_from_float(float value) { return static_cast<uint16_t>(F16::from_f32(value)); }
 #endif
 
-TENON_DEVICE float bfloat_to_float(uint16_t bits) { return bits_as<float>(static_cast<uint32_t>(bits) << 16); }
-TENON_DEVICE uint16_t bfloat_from_float(float value) {
+TENON_ON_GPU float bfloat_to_float(uint16_t bits) { return bits_as<float>(static_cast<uint32_t>(bits) << 16); }
+TENON_ON_GPU uint16_t bfloat_from_float(float value) {
   const uint32_t bits = bits_as<uint32_t>(value);
   if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<uint16_t>((bits >> 16) | 0x40U);
   return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
@@ -57,7 +57,7 @@ TENON_DEVICE uint16_t bfloat_from_float(float value) {
 
 // The float nearest to `value` toward zero whose last bit is set if anything fell away: rounding it again to fewer bits
 // gives what rounding `value` once would have given (Boldo and Melquiond, "Emulation of FMA", 2008).
-TENON_DEVICE float to_odd(double value) {
+TENON_ON_GPU float to_odd(double value) {
   const float near = static_cast<float>(value);
   const double back = near;
   if (back == value || value != value) return near;
@@ -66,7 +66,7 @@ TENON_DEVICE float to_odd(double value) {
   if (too_far) bits -= 1;
   return bits_as<float>(bits | 1U);
 }
-TENON_DEVICE float to_odd(uint64_t value) {
+TENON_ON_GPU float to_odd(uint64_t value) {
   int shift = 0;
   uint64_t rest = 0;
   while ((value >> 24) != 0) {
@@ -82,7 +82,7 @@ TENON_DEVICE float to_odd(uint64_t value) {
 
 // A float to an integer type truncates toward zero and saturates; NaN gives 0. The bounds are powers of two, so exact.
 template <class To, class From>
-TENON_DEVICE To saturated(From value) {
+TENON_ON_GPU To saturated(From value) {
   constexpr int digits = std::numeric_limits<To>::digits;
   const From above = static_cast<From>(uint64_t{1} << (digits - 1)) * 2;
   if (value != value) return To{0};
@@ -92,7 +92,7 @@ TENON_DEVICE To saturated(From value) {
 }
 
 template <class To, class From>
-TENON_DEVICE To cast(From value) {
+TENON_ON_GPU To cast(From value) {
   if constexpr (std::is_same_v<To, Bool>) {
     return Bool{static_cast<uint8_t>(value != From{0})};
   } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat>) {
@@ -115,7 +115,7 @@ TENON_DEVICE To cast(From value) {
 }
 
 template <class Class, class Storage>
-TENON_DEVICE Class widen(Storage value) {
+TENON_ON_GPU Class widen(Storage value) {
   if constexpr (std::is_same_v<Storage, Half>)
     return static_cast<Class>(half_to_float(value.bits));
   else if constexpr (std::is_same_v<Storage, BFloat>)
@@ -129,7 +129,7 @@ TENON_DEVICE Class widen(Storage value) {
 // --- the storage types of a class: f.template operator()<Storage>() for the one that `dtype` names ---
 
 template <class Class, class Visit>
-TENON_DEVICE void with_storage(int32_t dtype, const Visit& visit) {
+TENON_ON_GPU void with_storage(int32_t dtype, const Visit& visit) {
   if constexpr (std::is_same_v<Class, float>) {
     if (dtype == EP_DTYPE_f32)
       visit(float{});
@@ -164,7 +164,7 @@ TENON_DEVICE void with_storage(int32_t dtype, const Visit& visit) {
 
 // Whatever `dtype` is.
 template <class Visit>
-TENON_DEVICE void with_any_storage(int32_t dtype, const Visit& visit) {
+TENON_ON_GPU void with_any_storage(int32_t dtype, const Visit& visit) {
   switch (dtype) {
     case EP_DTYPE_f32:
     case EP_DTYPE_f16:
@@ -187,7 +187,7 @@ struct alignas(count == 1 ? alignof(Storage) : pack_alignment(sizeof(Storage))) 
 };
 
 template <class Class>
-TENON_DEVICE Class load(uint64_t address, int64_t index, int32_t dtype) {
+TENON_ON_GPU Class load(uint64_t address, int64_t index, int32_t dtype) {
   Class value{};
   with_storage<Class>(
       dtype, [&](auto storage) { value = widen<Class>(reinterpret_cast<const decltype(storage)*>(address)[index]); });
@@ -195,7 +195,7 @@ TENON_DEVICE Class load(uint64_t address, int64_t index, int32_t dtype) {
 }
 
 template <class Class>
-TENON_DEVICE void store(uint64_t address, int64_t index, int32_t dtype, Class value) {
+TENON_ON_GPU void store(uint64_t address, int64_t index, int32_t dtype, Class value) {
   with_storage<Class>(dtype, [&](auto storage) {
     using Storage = decltype(storage);
     reinterpret_cast<Storage*>(address)[index] = cast<Storage>(value);
@@ -204,7 +204,7 @@ TENON_DEVICE void store(uint64_t address, int64_t index, int32_t dtype, Class va
 
 // The first `count` <= `chunk` of the elements `stride` apart from `index` on; in one go where `vector`.
 template <int chunk, class Storage, class Class>
-TENON_DEVICE void load_chunk_as(Class* values, uint64_t address, int64_t index, int64_t stride, bool vector,
+TENON_ON_GPU void load_chunk_as(Class* values, uint64_t address, int64_t index, int64_t stride, bool vector,
                                 int64_t count) {
   const Storage* from = reinterpret_cast<const Storage*>(address) + index;
   if (chunk == 1 || (vector && count == chunk)) {
@@ -220,7 +220,7 @@ TENON_DEVICE void load_chunk_as(Class* values, uint64_t address, int64_t index, 
 }
 
 template <int chunk, class Storage, class Class>
-TENON_DEVICE void store_chunk_as(const Class* values, uint64_t address, int64_t index, int64_t stride, bool vector,
+TENON_ON_GPU void store_chunk_as(const Class* values, uint64_t address, int64_t index, int64_t stride, bool vector,
                                  int64_t count) {
   Storage* to = reinterpret_cast<Storage*>(address) + index;
   if (chunk == 1 || (vector && count == chunk)) {

@@ -18,7 +18,7 @@ template <class Class>
 struct Numbers {
   using Value = Class;
   template <class Visit>
-  TENON_DEVICE static void visit(int32_t dtype, const Visit& visit) {
+  TENON_ON_GPU static void visit(int32_t dtype, const Visit& visit) {
     with_storage<Class>(dtype, visit);
   }
 };
@@ -26,7 +26,7 @@ template <class Bits>
 struct BitsOf {
   using Value = Bits;
   template <class Visit>
-  TENON_DEVICE static void visit(int32_t, const Visit& visit) {
+  TENON_ON_GPU static void visit(int32_t, const Visit& visit) {
     visit(Bits{});
   }
 };
@@ -38,7 +38,7 @@ struct alignas(pack_alignment(size)) PackWords {
   uint32_t at[size * map_chunk / 4];
 };
 template <class Storage>
-TENON_DEVICE Storage element_of(const uint32_t* words, int i) {
+TENON_ON_GPU Storage element_of(const uint32_t* words, int i) {
   if constexpr (sizeof(Storage) == 8)
     return bits_as<Storage>(words[2 * i] | static_cast<uint64_t>(words[2 * i + 1]) << 32);
   else if constexpr (sizeof(Storage) == 4)
@@ -52,15 +52,15 @@ TENON_DEVICE Storage element_of(const uint32_t* words, int i) {
 // The packs of sources `operand` and those after it, asked for before they are needed.
 template <int operand, class... Sources>
 struct Ahead {
-  TENON_DEVICE void ask(const MapArguments&, int64_t) {}
-  TENON_DEVICE void choose(bool, const Ahead&, const Ahead&) {}
+  TENON_ON_GPU void ask(const MapArguments&, int64_t) {}
+  TENON_ON_GPU void choose(bool, const Ahead&, const Ahead&) {}
 };
 template <int operand, class Source, class... Rest>
 struct Ahead<operand, Source, Rest...> {
   uint32_t words[sizeof(typename Source::Value) * map_chunk / 4];
   Ahead<operand + 1, Rest...> rest;
 
-  TENON_DEVICE void ask(const MapArguments& map, int64_t number) {
+  TENON_ON_GPU void ask(const MapArguments& map, int64_t number) {
     const MapOperand& from = map.operands[operand];
     if (from.address != 0) {
       Source::visit(from.dtype, [&](auto storage) {
@@ -72,7 +72,7 @@ struct Ahead<operand, Source, Rest...> {
     }
     rest.ask(map, number);
   }
-  TENON_DEVICE void choose(bool is_first, const Ahead& first, const Ahead& second) {
+  TENON_ON_GPU void choose(bool is_first, const Ahead& first, const Ahead& second) {
     TENON_UNROLL
     for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i) words[i] = is_first ? first.words[i] : second.words[i];
     rest.choose(is_first, first.rest, second.rest);
@@ -80,7 +80,7 @@ struct Ahead<operand, Source, Rest...> {
 };
 
 template <int operands, int chunk>
-TENON_DEVICE MapPlace place_of(const MapArguments& map, uint32_t number) {
+TENON_ON_GPU MapPlace place_of(const MapArguments& map, uint32_t number) {
   MapPlace place;
   uint32_t row = 0;
   if (map.rank > 1) {
@@ -102,14 +102,14 @@ TENON_DEVICE MapPlace place_of(const MapArguments& map, uint32_t number) {
 }
 
 template <class Class>
-TENON_DEVICE Class scalar_of(uint64_t bits) {
+TENON_ON_GPU Class scalar_of(uint64_t bits) {
   Class value;
   memcpy(&value, &bits, sizeof value);
   return value;
 }
 
 template <class Class, int chunk>
-TENON_DEVICE void load_operand(Class* values, const MapArguments& map, int operand, const MapPlace& place) {
+TENON_ON_GPU void load_operand(Class* values, const MapArguments& map, int operand, const MapPlace& place) {
   const MapOperand& from = map.operands[operand];
   if (from.address == 0) {
     const Class value = scalar_of<Class>(from.scalar);
@@ -125,7 +125,7 @@ TENON_DEVICE void load_operand(Class* values, const MapArguments& map, int opera
 
 // The same of a walk that asks ahead.
 template <int operand, class Source, class... Rest>
-TENON_DEVICE void load_source(typename Source::Value* values, const MapArguments& map, const MapPlace& place,
+TENON_ON_GPU void load_source(typename Source::Value* values, const MapArguments& map, const MapPlace& place,
                               const Ahead<operand, Source, Rest...>& ahead) {
   using Value = typename Source::Value;
   const MapOperand& from = map.operands[operand];
@@ -149,7 +149,7 @@ TENON_DEVICE void load_source(typename Source::Value* values, const MapArguments
 
 // Values of class Class, or truth values for rows that answer a question.
 template <class Class, int chunk, class Value>
-TENON_DEVICE void store_result(const Value* values, const MapArguments& map, const MapPlace& place) {
+TENON_ON_GPU void store_result(const Value* values, const MapArguments& map, const MapPlace& place) {
   const MapOperand& to = map.operands[0];
   const int64_t stride = to.strides[map.rank - 1];
   if constexpr (std::is_same_v<Value, bool>) {
@@ -163,7 +163,7 @@ TENON_DEVICE void store_result(const Value* values, const MapArguments& map, con
 }
 
 template <int operands, int chunk, class Body>
-TENON_DEVICE void for_each_chunk(const MapArguments& map, const Body& body) {
+TENON_ON_GPU void for_each_chunk(const MapArguments& map, const Body& body) {
   for (int64_t number = thread_in_grid(); number < map.chunks; number += threads_in_grid()) {
     body(place_of<operands, chunk>(map, static_cast<uint32_t>(number)));
   }
@@ -173,7 +173,7 @@ TENON_DEVICE void for_each_chunk(const MapArguments& map, const Body& body) {
 // takes one chunk, or two that are a block's width apart, both asked for before either is looked at: their code is one,
 // so that a long row does not stand there twice.
 template <class... Sources, class Body>
-TENON_DEVICE void for_each_chunk_of(const MapArguments& map, const Body& body) {
+TENON_ON_GPU void for_each_chunk_of(const MapArguments& map, const Body& body) {
   constexpr int operands = 1 + static_cast<int>(sizeof...(Sources));
   const bool run = map.steps != 0;
   const int64_t stride = run ? threads_in_block() : threads_in_grid();
@@ -203,7 +203,7 @@ TENON_DEVICE void for_each_chunk_of(const MapArguments& map, const Body& body) {
 }
 
 // Keeps the first fault of the launch.
-TENON_DEVICE void report_fault(const FaultTarget& target, int32_t code, int64_t value) {
+TENON_ON_GPU void report_fault(const FaultTarget& target, int32_t code, int64_t value) {
   if (target.claim == 0 || !claim_raised(reinterpret_cast<uint64_t*>(target.claim), target.sequence)) return;
   auto* slot = reinterpret_cast<FaultSlot*>(target.slot);
   slot->value = value;

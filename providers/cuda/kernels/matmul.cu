@@ -5,7 +5,7 @@ namespace tenon::provider::cuda {
 
 // The class an operand is stored in may be narrower than the one computed in: f16 in f32, i8 in i64.
 template <class Class>
-TENON_DEVICE void matmul(const MatmulArguments& matmul) {
+TENON_ON_GPU void matmul(const MatmulArguments& matmul) {
   // Integers wrap: they are added and multiplied without sign.
   using Value = std::conditional_t<std::is_floating_point_v<Class>, Class, uint64_t>;
   const int32_t row = matmul.rank - 2;

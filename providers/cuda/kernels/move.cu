@@ -6,14 +6,14 @@
 namespace tenon::provider::cuda {
 
 template <class Bits>
-TENON_DEVICE void store_bits(const Bits* values, const MapArguments& map, const MapPlace& place) {
+TENON_ON_GPU void store_bits(const Bits* values, const MapArguments& map, const MapPlace& place) {
   const MapOperand& to = map.operands[0];
   store_chunk_as<map_chunk, Bits>(values, to.address, place.offsets[0], to.strides[map.rank - 1], to.vector != 0,
                                   place.count);
 }
 
 template <class Bits>
-TENON_DEVICE void move_bits(const MapArguments& map) {
+TENON_ON_GPU void move_bits(const MapArguments& map) {
   for_each_chunk_of<BitsOf<Bits>>(map, [&](const MapPlace& place, const auto& ahead) {
     Bits x[map_chunk] = {};
     load_source(x, map, place, ahead);
@@ -22,7 +22,7 @@ TENON_DEVICE void move_bits(const MapArguments& map) {
 }
 
 template <class Bits>
-TENON_DEVICE void where_bits(const MapArguments& map) {
+TENON_ON_GPU void where_bits(const MapArguments& map) {
   for_each_chunk_of<Numbers<bool>, BitsOf<Bits>, BitsOf<Bits>>(map, [&](const MapPlace& place, const auto& ahead) {
     bool condition[map_chunk] = {};
     Bits x[map_chunk] = {};
@@ -37,7 +37,7 @@ TENON_DEVICE void where_bits(const MapArguments& map) {
 }
 
 template <class Class>
-TENON_DEVICE void cast_elements(const MapArguments& map) {
+TENON_ON_GPU void cast_elements(const MapArguments& map) {
   for_each_chunk_of<Numbers<Class>>(map, [&](const MapPlace& place, const auto& ahead) {
     Class x[map_chunk] = {};
     load_source(x, map, place, ahead);
@@ -50,7 +50,7 @@ TENON_DEVICE void cast_elements(const MapArguments& map) {
 }
 
 template <int32_t op, class Class>
-TENON_DEVICE void ternary_row(const MapArguments& map) {
+TENON_ON_GPU void ternary_row(const MapArguments& map) {
   for_each_chunk<4, 1>(map, [&](const MapPlace& place) {
     Class x[1] = {};
     Class y[1] = {};

@@ -9,17 +9,17 @@ namespace tenon::provider::cuda {
 // One row, known when compiled.
 template <class Class, int32_t op>
 struct OneRow {
-  TENON_DEVICE explicit OneRow(int32_t) {}
-  TENON_DEVICE Class init() const { return scalar::reduce_init<Class>(scalar::Op<op>()); }
-  TENON_DEVICE Class map(Class x) const { return scalar::reduce_map(scalar::Op<op>(), x); }
-  TENON_DEVICE Class add(Class x, Class y) const { return combine(x, map(y)); }
-  TENON_DEVICE Class combine(Class x, Class y) const { return scalar::reduce_combine(scalar::Op<op>(), x, y); }
-  TENON_DEVICE Class finish(Class x, Class n) const { return scalar::reduce_finish(scalar::Op<op>(), x, n); }
+  TENON_ON_GPU explicit OneRow(int32_t) {}
+  TENON_ON_GPU Class init() const { return scalar::reduce_init<Class>(scalar::Op<op>()); }
+  TENON_ON_GPU Class map(Class x) const { return scalar::reduce_map(scalar::Op<op>(), x); }
+  TENON_ON_GPU Class add(Class x, Class y) const { return combine(x, map(y)); }
+  TENON_ON_GPU Class combine(Class x, Class y) const { return scalar::reduce_combine(scalar::Op<op>(), x, y); }
+  TENON_ON_GPU Class finish(Class x, Class n) const { return scalar::reduce_finish(scalar::Op<op>(), x, n); }
 };
 
 // Calls visit(row) for the row that `op` names.
 template <class Class, class Visit>
-TENON_DEVICE Class with_row(int32_t op, const Visit& visit) {
+TENON_ON_GPU Class with_row(int32_t op, const Visit& visit) {
   switch (op) {
 #define EP_REDUCE(name, id, domain, init, map, combine, finish)     \
   case id:                                                          \
@@ -33,15 +33,15 @@ TENON_DEVICE Class with_row(int32_t op, const Visit& visit) {
   }
 }
 template <class Class>
-TENON_DEVICE_CALL Class combine_values(int32_t op, Class x, Class y) {
+TENON_ON_GPU_CALL Class combine_values(int32_t op, Class x, Class y) {
   return with_row<Class>(op, [x, y](auto row) { return row.combine(x, y); });
 }
 template <class Class>
-TENON_DEVICE_CALL Class map_and_combine(int32_t op, Class x, Class y) {
+TENON_ON_GPU_CALL Class map_and_combine(int32_t op, Class x, Class y) {
   return with_row<Class>(op, [x, y](auto row) { return row.combine(x, row.map(y)); });
 }
 template <class Class>
-TENON_DEVICE_CALL Class finish_value(int32_t op, Class x, Class n) {
+TENON_ON_GPU_CALL Class finish_value(int32_t op, Class x, Class n) {
   return with_row<Class>(op, [x, n](auto row) { return row.finish(x, n); });
 }
 
@@ -49,20 +49,20 @@ TENON_DEVICE_CALL Class finish_value(int32_t op, Class x, Class n) {
 template <class Class>
 struct AnyRow {
   int32_t op;
-  TENON_DEVICE explicit AnyRow(int32_t row) : op(row) {}
-  TENON_DEVICE Class init() const {
+  TENON_ON_GPU explicit AnyRow(int32_t row) : op(row) {}
+  TENON_ON_GPU Class init() const {
     return with_row<Class>(op, [](auto row) { return row.init(); });
   }
-  TENON_DEVICE Class add(Class x, Class y) const { return map_and_combine(op, x, y); }
-  TENON_DEVICE Class combine(Class x, Class y) const { return combine_values(op, x, y); }
-  TENON_DEVICE Class finish(Class x, Class n) const { return finish_value(op, x, n); }
+  TENON_ON_GPU Class add(Class x, Class y) const { return map_and_combine(op, x, y); }
+  TENON_ON_GPU Class combine(Class x, Class y) const { return combine_values(op, x, y); }
+  TENON_ON_GPU Class finish(Class x, Class n) const { return finish_value(op, x, n); }
 };
 
 constexpr int reduce_ahead = 4;  // loads that a thread has on their way
 
 // Elements that follow each other, in packs; `value` and what they add to it.
 template <class Class, class Row, class Storage>
-TENON_DEVICE Class reduce_packs(Class value, const Row& row, const Storage* src, int64_t begin, int64_t end, int member,
+TENON_ON_GPU Class reduce_packs(Class value, const Row& row, const Storage* src, int64_t begin, int64_t end, int member,
                                 int members) {
   using OnePack = Pack<Storage, map_chunk>;
   const int64_t step = members * map_chunk;
@@ -93,7 +93,7 @@ TENON_DEVICE Class reduce_packs(Class value, const Row& row, const Storage* src,
 
 // Elements anywhere.
 template <class Class, class Row, class Storage>
-TENON_DEVICE Class reduce_strided(Class value, const Row& row, const AxisSet& axes, const Storage* src, int64_t begin,
+TENON_ON_GPU Class reduce_strided(Class value, const Row& row, const AxisSet& axes, const Storage* src, int64_t begin,
                                   int64_t end, int member, int members) {
   int64_t i = begin + member;
   TENON_ROLLED
@@ -111,7 +111,7 @@ TENON_DEVICE Class reduce_strided(Class value, const Row& row, const AxisSet& ax
 
 // The share of one member in elements [begin, end) of the reduced axes.
 template <class Class, class Row>
-TENON_DEVICE Class reduce_share(const ReduceArguments& reduce, const Row& row, int64_t base, int64_t begin, int64_t end,
+TENON_ON_GPU Class reduce_share(const ReduceArguments& reduce, const Row& row, int64_t base, int64_t begin, int64_t end,
                                 int member, int members) {
   Class value = row.init();
   if (reduce.second != 0) {
@@ -132,7 +132,7 @@ TENON_DEVICE Class reduce_share(const ReduceArguments& reduce, const Row& row, i
 }
 
 template <class Class, class Team, class Row>
-TENON_DEVICE void reduce_rows(const ReduceArguments& reduce) {
+TENON_ON_GPU void reduce_rows(const ReduceArguments& reduce) {
   const Row row(reduce.op);
   Team team;
   const int64_t jobs = reduce.kept.count * reduce.parts;

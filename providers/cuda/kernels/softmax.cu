@@ -9,23 +9,23 @@ namespace tenon::provider::cuda {
 
 template <class Class>
 struct Greatest {
-  TENON_DEVICE Class operator()(Class x, Class y) const { return std::fmax(x, y); }
+  TENON_ON_GPU Class operator()(Class x, Class y) const { return std::fmax(x, y); }
 };
 template <class Class>
 struct Sum {
-  TENON_DEVICE Class operator()(Class x, Class y) const { return x + y; }
+  TENON_ON_GPU Class operator()(Class x, Class y) const { return x + y; }
 };
 
 // x / total, where `inverse` is 1 / total: the quotient that it gives, corrected by what is left.
 template <class Class>
-TENON_DEVICE Class share(Class x, Class total, Class inverse) {
+TENON_ON_GPU Class share(Class x, Class total, Class inverse) {
   const Class near = x * inverse;
   return std::fma(std::fma(-near, total, x), inverse, near);
 }
 
 // Three passes over a row of any length and stride; the second and third find it in the cache, mostly.
 template <class Class, class Storage, class Team>
-TENON_DEVICE void softmax_row(const SoftmaxArguments& softmax, Team& team, int64_t row) {
+TENON_ON_GPU void softmax_row(const SoftmaxArguments& softmax, Team& team, int64_t row) {
   const auto* src = reinterpret_cast<const Storage*>(softmax.src) + offset_in(softmax.rows, softmax.rows.src, row);
   auto* dst = reinterpret_cast<Storage*>(softmax.dst) + offset_in(softmax.rows, softmax.rows.dst, row);
   const auto at = [&](int64_t i) { return widen<Class>(src[i * softmax.src_stride]); };
@@ -48,7 +48,7 @@ TENON_DEVICE void softmax_row(const SoftmaxArguments& softmax, Team& team, int64
 }
 
 template <class Class, class Team>
-TENON_DEVICE void softmax_rows(const SoftmaxArguments& softmax) {
+TENON_ON_GPU void softmax_rows(const SoftmaxArguments& softmax) {
   Team team;
   for (int64_t row = team.number(); row < softmax.rows.count; row += team.count()) {
     with_storage<Class>(softmax.dtype,
@@ -64,17 +64,17 @@ struct HeldRow {
   int length;
   int used;  // chunks, of the member that has most
 
-  TENON_DEVICE explicit HeldRow(int64_t of_length)
+  TENON_ON_GPU explicit HeldRow(int64_t of_length)
       : length(static_cast<int>(of_length)),
         used((length + Team::size * static_cast<int>(map_chunk) - 1) / (Team::size * static_cast<int>(map_chunk))) {}
 
-  TENON_DEVICE int place(const Team& team, int c) const {
+  TENON_ON_GPU int place(const Team& team, int c) const {
     return (c * Team::size + team.rank()) * static_cast<int>(map_chunk);
   }
 
   // visit(value) for each that is used.
   template <class Visit>
-  TENON_DEVICE void each(const Visit& visit) {
+  TENON_ON_GPU void each(const Visit& visit) {
     TENON_UNROLL
     for (int c = 0; c < chunks; ++c) {
       if (c >= used) break;
@@ -85,7 +85,7 @@ struct HeldRow {
 
   // In packs, all of them on their way before the first is looked at.
   template <class Storage>
-  TENON_DEVICE void load_packs(const Team& team, const Storage* src) {
+  TENON_ON_GPU void load_packs(const Team& team, const Storage* src) {
     Pack<Storage, map_chunk> packs[chunks];
     TENON_UNROLL
     for (int c = 0; c < chunks; ++c) {
@@ -102,7 +102,7 @@ struct HeldRow {
     }
   }
   template <class Storage>
-  TENON_DEVICE void load_elements(const Team& team, const Storage* src) {
+  TENON_ON_GPU void load_elements(const Team& team, const Storage* src) {
     TENON_UNROLL
     for (int c = 0; c < chunks; ++c) {
       if (c >= used) break;
@@ -114,7 +114,7 @@ struct HeldRow {
     }
   }
   template <class Storage>
-  TENON_DEVICE void store(const Team& team, Storage* dst, bool vector) const {
+  TENON_ON_GPU void store(const Team& team, Storage* dst, bool vector) const {
     TENON_UNROLL
     for (int c = 0; c < chunks; ++c) {
       if (c >= used) break;
@@ -128,7 +128,7 @@ struct HeldRow {
 
 // One row per team: a walk over several would have its invariants take the registers of the row.
 template <class Team, int chunks>
-TENON_DEVICE void softmax_held(const SoftmaxArguments& softmax) {
+TENON_ON_GPU void softmax_held(const SoftmaxArguments& softmax) {
   Team team;
   if (const int64_t row = team.number(); row < softmax.rows.count) {
     HeldRow<Team, chunks> held(softmax.length);

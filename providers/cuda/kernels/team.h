@@ -18,13 +18,13 @@
 namespace tenon::provider::cuda {
 
 // A 64-bit division is a long piece of code on a GPU, and most numbers have 32 bits: one copy of it, called.
-TENON_DEVICE_CALL int64_t divided(int64_t value, int64_t by) { return value / by; }
-TENON_DEVICE int64_t quotient(int64_t value, int64_t by) {
+TENON_ON_GPU_CALL int64_t divided(int64_t value, int64_t by) { return value / by; }
+TENON_ON_GPU int64_t quotient(int64_t value, int64_t by) {
   if (((static_cast<uint64_t>(value) | static_cast<uint64_t>(by)) >> 32) != 0) return divided(value, by);
   return static_cast<int64_t>(static_cast<uint32_t>(value) / static_cast<uint32_t>(by));
 }
 
-TENON_DEVICE_CALL int64_t offset_along(const AxisSet& axes, const int64_t* strides, int64_t index) {
+TENON_ON_GPU_CALL int64_t offset_along(const AxisSet& axes, const int64_t* strides, int64_t index) {
   int64_t offset = 0;
   for (int32_t axis = axes.rank - 1; axis > 0; --axis) {
     const int64_t next = quotient(index, axes.dims[axis]);
@@ -35,7 +35,7 @@ TENON_DEVICE_CALL int64_t offset_along(const AxisSet& axes, const int64_t* strid
 }
 
 // Where element `index` of the axes lies.
-TENON_DEVICE int64_t offset_in(const AxisSet& axes, const int64_t* strides, int64_t index) {
+TENON_ON_GPU int64_t offset_in(const AxisSet& axes, const int64_t* strides, int64_t index) {
   return axes.rank == 1 ? index * strides[0] : offset_along(axes, strides, index);
 }
 
@@ -47,22 +47,22 @@ class WarpTeam {
   static constexpr int size = row_warp;
   static constexpr int teams = row_block / row_warp;
 
-  TENON_DEVICE WarpTeam() {
+  TENON_ON_GPU WarpTeam() {
     __shared__ Storage shared[teams];
     storage_ = &shared[threadIdx.x / size];
   }
-  TENON_DEVICE int rank() const { return static_cast<int>(threadIdx.x) % size; }
-  TENON_DEVICE int64_t number() const { return block_in_grid() * teams + threadIdx.x / size; }
-  TENON_DEVICE int64_t count() const { return blocks_in_grid() * teams; }
+  TENON_ON_GPU int rank() const { return static_cast<int>(threadIdx.x) % size; }
+  TENON_ON_GPU int64_t number() const { return block_in_grid() * teams + threadIdx.x / size; }
+  TENON_ON_GPU int64_t count() const { return blocks_in_grid() * teams; }
 
   template <class Combine>
-  TENON_DEVICE T first(T value, const Combine& combine) {
+  TENON_ON_GPU T first(T value, const Combine& combine) {
     const T sum = cub::WarpReduce<T>(*storage_).Reduce(value, combine);
     __syncwarp();
     return sum;
   }
   template <class Combine>
-  TENON_DEVICE T all(T value, const Combine& combine) {
+  TENON_ON_GPU T all(T value, const Combine& combine) {
     return __shfl_sync(0xffffffffU, first(value, combine), 0);
   }
 
@@ -76,22 +76,22 @@ class BlockTeam {
  public:
   static constexpr int size = row_block;
 
-  TENON_DEVICE BlockTeam() {
+  TENON_ON_GPU BlockTeam() {
     __shared__ Shared shared;
     shared_ = &shared;
   }
-  TENON_DEVICE int rank() const { return static_cast<int>(threadIdx.x); }
-  TENON_DEVICE int64_t number() const { return block_in_grid(); }
-  TENON_DEVICE int64_t count() const { return blocks_in_grid(); }
+  TENON_ON_GPU int rank() const { return static_cast<int>(threadIdx.x); }
+  TENON_ON_GPU int64_t number() const { return block_in_grid(); }
+  TENON_ON_GPU int64_t count() const { return blocks_in_grid(); }
 
   template <class Combine>
-  TENON_DEVICE T first(T value, const Combine& combine) {
+  TENON_ON_GPU T first(T value, const Combine& combine) {
     const T sum = cub::BlockReduce<T, row_block>(shared_->storage).Reduce(value, combine);
     __syncthreads();
     return sum;
   }
   template <class Combine>
-  TENON_DEVICE T all(T value, const Combine& combine) {
+  TENON_ON_GPU T all(T value, const Combine& combine) {
     const T sum = cub::BlockReduce<T, row_block>(shared_->storage).Reduce(value, combine);
     if (threadIdx.x == 0) shared_->result = sum;
     __syncthreads();
@@ -164,15 +164,15 @@ template <class T>
 class SoloTeam {
  public:
   static constexpr int size = 1;
-  TENON_DEVICE int rank() const { return 0; }
-  TENON_DEVICE int64_t number() const { return thread_in_grid(); }
-  TENON_DEVICE int64_t count() const { return threads_in_grid(); }
+  TENON_ON_GPU int rank() const { return 0; }
+  TENON_ON_GPU int64_t number() const { return thread_in_grid(); }
+  TENON_ON_GPU int64_t count() const { return threads_in_grid(); }
   template <class Combine>
-  TENON_DEVICE T first(T value, const Combine&) {
+  TENON_ON_GPU T first(T value, const Combine&) {
     return value;
   }
   template <class Combine>
-  TENON_DEVICE T all(T value, const Combine&) {
+  TENON_ON_GPU T all(T value, const Combine&) {
     return value;
   }
 };

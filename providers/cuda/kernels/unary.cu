@@ -6,7 +6,7 @@
 namespace tenon::provider::cuda {
 
 template <int32_t op>
-TENON_DEVICE void unary_row(const MapArguments& map) {
+TENON_ON_GPU void unary_row(const MapArguments& map) {
   const auto a = scalar_of<float>(map.parameters[0]);
   const auto b = scalar_of<float>(map.parameters[1]);
   for_each_chunk_of<Numbers<float>>(map, [&](const MapPlace& place, const auto& ahead) {
@@ -21,7 +21,7 @@ TENON_DEVICE void unary_row(const MapArguments& map) {
 
 // The value of row `op`, or its truth value.
 template <class Class>
-TENON_DEVICE Class unary_value(int32_t op, Class x, Class a, Class b) {
+TENON_ON_GPU Class unary_value(int32_t op, Class x, Class a, Class b) {
   switch (op) {
 #define EP_UNARY(name, id, domain, result, expression)                         \
   case id:                                                                     \
@@ -36,7 +36,7 @@ TENON_DEVICE Class unary_value(int32_t op, Class x, Class a, Class b) {
 }
 
 template <class Class>
-TENON_DEVICE void unary_rows(const MapArguments& map) {
+TENON_ON_GPU void unary_rows(const MapArguments& map) {
   const auto a = scalar_of<Class>(map.parameters[0]);
   const auto b = scalar_of<Class>(map.parameters[1]);
   const bool truth = map.operands[0].dtype == EP_DTYPE_bool;

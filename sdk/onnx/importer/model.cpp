@@ -42,9 +42,9 @@ void check_input_names(const std::set<std::string>& given, const std::vector<Val
 
 Tensor fitting_input(const Tensor& tensor, const ValueInfo& info, Device device, bool strict) {
   bool fits = tensor.defined() && tensor.dtype() == info.dtype;
-  if (fits && info.has_shape && strict) {
+  if (fits && info.has_shape) {
     fits = tensor.rank() == static_cast<int32_t>(info.dims.size());
-    for (int32_t axis = 0; fits && axis < tensor.rank(); ++axis) {
+    for (int32_t axis = 0; strict && fits && axis < tensor.rank(); ++axis) {
       const int64_t dim = info.dims[static_cast<size_t>(axis)].value;
       fits = dim < 0 || dim == tensor.dims()[axis];
     }

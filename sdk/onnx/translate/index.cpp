@@ -6,7 +6,9 @@
 namespace tenon::onnx {
 namespace {
 
-TensorList translate_gather(NodeContext& n) { return {take(n.input(0), n.input(1), n.axis(0, n.dims(0).rank()))}; }
+TensorList translate_gather(NodeContext& n) {
+  return {gather_slices(n.input(0), n.axis(0, n.dims(0).rank()), n.input(1))};
+}
 
 TensorList gather_elements(NodeContext& n) { return {gather(n.input(0), n.axis(0, n.dims(0).rank()), n.input(1))}; }
 

@@ -33,7 +33,7 @@ Tensor negative_log_likelihood(NodeContext& n, const Tensor& x, const Tensor& ta
     index = where(ignored, Scalar(0), target);
   }
   Tensor loss = neg(squeeze(gather(x, 1, unsqueeze(index, 1)), 1));
-  Tensor weights = weight.defined() ? take(weight, index, 0) : ignored.defined() ? ones_like(loss) : Tensor();
+  Tensor weights = weight.defined() ? gather_slices(weight, 0, index) : ignored.defined() ? ones_like(loss) : Tensor();
   if (ignored.defined()) weights = where(ignored, Scalar(0), weights);
   if (weights.defined()) loss = mul(loss, weights);
   const std::string reduction = n.text("reduction", "mean");

@@ -82,7 +82,7 @@ Tensor resize_axis(const Tensor& x, int64_t number, const Axis& axis, const Meth
     std::vector<int64_t> picks;
     for (int64_t i = 0; i < axis.result; ++i)
       picks.push_back(nearest_index(source_of(axis, method, i), method.nearest, axis.length));
-    return take(x, Tensor::from<int64_t>(picks, {axis.result}, x.device()), number);
+    return gather_slices(x, number, Tensor::from<int64_t>(picks, {axis.result}, x.device()));
   }
   std::vector<float> weights(static_cast<size_t>(axis.length * axis.result), 0.0f);
   for (int64_t i = 0; i < axis.result; ++i)

@@ -65,10 +65,10 @@ const std::vector<Call>& calls() {
       {EP_PRIMITIVE_fill, "full", {{4, 6}}, [](In in) { return full_like(in[0], 2.5); }},
       {EP_PRIMITIVE_gather, "take", {{4, 6}, {3}}, [](In in) { return take(in[0], cast(in[1], DType::i64)); }},
       {EP_PRIMITIVE_split,
-       "split_copy",
+       "split_with_sizes_copy",
        {{4, 6}},
        [](In in) {
-         return split_copy(in[0], {1, 3})[1];
+         return split_with_sizes_copy(in[0], {1, 3})[1];
        }},
   };
   return list;

@@ -138,6 +138,14 @@ TEST(Model, SaysWhatIsWrongWithInputs) {
             "The model has no input 'q' or 'z'; its inputs are 'x'. Input 'x', f32[batch, 5], is missing.");
 }
 
+TEST(Model, HoldsTheDeclaredRankWhereDimsAreHints) {
+  const Model model = load_bytes(small_network(), {.strict_shapes = false});
+  const Tensor flat = random_tensor({5}, 1);
+  EXPECT_EQ(message_of(model, {{"x", flat}}), "Input 'x' must be f32[batch, 5], but f32[5] was given.");
+  EXPECT_EQ(message_of(model, {{"x", random_tensor({1, 2, 5}, 1)}}),
+            "Input 'x' must be f32[batch, 5], but f32[1, 2, 5] was given.");
+}
+
 // y = reshape(x, shape), the shape being an input.
 std::string reshape_model() {
   ModelBuilder builder;

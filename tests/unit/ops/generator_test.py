@@ -2,7 +2,6 @@
 
 usage: generator_test.py GENERATE.py"""
 
-import importlib.util
 import pathlib
 import sys
 import tempfile
@@ -12,10 +11,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 import unittest_report
 
 PATH = pathlib.Path(sys.argv.pop(1)).resolve()
-SPEC = importlib.util.spec_from_file_location("generate", PATH)
-generator = importlib.util.module_from_spec(SPEC)
-sys.modules["generate"] = generator
-SPEC.loader.exec_module(generator)
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(PATH.parent))
+
+from generator.emit.cpp import cpp_parameters, cpp_result
+from generator.emit.dynamic_call import dynamic_ops
+from generator.model.errors import OpListError
+from generator.model.op_list import load
 
 ROW = "  - {{op: f, composite: true, doc: \"d.\", {}}}\n"
 
@@ -26,10 +28,17 @@ def refusal(text):
         path = pathlib.Path(folder) / "ops.yaml"
         path.write_text(text)
         try:
-            generator.load(path, PATH.parents[2] / "ep_api")
-        except generator.OpListError as error:
+            load(path, PATH.parents[2] / "ep_api")
+        except OpListError as error:
             return str(error)
     return None
+
+
+def loaded(rows):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "ops.yaml"
+        path.write_text(f"attributes: {{}}\nops:\n{rows}")
+        return load(path, PATH.parents[2] / "ep_api")[0]
 
 
 class Generator(unittest.TestCase):
@@ -117,6 +126,30 @@ class Generator(unittest.TestCase):
         self.refused("  - {op: f, unary: relu}\n", "f: no doc.")
         self.refused('  - {op: f, composite: true, doc: "d."}\n', "f: no signature.")
         self.refused(ROW.format('signature: "(Tensor x)", attributes: Some'), "f: there is no attribute struct 'Some'.")
+
+    def test_refuses_what_is_said_of_bool_in_the_wrong_place(self):
+        self.refused('  - {op: f, unary: neg, on_bool: g, doc: "d."}\n', "f: only a binary op may have `on_bool`.")
+        self.refused('  - {op: f, binary: add, on_bool: g, doc: "d."}\n',
+                     "f: `on_bool` is 'g', which is no binary op that gives bool.")
+        self.refused('  - {op: f, binary: add, on_bool: g, doc: "d."}\n  - {op: g, binary: mul, doc: "d."}\n',
+                     "f: `on_bool` is 'g', which is no binary op that gives bool.")
+        self.accepted('  - {op: f, binary: add, on_bool: g, doc: "d."}\n  - {op: g, binary: logical_or, doc: "d."}\n')
+        self.accepted('  - {op: f, unary: neg, refuses_bool: [no], doc: "d."}\n')
+        self.refused('  - {op: f, unary: neg, refuses_bool: [no, none], doc: "d."}\n',
+                     "f: `refuses_bool` has 2 texts; a unary op may have 1, a binary one without `on_bool` 2.")
+
+    def test_emits_in_place_functions_for_every_kind_of_handle(self):
+        ops = loaded('  - {op: f, unary: relu, doc: "d."}\n')
+        first = ops[0].signatures[0]
+        self.assertEqual(cpp_result(first, False), "Tensor")
+        self.assertEqual(cpp_parameters(first, True), "const Tensor& input")
+        self.assertEqual([op.name for op in dynamic_ops(ops)], ["f", "f_"])
+
+    def test_emits_defaults_as_cpp(self):
+        ops = loaded(ROW.format('signature: "(Tensor x, int[1] y = 3, *, float? z = None, dtype t = bool, string s = \\"a\\")"'))
+        self.assertEqual(cpp_parameters(ops[0].signatures[0], True),
+                         "const Tensor& x, IntList y = IntList(3), std::optional<double> z = std::nullopt, "
+                         'DType t = DType::boolean, std::string_view s = "a"')
 
     def test_refuses_padding_in_attributes(self):
         row = ROW.format('signature: "(Tensor x)"')

@@ -52,12 +52,40 @@ class Binary(OpTest):
             self.check(BINARY[op](x, np.float32(1.5)), op, x, 1.5)
             self.check(BINARY[op](np.float32(1.5), x), op, 1.5, x)
 
+    def test_bools_compute_as_pytorch(self):
+        x, y = np.array([True, True, False, False]), np.array([True, False, True, False])
+        for op, expected in (("add", x | y), ("mul", x & y), ("maximum", x | y), ("minimum", x & y)):
+            self.check(expected, op, x, y)
+            self.check(expected[2:], op, x[2:], y[2:])
+            self.check(expected.reshape(2, 2)[0], op, np.asarray(True), y[:2])
+            self.close(run(op + "_", x.copy(), y)[0], expected)
+            self.close(run(op, x, y, out=np.zeros(4, bool))[0], expected)
+        self.check(x, "mul", x, True)
+        self.check(np.ones(4, bool), "add", True, x)
+        self.check(x | y, "add", x, y, alpha=2)
+        self.check(x, "add", x, y, alpha=0)
+        self.check(x + np.int64(1), "add", x, 1)
+        self.check(x.astype(np.int64) + 6, "add", x, 2, alpha=3)
+        self.check(np.divide(x, 1, dtype=np.float32), "div", x, True)
+        self.refused("add: alpha must not be a floating-point number where the arguments are bool.", "add", x, y, alpha=0.5)
+        self.refused("sub: alpha must not be a floating-point number where the arguments are i64.", "sub",
+                     np.array([1]), np.array([2]), alpha=0.5)
+
+    def test_bools_are_not_subtracted(self):
+        flags, numbers = np.array([True, False]), np.array([1.5, 2], np.float32)
+        both = "sub: Subtraction, the `-` operator, with two bool tensors is not supported. Use logical_xor()."
+        one = "sub: Subtraction, the `-` operator, with a bool tensor is not supported. Use logical_not() to invert a mask."
+        for x, y, text in ((flags, flags, both), (flags, True, both), (True, flags, both), (numbers, flags, one),
+                           (flags, numbers, one), (1, flags, one), (flags, 1, one), (numbers, True, one), (True, numbers, one)):
+            self.refused(text, "sub", x, y)
+            self.refused(text, "sub", x, y, alpha=2)
+
     def test_promotes_as_pytorch(self):
         f32, f64, i32, u8 = some(3), some(3, dtype=np.float64), some(3, dtype=np.int32), some(3, dtype=np.uint8, low=1, high=9)
         flags = np.array([True, False, True])
         for x, y, dtype in ((f32, f64, "f64"), (f32, i32, "f32"), (i32, u8, "i32"), (i32, flags, "i32"),
                             (u8, some(3, dtype=np.int8), "i16"), (f32, np.float64(2), "f32"), (i32, np.float64(2), "f64"),
-                            (i32, 2, "i32"), (i32, 2.5, "f32"), (f32, 2, "f32"), (flags, 2, "i64"), (flags, True, "i64"),
+                            (i32, 2, "i32"), (i32, 2.5, "f32"), (f32, 2, "f32"), (flags, 2, "i64"),
                             (u8, True, "u8"), (np.float16(2) * np.ones(3, np.float16), 0.5, "f16")):
             with self.subTest(x=x, y=y):
                 self.check(np.add(x, y, dtype=np.float64), "add", x, y, dtype=dtype)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from numpy_runner import Call, Dtype, Keep, OpTest, Ref, Refused, random, run, some
+from numpy_runner import Call, Dtype, Keep, OpTest, Ref, Refused, SYNCHRONOUS, random, run, some
 
 
 class Copies(OpTest):
@@ -63,20 +63,34 @@ class Factories(OpTest):
     def test_one_hot(self):
         x = np.array([[0, 2], [1, 1]])
         self.check(np.eye(3, dtype=np.int64)[x], "one_hot", x, 3)
+        self.close(run("one_hot", x.astype(np.uint8), 3, dtype=Dtype("u8"))[0], np.eye(3, dtype=np.uint8)[x])
+        self.assertEqual(run("one_hot", np.zeros((2, 0), np.int64), 3)[0].shape, (2, 0, 3))
         self.refused("one_hot: num_classes is 0; it must be at least 1.", "one_hot", x, 0)
+        self.refused("one_hot: input must be integers, not f32.", "one_hot", some(2), 3)
+
+    def test_one_hot_refuses_what_is_no_class(self):
+        for wrong in (3, -1, -3, 2**40):
+            with self.assertRaisesRegex(Refused, "one_hot: input has the element|index [0-9]+ is out of range for an axis of length 3"):
+                run("one_hot", np.array([0, wrong, 2]), 3)
+        if SYNCHRONOUS:
+            self.refused("one_hot: input has the element -1, which is outside [0, 3): num_classes is 3.", "one_hot",
+                         np.array([0, -1, 2]), 3)
 
 
 class Indexing(OpTest):
     def test_slices(self):
         x = some(5, 4, 3)
         for dim, index in ((0, np.array([4, 0, 2])), (1, np.array([[1, -1], [0, 3]], np.int32)), (-1, np.asarray(2))):
-            self.check(np.take(x, index, dim), "take", x, index, dim)
+            self.check(np.take(x, index, dim), "gather_slices", x, dim, index)
         self.check(x[[1, 1]], "index_select", x, 0, np.array([1, 1]))
         self.check(x[[[1, 2]]], "embedding", x, np.array([[1, 2]]))
-        self.check(np.zeros((0, 4, 3), np.float32), "take", x, np.zeros(0, np.int64))
+        self.check(np.zeros((0, 4, 3), np.float32), "gather_slices", x, 0, np.zeros(0, np.int64))
         with self.assertRaisesRegex(Refused, "7"):
-            run("take", x, np.array([7]))
-        self.refused("take: the index must be integers, not f32.", "take", x, some(2))
+            run("gather_slices", x, 0, np.array([7]))
+        self.refused("gather_slices: index must be integers, not f32.", "gather_slices", x, 0, some(2))
+        self.refused("index_select: index must be integers, not f32.", "index_select", x, 0, some(2))
+        self.refused("embedding: indices must be integers, not f32.", "embedding", x, some(2))
+        self.check(np.take(x, [[59, -60], [7, 0]]), "take", x, np.array([[59, -60], [7, 0]]))
 
     def test_elements(self):
         x = some(4, 5)
@@ -86,6 +100,7 @@ class Indexing(OpTest):
         self.check(np.take_along_axis(x, index, 0), "gather", x, 0, index)
         self.check(x[index[:1], np.arange(5)], "gather", x, 0, index[:1])
         self.check(np.take_along_axis(x, index[:, :1], 0), "take_along_dim", x, index[:, :1], 0)
+        self.check(x.ravel()[[19, -1, 0, 7]], "take_along_dim", x, np.array([[19, -1], [0, 7]]))
 
 
 class Assembling(OpTest):
@@ -108,8 +123,8 @@ class Assembling(OpTest):
         x = some(7, 4)
         self.check([x[:3], x[3:6], x[6:]], "split", x, 3)
         self.check([x[:, :1], x[:, 1:]], "split", x, [1, 3], 1)
-        self.check([x[:5], x[5:]], "split_copy", x, [5, 2])
-        self.check([x[:, :1], x[:, 1:2], x[:, 2:]], "split_copy", x, [1, 1, 2], 1)
+        self.check([x[:5], x[5:]], "split_with_sizes_copy", x, [5, 2])
+        self.check([x[:, :1], x[:, 1:2], x[:, 2:]], "split_with_sizes_copy", x, [1, 1, 2], 1)
         self.check([x[:3], x[3:6], x[6:]], "chunk", x, 3)
         with self.assertRaisesRegex(Refused, "split"):
             run("split", x, [1, 2], 1)

@@ -100,7 +100,7 @@ class Norms(OpTest):
         self.check(n + b, "layer_norm", x, [4, 5], bias=b, dtype="f32", rtol=1e-4, atol=1e-5)
         n = (z - z.mean(2, keepdims=True)) / np.sqrt(z.var(2, keepdims=True) + 0.1)
         self.check(n * w[0], "layer_norm", x, [5], w[0], eps=0.1, dtype="f32", rtol=1e-4, atol=1e-5)
-        self.refused("layer_norm: normalized_shape [4] is not the end of shape [3, 4, 5] of x.", "layer_norm", x, [4])
+        self.refused("layer_norm: normalized_shape [4] is not the end of shape [3, 4, 5] of input.", "layer_norm", x, [4])
         self.refused("layer_norm: weight has shape [4, 5], but the shape normalised is [5].", "layer_norm", x, [5], w)
 
     def test_rms_norm(self):

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 import unittest
@@ -10,6 +11,7 @@ import numpy as np
 
 RUNNER = sys.argv.pop(1)
 OPTIONS = [sys.argv.pop(1)] if sys.argv[1:] == ["--decompose"] else []
+SYNCHRONOUS = os.environ.get("TENON_DEVICE") in ("cpu", "reference")
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "u8": np.uint8,
           "i8": np.int8, "i16": np.int16, "f16": np.float16}
 NAMES = {np.dtype(value): name for name, value in DTYPES.items()}

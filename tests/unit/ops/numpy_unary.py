@@ -74,6 +74,11 @@ class Unary(OpTest):
         self.check(~flags, "bitwise_not", flags)
         self.check(~x, "bitwise_not", x)
         self.check(flags.astype(np.int64), "abs", flags)
+        self.check(flags.astype(np.int64), "square", flags)
+        self.check(flags, "sign", flags)
+        self.refused("neg: Negation, the `-` operator, on a bool tensor is not supported. Use logical_not() to invert a mask.",
+                     "neg", flags)
+        self.refused("relu: Boolean inputs are not supported for relu.", "relu", flags)
 
     def test_classification_of_numbers(self):
         x = np.array([[1.5, np.nan, np.inf], [-np.inf, 0, -2]], np.float32)

@@ -1,7 +1,7 @@
 // fill and copy: cast, contiguous, clone, copy_, full, fill_.
 #include "core/ops/attributes.h"
-#include "core/ops/kernels.h"
-#include "core/ops/kernels/folding.h"
+#include "core/ops/rules.h"
+#include "core/ops/rules/folding.h"
 
 namespace tenon::ops {
 

@@ -2,8 +2,8 @@
 #include <vector>
 
 #include "core/ops/attributes.h"
-#include "core/ops/kernels.h"
-#include "core/ops/kernels/folding.h"
+#include "core/ops/rules.h"
+#include "core/ops/rules/folding.h"
 #include "primitives/infer/assemble.h"
 
 namespace tenon::ops {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/ops/attributes.h"
-#include "core/ops/kernels.h"
+#include "core/ops/rules.h"
 #include "primitives/infer/view.h"
 #include "primitives/status/sentence.h"
 

@@ -1,6 +1,6 @@
 #include "core/ops/attributes.h"
-#include "core/ops/kernels.h"
-#include "core/ops/kernels/folding.h"
+#include "core/ops/rules.h"
+#include "core/ops/rules/folding.h"
 #include "primitives/infer/convolution.h"
 
 namespace tenon::ops {

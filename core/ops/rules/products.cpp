@@ -2,9 +2,9 @@
 #include <vector>
 
 #include "core/ops/attributes.h"
-#include "core/ops/kernels.h"
-#include "core/ops/kernels/epilogue.h"
-#include "core/ops/kernels/folding.h"
+#include "core/ops/rules.h"
+#include "core/ops/rules/epilogue.h"
+#include "core/ops/rules/folding.h"
 #include "primitives/infer/broadcast.h"
 #include "primitives/infer/convolution.h"
 #include "primitives/infer/matmul.h"

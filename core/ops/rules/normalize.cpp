@@ -1,7 +1,7 @@
 // softmax, layer norm and batch norm: results like their first input.
 #include "core/ops/attributes.h"
-#include "core/ops/kernels.h"
-#include "core/ops/kernels/folding.h"
+#include "core/ops/rules.h"
+#include "core/ops/rules/folding.h"
 
 namespace tenon::ops {
 namespace {

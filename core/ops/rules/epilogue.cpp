@@ -1,4 +1,4 @@
-#include "core/ops/kernels/epilogue.h"
+#include "core/ops/rules/epilogue.h"
 
 #include "core/ops/functors/record.h"
 #include "primitives/status/sentence.h"

@@ -1,8 +1,8 @@
 // Reductions and positions of extremes. Their results are written as if reduced axes had length 1.
 #include "primitives/infer/reduce.h"
 #include "core/ops/attributes.h"
-#include "core/ops/kernels.h"
-#include "core/ops/kernels/folding.h"
+#include "core/ops/rules.h"
+#include "core/ops/rules/folding.h"
 #include "primitives/infer/types.h"
 
 namespace tenon::ops {

@@ -1,0 +1,45 @@
+"""Ops as C++ declarations and calls."""
+
+from generator.model.signature import Signature
+
+
+def cpp_result(signature, mutates):
+    if mutates:
+        return "Tensor&"
+    if signature.result == "Tensor[]":
+        return "TensorList"
+    if signature.result == "Tensor":
+        return "Tensor"
+    return f"std::tuple<{signature.result.strip('()')}>"
+
+
+def cpp_parameters(signature, defaults, first=None):
+    parts = [first] if first else []
+    for i, p in enumerate(signature.parameters):
+        kind = "Tensor&" if first is None and signature.variant == "inplace" and i == 0 else p.cpp_type
+        parts.append(f"{kind} {p.name}" + (f" = {p.cpp_default}" if defaults and p.cpp_default else ""))
+    return ", ".join(parts)
+
+
+def call_arguments(signature, first=None):
+    return ", ".join(([first] if first else []) + [p.name for p in signature.parameters])
+
+
+def inplace_signatures(op):
+    """Signatures of `add_`: those whose first parameter is a tensor, which is written."""
+    chosen = []
+    for s in op.signatures:
+        if s.parameters and s.parameters[0].type == "Tensor":
+            chosen.append(Signature(op.name + "_", s.parameters, "Tensor", "inplace"))
+    return chosen
+
+
+def wrap_comment(text, width=117):
+    lines, line = [], ""
+    for word in text.split():
+        if len(line) + len(word) + 1 > width:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".strip()
+    return "\n".join(f"// {part}" for part in lines + [line])

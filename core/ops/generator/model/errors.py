@@ -1,0 +1,5 @@
+"""What an op list is refused with."""
+
+
+class OpListError(Exception):
+    pass

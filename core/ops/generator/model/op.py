@@ -1,0 +1,157 @@
+"""An op: one row of the list, read and checked."""
+
+import re
+from dataclasses import dataclass, field
+
+from generator.model.abi import domain_mask
+from generator.model.errors import OpListError
+from generator.model.signature import check_overloads, parse_signature
+
+FORMS = ("unary", "binary", "ternary", "kernel", "view", "composite")
+ROW_KEYS = {"op", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "outputs", "attributes", "scalars",
+            "variants", "functor", "decompose", "operator", "on_bool", "refuses_bool", *FORMS}
+OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,)}  # with how many operands
+DEFAULT_SIGNATURES = {
+    "unary": ["(Tensor input)"],
+    "binary": ["(Tensor input, Tensor other)", "(Tensor input, Scalar other)", "(Scalar input, Tensor other)"],
+}
+
+
+@dataclass
+class Op:
+    name: str
+    form: str
+    doc: str
+    errors: str
+    signatures: list
+    variants: tuple
+    functor: bool
+    kind: str = ""
+    scalar_op: str = ""
+    dtypes: str = "0"
+    bool_result: bool = False
+    cond_first: bool = False
+    alias_input: str = ""
+    infer: str = ""
+    lower: str = ""
+    view: str = ""
+    outputs: int = 1
+    attributes: str = ""
+    decompose: bool = False
+    operator: str = ""
+    on_bool: str = ""
+    refuses_bool: str = ""  # where one argument is bool
+    refuses_bools: str = ""  # where both are
+    scalars: list = field(default_factory=list)
+
+    @property
+    def mutates(self):
+        return self.signatures[0].parameters[:1] and self.signatures[0].parameters[0].type == "Tensor!"
+
+
+def check_keys(row):
+    name = row.get("op")
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise OpListError(f"a row has no valid name: {row}.")
+    unknown = sorted(set(row) - ROW_KEYS)
+    if unknown:
+        raise OpListError(f"{name}: unknown key '{unknown[0]}'.")
+    forms = [f for f in FORMS if f in row]
+    if len(forms) != 1:
+        raise OpListError(f"{name}: exactly one of {', '.join(FORMS)} must be given, not {len(forms)}.")
+    if not row.get("doc"):
+        raise OpListError(f"{name}: no doc.")
+    return name, forms[0]
+
+
+def scalar_row(abi, op, table, name):
+    if name not in abi.scalar_ops[table]:
+        raise OpListError(f"{op}: ep_api/scalar_ops.def has no {table} op '{name}'.")
+    return abi.scalar_ops[table][name]
+
+
+def launch_scalars(op, row, signature):
+    """The expressions of launch scalars a, b of a unary op."""
+    names = [p.name for p in signature.parameters[1:] if p.type in ("float", "Scalar")]
+    chosen = row.get("scalars", names)
+    for scalar in chosen:
+        if isinstance(scalar, str) and scalar not in names:
+            raise OpListError(f"{op}: scalar '{scalar}' is no float or Scalar parameter.")
+    return [s if isinstance(s, str) else repr(float(s)) for s in chosen]
+
+
+def fill_form(op, row, abi):
+    if op.form in ("unary", "binary", "ternary"):
+        domain, result = scalar_row(abi, op.name, op.form, row[op.form])
+        op.kind, op.scalar_op = op.form, row[op.form]
+        op.dtypes, op.bool_result, op.cond_first = domain_mask(abi, domain), result == "BOOL", domain == "COND"
+        op.alias_input = "0" if not op.bool_result else ""
+        op.functor = row.get("functor", op.form == "ternary")
+        if op.form == "unary" and not op.functor:
+            op.scalars = launch_scalars(op.name, row, op.signatures[0])
+        return
+    op.functor = True
+    if op.form == "kernel":
+        op.kind = row["kernel"]
+        if op.kind not in abi.kinds:
+            raise OpListError(f"{op.name}: ep_api/primitives.def has no kind '{op.kind}'.")
+        if op.kind in ("reduce", "arg_reduce"):
+            op.scalar_op = row.get("scalar_op", "")
+            scalar_row(abi, op.name, "reduce", op.scalar_op)
+        op.infer, op.lower = row.get("infer", op.kind), op.kind
+        op.alias_input = "0" if abi.kinds[op.kind] == "SRC" else ""
+        op.outputs = row.get("outputs", 1)
+    if op.form == "view":
+        op.view = row["view"]
+
+
+def fill_bool(op, row):
+    op.on_bool = row.get("on_bool", "")
+    if op.on_bool and op.form != "binary":
+        raise OpListError(f"{op.name}: only a binary op may have `on_bool`.")
+    texts = row.get("refuses_bool", [])
+    most = {"unary": 1, "binary": 2}.get(op.form, 0)
+    if len(texts) > most or (texts and op.on_bool):
+        raise OpListError(f"{op.name}: `refuses_bool` has {len(texts)} texts; a unary op may have 1, a binary one without `on_bool` 2.")
+    op.refuses_bool, op.refuses_bools = (*texts, "", "")[:2]
+
+
+def operands(signature):
+    """The parameters that a caller must give."""
+    return [p for p in signature.parameters if p.default is None]
+
+
+def check_operator(op):
+    if op.operator not in OPERATORS:
+        raise OpListError(f"{op.name}: '{op.operator}' is no operator; there are {', '.join(OPERATORS)}.")
+    for s in op.signatures:
+        count = len(operands(s))
+        if count not in OPERATORS[op.operator] or s.result != "Tensor":
+            raise OpListError(f"{op.name}: operator {op.operator} cannot be '{s.text}', which takes {count} operands and gives {s.result}.")
+
+
+def make_op(row, structs, abi):
+    name, form = check_keys(row)
+    if "signature" in row and "signatures" in row:
+        raise OpListError(f"{name}: both `signature` and `signatures` are given.")
+    texts = row.get("signatures") or ([row["signature"]] if "signature" in row else DEFAULT_SIGNATURES.get(form))
+    if not texts:
+        raise OpListError(f"{name}: no signature.")
+    signatures = [parse_signature(name, text, abi) for text in texts]
+    check_overloads(name, signatures)
+    op = Op(name, form, " ".join(row["doc"].split()), row.get("errors", ""), signatures, (), row.get("functor", False))
+    fill_form(op, row, abi)
+    op.decompose = bool(row.get("decompose", False))
+    fill_bool(op, row)
+    op.operator = row.get("operator", "")
+    if op.operator:
+        check_operator(op)
+    op.attributes = row.get("attributes", "")
+    if op.attributes and op.attributes not in structs:
+        raise OpListError(f"{name}: there is no attribute struct '{op.attributes}'.")
+    default = ("out",) if op.bool_result else ("inplace", "out")
+    op.variants = tuple(row.get("variants", default if form in ("unary", "binary", "ternary") else ()))
+    for variant in op.variants:
+        if variant not in ("inplace", "out"):
+            raise OpListError(f"{name}: unknown variant '{variant}'.")
+    return op

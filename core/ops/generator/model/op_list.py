@@ -1,0 +1,46 @@
+"""The whole list: the rows, and what they must not do to each other."""
+
+import yaml
+
+from generator.model.abi import read_abi
+from generator.model.attributes import make_structs
+from generator.model.errors import OpListError
+from generator.model.op import make_op, operands
+
+
+def load(path, ep_api):
+    data = yaml.safe_load(path.read_text())
+    abi = read_abi(ep_api)
+    structs = make_structs(data.get("attributes") or {}, (ep_api / "ep_api.h").read_text())
+    ops = [make_op(row, structs, abi) for row in data["ops"]]
+    names = {}
+    for op in ops:
+        made = [op.name] + [op.name + "_"] * ("inplace" in op.variants) + [op.name + "_out"] * ("out" in op.variants)
+        for name in made:
+            if name in names:
+                raise OpListError(f"the name '{name}' is made by two rows: {names[name]} and {op.name}.")
+            names[name] = op.name
+    check_operators(ops)
+    check_bool_rows(ops)
+    return ops, structs
+
+
+def check_bool_rows(ops):
+    """A row that computes another one on bool must be a binary op that is defined on bool."""
+    rows = {op.name: op for op in ops}
+    for op in ops:
+        if not op.on_bool:
+            continue
+        row = rows.get(op.on_bool)
+        if row is None or row.form != "binary" or row.on_bool or not row.bool_result:
+            raise OpListError(f"{op.name}: `on_bool` is '{op.on_bool}', which is no binary op that gives bool.")
+
+
+def check_operators(ops):
+    taken = {}
+    for op in ops:
+        for s in op.signatures if op.operator else []:
+            key = (op.operator, tuple(p.cpp_type for p in operands(s)))
+            if key in taken:
+                raise OpListError(f"operator {op.operator} of ({', '.join(key[1])}) is made by two rows: {taken[key]} and {op.name}.")
+            taken[key] = op.name
