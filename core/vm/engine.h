@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "core/vm/slot.h"
+#include "core/vm/unreported.h"
 #include "core/vm/vm.h"
 
 namespace tenon::vm {
@@ -94,8 +95,7 @@ class DeviceQueue {
   void close();
 
   // Under Engine::submission: failures nobody has been told of.
-  std::vector<Status> unreported;
-  uint64_t unreported_dropped = 0;
+  Unreported unreported;
 
   // "stream 1: instruction 17 (relu) is launched, 3 more are queued; ..."
   std::string pending_text();
@@ -170,8 +170,8 @@ struct Engine {
   Stream& stream(Ticket ticket) { return *streams[ticket.stream()]; }
   // Forgets failures that no slot in flight can have read. `submission` held.
   void forget_failures();
-  // Takes `status` off the list of failures nobody was told of. `submission` held.
-  void reported(const Status& status);
+  // Somebody is told of `status`: synchronize() and the end of the process will not tell it again. `submission` held.
+  void told(const Status& status);
 };
 
 // Never destroyed.
@@ -207,6 +207,8 @@ struct Submitted {
 Submitted submit(const Request& request);
 // The same, and in TENON_VM=sync, or where `must_wait`, waits for the end and returns how it ended.
 Status submit_and_follow(Request request, bool must_wait, Ticket* ticket = nullptr);
+// Notes that somebody is told of `status`, and returns it.
+Status tell(Status status);
 // Error: `device` has no stream of that index.
 Status check_stream(const DeviceState* device, uint16_t index);
 

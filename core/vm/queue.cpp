@@ -357,13 +357,7 @@ void DeviceQueue::publish_failure(Stream& stream, Slot& slot, uint64_t number) {
     storage->poison = slot.status;
     storage->attention.store(true, std::memory_order_relaxed);
   }
-  const bool known = !unreported.empty() && &unreported.back().message() == &slot.status.message();
-  if (slot.derived || known) return;
-  if (unreported.size() < 64) {
-    unreported.push_back(slot.status);
-  } else {
-    ++unreported_dropped;
-  }
+  if (!slot.derived) unreported.add(slot.status, slot.sequence);
 }
 
 // The device is gone: whatever was launched counts as ended, whatever was not fails. Where it is not the device that

@@ -221,7 +221,7 @@ Status poison_destination(const Operand& dst, const Status& poison) {
   request.operands = std::span(&dst, 1);
   request.poison = poison;
   const Submitted poisoned = submit(request);
-  return synchronous_mode.load(std::memory_order_relaxed) ? poisoned.poison : Status();
+  return synchronous_mode.load(std::memory_order_relaxed) ? tell(poisoned.poison) : Status();
 }
 
 // Two asynchronous devices: each chunk is a download and an upload that waits for it; two buffers take turns, so that

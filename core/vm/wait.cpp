@@ -84,7 +84,7 @@ Status settle(Storage* storage, bool write, bool whole) {
   std::lock_guard lock(all.submission);
   if (!storage->poison.ok()) {
     if (!whole) {
-      all.reported(storage->poison);
+      all.told(storage->poison);
       return storage->poison;
     }
     if (holds(kHeal)) storage->poison = Status();
@@ -112,10 +112,7 @@ Status synchronize(DeviceState* device) {
   Engine& all = engine();
   std::lock_guard lock(all.submission);
   if (all.failure_count.load(std::memory_order_relaxed) != 0) all.forget_failures();
-  if (queue.unreported.empty()) return Status();
-  Status first = queue.unreported.front();
-  queue.unreported.erase(queue.unreported.begin());
-  return first;
+  return queue.unreported.empty() ? Status() : queue.unreported.take_first();
 }
 
 }  // namespace tenon::vm

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -62,6 +63,87 @@ TEST_F(Machines, SynchronizeReturnsTheFirstUnreportedErrorOnce) {
   EXPECT_EQ(first.code(), Code::internal);
   EXPECT_TRUE(vm::synchronize(machine.device(0)).ok());
   EXPECT_FALSE(machine.download(a.get()).ok());
+}
+
+// Whether the failure is known before the read is submitted or becomes known while the read waits.
+TEST_F(Machines, AnErrorThatItsReaderWasGivenIsNotGivenAgain) {
+  StorageHandle a = filled(0, 3);
+  for (const bool retired_before_the_read : {false, true}) {
+    StorageHandle b = filled(0, 4);
+    fakes::async_control().hold = !retired_before_the_read;
+    ASSERT_TRUE(mix(b.get(), a.get(), a.get(), 0, fakes::kMixFaults).ok());
+    if (retired_before_the_read) {
+      const vm::Stream& stream = machine.device(0)->queue->stream(0);
+      while (!stream.done(stream.submitted.load())) std::this_thread::yield();
+    }
+    std::thread release([] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      fakes::async_control().hold = false;
+    });
+    EXPECT_EQ(machine.download(b.get()).status().code(), Code::fault);
+    release.join();
+    const Status again = vm::synchronize(machine.device(0));
+    EXPECT_TRUE(again.ok()) << (retired_before_the_read ? "retired before the read: " : "pending at the read: ")
+                            << again.message();
+  }
+}
+
+// Also where the call itself returns the error, and where a host tensor carries the poison.
+TEST_F(Machines, InSynchronousModeTheCallThatReadsPoisonIsTheReader) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(0, 4);
+  StorageHandle there = filled(1, 4);
+  ASSERT_TRUE(mix(b.get(), a.get(), a.get(), 0, fakes::kMixFaults).ok());
+  const vm::Stream& stream = machine.device(0)->queue->stream(0);
+  while (!stream.done(stream.submitted.load())) std::this_thread::yield();
+  vm::synchronous_mode = true;
+  EXPECT_EQ(machine.copy({there.get(), 0}, {b.get(), 0}, kWords, true).code(), Code::fault);
+  vm::synchronous_mode = false;
+  EXPECT_TRUE(vm::synchronize(machine.device(0)).ok());
+}
+
+// Of two streams the later submission fails first: the error of the earlier one is the first all the same.
+TEST_F(Machines, SynchronizeTellsErrorsInTheOrderOfSubmission) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = std::move(machine.allocate(0, kWords)).value();
+  StorageHandle c = std::move(machine.allocate(0, kWords)).value();
+  machine.settle();
+  fakes::async_control().hold = true;
+  ASSERT_TRUE(mix(b.get(), a.get(), a.get(), 0, fakes::kMixFaults).ok());
+  ASSERT_TRUE(mix(c.get(), a.get(), a.get(), 2, fakes::kMixRefused).ok());
+  std::thread release([] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    fakes::async_control().hold = false;
+  });
+  EXPECT_EQ(vm::wait({machine.device(0)->queue->stream(2).ticket(machine.device(0)->queue->stream(2).submitted.load())})
+                .code(),
+            Code::ok);
+  EXPECT_EQ(vm::synchronize(machine.device(0)).code(), Code::fault);
+  release.join();
+  EXPECT_EQ(vm::synchronize(machine.device(0)).code(), Code::internal);
+  EXPECT_TRUE(vm::synchronize(machine.device(0)).ok());
+}
+
+TEST(Unreported, ALossThatWasToldIsNotAddedByWhatWasSubmittedBefore) {
+  vm::Unreported unreported;
+  const Status loss(Code::device_lost, "the device fell off the bus.");
+  unreported.add(loss, 7);
+  unreported.add(loss, 3);
+  EXPECT_EQ(unreported.first_sequence(), 3u);
+  unreported.told(loss, 9);
+  EXPECT_TRUE(unreported.empty());
+  unreported.add(loss, 8);
+  EXPECT_TRUE(unreported.empty()) << "submitted before the loss was told";
+  unreported.add(loss, 10);
+  EXPECT_FALSE(unreported.empty()) << "submitted to a device that was known to be lost";
+}
+
+TEST(Unreported, OfTooManyTheEarliestSubmissionsAreKept) {
+  vm::Unreported unreported;
+  for (uint64_t i = 100; i > 0; --i) unreported.add(Status(Code::fault, std::to_string(i)), i);
+  EXPECT_EQ(unreported.dropped(), 36u);
+  for (uint64_t i = 1; i <= 64; ++i) EXPECT_EQ(unreported.take_first().message(), std::to_string(i));
+  EXPECT_TRUE(unreported.empty());
 }
 
 TEST_F(Machines, AWholeOverwriteHealsAndAPartialOneDoesNot) {
