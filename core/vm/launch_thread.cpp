@@ -156,37 +156,4 @@ NextStep DeviceQueue::next_step(Ticket ticket) {
   }
 }
 
-void DeviceQueue::wait_mark(EventMark* mark, uint64_t timeout_ns) {
-  ep_error* error = nullptr;
-  const ep_status code = device_->ops.event_host_wait(mark->handle, timeout_ns, &error);
-  if (code != EP_STATUS_OK) static_cast<void>(loader::take_error(code, error, {}));
-  std::lock_guard right(right_);
-  --pinned_;
-  if (--mark->pins == 0 && mark->passed) free_marks_.push_back(mark);
-}
-
-std::string DeviceQueue::pending_text() {
-  std::lock_guard right(right_);
-  std::string text;
-  for (uint16_t i = 0; i < stream_count(); ++i) {
-    Stream& stream = *streams_[i];
-    const uint64_t retired = stream.retired.load(std::memory_order_relaxed);
-    const uint64_t submitted = stream.submitted.load(std::memory_order_acquire);
-    const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
-    if (retired == submitted) continue;
-    text += "; " + device_->opened->spelling + " stream " + std::to_string(i) + ": instruction " +
-            std::to_string(retired + 1) + " (" + std::string(stream.slot(retired + 1).op) + ") is " +
-            (launched > retired ? "launched" : "queued") + ", " + std::to_string(submitted - retired - 1) +
-            " more behind it";
-    if (launched == submitted) continue;
-    for (Ticket ticket : stream.slot(launched + 1).deps) {
-      if (is_done(ticket)) continue;
-      text += ", instruction " + std::to_string(launched + 1) + " waits for instruction " +
-              std::to_string(ticket.number()) + " of " + engine().stream(ticket).queue->device()->opened->spelling +
-              " stream " + std::to_string(engine().stream(ticket).index);
-    }
-  }
-  return text.empty() ? "nothing is pending" : text.substr(2);
-}
-
 }  // namespace tenon::vm
