@@ -49,7 +49,7 @@ Engine& engine();
 // Reads TENON_VM and adds what the VM does at the end of the process; the first call counts.
 void begin_life();
 
-// What to submit. Everything is borrowed for the call, `staging` is taken over.
+// What to submit. Everything is borrowed for the call, `staging` and `work` are taken over.
 struct Request {
   Policy policy = Policy::launch;
   Stream* stream = nullptr;
@@ -63,6 +63,7 @@ struct Request {
   char* host = nullptr;
   ep_device* peer = nullptr;
   Staging* staging = nullptr;
+  HostWork* work = nullptr;
   Completion* completion = nullptr;
   ep_buffer workspace{};
 };
@@ -81,12 +82,22 @@ Status tell(Status status);
 // Error: `device` has no stream of that index.
 Status check_stream(const DeviceState* device, uint16_t index);
 
+// A transfer between an asynchronous device and memory of the host. operands[0] is what is read (written); another one,
+// of another device, owns the memory at `host`.
+Request download_request(std::span<const Operand> operands, char* host, uint64_t bytes, std::span<const Ticket> waits);
+Request upload_request(std::span<const Operand> operands, const char* host, uint64_t bytes,
+                       std::span<const Ticket> waits);
+// Marks what `dst`, of an asynchronous device, writes as failed with `poison`. In TENON_VM=sync, returns it.
+Status poison_destination(const Operand& dst, const Status& poison);
+
 // Waits for `ticket` until `timeout_ns` have passed. Errors: timeout; forked.
 Status wait_for(Ticket ticket, uint64_t timeout_ns);
 // Forgets what is done of `storage`'s last write and reads, so that the inline path is fast again. `submission` held.
 void refresh(Storage* storage);
 // After so many milliseconds a wait says what is pending on what.
 inline constinit std::atomic<int64_t> report_after_ms{10'000};
+// Uploads of so many bytes and more go through pinned memory, as those above 64 KiB do anyway; tests lower it.
+inline constinit std::atomic<uint64_t> pinned_from{~uint64_t{0}};
 // TENON_VM=sync: every instruction is waited for.
 inline constinit std::atomic<bool> synchronous_mode{false};
 

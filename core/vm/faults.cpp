@@ -54,10 +54,11 @@ void DeviceQueue::lose(const Status& why) {
   if (!lost_.ok()) return;
   lost_ = Status(Code::device_lost, why.message(), why.remedy());
   for (uint16_t i = 0; i < stream_count() && why.code() != Code::device_lost; ++i) {
-    static_cast<void>(synchronize(*streams_[i]));
+    if (!streams_[i]->on_host) static_cast<void>(synchronize(*streams_[i]));
   }
   for (uint16_t i = 0; i < stream_count(); ++i) {
     Stream& stream = *streams_[i];
+    if (stream.on_host) continue;  // a function that runs comes to its end
     for (uint64_t n = stream.completed + 1; n <= stream.launched.load(std::memory_order_relaxed); ++n) {
       if (stream.slot(n).status.ok()) stream.slot(n).status = lost_;
     }

@@ -1,5 +1,6 @@
 // Launching: what DeviceQueue hands to the provider, in ticket order, under the launch right.
 #include <algorithm>
+#include <utility>
 
 #include "core/device/trace.h"
 #include "core/vm/engine.h"
@@ -18,22 +19,25 @@ bool DeviceQueue::launch_ready(Stream& stream, uint64_t budget) {
   const uint64_t last = std::min(stream.submitted.load(std::memory_order_acquire), first + budget);
   uint64_t number = first;
   while (number < last) {
+    if (stream.on_host && stream.completed != number) break;
     Slot& slot = stream.slot(number + 1);
     if (lost_.ok() && !slot.deps.empty() && !wait_dependences(stream, slot)) break;
     launch_slot(stream, slot, ++number);
     stream.launched.store(number, std::memory_order_release);
-    if (number - stream.recorded >= kEventEvery) record(stream);
+    if (number - stream.recorded >= kEventEvery && !stream.on_host) record(stream);
   }
   return number != first;
 }
 
-// False if a dependence is not launched yet, or belongs to another device and is not done. Else `stream` waits for all.
+// False if a dependence is not launched yet, or is not done where only the host can wait for it: on another device, and
+// to and from the stream of functions. Else `stream` waits for all.
 bool DeviceQueue::wait_dependences(Stream& stream, Slot& slot) {
   Engine& all = engine();
   for (Ticket ticket : slot.deps) {
     Stream& other = all.stream(ticket);
     if (other.done(ticket.number())) continue;
-    if (other.queue != this || other.launched.load(std::memory_order_relaxed) < ticket.number()) return false;
+    if (other.queue != this || other.on_host || stream.on_host) return false;
+    if (other.launched.load(std::memory_order_relaxed) < ticket.number()) return false;
   }
   for (Ticket ticket : slot.deps) {
     Stream& other = all.stream(ticket);
@@ -50,20 +54,32 @@ bool DeviceQueue::wait_dependences(Stream& stream, Slot& slot) {
 void DeviceQueue::launch_slot(Stream& stream, Slot& slot, uint64_t number) {
   if (slot.submitted_ns != 0) [[unlikely]]
     slot.launched_ns = trace_now();
-  if (!lost_.ok()) {
-    slot.status = lost_;
-    return;
-  }
+  slot.status = why_skipped(slot);
+  if (stream.on_host) return launch_on_host(stream, slot, number);
+  if (slot.status.ok()) slot.status = call_provider(stream, slot, number);
+}
+
+// Not ok: what the instruction reads has failed, as far as that is known, or the device is lost.
+Status DeviceQueue::why_skipped(Slot& slot) {
+  if (!lost_.ok()) return lost_;
   if (engine().failure_count.load(std::memory_order_acquire) != 0) {
     settle_status(slot);
-    if (!slot.status.ok()) return;
+    if (!slot.status.ok()) return slot.status;
   }
-  if (slot.policy == Policy::upload && slot.staging != nullptr && !slot.staging->failure.ok() && holds(kPoison)) {
-    slot.status = slot.staging->failure;
+  const bool fills = slot.policy == Policy::download;  // its staging memory, rather than reading that
+  if (slot.staging != nullptr && !fills && !slot.staging->failure.ok() && holds(kPoison)) {
     slot.derived = true;
-    return;
+    return slot.staging->failure;
   }
-  slot.status = call_provider(stream, slot, number);
+  return Status();
+}
+
+// The stream's instructions before this one have ended.
+void DeviceQueue::launch_on_host(Stream& stream, Slot& slot, uint64_t number) {
+  HostWork* work = std::exchange(slot.work, nullptr);
+  if (work != nullptr && slot.status.ok()) return host_thread_.run(work, &stream, number);
+  if (work != nullptr) run_deleter([work] { delete work; });
+  stream.host_done.store(number, std::memory_order_release);
 }
 
 Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
@@ -86,11 +102,17 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
       break;
     }
     case Policy::copy: code = ops.copy(stream.handle, slot.buffers[0], slot.buffers[1], slot.bytes, &error); break;
-    case Policy::upload: code = ops.upload(stream.handle, slot.buffers[0], slot.host, slot.bytes, &error); break;
+    case Policy::upload:
+      code = slot.staging != nullptr && slot.staging->pinned != nullptr
+                 ? ops.copy(stream.handle, slot.buffers[0], {slot.staging->pinned, 0}, slot.bytes, &error)
+                 : ops.upload(stream.handle, slot.buffers[0], slot.host, slot.bytes, &error);
+      break;
     case Policy::download: code = ops.download(stream.handle, slot.host, slot.buffers[0], slot.bytes, &error); break;
     case Policy::peer_copy:
       code = ops.peer_copy(stream.handle, slot.buffers[0], slot.peer, slot.buffers[1], slot.bytes, &error);
       break;
+    case Policy::access:
+    case Policy::wait: break;
   }
   if (code == EP_STATUS_OK) [[likely]]
     return Status();

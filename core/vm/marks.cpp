@@ -1,8 +1,10 @@
 // Events: recorded on demand, shared by all instructions of their stream up to their point, seen, and waited for. Under
 // the launch right.
 #include <algorithm>
+#include <utility>
 
 #include "core/vm/engine.h"
+#include "core/vm/inline.h"
 
 namespace tenon::vm {
 namespace {
@@ -55,6 +57,7 @@ void DeviceQueue::pass(Stream& stream, EventMark* mark) {
 
 // Looks which events have fired, and takes the faults up to them.
 bool DeviceQueue::observe(Stream& stream) {
+  if (stream.on_host) return observe_host(stream);
   const uint64_t seen_before = stream.completed;
   while (!stream.events.empty()) {
     EventMark* mark = stream.events.front();
@@ -71,6 +74,18 @@ bool DeviceQueue::observe(Stream& stream) {
   if (!lost_.ok()) fail_unknown(stream, seen_before);
   if (stream.completed == seen_before) return false;
   if (device_->ops.stream_take_fault != nullptr && lost_.ok()) take_faults(stream, seen_before);
+  return true;
+}
+
+// Looks whether the function that runs has ended.
+bool DeviceQueue::observe_host(Stream& stream) {
+  const uint64_t done = stream.host_done.load(std::memory_order_acquire);
+  if (done == stream.completed) return false;
+  Slot& slot = stream.slot(done);
+  if (!stream.host_status.ok()) {
+    slot.status = launch_error(std::exchange(stream.host_status, Status()), slot.op, {}, device_);
+  }
+  stream.completed = done;
   return true;
 }
 
@@ -100,7 +115,7 @@ void DeviceQueue::record_and_flush() {
   for (uint16_t i = 0; i < stream_count(); ++i) {
     Stream& stream = *streams_[i];
     const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
-    if (stream.retired.load(std::memory_order_relaxed) == launched || !lost_.ok()) continue;
+    if (stream.retired.load(std::memory_order_relaxed) == launched || !lost_.ok() || stream.on_host) continue;
     if (stream.recorded < launched) record(stream);
     if (device_->ops.stream_flush == nullptr) continue;
     ep_error* error = nullptr;

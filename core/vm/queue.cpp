@@ -16,19 +16,52 @@ Status provider_error(const DeviceState* device, ep_status code, ep_error* error
 
 Result<Stream*> DeviceQueue::add_stream() {
   std::lock_guard right(right_);
+  ep_stream* handle = nullptr;
+  ep_error* error = nullptr;
+  const ep_status code = device_->ops.stream_create(device_->handle, &handle, &error);
+  if (code != EP_STATUS_OK) return provider_error(device_, code, error, "creating a stream");
+  Result<Stream*> stream = enlist(handle);
+  if (!stream.ok()) device_->ops.stream_destroy(device_->handle, handle);
+  return stream;
+}
+
+Result<Stream*> DeviceQueue::add_host_stream() {
+  std::lock_guard right(right_);
+  return enlist(nullptr);
+}
+
+Result<Stream*> DeviceQueue::enlist(ep_stream* handle) {
   const uint16_t index = stream_count_.load(std::memory_order_relaxed);
   if (index == streams_.size()) {
     return Status(Code::invalid_argument, device_->opened->spelling + " has " + std::to_string(index) +
                                               " streams already; more than that are not supported.");
   }
-  ep_stream* handle = nullptr;
-  ep_error* error = nullptr;
-  const ep_status code = device_->ops.stream_create(device_->handle, &handle, &error);
-  if (code != EP_STATUS_OK) return provider_error(device_, code, error, "creating a stream");
   if (Stream* stream = take_stream(handle, index)) return stream;
-  device_->ops.stream_destroy(device_->handle, handle);
   return Status(Code::invalid_argument,
                 "The process has " + std::to_string(Engine::kMaxStreams) + " streams already; more are not supported.");
+}
+
+Stream& DeviceQueue::download_stream() {
+  if (Stream* own = downloads_.load(std::memory_order_acquire)) return *own;
+  Stream& uploads = upload_stream();
+  if (uploads.done(uploads.submitted.load(std::memory_order_acquire))) return uploads;
+  std::lock_guard lock(making_streams_);
+  if (downloads_.load(std::memory_order_relaxed) == nullptr && !downloads_refused_) {
+    const Result<Stream*> made = add_stream();
+    downloads_refused_ = !made.ok();
+    if (made.ok()) downloads_.store(made.value(), std::memory_order_release);
+  }
+  Stream* own = downloads_.load(std::memory_order_relaxed);
+  return own != nullptr ? *own : uploads;
+}
+
+Result<Stream*> DeviceQueue::host_stream() {
+  if (Stream* made = host_stream_.load(std::memory_order_acquire)) return made;
+  std::lock_guard lock(making_streams_);
+  if (Stream* made = host_stream_.load(std::memory_order_relaxed)) return made;
+  TENON_ASSIGN_OR_RETURN(Stream * stream, add_host_stream());
+  host_stream_.store(stream, std::memory_order_release);
+  return stream;
 }
 
 // Launches and retires until nothing moves or about `budget` instructions were launched. True if anything moved.
@@ -53,8 +86,9 @@ bool DeviceQueue::progress(uint64_t budget) {
   return any;
 }
 
-uint64_t DeviceQueue::submissions() {
-  uint64_t sum = 0;
+// A number that changes with each submission and with each end of a function.
+uint64_t DeviceQueue::news() {
+  uint64_t sum = host_ends_.load(std::memory_order_seq_cst);
   for (uint16_t i = 0; i < stream_count(); ++i) sum += streams_[i]->submitted.load(std::memory_order_seq_cst);
   return sum;
 }

@@ -58,7 +58,7 @@ void DeviceQueue::retire_slot(Stream& stream, Slot& slot, uint64_t number) {
   if (slot.kernel != nullptr) slot.kernel->release();
   slot.kernel = nullptr;
   if (slot.staging != nullptr) {
-    if (slot.policy == Policy::download && !slot.status.ok()) slot.staging->failure = slot.status;
+    if (slot.policy != Policy::upload && !slot.status.ok()) slot.staging->failure = slot.status;
     slot.staging->release();
   }
   slot.staging = nullptr;

@@ -51,6 +51,12 @@ struct Stream {
   std::deque<EventMark*> events;
   ep_buffer clean_scratch{};  // the scratch that is zero, if any
 
+  // Of the stream of access instructions, which the host runs and the provider knows nothing of. Such a stream has no
+  // events: whatever depends on it, and whatever it depends on, is waited for by the host.
+  bool on_host = false;
+  std::atomic<uint64_t> host_done{0};  // the last instruction that ended
+  Status host_status;                  // how it ended; the host thread's, then the launch right's
+
   Slot& slot(uint64_t number) { return ring[number % kRing]; }
   bool done(uint64_t number) const { return retired.load(std::memory_order_acquire) >= number; }
   Ticket ticket(uint64_t number) const { return Ticket::make(id, number); }

@@ -78,7 +78,7 @@ Status submit_and_follow(Request request, bool must_wait, Ticket* ticket) {
 }
 
 Status check_stream(const DeviceState* device, uint16_t index) {
-  if (index < device->queue->stream_count()) return Status();
+  if (index < device->queue->stream_count() && !device->queue->stream(index).on_host) return Status();
   return Status(Code::invalid_argument, device->opened->spelling + " has " +
                                             std::to_string(device->queue->stream_count()) + " streams, but stream " +
                                             std::to_string(index) + " was asked for.");
