@@ -49,6 +49,9 @@ void at_exit() {
   }
 }
 
+std::atomic<uint32_t> callbacks{0};  // that run now, on any thread
+thread_local constinit bool in_callback = false;
+
 void in_child() { attention.fetch_or(kForked); }
 
 void register_hooks() {
@@ -66,10 +69,27 @@ Status usable() {
                   "This process is a fork of one that uses Tenon; a forked child may only exec.",
                   "Start workers before the first use of Tenon, or start them with exec (spawn) instead of fork.");
   }
+  if (in_callback) [[unlikely]] {
+    return Status(
+        Code::invalid_argument,
+        "A function that was given to Tensor::access may not submit work to Tenon or wait for it: it runs inside "
+        "an instruction that later ones wait for.",
+        "Work on the elements the function is given, and call Tenon after Tensor::access.");
+  }
   if (ending.load(std::memory_order_relaxed)) [[unlikely]] {
     return Status(Code::cancelled, "The program is ending; Tenon takes no further work.");
   }
   return Status();
+}
+
+CallbackScope::CallbackScope() {
+  in_callback = true;
+  if (callbacks.fetch_add(1) == 0) attention.fetch_or(kCallback);
+}
+
+CallbackScope::~CallbackScope() {
+  in_callback = false;
+  if (callbacks.fetch_sub(1) == 1) attention.fetch_and(~uint32_t{kCallback});
 }
 
 void at_end(Ending ending, void (*function)()) {

@@ -14,8 +14,8 @@
 namespace tenon::process {
 
 // One word tells the inline path whether anything but running the op is asked of it: a trace, the list of an
-// ExecutionScope, or, in a child of fork, an error.
-enum Attention : uint32_t { kTrace = 1, kForked = 2, kReport = 4 };
+// ExecutionScope, or an error: in a child of fork, and in a function that was given to Tensor::access.
+enum Attention : uint32_t { kTrace = 1, kForked = 2, kReport = 4, kCallback = 8 };
 inline constinit std::atomic<uint32_t> attention{0};
 
 inline bool forked() { return (attention.load(std::memory_order_relaxed) & kForked) != 0; }
@@ -24,8 +24,19 @@ inline bool forked() { return (attention.load(std::memory_order_relaxed) & kFork
 inline constinit std::atomic<bool> program_ended{false};
 inline bool ended() { return program_ended.load(std::memory_order_acquire); }
 
-// Ok, or why no call can be served: the process is a forked child, or it is ending.
+// Ok, or why no call can be served: the process is a forked child, or it is ending, or the calling thread runs a
+// function that was given to Tensor::access.
 Status usable();
+
+// While it lives, the calling thread runs a function of the application inside an instruction: no work can be submitted
+// or waited for on it.
+class CallbackScope {
+ public:
+  CallbackScope();
+  ~CallbackScope();
+  CallbackScope(const CallbackScope&) = delete;
+  CallbackScope& operator=(const CallbackScope&) = delete;
+};
 
 // The steps of the exit hook, in order.
 enum class Ending : uint8_t {

@@ -28,6 +28,9 @@ const std::string& Device::name() const { return state_->opened->info.name; }
 bool Device::synchronous() const { return state_->synchronous; }
 void Device::synchronize() const { throw_if_error(vm::synchronize(state_)); }
 
+void Device::barrier() const { throw_if_error(vm::barrier(state_)); }
+void synchronize() { throw_if_error(vm::synchronize_all()); }
+
 void retire(std::string_view provider) {
   if (current_device != nullptr && current_device->opened->provider == provider) current_device = nullptr;
   throw_if_error(retire_provider(provider));
@@ -37,6 +40,7 @@ memory::Stats Device::memory_stats() const { return state_->allocator->stats(); 
 void Device::trim() const {
   throw_if_error(vm::synchronize(state_));
   state_->allocator->trim();
+  vm::trim_staging(state_);
   if (state_->ops.device_trim != nullptr) state_->ops.device_trim(state_->handle);
 }
 

@@ -35,6 +35,9 @@ class TENON_API Device {
   bool synchronous() const;
   // Waits for all work of this device; throws the first error not reported yet.
   void synchronize() const;
+  // What is submitted later to any stream of this device waits for all that was submitted to any of them; the caller
+  // does not wait.
+  void barrier() const;
   // Bytes handed out, cached and reserved, and the peak.
   memory::Stats memory_stats() const;
   // Waits for the device, then gives back to it every cached block.
@@ -46,6 +49,9 @@ class TENON_API Device {
  private:
   DeviceState* state_ = nullptr;
 };
+
+// Waits for all work of all devices; throws, of the errors not reported yet, the one of the earliest call.
+TENON_API void synchronize();
 
 // Ends every device of a provider: waits for all work, destroys what was made, closes the devices and shuts the
 // provider down. Its mapping stays; naming one of its devices again opens it anew (after device_lost, for instance).

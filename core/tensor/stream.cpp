@@ -7,6 +7,13 @@ namespace tenon {
 
 Stream::Stream(Device device) : device_(device), index_(value_or_throw(vm::create_stream(device.state()))) {}
 
+Stream Stream::current(Device device) { return {device, vm::current_stream(device.state())}; }
+Stream Stream::standard(Device device) { return {device, 0}; }
+
+void Stream::wait_stream(const Stream& other) const {
+  throw_if_error(vm::wait_stream(device_.state(), index_, other.device_.state(), other.index_));
+}
+
 StreamScope::StreamScope(const Stream& stream)
     : device_(stream.device()), previous_(vm::current_stream(stream.device().state())) {
   vm::set_current_stream(device_.state(), stream.index());

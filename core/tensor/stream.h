@@ -13,11 +13,21 @@ class TENON_API Stream {
  public:
   // A further stream of `device`; it lives as long as the device. Errors: those of the provider.
   explicit Stream(Device device);
+  // The stream to which ops of the calling thread on `device` go.
+  static Stream current(Device device);
+  // The stream to which they go outside of any StreamScope.
+  static Stream standard(Device device);
+
+  // What is submitted later to this stream waits for all that was submitted to `other`, of this device or another; the
+  // caller does not wait. Between tensors that depend on each other this happens by itself.
+  void wait_stream(const Stream& other) const;
 
   Device device() const { return device_; }
   uint16_t index() const { return index_; }
 
  private:
+  Stream(Device device, uint16_t index) : device_(device), index_(index) {}
+
   Device device_;
   uint16_t index_ = 0;
 };

@@ -177,6 +177,29 @@ void Tensor::wait() const {
   if (at("wait").storage != nullptr) throw_if_error(vm::settle(impl_->storage, false, false));
 }
 
+void Tensor::access(Access mode, std::function<void(void* data)> function) const {
+  if (impl_->storage == nullptr) refuse_recorded("access: the tensor", *this);
+  const bool reads = (static_cast<uint8_t>(mode) & static_cast<uint8_t>(Access::read)) != 0;
+  const bool writes = (static_cast<uint8_t>(mode) & static_cast<uint8_t>(Access::write)) != 0;
+  int64_t span = elements() == 0 ? 0 : 1;  // elements of the storage, from the first to the last
+  for (int32_t axis = 0; axis < rank() && span != 0; ++axis) {
+    if (writes && strides()[axis] == 0 && dims()[axis] > 1) {
+      throw Error(Code::invalid_argument,
+                  "access: axis " + std::to_string(axis) + " of a tensor of shape " + to_string(dims()) +
+                      " is expanded: its " + std::to_string(dims()[axis]) + " elements are one, and cannot be written.",
+                  "Write to a contiguous tensor.");
+    }
+    span += (dims()[axis] - 1) * strides()[axis];
+  }
+  if (span == 0) return;
+  const auto bytes = static_cast<uint64_t>(dtype_bytes(dtype(), span));
+  const bool covers = contiguous() && bytes == impl_->storage->bytes;
+  const vm::Operand operand{impl_->storage, static_cast<uint64_t>(dtype_bytes(dtype(), impl_->offset)), writes,
+                            writes && !reads && covers};
+  throw_if_error(vm::access(operand, bytes, reads || !contiguous(), std::move(function)));
+  if (writes) impl_->storage->version.fetch_add(1, std::memory_order_relaxed);
+}
+
 Scalar Tensor::item() const {
   if (at("item").elements != 1) {
     throw Error(Code::invalid_argument, "item: a tensor of shape " + to_string(dims()) + " has " +

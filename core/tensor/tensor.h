@@ -50,6 +50,12 @@ struct TensorImpl {
   Dims strides;
 };
 
+// What Tensor::access does with the elements.
+enum class Access : uint8_t { read = 1, write = 2, read_write = 3 };
+constexpr Access operator|(Access a, Access b) {
+  return static_cast<Access>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
+}
+
 class TENON_API Tensor {
  public:
   // An undefined tensor. Every function but defined(), impl() and copying refuses it: invalid_argument.
@@ -108,6 +114,16 @@ class TENON_API Tensor {
   // The host address of the first element where the device's memory is mapped, after waiting for pending writes; else
   // null. Valid while the tensor lives.
   void* data() const;
+
+  // Runs `function` on the host with the address of the first element, in the order of this tensor's ops: what was
+  // called before has happened, what is called later waits for it. The others are where strides() says. With
+  // Access::write alone the elements hold nothing in particular at first. Where the host cannot reach the memory, it is
+  // given a copy, which is written back. Elements of other tensors may lie between strided ones and must not be
+  // written. On an asynchronous device this returns at once, and the function runs on a thread of Tenon's, one after
+  // the other; what it throws is then an error of whoever reads the tensor, as that of an op. On a synchronous device
+  // it runs here, and what it throws is thrown here. The function may not call Tenon, except to ask a tensor for its
+  // metadata and to drop it: calls throw. Errors: invalid_argument (writing through an expanded view).
+  void access(Access mode, std::function<void(void* data)> function) const;
 
   // This tensor on `device`: itself when it is there already.
   Tensor to(Device device) const;

@@ -31,10 +31,15 @@ void Engine::forget_failures() {
   failure_count.store(static_cast<uint32_t>(failures.size()), std::memory_order_release);
 }
 
-void Engine::reported(const Status& status) {
-  for (DeviceQueue* queue : queues) {
-    std::erase_if(queue->unreported, [&](const Status& one) { return &one.message() == &status.message(); });
-  }
+void Engine::told(const Status& status) {
+  for (DeviceQueue* queue : queues) queue->unreported.told(status, sequence);
+}
+
+Status tell(Status status) {
+  if (status.ok()) return status;
+  std::lock_guard lock(engine().submission);
+  engine().told(status);
+  return status;
 }
 
 DeleterScope::DeleterScope() { ++put_off.depth; }

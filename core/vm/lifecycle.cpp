@@ -28,8 +28,11 @@ void drain(DeviceQueue& queue) {
 }
 
 void log_unreported(DeviceQueue& queue) {
-  for (const Status& status : queue.unreported) warn("at exit, an error nobody asked for: " + status.message());
-  if (queue.unreported_dropped != 0) warn("at exit: " + std::to_string(queue.unreported_dropped) + " further errors.");
+  for (const Unreported::Entry& one : queue.unreported.entries()) {
+    warn("at exit, an error nobody asked for: " + one.status.message());
+  }
+  if (queue.unreported.dropped() != 0)
+    warn("at exit: " + std::to_string(queue.unreported.dropped()) + " further errors.");
 }
 
 void drain_queues() {

@@ -16,20 +16,19 @@
 
 namespace tenon::vm {
 
-enum class Policy : uint8_t { launch, copy, upload, download, peer_copy };
-
-// Host memory between two copies, kept by each of the slots that use it.
-struct Staging {
-  std::atomic<int32_t> count{1};
-  std::vector<char> bytes;
-  // Why a download into it failed, before that retired: the upload may have been submitted when the failure was
-  // forgotten.
-  Status failure;
-
-  void release() {
-    if (count.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
-  }
+// What an instruction does when it is launched.
+enum class Policy : uint8_t {
+  launch,     // a primitive
+  copy,       // within its device
+  upload,     // from host memory
+  download,   // to host memory
+  peer_copy,  // from another device of the provider
+  access,     // a function of the application, on the device's host thread
+  wait,       // nothing: what comes later on its stream waits for what it depends on
 };
+
+struct HostWork;
+struct Staging;
 
 // How an instruction ended, for the one thread that waits for it.
 struct Completion {
@@ -55,6 +54,7 @@ struct Slot {
   char* host = nullptr;       // its host side
   ep_device* peer = nullptr;  // of a peer copy: whose memory it reads
   Staging* staging = nullptr;
+  HostWork* work = nullptr;  // of an access, until the host thread takes it over
   Completion* completion = nullptr;
   uint64_t scratch_bytes = 0;
   ep_buffer workspace{};

@@ -98,6 +98,7 @@ class Submission {
     slot_.host = request_.host;
     slot_.peer = request_.peer;
     slot_.staging = request_.staging;
+    slot_.work = request_.work;
     slot_.completion = request_.completion;
     slot_.workspace = request_.workspace;
     slot_.scratch_bytes = 0;
@@ -199,6 +200,7 @@ Submitted submit(const Request& request) {
     submission.poison_outputs(poison);
     lock.unlock();
     if (request.staging != nullptr) request.staging->release();
+    delete request.work;
     return {Ticket(), std::move(poison)};
   }
   const Ticket ticket = stream.ticket(number);

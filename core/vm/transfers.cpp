@@ -3,8 +3,6 @@
 // moves the bytes in one go; else they go through host memory, chunk by chunk.
 #include <algorithm>
 #include <cstring>
-#include <deque>
-#include <memory>
 
 #include "core/device/process.h"
 #include "core/device/trace.h"
@@ -15,22 +13,8 @@
 namespace tenon::vm {
 namespace {
 
-constexpr uint16_t kCopyStream = 1;
-constexpr uint64_t kStagedUpload = 64 * 1024;  // smaller uploads are copied and not waited for
-
-Stream& copy_stream(DeviceState* device) { return device->queue->stream(kCopyStream); }
-
-Staging* make_staging(const void* src, uint64_t bytes) {
-  auto* staging = new Staging;
-  staging->bytes.resize(bytes);
-  if (src != nullptr) std::memcpy(staging->bytes.data(), src, bytes);
-  return staging;
-}
-
-struct ReleaseStaging {
-  void operator()(Staging* staging) const { staging->release(); }
-};
-using StagingHandle = std::unique_ptr<Staging, ReleaseStaging>;
+constexpr uint64_t kSmallUpload = 64 * 1024;  // up to here plain memory is as good as pinned memory
+constexpr uint64_t kChunk = StagingPool::kLargest;
 
 Operand part_of(const Operand& operand, uint64_t begin) {
   Operand part = operand;
@@ -52,35 +36,6 @@ Status submit_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::
   request.waits = waits;
   request.bytes = bytes;
   return submit_and_follow(request, false);
-}
-
-// --- to and from host memory, on the copy stream of an asynchronous device ---
-
-// operands[0] is what is read; another one, of another device, owns the memory at `host`.
-Request download_request(std::span<const Operand> operands, char* host, uint64_t bytes, std::span<const Ticket> waits) {
-  Request request;
-  request.policy = Policy::download;
-  request.stream = &copy_stream(operands[0].storage->device);
-  request.op = "download";
-  request.operands = operands;
-  request.waits = waits;
-  request.bytes = bytes;
-  request.host = host;
-  return request;
-}
-
-// operands[0] is what is written; another one, of another device, owns the memory at `host`.
-Request upload_request(std::span<const Operand> operands, const char* host, uint64_t bytes,
-                       std::span<const Ticket> waits) {
-  Request request;
-  request.policy = Policy::upload;
-  request.stream = &copy_stream(operands[0].storage->device);
-  request.op = "upload";
-  request.operands = operands;
-  request.waits = waits;
-  request.bytes = bytes;
-  request.host = const_cast<char*>(host);
-  return request;
 }
 
 // --- between two devices ---
@@ -109,7 +64,7 @@ Status copy_from_peer(const Operand& dst, const Operand& src, uint64_t bytes, st
     const Operand operands[] = {dst, src};
     Request request;
     request.policy = Policy::peer_copy;
-    request.stream = &copy_stream(to);
+    request.stream = &to->queue->upload_stream();
     request.op = "copy";
     request.operands = operands;
     request.waits = waits;
@@ -169,61 +124,6 @@ bool source_moves(const DeviceState* to, const DeviceState* from) {
 
 // --- between two devices neither of whose memory the host can reach ---
 
-constexpr uint64_t kChunk = uint64_t{4} << 20;
-constexpr uint64_t kMostInFlight = uint64_t{64} << 20;
-
-// Host memory that copies in flight hold: a copy that would go beyond the bound waits for the oldest ones first.
-class InFlight {
- public:
-  static InFlight& instance() {
-    static auto* one = new InFlight;
-    return *one;
-  }
-
-  void make_room(uint64_t bytes) {
-    for (;;) {
-      Ticket oldest;
-      {
-        std::lock_guard lock(mutex_);
-        while (!copies_.empty() && is_done(copies_.front().last)) drop_oldest();
-        if (copies_.empty() || held_ + bytes <= kMostInFlight) return;
-        oldest = copies_.front().last;
-      }
-      if (!wait(oldest).ok()) return;
-    }
-  }
-  void add(Ticket last, uint64_t bytes) {
-    std::lock_guard lock(mutex_);
-    copies_.push_back({last, bytes});
-    held_ += bytes;
-  }
-
- private:
-  struct Copy {
-    Ticket last;
-    uint64_t bytes;
-  };
-  void drop_oldest() {
-    held_ -= copies_.front().bytes;
-    copies_.pop_front();
-  }
-
-  std::mutex mutex_;
-  std::deque<Copy> copies_;
-  uint64_t held_ = 0;
-};
-
-// Marks what `dst` writes as failed with `poison`, in the order of its device.
-Status poison_destination(const Operand& dst, const Status& poison) {
-  Request request;
-  request.stream = &copy_stream(dst.storage->device);
-  request.op = "copy";
-  request.operands = std::span(&dst, 1);
-  request.poison = poison;
-  const Submitted poisoned = submit(request);
-  return synchronous_mode.load(std::memory_order_relaxed) ? poisoned.poison : Status();
-}
-
 // Two asynchronous devices: each chunk is a download and an upload that waits for it; two buffers take turns, so that
 // both engines are busy. The first upload stands for the whole copy towards what was in `dst` before, the others add to
 // it, so that a chunk that fails poisons the rest.
@@ -235,22 +135,22 @@ Status copy_by_queues(const Operand& dst, const Operand& src, uint64_t bytes, st
   Ticket uploads[2];
   for (uint64_t begin = 0, turn = 0; begin < bytes; begin += chunk, turn ^= 1) {
     const uint64_t size = std::min(chunk, bytes - begin);
-    if (buffers[turn] == nullptr) buffers[turn].reset(make_staging(nullptr, chunk));
+    if (buffers[turn] == nullptr) buffers[turn].reset(Staging::make(chunk));
     Staging* staging = buffers[turn].get();
     const Operand from = part_of(src, begin);
     const Ticket before[] = {uploads[turn]};
-    Request down = download_request(std::span(&from, 1), staging->bytes.data(), size,
+    Request down = download_request(std::span(&from, 1), staging->data, size,
                                     uploads[turn] ? std::span<const Ticket>(before) : waits);
     down.staging = staging;
-    staging->count.fetch_add(1, std::memory_order_relaxed);
+    staging->retain();
     const Submitted first = submit(down);
     Operand to = part_of(dst, begin);
     to.whole = dst.whole && begin == 0;
     if (!first.ticket) return poison_destination(to, first.poison);
-    Request up = upload_request(std::span(&to, 1), staging->bytes.data(), size, {});
+    Request up = upload_request(std::span(&to, 1), staging->data, size, {});
     up.staging = staging;
     up.source = first.ticket;
-    staging->count.fetch_add(1, std::memory_order_relaxed);
+    staging->retain();
     TENON_RETURN_IF_ERROR(submit_and_follow(up, false, &uploads[turn]));
     if (!uploads[turn]) return Status();
     if (begin + size == bytes) InFlight::instance().add(uploads[turn], held);
@@ -267,6 +167,34 @@ Status copy_by_caller(const Operand& dst, const Operand& src, uint64_t bytes, st
     Operand to = part_of(dst, begin);
     to.whole = dst.whole && begin == 0;
     TENON_RETURN_IF_ERROR(upload(to, staging.data(), size, begin == 0 ? waits : std::span<const Ticket>()));
+  }
+  return Status();
+}
+
+// From host memory that the caller may use again: by way of `staging`, which is filled now. `ticket` null: not asked
+// for.
+Status upload_part(const Operand& dst, const char* src, uint64_t bytes, std::span<const Ticket> waits,
+                   StagingHandle staging, Ticket* ticket = nullptr) {
+  std::memcpy(staging->data, src, bytes);
+  Request request = upload_request(std::span(&dst, 1), staging->data, bytes, waits);
+  request.staging = staging.release();
+  return submit_and_follow(request, false, ticket);
+}
+
+// The first chunk stands for the whole upload towards what was in `dst` before, the others add to it, so that a chunk
+// that fails poisons the rest.
+Status upload_by_chunks(const Operand& dst, const char* src, uint64_t bytes, std::span<const Ticket> waits) {
+  StagingPool& pool = dst.storage->device->queue->staging;
+  for (uint64_t begin = 0; begin < bytes; begin += kChunk) {
+    const uint64_t size = std::min(kChunk, bytes - begin);
+    InFlight::instance().make_room(size);
+    Operand part = part_of(dst, begin);
+    part.whole = dst.whole && begin == 0;
+    Ticket ticket;
+    TENON_RETURN_IF_ERROR(upload_part(part, src + begin, size, waits, pool.take(size), &ticket));
+    if (!ticket) return Status();
+    InFlight::instance().add(ticket, size);
+    waits = {};
   }
   return Status();
 }
@@ -290,6 +218,42 @@ Status copy_between(const Operand& dst, const Operand& src, uint64_t bytes, std:
 
 }  // namespace
 
+Request download_request(std::span<const Operand> operands, char* host, uint64_t bytes, std::span<const Ticket> waits) {
+  Request request;
+  request.policy = Policy::download;
+  request.stream = &operands[0].storage->device->queue->download_stream();
+  request.op = "download";
+  request.operands = operands;
+  request.waits = waits;
+  request.bytes = bytes;
+  request.host = host;
+  return request;
+}
+
+Request upload_request(std::span<const Operand> operands, const char* host, uint64_t bytes,
+                       std::span<const Ticket> waits) {
+  Request request;
+  request.policy = Policy::upload;
+  request.stream = &operands[0].storage->device->queue->upload_stream();
+  request.op = "upload";
+  request.operands = operands;
+  request.waits = waits;
+  request.bytes = bytes;
+  request.host = const_cast<char*>(host);
+  return request;
+}
+
+// Marks what `dst` writes as failed with `poison`, in the order of its device.
+Status poison_destination(const Operand& dst, const Status& poison) {
+  Request request;
+  request.stream = &dst.storage->device->queue->upload_stream();
+  request.op = "copy";
+  request.operands = std::span(&dst, 1);
+  request.poison = poison;
+  const Submitted poisoned = submit(request);
+  return synchronous_mode.load(std::memory_order_relaxed) ? tell(poisoned.poison) : Status();
+}
+
 Status copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
   TENON_RETURN_IF_ERROR(process::usable());
   if (bytes == 0) return Status();
@@ -300,13 +264,11 @@ Status copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<co
 Status upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits) {
   TENON_RETURN_IF_ERROR(process::usable());
   if (bytes == 0) return Status();
-  if (dst.storage->device->synchronous) return inline_upload(dst, src, bytes, waits);
-  if (bytes > kStagedUpload)
-    return submit_and_follow(upload_request(std::span(&dst, 1), static_cast<const char*>(src), bytes, waits), true);
-  Staging* staging = make_staging(src, bytes);
-  Request request = upload_request(std::span(&dst, 1), staging->bytes.data(), bytes, waits);
-  request.staging = staging;
-  return submit_and_follow(request, false);
+  DeviceState* device = dst.storage->device;
+  if (device->synchronous) return inline_upload(dst, src, bytes, waits);
+  const bool small = bytes <= kSmallUpload && bytes < pinned_from.load(std::memory_order_relaxed);
+  if (small) return upload_part(dst, static_cast<const char*>(src), bytes, waits, StagingHandle(Staging::make(bytes)));
+  return upload_by_chunks(dst, static_cast<const char*>(src), bytes, waits);
 }
 
 Status download(void* dst, const Operand& src, uint64_t bytes) {

@@ -72,17 +72,13 @@ Status submit_and_follow(Request request, bool must_wait, Ticket* ticket) {
   const Submitted submitted = submit(request);
   if (ticket != nullptr) *ticket = submitted.ticket;
   if (!follow) return Status();
-  if (!submitted.ticket) return submitted.poison;
+  if (!submitted.ticket) return tell(submitted.poison);
   TENON_RETURN_IF_ERROR(wait(submitted.ticket));
-  if (!completion.status.ok()) {
-    std::lock_guard lock(engine().submission);
-    engine().reported(completion.status);
-  }
-  return completion.status;
+  return tell(completion.status);
 }
 
 Status check_stream(const DeviceState* device, uint16_t index) {
-  if (index < device->queue->stream_count()) return Status();
+  if (index < device->queue->stream_count() && !device->queue->stream(index).on_host) return Status();
   return Status(Code::invalid_argument, device->opened->spelling + " has " +
                                             std::to_string(device->queue->stream_count()) + " streams, but stream " +
                                             std::to_string(index) + " was asked for.");

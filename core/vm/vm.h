@@ -56,7 +56,8 @@ Status launch(const OpLaunch& launch, std::span<const Ticket> waits);
 // Copies `bytes` between two storages, on one device or between two. On the device's copy stream where they differ.
 Status copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits);
 
-// Overwrites bytes of `storage` from host memory, which may be reused when this returns.
+// Overwrites bytes of `storage` from host memory, which may be reused when this returns. Waits for earlier transfers
+// where those hold too much staging memory, else for nothing.
 Status upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits);
 
 // Copies bytes of `storage` to host memory, after waiting for its last write and nothing else. The poison of the
@@ -69,6 +70,22 @@ Status settle(Storage* storage, bool write, bool whole);
 
 // Waits for everything submitted to `device`; the first error not reported yet.
 Status synchronize(DeviceState* device);
+
+// The same for all devices: of the errors not reported yet, the one of the earliest submission.
+Status synchronize_all();
+
+// Runs `function` on the host with the address of the `bytes` bytes at `operand`, in the order of instructions. Where
+// the host cannot reach the memory they are copied: to the host before (with `load`), back after (if `operand` is
+// written). What the function throws is the failure of the instruction; on a synchronous device, and in TENON_VM=sync,
+// it comes back here. The function may not call Tenon (process::CallbackScope). It runs on a thread of the device, or,
+// on a synchronous one, on the caller.
+Status access(const Operand& operand, uint64_t bytes, bool load, std::function<void(void*)> function);
+
+// What is submitted later to stream `index` of `device` waits for all that was submitted to stream `other_index` of
+// `other`. Without an asynchronous stream on the left the caller waits.
+Status wait_stream(DeviceState* device, uint16_t index, DeviceState* other, uint16_t other_index);
+// What is submitted later to any stream of `device` waits for all that was submitted to any of them.
+Status barrier(DeviceState* device);
 
 // Runs the deleter of borrowed memory: here, or, inside the VM's own work, as soon as that has let go of its locks.
 void run_deleter(std::function<void()> deleter);
@@ -93,6 +110,8 @@ Status attach(DeviceState* device);
 
 // Waits for everything submitted to any device: instructions of one may read memory of another.
 Status drain_all();
+// Gives staging memory that is not in use back to `device`.
+void trim_staging(DeviceState* device);
 // Gives the scratch of the device's streams back; it is made anew when needed.
 void release_scratch(DeviceState* device);
 // Destroys the device's streams and events; nothing of it is pending.

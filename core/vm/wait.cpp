@@ -56,6 +56,8 @@ Status wait_for(Ticket ticket, uint64_t timeout_ns) {
     const NextStep step = stream.queue->advance(ticket);
     if (step.mark != nullptr) {
       stream.queue->wait_mark(step.mark, std::min(kSliceNs, timeout_ns));
+    } else if (step.on_host) {
+      stream.queue->wait_host(step.on_host, std::min(kSliceNs, timeout_ns));
     } else if (step.elsewhere) {
       static_cast<void>(wait_for(step.elsewhere, std::min(kSliceNs, timeout_ns)));
     }
@@ -84,7 +86,7 @@ Status settle(Storage* storage, bool write, bool whole) {
   std::lock_guard lock(all.submission);
   if (!storage->poison.ok()) {
     if (!whole) {
-      all.reported(storage->poison);
+      all.told(storage->poison);
       return storage->poison;
     }
     if (holds(kHeal)) storage->poison = Status();
@@ -100,22 +102,48 @@ void pending_uses(Storage* storage, TicketList* out) {
   out->add(storage->reads);
 }
 
-Status synchronize(DeviceState* device) {
-  if (device->synchronous) return Status();
-  TENON_RETURN_IF_ERROR(process::usable());
-  DeviceQueue& queue = *device->queue;
+namespace {
+
+Status wait_for_all(DeviceQueue& queue) {
   for (uint16_t i = 0; i < queue.stream_count(); ++i) {
     Stream& stream = queue.stream(i);
     TENON_RETURN_IF_ERROR(wait(stream.ticket(stream.submitted.load(std::memory_order_acquire))));
   }
-  device->allocator->tick_if_due();
+  queue.device()->allocator->tick_if_due();
+  return Status();
+}
+
+// Of the errors of `queues` that nobody was told of, the one of the earliest submission.
+Status first_unreported(std::span<DeviceQueue* const> queues) {
   Engine& all = engine();
   std::lock_guard lock(all.submission);
   if (all.failure_count.load(std::memory_order_relaxed) != 0) all.forget_failures();
-  if (queue.unreported.empty()) return Status();
-  Status first = queue.unreported.front();
-  queue.unreported.erase(queue.unreported.begin());
-  return first;
+  DeviceQueue* first = nullptr;
+  for (DeviceQueue* queue : queues) {
+    if (queue->unreported.empty()) continue;
+    if (first == nullptr || queue->unreported.first_sequence() < first->unreported.first_sequence()) first = queue;
+  }
+  return first == nullptr ? Status() : first->unreported.take_first();
+}
+
+}  // namespace
+
+Status synchronize(DeviceState* device) {
+  if (device->synchronous) return Status();
+  TENON_RETURN_IF_ERROR(process::usable());
+  TENON_RETURN_IF_ERROR(wait_for_all(*device->queue));
+  return first_unreported(std::span(&device->queue, 1));
+}
+
+Status synchronize_all() {
+  TENON_RETURN_IF_ERROR(process::usable());
+  std::vector<DeviceQueue*> queues;
+  {
+    std::lock_guard lock(engine().submission);
+    queues = engine().queues;
+  }
+  for (DeviceQueue* queue : queues) TENON_RETURN_IF_ERROR(wait_for_all(*queue));
+  return first_unreported(queues);
 }
 
 }  // namespace tenon::vm

@@ -25,7 +25,8 @@ std::string explain_lost(const Program& program, const Outcome& outcome, int los
     if (one.kind == Instruction::make) tainted[one.dst] = one.device == lost;
     if (one.kind == Instruction::mix) tainted[one.dst] = tainted[one.dst] || tainted[one.a] || tainted[one.b];
     if (one.kind == Instruction::copy) tainted[one.dst] = tainted[one.dst] || tainted[one.a];
-    if (one.kind == Instruction::read && tainted[one.dst]) doubtful.insert(static_cast<int>(i));
+    const bool sees = one.kind == Instruction::read || (one.kind == Instruction::access && (one.how & kWrites) == 0);
+    if (sees && tainted[one.dst]) doubtful.insert(static_cast<int>(i));
   }
   for (const auto& [buffer, taint] : tainted) {
     if (taint) doubtful.insert(-1 - buffer);

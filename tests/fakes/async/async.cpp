@@ -34,7 +34,7 @@ void AsyncControl::reset() {
   delay_us = 0;
   seed = 1;
   shadow = true;
-  lazy = early = peers = hold = false;
+  lazy = early = peers = mapped = pinned = hold = false;
   fail_allocation = fail_launch = -1;
   fail_count = 1;
   lose_device = false;
@@ -92,21 +92,23 @@ namespace {
 
 // --- memory ---
 
-ep_status memory_allocate(ep_device* device, uint32_t, uint64_t size, ep_memory** out, ep_error** error) {
+ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out, ep_error** error) {
   AsyncControl& control = async_control();
   control.allocations.fetch_add(1);
   std::lock_guard lock(device->mutex);
   if (due(control.fail_allocation, control.failed_allocations)) {
     return fail(device->host, error, EP_STATUS_OUT_OF_DEVICE_MEMORY, "this allocation was told to fail.");
   }
-  if (device->allocated + size > control.memory.load()) {
+  const bool counted = pool == 0;  // memory for transfers is the host's
+  if (counted && device->allocated + size > control.memory.load()) {
     return fail(device->host, error, EP_STATUS_OUT_OF_DEVICE_MEMORY,
                 std::to_string(size) + " bytes do not fit beside the " + std::to_string(device->allocated) +
                     " in use of " + std::to_string(control.memory.load()) + ".");
   }
-  device->allocated += size;
+  if (counted) device->allocated += size;
   control.allocated_bytes.fetch_add(size);
   auto* memory = new ep_memory(size);
+  memory->counted = counted;
   std::memset(memory->bytes.data(), 0xa5, size);
   if (control.shadow.load()) memory->shadow = ShadowMemory(size);
   *out = memory;
@@ -121,9 +123,14 @@ void memory_free(ep_device* device, ep_memory* memory) {
     }
   }
   std::lock_guard lock(device->mutex);
-  device->allocated -= memory->bytes.size();
+  if (memory->counted) device->allocated -= memory->bytes.size();
   async_control().allocated_bytes.fetch_sub(memory->bytes.size());
   delete memory;
+}
+
+ep_status memory_map(ep_device*, ep_memory* memory, void** out, ep_error**) {
+  *out = memory->bytes.data();
+  return EP_STATUS_OK;
 }
 
 // --- streams ---
@@ -260,6 +267,13 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out, ep
   info.pools[0].flags = EP_POOL_FLAG_DEVICE_LOCAL;
   info.pools[0].size = async_control().memory.load();
   info.pools[0].minimum_alignment = 64;
+  constexpr uint64_t reachable = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT;
+  if (plugin->mapped) info.pools[0].flags |= reachable;
+  if (plugin->pinned) {
+    info.pool_count = 2;
+    info.pools[1].flags = reachable | EP_POOL_FLAG_STAGING;
+    info.pools[1].minimum_alignment = 64;
+  }
   provider::fill(out, info);
   return EP_STATUS_OK;
 }
@@ -277,6 +291,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   ops.device_close = device_close;
   ops.memory_allocate = memory_allocate;
   ops.memory_free = memory_free;
+  ops.memory_map = memory_map;
   ops.stream_create = stream_create;
   ops.stream_destroy = stream_destroy;
   ops.stream_synchronize = stream_synchronize;
@@ -314,6 +329,8 @@ void configure(const ep_host* host) {
   read("lazy", control.lazy);
   read("early", control.early);
   read("peers", control.peers);
+  read("mapped", control.mapped);
+  read("pinned", control.pinned);
   read("fail_allocation", control.fail_allocation);
   read("fail_launch", control.fail_launch);
 }
@@ -328,6 +345,8 @@ ep_status async_query(const ep_host* host, ep_plugin_ops* out, ep_error** error)
   auto* plugin = new ep_plugin;
   plugin->host = host;
   plugin->peers = async_control().peers.load();
+  plugin->mapped = async_control().mapped.load();
+  plugin->pinned = async_control().pinned.load();
   ep_plugin_ops ops{};
   ops.abi_major = EP_ABI_MAJOR;
   ops.abi_minor = EP_ABI_MINOR;

@@ -27,10 +27,12 @@ struct AsyncControl {
   std::atomic<uint64_t> delay_us{0};                // longest delay of one instruction; most have none
   std::atomic<uint64_t> seed{1};
   std::atomic<bool> shadow{true};
-  std::atomic<bool> lazy{false};   // work starts only when flushed
-  std::atomic<bool> hold{false};   // the device's threads stand still
-  std::atomic<bool> early{false};  // uploads and peer copies read their source when they are asked for
-  std::atomic<bool> peers{false};  // devices copy from each other directly; read when the provider is loaded
+  std::atomic<bool> lazy{false};    // work starts only when flushed
+  std::atomic<bool> hold{false};    // the device's threads stand still
+  std::atomic<bool> early{false};   // uploads and peer copies read their source when they are asked for
+  std::atomic<bool> peers{false};   // devices copy from each other directly; read when the provider is loaded
+  std::atomic<bool> mapped{false};  // the host can reach the devices' memory; read when the provider is loaded
+  std::atomic<bool> pinned{false};  // a second pool for transfers; read when the provider is loaded
   std::atomic<bool> abort_on_violation{false};
 
   // The allocation (launch) that comes after so many others, and those that follow it, `fail_count` in all, fail. -1:

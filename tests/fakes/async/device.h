@@ -22,6 +22,7 @@ struct ep_memory {
   explicit ep_memory(uint64_t size) : bytes(size), shadow(0) {}
   std::vector<char> bytes;
   tenon::fakes::ShadowMemory shadow;
+  bool counted = true;  // within the bytes of its device
 };
 
 // What an event holds: the point that was recorded last.
@@ -134,7 +135,9 @@ struct ep_device {
 
 struct ep_plugin {
   const ep_host* host = nullptr;
-  bool peers = false;  // whether its devices copy from each other directly
+  bool peers = false;   // whether its devices copy from each other directly
+  bool mapped = false;  // whether the host can reach their memory
+  bool pinned = false;  // whether they have a pool for transfers
   std::mutex mutex;
   std::set<std::pair<const ep_device*, const ep_device*>> opened_peers;  // the first may read the memory of the second
   tenon::fakes::Shadow shadow;

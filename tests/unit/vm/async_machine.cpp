@@ -24,21 +24,34 @@ ep_primitive_desc mix_desc(int64_t words) {
 }  // namespace
 
 AsyncMachine& AsyncMachine::get() {
-  static AsyncMachine* machine = open_new("async", false);
+  static AsyncMachine* machine = open_new("async");
   return *machine;
 }
 
 AsyncMachine& AsyncMachine::peers() {
-  static AsyncMachine* machine = open_new("peers", true);
+  static AsyncMachine* machine = [] {
+    fakes::async_control().peers = true;
+    AsyncMachine* made = open_new("peers");
+    fakes::async_control().peers = false;
+    return made;
+  }();
   return *machine;
 }
 
-AsyncMachine* AsyncMachine::open_new(const std::string& provider, bool peers) {
+AsyncMachine& AsyncMachine::mapped() {
+  static AsyncMachine* machine = [] {
+    fakes::async_control().mapped = fakes::async_control().pinned = true;
+    AsyncMachine* made = open_new("mapped");
+    fakes::async_control().mapped = fakes::async_control().pinned = false;
+    return made;
+  }();
+  return *machine;
+}
+
+AsyncMachine* AsyncMachine::open_new(const std::string& provider) {
   loader::register_provider(provider, fakes::async_query);
   auto* made = new AsyncMachine(provider);
-  fakes::async_control().peers = peers;
   const Status status = made->open();
-  fakes::async_control().peers = false;
   if (!status.ok()) throw std::runtime_error(status.message());
   return made;
 }

@@ -16,6 +16,8 @@ class AsyncMachine : public Machine {
   static AsyncMachine& get();
   // Another one, whose devices copy from each other directly.
   static AsyncMachine& peers();
+  // Another one, whose memory the host can reach and which has a pool for transfers.
+  static AsyncMachine& mapped();
   // The fake as it is registered under the name `provider`; not open.
   explicit AsyncMachine(const std::string& provider) : Machine(provider + ":0", provider + ":1") {}
 
@@ -38,7 +40,7 @@ class AsyncMachine : public Machine {
   void drop_kernels();
 
  private:
-  static AsyncMachine* open_new(const std::string& provider, bool peers);
+  static AsyncMachine* open_new(const std::string& provider);
 
   std::mutex mutex_;
   std::map<std::tuple<int, int64_t, uint64_t>, Kernel*> kernels_;

@@ -54,6 +54,13 @@ Status Machine::copy(View dst, View src, int64_t words, bool whole) const {
                   static_cast<uint64_t>(words) * 4, {});
 }
 
+Status Machine::access(View at, int64_t words, bool reads, bool writes, std::function<void(uint32_t*)> function) const {
+  const auto bytes = static_cast<uint64_t>(words) * 4;
+  const bool whole = writes && !reads && bytes == at.storage->bytes;
+  return vm::access({at.storage, at.first * 4, writes, whole}, bytes, reads,
+                    [run = std::move(function)](void* data) { run(static_cast<uint32_t*>(data)); });
+}
+
 uint64_t Machine::settle() const {
   uint64_t errors = 0;
   for (DeviceState* device : devices_) {

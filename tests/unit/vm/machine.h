@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,9 @@ class Machine {
   virtual Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
                      bool whole) = 0;
   Status copy(View dst, View src, int64_t words, bool whole) const;
+
+  // Runs `function` on the host with `words` words of `at`.
+  Status access(View at, int64_t words, bool reads, bool writes, std::function<void(uint32_t*)> function) const;
 
   // Waits for both devices and forgets their errors; returns how many there were.
   uint64_t settle() const;

@@ -1,5 +1,7 @@
 #include "tests/unit/vm/performance.h"
 
+#include <memory>
+#include <stdexcept>
 #include <thread>
 
 namespace tenon::testing {
@@ -26,6 +28,12 @@ class Performer {
     return state;
   }
 
+  // What the functions of reading accesses saw; all work has ended.
+  void collect_seen() {
+    for (const auto& [index, seen] : seen_) result.outcome[index] = *seen;
+    seen_.clear();
+  }
+
   Performance result;
 
  private:
@@ -39,6 +47,7 @@ class Performer {
   Status step(size_t index) {
     const Instruction& one = program_.instructions[index];
     if (one.kind == Instruction::make) return make(one);
+    if (one.kind == Instruction::wait || one.kind == Instruction::barrier) return judged(one.kind, order(one));
     Storage* dst = storage(one.dst);
     Storage* a = one.kind == Instruction::mix || one.kind == Instruction::copy ? storage(one.a) : dst;
     Storage* b = one.kind == Instruction::mix ? storage(one.b) : dst;
@@ -47,6 +56,7 @@ class Performer {
       result.buffers.erase(one.dst);
       return Status();
     }
+    if (one.kind == Instruction::access) return judged(one.kind, access(index, dst));
     if (one.kind == Instruction::read) result.outcome[static_cast<int>(index)] = state_of(dst);
     if (one.kind == Instruction::mix) return judged(one.kind, mix(one, dst, a, b));
     if (one.kind == Instruction::copy) return judged(one.kind, copy(one, dst, a));
@@ -70,6 +80,28 @@ class Performer {
                         one.words, one.tag, one.how, whole);
   }
 
+  Status order(const Instruction& one) {
+    DeviceState* device = machine_.device(one.device);
+    if (one.kind == Instruction::barrier) return vm::barrier(device);
+    return vm::wait_stream(device, static_cast<uint16_t>(one.stream), machine_.device(one.other_device),
+                           static_cast<uint16_t>(one.other_stream));
+  }
+
+  Status access(size_t index, Storage* dst) {
+    const Instruction& one = program_.instructions[index];
+    const auto seen = std::make_shared<BufferState>();
+    seen->poisoned = true;
+    const bool writes = (one.how & kWrites) != 0;
+    if (!writes) seen_[static_cast<int>(index)] = seen;
+    return machine_.access(view(dst, one.dst_first), one.words, (one.how & kReads) != 0, writes,
+                           [&one, seen, writes](uint32_t* words) {
+                             if ((one.how & kThrows) != 0) throw std::runtime_error("mix: asked for a refusal.");
+                             if (writes) return change_words(one, words);
+                             seen->words.assign(words, words + one.words);
+                             seen->poisoned = false;
+                           });
+  }
+
   Status copy(const Instruction& one, Storage* dst, Storage* src) {
     vm::set_current_stream(dst->device, static_cast<uint16_t>(one.stream));
     return machine_.copy(view(dst, one.dst_first), view(src, one.a_first), one.words, covers(one, dst));
@@ -86,6 +118,7 @@ class Performer {
   Machine& machine_;
   const Judge& judge_;
   const std::map<int, StorageHandle>* shared_;
+  std::map<int, std::shared_ptr<BufferState>> seen_;  // by instruction
 };
 
 // Where the instructions of threads other than the first begin: what stands before is shared.
@@ -122,7 +155,10 @@ Performance perform(const Program& program, Machine& machine, const Judge& judge
     for (std::thread& other : others) other.join();
   }
 
+  const Status drained = vm::drain_all();
+  if (all.stopped.ok()) all.stopped = drained;
   for (auto& [thread, performer] : performers) {
+    performer.collect_seen();
     Performance& one = performer.result;
     all.outcome.merge(one.outcome);
     all.reused_pending += one.reused_pending;

@@ -42,9 +42,11 @@ class Drawer {
     const int64_t draw = below(100);
     const int own = kShared + thread * kPerThread + static_cast<int>(below(few_and_large_ ? 2 : kPerThread));
     if (!buffers_.contains(own)) return draw < 40 ? add_make(thread, own) : add_mix(thread, own, true);
-    if (draw < 55) return add_mix(thread, own, false);
-    if (draw < 75) return add_copy(thread, own);
-    if (draw < 90) return add_drop(thread, own);
+    if (draw < 50) return add_mix(thread, own, false);
+    if (draw < 66) return add_copy(thread, own);
+    if (draw < 76) return add_access(thread, own);
+    if (draw < 80) return add_order(thread, draw < 79 ? Instruction::wait : Instruction::barrier);
+    if (draw < 92) return add_drop(thread, own);
     Instruction read;
     read.thread = thread;
     read.kind = Instruction::read;
@@ -125,6 +127,33 @@ class Drawer {
     program_.instructions.push_back(copy);
   }
 
+  void add_access(int thread, int buffer) {
+    Instruction access;
+    access.thread = thread;
+    access.kind = Instruction::access;
+    access.dst = buffer;
+    access.words = buffers_[buffer].words;
+    if (chance(2)) access.words = 1 + below(access.words);
+    access.dst_first = below(buffers_[buffer].words - access.words + 1);
+    access.tag = below(1000);
+    access.how = 1 + below(3);
+    if (chance(10)) access.how |= kThrows;
+    program_.instructions.push_back(access);
+  }
+
+  void add_order(int thread, Instruction::Kind kind) {
+    Instruction order;
+    order.thread = thread;
+    order.kind = kind;
+    order.device = static_cast<int>(below(2));
+    if (kind == Instruction::wait) {
+      order.stream = static_cast<int>(below(3));
+      order.other_stream = static_cast<int>(below(3));
+      order.other_device = static_cast<int>(below(2));
+    }
+    program_.instructions.push_back(order);
+  }
+
   void add_drop(int thread, int buffer) {
     Instruction drop;
     drop.thread = thread;
@@ -158,6 +187,15 @@ void print(std::ostream& out, const Instruction& one) {
       out << "copy " << one.dst << ' ' << one.dst_first << " = " << one.a << ' ' << one.a_first << " words "
           << one.words << " stream " << one.stream;
       break;
+    case Instruction::access:
+      out << "access " << one.dst << ' ' << one.dst_first << " words " << one.words << " tag " << one.tag
+          << ((one.how & kReads) != 0 ? " reads" : "") << ((one.how & kWrites) != 0 ? " writes" : "")
+          << ((one.how & kThrows) != 0 ? " throws" : "");
+      break;
+    case Instruction::wait:
+      out << "wait " << one.stream << " on " << one.device << " for " << one.other_stream << " on " << one.other_device;
+      break;
+    case Instruction::barrier: out << "barrier on " << one.device; break;
     case Instruction::drop: out << "drop " << one.dst; break;
     case Instruction::read: out << "read " << one.dst; break;
   }
@@ -184,6 +222,18 @@ bool parse_line(const std::string& line, Instruction* one) {
   } else if (word == "copy") {
     one->kind = Instruction::copy;
     in >> one->dst >> one->dst_first >> sign >> one->a >> one->a_first >> skip >> one->words >> skip >> one->stream;
+  } else if (word == "access") {
+    one->kind = Instruction::access;
+    in >> one->dst >> one->dst_first >> skip >> one->words >> skip >> one->tag;
+    if (!in) return false;
+    for (std::string does; in >> does;) one->how |= does == "reads" ? kReads : does == "writes" ? kWrites : kThrows;
+    return true;
+  } else if (word == "wait") {
+    one->kind = Instruction::wait;
+    in >> one->stream >> skip >> one->device >> skip >> one->other_stream >> skip >> one->other_device;
+  } else if (word == "barrier") {
+    one->kind = Instruction::barrier;
+    in >> skip >> one->device;
   } else if (word == "drop" || word == "read") {
     one->kind = word == "drop" ? Instruction::drop : Instruction::read;
     in >> one->dst;
@@ -224,7 +274,26 @@ void replay_copy(std::map<int, BufferState>& buffers, const Instruction& one) {
   std::copy_n(src.words.begin() + one.a_first, one.words, dst.words.begin() + one.dst_first);
 }
 
+// What the words are that a reading access sees.
+BufferState replay_access(std::map<int, BufferState>& buffers, const Instruction& one) {
+  BufferState& dst = buffers[one.dst];
+  const auto first = dst.words.begin() + one.dst_first;
+  BufferState seen{dst.device, {first, first + one.words}, dst.poisoned || (one.how & kThrows) != 0};
+  if ((one.how & kWrites) == 0) return seen;
+  const bool overwrites = (one.how & kReads) == 0 && whole(dst, one);
+  dst.poisoned = (dst.poisoned && !overwrites) || (one.how & kThrows) != 0;
+  if (!dst.poisoned) change_words(one, &*first);
+  return seen;
+}
+
 }  // namespace
+
+void change_words(const Instruction& access, uint32_t* words) {
+  const std::vector<uint32_t> fresh = seeded_words(access.tag, access.words);
+  for (size_t i = 0; i < fresh.size(); ++i) {
+    words[i] = (access.how & kReads) != 0 ? 31 * words[i] + static_cast<uint32_t>(access.tag) : fresh[i];
+  }
+}
 
 Program draw_program(uint64_t seed) { return Drawer(seed).draw(); }
 
@@ -277,6 +346,13 @@ bool is_valid(const Program& program) {
         if (!filled[one.a] || (!filled[one.dst] && one.words != buffers[one.dst].words)) return false;
         filled[one.dst] = true;
         break;
+      case Instruction::access:
+        if (!fits(buffers, one.dst, one.dst_first, one.words)) return false;
+        if (!filled[one.dst] && (one.how != kWrites || one.words != buffers[one.dst].words)) return false;
+        filled[one.dst] = true;
+        break;
+      case Instruction::wait:
+      case Instruction::barrier: break;
       case Instruction::drop:
         if (buffers.erase(one.dst) == 0) return false;
         break;
@@ -297,12 +373,21 @@ Outcome replay(const Program& program, int failing) {
       case Instruction::make: buffers[one.dst] = {one.device, seeded_words(one.tag, one.words), false}; break;
       case Instruction::mix: replay_mix(buffers, one); break;
       case Instruction::copy: replay_copy(buffers, one); break;
+      case Instruction::access: {
+        const BufferState seen = replay_access(buffers, one);
+        if ((one.how & kWrites) == 0) outcome[static_cast<int>(i)] = seen;
+        break;
+      }
+      case Instruction::wait:
+      case Instruction::barrier: break;
       case Instruction::drop: buffers.erase(one.dst); break;
       case Instruction::read: outcome[static_cast<int>(i)] = buffers[one.dst]; break;
     }
     if (static_cast<int>(i) != failing) continue;
-    if (one.kind == Instruction::read) outcome[failing].poisoned = true;
-    if (one.kind != Instruction::read && one.kind != Instruction::drop) buffers[one.dst].poisoned = true;
+    const bool sees = one.kind == Instruction::read || (one.kind == Instruction::access && (one.how & kWrites) == 0);
+    const bool orders = one.kind == Instruction::wait || one.kind == Instruction::barrier;
+    if (sees) outcome[failing].poisoned = true;
+    if (!sees && !orders && one.kind != Instruction::drop) buffers[one.dst].poisoned = true;
   }
   for (const auto& [number, state] : buffers) outcome[-1 - number] = state;
   if (failing < 0 && outcome.contains(failing)) outcome[failing].poisoned = true;

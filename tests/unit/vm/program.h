@@ -5,6 +5,9 @@
 //   thread 0: mix 3 0 = 4 2 , 5 0 words 8 tag 9 stream 2        (dst first, a first, b first)
 //   thread 0: mix 3 0 = 4 2 , 5 0 words 8 tag 9 stream 2 refused | faults
 //   thread 0: copy 3 0 = 4 2 words 8 stream 1
+//   thread 0: access 3 0 words 8 tag 9 reads writes throws      (any of the three)
+//   thread 0: wait 2 on 1 for 0 on 0                            (stream and device)
+//   thread 0: barrier on 1
 //   thread 0: drop 3
 //   thread 0: read 3
 #pragma once
@@ -19,7 +22,7 @@
 namespace tenon::testing {
 
 struct Instruction {
-  enum Kind { make, mix, copy, drop, read };
+  enum Kind { make, mix, copy, access, wait, barrier, drop, read };
 
   int thread = 0;
   Kind kind = make;
@@ -27,12 +30,19 @@ struct Instruction {
   int64_t dst_first = 0, a_first = 0, b_first = 0;
   int64_t words = 0;
   int64_t tag = 0;  // of mix; the seed of make
-  int64_t how = 0;  // fakes::kMix...
+  int64_t how = 0;  // fakes::kMix...; of access kReads, kWrites, kThrows
   int stream = 0;
   int device = 0;
+  int other_stream = 0, other_device = 0;  // of wait
 
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
+
+// What the function of an access does: one that reads keeps what it sees, one that writes puts seeded words, one that
+// does both changes each word w to 31*w + tag.
+constexpr int64_t kReads = 1;
+constexpr int64_t kWrites = 2;
+constexpr int64_t kThrows = 4;  // and nothing else
 
 struct Program {
   std::vector<Instruction> instructions;
@@ -51,11 +61,15 @@ struct BufferState {
   }
 };
 
-// The results: of each `read`, by its place in the program, and of each buffer alive at the end, by -1 - its number.
+// The results: of each `read` and each access that only reads, by its place in the program, and of each buffer alive at
+// the end, by -1 - its number.
 using Outcome = std::map<int, BufferState>;
 
 Program draw_program(uint64_t seed);
 std::vector<uint32_t> seeded_words(int64_t seed, int64_t words);
+
+// What the function of an access that writes does with its words.
+void change_words(const Instruction& access, uint32_t* words);
 
 std::string print(const Program& program);
 std::optional<Program> parse(std::string_view text);

@@ -2,6 +2,8 @@
 // instruction after the other. RANDOM_PROGRAMS: how many (10,000; the sanitizers' builds run 1,000).
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "core/vm/engine.h"
 #include "core/vm/rules.h"
 #include "tests/unit/vm/async_machine.h"
@@ -25,7 +27,7 @@ uint64_t programs() { return random_programs(kPrograms); }
 class RandomPrograms : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (AsyncMachine* machine : {&AsyncMachine::get(), &AsyncMachine::peers()}) {
+    for (AsyncMachine* machine : machines()) {
       machine->settle();
       for (int i = 0; i < kDevices; ++i) machine->device(i)->allocator->trim();
     }
@@ -35,9 +37,13 @@ class RandomPrograms : public ::testing::Test {
   void TearDown() override {
     vm::rules = ~uint32_t{0};
     vm::synchronous_mode = false;
-    AsyncMachine::get().settle();
-    AsyncMachine::peers().settle();
+    vm::pinned_from = ~uint64_t{0};
+    for (AsyncMachine* machine : machines()) machine->settle();
     fakes::async_control().reset();
+  }
+
+  static std::array<AsyncMachine*, 3> machines() {
+    return {&AsyncMachine::get(), &AsyncMachine::peers(), &AsyncMachine::mapped()};
   }
 
   static std::string first_failure(AsyncMachine& machine, uint64_t seeds, uint64_t* reused) {
@@ -96,6 +102,15 @@ TEST_F(RandomPrograms, EqualTheirReplayWhereDevicesCopyFromEachOther) {
   }
   EXPECT_TRUE(failure.empty()) << failure;
   EXPECT_GT(fakes::async_control().peer_copies.load(), 0u);
+}
+
+// Functions get the memory itself, and uploads go through the device's pool for transfers.
+TEST_F(RandomPrograms, EqualTheirReplayWhereTheHostReachesTheMemory) {
+  vm::pinned_from = 16;
+  uint64_t reused = 0;
+  const std::string failure = first_failure(AsyncMachine::mapped(), programs() / 10, &reused);
+  EXPECT_TRUE(failure.empty()) << failure;
+  EXPECT_GT(AsyncMachine::mapped().device(0)->queue->staging.held(), 0u);
 }
 
 // Without waiting between devices a peer copy reads what is not there yet.

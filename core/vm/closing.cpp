@@ -23,6 +23,8 @@ Stream* DeviceQueue::take_stream(ep_stream* handle, uint16_t index) {
   }
   stream->queue = this;
   stream->handle = handle;
+  stream->on_host = handle == nullptr;
+  stream->host_done.store(stream->launched.load(std::memory_order_relaxed), std::memory_order_relaxed);
   stream->index = index;
   stream->recorded = stream->completed = stream->launched.load(std::memory_order_relaxed);
   streams_[index] = stream;
@@ -47,10 +49,13 @@ void DeviceQueue::close() {
     for (EventMark* mark : stream.events) destroy_mark(mark);
     stream.events.clear();
     stream.clean_scratch = {};
-    device_->ops.stream_destroy(device_->handle, stream.handle);
+    if (!stream.on_host) device_->ops.stream_destroy(device_->handle, stream.handle);
   }
   for (EventMark* mark : free_marks_) destroy_mark(mark);
   free_marks_.clear();
+  staging.trim();
+  downloads_.store(nullptr);
+  host_stream_.store(nullptr);
   Engine& all = engine();
   std::lock_guard lock(all.submission);
   for (uint16_t i = 0; i < stream_count(); ++i) all.idle_streams.push_back(streams_[i]);
@@ -71,6 +76,10 @@ Status drain_all() {
     }
   }
   return Status();
+}
+
+void trim_staging(DeviceState* device) {
+  if (device->queue != nullptr) device->queue->staging.trim();
 }
 
 void release_scratch(DeviceState* device) {

@@ -44,7 +44,7 @@ void DeviceQueue::notify() {
 void DeviceQueue::run_thread() {
   nanoseconds nap = kFirstNap;
   for (int looks = 0; !stopping_.load(std::memory_order_relaxed);) {
-    const uint64_t seen = submissions();
+    const uint64_t seen = news();
     bool moved = false;
     Ticket elsewhere;
     {
@@ -82,7 +82,7 @@ void DeviceQueue::rest(uint64_t seen, nanoseconds nap) {
   const auto awake = [this] {
     return stopping_.load(std::memory_order_relaxed) || !parked_.load(std::memory_order_relaxed);
   };
-  if (submissions() == seen) {
+  if (news() == seen) {
     if (outstanding()) {
       park_changed_.wait_for(lock, nap, awake);
     } else {
@@ -92,6 +92,15 @@ void DeviceQueue::rest(uint64_t seen, nanoseconds nap) {
   parked_.store(false, std::memory_order_relaxed);
 }
 
+void DeviceQueue::wait_host(Ticket ticket, uint64_t timeout_ns) {
+  host_thread_.wait(engine().stream(ticket), ticket.number(), timeout_ns);
+}
+
+void DeviceQueue::host_function_ended() {
+  host_ends_.fetch_add(1, std::memory_order_seq_cst);
+  notify();
+}
+
 void DeviceQueue::stop() {
   {
     std::lock_guard lock(park_mutex_);
@@ -99,16 +108,19 @@ void DeviceQueue::stop() {
     park_changed_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
+  host_thread_.stop();
 }
 
-// The ticket of another device that the next instruction of some stream waits for, if any.
+// What the next instruction of some stream waits for that only the host can wait for and that nobody announces, if any.
 Ticket DeviceQueue::blocked_on() {
   for (uint16_t i = 0; i < stream_count(); ++i) {
     Stream& stream = *streams_[i];
     const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
     if (launched == stream.submitted.load(std::memory_order_acquire)) continue;
     for (Ticket ticket : stream.slot(launched + 1).deps) {
-      if (engine().stream(ticket).queue != this && !is_done(ticket)) return ticket;
+      const Stream& other = engine().stream(ticket);
+      const bool by_host = other.queue != this || (stream.on_host && !other.on_host);
+      if (by_host && !other.done(ticket.number())) return ticket;
     }
   }
   return {};
@@ -135,15 +147,19 @@ NextStep DeviceQueue::next_step(Ticket ticket) {
       for (Ticket dep : stream.slot(launched + 1).deps) {
         Stream& other = all.stream(dep);
         if (other.done(dep.number())) continue;
-        if (other.queue != this || other.launched.load(std::memory_order_relaxed) < dep.number()) next = dep;
+        const bool by_host = other.queue != this || stream.on_host || other.on_host;
+        if (by_host || other.launched.load(std::memory_order_relaxed) < dep.number()) next = dep;
       }
+      if (stream.on_host && stream.completed < launched) next = stream.ticket(launched);
+    } else if (stream.on_host && stream.completed < ticket.number()) {
+      return {nullptr, {}, ticket};
     } else if (stream.completed < ticket.number()) {
       EventMark* mark = event_covering(stream, ticket.number());
       if (mark != nullptr) {
         ++mark->pins;
         ++pinned_;
       }
-      return {mark, {}};
+      return {mark, {}, {}};
     } else {
       const Slot& head = stream.slot(stream.retired.load(std::memory_order_relaxed) + 1);
       for (uint8_t i = 0; i < head.source_count; ++i) {
@@ -151,42 +167,9 @@ NextStep DeviceQueue::next_step(Ticket ticket) {
       }
     }
     if (!next) return {};
-    if (all.stream(next).queue != this) return {nullptr, next};
+    if (all.stream(next).queue != this) return {nullptr, next, {}};
     ticket = next;
   }
-}
-
-void DeviceQueue::wait_mark(EventMark* mark, uint64_t timeout_ns) {
-  ep_error* error = nullptr;
-  const ep_status code = device_->ops.event_host_wait(mark->handle, timeout_ns, &error);
-  if (code != EP_STATUS_OK) static_cast<void>(loader::take_error(code, error, {}));
-  std::lock_guard right(right_);
-  --pinned_;
-  if (--mark->pins == 0 && mark->passed) free_marks_.push_back(mark);
-}
-
-std::string DeviceQueue::pending_text() {
-  std::lock_guard right(right_);
-  std::string text;
-  for (uint16_t i = 0; i < stream_count(); ++i) {
-    Stream& stream = *streams_[i];
-    const uint64_t retired = stream.retired.load(std::memory_order_relaxed);
-    const uint64_t submitted = stream.submitted.load(std::memory_order_acquire);
-    const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
-    if (retired == submitted) continue;
-    text += "; " + device_->opened->spelling + " stream " + std::to_string(i) + ": instruction " +
-            std::to_string(retired + 1) + " (" + std::string(stream.slot(retired + 1).op) + ") is " +
-            (launched > retired ? "launched" : "queued") + ", " + std::to_string(submitted - retired - 1) +
-            " more behind it";
-    if (launched == submitted) continue;
-    for (Ticket ticket : stream.slot(launched + 1).deps) {
-      if (is_done(ticket)) continue;
-      text += ", instruction " + std::to_string(launched + 1) + " waits for instruction " +
-              std::to_string(ticket.number()) + " of " + engine().stream(ticket).queue->device()->opened->spelling +
-              " stream " + std::to_string(engine().stream(ticket).index);
-    }
-  }
-  return text.empty() ? "nothing is pending" : text.substr(2);
 }
 
 }  // namespace tenon::vm

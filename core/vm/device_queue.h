@@ -1,0 +1,140 @@
+// DeviceQueue: the streams of one asynchronous device, the right to launch on them, and the launch thread. Internal to
+// core/vm.
+//
+// Whoever holds the launch right launches and retires instructions: the launch thread, or a thread that waits. The
+// files: queue.cpp streams and rounds, launching.cpp, marks.cpp events, faults.cpp, retirement.cpp, launch_thread.cpp,
+// closing.cpp its end.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "core/device/device_state.h"
+#include "core/vm/host_thread.h"
+#include "core/vm/staging.h"
+#include "core/vm/stream.h"
+#include "core/vm/unreported.h"
+
+namespace tenon::vm {
+
+// What a waiting thread has to do next for its ticket to retire.
+struct NextStep {
+  EventMark* mark = nullptr;  // wait for this event (pinned), or
+  Ticket elsewhere;           // wait for this ticket of another device, or
+  Ticket on_host;             // wait for this instruction's function; none of them: look again
+};
+
+class DeviceQueue {
+ public:
+  explicit DeviceQueue(DeviceState* device) : staging(device), device_(device) {}
+
+  DeviceState* device() const { return device_; }
+  Result<Stream*> add_stream();
+  // Stream `index`, below stream_count().
+  Stream& stream(uint16_t index) { return *streams_[index]; }
+  uint16_t stream_count() const { return stream_count_.load(std::memory_order_acquire); }
+  Stream& compute_stream() { return *streams_[0]; }
+  // Uploads, and downloads until one of them finds uploads in flight: from then on downloads have a stream of their
+  // own, so that a device with two copy engines uses both.
+  Stream& upload_stream() { return *streams_[1]; }
+  Stream& download_stream();
+  // The stream of access instructions, made when first asked for.
+  Result<Stream*> host_stream();
+
+  // Something was submitted: wakes the launch thread if it is parked; the first call starts it.
+  void notify();
+  // Launches and retires what can be, then says what `ticket` (of this device) waits for. Takes the launch right.
+  NextStep advance(Ticket ticket);
+  // Waits for the event of a NextStep, at most `timeout_ns`.
+  void wait_mark(EventMark* mark, uint64_t timeout_ns);
+  // Waits for the function of a NextStep, at most `timeout_ns`.
+  void wait_host(Ticket ticket, uint64_t timeout_ns);
+  // A function of an access instruction has ended.
+  void host_function_ended();
+  // Ends the launch thread.
+  void stop();
+  // Ends the thread and destroys streams and events. Everything submitted has retired; the streams' numbers and rings
+  // go to the next device that needs some, so that old tickets stay done.
+  void close();
+
+  // Under Engine::submission: failures nobody has been told of.
+  Unreported unreported;
+
+  StagingPool staging;
+
+  // "stream 1: instruction 17 (relu) is launched, 3 more are queued; ..."
+  std::string pending_text();
+
+ private:
+  void run_thread();
+  bool progress(uint64_t budget);
+  bool launch_ready(Stream& stream, uint64_t budget);
+  bool wait_dependences(Stream& stream, Slot& slot);
+  void launch_slot(Stream& stream, Slot& slot, uint64_t number);
+  Status why_skipped(Slot& slot);
+  void launch_on_host(Stream& stream, Slot& slot, uint64_t number);
+  Status call_provider(Stream& stream, Slot& slot, uint64_t number);
+  Status prepare_scratch(Stream& stream, const Slot& slot);
+  bool observe(Stream& stream);
+  bool observe_host(Stream& stream);
+  void take_faults(Stream& stream, uint64_t seen_before);
+  void fail_unknown(Stream& stream, uint64_t seen_before);
+  bool retire_ready(Stream& stream);
+  void settle_status(Slot& slot);
+  void retire_slot(Stream& stream, Slot& slot, uint64_t number);
+  void publish_failure(Stream& stream, Slot& slot, uint64_t number);
+  Result<Stream*> add_host_stream();
+  Result<Stream*> enlist(ep_stream* handle);
+  Stream* take_stream(ep_stream* handle, uint16_t index);
+  void destroy_mark(EventMark* mark);
+  EventMark* record(Stream& stream);
+  EventMark* event_covering(Stream& stream, uint64_t number);
+  void pass(Stream& stream, EventMark* mark);
+  Status synchronize(Stream& stream);
+  void wait_instead(Stream& stream, ep_status code, const Status& why);
+  void lose(const Status& why);
+  bool outstanding();
+  uint64_t news();
+  Ticket blocked_on();
+  void rest(uint64_t seen, std::chrono::nanoseconds nap);
+  void record_and_flush();
+  NextStep next_step(Ticket ticket);
+
+  DeviceState* device_;
+  std::array<Stream*, 64> streams_{};
+  std::atomic<uint16_t> stream_count_{0};
+
+  std::mutex making_streams_;  // before the launch right
+  std::atomic<Stream*> downloads_{nullptr};
+  std::atomic<Stream*> host_stream_{nullptr};
+  bool downloads_refused_ = false;
+  HostThread host_thread_;
+  std::atomic<uint64_t> host_ends_{0};  // functions that ended
+
+  std::mutex right_;
+  std::atomic<uint32_t> waiting_{0};  // threads that want the right
+  std::vector<EventMark*> free_marks_;
+  uint32_t pinned_ = 0;  // pins of all marks
+  Status lost_;
+  std::vector<std::vector<char>> zeros_;  // for scratch; the longest last
+
+  std::mutex park_mutex_;
+  std::condition_variable park_changed_;
+  std::atomic<bool> parked_{false};
+  std::atomic<bool> started_{false};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+// The error of a provider's call: "recording an event on cuda:0: ...".
+Status provider_error(const DeviceState* device, ep_status code, ep_error* error, std::string_view doing);
+
+}  // namespace tenon::vm

@@ -1,0 +1,69 @@
+// Faults of kernels, taken once an event after them was seen, and the loss of a device. Under the launch right.
+#include <algorithm>
+
+#include "core/vm/engine.h"
+#include "core/vm/inline.h"
+
+namespace tenon::vm {
+namespace {
+
+constexpr int kTries = 3;  // to take a fault
+
+}  // namespace
+
+void DeviceQueue::take_faults(Stream& stream, uint64_t seen_before) {
+  const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
+  for (int failed = 0;;) {
+    ep_fault fault{};
+    ep_error* error = nullptr;
+    const ep_status code = device_->ops.stream_take_fault(stream.handle, &fault, &error);
+    if (code != EP_STATUS_OK) {
+      const Status status = loader::take_error(code, error, {});
+      if (code == EP_STATUS_NOT_FOUND) return;
+      if (code != EP_STATUS_DEVICE_LOST && ++failed < kTries) continue;
+      lose(status.with_context("while taking faults of " + device_->opened->spelling));
+      return fail_unknown(stream, seen_before);
+    }
+    stream.clean_scratch = {};
+    const uint64_t number = Ticket{fault.tag}.number();
+    const bool overflow = (fault.flags & EP_FAULT_FLAG_OVERFLOW) != 0;
+    for (uint64_t i = overflow ? seen_before + 1 : number; i <= (overflow ? launched : number); ++i) {
+      if (i <= stream.retired.load(std::memory_order_relaxed) || i > launched) continue;
+      Slot& slot = stream.slot(i);
+      if (!slot.status.ok()) continue;
+      const Status cause(Code::fault, i == number ? fault_sentence(fault)
+                                                  : "a kernel met bad data, and the device lost count of which.");
+      slot.status =
+          launch_error(cause, slot.op, slot.kernel != nullptr ? slot.kernel->signature : std::string(), device_);
+    }
+  }
+}
+
+// The device is lost, and whether what was launched after `seen_before` met bad data will never be known.
+void DeviceQueue::fail_unknown(Stream& stream, uint64_t seen_before) {
+  stream.completed = stream.launched.load(std::memory_order_relaxed);
+  for (uint64_t i = std::max(seen_before, stream.retired.load(std::memory_order_relaxed)) + 1; i <= stream.completed;
+       ++i) {
+    if (stream.slot(i).status.ok()) stream.slot(i).status = lost_;
+  }
+}
+
+// The device is gone: whatever was launched counts as ended, whatever was not fails. Where it is not the device that
+// says so, it may still be working on memory that will now be freed, and is waited for.
+void DeviceQueue::lose(const Status& why) {
+  if (!lost_.ok()) return;
+  lost_ = Status(Code::device_lost, why.message(), why.remedy());
+  for (uint16_t i = 0; i < stream_count() && why.code() != Code::device_lost; ++i) {
+    if (!streams_[i]->on_host) static_cast<void>(synchronize(*streams_[i]));
+  }
+  for (uint16_t i = 0; i < stream_count(); ++i) {
+    Stream& stream = *streams_[i];
+    if (stream.on_host) continue;  // a function that runs comes to its end
+    for (uint64_t n = stream.completed + 1; n <= stream.launched.load(std::memory_order_relaxed); ++n) {
+      if (stream.slot(n).status.ok()) stream.slot(n).status = lost_;
+    }
+    stream.completed = stream.launched.load(std::memory_order_relaxed);
+  }
+}
+
+}  // namespace tenon::vm

@@ -1,0 +1,139 @@
+// Launching: what DeviceQueue hands to the provider, in ticket order, under the launch right.
+#include <algorithm>
+#include <utility>
+
+#include "core/device/trace.h"
+#include "core/vm/engine.h"
+#include "core/vm/inline.h"
+#include "core/vm/rules.h"
+
+namespace tenon::vm {
+namespace {
+
+constexpr uint64_t kEventEvery = 128;  // instructions without an event before one is recorded unasked
+
+}  // namespace
+
+bool DeviceQueue::launch_ready(Stream& stream, uint64_t budget) {
+  const uint64_t first = stream.launched.load(std::memory_order_relaxed);
+  const uint64_t last = std::min(stream.submitted.load(std::memory_order_acquire), first + budget);
+  uint64_t number = first;
+  while (number < last) {
+    if (stream.on_host && stream.completed != number) break;
+    Slot& slot = stream.slot(number + 1);
+    if (lost_.ok() && !slot.deps.empty() && !wait_dependences(stream, slot)) break;
+    launch_slot(stream, slot, ++number);
+    stream.launched.store(number, std::memory_order_release);
+    if (number - stream.recorded >= kEventEvery && !stream.on_host) record(stream);
+  }
+  return number != first;
+}
+
+// False if a dependence is not launched yet, or is not done where only the host can wait for it: on another device, and
+// to and from the stream of functions. Else `stream` waits for all.
+bool DeviceQueue::wait_dependences(Stream& stream, Slot& slot) {
+  Engine& all = engine();
+  for (Ticket ticket : slot.deps) {
+    Stream& other = all.stream(ticket);
+    if (other.done(ticket.number())) continue;
+    if (other.queue != this || other.on_host || stream.on_host) return false;
+    if (other.launched.load(std::memory_order_relaxed) < ticket.number()) return false;
+  }
+  for (Ticket ticket : slot.deps) {
+    Stream& other = all.stream(ticket);
+    if (other.done(ticket.number())) continue;
+    EventMark* mark = event_covering(other, ticket.number());
+    if (mark == nullptr) continue;
+    ep_error* error = nullptr;
+    const ep_status code = device_->ops.stream_wait_event(stream.handle, mark->handle, &error);
+    if (code != EP_STATUS_OK) wait_instead(other, code, provider_error(device_, code, error, "waiting for an event"));
+  }
+  return true;
+}
+
+void DeviceQueue::launch_slot(Stream& stream, Slot& slot, uint64_t number) {
+  if (slot.submitted_ns != 0) [[unlikely]]
+    slot.launched_ns = trace_now();
+  slot.status = why_skipped(slot);
+  if (stream.on_host) return launch_on_host(stream, slot, number);
+  if (slot.status.ok()) slot.status = call_provider(stream, slot, number);
+}
+
+// Not ok: what the instruction reads has failed, as far as that is known, or the device is lost.
+Status DeviceQueue::why_skipped(Slot& slot) {
+  if (!lost_.ok()) return lost_;
+  if (engine().failure_count.load(std::memory_order_acquire) != 0) {
+    settle_status(slot);
+    if (!slot.status.ok()) return slot.status;
+  }
+  const bool fills = slot.policy == Policy::download;  // its staging memory, rather than reading that
+  if (slot.staging != nullptr && !fills && !slot.staging->failure.ok() && holds(kPoison)) {
+    slot.derived = true;
+    return slot.staging->failure;
+  }
+  return Status();
+}
+
+// The stream's instructions before this one have ended.
+void DeviceQueue::launch_on_host(Stream& stream, Slot& slot, uint64_t number) {
+  HostWork* work = std::exchange(slot.work, nullptr);
+  if (work != nullptr && slot.status.ok()) return host_thread_.run(work, &stream, number);
+  if (work != nullptr) run_deleter([work] { delete work; });
+  stream.host_done.store(number, std::memory_order_release);
+}
+
+Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
+  const ep_device_ops& ops = device_->ops;
+  ep_error* error = nullptr;
+  ep_status code = EP_STATUS_OK;
+  switch (slot.policy) {
+    case Policy::launch: {
+      if (slot.scratch_bytes != 0) TENON_RETURN_IF_ERROR(prepare_scratch(stream, slot));
+      ep_launch request{};
+      request.operands = slot.buffers.data();
+      request.shapes = slot.has_shapes ? slot.shapes.data() : nullptr;
+      request.scalars = slot.scalars.data();
+      request.operand_count = slot.operand_count;
+      request.scalar_count = slot.scalar_count;
+      request.workspace = slot.workspace;
+      request.scratch = slot.scratch;
+      request.tag = stream.ticket(number).bits;
+      code = ops.primitive_launch(slot.kernel->primitive, stream.handle, &request, nullptr, &error);
+      break;
+    }
+    case Policy::copy: code = ops.copy(stream.handle, slot.buffers[0], slot.buffers[1], slot.bytes, &error); break;
+    case Policy::upload:
+      code = slot.staging != nullptr && slot.staging->pinned != nullptr
+                 ? ops.copy(stream.handle, slot.buffers[0], {slot.staging->pinned, 0}, slot.bytes, &error)
+                 : ops.upload(stream.handle, slot.buffers[0], slot.host, slot.bytes, &error);
+      break;
+    case Policy::download: code = ops.download(stream.handle, slot.host, slot.buffers[0], slot.bytes, &error); break;
+    case Policy::peer_copy:
+      code = ops.peer_copy(stream.handle, slot.buffers[0], slot.peer, slot.buffers[1], slot.bytes, &error);
+      break;
+    case Policy::access:
+    case Policy::wait: break;
+  }
+  if (code == EP_STATUS_OK) [[likely]]
+    return Status();
+  if (slot.scratch_bytes != 0) stream.clean_scratch = {};
+  const Status status = launch_error(loader::take_error(code, error, {}), slot.op,
+                                     slot.kernel != nullptr ? slot.kernel->signature : std::string(), device_);
+  if (code == EP_STATUS_DEVICE_LOST) lose(status);
+  return status;
+}
+
+Status DeviceQueue::prepare_scratch(Stream& stream, const Slot& slot) {
+  const ep_buffer& clean = stream.clean_scratch;
+  if (clean.memory == slot.scratch.memory && clean.offset == slot.scratch.offset) return Status();
+  // An upload under way may still read the shorter ones.
+  if (zeros_.empty() || zeros_.back().size() < slot.scratch_bytes) zeros_.emplace_back(slot.scratch_bytes);
+  ep_error* error = nullptr;
+  const ep_status code =
+      device_->ops.upload(stream.handle, slot.scratch, zeros_.back().data(), slot.scratch_bytes, &error);
+  if (code != EP_STATUS_OK) return provider_error(device_, code, error, "zeroing scratch");
+  stream.clean_scratch = slot.scratch;
+  return Status();
+}
+
+}  // namespace tenon::vm

@@ -1,0 +1,136 @@
+// Events: recorded on demand, shared by all instructions of their stream up to their point, seen, and waited for. Under
+// the launch right.
+#include <algorithm>
+#include <utility>
+
+#include "core/vm/engine.h"
+#include "core/vm/inline.h"
+
+namespace tenon::vm {
+namespace {
+
+constexpr int kTries = 3;  // to wait for a stream
+
+}  // namespace
+
+EventMark* DeviceQueue::record(Stream& stream) {
+  EventMark* mark = nullptr;
+  ep_error* error = nullptr;
+  ep_status code = EP_STATUS_OK;
+  if (!free_marks_.empty()) {
+    mark = free_marks_.back();
+    free_marks_.pop_back();
+  } else {
+    ep_event* handle = nullptr;
+    code = device_->ops.event_create(device_->handle, &handle, &error);
+    if (code == EP_STATUS_OK) {
+      mark = new EventMark;
+      mark->handle = handle;
+    }
+  }
+  if (mark != nullptr) code = device_->ops.event_record(mark->handle, stream.handle, &error);
+  if (mark == nullptr || code != EP_STATUS_OK) {
+    if (mark != nullptr) free_marks_.push_back(mark);
+    wait_instead(stream, code, provider_error(device_, code, error, "recording an event"));
+    return nullptr;
+  }
+  mark->point = stream.recorded = stream.launched.load(std::memory_order_relaxed);
+  mark->passed = false;
+  stream.events.push_back(mark);
+  return mark;
+}
+
+// The earliest event after instruction `number`, recorded now if there is none; null if that has been seen to be done.
+EventMark* DeviceQueue::event_covering(Stream& stream, uint64_t number) {
+  if (stream.completed >= number || !lost_.ok()) return nullptr;
+  const auto found = std::lower_bound(stream.events.begin(), stream.events.end(), number,
+                                      [](const EventMark* mark, uint64_t wanted) { return mark->point < wanted; });
+  return found != stream.events.end() ? *found : record(stream);
+}
+
+// Takes an event that was seen off its stream.
+void DeviceQueue::pass(Stream& stream, EventMark* mark) {
+  stream.events.pop_front();
+  mark->passed = true;
+  if (mark->pins == 0) free_marks_.push_back(mark);
+}
+
+// Looks which events have fired, and takes the faults up to them.
+bool DeviceQueue::observe(Stream& stream) {
+  if (stream.on_host) return observe_host(stream);
+  const uint64_t seen_before = stream.completed;
+  while (!stream.events.empty()) {
+    EventMark* mark = stream.events.front();
+    ep_error* error = nullptr;
+    const ep_status code = device_->ops.event_query(mark->handle, &error);
+    if (code == EP_STATUS_BUSY) break;
+    if (code != EP_STATUS_OK) {
+      wait_instead(stream, code, provider_error(device_, code, error, "asking whether an event has fired"));
+      break;
+    }
+    stream.completed = mark->point;
+    pass(stream, mark);
+  }
+  if (!lost_.ok()) fail_unknown(stream, seen_before);
+  if (stream.completed == seen_before) return false;
+  if (device_->ops.stream_take_fault != nullptr && lost_.ok()) take_faults(stream, seen_before);
+  return true;
+}
+
+// Looks whether the function that runs has ended.
+bool DeviceQueue::observe_host(Stream& stream) {
+  const uint64_t done = stream.host_done.load(std::memory_order_acquire);
+  if (done == stream.completed) return false;
+  Slot& slot = stream.slot(done);
+  if (!stream.host_status.ok()) {
+    slot.status = launch_error(std::exchange(stream.host_status, Status()), slot.op, {}, device_);
+  }
+  stream.completed = done;
+  return true;
+}
+
+// Waits, in the provider, for everything launched to `stream`; more than once where that fails.
+Status DeviceQueue::synchronize(Stream& stream) {
+  for (int tries = 1;; ++tries) {
+    ep_error* error = nullptr;
+    const ep_status code = device_->ops.stream_synchronize(stream.handle, &error);
+    if (code == EP_STATUS_OK) return Status();
+    const Status status = provider_error(device_, code, error, "waiting for a stream");
+    if (code == EP_STATUS_DEVICE_LOST || tries == kTries) return status;
+  }
+}
+
+// An event that cannot be had costs time, not the device: everything launched to the stream is waited for in its place.
+void DeviceQueue::wait_instead(Stream& stream, ep_status code, const Status& why) {
+  if (code == EP_STATUS_DEVICE_LOST || !lost_.ok()) return lose(why);
+  if (const Status waited = synchronize(stream); !waited.ok()) return lose(waited);
+  const uint64_t seen_before = stream.completed;
+  while (!stream.events.empty()) pass(stream, stream.events.front());
+  stream.completed = stream.recorded = stream.launched.load(std::memory_order_relaxed);
+  if (device_->ops.stream_take_fault != nullptr) take_faults(stream, seen_before);
+}
+
+// Before the launch thread rests: an event behind everything that was launched, and a push for what was only batched.
+void DeviceQueue::record_and_flush() {
+  for (uint16_t i = 0; i < stream_count(); ++i) {
+    Stream& stream = *streams_[i];
+    const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
+    if (stream.retired.load(std::memory_order_relaxed) == launched || !lost_.ok() || stream.on_host) continue;
+    if (stream.recorded < launched) record(stream);
+    if (device_->ops.stream_flush == nullptr) continue;
+    ep_error* error = nullptr;
+    const ep_status code = device_->ops.stream_flush(stream.handle, &error);
+    if (code != EP_STATUS_OK) wait_instead(stream, code, provider_error(device_, code, error, "flushing a stream"));
+  }
+}
+
+void DeviceQueue::wait_mark(EventMark* mark, uint64_t timeout_ns) {
+  ep_error* error = nullptr;
+  const ep_status code = device_->ops.event_host_wait(mark->handle, timeout_ns, &error);
+  if (code != EP_STATUS_OK) static_cast<void>(loader::take_error(code, error, {}));
+  std::lock_guard right(right_);
+  --pinned_;
+  if (--mark->pins == 0 && mark->passed) free_marks_.push_back(mark);
+}
+
+}  // namespace tenon::vm

@@ -1,0 +1,102 @@
+// Staging: host memory between two transfers. Where the device has a pool for it, the memory is the device's own
+// (pinned), so that its engine reads it without a copy by the driver; else it is plain host memory. InFlight bounds
+// what transfers hold of it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/device/device_state.h"
+#include "core/device/ticket.h"
+#include "ep_api/ep_api.h"
+#include "primitives/status/status.h"
+
+namespace tenon::vm {
+
+class StagingPool;
+
+// Kept by its maker and by each of the slots that use it.
+struct Staging {
+  std::atomic<int32_t> count{1};
+  char* data = nullptr;
+  uint64_t size = 0;
+  ep_memory* pinned = nullptr;    // its memory on the device, at offset 0; null: plain memory
+  StagingPool* pool = nullptr;    // that it goes back to; null: it is freed
+  std::unique_ptr<char[]> plain;  // what `data` is, if not pinned
+  // Why the instruction that fills it failed, before that retired: the next one may have been submitted when the
+  // failure was forgotten.
+  Status failure;
+
+  // Plain memory of `bytes`.
+  static Staging* make(uint64_t bytes);
+  void retain() { count.fetch_add(1, std::memory_order_relaxed); }
+  void release();
+};
+
+struct ReleaseStaging {
+  void operator()(Staging* staging) const { staging->release(); }
+};
+using StagingHandle = std::unique_ptr<Staging, ReleaseStaging>;
+
+// The staging memory of one device, in blocks of a few sizes that are used again. Threads: every function is
+// thread-safe.
+class StagingPool {
+ public:
+  static constexpr uint64_t kLargest = uint64_t{4} << 20;
+
+  explicit StagingPool(DeviceState* device);
+  // Staging memory of at least `bytes`, at most kLargest: pinned if the device has it and gives it, else plain.
+  StagingHandle take(uint64_t bytes);
+  // Gives back to the device what is not in use.
+  void trim();
+  // Bytes of the device's pool that it holds.
+  uint64_t held() const;
+
+ private:
+  friend struct Staging;
+  static constexpr uint64_t kSmallest = uint64_t{128} << 10;
+  static constexpr size_t kSizes = 6;
+
+  static constexpr uint64_t kMostKept = uint64_t{16} << 20;
+
+  void put_back(Staging* staging);
+  void give_back(Staging& staging);
+  bool pin(Staging* staging, uint64_t bytes);
+
+  DeviceState* device_;
+  uint32_t pool_ = 0;  // of the device; 0: it has none
+  mutable std::mutex mutex_;
+  std::array<std::vector<std::unique_ptr<Staging>>, kSizes> free_;
+  uint64_t held_ = 0;  // pinned
+  uint64_t kept_ = 0;  // in `free_`
+};
+
+// Staging memory that transfers in flight hold: a transfer that would go beyond the bound waits for the oldest ones
+// first. One for the process. Threads: every function is thread-safe.
+class InFlight {
+ public:
+  static constexpr uint64_t kMost = uint64_t{64} << 20;
+
+  static InFlight& instance();
+  // Returns once `bytes` more are within the bound, or nothing else is held.
+  void make_room(uint64_t bytes);
+  // `bytes` are held until `last` is done.
+  void add(Ticket last, uint64_t bytes);
+
+ private:
+  struct Transfer {
+    Ticket last;
+    uint64_t bytes;
+  };
+
+  std::mutex mutex_;
+  std::deque<Transfer> transfers_;
+  uint64_t held_ = 0;
+};
+
+}  // namespace tenon::vm

@@ -1,0 +1,65 @@
+// Stream: one in-order stream of an asynchronous device, with the ring of its instructions. Internal to core/vm.
+//
+// Three steps in the life of an instruction, each a counter of its stream that only grows:
+//   submitted   its slot is in the ring           under Engine::submission, by the calling thread
+//   launched    the provider has it               under DeviceQueue's launch right
+//   retired     an event after it was seen, its faults were taken, its poison is settled      under the launch right
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "core/device/block.h"
+#include "core/device/ticket.h"
+#include "core/vm/slot.h"
+
+namespace tenon::vm {
+
+class DeviceQueue;
+
+// An event of the provider, recorded after instruction `point` of its stream; all instructions up to it share it.
+struct EventMark {
+  ep_event* handle = nullptr;
+  uint64_t point = 0;
+  uint32_t pins = 0;    // threads that wait for it without the launch right
+  bool passed = false;  // seen; goes back to the pool with its last pin
+};
+
+struct Stream {
+  static constexpr uint64_t kRing = 1024;
+
+  DeviceQueue* queue = nullptr;
+  ep_stream* handle = nullptr;
+  uint16_t id = 0;     // among all streams of the process, from 1
+  uint16_t index = 0;  // among those of its device
+  std::unique_ptr<Slot[]> ring = std::make_unique<Slot[]>(kRing);
+
+  // Under Engine::submission. covered[t]: the highest instruction of stream t that something submitted here waits for.
+  std::vector<uint64_t> covered;
+  memory::Block scratch;
+
+  alignas(64) std::atomic<uint64_t> submitted{0};
+  alignas(64) std::atomic<uint64_t> launched{0};
+  std::atomic<uint64_t> retired{0};
+
+  // Under the launch right.
+  uint64_t recorded = 0;   // point of the last event
+  uint64_t completed = 0;  // point of the last event seen
+  std::deque<EventMark*> events;
+  ep_buffer clean_scratch{};  // the scratch that is zero, if any
+
+  // Of the stream of access instructions, which the host runs and the provider knows nothing of. Such a stream has no
+  // events: whatever depends on it, and whatever it depends on, is waited for by the host.
+  bool on_host = false;
+  std::atomic<uint64_t> host_done{0};  // the last instruction that ended
+  Status host_status;                  // how it ended; the host thread's, then the launch right's
+
+  Slot& slot(uint64_t number) { return ring[number % kRing]; }
+  bool done(uint64_t number) const { return retired.load(std::memory_order_acquire) >= number; }
+  Ticket ticket(uint64_t number) const { return Ticket::make(id, number); }
+};
+
+}  // namespace tenon::vm
