@@ -13,9 +13,9 @@ TensorList translate_gather(NodeContext& n) {
 TensorList gather_elements(NodeContext& n) { return {gather(n.input(0), n.axis(0, n.dims(0).rank()), n.input(1))}; }
 
 // The position along an axis of `length` elements that each index means: a negative one counts from the end. An index
-// outside the axis is a fault of the take, whose source is one zero repeated `length` times.
+// outside the axis is a fault of the gather, whose source is one zero repeated `length` times.
 Tensor positions_of(NodeContext& n, const Tensor& index, int64_t length) {
-  const Tensor zero = take(expand(zeros(1, DType::i64, n.device()), length), index);
+  const Tensor zero = gather_slices(expand(zeros(1, DType::i64, n.device()), length), 0, index);
   return add(where(lt(index, Scalar(0)), add(index, Scalar(length)), index), zero);
 }
 

@@ -19,7 +19,7 @@ namespace tenon::mirror {
 
 // What the settings say: what it can do beyond the least, and the one rule it breaks.
 struct Character {
-  std::string mode;    // ",async,mapped,any,packs,scalars,bakes,peers,"
+  std::string mode;    // ",async,mapped,any,packs,bakes,peers,"
   std::string broken;  // a name of violations.def, or empty
   Off off;             // how far its results are from the reference
 

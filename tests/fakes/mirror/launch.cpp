@@ -53,8 +53,10 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
     info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   }
   if (device->breaks("moody")) info.flags = static_cast<uint64_t>(device->asked++ % 2);
-  if (device->is("bakes") || device->is("scalars")) info.baked_scalars = 0xff;
-  if (device->is("bakes")) std::fill_n(info.alignment, EP_MAX_OPERANDS, 64);
+  if (device->is("bakes")) {
+    info.baked_scalars = 0xff;
+    std::fill_n(info.alignment, EP_MAX_OPERANDS, 64);
+  }
   fill(out_info, info);
   return EP_STATUS_OK;
 }

@@ -1,7 +1,6 @@
 // Operators that pick elements by index, on the current device: what they pick, and what they refuse.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <numeric>
 #include <random>
 
@@ -19,44 +18,55 @@ std::vector<float> random_floats(size_t count) {
   return values;
 }
 
-// One node of x and of indices, both of any shape.
-std::string index_model(const std::string& op, const std::function<void(ModelBuilder&, proto::NodeProto&)>& finish) {
+// One node of x and of indices; its one attribute is an integer.
+struct IndexOp {
+  const char* op;
+  const char* attribute;
+  int64_t value;
+};
+
+std::vector<std::string> free_dims(const std::string& prefix, int32_t rank) {
+  std::vector<std::string> names;
+  for (int32_t i = 0; i < rank; ++i) names.push_back(prefix + std::to_string(i));
+  return names;
+}
+
+std::string index_model(const IndexOp& op, int32_t x_rank, int32_t index_rank, int32_t result_rank) {
   ModelBuilder builder(13);
-  builder.input("x", kFloat, {"a", "b", "c"});
-  builder.input("i", kInt64, {"m", "n"});
-  builder.output("y", kFloat, {"r"});
-  finish(builder, builder.node(op, {"x", "i"}, {"y"}));
+  builder.input("x", kFloat, free_dims("x", x_rank));
+  builder.input("i", kInt64, free_dims("i", index_rank));
+  builder.output("y", kFloat, free_dims("y", result_rank));
+  builder.integer(builder.node(op.op, {"x", "i"}, {"y"}), op.attribute, op.value);
   return builder.bytes();
 }
 
-std::string gather_nd_model(int64_t batch) {
-  return index_model(
-      "GatherND", [&](ModelBuilder& builder, proto::NodeProto& node) { builder.integer(node, "batch_dims", batch); });
-}
+IndexOp gather_nd(int64_t batch) { return {"GatherND", "batch_dims", batch}; }
 
-std::string axis_model(const std::string& op, int64_t axis) {
-  return index_model(op, [&](ModelBuilder& builder, proto::NodeProto& node) { builder.integer(node, "axis", axis); });
+int32_t result_rank(const IndexOp& op, const Dims& x, const Dims& indices) {
+  if (op.op == std::string("GatherElements")) return x.rank();
+  if (op.op == std::string("Gather")) return x.rank() + indices.rank() - 1;
+  return indices.rank() - 1 + x.rank() - static_cast<int32_t>(op.value) - static_cast<int32_t>(indices.back());
 }
 
 Options options(bool eager) {
   Options made;
-  made.strict_shapes = false;
   made.eager = eager;
   return made;
 }
 
-std::vector<float> run(const std::string& model, bool eager, const std::vector<float>& x, const Dims& x_dims,
+std::vector<float> run(const IndexOp& op, bool eager, const std::vector<float>& x, const Dims& x_dims,
                        const std::vector<int64_t>& indices, const Dims& index_dims) {
   const Inputs inputs{{"x", Tensor::from<float>(x, x_dims)}, {"i", Tensor::from<int64_t>(indices, index_dims)}};
+  const std::string model = index_model(op, x_dims.rank(), index_dims.rank(), result_rank(op, x_dims, index_dims));
   return load_bytes(model, options(eager)).run(inputs)[0].to_host<float>();
 }
 
-void expect_fault(const std::string& model, bool eager, const Dims& x_dims, const std::vector<int64_t>& indices,
+void expect_fault(const IndexOp& op, bool eager, const Dims& x_dims, const std::vector<int64_t>& indices,
                   const Dims& index_dims, int64_t wrong, int64_t length) {
   const std::string wanted =
       "index " + std::to_string(wrong) + " is out of range for an axis of length " + std::to_string(length);
   try {
-    run(model, eager, random_floats(static_cast<size_t>(element_count(x_dims))), x_dims, indices, index_dims);
+    run(op, eager, random_floats(static_cast<size_t>(element_count(x_dims))), x_dims, indices, index_dims);
     ADD_FAILURE() << "no error, but: " << wanted;
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), Code::fault);
@@ -105,7 +115,7 @@ TEST(GatherNd, PicksWhatALoopPicks) {
     Dims index_dims = p.leading;
     index_dims.push_back(p.k);
     for (const bool eager : {false, true}) {
-      EXPECT_EQ(run(gather_nd_model(p.batch), eager, x, p.x, indices, index_dims), wanted);
+      EXPECT_EQ(run(gather_nd(p.batch), eager, x, p.x, indices, index_dims), wanted);
     }
   }
 }
@@ -121,7 +131,7 @@ TEST(GatherNd, RefusesAnIndexOneStepBeyondItsOwnAxis) {
         std::vector<int64_t> indices(count, 0);
         indices[static_cast<size_t>(p.k + i)] = wrong;  // of the second row: most are within the flattened tensor
         for (const bool eager : {false, true}) {
-          expect_fault(gather_nd_model(p.batch), eager, p.x, indices, index_dims, wrong, length);
+          expect_fault(gather_nd(p.batch), eager, p.x, indices, index_dims, wrong, length);
         }
       }
     }
@@ -129,9 +139,9 @@ TEST(GatherNd, RefusesAnIndexOneStepBeyondItsOwnAxis) {
 }
 
 TEST(Gather, RefusesAnIndexOneStepBeyondItsOwnAxis) {
-  for (const std::string op : {"Gather", "GatherElements"}) {
+  for (const char* op : {"Gather", "GatherElements"}) {
     for (const int64_t wrong : {5, -6}) {
-      expect_fault(axis_model(op, 1), false, {3, 5, 2}, {0, wrong, 4, -5, 1, 2}, {1, 3, 2}, wrong, 5);
+      expect_fault(IndexOp{op, "axis", 1}, false, {3, 5, 2}, {0, wrong, 4, -5, 1, 2}, {1, 3, 2}, wrong, 5);
     }
   }
 }
