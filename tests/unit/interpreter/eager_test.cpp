@@ -174,10 +174,10 @@ TEST(Eager, SaysWhichShapesDoNotMatch) {
 TEST(Eager, AFaultNamesTheBadValueAndTheNextCallWorks) {
   const Tensor x = random_tensor({4, 2}, 3);
   const std::vector<int64_t> bad{0, 7};
-  const std::string text = message_of([&] { take(x, Tensor::from<int64_t>(bad, {2}, Device("cpu"))); });
+  const std::string text = message_of([&] { gather_slices(x, 0, Tensor::from<int64_t>(bad, {2}, Device("cpu"))); });
   EXPECT_NE(text.find("index 7 is out of range for an axis of length 4"), std::string::npos) << text;
   const std::vector<int64_t> good{3, -4};
-  EXPECT_EQ(take(x, Tensor::from<int64_t>(good, {2}, Device("cpu"))).dims(), (Dims{2, 2}));
+  EXPECT_EQ(gather_slices(x, 0, Tensor::from<int64_t>(good, {2}, Device("cpu"))).dims(), (Dims{2, 2}));
 }
 
 TEST(Eager, DividingTheLeastIntegerByMinusOneIsAnError) {

@@ -19,23 +19,33 @@ std::vector<float> random_floats(size_t count) {
   return values;
 }
 
-// One node of x and of indices, both of any shape.
-std::string index_model(const std::string& op, const std::function<void(ModelBuilder&, proto::NodeProto&)>& finish) {
+// A named dim for each axis: any length.
+std::vector<std::string> any_dims(const std::string& prefix, const Dims& like) {
+  std::vector<std::string> names;
+  for (int32_t axis = 0; axis < like.rank(); ++axis) names.push_back(prefix + std::to_string(axis));
+  return names;
+}
+
+// One node of x and of indices, of the ranks of `x` and `indices`.
+std::string index_model(const std::string& op, const Dims& x, const Dims& indices,
+                        const std::function<void(ModelBuilder&, proto::NodeProto&)>& finish) {
   ModelBuilder builder(13);
-  builder.input("x", kFloat, {"a", "b", "c"});
-  builder.input("i", kInt64, {"m", "n"});
+  builder.input("x", kFloat, any_dims("a", x));
+  builder.input("i", kInt64, any_dims("m", indices));
   builder.output("y", kFloat, {"r"});
   finish(builder, builder.node(op, {"x", "i"}, {"y"}));
   return builder.bytes();
 }
 
-std::string gather_nd_model(int64_t batch) {
-  return index_model(
-      "GatherND", [&](ModelBuilder& builder, proto::NodeProto& node) { builder.integer(node, "batch_dims", batch); });
+std::string gather_nd_model(int64_t batch, const Dims& x, const Dims& indices) {
+  return index_model("GatherND", x, indices, [&](ModelBuilder& builder, proto::NodeProto& node) {
+    builder.integer(node, "batch_dims", batch);
+  });
 }
 
-std::string axis_model(const std::string& op, int64_t axis) {
-  return index_model(op, [&](ModelBuilder& builder, proto::NodeProto& node) { builder.integer(node, "axis", axis); });
+std::string axis_model(const std::string& op, int64_t axis, const Dims& x, const Dims& indices) {
+  return index_model(op, x, indices,
+                     [&](ModelBuilder& builder, proto::NodeProto& node) { builder.integer(node, "axis", axis); });
 }
 
 Options options(bool eager) {
@@ -105,7 +115,7 @@ TEST(GatherNd, PicksWhatALoopPicks) {
     Dims index_dims = p.leading;
     index_dims.push_back(p.k);
     for (const bool eager : {false, true}) {
-      EXPECT_EQ(run(gather_nd_model(p.batch), eager, x, p.x, indices, index_dims), wanted);
+      EXPECT_EQ(run(gather_nd_model(p.batch, p.x, index_dims), eager, x, p.x, indices, index_dims), wanted);
     }
   }
 }
@@ -121,7 +131,7 @@ TEST(GatherNd, RefusesAnIndexOneStepBeyondItsOwnAxis) {
         std::vector<int64_t> indices(count, 0);
         indices[static_cast<size_t>(p.k + i)] = wrong;  // of the second row: most are within the flattened tensor
         for (const bool eager : {false, true}) {
-          expect_fault(gather_nd_model(p.batch), eager, p.x, indices, index_dims, wrong, length);
+          expect_fault(gather_nd_model(p.batch, p.x, index_dims), eager, p.x, indices, index_dims, wrong, length);
         }
       }
     }
@@ -131,7 +141,8 @@ TEST(GatherNd, RefusesAnIndexOneStepBeyondItsOwnAxis) {
 TEST(Gather, RefusesAnIndexOneStepBeyondItsOwnAxis) {
   for (const std::string op : {"Gather", "GatherElements"}) {
     for (const int64_t wrong : {5, -6}) {
-      expect_fault(axis_model(op, 1), false, {3, 5, 2}, {0, wrong, 4, -5, 1, 2}, {1, 3, 2}, wrong, 5);
+      expect_fault(axis_model(op, 1, {3, 5, 2}, {1, 3, 2}), false, {3, 5, 2}, {0, wrong, 4, -5, 1, 2}, {1, 3, 2}, wrong,
+                   5);
     }
   }
 }

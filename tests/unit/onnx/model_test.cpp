@@ -139,7 +139,9 @@ TEST(Model, SaysWhatIsWrongWithInputs) {
 }
 
 TEST(Model, HoldsTheDeclaredRankWhereDimsAreHints) {
-  const Model model = load_bytes(small_network(), {.strict_shapes = false});
+  Options options;
+  options.strict_shapes = false;
+  const Model model = load_bytes(small_network(), options);
   const Tensor flat = random_tensor({5}, 1);
   EXPECT_EQ(message_of(model, {{"x", flat}}), "Input 'x' must be f32[batch, 5], but f32[5] was given.");
   EXPECT_EQ(message_of(model, {{"x", random_tensor({1, 2, 5}, 1)}}),
