@@ -53,6 +53,23 @@ Tensor range_of_floats(double start, double end, double step, DType dtype, Devic
   return from_host(narrow.data(), dims, DType::f32, dtype, device);
 }
 
+// A tensor of one value, for `op`, which errors name.
+Tensor filled(std::string_view op, IntList size, Scalar fill_value, DType dtype, Device device) {
+  FillAttributes attributes{};
+  const Dims dims = value_or_throw(infer::checked(op, dims_of(op, size)));
+  attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
+  attributes.dtype = dtype == DType::none ? dtype_of_number(fill_value) : dtype;
+  Tensor result;
+  OpCall call;
+  call.op = &op_row(OpId::full);
+  call.scalars = {&fill_value, 1};
+  call.attributes = &attributes;
+  call.device = device.state();
+  call.outputs = {&result, 1};
+  current_interpreter().apply(call);
+  return result;
+}
+
 // `input`, each element of which must be in [0, number of classes): else an error where the elements can be read at
 // once, a fault of the kernel that gathers them elsewhere.
 Tensor within_classes(const Tensor& input, const Tensor& classes) {
@@ -78,23 +95,10 @@ Tensor empty(IntList size, DType dtype, Device device) {
 }
 
 Tensor full(IntList size, Scalar fill_value, DType dtype, Device device) {
-  FillAttributes attributes{};
-  const Dims dims = value_or_throw(infer::checked("full", dims_of("full", size)));
-  attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
-  attributes.dtype = dtype == DType::none ? dtype_of_number(fill_value) : dtype;
-  Tensor result;
-  OpCall call;
-  call.op = &op_row(OpId::full);
-  call.scalars = {&fill_value, 1};
-  call.attributes = &attributes;
-  call.device = device.state();
-  call.outputs = {&result, 1};
-  current_interpreter().apply(call);
-  return result;
+  return filled("full", size, fill_value, dtype, device);
 }
-
-Tensor zeros(IntList size, DType dtype, Device device) { return tenon::full(size, Scalar(0), dtype, device); }
-Tensor ones(IntList size, DType dtype, Device device) { return tenon::full(size, Scalar(1), dtype, device); }
+Tensor zeros(IntList size, DType dtype, Device device) { return filled("zeros", size, Scalar(0), dtype, device); }
+Tensor ones(IntList size, DType dtype, Device device) { return filled("ones", size, Scalar(1), dtype, device); }
 
 Tensor empty_like(const Tensor& input, DType dtype) {
   require_defined("empty_like", "input", input);

@@ -127,7 +127,7 @@ TEST(Call, ListsGoInAndOut) {
 }
 
 TEST(Call, OneSignatureSaysWhatFailed) {
-  EXPECT_EQ(refusal("measure", {3}), "measure(): argument 'input' must be Tensor, not int");
+  EXPECT_EQ(refusal("measure", {3}), "measure(): argument 'x' must be Tensor, not int");
   EXPECT_EQ(refusal("measure", {tensor(), 1, 2}), "measure(): takes 2 positional arguments but 3 were given");
   EXPECT_EQ(refusal("twins", {tensor(), 1}), "twins(): takes 1 positional argument but 2 were given");
   EXPECT_EQ(refusal("nothing", {1}), "nothing(): takes 0 positional arguments but 1 was given");

@@ -60,6 +60,11 @@ class Factories(OpTest):
         self.refused("arange: step is 0.", "arange", 0, 3, 0)
         self.refused("arange: a step of -1 does not lead from 0 to 3.", "arange", 0, 3, -1)
 
+    def test_errors_name_the_function_called(self):
+        for op, value in (("zeros", ()), ("ones", ()), ("empty", ()), ("full", (1,))):
+            self.refused(f"{op}: the shape [-1, 2] has a negative dim (-1).", op, [-1, 2], *value)
+            self.refused(f"{op}: rank 9 is more than 8.", op, [1] * 9, *value)
+
     def test_one_hot(self):
         x = np.array([[0, 2], [1, 1]])
         self.check(np.eye(3, dtype=np.int64)[x], "one_hot", x, 3)
