@@ -1,8 +1,11 @@
 // FreeList<T>: freed objects of one type, kept per thread for reuse, so that making and dropping one costs no call of
-// the heap. Objects may be freed by another thread than the one that made them.
+// the heap. Objects may be freed by another thread than the one that made them: a full list hands half of its objects
+// to a list that all threads share, and an empty one takes as many from there.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -16,7 +19,7 @@ class FreeList {
   template <class... Args>
   static T* make(Args&&... args) {
     void* place = head_;
-    if (place != nullptr) [[likely]] {
+    if (place != nullptr || refill(&place)) [[likely]] {
       head_ = head_->next;
       --size_;
     } else {
@@ -33,15 +36,16 @@ class FreeList {
     object->~T();
     if (kHeapOnly) return release(object);
     if (size_ >= limit_) [[unlikely]] {
-      if (!arm()) return release(object);
+      if (!arm() && !spill()) return release(object);
     }
-    head_ = new (object) Node{head_};
+    head_ = new (object) Node{head_, nullptr};
     ++size_;
   }
 
  private:
   struct Node {
     Node* next;
+    Node* next_batch;  // of the first object of a shared batch
   };
   static_assert(sizeof(T) >= sizeof(Node));
 
@@ -59,6 +63,42 @@ class FreeList {
 
   static void release(void* place) { ::operator delete(place, std::align_val_t(alignof(T))); }
 
+  static constexpr int kBatch = kKept / 2;
+  static constexpr int kMostBatches = 16;
+
+  // Batches of kBatch objects that no thread has in its list.
+  struct Shared {
+    std::mutex mutex;
+    Node* first = nullptr;
+    std::atomic<int> count{0};
+  };
+
+  // Takes a batch over, where there is one, for an empty list. False: `place` stays null.
+  static bool refill(void** place) {
+    if (shared_.count.load(std::memory_order_relaxed) == 0 || limit_ < 0) return false;
+    arm();
+    std::lock_guard lock(shared_.mutex);
+    if (shared_.first == nullptr) return false;
+    *place = head_ = std::exchange(shared_.first, shared_.first->next_batch);
+    shared_.count.store(shared_.count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+    size_ = kBatch;
+    return true;
+  }
+
+  // Hands a batch of a full list over. False: there are enough, or the thread is ending.
+  static bool spill() {
+    if (limit_ < 0 || shared_.count.load(std::memory_order_relaxed) >= kMostBatches) return false;
+    Node* const first = head_;
+    Node* last = first;
+    for (int i = 1; i < kBatch; ++i) last = last->next;
+    head_ = std::exchange(last->next, nullptr);
+    size_ -= kBatch;
+    std::lock_guard lock(shared_.mutex);
+    first->next_batch = std::exchange(shared_.first, first);
+    shared_.count.store(shared_.count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return true;
+  }
+
   // The first free of a thread arms the guard. False: the list is full or its thread is ending.
   static bool arm() {
     if (limit_ != 0) return false;
@@ -68,6 +108,7 @@ class FreeList {
     return true;
   }
 
+  static inline constinit Shared shared_{};
   static inline thread_local constinit Node* head_ = nullptr;
   static inline thread_local constinit int size_ = 0;
   static inline thread_local constinit int limit_ = 0;  // 0: not armed yet, -1: the thread is ending

@@ -76,7 +76,8 @@ class DeviceQueue {
  private:
   void run_thread();
   bool progress(uint64_t budget);
-  bool launch_ready(Stream& stream, uint64_t budget);
+  bool launch_round(uint64_t budget);
+  uint64_t launch_ready(Stream& stream, uint64_t budget);
   bool wait_dependences(Stream& stream, Slot& slot);
   void launch_slot(Stream& stream, Slot& slot, uint64_t number);
   Status why_skipped(Slot& slot);

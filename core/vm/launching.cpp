@@ -14,7 +14,8 @@ constexpr uint64_t kEventEvery = 128;  // instructions without an event before o
 
 }  // namespace
 
-bool DeviceQueue::launch_ready(Stream& stream, uint64_t budget) {
+// How many it launched.
+uint64_t DeviceQueue::launch_ready(Stream& stream, uint64_t budget) {
   const uint64_t first = stream.launched.load(std::memory_order_relaxed);
   const uint64_t last = std::min(stream.submitted.load(std::memory_order_acquire), first + budget);
   uint64_t number = first;
@@ -26,7 +27,7 @@ bool DeviceQueue::launch_ready(Stream& stream, uint64_t budget) {
     stream.launched.store(number, std::memory_order_release);
     if (number - stream.recorded >= kEventEvery && !stream.on_host) record(stream);
   }
-  return number != first;
+  return number - first;
 }
 
 // False if a dependence is not launched yet, or is not done where only the host can wait for it: on another device, and

@@ -6,7 +6,7 @@
 namespace tenon::vm {
 namespace {
 
-constexpr uint64_t kLaunchBatch = 64;  // instructions of one stream before the next stream gets its turn
+constexpr uint64_t kLaunchBatch = 64;  // instructions that are launched before it is looked what was done
 
 }  // namespace
 
@@ -68,22 +68,35 @@ Result<Stream*> DeviceQueue::host_stream() {
 bool DeviceQueue::progress(uint64_t budget) {
   bool any = false;
   for (bool moved = true; moved;) {
-    moved = false;
+    moved = launch_round(std::min(budget, kLaunchBatch));
     for (uint16_t i = 0; i < stream_count(); ++i) {
       Stream& stream = *streams_[i];
-      if (stream.launched.load(std::memory_order_relaxed) != stream.submitted.load(std::memory_order_acquire)) {
-        moved = launch_ready(stream, std::min(budget, kLaunchBatch)) || moved;
-      }
-      if (stream.retired.load(std::memory_order_relaxed) != stream.launched.load(std::memory_order_relaxed)) {
-        const bool seen = observe(stream);
-        moved = retire_ready(stream) || seen || moved;
-      }
+      if (stream.retired.load(std::memory_order_relaxed) == stream.launched.load(std::memory_order_relaxed)) continue;
+      const bool seen = observe(stream);
+      moved = retire_ready(stream) || seen || moved;
     }
     any = any || moved;
     if (budget <= kLaunchBatch) return any;
     budget -= kLaunchBatch;
   }
   return any;
+}
+
+// Launches until no stream can go on or `budget` instructions were launched: of a chain that hops between streams each
+// link lets the next one go on, and what has been done is looked at once for many. True if anything was launched.
+bool DeviceQueue::launch_round(uint64_t budget) {
+  const uint64_t all = budget;
+  for (bool moved = true; moved && budget != 0;) {
+    moved = false;
+    for (uint16_t i = 0; i < stream_count(); ++i) {
+      Stream& stream = *streams_[i];
+      if (stream.launched.load(std::memory_order_relaxed) == stream.submitted.load(std::memory_order_acquire)) continue;
+      const uint64_t launched = launch_ready(stream, budget);
+      moved = moved || launched != 0;
+      budget -= launched;
+    }
+  }
+  return budget != all;
 }
 
 // A number that changes with each submission and with each end of a function.
