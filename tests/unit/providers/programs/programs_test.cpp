@@ -21,5 +21,23 @@ TEST(ProviderPrograms, EqualTheirReplayWhenSynchronous) {
   vm::synchronous_mode = false;
 }
 
+// Whether the division by zero has retired before the read is submitted or not.
+TEST(ProviderPrograms, AnErrorThatItsReaderWasGivenIsNotGivenAgain) {
+  Machine& machine = provider_machine();
+  machine.settle();
+  for (int round = 0; round < 20; ++round) {
+    StorageHandle a = std::move(machine.allocate(0, 16)).value();
+    StorageHandle b = std::move(machine.allocate(0, 16)).value();
+    ASSERT_TRUE(machine.upload(a.get(), 0, seeded_words(round, 16)).ok());
+    ASSERT_TRUE(machine.mix(0, 0, {b.get(), 0}, {a.get(), 0}, {a.get(), 0}, 16, 1, fakes::kMixFaults, true).ok());
+    const vm::Stream& stream = machine.device(0)->queue->stream(0);
+    const Ticket last = round % 2 == 0 ? stream.ticket(stream.submitted.load()) : Ticket();
+    EXPECT_TRUE(vm::wait(last).ok());
+    EXPECT_EQ(machine.download(b.get()).status().code(), Code::fault);
+    const Status again = vm::synchronize(machine.device(0));
+    EXPECT_TRUE(again.ok()) << "round " << round << ": " << again.message();
+  }
+}
+
 }  // namespace
 }  // namespace tenon::testing
