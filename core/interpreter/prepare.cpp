@@ -202,7 +202,8 @@ Prepared::~Prepared() {
 }
 
 uint64_t Prepared::bytes() const {
-  return sizeof(Prepared) + key.capacity() * sizeof(uint64_t) + reason.capacity() +
+  const bool own = kernel != nullptr && !kernel->dynamic;
+  return sizeof(Prepared) + (own ? kernel->host_bytes + kernel->device_bytes : 0) + key.capacity() * sizeof(uint64_t) + reason.capacity() +
          outputs.capacity() * sizeof(TensorMeta) + operands.capacity() * sizeof(PreparedOperand);
 }
 

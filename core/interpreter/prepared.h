@@ -48,7 +48,7 @@ struct Prepared {
   DType scalar_dtypes[EP_MAX_SCALARS] = {};
   uint64_t workspace_bytes = 0;
 
-  // What it holds; the kernel is the kernel cache's.
+  // What it holds: its kernel too, unless that serves other shapes as well.
   uint64_t bytes() const;
 };
 

@@ -22,6 +22,12 @@
 
 namespace tenon::onnx {
 
+enum class Shapes : uint8_t {
+  exact,  // every dim that is a number
+  rank,   // the number of dims; their lengths are hints
+  any,    // nothing: for files that declare what they do not mean, as some of ONNX's own test cases do
+};
+
 struct Options {
   // Where weights live and ops run; none: Device::current().
   Device device;
@@ -29,9 +35,8 @@ struct Options {
   std::string external_data_root;
   // Without recording: every run translates and runs node after node. Slower, same answers.
   bool eager = false;
-  // Refuse inputs whose shape is not the one the file declares. Without it the declared dims are a hint; the declared
-  // rank still holds.
-  bool strict_shapes = true;
+  // How far the shapes that the file declares for its inputs must hold for what is given.
+  Shapes shapes = Shapes::exact;
   // Plans kept per model, one per signature: input shapes, and the values of inputs that are
   // shapes. The one not used for longest goes first.
   uint32_t max_plans = 16;

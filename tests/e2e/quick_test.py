@@ -156,8 +156,13 @@ def the_table_knows_the_tree(sources, build):
             claim(known, f"folders.txt names the test {name} for {folder}; ctest does not know it")
     listed = subprocess.run(["git", "-C", str(sources), "ls-files", "*.cpp", "*.h", "*.c", "*.cu", "*.py", "*.def"],
                             capture_output=True, text=True)
+    def left_out(path):  # its tests need what this machine may lack
+        rows = [folder for folder in table if path == folder or path.startswith(folder + "/")]
+        names = table[max(rows, key=len)] if rows else []
+        return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in optional)
+
     for path in listed.stdout.split():
-        claim(folders.tests_of(path, tests, table), f"no test looks at {path}: give its folder a line in tests/folders.txt")
+        claim(folders.tests_of(path, tests, table) or left_out(path), f"no test looks at {path}: give its folder a line in tests/folders.txt")
 
 
 def main():

@@ -40,11 +40,11 @@ void check_input_names(const std::set<std::string>& given, const std::vector<Val
   if (!unknown.empty() || !missing.empty()) throw Error(Code::invalid_argument, unknown + missing);
 }
 
-Tensor fitting_input(const Tensor& tensor, const ValueInfo& info, Device device, bool strict) {
+Tensor fitting_input(const Tensor& tensor, const ValueInfo& info, Device device, Shapes shapes) {
   bool fits = tensor.defined() && tensor.dtype() == info.dtype;
-  if (fits && info.has_shape) {
+  if (fits && info.has_shape && shapes != Shapes::any) {
     fits = tensor.rank() == static_cast<int32_t>(info.dims.size());
-    for (int32_t axis = 0; strict && fits && axis < tensor.rank(); ++axis) {
+    for (int32_t axis = 0; shapes == Shapes::exact && fits && axis < tensor.rank(); ++axis) {
       const int64_t dim = info.dims[static_cast<size_t>(axis)].value;
       fits = dim < 0 || dim == tensor.dims()[axis];
     }
@@ -71,7 +71,7 @@ TensorList Model::Impl::bind(const Inputs& inputs) const {
   check_input_names(names, program.inputs);
   TensorList bound;
   for (const ValueInfo& info : program.inputs) {
-    bound.push_back(fitting_input(inputs.at(info.name), info, program.device, options.strict_shapes));
+    bound.push_back(fitting_input(inputs.at(info.name), info, program.device, options.shapes));
   }
   return bound;
 }

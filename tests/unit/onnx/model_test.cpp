@@ -140,7 +140,7 @@ TEST(Model, SaysWhatIsWrongWithInputs) {
 
 TEST(Model, HoldsTheDeclaredRankWhereDimsAreHints) {
   Options hints;
-  hints.strict_shapes = false;
+  hints.shapes = Shapes::rank;
   const Model model = load_bytes(small_network(), hints);
   const Tensor flat = random_tensor({5}, 1);
   EXPECT_EQ(message_of(model, {{"x", flat}}), "Input 'x' must be f32[batch, 5], but f32[5] was given.");
