@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -18,9 +19,28 @@
 #include "tests/fakes/async/control.h"
 #include "tests/fakes/async/shadow.h"
 
+// Bytes aligned as the pools promise.
+class AlignedBytes {
+ public:
+  static constexpr uint64_t alignment = 64;
+
+  explicit AlignedBytes(uint64_t size)
+      : size_(size),
+        data_(static_cast<char*>(std::aligned_alloc(alignment, (size + alignment) / alignment * alignment))) {}
+  char* data() { return data_.get(); }
+  uint64_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(char* data) const { std::free(data); }
+  };
+  uint64_t size_;
+  std::unique_ptr<char, Free> data_;
+};
+
 struct ep_memory {
   explicit ep_memory(uint64_t size) : bytes(size), shadow(0) {}
-  std::vector<char> bytes;
+  AlignedBytes bytes;
   tenon::fakes::ShadowMemory shadow;
   bool counted = true;  // within the bytes of its device
 };
