@@ -203,8 +203,8 @@ Prepared::~Prepared() {
 
 uint64_t Prepared::bytes() const {
   const bool own = kernel != nullptr && !kernel->dynamic;
-  return sizeof(Prepared) + (own ? kernel->host_bytes + kernel->device_bytes : 0) + key.capacity() * sizeof(uint64_t) + reason.capacity() +
-         outputs.capacity() * sizeof(TensorMeta) + operands.capacity() * sizeof(PreparedOperand);
+  return sizeof(Prepared) + (own ? kernel->host_bytes + kernel->device_bytes : 0) + key.capacity() * sizeof(uint64_t) +
+         reason.capacity() + outputs.capacity() * sizeof(TensorMeta) + operands.capacity() * sizeof(PreparedOperand);
 }
 
 Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach) {
