@@ -19,11 +19,11 @@ class FreeList {
   template <class... Args>
   static T* make(Args&&... args) {
     void* place = head_;
-    if (place != nullptr || refill(&place)) [[likely]] {
+    if (place != nullptr) [[likely]] {
       head_ = head_->next;
       --size_;
     } else {
-      place = ::operator new(sizeof(T), std::align_val_t(alignof(T)));
+      place = refill_or_allocate();
     }
     if constexpr (sizeof...(Args) == 0) {
       return new (place) T;  // braces would zero what T leaves as it is
@@ -36,9 +36,11 @@ class FreeList {
     object->~T();
     if (kHeapOnly) return release(object);
     if (size_ >= limit_) [[unlikely]] {
-      if (!arm() && !spill()) return release(object);
+      if (!make_room()) return release(object);
     }
-    head_ = new (object) Node{head_, nullptr};
+    Node* node = new (object) Node;
+    node->next = head_;
+    head_ = node;
     ++size_;
   }
 
@@ -73,17 +75,24 @@ class FreeList {
     std::atomic<int> count{0};
   };
 
-  // Takes a batch over, where there is one, for an empty list. False: `place` stays null.
-  static bool refill(void** place) {
-    if (shared_.count.load(std::memory_order_relaxed) == 0 || limit_ < 0) return false;
-    arm();
-    std::lock_guard lock(shared_.mutex);
-    if (shared_.first == nullptr) return false;
-    *place = head_ = std::exchange(shared_.first, shared_.first->next_batch);
-    shared_.count.store(shared_.count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    size_ = kBatch;
-    return true;
+  // Room for one object: of a batch that it takes over for an empty list where there is one, else of the heap.
+  [[gnu::noinline]] static void* refill_or_allocate() {
+    if (shared_.count.load(std::memory_order_relaxed) != 0 && limit_ >= 0) {
+      arm();
+      std::lock_guard lock(shared_.mutex);
+      if (shared_.first != nullptr) {
+        Node* const place = std::exchange(shared_.first, shared_.first->next_batch);
+        shared_.count.store(shared_.count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+        head_ = place->next;
+        size_ = kBatch - 1;
+        return place;
+      }
+    }
+    return ::operator new(sizeof(T), std::align_val_t(alignof(T)));
   }
+
+  // For one more object in a list that is full or not armed. False: there is none.
+  [[gnu::noinline]] static bool make_room() { return arm() || spill(); }
 
   // Hands a batch of a full list over. False: there are enough, or the thread is ending.
   static bool spill() {
