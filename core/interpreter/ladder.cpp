@@ -1,7 +1,8 @@
-// The rungs of the fallback ladder below native (README.md).
+#include "core/interpreter/ladder.h"
+
 #include "core/device/device_state.h"
 #include "core/interpreter/eager.h"
-#include "core/interpreter/rungs.h"
+#include "core/interpreter/ladder.h"
 #include "core/interpreter/transfer.h"
 #include "core/tensor/opened_devices.h"
 

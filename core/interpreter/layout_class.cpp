@@ -144,6 +144,7 @@ struct QuietInputs {
       const TensorImpl& impl = *input->impl();
       if (impl.storage == nullptr || impl.elements == 0 || impl.storage->busy_for_read()) return false;
       if (device == nullptr) {
+        if (!impl.device->synchronous) return false;
         device = impl.device;
         dims = impl.dims;
       } else if (device != impl.device || !widen(impl.dims)) {
@@ -154,7 +155,7 @@ struct QuietInputs {
       if (condition ? impl.dtype != DType::boolean : compute != DType::none && compute != impl.dtype) return false;
       if (!condition) compute = impl.dtype;
     }
-    return compute != DType::none && device->synchronous;
+    return compute != DType::none;
   }
 
  private:

@@ -29,6 +29,18 @@ int compare(std::span<const Tensor* const> inputs, const Dims& dims, int32_t inn
   return 0;
 }
 
+// The strides of a dense tensor of `dims` whose axes lie in `order`, the innermost first. Axes that are not in it have
+// length 1.
+Dims dense_in(std::span<const int32_t> order, const Dims& dims) {
+  Dims strides = Dims::filled(dims.rank(), 1);
+  int64_t step = 1;
+  for (int32_t axis : order) {
+    strides[axis] = step;
+    step *= std::max<int64_t>(1, dims[axis]);
+  }
+  return strides;
+}
+
 }  // namespace
 
 bool keeps_order(const OpCall& call) {
@@ -51,13 +63,7 @@ Dims strides_in_order(std::span<const Tensor* const> inputs, const Dims& dims) {
       at = below;
     }
   }
-  Dims strides = Dims::filled(rank, 0);
-  int64_t step = 1;
-  for (int32_t i = 0; i < rank; ++i) {
-    strides[order[i]] = step;
-    step *= std::max<int64_t>(1, dims[order[i]]);
-  }
-  return strides;
+  return dense_in(std::span(order, static_cast<size_t>(rank)), dims);
 }
 
 Dims strides_like(const TensorMeta& output, const Dims& dims) {
@@ -70,13 +76,7 @@ Dims strides_like(const TensorMeta& output, const Dims& dims) {
   }
   std::stable_sort(order, order + count,
                    [&](int32_t a, int32_t b) { return output.strides[missing + a] < output.strides[missing + b]; });
-  Dims strides = Dims::filled(rank, 1);
-  int64_t step = 1;
-  for (int32_t i = 0; i < count; ++i) {
-    strides[order[i]] = step;
-    step *= std::max<int64_t>(1, dims[order[i]]);
-  }
-  return strides;
+  return dense_in(std::span(order, static_cast<size_t>(count)), dims);
 }
 
 bool same_layout(const Dims& dims, const Dims& a, const Dims& b) {

@@ -6,9 +6,9 @@
 
 #include "core/interpreter/elementwise.h"
 #include "core/interpreter/inference.h"
+#include "core/interpreter/ladder.h"
 #include "core/interpreter/order.h"
 #include "core/interpreter/probe.h"
-#include "core/interpreter/rungs.h"
 #include "core/kernel/kernel_cache.h"
 #include "core/ops/op_rows.h"
 #include "core/tensor/factory.h"

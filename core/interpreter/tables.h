@@ -9,6 +9,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -47,7 +48,7 @@ struct PreparedEntry {
 
 class Tables {
  public:
-  static constexpr size_t kElementwise = 1024;
+  static constexpr size_t kElementwise = 1024;                    // a power of two
   static constexpr uint64_t kPreparedBytes = uint64_t{16} << 20;  // what the signatures of one thread may hold
 
   Tables();
@@ -58,7 +59,7 @@ class Tables {
   // The entry where `key` belongs; it matches if its key is equal and its kernel is set.
   ElementwiseChoice& elementwise(const uint64_t key[2]) {
     const uint64_t mixed = (key[0] ^ key[1] * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
-    return elementwise_[mixed >> 54];
+    return elementwise_[mixed >> (64 - std::countr_zero(kElementwise))];
   }
   void set(ElementwiseChoice& entry, const uint64_t key[2], Kernel* kernel, const OpInfo* op);
 

@@ -216,13 +216,12 @@ Status copy_between(const Operand& dst, const Operand& src, uint64_t bytes, std:
   return copy_by_caller(dst, src, bytes, waits);
 }
 
-}  // namespace
-
-Request download_request(std::span<const Operand> operands, char* host, uint64_t bytes, std::span<const Ticket> waits) {
+Request transfer_request(Policy policy, std::string_view op, Stream& stream, std::span<const Operand> operands,
+                         char* host, uint64_t bytes, std::span<const Ticket> waits) {
   Request request;
-  request.policy = Policy::download;
-  request.stream = &operands[0].storage->device->queue->download_stream();
-  request.op = "download";
+  request.policy = policy;
+  request.stream = &stream;
+  request.op = op;
   request.operands = operands;
   request.waits = waits;
   request.bytes = bytes;
@@ -230,17 +229,18 @@ Request download_request(std::span<const Operand> operands, char* host, uint64_t
   return request;
 }
 
+}  // namespace
+
+Request download_request(std::span<const Operand> operands, char* host, uint64_t bytes, std::span<const Ticket> waits) {
+  DeviceQueue& queue = *operands[0].storage->device->queue;
+  return transfer_request(Policy::download, "download", queue.download_stream(), operands, host, bytes, waits);
+}
+
 Request upload_request(std::span<const Operand> operands, const char* host, uint64_t bytes,
                        std::span<const Ticket> waits) {
-  Request request;
-  request.policy = Policy::upload;
-  request.stream = &operands[0].storage->device->queue->upload_stream();
-  request.op = "upload";
-  request.operands = operands;
-  request.waits = waits;
-  request.bytes = bytes;
-  request.host = const_cast<char*>(host);
-  return request;
+  DeviceQueue& queue = *operands[0].storage->device->queue;
+  return transfer_request(Policy::upload, "upload", queue.upload_stream(), operands, const_cast<char*>(host), bytes,
+                          waits);
 }
 
 // Marks what `dst` writes as failed with `poison`, in the order of its device.

@@ -153,6 +153,13 @@ class Walk {
   alignas(64) char blocks_[map_max_operands][block_bytes];
 };
 
+// `scalar` as `count` elements of a direct operand, in `block`, which it returns.
+char* spread(const ep_scalar& scalar, const MapOperand& operand, int64_t count, char* block) {
+  write_scalar(scalar, operand.dtype, block);
+  if (count > 1) operand.convert(block, 1, block, 0, count);
+  return block;
+}
+
 // True if elements lie one after the other in the order of the axes.
 bool is_row(int32_t rank, const int64_t* dims, const int64_t* strides) {
   int64_t step = 1;
@@ -255,10 +262,7 @@ void MapPrimitive::run_short(const ep_launch& launch, int64_t count, MapContext&
       sources[i - 1] = address_of(launch.operands[i]);
       continue;
     }
-    char* block = scalars[i - 1];
-    write_scalar(launch.scalars[i - 1], operand.dtype, block);
-    if (count > 1) operand.convert(block, 1, block, 0, count);
-    sources[i - 1] = block;
+    sources[i - 1] = spread(launch.scalars[i - 1], operand, count, scalars[i - 1]);
   }
   char* to = address_of(launch.operands[0]);
   if (plan_.function != nullptr)
@@ -284,9 +288,7 @@ bool MapPrimitive::run_gathered(const ep_launch& launch, MapContext& context) co
   for (int32_t i = 1; i < plan_.count; ++i) {
     const MapOperand& operand = plan_.operands[i];
     if (operand.scalar) {
-      write_scalar(launch.scalars[i - 1], operand.dtype, blocks[i]);
-      if (count > 1) operand.convert(blocks[i], 1, blocks[i], 0, count);
-      sources[i - 1] = blocks[i];
+      sources[i - 1] = spread(launch.scalars[i - 1], operand, count, blocks[i]);
     } else if (is_row(rank, dims, strides(i))) {
       sources[i - 1] = address_of(launch.operands[i]);
     } else {
