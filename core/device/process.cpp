@@ -50,7 +50,7 @@ void at_exit() {
 }
 
 std::atomic<uint32_t> callbacks{0};  // that run now, on any thread
-thread_local constinit bool in_callback = false;
+thread_local constinit Callback callback_here = Callback::none;
 
 void in_child() { attention.fetch_or(kForked); }
 
@@ -69,7 +69,14 @@ Status usable() {
                   "This process is a fork of one that uses Tenon; a forked child may only exec.",
                   "Start workers before the first use of Tenon, or start them with exec (spawn) instead of fork.");
   }
-  if (in_callback) [[unlikely]] {
+  if (callback_here == Callback::deleter) [[unlikely]] {
+    return Status(
+        Code::invalid_argument,
+        "A deleter of borrowed memory may not submit work to Tenon or wait for it where it runs on a thread of "
+        "Tenon: that thread is the one that carries out the work.",
+        "Free the memory in the deleter, and call Tenon elsewhere.");
+  }
+  if (callback_here == Callback::access) [[unlikely]] {
     return Status(
         Code::invalid_argument,
         "A function that was given to Tensor::access may not submit work to Tenon or wait for it: it runs inside "
@@ -82,13 +89,12 @@ Status usable() {
   return Status();
 }
 
-CallbackScope::CallbackScope() {
-  in_callback = true;
+CallbackScope::CallbackScope(Callback callback) : previous_(std::exchange(callback_here, callback)) {
   if (callbacks.fetch_add(1) == 0) attention.fetch_or(kCallback);
 }
 
 CallbackScope::~CallbackScope() {
-  in_callback = false;
+  callback_here = previous_;
   if (callbacks.fetch_sub(1) == 1) attention.fetch_and(~uint32_t{kCallback});
 }
 

@@ -25,17 +25,26 @@ inline constinit std::atomic<bool> program_ended{false};
 inline bool ended() { return program_ended.load(std::memory_order_acquire); }
 
 // Ok, or why no call can be served: the process is a forked child, or it is ending, or the calling thread runs a
-// function that was given to Tensor::access.
+// callback (CallbackScope).
 Status usable();
 
-// While it lives, the calling thread runs a function of the application inside an instruction: no work can be submitted
-// or waited for on it.
+// The functions of the application that may not submit work or wait for it.
+enum class Callback : uint8_t {
+  none,
+  access,   // given to Tensor::access
+  deleter,  // of borrowed memory, on a thread of the VM
+};
+
+// While it lives, the calling thread runs `callback`: no work can be submitted or waited for on it.
 class CallbackScope {
  public:
-  CallbackScope();
+  explicit CallbackScope(Callback callback);
   ~CallbackScope();
   CallbackScope(const CallbackScope&) = delete;
   CallbackScope& operator=(const CallbackScope&) = delete;
+
+ private:
+  Callback previous_;
 };
 
 // The steps of the exit hook, in order.

@@ -1,6 +1,7 @@
 #include "core/graph/recorder.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 
@@ -8,6 +9,8 @@
 #include "core/interpreter/inference.h"
 #include "core/interpreter/prepared.h"
 #include "core/tensor/factory.h"
+#include "core/tensor/recording.h"
+#include "primitives/status/sentence.h"
 
 namespace tenon::graph {
 namespace {
@@ -64,22 +67,35 @@ void find_last_uses(Graph* graph) {
 }  // namespace
 
 Recorder::Recorder(Device device, Options options)
-    : device_(device.state()), options_(options), known_(current_interpreter()) {
+    : device_(device.state()), options_(std::move(options)), known_(current_interpreter()) {
+  begin();
+}
+
+Recorder::~Recorder() { recording_->finished.store(true, std::memory_order_relaxed); }
+
+void Recorder::begin() {
+  static std::atomic<uint64_t> count{0};
+  recording_ = std::make_shared<Recording>();
+  recording_->name = "recording " + std::to_string(++count);
+  if (!options_.name.empty()) recording_->name += " (" + options_.name + ")";
+  graph_ = Graph();
   graph_.values.emplace_back();
   graph_.labels.emplace_back();
 }
 
-Tensor Recorder::new_value(const TensorMeta& meta, uint32_t* id) {
+std::string Recorder::name() const { return recording_->name; }
+
+Tensor Recorder::new_value(const TensorMeta& meta, DeviceState* device, uint32_t* id) {
   *id = static_cast<uint32_t>(graph_.values.size());
   graph_.values.push_back({meta, Tensor()});
-  Tensor tensor = make_meta(device_, meta);
-  tensor.impl()->lazy_value = *id;
+  Tensor tensor = make_meta(device, meta);
+  tensor.impl()->recorded = new RecordedValue{recording_, *id};
   return tensor;
 }
 
 Tensor Recorder::input(const TensorMeta& meta) {
   uint32_t id = 0;
-  Tensor tensor = new_value({meta.dtype, meta.dims, contiguous_strides(meta.dims)}, &id);
+  Tensor tensor = new_value({meta.dtype, meta.dims, contiguous_strides(meta.dims)}, device_, &id);
   graph_.inputs.push_back(id);
   return tensor;
 }
@@ -88,8 +104,25 @@ void Recorder::label(std::string text) { graph_.labels.push_back(std::move(text)
 
 bool Recorder::host_value_known(const Tensor& tensor) { return !is_value(tensor); }
 
+void Recorder::check_value(const std::string& what, const Tensor& tensor) const {
+  if (!is_value(tensor)) return;
+  const RecordedValue* value = tensor.impl()->recorded;
+  if (value != nullptr && value->recording == recording_) return;
+  throw Error(Code::invalid_argument, sentence(what, " of shape ", tensor.dims(), " is ", origin_of(tensor),
+                                               ", and cannot be used under ", recording_->name, "."));
+}
+
+void Recorder::check_values(const OpCall& call) const {
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (call.inputs[i] != nullptr) check_value(sentence(call.op->name, ": argument ", i), *call.inputs[i]);
+  }
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    if (call.outputs[i].defined()) check_value(sentence(call.op->name, ": output ", i), call.outputs[i]);
+  }
+}
+
 uint32_t Recorder::value_of(const Tensor& tensor) {
-  if (is_value(tensor)) return tensor.impl()->lazy_value;
+  if (is_value(tensor)) return tensor.impl()->recorded->id;
   const auto id = static_cast<uint32_t>(graph_.values.size());
   graph_.values.push_back({{tensor.dtype(), tensor.dims(), tensor.strides()}, tensor});
   return id;
@@ -100,7 +133,7 @@ void Recorder::infer(const OpCall& call, std::vector<TensorMeta>* outputs) const
     TensorImpl view;
     throw_if_error(call.op->view(call, &view));
     outputs->assign(1, {view.dtype, view.dims, view.strides});
-  } else if (options_.check_support) {
+  } else if (options_.check_support && call.op->form != OpForm::builtin) {
     DeviceState* device = value_or_throw(device_of(call));
     *outputs = std::move(value_or_throw(prepare(call, device, Reach::setting))->outputs);
   } else {
@@ -123,9 +156,10 @@ bool Recorder::compute_now(const OpCall& call, std::span<const TensorMeta> outpu
 }
 
 void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
+  DeviceState* device = call.device == nullptr ? value_or_throw(device_of(call)) : call.device;
   Step step;
   step.op = call.op;
-  step.device = call.device;
+  step.device = call.inputs.empty() || call.device != nullptr ? device : nullptr;
   step.label = static_cast<uint32_t>(graph_.labels.size() - 1);
   for (const Tensor* input : call.inputs) step.inputs.push_back(input == nullptr ? 0 : value_of(*input));
   step.scalars.assign(call.scalars.begin(), call.scalars.end());
@@ -141,9 +175,9 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
                     std::string(call.op->name) + ": a constant of a recorded program cannot be written in place.");
       }
       step.in_place = true;
-      id = call.outputs[i].impl()->lazy_value;
+      id = call.outputs[i].impl()->recorded->id;
     } else {
-      call.outputs[i] = new_value(outputs[i], &id);
+      call.outputs[i] = new_value(outputs[i], device, &id);
     }
     step.outputs.push_back(id);
   }
@@ -151,6 +185,8 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
 }
 
 void Recorder::apply(const OpCall& call) {
+  if (call.op->form == OpForm::composite) return compose(call, *this);
+  check_values(call);
   std::vector<TensorMeta> outputs;
   infer(call, &outputs);
   if (compute_now(call, outputs)) {
@@ -162,13 +198,15 @@ void Recorder::apply(const OpCall& call) {
 }
 
 Graph Recorder::finish(std::span<const Tensor> outputs) {
-  for (const Tensor& output : outputs) graph_.outputs.push_back(value_of(output));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    check_value(sentence("finish: output ", i), outputs[i]);
+    graph_.outputs.push_back(value_of(outputs[i]));
+  }
   drop_unneeded_steps(&graph_);
   find_last_uses(&graph_);
   Graph done = std::move(graph_);
-  graph_ = Graph();
-  graph_.values.emplace_back();
-  graph_.labels.emplace_back();
+  recording_->finished.store(true, std::memory_order_relaxed);
+  begin();
   return done;
 }
 

@@ -3,12 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
 #include "core/device/export.h"
 #include "core/graph/graph.h"
 #include "core/ops/op_call.h"
+
+namespace tenon {
+struct Recording;
+}
 
 namespace tenon::graph {
 
@@ -17,33 +22,46 @@ class TENON_API Recorder final : public Interpreter {
   struct Options {
     // Ask the device of every op whether any rung of the ladder takes it; an op that none takes throws unsupported.
     bool check_support = false;
+    // What errors call the recording beside its number: "bert.onnx".
+    std::string name = {};
   };
 
   // Values live on `device`. Known ops go to the interpreter that is current now.
   Recorder(Device device, Options options);
   explicit Recorder(Device device) : Recorder(device, Options{}) {}
 
+  ~Recorder() override;
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
   // A new input of the program: a tensor without data.
   Tensor input(const TensorMeta& meta);
   // What the steps from now on belong to: "node 14 (/encoder/MatMul)".
   void label(std::string text);
 
+  std::string name() const override;
   void apply(const OpCall& call) override;
   bool host_value_known(const Tensor& tensor) override;
 
-  // The program that computes `outputs`, without the steps they do not need. The recorder is then empty.
+  // The program that computes `outputs`, without the steps they do not need. The recorder is then empty, and another
+  // recording begins; a value of the one that has finished is refused from then on.
   Graph finish(std::span<const Tensor> outputs);
 
  private:
   bool compute_now(const OpCall& call, std::span<const TensorMeta> outputs) const;
   void infer(const OpCall& call, std::vector<TensorMeta>* outputs) const;
   void record(const OpCall& call, std::span<const TensorMeta> outputs);
+  void begin();
+  void check_values(const OpCall& call) const;
+  // Errors: invalid_argument, with both names, for a value of another recording; `what` opens the text.
+  void check_value(const std::string& what, const Tensor& tensor) const;
   uint32_t value_of(const Tensor& tensor);
-  Tensor new_value(const TensorMeta& meta, uint32_t* id);
+  Tensor new_value(const TensorMeta& meta, DeviceState* device, uint32_t* id);
 
   DeviceState* device_;
   Options options_;
   Interpreter& known_;
+  std::shared_ptr<Recording> recording_;
   Graph graph_;
 };
 

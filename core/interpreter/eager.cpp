@@ -3,6 +3,8 @@
 #include "core/interpreter/eager.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/device/process.h"
 #include "core/interpreter/call_key.h"
@@ -14,6 +16,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/op_rows.h"
 #include "core/tensor/factory.h"
+#include "core/tensor/recording.h"
 #include "primitives/status/sentence.h"
 
 namespace tenon {
@@ -26,10 +29,25 @@ void note(const Prepared& prepared, uint64_t bytes_copied) {
 }
 
 void check_data(const OpCall& call) {
+  const auto refuse = [&](const char* role, size_t index, const Tensor& tensor) {
+    throw Error(Code::invalid_argument,
+                sentence(call.op->name, ": ", role, " ", index, " of shape ", tensor.dims(), " has no data: it is ",
+                         origin_of(tensor), ", and cannot be used under ", eager_interpreter().name(), "."));
+  };
   for (size_t i = 0; i < call.inputs.size(); ++i) {
-    if (call.inputs[i] == nullptr || call.inputs[i]->impl()->storage != nullptr) continue;
-    refuse_recorded(sentence(call.op->name, ": argument ", i), *call.inputs[i]);
+    const Tensor* input = call.inputs[i];
+    if (input != nullptr && input->impl()->storage == nullptr) refuse("argument", i, *input);
   }
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    const Tensor& output = call.outputs[i];
+    if (output.defined() && output.impl()->storage == nullptr) refuse("output", i, output);
+  }
+}
+
+void run_builtin(const OpCall& call) {
+  std::vector<TensorMeta> outputs;
+  throw_if_error(infer_outputs(call, &outputs));
+  call.op->run(call);
 }
 
 bool viewable(const OpCall& call) {
@@ -105,8 +123,10 @@ void run(const OpCall& call) {
         sentence(call.op->name, ": this process was forked from one that had opened devices, which it cannot use."),
         "Fork before the first use of Tenon, or start the program anew with exec.");
   }
+  if (call.op->form == OpForm::composite) return compose(call, eager_interpreter());
   check_data(call);
   if (call.op->form == OpForm::view) return run_view(call);
+  if (call.op->form == OpForm::builtin) return run_builtin(call);
   const size_t tensors = call.inputs.size() + call.outputs.size();
   if (tensors > EP_MAX_OPERANDS) {
     throw Error(Code::invalid_argument, sentence(call.op->name, ": ", call.inputs.size(), " inputs and ",
@@ -125,6 +145,7 @@ class EagerInterpreter final : public Interpreter {
     if (call.op->form == OpForm::view && viewable(call)) return run_view(call);
     run(call);
   }
+  std::string name() const override { return "the eager interpreter"; }
   bool host_value_known(const Tensor&) override { return true; }
 };
 

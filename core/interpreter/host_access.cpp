@@ -2,6 +2,8 @@
 // scattered.
 #include "core/device/device_state.h"
 #include "core/interpreter/transfer.h"
+#include "core/ops/op_call.h"
+#include "core/ops/ops.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/tensor.h"
 #include "core/vm/vm.h"
@@ -21,7 +23,12 @@ void Tensor::copy_to_host(void* data) const {
 }
 
 void Tensor::copy_from(const void* data) {
-  if (at("copy_from").storage == nullptr) refuse_recorded("copy_from: the tensor", *this);
+  (void)at("copy_from");
+  if (&current_interpreter() != &eager_interpreter()) {  // it may keep what it is given
+    tenon::copy_from(*this, copy_from_host(data, dims(), dtype(), Device::host()));
+    return;
+  }
+  if (impl_->storage == nullptr) refuse_recorded("copy_from: the tensor", *this);
   if (elements() == 0) return;
   if (!contiguous()) {
     store_into_view(*this, copy_from_host(data, dims(), dtype(), Device::host()));
@@ -35,7 +42,7 @@ void Tensor::copy_from(const void* data) {
 
 Tensor Tensor::to(Device device) const {
   (void)at("to");
-  return device ? transfer(*this, device.state()) : *this;
+  return tenon::to(*this, device);
 }
 
 }  // namespace tenon

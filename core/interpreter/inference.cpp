@@ -62,6 +62,7 @@ Status infer_outputs(const OpCall& call, std::vector<TensorMeta>* outputs) {
   for (size_t i = 0; i < outputs->size(); ++i) {
     TensorMeta& meta = (*outputs)[i];
     if (!call.outputs[i].defined()) {
+      if (call.op->form == OpForm::builtin && meta.strides.rank() == meta.dims.rank()) continue;
       if (keeps_order(call))
         meta.strides = strides_in_order(call.inputs, meta.dims);
       else

@@ -2,13 +2,13 @@
 
 #include "core/device/device_state.h"
 #include "core/interpreter/eager.h"
-#include "core/interpreter/ladder.h"
 #include "core/interpreter/transfer.h"
 #include "core/tensor/opened_devices.h"
 
 namespace tenon {
 
 void run_decomposed(const OpCall& call) {
+  const InterpreterScope scope(eager_interpreter());
   Tensor made[EP_MAX_OPERANDS];
   OpCall inner = call;
   inner.outputs = {made, call.outputs.size()};

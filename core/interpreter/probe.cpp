@@ -1,7 +1,10 @@
 #include "core/interpreter/probe.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "core/interpreter/inference.h"
 #include "core/interpreter/prepared.h"
 #include "core/tensor/factory.h"
 #include "primitives/status/sentence.h"
@@ -21,6 +24,8 @@ class ProbeInterpreter final : public Interpreter {
       call.outputs[0] = make_meta(device_, {view.dtype, view.dims, view.strides});
       return;
     }
+    if (call.op->form == OpForm::composite) return compose(call, *this);
+    if (call.op->form == OpForm::builtin) return answer_builtin(call);
     OpCall probed = call;
     probed.device = device_;
     const std::unique_ptr<Prepared> prepared = value_or_throw(prepare(probed, device_, Reach::native_only));
@@ -29,9 +34,19 @@ class ProbeInterpreter final : public Interpreter {
     }
   }
 
+  std::string name() const override { return "the probe of a decomposition"; }
   bool host_value_known(const Tensor&) override { return false; }
 
  private:
+  void answer_builtin(const OpCall& call) {
+    std::vector<TensorMeta> outputs;
+    throw_if_error(infer_outputs(call, &outputs));
+    for (size_t i = 0; i < call.outputs.size(); ++i) {
+      if (!call.outputs[i].defined())
+        call.outputs[i] = make_meta(call.device == nullptr ? device_ : call.device, outputs[i]);
+    }
+  }
+
   DeviceState* device_;
 };
 

@@ -13,6 +13,13 @@ Interpreter& current_interpreter() {
   return *(chosen = &eager_interpreter());
 }
 
+bool Interpreter::keeps(const OpInfo&) const { return false; }
+
+void compose(const OpCall& call, Interpreter& below) {
+  const InterpreterScope scope(below);
+  call.op->compose(call);
+}
+
 InterpreterScope::InterpreterScope(Interpreter& interpreter) : previous_(chosen) { chosen = &interpreter; }
 InterpreterScope::~InterpreterScope() { chosen = previous_; }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,8 +28,7 @@ struct OpCall {
   std::span<const Scalar> scalars;
   // The op's generated attribute struct, or null. Part of the cache key.
   const void* attributes = nullptr;
-  // Where a call without tensor inputs (a factory: fill, arange) runs; null: the current device. Factories leave their
-  // outputs undefined, so that a recording interpreter records them like any other op.
+  // Where a factory (full, arange) makes its result and `to` takes it; null: the current device. Null for other ops.
   DeviceState* device = nullptr;
   // In: a defined tensor is written in place (an in-place op or `out=`); an undefined one is made. Out: all defined.
   std::span<Tensor> outputs;
@@ -44,7 +44,8 @@ enum class OpForm : uint8_t {
   elementwise,  // one unary, binary or ternary primitive: `kind` and `scalar_op` say which; shapes broadcast
   view,         // shares its input's storage: `view` computes the metadata, nothing is launched
   kernel,       // one primitive: `infer`, then `lower`
-  composite,    // never reaches an interpreter: its functor is written in other ops
+  builtin,      // no primitive: the core itself allocates or moves what `infer` describes, in `run`
+  composite,    // written in other ops: `compose` calls them
 };
 
 constexpr uint16_t kNoOp = 0xffff;
@@ -78,20 +79,34 @@ struct OpInfo {
   Status (*lower)(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) = nullptr;
   // The op in terms of other ops, for the ladder's second rung; null when it has none. Writes call.outputs.
   void (*decompose)(const OpCall& call) = nullptr;
+  // builtin: carries the call out. Its inputs have data.
+  void (*run)(const OpCall& call) = nullptr;
+  // composite: calls its functor, whose ops reach the interpreter that is current. Call compose() below.
+  void (*compose)(const OpCall& call) = nullptr;
 };
 
 // The rows, in the order of ops.yaml.
 TENON_API std::span<const OpInfo> op_table();
 
-// The interpreter door: everything an op does goes through apply.
+// The interpreter door: every op of every row comes through apply. An interpreter that wraps another one hands it what
+// it does not carry out itself; what it takes apart, it takes apart under the other (compose, InterpreterScope).
 class TENON_API Interpreter {
  public:
   virtual ~Interpreter() = default;
-  // Computes (or records) `call` and fills call.outputs. Throws tenon::Error.
+  // What errors call it: "the eager interpreter".
+  virtual std::string name() const = 0;
+  // Computes (or records) `call` and fills call.outputs. A composite comes here only if this interpreter keeps it, or
+  // if one that wraps this one does and hands it on. Throws tenon::Error.
   virtual void apply(const OpCall& call) = 0;
+  // True if a call of `op`, a composite, comes to apply as one record; else the ops that it is written in come. A list
+  // or text that is too long for the record (8 numbers, 23 bytes) makes the parts come all the same.
+  virtual bool keeps(const OpInfo& op) const;
   // The value of a small host-side integer tensor, if this interpreter knows it now (eager always does, by waiting).
   virtual bool host_value_known(const Tensor& tensor) = 0;
 };
+
+// Carries out `call`, of a composite, by the ops that it is written in, which come to `below`.
+TENON_API void compose(const OpCall& call, Interpreter& below);
 
 // What computes each op when it is called; one serves all threads. core/interpreter defines it.
 Interpreter& eager_interpreter();

@@ -5,6 +5,7 @@
 #include "core/device/device_state.h"
 #include "core/device/free_list.h"
 #include "core/tensor/factory.h"
+#include "core/tensor/recording.h"
 #include "core/vm/storage.h"
 #include "core/vm/vm.h"
 #include "primitives/status/sentence.h"
@@ -46,9 +47,17 @@ TensorImpl* make_impl(DeviceState* device, DType dtype, const Dims& dims, int64_
   return impl;
 }
 
+std::string origin_of(const Tensor& tensor) {
+  const RecordedValue* value = tensor.impl()->recorded;
+  if (value == nullptr) return "a value that is only asked about";
+  const bool finished = value->recording->finished.load(std::memory_order_relaxed);
+  return sentence("a value of ", value->recording->name,
+                  finished ? ", which has finished" : ", which is being recorded");
+}
+
 void refuse_recorded(std::string_view what, const Tensor& tensor) {
-  throw Error(Code::invalid_argument, sentence(what, " of shape ", tensor.dims(),
-                                               " has no data: it stands for a value of a program being recorded."));
+  throw Error(Code::invalid_argument,
+              sentence(what, " of shape ", tensor.dims(), " has no data: it is ", origin_of(tensor), "."));
 }
 
 Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims) {
@@ -140,7 +149,10 @@ void Tensor::refuse_undefined(const char* function) {
 }
 
 void Tensor::destroy(TensorImpl* impl) {
-  if (impl->storage != nullptr) impl->storage->release_tensor();
+  if (impl->storage != nullptr) [[likely]]
+    impl->storage->release_tensor();
+  else
+    delete impl->recorded;
   Impls::destroy(impl);
 }
 

@@ -29,6 +29,7 @@
 namespace tenon {
 
 struct Storage;
+struct RecordedValue;
 
 // What a tensor is, without where its data lies.
 struct TensorMeta {
@@ -40,11 +41,11 @@ struct TensorMeta {
 struct TensorImpl {
   std::atomic<int32_t> count{1};
   DType dtype = DType::none;
-  bool contiguous = true;   // cached layout class
-  uint32_t lazy_value = 0;  // id of the graph value it stands for while a program is recorded, 0 none
-  int64_t offset = 0;       // of the first element in the storage, in elements
+  bool contiguous = true;  // cached layout class
+  int64_t offset = 0;      // of the first element in the storage, in elements
   int64_t elements = 0;
-  Storage* storage = nullptr;  // null: a tensor without data (being recorded or probed)
+  Storage* storage = nullptr;         // null: a tensor without data (being recorded or probed)
+  RecordedValue* recorded = nullptr;  // owned: what it stands for while a program is recorded
   DeviceState* device = nullptr;
   Dims dims;
   Dims strides;

@@ -1,6 +1,12 @@
 #include "core/vm/engine.h"
 
 #include <algorithm>
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "core/device/process.h"
+#include "loader/log/log.h"
 
 namespace tenon::vm {
 namespace {
@@ -11,6 +17,21 @@ struct PutOff {
   std::vector<std::function<void()>>* deleters;
 };
 thread_local constinit PutOff put_off{0, nullptr};
+thread_local constinit bool on_vm_thread = false;
+
+// What a deleter throws has nobody to go to; it is logged.
+void run_now(const std::function<void()>& deleter) noexcept {
+  std::optional<process::CallbackScope> scope;
+  if (on_vm_thread) scope.emplace(process::Callback::deleter);
+  std::string thrown = "something that is not a std::exception";
+  try {
+    return deleter();
+  } catch (const std::exception& error) {
+    thrown = error.what();
+  } catch (...) {
+  }
+  loader::log(loader::LogTopic::memory, loader::LogLevel::error, "A deleter of borrowed memory threw: " + thrown);
+}
 
 }  // namespace
 
@@ -47,11 +68,13 @@ DeleterScope::DeleterScope() { ++put_off.depth; }
 DeleterScope::~DeleterScope() {
   if (--put_off.depth != 0 || put_off.deleters == nullptr) return;
   const std::unique_ptr<std::vector<std::function<void()>>> deleters(std::exchange(put_off.deleters, nullptr));
-  for (auto& deleter : *deleters) deleter();
+  for (auto& deleter : *deleters) run_now(deleter);
 }
 
+void enter_vm_thread() { on_vm_thread = true; }
+
 void run_deleter(std::function<void()> deleter) {
-  if (put_off.depth == 0) return deleter();
+  if (put_off.depth == 0) return run_now(deleter);
   if (put_off.deleters == nullptr) put_off.deleters = new std::vector<std::function<void()>>;
   put_off.deleters->push_back(std::move(deleter));
 }

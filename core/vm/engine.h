@@ -101,6 +101,9 @@ inline constinit std::atomic<uint64_t> pinned_from{~uint64_t{0}};
 // TENON_VM=sync: every instruction is waited for.
 inline constinit std::atomic<bool> synchronous_mode{false};
 
+// Says that the calling thread carries out work of the VM, so that a deleter on it may not wait for such work.
+void enter_vm_thread();
+
 // Runs deleters that were put off while the thread held the VM's locks, when it leaves the outermost scope.
 class DeleterScope {
  public:

@@ -11,7 +11,7 @@
 namespace tenon::vm {
 
 Status run_host_function(const std::function<void(void*)>& function, void* data) {
-  const process::CallbackScope scope;
+  const process::CallbackScope scope(process::Callback::access);
   try {
     function(data);
     return Status();
@@ -40,6 +40,7 @@ void HostThread::wait(const Stream& stream, uint64_t number, uint64_t timeout_ns
 }
 
 void HostThread::run_thread() {
+  enter_vm_thread();
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return work_ != nullptr || stopping_; });

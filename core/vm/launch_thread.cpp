@@ -42,6 +42,7 @@ void DeviceQueue::notify() {
 }
 
 void DeviceQueue::run_thread() {
+  enter_vm_thread();
   nanoseconds nap = kFirstNap;
   for (int looks = 0; !stopping_.load(std::memory_order_relaxed);) {
     const uint64_t seen = news();

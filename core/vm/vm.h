@@ -87,7 +87,8 @@ Status wait_stream(DeviceState* device, uint16_t index, DeviceState* other, uint
 // What is submitted later to any stream of `device` waits for all that was submitted to any of them.
 Status barrier(DeviceState* device);
 
-// Runs the deleter of borrowed memory: here, or, inside the VM's own work, as soon as that has let go of its locks.
+// Runs the deleter of borrowed memory: here, or, inside the VM's own work, as soon as that has let go of its locks. On a
+// thread of the VM it may not submit work or wait for it. What it throws is logged.
 void run_deleter(std::function<void()> deleter);
 
 // Tickets that may still use `storage`: what its block carries when it is released. VM's own lock.

@@ -16,6 +16,7 @@ const char* form_name(OpForm form) {
     case OpForm::elementwise: return "elementwise";
     case OpForm::view: return "view";
     case OpForm::kernel: return "kernel";
+    case OpForm::builtin: return "builtin";
     case OpForm::composite: return "composite";
   }
   return "";

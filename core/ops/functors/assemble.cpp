@@ -64,6 +64,13 @@ int32_t split_axis(std::string_view op, const Tensor& input, int64_t dim) {
   return axis_of(op, dim, input.rank());
 }
 
+// The length of all chunks but the last.
+int64_t chunk_size(const Tensor& input, int64_t chunks, int64_t dim) {
+  const int32_t axis = split_axis("chunk", input, dim);
+  if (chunks < 1) refuse("chunk: ", chunks, " parts cannot be; there must be 1 at least.");
+  return std::max<int64_t>((input.dims()[axis] - 1) / chunks + 1, 1);
+}
+
 int32_t pad_mode(std::string_view mode) {
   if (mode == "constant") return EP_PAD_CONSTANT;
   if (mode == "reflect") return EP_PAD_REFLECT;
@@ -153,6 +160,12 @@ TensorList split(const Tensor& input, IntList split_size, int64_t dim) {
   return narrowed(input, axis, split_size);
 }
 
+size_t count_split(const Tensor& input, int64_t split_size, int64_t dim) {
+  const int32_t axis = split_axis("split", input, dim);
+  return value_or_throw(infer::split_sizes("split", input.dims()[axis], checked_size("split", split_size))).size();
+}
+size_t count_split(const Tensor&, IntList split_size, int64_t) { return split_size.size(); }
+
 TensorList split_with_sizes_copy(const Tensor& input, IntList split_sizes, int64_t dim) {
   const int32_t axis = split_axis("split_with_sizes_copy", input, dim);
   (void)value_or_throw(infer::split("split_with_sizes_copy", input.dims(), axis, split_sizes));
@@ -162,7 +175,7 @@ TensorList split_with_sizes_copy(const Tensor& input, IntList split_sizes, int64
     for (Tensor& part : parts) part = tenon::clone(part);
     return parts;
   }
-  SplitAttributes attributes{};
+  SplitSizesAttributes attributes{};
   attributes.axis = axis;
   attributes.count = static_cast<int32_t>(split_sizes.size());
   std::copy(split_sizes.begin(), split_sizes.end(), attributes.sizes);
@@ -173,10 +186,10 @@ TensorList split_with_sizes_copy(const Tensor& input, IntList split_sizes, int64
 }
 
 TensorList chunk(const Tensor& input, int64_t chunks, int64_t dim) {
-  const int32_t axis = split_axis("chunk", input, dim);
-  if (chunks < 1) refuse("chunk: ", chunks, " parts cannot be; there must be 1 at least.");
-  const int64_t size = std::max<int64_t>((input.dims()[axis] - 1) / chunks + 1, 1);
-  return tenon::split(input, size, axis);
+  return tenon::split(input, chunk_size(input, chunks, dim), dim);
+}
+size_t count_chunk(const Tensor& input, int64_t chunks, int64_t dim) {
+  return count_split(input, chunk_size(input, chunks, dim), dim);
 }
 
 Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optional<Scalar> value) {

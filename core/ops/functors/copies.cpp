@@ -37,11 +37,32 @@ Tensor& copy_(Tensor& input, const Tensor& src) {
   if (!infer::broadcasts_to(src.dims(), input.dims())) {
     refuse("copy_: shape ", src.dims(), " of src does not broadcast to shape ", input.dims(), " of input.");
   }
-  Tensor source = src.to(input.device());
+  Tensor source = tenon::to(src, input.device());
   const Storage* storage = source.impl()->storage;
   if (storage != nullptr && storage == input.impl()->storage) source = tenon::clone(source);
   if (!(source.dims() == input.dims())) source = tenon::expand(source, input.dims());
   copied(source, input.dtype(), Order::kept, &input);
+  return input;
+}
+
+Tensor to(const Tensor& input, Device device) {
+  require_defined("to", "input", input);
+  if (!device || device.state() == input.impl()->device) return input;
+  Tensor result;
+  const Tensor* inputs[] = {&input};
+  OpCall call;
+  call.op = &op_row(OpId::to);
+  call.inputs = inputs;
+  call.device = device.state();
+  call.outputs = {&result, 1};
+  current_interpreter().apply(call);
+  return result;
+}
+
+Tensor& copy_from(Tensor& input, const Tensor& src) {
+  require_defined("copy_from", "input", input);
+  require_defined("copy_from", "src", src);
+  record(OpId::copy_from, {&src}, nullptr, {}, &input);
   return input;
 }
 

@@ -1,6 +1,5 @@
 // New tensors.
 #include <cmath>
-#include <vector>
 
 #include "core/ops/functors/record.h"
 
@@ -13,8 +12,25 @@ DType dtype_of_number(const Scalar& number) {
 
 DType chosen(DType dtype, const Tensor& like) { return dtype == DType::none ? like.dtype() : dtype; }
 
-Tensor from_host(const void* data, const Dims& dims, DType made, DType wanted, Device device) {
-  return tenon::cast(Tensor::copy_from_host(data, dims, made, device), wanted);
+// A record without inputs.
+Tensor factory(OpId id, const Dims& dims, DType dtype, Scalars scalars, Device device) {
+  FillAttributes attributes{};
+  attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
+  attributes.dtype = dtype;
+  Tensor result;
+  OpCall call;
+  call.op = &op_row(id);
+  call.scalars = scalars;
+  call.attributes = &attributes;
+  call.device = device.state();
+  call.outputs = {&result, 1};
+  current_interpreter().apply(call);
+  return result;
+}
+
+// start, start + step, ... of `count` numbers; made in one of the dtypes that the record knows, then cast.
+Tensor stepped(std::span<const Scalar, 3> bounds, int64_t count, DType made, DType wanted, Device device) {
+  return tenon::cast(factory(OpId::arange, Dims{count}, made, bounds, device), wanted);
 }
 
 constexpr int64_t kMaxArange = int64_t{1} << 40;
@@ -29,14 +45,9 @@ Tensor range_of_ints(int64_t start, int64_t end, int64_t step, DType dtype, Devi
   const __int128 count = (distance + step + (step > 0 ? -1 : 1)) / step;
   if (count > kMaxArange)
     refuse("arange: ", static_cast<int64_t>(kMaxArange), " elements are the most; there would be more.");
-  std::vector<int64_t> values(static_cast<size_t>(count));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = start + static_cast<int64_t>(i) * step;
-  const Dims dims{static_cast<int64_t>(count)};
-  if (dtype == DType::i32) {
-    const std::vector<int32_t> narrow(values.begin(), values.end());
-    return from_host(narrow.data(), dims, DType::i32, dtype, device);
-  }
-  return from_host(values.data(), dims, DType::i64, dtype, device);
+  const Scalar bounds[] = {Scalar(start), Scalar(end), Scalar(step)};
+  const DType made = dtype == DType::i32 ? DType::i32 : DType::i64;
+  return stepped(bounds, static_cast<int64_t>(count), made, dtype, device);
 }
 
 Tensor range_of_floats(double start, double end, double step, DType dtype, Device device) {
@@ -45,29 +56,16 @@ Tensor range_of_floats(double start, double end, double step, DType dtype, Devic
     refuse("arange: a step of ", std::to_string(step), " does not lead from ", std::to_string(start), " to ",
            std::to_string(end), " in a number of steps that can be.");
   }
-  const Dims dims{static_cast<int64_t>(count)};
-  std::vector<double> values(static_cast<size_t>(count));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = start + static_cast<double>(i) * step;
-  if (dtype == DType::f64) return from_host(values.data(), dims, DType::f64, dtype, device);
-  const std::vector<float> narrow(values.begin(), values.end());
-  return from_host(narrow.data(), dims, DType::f32, dtype, device);
+  const Scalar bounds[] = {Scalar(start), Scalar(end), Scalar(step)};
+  const DType made = dtype == DType::f64 ? DType::f64 : DType::f32;
+  return stepped(bounds, static_cast<int64_t>(count), made, dtype, device);
 }
 
 // A tensor of one value, for `op`, which errors name.
 Tensor filled(std::string_view op, IntList size, Scalar fill_value, DType dtype, Device device) {
-  FillAttributes attributes{};
   const Dims dims = value_or_throw(infer::checked(op, dims_of(op, size)));
-  attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
-  attributes.dtype = dtype == DType::none ? dtype_of_number(fill_value) : dtype;
-  Tensor result;
-  OpCall call;
-  call.op = &op_row(OpId::full);
-  call.scalars = {&fill_value, 1};
-  call.attributes = &attributes;
-  call.device = device.state();
-  call.outputs = {&result, 1};
-  current_interpreter().apply(call);
-  return result;
+  const DType made = dtype == DType::none ? dtype_of_number(fill_value) : dtype;
+  return factory(OpId::full, dims, made, {&fill_value, 1}, device);
 }
 
 // `input`, each element of which must be in [0, number of classes): else an error where the elements can be read at
@@ -91,7 +89,8 @@ Tensor within_classes(const Tensor& input, const Tensor& classes) {
 }  // namespace
 
 Tensor empty(IntList size, DType dtype, Device device) {
-  return Tensor::empty(value_or_throw(infer::checked("empty", dims_of("empty", size))), dtype, device);
+  const Dims dims = value_or_throw(infer::checked("empty", dims_of("empty", size)));
+  return factory(OpId::empty, dims, dtype, {}, device);
 }
 
 Tensor full(IntList size, Scalar fill_value, DType dtype, Device device) {
@@ -102,7 +101,7 @@ Tensor ones(IntList size, DType dtype, Device device) { return filled("ones", si
 
 Tensor empty_like(const Tensor& input, DType dtype) {
   require_defined("empty_like", "input", input);
-  return Tensor::empty(input.dims(), chosen(dtype, input), input.device());
+  return tenon::empty(input.dims(), chosen(dtype, input), input.device());
 }
 Tensor full_like(const Tensor& input, Scalar fill_value, DType dtype) {
   require_defined("full_like", "input", input);
@@ -130,9 +129,8 @@ Tensor arange(Scalar start, Scalar end, Scalar step, DType dtype, Device device)
 
 Tensor eye(int64_t n, std::optional<int64_t> m, DType dtype, Device device) {
   const Dims dims = value_or_throw(infer::checked("eye", Dims{n, m.value_or(n)}));
-  std::vector<float> values(static_cast<size_t>(element_count(dims)));
-  for (int64_t i = 0; i < std::min(dims[0], dims[1]); ++i) values[static_cast<size_t>(i * dims[1] + i)] = 1;
-  return from_host(values.data(), dims, DType::f32, dtype, device);
+  const Tensor rows = tenon::unsqueeze(tenon::arange(dims[0], DType::i64, device), 1);
+  return tenon::cast(tenon::eq(rows, tenon::arange(dims[1], DType::i64, rows.device())), dtype);
 }
 
 Tensor one_hot(const Tensor& input, int64_t num_classes, DType dtype) {

@@ -20,9 +20,9 @@ AxesAttributes axes_attributes(std::string_view op, IntList list) {
   return attributes;
 }
 
-Tensor viewed(const Tensor& input, const Dims& dims) {
-  const ShapeAttributes attributes = shape_attributes("reshape", dims);
-  return record(OpId::reshape, input, &attributes);
+Tensor viewed(const Tensor& input, const Dims& dims, OpId id = OpId::reshape) {
+  const ShapeAttributes attributes = shape_attributes(op_row(id).name, dims);
+  return record(id, input, &attributes);
 }
 
 // The way of most calls: a row-major tensor and a shape of its elements that is written out. False: not that case.
@@ -35,6 +35,23 @@ bool row_major_shape(const Tensor& input, std::span<const int64_t> shape, ShapeA
   }
   attributes->dims.rank = static_cast<int64_t>(shape.size());
   return count == input.elements();
+}
+
+Tensor forward_slice(const Tensor& input, int32_t axis, int64_t start, int64_t end, int64_t step) {
+  SliceAttributes attributes{};
+  attributes.axis = axis;
+  attributes.start = start;
+  attributes.end = end;
+  attributes.step = step;
+  return record(OpId::slice, input, &attributes);
+}
+
+// No view steps backwards: a copy.
+Tensor reversed_slice(const Tensor& input, int32_t axis, int64_t start, int64_t end, int64_t step) {
+  const infer::SliceRange range = value_or_throw(infer::slice_range("slice", input.dims()[axis], start, end, step));
+  if (range.length == 0) return tenon::narrow(input, axis, 0, 0);
+  const int64_t stop = range.start + range.length * range.step;
+  return tenon::gather_slices(input, axis, tenon::arange(range.start, stop, range.step, DType::i64, input.device()));
 }
 
 bool needs_copy(const Tensor& input, const Dims& target) {
@@ -54,7 +71,7 @@ Tensor reshape(const Tensor& input, IntList shape) {
 
 Tensor view(const Tensor& input, IntList size) {
   ShapeAttributes attributes{};
-  if (row_major_shape(input, size, &attributes)) return record(OpId::reshape, input, &attributes);
+  if (row_major_shape(input, size, &attributes)) return record(OpId::view, input, &attributes);
   require_defined("view", "input", input);
   const Dims asked = dims_of("view", size);
   const Dims target = value_or_throw(infer::reshape("view", input.dims(), {asked.data(), asked.size()}));
@@ -64,7 +81,7 @@ Tensor view(const Tensor& input, IntList size) {
                          " cannot be seen as shape ", target, " without a copy."),
                 "Use reshape(), which copies where it must.");
   }
-  return viewed(input, target);
+  return viewed(input, target, OpId::view);
 }
 
 Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
@@ -169,18 +186,8 @@ Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start, std
   const int32_t axis = axis_of("slice", dim, input.rank());
   const int64_t first = start.value_or(step < 0 ? INT64_MAX : 0);
   const int64_t last = end.value_or(step < 0 ? INT64_MIN : INT64_MAX);
-  const infer::SliceRange range = value_or_throw(infer::slice_range("slice", input.dims()[axis], first, last, step));
-  if (range.step < 0) {
-    const int64_t stop = range.start + range.length * range.step;
-    if (range.length == 0) return tenon::narrow(input, axis, 0, 0);
-    return tenon::gather_slices(input, axis, tenon::arange(range.start, stop, range.step, DType::i64, input.device()));
-  }
-  SliceAttributes attributes{};
-  attributes.axis = axis;
-  attributes.start = range.start;
-  attributes.length = range.length;
-  attributes.step = range.step;
-  return record(OpId::slice, input, &attributes);
+  if (step < 0) return reversed_slice(input, axis, first, last, step);
+  return forward_slice(input, axis, first, last, step);
 }
 
 Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
@@ -192,12 +199,7 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   if (first < 0 || length < 0 || first > size - length) {
     refuse("narrow: ", length, " elements from ", start, " are not all inside axis ", axis, " of length ", size, ".");
   }
-  SliceAttributes attributes{};
-  attributes.axis = axis;
-  attributes.start = first;
-  attributes.length = length;
-  attributes.step = 1;
-  return record(OpId::slice, input, &attributes);
+  return forward_slice(input, axis, first, first + length, 1);
 }
 
 Tensor select(const Tensor& input, int64_t dim, int64_t index) {

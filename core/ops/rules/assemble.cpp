@@ -107,7 +107,7 @@ Status lower_concat(const OpCall& call, std::span<const TensorMeta> outputs, Low
 }
 
 Status infer_split(const OpCall& call, TensorMeta* outputs) {
-  const auto& attributes = call.attributes_as<SplitAttributes>();
+  const auto& attributes = call.attributes_as<SplitSizesAttributes>();
   const std::span<const int64_t> sizes(attributes.sizes, static_cast<size_t>(attributes.count));
   TENON_ASSIGN_OR_RETURN(const std::vector<Dims> parts,
                          infer::split(call.op->name, call.inputs[0]->dims(), attributes.axis, sizes));
@@ -119,7 +119,7 @@ Status infer_split(const OpCall& call, TensorMeta* outputs) {
 }
 
 Status lower_split(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
-  const int32_t axis = call.attributes_as<SplitAttributes>().axis;
+  const int32_t axis = call.attributes_as<SplitSizesAttributes>().axis;
   const Tensor& input = *call.inputs[0];
   Folding folding(input.dims());
   for (const TensorMeta& output : outputs) folding.add(output.strides);

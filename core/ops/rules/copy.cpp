@@ -1,4 +1,4 @@
-// fill and copy: cast, contiguous, clone, copy_, full, fill_.
+// fill and copy: cast, contiguous, clone, copy_, full, fill_; and what moves without a primitive: to, copy_from.
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
@@ -18,6 +18,18 @@ Status lower_copy(const OpCall& call, std::span<const TensorMeta> outputs, Lower
   folding.fold_elementwise();
   lowering->output(EP_ROLE_DST, 0, outputs[0].dtype, folding.dims(), folding.strides(0));
   lowering->input(EP_ROLE_SRC, 0, input_dtype(call, 0), folding.dims(), folding.strides(1));
+  return {};
+}
+
+Status infer_copy_from(const OpCall& call, TensorMeta* outputs) {
+  outputs->dtype = call.inputs[0]->dtype();
+  outputs->dims = call.inputs[0]->dims();
+  return {};
+}
+
+// The strides stay; where the move closes gaps, the result is row-major, which every view of the other can be made of.
+Status infer_to(const OpCall& call, TensorMeta* outputs) {
+  *outputs = {call.inputs[0]->dtype(), call.inputs[0]->dims(), call.inputs[0]->strides()};
   return {};
 }
 

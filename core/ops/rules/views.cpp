@@ -84,7 +84,9 @@ Status view_expand(const OpCall& call, TensorImpl* output) {
 
 Status view_slice(const OpCall& call, TensorImpl* output) {
   const auto& attributes = call.attributes_as<SliceAttributes>();
-  const infer::SliceRange range{attributes.start, attributes.length, attributes.step};
+  TENON_ASSIGN_OR_RETURN(const infer::SliceRange range,
+                         infer::slice_range(call.op->name, call.inputs[0]->dims()[attributes.axis], attributes.start,
+                                            attributes.end, attributes.step));
   return give(call, infer::slice(layout(call), attributes.axis, range), output);
 }
 

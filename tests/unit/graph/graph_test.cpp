@@ -115,6 +115,98 @@ TEST(Graph, ValuesHaveNoDataWhileRecorded) {
   EXPECT_THROW(relu(value).to_host<float>(), Error);
 }
 
+std::string refusal_of(const std::function<void()>& code) {
+  try {
+    code();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::invalid_argument);
+    return error.what();
+  }
+  return "";
+}
+
+// True if the parts stand in `text` in this order.
+bool in_order(const std::string& text, const std::vector<std::string>& parts) {
+  size_t at = 0;
+  for (const std::string& part : parts) {
+    at = text.find(part, at);
+    if (at == std::string::npos) return false;
+    at += part.size();
+  }
+  return true;
+}
+
+TEST(Graph, AValueUsedUnderAnotherInterpreterIsAnErrorWithBothNames) {
+  Recorder first(Device::current(), {.name = "a.onnx"});
+  const std::string first_name = first.name();
+  Tensor value = first.input({DType::f32, {2}, {1}});
+  const Tensor known = random_tensor({2}, 1);
+  const auto expect_refused = [&](const std::string& state, const std::string& under) {
+    for (const std::function<void()>& use : std::vector<std::function<void()>>{
+             [&] { relu(value); }, [&] { add(known, value); },
+             [&] {
+               reshape(value, {2, 1});
+             },
+             [&] { fill_(value, 1); }, [&] { add_out(value, known, known); }, [&] { value.to(Device::host()); }}) {
+      const std::string text = refusal_of(use);
+      if (text.empty() && value.device() == Device::host()) continue;  // moved nowhere
+      EXPECT_TRUE(in_order(text, {first_name, state, under})) << text;
+    }
+  };
+  expect_refused("being recorded", "the eager interpreter");
+  Recorder second(Device::current());
+  {
+    InterpreterScope scope(second);
+    expect_refused("being recorded", second.name());
+    EXPECT_TRUE(in_order(refusal_of([&] { second.finish(std::vector<Tensor>{value}); }), {"output 0", first_name}));
+  }
+  {
+    InterpreterScope scope(first);
+    first.finish(std::vector<Tensor>{relu(value)});
+    expect_refused("has finished", first.name());
+  }
+  EXPECT_NE(first.name(), first_name);
+  EXPECT_TRUE(in_order(first_name, {"(a.onnx)"}));
+}
+
+TEST(Graph, MovesBetweenDevicesAreSteps) {
+  const Tensor x = random_tensor({3, 4}, 2);
+  const Graph graph = record({x}, [](const TensorList& in) -> TensorList {
+    const Tensor there = transpose(in[0], 0, 1).to(Device("null"));
+    EXPECT_EQ(there.device(), Device("null"));
+    return {there.to(Device("cpu")), there};
+  });
+  ASSERT_EQ(graph.steps.size(), 3u);
+  const TensorList results = run(graph, std::vector<Tensor>{x});
+  EXPECT_EQ(results[0].device(), Device("cpu"));
+  EXPECT_EQ(results[1].device(), Device("null"));
+  for (const Tensor& result : results) {
+    EXPECT_EQ(result.to_host<float>(), contiguous(transpose(x, 0, 1)).to_host<float>());
+  }
+}
+
+TEST(Graph, WritesFromTheHostAreSteps) {
+  const Tensor x = random_tensor({2, 3}, 3);
+  std::vector<float> data{1, 2, 3, 4, 5, 6};
+  const Graph graph = record({x}, [&](const TensorList& in) -> TensorList {
+    Tensor copy = mul(in[0], Scalar(2.0));
+    copy.copy_from(data.data());
+    return {copy};
+  });
+  std::fill(data.begin(), data.end(), 0.0f);  // it was the caller's again
+  EXPECT_EQ(run(graph, std::vector<Tensor>{x})[0].to_host<float>(), (std::vector<float>{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(Graph, LargeRangesAreSteps) {
+  const Tensor x = random_tensor({4096}, 4);
+  expect_same({x}, [](const TensorList& in) -> TensorList {
+    return {add(in[0], arange(4096, DType::f32, in[0].device())), mul(in[0], cast(arange(-1.0, 4095.0), DType::f32))};
+  });
+  const Graph graph = record(
+      {x}, [](const TensorList& in) -> TensorList { return {add(in[0], arange(4096, DType::f32, in[0].device()))}; });
+  EXPECT_EQ(graph.steps.size(), 3u);  // arange, cast, add
+}
+
 TEST(Graph, ErrorsNameTheLabelAndTheDevice) {
   const std::vector<int64_t> indices = {7};
   const Tensor index = Tensor::from<int64_t>(indices, {1});

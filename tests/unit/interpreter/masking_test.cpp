@@ -17,6 +17,7 @@
 #include "loader/loader.h"
 #include "tests/fakes/masking/masking.h"
 #include "tests/unit/interpreter/positive_floats.h"
+#include "tests/unit/ops/watching_interpreter.h"
 
 namespace tenon {
 namespace {
@@ -124,6 +125,26 @@ TEST_F(Masking, RefusingAKindChangesNoAnswer) {
         for (size_t i = 0; i < got.size(); ++i) {
           EXPECT_NEAR(got[i], wanted[i], 2e-5 * (1 + std::abs(wanted[i]))) << call.op << " without " << refused.op;
         }
+      }
+    });
+  }
+}
+
+TEST_F(Masking, WhatARefusalIsMadeOfComesToTheInterpreterBelow) {
+  for (const Call& refused : calls()) {
+    on_fresh_tables(refused.kind, [&](Device device) {
+      for (const Call& call : calls()) {
+        const std::vector<Tensor> inputs = inputs_of(call, device);
+        WatchingInterpreter whole(false), in_rungs(false);
+        const auto watch = [&](WatchingInterpreter* watching, const std::vector<Tensor>& given) {
+          const InterpreterScope scope(*watching);
+          watching->begin(given);
+          const Tensor result = call.run(given);
+          EXPECT_EQ(watching->passed_by(call.op, {result}), "") << "without " << refused.op;
+        };
+        watch(&whole, inputs_of(call, Device("cpu")));
+        watch(&in_rungs, inputs);
+        EXPECT_EQ(in_rungs.records(), whole.records()) << call.op << " without " << refused.op;
       }
     });
   }

@@ -122,10 +122,28 @@ class Generator(unittest.TestCase):
     def test_refuses_malformed_rows(self):
         self.refused('  - {op: f, unary: relu, doc: "d.", signatur: "(Tensor x)"}\n', "f: unknown key 'signatur'.")
         self.refused('  - {op: f, doc: "d."}\n',
-                     "f: exactly one of unary, binary, ternary, kernel, view, composite must be given, not 0.")
+                     "f: exactly one of unary, binary, ternary, kernel, view, builtin, composite must be given, not 0.")
         self.refused("  - {op: f, unary: relu}\n", "f: no doc.")
         self.refused('  - {op: f, composite: true, doc: "d."}\n', "f: no signature.")
-        self.refused(ROW.format('signature: "(Tensor x)", attributes: Some'), "f: there is no attribute struct 'Some'.")
+        self.refused('  - {op: f, kernel: fill, signature: "(Tensor x)", attributes: Some, doc: "d."}\n',
+                     "f: there is no attribute struct 'Some'.")
+
+    def test_refuses_composites_that_no_record_carries(self):
+        self.refused(ROW.format('signature: "(Tensor x)", attributes: Some'),
+                     "f: a composite has no `attributes`; its record is made from its signatures.")
+        self.refused(ROW.format('signature: "(Tensor[] x, Tensor y)"'),
+                     "f: 'x' must be the last of its tensors, as a record lists them.")
+        self.refused(ROW.format('signature: "(Tensor x, string? y = None)"'),
+                     "f: 'y' is a string that may be None, which a record cannot carry.")
+        self.refused(self.signatures("(Tensor x, dtype y)", "(Tensor x, int y)"),
+                     "f: 'y' has two types, which one record cannot carry.")
+        self.refused(ROW.format('signature: "(Tensor x, int y)"'), "attributes F: the record of 'f' makes a struct of that name.",
+                     "{F: {a: i64}}")
+
+    def test_records_carry_every_parameter(self):
+        ops = loaded(self.signatures("(Tensor x, int n, float? eps = None)", "(Tensor x, int[] n, *, dtype d = f32)"))
+        self.assertEqual([f"{cpp} {name}" for cpp, name, _ in ops[0].record.fields],
+                         ["int64_t overload", "DimsAttribute n", "int64_t eps_given", "DType d", "int32_t d_reserved"])
 
     def test_refuses_what_is_said_of_bool_in_the_wrong_place(self):
         self.refused('  - {op: f, unary: neg, on_bool: g, doc: "d."}\n', "f: only a binary op may have `on_bool`.")

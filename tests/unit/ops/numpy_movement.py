@@ -1,8 +1,10 @@
 """Ops that make, copy, pick, join and view tensors."""
 
+import os
+
 import numpy as np
 
-from numpy_runner import Call, Dtype, Keep, OpTest, Ref, Refused, SYNCHRONOUS, random, run, some
+from numpy_runner import Call, Device, Dtype, Keep, OpTest, Ref, Refused, SYNCHRONOUS, random, run, some
 
 
 class Copies(OpTest):
@@ -12,6 +14,17 @@ class Copies(OpTest):
         self.check(x != 0, "cast", x, Dtype("bool"))
         self.check(x.astype(np.float64), "cast", x, Dtype("f64"))
         self.check(x, "cast", x, Dtype("f32"))
+
+    def test_moves(self):
+        x = some(3, 4)
+        self.check(x, "to", x, Device(os.environ["TENON_DEVICE"]))
+        self.check(x, "to", Call("to", x, Device("host")), Device(os.environ["TENON_DEVICE"]))
+        self.check(np.broadcast_to(x[:, :1], (3, 4)), "to", Call("expand", x[:, :1], [3, 4]), Device("host"))
+        other = some(4, 3)
+        self.close(run("copy_from", Call("permute", Keep(3, x), [1, 0]), other)[0], other)
+        self.close(run("clone", Ref(3))[0], other.T)
+        self.close(run("copy_from", Ref(3), Call("to", Call("permute", other, [1, 0]), Device("host")))[0], other.T)
+        self.refused("copy_from: output 0 is f32 [3, 4], but the result is f32 [4, 3].", "copy_from", Ref(3), other)
 
     def test_copies_are_row_major(self):
         x = some(3, 4, 5)

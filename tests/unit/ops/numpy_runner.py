@@ -10,7 +10,7 @@ import unittest
 import numpy as np
 
 RUNNER = sys.argv.pop(1)
-OPTIONS = [sys.argv.pop(1)] if sys.argv[1:] == ["--decompose"] else []
+OPTIONS = [sys.argv.pop(1)] if sys.argv[1:] and sys.argv[1] in ("--decompose", "--watch", "--keep") else []
 SYNCHRONOUS = os.environ.get("TENON_DEVICE") in ("cpu", "reference")
 DTYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "u8": np.uint8,
           "i8": np.int8, "i16": np.int16, "f16": np.float16}
@@ -20,6 +20,11 @@ NAMES = {np.dtype(value): name for name, value in DTYPES.items()}
 class Dtype:
     def __init__(self, name):
         self.name = name
+
+
+class Device:
+    def __init__(self, spelling):
+        self.spelling = spelling
 
 
 class Call:
@@ -51,6 +56,8 @@ def encode(value):
         return {"tensor": {"dtype": NAMES[value.dtype], "dims": list(value.shape), "data": value.tobytes().hex()}}
     if isinstance(value, Dtype):
         return {"dtype": value.name}
+    if isinstance(value, Device):
+        return {"device": value.spelling}
     if isinstance(value, Call):
         return {"call": encode_call(*value.call)}
     if isinstance(value, Keep):

@@ -1,6 +1,6 @@
 """Every op against NumPy, SciPy or a plain loop, through the dynamic call.
 
-usage: numpy_test.py OP_RUNNER [--decompose]
+usage: numpy_test.py OP_RUNNER [--decompose | --watch | --keep]; these are options of the runner
 
 Inputs are random, not zero, of odd sizes; half of the cases give them as strided views. A test at the end checks that no
 op was left out. The tests of each family of ops stand in the module named after it."""

@@ -5,14 +5,17 @@
 //
 // VALUE: a JSON number, bool, null, text, or list of ints; {"tensor": {"dtype", "dims", "data"}} with row-major bytes
 // in hexadecimal; {"tensors": [VALUE...]}; {"dtype": NAME}; {"call": CALL}, the first output of a call, for views; and
-// {"ref": N}, the tensor most recently made by {"keep": N, "of": VALUE}. --list prints every op and its documentation;
-// --decompose computes every op that has a decomposition by it.
+// {"ref": N}, the tensor most recently made by {"keep": N, "of": VALUE}; {"device": SPELLING or "host"}. --list prints
+// every op and its documentation; --decompose computes every op that has a decomposition by it; --watch and --keep
+// watch the door (watching_interpreter.h) and answer a call that passes it by with an error; --keep has composites come
+// as one record.
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/ops/call.h"
 #include "core/ops/op_call.h"
+#include "tests/unit/ops/watching_interpreter.h"
 
 namespace {
 
@@ -55,6 +58,7 @@ json describe(const Tensor& tensor) {
 }
 
 std::map<int, Tensor> kept;
+tenon::WatchingInterpreter* watching = nullptr;
 
 TensorList run(const json& call);
 
@@ -67,12 +71,26 @@ Value make_value(const json& j) {
   if (j.is_array()) return Value(j.get<Value::Ints>());
   if (j.contains("tensor")) return Value(make_tensor(j["tensor"]));
   if (j.contains("dtype")) return Value(*tenon::dtype_from_name(j["dtype"].get<std::string>()));
+  if (j.contains("device")) {
+    return Value(j["device"] == "host" ? tenon::Device::host() : tenon::Device(j["device"].get<std::string>()));
+  }
   if (j.contains("ref")) return Value(kept.at(j["ref"]));
   if (j.contains("call")) return Value(run(j["call"]).at(0));
   if (j.contains("keep")) return Value(kept[j["keep"]] = *make_value(j["of"]).tensor());
   TensorList list;
   for (const json& each : j["tensors"]) list.push_back(*make_value(each).tensor());
   return Value(std::move(list));
+}
+
+TensorList tensors_of(const std::vector<Value>& args, const std::vector<Keyword>& kwargs) {
+  TensorList tensors;
+  const auto add = [&](const Value& value) {
+    if (value.tensor() != nullptr) tensors.push_back(*value.tensor());
+    if (const auto* list = value.get<TensorList>()) tensors.insert(tensors.end(), list->begin(), list->end());
+  };
+  for (const Value& value : args) add(value);
+  for (const Keyword& keyword : kwargs) add(keyword.value);
+  return tensors;
 }
 
 TensorList run(const json& call) {
@@ -87,7 +105,13 @@ TensorList run(const json& call) {
       kwargs.push_back({names.back(), make_value(value)});
     }
   }
-  return tenon::call(call["op"].get<std::string>(), args, kwargs);
+  const std::string op = call["op"];
+  if (watching == nullptr) return tenon::call(op, args, kwargs);
+  watching->begin(tensors_of(args, kwargs));
+  TensorList results = tenon::call(op, args, kwargs);
+  const std::string passed_by = watching->passed_by(op, results);
+  if (!passed_by.empty()) throw tenon::Error(tenon::Code::internal, passed_by);
+  return results;
 }
 
 // Takes ops apart where they can be; what they are made of runs as it is.
@@ -103,6 +127,7 @@ class DecomposingInterpreter final : public tenon::Interpreter {
       tenon::eager_interpreter().apply(call);
     }
   }
+  std::string name() const override { return "the decomposing interpreter"; }
   bool host_value_known(const Tensor&) override { return true; }
 };
 
@@ -124,10 +149,14 @@ int main(int argc, char** argv) {
     for (const tenon::DynamicOp& op : tenon::list_ops()) std::cout << op.name << "\t" << op.doc << "\n";
     return 0;
   }
+  const std::string option = argc > 1 ? argv[1] : "";
   DecomposingInterpreter decomposing;
-  const bool decompose = argc > 1 && std::string(argv[1]) == "--decompose";
-  const tenon::InterpreterScope scope(decompose ? static_cast<tenon::Interpreter&>(decomposing)
-                                                : tenon::current_interpreter());
+  tenon::WatchingInterpreter watch(option == "--keep");
+  if (option == "--watch" || option == "--keep") watching = &watch;
+  tenon::Interpreter& chosen = option == "--decompose" ? static_cast<tenon::Interpreter&>(decomposing)
+                               : watching != nullptr   ? watch
+                                                       : tenon::current_interpreter();
+  const tenon::InterpreterScope scope(chosen);
   for (std::string line; std::getline(std::cin, line);) std::cout << answer(line).dump() << std::endl;
   return 0;
 }

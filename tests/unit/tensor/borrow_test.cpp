@@ -121,6 +121,33 @@ TEST_F(Borrow, WorkInFlightThatReadsItKeepsIt) {
   EXPECT_EQ(lent->returned, 1);
 }
 
+TEST_F(Borrow, ADeleterOnAThreadOfTheVmIsRefusedWorkAndHarmsNobody) {
+  constexpr int64_t elements = 1 << 18;
+  const auto lent = lend(elements);
+  const std::vector<float> values = lent->values;
+  const Tensor other = Tensor::from<float>(values, {elements}, device());
+  settle();
+  Status inside;
+  std::atomic<bool> ended{false};
+  fakes::async_control().hold = true;
+  Tensor there;
+  {
+    const Tensor tensor = Tensor::borrow(lent->values.data(), {elements}, {}, DType::f32, [&, lent] {
+      inside = error_of([&] { neg(other).to_host<float>(); });
+      ended = true;
+      throw std::runtime_error("the pool is gone");
+    });
+    there = tensor.to(device());
+  }
+  fakes::async_control().hold = false;
+  while (!ended) std::this_thread::yield();  // nobody waits, so that the launch thread finds the end of the copy
+  EXPECT_EQ(inside.code(), Code::invalid_argument);
+  EXPECT_NE(inside.message().find("A deleter of borrowed memory may not submit work"), std::string::npos)
+      << inside.message();
+  EXPECT_EQ(there.to_host<float>(), values);
+  EXPECT_EQ(neg(neg(other)).to_host<float>(), values);
+}
+
 TEST_F(Borrow, WorkInFlightThatWritesItKeepsIt) {
   constexpr int64_t elements = 1 << 18;
   const auto lent = lend(elements);

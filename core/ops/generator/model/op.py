@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 from generator.model.abi import domain_mask
 from generator.model.errors import OpListError
+from generator.model.record import Record, make_record
 from generator.model.signature import check_overloads, parse_signature
 
-FORMS = ("unary", "binary", "ternary", "kernel", "view", "composite")
+FORMS = ("unary", "binary", "ternary", "kernel", "view", "builtin", "composite")
 ROW_KEYS = {"op", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "outputs", "attributes", "scalars",
             "variants", "functor", "decompose", "operator", "on_bool", "refuses_bool", *FORMS}
 OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,)}  # with how many operands
@@ -35,6 +36,8 @@ class Op:
     infer: str = ""
     lower: str = ""
     view: str = ""
+    run: str = ""
+    record: Record | None = None  # of a composite
     outputs: int = 1
     attributes: str = ""
     decompose: bool = False
@@ -103,6 +106,8 @@ def fill_form(op, row, abi):
         op.outputs = row.get("outputs", 1)
     if op.form == "view":
         op.view = row["view"]
+    if op.form == "builtin":
+        op.run, op.infer = row["builtin"], row.get("infer", row["builtin"])
 
 
 def fill_bool(op, row):
@@ -147,8 +152,14 @@ def make_op(row, structs, abi):
     if op.operator:
         check_operator(op)
     op.attributes = row.get("attributes", "")
-    if op.attributes and op.attributes not in structs:
+    if op.attributes and form != "composite" and op.attributes not in structs:
         raise OpListError(f"{name}: there is no attribute struct '{op.attributes}'.")
+    if form == "composite":
+        if op.attributes:
+            raise OpListError(f"{name}: a composite has no `attributes`; its record is made from its signatures.")
+        op.record = make_record(op)
+        op.attributes = op.record.struct or ""
+        op.outputs = 1 if all(s.result == "Tensor" for s in op.signatures) else 0
     default = ("out",) if op.bool_result else ("inplace", "out")
     op.variants = tuple(row.get("variants", default if form in ("unary", "binary", "ternary") else ()))
     for variant in op.variants:

@@ -22,7 +22,18 @@ def load(path, ep_api):
             names[name] = op.name
     check_operators(ops)
     check_bool_rows(ops)
-    return ops, structs
+    return ops, structs | composite_structs(ops, structs)
+
+
+def composite_structs(ops, structs):
+    made = {}
+    for op in ops:
+        if op.record is None or op.record.struct is None:
+            continue
+        if op.record.struct in structs:
+            raise OpListError(f"attributes {op.record.struct}: the record of '{op.name}' makes a struct of that name.")
+        made[op.record.struct] = op.record.fields
+    return made
 
 
 def check_bool_rows(ops):

@@ -1,0 +1,53 @@
+// The builtin ops: what the core itself allocates or moves, without a primitive.
+#include <vector>
+
+#include "core/interpreter/transfer.h"
+#include "core/ops/attributes.h"
+#include "core/ops/rules.h"
+#include "core/tensor/opened_devices.h"
+
+namespace tenon::ops {
+namespace {
+
+// start, start + step, ...: of whole numbers in i64, of others in f64, rounded once to T.
+template <class T>
+Tensor stepped(const OpCall& call, const FillAttributes& attributes) {
+  using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+  const auto number = [](const Scalar& s) {
+    return std::is_integral_v<T> ? static_cast<Wide>(s.to_int()) : static_cast<Wide>(s.to_double());
+  };
+  const Wide start = number(call.scalars[0]);
+  const Wide step = number(call.scalars[2]);
+  std::vector<T> values(static_cast<size_t>(element_count(attributes.dims.dims())));
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(start + static_cast<Wide>(i) * step);
+  return Tensor::copy_from_host(values.data(), attributes.dims.dims(), dtype_of<T>(), Device(call.device));
+}
+
+}  // namespace
+
+void run_empty(const OpCall& call) {
+  const auto& attributes = call.attributes_as<FillAttributes>();
+  call.outputs[0] = Tensor::empty(attributes.dims.dims(), attributes.dtype, Device(call.device));
+}
+
+// Its scalars are start, end and step.
+void run_arange(const OpCall& call) {
+  const auto& attributes = call.attributes_as<FillAttributes>();
+  switch (attributes.dtype) {
+    case DType::i32: call.outputs[0] = stepped<int32_t>(call, attributes); break;
+    case DType::f32: call.outputs[0] = stepped<float>(call, attributes); break;
+    case DType::f64: call.outputs[0] = stepped<double>(call, attributes); break;
+    default: call.outputs[0] = stepped<int64_t>(call, attributes);
+  }
+}
+
+void run_to(const OpCall& call) { call.outputs[0] = transfer(*call.inputs[0], call.device); }
+
+void run_copy_from(const OpCall& call) {
+  const Tensor& src = *call.inputs[0];
+  const bool apart = src.impl()->device == value_or_throw(host_device_state()) &&
+                     src.impl()->storage != call.outputs[0].impl()->storage;
+  store_into_view(call.outputs[0], apart ? src : dense_copy(src));
+}
+
+}  // namespace tenon::ops

@@ -1,0 +1,62 @@
+// What the generated code of composites is made of: putting a call into a record, and reading it out again.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/ops/dims_attribute.h"
+#include "core/ops/int_list.h"
+#include "core/ops/op_call.h"
+#include "core/ops/text_attribute.h"
+
+namespace tenon::composite {
+
+// True if a record has room for it.
+inline bool fits(const IntList& list) { return list.size() <= EP_MAX_RANK; }
+inline bool fits(std::string_view text) { return text.size() <= TextAttribute::kMost; }
+
+inline DimsAttribute list(const IntList& list) { return DimsAttribute::of(list); }
+inline const Tensor* or_null(const Tensor& tensor) { return tensor.defined() ? &tensor : nullptr; }
+inline void append(std::vector<const Tensor*>* inputs, const TensorList& tensors) {
+  for (const Tensor& tensor : tensors) inputs->push_back(or_null(tensor));
+}
+
+// Input `index` of a record, undefined where it is absent.
+inline Tensor input(const OpCall& call, size_t index) {
+  return index < call.inputs.size() && call.inputs[index] != nullptr ? *call.inputs[index] : Tensor();
+}
+inline TensorList inputs_from(const OpCall& call, size_t first) {
+  TensorList tensors;
+  for (size_t i = first; i < call.inputs.size(); ++i) tensors.push_back(input(call, i));
+  return tensors;
+}
+
+// Puts the result of a functor into the outputs of the record.
+inline void give(const OpCall& call, Tensor result) { call.outputs[0] = std::move(result); }
+inline void give(const OpCall& call, TensorList results) {
+  for (size_t i = 0; i < call.outputs.size(); ++i) call.outputs[i] = std::move(results[i]);
+}
+template <class... Tensors>
+void give(const OpCall& call, std::tuple<Tensors...> results) {
+  std::apply([&](auto&... each) { give(call, TensorList{std::move(each)...}); }, results);
+}
+
+// The result of a kept record, as the function of the API returns it.
+template <class Result>
+Result take(std::vector<Tensor>* outputs) {
+  if constexpr (std::is_same_v<Result, Tensor>) {
+    return std::move((*outputs)[0]);
+  } else if constexpr (std::is_same_v<Result, TensorList>) {
+    return std::move(*outputs);
+  } else {
+    return [&]<size_t... kIndex>(std::index_sequence<kIndex...>) { return Result{std::move((*outputs)[kIndex])...}; }
+    (std::make_index_sequence<std::tuple_size_v<Result>>());
+  }
+}
+
+}  // namespace tenon::composite

@@ -1,0 +1,94 @@
+"""Composites as records: how a call is put into one, and how one becomes a call again."""
+
+from generator.emit.cpp import call_arguments
+from generator.model.record import FIELDS, INPUTS, NUMBERS, has_flag
+
+
+def field_value(record, p):
+    """C++ that makes the field of parameter `p`."""
+    if FIELDS[p.type] == "DType":
+        return p.name
+    if FIELDS[p.type] == "TextAttribute":
+        return f"TextAttribute::of({p.name})"
+    if record.type_of[p.name] == "DimsAttribute":
+        return f"composite::list({p.name})"
+    return f"{p.name}.value_or(0)" if has_flag(p) else p.name
+
+
+def fill_fields(op, signature):
+    """Statements that fill `attributes` from the parameters of `signature`."""
+    lines = [f"attributes.overload = {op.signatures.index(signature)};"] if op.record.overloads else []
+    for p in signature.parameters:
+        if p.type in FIELDS:
+            lines.append(f"attributes.{p.name} = {field_value(op.record, p)};")
+        if has_flag(p):
+            lines.append(f"attributes.{p.name}_given = {p.name}.has_value();")
+    return lines
+
+
+def inputs_of(signature):
+    """C++ for the single tensors among the inputs of the record."""
+    return ", ".join(f"composite::or_null({p.name})" for p in signature.parameters if p.type in INPUTS and p.type != "Tensor[]")
+
+
+def list_of(signature):
+    """The name of the list of tensors, which ends the inputs; None where there is none."""
+    return next((p.name for p in signature.parameters if p.type == "Tensor[]"), None)
+
+
+def scalars_of(signature):
+    absent = {"float": "0.0", "Scalar": "Scalar()"}
+    values = [f"{p.name}.value_or({absent[p.type]})" if p.optional else p.name for p in signature.parameters if p.type in NUMBERS]
+    return ", ".join(f"Scalar({value})" for value in values)
+
+
+def device_of(signature):
+    return next((f"{p.name}.state()" for p in signature.parameters if p.type == "device"), None)
+
+
+def fits(signature):
+    """C++ that is true where the record has room for every list and text; None where there is none."""
+    parts = [f"composite::fits({p.name})" for p in signature.parameters if p.type in ("int[]", "int[1]", "string")]
+    return " && ".join(parts) or None
+
+
+def value_back(record, p, number, scalar):
+    """C++ that reads parameter `p` from a record whose input `number` or scalar `scalar` it may be."""
+    if p.type == "Tensor!":
+        return "call.outputs[0]"
+    if p.type == "Tensor[]":
+        return f"composite::inputs_from(call, {number})"
+    if p.type in INPUTS:
+        return f"composite::input(call, {number})"
+    if p.type == "device":
+        return "Device(call.device)"
+    if p.type in NUMBERS:
+        value = f"call.scalars[{scalar}]" + (".to_double()" if p.type == "float" else "")
+    elif FIELDS[p.type] == "TextAttribute":
+        value = f"a.{p.name}.view()"
+    elif p.type == "int":
+        value = f"a.{p.name}" + (".values[0]" if record.type_of[p.name] == "DimsAttribute" else "")
+    elif p.type == "bool":
+        value = f"a.{p.name} != 0"
+    elif p.type == "dtype":
+        value = f"a.{p.name}"
+    else:
+        value = f"IntList(a.{p.name}.span())"
+    return f"a.{p.name}_given != 0 ? {p.cpp_type}({value}) : std::nullopt" if has_flag(p) else value
+
+
+def arguments_back(op, signature):
+    """The arguments with which the functor runs what a record says."""
+    values, number, scalar = [], 0, 0
+    for p in signature.parameters:
+        values.append(value_back(op.record, p, number, scalar))
+        number += p.type in INPUTS
+        scalar += p.type in NUMBERS
+    return ", ".join(values)
+
+
+def outputs_of(op, signature):
+    """C++ for the number of outputs."""
+    if signature.result == "Tensor[]":
+        return f"functors::count_{op.name}({call_arguments(signature)})"
+    return str(signature.result.count(",") + 1)

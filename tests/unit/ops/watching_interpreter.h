@@ -1,0 +1,78 @@
+// WatchingInterpreter: sees what comes to the door while a call of an op runs, hands it to the eager interpreter, and
+// says what passed the door by: a tensor that no record made, or a composite that came in parts though it is kept.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ops/op_call.h"
+
+namespace tenon {
+
+class WatchingInterpreter final : public Interpreter {
+ public:
+  // `keeps_composites`: they come as one record; else the ops that they are written in come.
+  explicit WatchingInterpreter(bool keeps_composites) : keeps_composites_(keeps_composites) {}
+
+  // Begins a call on `arguments`.
+  void begin(const TensorList& arguments) {
+    known_ = arguments;
+    first_ = nullptr;
+    records_ = 0;
+    passed_by_.clear();
+  }
+
+  std::string name() const override { return "the watching interpreter"; }
+  bool keeps(const OpInfo&) const override { return keeps_composites_; }
+  bool host_value_known(const Tensor&) override { return true; }
+
+  void apply(const OpCall& call) override {
+    if (first_ == nullptr) first_ = call.op;
+    ++records_;
+    for (const Tensor* input : call.inputs) {
+      if (input != nullptr) check(std::string(call.op->name) + " was given a tensor", *input);
+    }
+    for (const Tensor& output : call.outputs) check(std::string(call.op->name) + " was to write a tensor", output);
+    eager_interpreter().apply(call);
+    for (const Tensor& output : call.outputs) known_.push_back(output);
+  }
+
+  // How many records the call has made so far.
+  int records() const { return records_; }
+
+  // Empty, or what passed the door by in the call of `op` that gave `results`.
+  std::string passed_by(std::string_view op, const TensorList& results) {
+    for (const Tensor& result : results) check(std::string(op) + " gave a tensor", result);
+    if (!passed_by_.empty()) return passed_by_;
+    const OpInfo* row = row_of(op);
+    if (!keeps_composites_ || row == nullptr || row->form != OpForm::composite) return "";
+    if (first_ == row && records_ == 1) return "";
+    return std::string(op) + " is kept, but came as " + std::to_string(records_) + " records, the first " +
+           std::string(first_ == nullptr ? "none" : first_->name);
+  }
+
+ private:
+  static const OpInfo* row_of(std::string_view op) {
+    for (const OpInfo& row : op_table()) {
+      if (row.name == op) return &row;
+    }
+    return nullptr;  // a variant, of an elementwise op
+  }
+
+  void check(std::string what, const Tensor& tensor) {
+    if (!tensor.defined() || !passed_by_.empty()) return;
+    for (const Tensor& each : known_) {
+      if (each.impl() == tensor.impl()) return;
+    }
+    passed_by_ = what + " of shape " + to_string(tensor.dims()) + " that no record made";
+  }
+
+  bool keeps_composites_;
+  TensorList known_;  // the arguments, and what records have made; held, so that no other tensor takes their address
+  const OpInfo* first_ = nullptr;
+  int records_ = 0;
+  std::string passed_by_;
+};
+
+}  // namespace tenon
