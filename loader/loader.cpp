@@ -42,7 +42,7 @@ Result<std::string> resolve_device(std::string_view spelling) {
   return target.spelling();
 }
 
-std::vector<DeviceRecord> list_devices() {
+std::vector<ListedDevice> list_devices() {
   Registry& registry = Registry::instance();
   const auto lock = locked(registry);
   if (!registry.is_shut_down()) registry.advance_all(Stage::usable);
@@ -59,7 +59,7 @@ std::vector<Candidate> explain(Stage until) {
 }
 
 std::vector<Finding> findings() {
-  const std::vector<DeviceRecord> devices = list_devices();
+  const std::vector<ListedDevice> devices = list_devices();
   return findings_of(devices, explain());
 }
 

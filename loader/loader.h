@@ -44,7 +44,7 @@ struct DeviceInfo {
   bool usable() const { return unusable_reason.empty(); }
 };
 
-struct DeviceRecord {
+struct ListedDevice {
   std::string spelling;  // "cpu:0"
   std::string provider;
   uint32_t index = 0;
@@ -76,7 +76,7 @@ struct Candidate {
   Code code = Code::ok;
   std::string sentence;  // what is wrong, or which devices it has
   std::string remedy;
-  std::vector<DeviceRecord> devices;
+  std::vector<ListedDevice> devices;
 };
 
 // A folder of the search, and what came of it.
@@ -96,7 +96,7 @@ Result<OpenDevice*> open_device(std::string_view spelling);
 Result<std::string> resolve_device(std::string_view spelling);
 
 // Every device of every provider allowed, usable or not. Loads them all.
-std::vector<DeviceRecord> list_devices();
+std::vector<ListedDevice> list_devices();
 
 // Every candidate, taken as far as `until` (Stage::found looks at nothing; Stage::enumerated loads everything that
 // can be loaded). Candidates already further stay where they are.

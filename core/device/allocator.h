@@ -38,7 +38,7 @@ class Allocator {
   virtual void trim() = 0;
   // A housekeeping tick: gives back what two ticks one second apart did not touch, above max(64 MiB, recent peak).
   virtual void tick() = 0;
-  // The same if the last one was a second ago or longer. For places that wait anyway.
+  // The same if the last one was a second ago or longer. For callers that wait anyway.
   virtual void tick_if_due() = 0;
   virtual Stats stats() const = 0;
 };

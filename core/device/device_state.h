@@ -17,9 +17,9 @@ class DeviceQueue;
 struct DeviceState {
   loader::OpenDevice* opened = nullptr;
   ep_device* handle = nullptr;
-  ep_device_ops ops{};  // full-size copy: no slot past the end is ever called
-  uint16_t id = 0;      // among all devices ever opened, from 0
-  uint16_t place = 0;   // among spellings: a device that is opened again has that of the one before
+  ep_device_ops ops{};           // full-size copy: no slot past the end is ever called
+  uint16_t id = 0;               // among all devices ever opened, from 0
+  uint16_t spelling_number = 0;  // equal for devices of one spelling: the one before a retirement and the one after it
   bool synchronous = false;
   bool mapped = false;                       // pool 0 is host-visible and coherent: Block::host is set
   std::atomic<bool> holds_host_data{false};  // it is the device that host_device_state() answers

@@ -18,17 +18,17 @@ class FreeList {
  public:
   template <class... Args>
   static T* make(Args&&... args) {
-    void* place = head_;
-    if (place != nullptr) [[likely]] {
+    void* memory = head_;
+    if (memory != nullptr) [[likely]] {
       head_ = head_->next;
       --size_;
     } else {
-      place = refill_or_allocate();
+      memory = refill_or_allocate();
     }
     if constexpr (sizeof...(Args) == 0) {
-      return new (place) T;  // braces would zero what T leaves as it is
+      return new (memory) T;  // braces would zero what T leaves as it is
     } else {
-      return new (place) T{std::forward<Args>(args)...};
+      return new (memory) T{std::forward<Args>(args)...};
     }
   }
 
@@ -63,7 +63,7 @@ class FreeList {
   // So that the address sanitizer sees every life.
   static constexpr bool kHeapOnly = EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_ADDRESS;
 
-  static void release(void* place) { ::operator delete(place, std::align_val_t(alignof(T))); }
+  static void release(void* memory) { ::operator delete(memory, std::align_val_t(alignof(T))); }
 
   static constexpr int kBatch = kKept / 2;
   static constexpr int kMostBatches = 16;
@@ -81,11 +81,11 @@ class FreeList {
       arm();
       std::lock_guard lock(shared_.mutex);
       if (shared_.first != nullptr) {
-        Node* const place = std::exchange(shared_.first, shared_.first->next_batch);
+        Node* const memory = std::exchange(shared_.first, shared_.first->next_batch);
         shared_.count.store(shared_.count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-        head_ = place->next;
+        head_ = memory->next;
         size_ = kBatch - 1;
-        return place;
+        return memory;
       }
     }
     return ::operator new(sizeof(T), std::align_val_t(alignof(T)));

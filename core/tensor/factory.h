@@ -12,7 +12,7 @@ namespace tenon {
 // Errors: invalid_argument (a negative dim, no dtype of that number, more than 2^63 - 1 bytes).
 Result<int64_t> checked_elements(const Dims& dims, DType dtype);
 
-// A record of a tensor, row-major and without storage; `elements` is what `dims` hold.
+// A TensorImpl, row-major and without storage; `elements` is what `dims` hold.
 TensorImpl* make_impl(DeviceState* device, DType dtype, const Dims& dims, int64_t elements);
 
 // A contiguous uninitialised tensor.

@@ -44,12 +44,13 @@ DeviceState* become_host(OpenedDevices& devices, DeviceState* state) {
   return state;
 }
 
-// The place of the last device in the list, whose own `place` is not set yet.
-uint16_t place_of(const OpenedDevices& devices, const std::string& spelling) {
+// The number for `spelling`, that of the last device in the list: the number of an earlier device of this spelling, or
+// a new one.
+uint16_t spelling_number_of(const OpenedDevices& devices, const std::string& spelling) {
   uint16_t next = 0;
   for (size_t i = 0; i + 1 < devices.states.size(); ++i) {
-    if (devices.states[i].opened->spelling == spelling) return devices.states[i].place;
-    next = std::max<uint16_t>(next, devices.states[i].place + 1);
+    if (devices.states[i].opened->spelling == spelling) return devices.states[i].spelling_number;
+    next = std::max<uint16_t>(next, devices.states[i].spelling_number + 1);
   }
   return next;
 }
@@ -66,7 +67,7 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   state.handle = opened->handle;
   state.ops = opened->ops;
   state.id = static_cast<uint16_t>(devices.states.size() - 1);
-  state.place = place_of(devices, opened->spelling);
+  state.spelling_number = spelling_number_of(devices, opened->spelling);
   state.synchronous = opened->info.synchronous();
   state.mapped = pool_is_mapped(opened->info);
   state.allocator = memory::make_allocator(opened);
@@ -166,9 +167,9 @@ Result<DeviceState*> host_device_state() {
       }
     }
   }
-  for (const loader::DeviceRecord& record : loader::list_devices()) {
-    if (!fit_for_host(record.info)) continue;
-    TENON_ASSIGN_OR_RETURN(DeviceState * state, device_state(record.spelling));
+  for (const loader::ListedDevice& listed : loader::list_devices()) {
+    if (!fit_for_host(listed.info)) continue;
+    TENON_ASSIGN_OR_RETURN(DeviceState * state, device_state(listed.spelling));
     return become_host(devices, state);
   }
   return Status(

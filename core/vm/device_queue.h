@@ -96,7 +96,7 @@ class DeviceQueue {
   Result<Stream*> enlist(ep_stream* handle);
   Stream* take_stream(ep_stream* handle, uint16_t index);
   void destroy_mark(EventMark* mark);
-  EventMark* record(Stream& stream);
+  EventMark* make_mark(Stream& stream);
   EventMark* event_covering(Stream& stream, uint64_t number);
   void pass(Stream& stream, EventMark* mark);
   Status synchronize(Stream& stream);
@@ -106,7 +106,7 @@ class DeviceQueue {
   uint64_t news();
   Ticket blocked_on();
   void rest(uint64_t seen, std::chrono::nanoseconds nap);
-  void record_and_flush();
+  void mark_and_flush();
   NextStep next_step(Ticket ticket);
 
   DeviceState* device_;

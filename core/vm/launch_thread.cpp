@@ -52,7 +52,7 @@ void DeviceQueue::run_thread() {
       std::lock_guard right(right_);
       moved = progress(kBudget);
       if (!moved && looks >= kLooks) {
-        record_and_flush();
+        mark_and_flush();
         elsewhere = blocked_on();
       }
     }

@@ -10,7 +10,7 @@
 namespace tenon::vm {
 namespace {
 
-constexpr uint64_t kEventEvery = 128;  // instructions without an event before one is recorded unasked
+constexpr uint64_t kEventEvery = 128;  // instructions without a mark before one is made unasked
 
 }  // namespace
 
@@ -25,7 +25,7 @@ uint64_t DeviceQueue::launch_ready(Stream& stream, uint64_t budget) {
     if (lost_.ok() && !slot.deps.empty() && !wait_dependences(stream, slot)) break;
     launch_slot(stream, slot, ++number);
     stream.launched.store(number, std::memory_order_release);
-    if (number - stream.recorded >= kEventEvery && !stream.on_host) record(stream);
+    if (number - stream.marked >= kEventEvery && !stream.on_host) make_mark(stream);
   }
   return number - first;
 }

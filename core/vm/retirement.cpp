@@ -53,8 +53,8 @@ void DeviceQueue::retire_slot(Stream& stream, Slot& slot, uint64_t number) {
     slot.completion->status = slot.status;
     slot.completion = nullptr;
   }
-  for (uint8_t i = 0; i < slot.record_count; ++i) slot.records[i]->release_record();
-  slot.record_count = 0;
+  for (uint8_t i = 0; i < slot.storage_count; ++i) slot.storages[i]->release();
+  slot.storage_count = 0;
   if (slot.kernel != nullptr) slot.kernel->release();
   slot.kernel = nullptr;
   if (slot.staging != nullptr) {
@@ -72,8 +72,8 @@ void DeviceQueue::publish_failure(Stream& stream, Slot& slot, uint64_t number) {
   if (all.failures.size() >= 64) all.forget_failures();
   all.failures[ticket.bits] = {slot.status, all.sequence};
   all.failure_count.store(static_cast<uint32_t>(all.failures.size()), std::memory_order_release);
-  for (uint8_t i = 0; i < slot.record_count; ++i) {
-    Storage* storage = slot.records[i];
+  for (uint8_t i = 0; i < slot.storage_count; ++i) {
+    Storage* storage = slot.storages[i];
     if ((slot.output_mask >> i & 1) == 0 || storage->last_write.load(std::memory_order_relaxed) != ticket.bits)
       continue;
     if (!holds(kPoison)) continue;

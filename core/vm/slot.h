@@ -41,8 +41,8 @@ struct Slot {
   uint8_t operand_count = 0;
   uint8_t scalar_count = 0;
   uint8_t source_count = 0;
-  uint8_t record_count = 0;
-  uint16_t output_mask = 0;  // bit i: records[i] is written
+  uint8_t storage_count = 0;
+  uint16_t output_mask = 0;  // bit i: storages[i] is written
   bool has_shapes = false;
   bool derived = false;      // `status` came from a source
   Kernel* kernel = nullptr;  // retained
@@ -63,7 +63,7 @@ struct Slot {
   uint64_t launched_ns = 0;
 
   std::array<ep_buffer, EP_MAX_OPERANDS> buffers{};
-  std::array<Storage*, EP_MAX_OPERANDS> records{};    // retained: outputs, and borrowed memory
+  std::array<Storage*, EP_MAX_OPERANDS> storages{};   // retained: outputs, and borrowed memory
   std::array<Ticket, EP_MAX_OPERANDS + 1> sources{};  // the pending writes it reads
   std::array<ep_scalar, EP_MAX_SCALARS> scalars{};
   std::vector<int64_t> shape_words;  // dims, then strides, operand by operand

@@ -16,8 +16,8 @@ namespace tenon {
 struct DeviceState;
 
 // Two counts. `tensors`: handles that can reach the data; at zero the block goes back to the allocator, with the
-// tickets that still use it, in the order of the program. `references`: everyone who may still look at this record (all
-// tensors together count one, each VM slot one); at zero the record itself is freed.
+// tickets that still use it, in the order of the program. `references`: everyone who may still look at this object (all
+// tensors together count one, each VM slot one); at zero the object itself is freed.
 struct Storage {
   std::atomic<int32_t> tensors{1};
   std::atomic<int32_t> references{1};
@@ -48,8 +48,8 @@ struct Storage {
       drop_block();
     }
   }
-  void retain_record() { references.fetch_add(1, std::memory_order_relaxed); }
-  void release_record();
+  void retain() { references.fetch_add(1, std::memory_order_relaxed); }
+  void release();
 
   // A storage of `bytes` on `device`, allocated now. What its block still waits for is kept as `reads`, so that the
   // first write waits for it whoever that is; `waits` is room for the call and comes back empty.

@@ -20,7 +20,8 @@ namespace tenon::vm {
 
 class DeviceQueue;
 
-// An event of the provider, recorded after instruction `point` of its stream; all instructions up to it share it.
+// A mark: an event of the provider that fires once its stream has done instruction `point` and all before it. Whoever
+// waits for one of these instructions may wait for this mark.
 struct EventMark {
   ep_event* handle = nullptr;
   uint64_t point = 0;
@@ -46,7 +47,7 @@ struct Stream {
   std::atomic<uint64_t> retired{0};
 
   // Under the launch right.
-  uint64_t recorded = 0;   // point of the last event
+  uint64_t marked = 0;     // point of the last mark
   uint64_t completed = 0;  // point of the last event seen
   std::deque<EventMark*> events;
   ep_buffer clean_scratch{};  // the scratch that is zero, if any

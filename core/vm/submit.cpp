@@ -71,7 +71,7 @@ class Submission {
   }
 
   void update_storages(Ticket ticket) {
-    slot_.record_count = 0;
+    slot_.storage_count = 0;
     slot_.output_mask = 0;
     for (const Operand& operand : request_.operands) {
       if (operand.storage == nullptr) continue;
@@ -127,9 +127,9 @@ class Submission {
   void add_source(Ticket ticket) { slot_.sources[slot_.source_count++] = ticket; }
 
   void keep(const Operand& operand) {
-    operand.storage->retain_record();
-    if (operand.write) slot_.output_mask |= static_cast<uint16_t>(1u << slot_.record_count);
-    slot_.records[slot_.record_count++] = operand.storage;
+    operand.storage->retain();
+    if (operand.write) slot_.output_mask |= static_cast<uint16_t>(1u << slot_.storage_count);
+    slot_.storages[slot_.storage_count++] = operand.storage;
   }
 
   void fill_launch(const OpLaunch& launch) {

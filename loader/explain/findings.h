@@ -9,6 +9,6 @@ namespace tenon::loader {
 
 // Of `devices` (same hardware marked) and of the candidates they come from: devices that are one piece of hardware;
 // that there is no GPU, and what could have been one.
-std::vector<Finding> findings_of(const std::vector<DeviceRecord>& devices, const std::vector<Candidate>& candidates);
+std::vector<Finding> findings_of(const std::vector<ListedDevice>& devices, const std::vector<Candidate>& candidates);
 
 }  // namespace tenon::loader

@@ -8,7 +8,7 @@
 namespace tenon::loader {
 namespace {
 
-std::string describe(const DeviceRecord& device) {
+std::string describe(const ListedDevice& device) {
   std::string text = device.spelling;
   if (!device.info.usable()) return text + " (unusable: " + device.info.unusable_reason + ")";
   return text + " (" + device.info.name + ", " + std::string(device_class_name(device.info.device_class)) + ")";
@@ -16,7 +16,7 @@ std::string describe(const DeviceRecord& device) {
 
 std::string what_there_is(Registry& registry) {
   std::string text;
-  for (const DeviceRecord& device : registry.devices()) text += (text.empty() ? "" : ", ") + describe(device);
+  for (const ListedDevice& device : registry.devices()) text += (text.empty() ? "" : ", ") + describe(device);
   return text.empty() ? "\n  there is no device at all" : "\n  there are: " + text;
 }
 
@@ -59,8 +59,8 @@ std::vector<std::string> candidate_names(Registry& registry) {
 
 // A long name that is one letter off was mistyped; a short one may as well be another provider, whose file is missing.
 std::string remedy_for(Registry& registry, std::string_view text, const std::string& provider) {
-  const std::vector<DeviceRecord> devices = registry.devices();
-  const bool has_devices = std::any_of(devices.begin(), devices.end(), [&](const DeviceRecord& device) {
+  const std::vector<ListedDevice> devices = registry.devices();
+  const bool has_devices = std::any_of(devices.begin(), devices.end(), [&](const ListedDevice& device) {
     return provider.empty() || device.provider == provider;
   });
   if (has_devices) return "Name one of the devices there are.";
@@ -159,7 +159,7 @@ Status no_default_device(Registry& registry) {
   registry.advance_all(Stage::usable);
   const Refusals refused = refusals(registry, "");
   std::string message = "there is no device to use by default." + what_there_is(registry) + refused.lines;
-  for (const DeviceRecord& device : registry.devices()) {
+  for (const ListedDevice& device : registry.devices()) {
     if (!device.info.usable()) continue;
     return Status(Code::not_found, message + "\n  a software device is used only where it is named",
                   "If one of these will do, set TENON_DEVICE to its name.");

@@ -13,9 +13,9 @@ namespace {
 // dlopen names what it looked for first: "libfoo.so.1: cannot open shared object file: No such file or directory".
 std::string remedy_of(const std::string& text) {
   const std::string missing = ": cannot open shared object file";
-  const size_t place = text.find(missing);
-  if (place != std::string::npos) {
-    return "Install the library " + text.substr(0, place) + ", or add its folder to LD_LIBRARY_PATH.";
+  const size_t position = text.find(missing);
+  if (position != std::string::npos) {
+    return "Install the library " + text.substr(0, position) + ", or add its folder to LD_LIBRARY_PATH.";
   }
   if (text.find("undefined symbol") != std::string::npos) {
     return "A library the provider needs is missing or of another version; link the provider with -Wl,-z,defs.";

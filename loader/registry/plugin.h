@@ -24,7 +24,7 @@ class Plugin {
 
   // Asks once how many devices there are and what each is. A device that cannot be described is listed as unusable.
   Status enumerate();
-  const std::vector<DeviceRecord>& devices() const { return devices_; }
+  const std::vector<ListedDevice>& devices() const { return devices_; }
 
   // A device whose opening shows a defect of the provider is unusable from then on; other failures may pass.
   Result<OpenDevice*> open(uint32_t index);
@@ -44,7 +44,7 @@ class Plugin {
   std::unique_ptr<HostServices> host_;
   ep_plugin_ops ops_;
   std::unique_ptr<Library> library_;
-  std::vector<DeviceRecord> devices_;
+  std::vector<ListedDevice> devices_;
   std::map<uint32_t, std::unique_ptr<OpenDevice>> open_;
   bool down_ = false;
 };

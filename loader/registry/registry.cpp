@@ -31,10 +31,10 @@ bool is_listed(const std::vector<std::string>& names, const std::string& name) {
 Status check_usable(Candidate& report) {
   const DeviceInfo& first = report.devices.front().info;
   const bool any = std::any_of(report.devices.begin(), report.devices.end(),
-                               [](const DeviceRecord& device) { return device.info.usable(); });
+                               [](const ListedDevice& device) { return device.info.usable(); });
   if (!any) return Status(Code::unsupported, first.unusable_reason, first.remedy);
   report.sentence.clear();
-  for (const DeviceRecord& device : report.devices) {
+  for (const ListedDevice& device : report.devices) {
     report.sentence += (report.sentence.empty() ? "" : ", ") + device.spelling;
   }
   return {};
@@ -256,8 +256,8 @@ void Registry::advance_all(Stage until) {
   for (const auto& entry : entries_) advance(*entry, until);
 }
 
-std::vector<DeviceRecord> Registry::devices() {
-  std::vector<DeviceRecord> all;
+std::vector<ListedDevice> Registry::devices() {
+  std::vector<ListedDevice> all;
   for (const std::string& name : allowed_names()) {
     for (const auto& entry : entries_) {
       if (entry->report.provider != name || !entry->plugin) continue;

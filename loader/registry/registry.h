@@ -49,7 +49,7 @@ class Registry {
   // Takes every candidate as far as `until`.
   void advance_all(Stage until);
   // Every device of the providers loaded so far, in order of preference, same hardware marked.
-  std::vector<DeviceRecord> devices();
+  std::vector<ListedDevice> devices();
 
   // To be called after an attempt to open a device of `entry`: brings its report up to date.
   void note_opening(Entry& entry, bool opened);

@@ -23,7 +23,7 @@ Reason parse_log_spec(std::string_view text, std::string& value);
 
 // The words of a TENON_CHOICES row: "native, decompose" gives two.
 std::vector<std::string> choice_words(std::string_view choices);
-// The place of `text` among them.
+// The index of `text` among them.
 Reason parse_choice(std::string_view text, std::string_view choices, uint8_t& value);
 
 }  // namespace tenon::loader

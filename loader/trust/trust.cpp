@@ -127,8 +127,8 @@ Complaint stranger_in_list(const Ownership& ownership, uid_t user) {
 
 Status not_trusted(const std::string& kind, const std::string& path, const Complaint& complaint) {
   std::string remedy = complaint.remedy;
-  const size_t place = remedy.find('%');
-  if (place != std::string::npos) remedy.replace(place, 1, quoted(path));
+  const size_t position = remedy.find('%');
+  if (position != std::string::npos) remedy.replace(position, 1, quoted(path));
   return Status(Code::invalid_argument, "the " + kind + " " + quoted(path) + " " + complaint.sentence + ".",
                 remedy.empty() ? remedy : "Run: " + remedy);
 }

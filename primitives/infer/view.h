@@ -55,8 +55,8 @@ Result<View> squeeze(std::string_view op, const View& view, std::span<const int6
 // Inserts axes of 1 so that they stand at the positions named in the result.
 Result<View> unsqueeze(std::string_view op, const View& view, std::span<const int64_t> axes);
 
-// True if no two elements share a place: what may be written to. Says false of some layouts whose axes interleave
-// without meeting; nothing Tenon makes has them.
+// True if no two elements share an offset: the view may then be written to. Says false of some layouts whose axes
+// interleave without meeting; nothing Tenon makes has them.
 bool is_injective(const Dims& dims, const Dims& strides);
 
 }  // namespace tenon::infer

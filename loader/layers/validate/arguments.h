@@ -109,7 +109,7 @@ TENON_CREATED_ARGUMENT(Primitive, ep_primitive, Kind::primitive)
 
 // --- other outputs ---
 
-// A place the provider writes on success alone (a fault: on EP_STATUS_FAULT alone).
+// An out-parameter that the provider writes on success alone (a fault: on EP_STATUS_FAULT alone).
 template <class T>
 struct ValueArgument {
   ValueArgument(Call& call, T* given) : out(given) {
