@@ -1,6 +1,6 @@
-// FreeList<T>: freed objects of one type, kept per thread for reuse, so that making and dropping one costs no call of
-// the heap. Objects may be freed by another thread than the one that made them: a full list hands half of its objects
-// to a list that all threads share, and an empty one takes as many from there.
+// FreeList<T>: freed objects of one type, kept per thread for reuse, so that making and dropping an object costs no
+// call of the heap. A thread may free an object that another thread made: a full list hands half of its objects to a
+// list that all threads share, and an empty list takes as many from there.
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,7 @@ class FreeList {
   };
   static_assert(sizeof(T) >= sizeof(Node));
 
-  // Empties the list when its thread ends; what is freed on that thread afterwards goes straight to the heap.
+  // Empties the list when its thread ends. Objects that the thread frees afterwards go straight to the heap.
   struct Guard {
     ~Guard() {
       limit_ = -1;
@@ -60,7 +60,7 @@ class FreeList {
     }
   };
 
-  // So that the address sanitizer sees every life.
+  // Under the address sanitizer, which then sees the life of every object.
   static constexpr bool kHeapOnly = EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_ADDRESS;
 
   static void release(void* memory) { ::operator delete(memory, std::align_val_t(alignof(T))); }
@@ -68,14 +68,15 @@ class FreeList {
   static constexpr int kBatch = kKept / 2;
   static constexpr int kMostBatches = 16;
 
-  // Batches of kBatch objects that no thread has in its list.
+  // The list that all threads share: batches of kBatch objects.
   struct Shared {
     std::mutex mutex;
     Node* first = nullptr;
     std::atomic<int> count{0};
   };
 
-  // Room for one object: of a batch that it takes over for an empty list where there is one, else of the heap.
+  // Memory for one object, for a thread whose list is empty. Takes over a shared batch if there is one, else asks the
+  // heap.
   [[gnu::noinline]] static void* refill_or_allocate() {
     if (shared_.count.load(std::memory_order_relaxed) != 0 && limit_ >= 0) {
       arm();
@@ -91,10 +92,10 @@ class FreeList {
     return ::operator new(sizeof(T), std::align_val_t(alignof(T)));
   }
 
-  // For one more object in a list that is full or not armed. False: there is none.
+  // Makes room for one more object in a list that is full or not armed. False: there is no room.
   [[gnu::noinline]] static bool make_room() { return arm() || spill(); }
 
-  // Hands a batch of a full list over. False: there are enough, or the thread is ending.
+  // Hands a batch of a full list to the shared list. False: the shared list is full, or the thread is ending.
   static bool spill() {
     if (limit_ < 0 || shared_.count.load(std::memory_order_relaxed) >= kMostBatches) return false;
     Node* const first = head_;

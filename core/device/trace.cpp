@@ -17,7 +17,7 @@ struct Span {
   uint32_t track = 0;
 };
 
-// One list under a lock: tracing is for looking, and what it costs is seen in it.
+// One list under one lock. The lock is slow, but a trace shows its cost.
 struct Trace {
   std::mutex mutex;
   std::string path;

@@ -1,4 +1,4 @@
-// Every device that the process has opened, and how one is opened and retired.
+// All devices that the process has opened. Opens and retires devices.
 #include "core/tensor/opened_devices.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct OpenedDevices {
   std::mutex mutex;
   std::deque<DeviceState> states;
   std::atomic<DeviceState*> host{nullptr};
-  std::atomic<DeviceState*> standard{nullptr};  // what "" resolves to
+  std::atomic<DeviceState*> standard{nullptr};  // the device that "" means
 };
 
 OpenedDevices& opened_devices() {
@@ -44,8 +44,8 @@ DeviceState* become_host(OpenedDevices& devices, DeviceState* state) {
   return state;
 }
 
-// The number for `spelling`, that of the last device in the list: the number of an earlier device of this spelling, or
-// a new one.
+// The spelling number for the last device in the list, which has none yet: that of an earlier device with the same
+// `spelling`, or a new one.
 uint16_t spelling_number_of(const OpenedDevices& devices, const std::string& spelling) {
   uint16_t next = 0;
   for (size_t i = 0; i + 1 < devices.states.size(); ++i) {
@@ -86,7 +86,7 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   return &state;
 }
 
-// What a retired device has for an allocator.
+// The allocator of a retired device: it gives nothing and takes nothing.
 class NoAllocator final : public memory::Allocator {
  public:
   Result<memory::Block> allocate(uint64_t, std::vector<Ticket>*) override {
@@ -127,7 +127,7 @@ void destroy(OpenedDevices& devices, DeviceState& state) {
   devices.standard.compare_exchange_strong(gone, none);
 }
 
-// Under the lock of the opened devices, so that none is opened meanwhile.
+// The caller holds the lock of the opened devices, so no device is opened meanwhile.
 Status retire_devices(OpenedDevices& devices, std::string_view provider) {
   std::vector<DeviceState*> ending;
   for (DeviceState& state : devices.states) {

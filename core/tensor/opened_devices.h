@@ -15,7 +15,7 @@ Result<DeviceState*> device_state(std::string_view spelling);
 Result<DeviceState*> host_device_state();
 // Every device opened so far and not retired.
 std::vector<DeviceState*> all_devices();
-// tenon::retire, but for what the calling thread keeps.
+// tenon::retire without its first step: the caller has dropped what the calling thread keeps.
 Status retire_provider(std::string_view provider);
 
 }  // namespace tenon

@@ -19,7 +19,7 @@ std::string enumeration(const std::vector<std::string>& words, const char* last)
   return text;
 }
 
-// "UUID 3f2a...", "PCI address 0000:01:00.0": what shows that two devices are one.
+// "UUID 3f2a...", "PCI address 0000:01:00.0": the proof that two devices are one.
 std::string identity(const DeviceInfo& a, const DeviceInfo& b) {
   const bool by_uuid = a.uuid == b.uuid && a.uuid != decltype(a.uuid){};
   return by_uuid ? "UUID " + uuid_text(a.uuid) : "PCI address " + pci_text(a.pci);
@@ -43,7 +43,8 @@ void add_same_hardware(const std::vector<ListedDevice>& devices, std::vector<Fin
   }
 }
 
-// What a provider that might have had a GPU says of it: refused when it was asked for its devices, or later.
+// For each provider that could have had a GPU: the reason it gives for having none. Either it was refused when the host
+// asked for its devices, or all its GPUs are unusable.
 std::vector<std::string> disappointments(const std::vector<ListedDevice>& devices,
                                          const std::vector<Candidate>& candidates) {
   std::vector<std::string> lines;
@@ -71,7 +72,7 @@ void add_no_gpu(const std::vector<ListedDevice>& devices, const std::vector<Cand
     if (device.info.device_class == EP_DEVICE_CLASS_SOFTWARE && device.info.usable())
       software.push_back(device.spelling + " (" + device.info.name + ")");
   }
-  // None of them is proposed: whether one computes at all, its class does not say.
+  // No software device is proposed, since its class does not say whether it computes at all.
   if (!software.empty()) {
     sentence += std::string("\n  software ") + (software.size() == 1 ? "device" : "devices") + ", used only where " +
                 (software.size() == 1 ? "it is" : "they are") + " named: " + enumeration(software, "and");

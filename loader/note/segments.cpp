@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t most_dynamic_bytes = 1 << 20;
 
 struct Table {
-  Elf64_Sxword address, size;  // the tag of its size; DT_NULL where it has none
+  Elf64_Sxword address, size;  // the tag of its size; DT_NULL: it has none
   const char* name;
 };
 constexpr Table tables[] = {

@@ -12,8 +12,8 @@
 
 namespace tenon::loader {
 
-// Keeps the library mapped for ever once it has been asked for its devices. Not thread-safe: the registry's lock is
-// held.
+// Once the library has been asked for its devices, it stays mapped for ever. Not thread-safe: the caller holds the
+// registry's lock.
 class Plugin {
  public:
   // Negotiates. `library` is null for a provider the application registered.
@@ -26,11 +26,13 @@ class Plugin {
   Status enumerate();
   const std::vector<ListedDevice>& devices() const { return devices_; }
 
-  // A device whose opening shows a defect of the provider is unusable from then on; other failures may pass.
+  // Opens device `index`. If opening it shows a defect of the provider, the device is unusable from then on; any other
+  // failure may pass.
   Result<OpenDevice*> open(uint32_t index);
   // False if `device` is not one of this plug-in's.
   bool close(OpenDevice* device);
-  // The same, for a provider that may be loaded again: what OpenDevice pointers point to stays, and answers CANCELLED.
+  // Shuts the provider down so that it may be loaded again. The objects behind OpenDevice pointers stay, and every call
+  // through them answers CANCELLED.
   void retire();
   // Closes all devices, calls shutdown, and logs what host memory is still held.
   void shut_down();

@@ -8,8 +8,8 @@
 namespace tenon::loader {
 namespace {
 
-// Without a list of providers all are asked, since only then it is known which device is best. With one, its order
-// decides, and what comes after the first that will do is not loaded.
+// Without a list of providers all providers are loaded, since the best device may be any one's. With a list its order
+// decides, and providers after the first with a device that may be the default are not loaded.
 Result<Target> default_target(Registry& registry) {
   const bool in_order = !settings().providers.empty();
   std::vector<ListedDevice> devices;

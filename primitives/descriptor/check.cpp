@@ -1,4 +1,4 @@
-// check_descriptor: what holds for every kind.
+// check_descriptor: the rules that hold for every kind.
 #include <algorithm>
 #include <cstring>
 
