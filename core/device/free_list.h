@@ -1,6 +1,6 @@
 // FreeList<T>: freed objects of one type, kept per thread for reuse, so that making and dropping an object costs no
 // call of the heap. A thread may free an object that another thread made: a full list hands half of its objects to a
-// list that all threads share, and an empty list takes as many from there.
+// list that all threads share, and an empty list takes as many from there. Threads: every function is thread-safe.
 #pragma once
 
 #include <atomic>

@@ -4,6 +4,8 @@
 // The runtime is never destroyed. The exit hook drains every device with a deadline and joins every thread of ours;
 // an object that is dropped after the hook frees host memory only. In a forked child every call is an error and
 // destructors do nothing.
+//
+// Threads: every function is thread-safe.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,8 @@
 // Trace: writes the file of TENON_TRACE=file.json in Chrome's trace-event format (chrome://tracing, Perfetto). It shows
 // submissions, waits, launches, retirements, copies and allocations, on a track per thread and per stream. While the
 // trace is off (process::attention lacks process::kTrace), it costs its callers one relaxed load.
+//
+// Threads: every function is thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The kernel cache: the primitives created so far, per device, by descriptor. It is the one cache below the per-thread
-// tables. Internal.
+// tables. Internal. Threads: every function is thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The devices that the process has opened. Internal.
+// The devices that the process has opened. Internal. Threads: every function is thread-safe. Owner: the process; a
+// DeviceState is never destroyed.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// The end of a device while the program goes on, and how its streams come to serve the next one.
+// The end of a device while the program goes on. Its streams are kept for the next device.
 #include <thread>
 
 #include "core/device/process.h"

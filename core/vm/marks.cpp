@@ -49,18 +49,18 @@ EventMark* DeviceQueue::event_covering(Stream& stream, uint64_t number) {
   return found != stream.events.end() ? *found : make_mark(stream);
 }
 
-// Takes an event that was seen off its stream.
+// Takes `mark`, which was seen, off its stream.
 void DeviceQueue::pass(Stream& stream, EventMark* mark) {
   stream.events.pop_front();
   mark->passed = true;
   if (mark->pins == 0) free_marks_.push_back(mark);
 }
 
-// Looks which events have fired, and takes the faults up to them.
+// Looks which marks have fired, and takes the faults of the instructions before them.
 bool DeviceQueue::observe(Stream& stream) {
   if (stream.on_host) return observe_host(stream);
   const uint64_t seen_before = stream.completed;
-  // An event that has fired stands for those before it: while they have, ever longer steps are taken.
+  // A mark that has fired stands for all marks before it. So steps get longer as long as marks have fired.
   for (size_t step = 1; !stream.events.empty();) {
     const size_t at = std::min(step, stream.events.size()) - 1;
     EventMark* mark = stream.events[at];
@@ -85,7 +85,7 @@ bool DeviceQueue::observe(Stream& stream) {
   return true;
 }
 
-// Looks whether the function that runs has ended.
+// Looks whether the function of the stream that runs has ended.
 bool DeviceQueue::observe_host(Stream& stream) {
   const uint64_t done = stream.host_done.load(std::memory_order_acquire);
   if (done == stream.completed) return false;
@@ -97,7 +97,7 @@ bool DeviceQueue::observe_host(Stream& stream) {
   return true;
 }
 
-// Waits, in the provider, for everything launched to `stream`; more than once where that fails.
+// Waits, in the provider, for everything launched to `stream`. Tries again if that fails.
 Status DeviceQueue::synchronize(Stream& stream) {
   for (int tries = 1;; ++tries) {
     ep_error* error = nullptr;
@@ -108,7 +108,8 @@ Status DeviceQueue::synchronize(Stream& stream) {
   }
 }
 
-// An event that cannot be had costs time, not the device: everything launched to the stream is waited for in its place.
+// Called where an event function failed with `why`. That costs time and not the device: the host waits for everything
+// launched to the stream. Only if this wait fails too, or the device says so, is the device lost.
 void DeviceQueue::wait_instead(Stream& stream, ep_status code, const Status& why) {
   if (code == EP_STATUS_DEVICE_LOST || !lost_.ok()) return lose(why);
   if (const Status waited = synchronize(stream); !waited.ok()) return lose(waited);
@@ -118,7 +119,7 @@ void DeviceQueue::wait_instead(Stream& stream, ep_status code, const Status& why
   if (device_->ops.stream_take_fault != nullptr) take_faults(stream, seen_before);
 }
 
-// Before the launch thread rests: an event behind everything that was launched, and a push for what was only batched.
+// Called before the launch thread rests: puts a mark behind everything that was launched, and flushes the streams.
 void DeviceQueue::mark_and_flush() {
   for (uint16_t i = 0; i < stream_count(); ++i) {
     Stream& stream = *streams_[i];

@@ -1,4 +1,4 @@
-// Retirement of instructions, in ticket order, under the launch right: where errors turn into poison.
+// Retires instructions, in ticket order, under the launch right. Here errors turn into poison.
 #include "core/device/trace.h"
 #include "core/vm/engine.h"
 #include "core/vm/rules.h"
@@ -24,8 +24,8 @@ bool DeviceQueue::retire_ready(Stream& stream) {
   return number != first;
 }
 
-// The first failure among what the instruction read stands before its own: whether it ran on bad data or was skipped
-// depends on timing, its outcome does not.
+// If an input failed, the instruction takes over the first such failure, even if it failed itself. Whether it ran on
+// bad data or was skipped depends on timing; its outcome does not.
 void DeviceQueue::settle_status(Slot& slot) {
   if (!holds(kPoison)) return;
   Engine& all = engine();

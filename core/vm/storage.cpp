@@ -27,7 +27,7 @@ Result<Storage*> Storage::make(DeviceState* device, uint64_t bytes, std::vector<
     return block.status();
   }
   storage->block = block.value();
-  // What the block still waits for counts as reads of the new storage: whoever writes it first waits for them.
+  // The tickets that the block carries count as reads of the new storage, so its first write waits for them.
   if (!waits->empty()) {
     if (vm::holds(vm::kWaitBeforeReuse)) {
       storage->reads.add(*waits);

@@ -3,7 +3,7 @@
 // Three steps in the life of an instruction, each a counter of its stream that only grows:
 //   submitted   its slot is in the ring           under Engine::submission, by the calling thread
 //   launched    the provider has it               under DeviceQueue's launch right
-//   retired     an event after it was seen, its faults were taken, its poison is settled      under the launch right
+//   retired     a mark after it was seen, its faults were taken, its poison is settled        under the launch right
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct EventMark {
   ep_event* handle = nullptr;
   uint64_t point = 0;
   uint32_t pins = 0;    // threads that wait for it without the launch right
-  bool passed = false;  // seen; goes back to the pool with its last pin
+  bool passed = false;  // seen; the mark goes back to the pool with its last pin
 };
 
 struct Stream {
@@ -38,7 +38,7 @@ struct Stream {
   uint16_t index = 0;  // among those of its device
   std::unique_ptr<Slot[]> ring = std::make_unique<Slot[]>(kRing);
 
-  // Under Engine::submission. covered[t]: the highest instruction of stream t that something submitted here waits for.
+  // Under Engine::submission. covered[t] is the highest instruction of stream t for which an instruction here waits.
   std::vector<uint64_t> covered;
   memory::Block scratch;
 
@@ -52,8 +52,8 @@ struct Stream {
   std::deque<EventMark*> events;
   ep_buffer clean_scratch{};  // the scratch that is zero, if any
 
-  // Of the stream of access instructions, which the host runs and the provider knows nothing of. Such a stream has no
-  // events: whatever depends on it, and whatever it depends on, is waited for by the host.
+  // For the stream of access instructions, which the host runs and the provider does not know. Such a stream has no
+  // events. The host waits for its dependences and, for other streams, for its instructions.
   bool on_host = false;
   std::atomic<uint64_t> host_done{0};  // the last instruction that ended
   Status host_status;                  // how it ended; the host thread's, then the launch right's

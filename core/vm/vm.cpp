@@ -16,7 +16,7 @@ constexpr uint16_t kComputeStream = 0;
 constexpr uint16_t kSpellings = 64;
 thread_local constinit std::array<uint16_t, kSpellings> current_streams{};  // by spelling_number of the device
 
-// The stream's persistent scratch is at least `bytes` afterwards.
+// Grows the stream's persistent scratch to at least `bytes`.
 Status grow_scratch(Stream& stream, uint64_t bytes) {
   Engine& all = engine();
   DeviceState* device = stream.queue->device();

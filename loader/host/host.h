@@ -1,7 +1,7 @@
 // Host: the services of one plug-in, that is, its ep_host table and the state behind the table.
 //
 // One object per plug-in, so that memory, configuration and log lines have a name. The object may not move
-// while the plug-in may call it.
+// while the plug-in may call it. Threads: the services are thread-safe.
 #pragma once
 
 #include <atomic>
@@ -48,10 +48,11 @@ class HostServices {
   const ep_host* front_ = nullptr;
 };
 
-// A borrowed ep_string as C++ sees it; at most 64 KiB of it, and nothing where it is {NULL, n}.
+// `text`, which is borrowed, as a string_view of at most 64 KiB; {NULL, n} is empty.
 std::string_view view_of(ep_string text);
 
-// Calls `function` of a plug-in. Its failure, or the exception it wrongly let out, becomes a Status.
+// Calls `function` of a plug-in. Its failure becomes a Status, and so does an exception that crosses the border against
+// the rules.
 Status call_plugin(const std::string& provider, const char* function, const std::function<ep_status(ep_error**)>& call);
 
 }  // namespace tenon::loader

@@ -3,6 +3,8 @@
 //   if (log_enabled(LogTopic::load, LogLevel::debug)) log(LogTopic::load, LogLevel::debug, "found " + path);
 //
 // Never log an error that is also returned.
+//
+// Threads: every function is thread-safe.
 #pragma once
 
 #include <atomic>

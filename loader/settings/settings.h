@@ -2,6 +2,8 @@
 // gives a value wins: argument > environment > config file > default. A value that is invalid at the level that wins is
 // an error
 // (`status`), never a fall through to the next level.
+//
+// Threads: every function is thread-safe.
 #pragma once
 
 #include <cstdint>
