@@ -53,8 +53,8 @@ extern "C" {
 // Minors from here on are no releases: they are frozen to prove, before 1.0, that minors work together (abi/README.md).
 #define EP_ABI_TRIAL_MINOR 0x7000
 
-// Whether a host and a plug-in of one major with these minors work together, the smaller being the one they speak:
-// always from 1.0 on; while the major is 0 only if they are equal or both on trial.
+// True if a host and a plug-in of one major with these minors work together. They then speak the smaller minor.
+// From 1.0 on they always do; while the major is 0, only if the minors are equal or both are trial minors.
 #define EP_ABI_MINORS_AGREE(a, b) \
   (EP_ABI_MAJOR > 0 || (a) == (b) || ((a) >= EP_ABI_TRIAL_MINOR && (b) >= EP_ABI_TRIAL_MINOR))
 
@@ -77,7 +77,7 @@ typedef int32_t ep_status;
 #define EP_STATUS_VERSION 11              // host and plug-in do not speak the same version
 #define EP_STATUS_INTERNAL 12             // a defect of the provider or its vendor's library: report it
 
-// Value of a dim or stride in a descriptor that is given at launch instead, and nowhere else.
+// Stands in a descriptor for a dim or stride that each launch gives. It is valid nowhere else.
 #define EP_ANY ((int64_t)-1)
 
 #define EP_MAX_RANK 8
@@ -129,15 +129,16 @@ typedef struct ep_string {
   uint64_t size;
 } ep_string;
 
-// A place in device memory: never a bare pointer (not every device has them). `offset` is in bytes, a multiple of the
-// element size. {NULL, 0} means "no memory": an absent workspace, or an operand that is a scalar.
+// An address in device memory. It is never a bare pointer, since not every device has pointers. `offset` is in bytes, a
+// multiple of the element size. {NULL, 0} means "no memory": an absent workspace, or an operand that is a scalar.
 typedef struct ep_buffer {
   ep_memory* memory;
   uint64_t offset;
 } ep_buffer;
 
-// Dims and strides (in elements) of one operand at launch, `rank` of each, borrowed for the call. Given for every
-// operand of a primitive whose descriptor holds EP_ANY anywhere; static dims are repeated and equal the descriptor's.
+// Dims and strides (in elements) of one operand at launch, `rank` of each, borrowed for the call. If the
+// descriptor of the primitive holds EP_ANY anywhere, the launch gives the shape of every operand; static dims are
+// repeated and equal the descriptor's.
 typedef struct ep_shape {
   const int64_t* dims;
   const int64_t* strides;
@@ -161,13 +162,13 @@ typedef struct ep_scalar {
 #define EP_FAULT_DIVISION_BY_ZERO 2
 #define EP_FAULT_INTEGER_OVERFLOW 3
 
-// What a kernel met. Its write there was dropped (or 0), later work ran.
+// Bad data that a kernel met. The kernel dropped its write for that element (or wrote 0), and later work ran.
 typedef struct ep_fault {
   uint64_t tag;     // of the launch
   int32_t code;     // EP_FAULT_*
   int32_t operand;  // index of the operand that held the bad value
   int64_t value;    // the bad value
-  int64_t limit;    // what it was held against (the length of the axis), 0 where that says nothing
+  int64_t limit;    // the limit that the value broke (the length of the axis); 0: there is none
   uint64_t flags;   // EP_FAULT_FLAG_*
 } ep_fault;
 #define EP_FAULT_FLAG_OVERFLOW UINT64_C(1)  // the fault buffer was full: faults after this one were not kept
@@ -281,7 +282,7 @@ typedef struct ep_device_info {
 // Primitives: what is to be computed.
 // ---------------------------------------------------------------------------------------------------------------------
 
-// Roles of operands. Which a kind takes is said beside its attributes.
+// Roles of operands. The comment above the attributes of a kind says which roles the kind takes.
 #define EP_ROLE_DST 1
 #define EP_ROLE_SRC 2
 #define EP_ROLE_SRC_B 3
@@ -301,7 +302,7 @@ typedef struct ep_device_info {
 
 // The operand has no memory: its value is launch scalar number i, i = 0 for SRC, 1 for SRC_B, 2 for SRC_C.
 #define EP_OPERAND_FLAG_SCALAR UINT64_C(1)
-// The operand never changes (a weight): primitive_create may ask for it packed.
+// The operand never changes (a weight). primitive_create may ask the host to pack it.
 #define EP_OPERAND_FLAG_CONSTANT UINT64_C(2)
 
 // One operand. rank 1 to 8 (0 only with EP_OPERAND_FLAG_SCALAR), no dim 0, strides in elements, >= 0, 0 on inputs only
@@ -388,7 +389,7 @@ typedef struct ep_convolution_attributes {
 #define EP_POOLING_AVERAGE_INCLUDE_PAD 3  // divided by the number of elements inside SRC and its padding
 
 // SRC [n, c, d...], DST [n, c, e...], optional DST_INDICES i64 (max only): position of the maximum in its [d...] plane,
-// row-major. Windows as in convolution; max ignores padding; NaN wins a maximum. DST's dims tell of ceil mode.
+// row-major. Windows as in convolution; max ignores padding; NaN wins a maximum. Ceil mode shows in DST's dims alone.
 typedef struct ep_pooling_attributes {
   int32_t op;
   int32_t spatial_rank;
@@ -423,13 +424,14 @@ typedef struct ep_gather_attributes {
   int32_t mode;
 } ep_gather_attributes;
 
-// DST = SRC_0, SRC_1, ... one after the other along `axis`; other dims equal. More than fit are chained by the host.
+// DST = SRC_0, SRC_1, ... one after the other along `axis`; other dims equal. Where there are more parts than
+// roles, the host chains several concats.
 typedef struct ep_concat_attributes {
   int32_t axis;
   int32_t reserved;
 } ep_concat_attributes;
 
-// DST_0, DST_1, ... = consecutive parts of SRC along `axis`, their dims tell how long.
+// DST_0, DST_1, ... = consecutive parts of SRC along `axis`, each as long as its dims say.
 typedef struct ep_split_attributes {
   int32_t axis;
   int32_t reserved;
@@ -489,7 +491,7 @@ typedef struct ep_primitive_desc {
 #define EP_SUPPORT_FLAG_ANY_DIMS UINT64_C(1)
 #define EP_SUPPORT_FLAG_ANY_STRIDES UINT64_C(2)
 
-// The answer to "can you?": yes, and on what terms.
+// What primitive_support says of a primitive that the device can run: by which implementation, and on what terms.
 typedef struct ep_support_info {
   uint32_t struct_size;
   uint32_t struct_type;  // EP_STRUCT_SUPPORT_INFO
@@ -498,10 +500,10 @@ typedef struct ep_support_info {
   uint64_t flags;            // EP_SUPPORT_FLAG_*
   uint32_t baked_scalars;    // scalars the provider wants in the descriptor
   uint32_t reserved;
-  int32_t alignment[EP_MAX_OPERANDS];  // wanted per operand: 0, 16, 64 or 256; the host copies where it is less
+  int32_t alignment[EP_MAX_OPERANDS];  // wanted per operand: 0, 16, 64 or 256; the host copies an operand that has less
 } ep_support_info;
 
-// No launch needs workspace, whatever its shape: primitive_workspace need not be asked each time.
+// No launch needs workspace, whatever its shape, so the host need not call primitive_workspace each time.
 #define EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE UINT32_C(1)
 
 // What a created primitive costs and needs.
@@ -512,7 +514,7 @@ typedef struct ep_primitive_info {
   ep_string implementation;  // as in ep_support_info; lives as long as the primitive
   uint64_t host_bytes;       // what the primitive holds, so that the host's cache is bounded
   uint64_t device_bytes;
-  uint64_t workspace_bytes;  // of every launch; where dims are EP_ANY, primitive_workspace tells instead
+  uint64_t workspace_bytes;  // of every launch; where dims are EP_ANY, primitive_workspace says how many
   uint64_t scratch_bytes;    // persistent: one block per stream, zeroed once, left zero by every launch
   uint32_t flags;            // EP_PRIMITIVE_INFO_FLAG_*
   uint32_t pack_operand;     // 1 + index of the operand (flagged CONSTANT) it wants packed; 0 none
@@ -520,7 +522,7 @@ typedef struct ep_primitive_info {
   uint64_t pack_layout;      // primitives with the same id share packed bytes
 } ep_primitive_info;
 
-// One launch. Borrowed for the call; frozen: new abilities are new slots.
+// One launch, borrowed for the call. This struct never grows: a new ability is a new slot of ep_device_ops.
 typedef struct ep_launch {
   const ep_buffer* operands;  // operand_count of them, in the descriptor's order
   const ep_shape* shapes;     // operand_count of them where the descriptor holds EP_ANY, else NULL
@@ -533,8 +535,7 @@ typedef struct ep_launch {
 } ep_launch;
 
 // ---------------------------------------------------------------------------------------------------------------------
-// The table of a device, filled by its open, so that two devices of one plug-in may differ. "Optional" slots may be
-// NULL.
+// The table of a device. device_open fills it, so two devices of one plug-in may differ. "Optional" slots may be NULL.
 // ---------------------------------------------------------------------------------------------------------------------
 
 typedef struct ep_device_ops {
@@ -542,7 +543,7 @@ typedef struct ep_device_ops {
   uint32_t struct_type;  // EP_STRUCT_DEVICE_OPS
   const void* next;
 
-  // Closes the device. Everything made from it has been destroyed. Waits for nothing: the host has synchronised.
+  // Closes the device. The host has synchronised it and destroyed everything made from it. Waits for nothing.
   void (*device_close)(ep_device* device);
 
   // --- memory ---
@@ -551,7 +552,7 @@ typedef struct ep_device_ops {
   // The host sub-allocates and caches: calls are rare and large. Owner: caller. Errors: OUT_OF_DEVICE_MEMORY.
   ep_status (*memory_allocate)(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory,
                                ep_error** error);
-  // Frees at once; the host has seen that no work uses it. NULL is fine.
+  // Frees `memory` at once. The host has seen that no work uses `memory`. NULL is fine.
   void (*memory_free)(ep_device* device, ep_memory* memory);
   // The host address of `memory`, for its whole life (persistent, no unmap). Optional; required for HOST_VISIBLE pools.
   ep_status (*memory_map)(ep_device* device, ep_memory* memory, void** out_pointer, ep_error** error);
@@ -571,20 +572,22 @@ typedef struct ep_device_ops {
   // --- streams: in order, independent of each other ---
 
   ep_status (*stream_create)(ep_device* device, ep_stream** out_stream, ep_error** error);
-  // The stream has been synchronised. NULL is fine.
+  // Destroys `stream`, which the host has synchronised. NULL is fine.
   void (*stream_destroy)(ep_device* device, ep_stream* stream);
   // Waits until all work submitted to `stream` before the call is done; flushes first. Errors: DEVICE_LOST.
   ep_status (*stream_synchronize)(ep_stream* stream, ep_error** error);
-  // Starts what was only batched so far; does not wait. Optional: NULL means submission is immediate.
+  // Starts work that the provider has only batched so far; does not wait. Optional: NULL means that submission is
+  // immediate.
   ep_status (*stream_flush)(ep_stream* stream, ep_error** error);
-  // Takes the oldest fault not taken yet, in launch order, complete up to the last event seen. Errors: NOT_FOUND when
-  // there is none. Optional: NULL means kernels of this device cannot fault (or it is synchronous).
+  // Takes the oldest fault that was not taken yet. Faults come in launch order, and all faults of work before the last
+  // event seen are there. Errors: NOT_FOUND when there is none. Optional: NULL means kernels of this device cannot
+  // fault (or it is synchronous).
   ep_status (*stream_take_fault)(ep_stream* stream, ep_fault* out_fault, ep_error** error);
 
   // --- transfers, in stream order ---
   // Sizes in bytes, > 0. Host pointers stay valid until an event recorded later is seen.
 
-  // Within the device; ranges do not overlap.
+  // Copies within the device. The two ranges do not overlap.
   ep_status (*copy)(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error);
   ep_status (*upload)(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error);
   ep_status (*download)(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error);
@@ -592,52 +595,57 @@ typedef struct ep_device_ops {
   // --- transfers between two open devices of this plug-in: optional as a pair; NULL means by way of the host ---
 
   // Lets `device` copy from the memory of `peer`, now and in the future, until either is closed. The host asks once for
-  // each ordered pair, before the first such copy; it may take long. Errors: UNSUPPORTED with the reason where there is
-  // no direct way, or none better than through the host's memory.
+  // each ordered pair, before the first such copy; peer_open may take long. Errors: UNSUPPORTED with the reason, if the
+  // devices have no direct way or none better than through the host's memory.
   ep_status (*peer_open)(ep_device* device, ep_device* peer, ep_error** error);
-  // As copy, to memory of the stream's device from memory of `peer`, for which peer_open said OK; in order of `stream`
-  // alone. Whatever wrote `src` the host has seen done, and nobody writes or frees it before the host has seen an event
-  // recorded later on `stream`. Errors: CANCELLED where `peer` is lost; DEVICE_LOST speaks of the stream's device.
+  // Copies as `copy` does, from memory of `peer` to memory of the stream's device. peer_open has said OK for the pair.
+  // The copy is ordered by `stream` alone: the host has seen that every write of `src` is done, and nobody writes or
+  // frees `src` before the host has seen an event recorded later on `stream`. Errors: CANCELLED where `peer` is lost;
+  // DEVICE_LOST speaks of the stream's device.
   ep_status (*peer_copy)(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer src, uint64_t size,
                          ep_error** error);
 
   // --- events: optional as a group where the device is synchronous, required otherwise ---
 
   ep_status (*event_create)(ep_device* device, ep_event** out_event, ep_error** error);
-  // Nobody waits on it any more. NULL is fine.
+  // Destroys `event`, for which nobody waits any more. NULL is fine.
   void (*event_destroy)(ep_device* device, ep_event* event);
-  // Records `event` after all work already submitted to `stream`, replacing what it recorded before. Does not flush.
+  // Records `event` after all work already submitted to `stream`, replacing the point it held before. Does not flush.
   // A wait or query that has seen the event has acquired all that work's writes, the host's reads included.
   ep_status (*event_record)(ep_event* event, ep_stream* stream, ep_error** error);
-  // OK: done; BUSY: not yet (and `error` stays untouched). Flushes the recording stream up to the record.
+  // OK: the work before the recorded point is done. BUSY: it is not done yet (and `error` stays untouched). Flushes the
+  // stream that recorded `event`, up to that point.
   // Errors: INVALID_ARGUMENT if never recorded; DEVICE_LOST.
   ep_status (*event_query)(ep_event* event, ep_error** error);
-  // As event_query, waiting at most `timeout_ns` (UINT64_MAX: for ever). Errors: TIMEOUT, INVALID_ARGUMENT,
+  // As event_query, but waits up to `timeout_ns` (UINT64_MAX: for ever). Errors: TIMEOUT, INVALID_ARGUMENT,
   // DEVICE_LOST.
   ep_status (*event_host_wait)(ep_event* event, uint64_t timeout_ns, ep_error** error);
-  // Work submitted to `stream` from now on waits for the point `event` holds now. Same device. Flushes the recording
-  // stream up to the record. Errors: INVALID_ARGUMENT if never recorded.
+  // Work submitted to `stream` from now on waits for the point that `event` holds now. Both are of one device. Flushes
+  // the stream that recorded `event`, up to that point. Errors: INVALID_ARGUMENT if never recorded.
   ep_status (*stream_wait_event)(ep_stream* stream, ep_event* event, ep_error** error);
 
   // --- primitives ---
 
-  // Can it? Pure, compiles nothing, under 20 microseconds, may be optimistic. Required, and may always say no.
+  // Says whether the device can run the primitive `desc`. Pure, compiles nothing, takes under 20 microseconds, may be
+  // optimistic. Required, and may always say no.
   // Errors: UNSUPPORTED with a reason that names the values ("bf16 needs avx512_core_bf16").
   ep_status (*primitive_support)(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info,
                                  ep_error** error);
-  // Makes it. May compile, may still answer UNSUPPORTED. Optional as a group with the next four.
+  // Creates the primitive `desc`. May compile, may still answer UNSUPPORTED. Optional as a group with the next four.
   ep_status (*primitive_create)(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,
                                 ep_primitive_info* out_info, ep_error** error);
-  // No launch of it is pending. NULL is fine.
+  // Destroys `primitive`, of which no launch is pending. NULL is fine.
   void (*primitive_destroy)(ep_device* device, ep_primitive* primitive);
-  // Bytes of workspace a launch with these shapes (operand_count of them) needs. NULL: none.
+  // The bytes of workspace that a launch with these shapes (operand_count of them) needs. NULL means that no launch
+  // needs workspace.
   ep_status (*primitive_workspace)(ep_primitive* primitive, const ep_shape* shapes, uint32_t shape_count,
                                    uint64_t* out_bytes, ep_error** error);
-  // Runs it. Errors: FAULT (synchronous devices; fetched as below), OUT_OF_*_MEMORY, DEVICE_LOST.
-  // `out_fault`, not NULL on synchronous devices, is written when the answer is EP_STATUS_FAULT.
+  // Launches `primitive` on `stream`. `out_fault` is not NULL on a synchronous device and is written when the answer is
+  // EP_STATUS_FAULT. Errors: FAULT (of a synchronous device), OUT_OF_*_MEMORY, DEVICE_LOST.
   ep_status (*primitive_launch)(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch,
                                 ep_fault* out_fault, ep_error** error);
-  // Turns constant operand `src` (as the descriptor says) into pack_bytes opaque bytes at `dst`. Optional.
+  // Turns the constant operand `src`, which lies as the descriptor says, into pack_bytes opaque bytes at `dst`.
+  // Optional.
   ep_status (*primitive_pack)(ep_primitive* primitive, ep_stream* stream, ep_buffer dst, ep_buffer src,
                               ep_error** error);
 } ep_device_ops;
@@ -654,7 +662,7 @@ typedef struct ep_plugin_ops {
   uint32_t abi_minor;
   ep_plugin* plugin;  // given back in every call below; a plug-in has no globals
 
-  // Every device was closed. Joins the plug-in's threads, releases what it allocated.
+  // Ends the plug-in after every device was closed: joins its threads and releases what it allocated.
   void (*shutdown)(ep_plugin* plugin);
   // How many devices there are, usable or not. The first call that may touch hardware. 0 is an answer, not an error;
   // a missing driver is an error with a sentence and a remedy.
@@ -688,8 +696,8 @@ EP_EXPORT ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_o
 #define EP_NOTE_OWNER "Tenon"
 #define EP_NOTE_TYPE 1
 
-#define EP_NOTE_FLAG_UNLOADABLE UINT32_C(1)      // dlclose is safe
-#define EP_NOTE_FLAG_PROBE_IN_CHILD UINT32_C(2)  // its probing may crash or hang
+#define EP_NOTE_FLAG_UNLOADABLE UINT32_C(1)      // the host may call dlclose
+#define EP_NOTE_FLAG_PROBE_IN_CHILD UINT32_C(2)  // device_count or device_info may crash or hang
 
 #define EP_SANITIZER_NONE 0
 #define EP_SANITIZER_ADDRESS 1

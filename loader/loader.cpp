@@ -9,7 +9,7 @@
 namespace tenon::loader {
 namespace {
 
-// The first call logs what the settings warn of; that must not happen under the registry's lock.
+// The first call of settings() logs their warnings, which must not happen under the registry's lock.
 std::unique_lock<std::mutex> locked(Registry& registry) {
   static_cast<void>(settings());
   return std::unique_lock(registry.mutex());
@@ -17,8 +17,8 @@ std::unique_lock<std::mutex> locked(Registry& registry) {
 
 }  // namespace
 
-// Where nobody asked for a device, one that only a defect of its provider keeps from opening must not hide the others.
-// Any other failure of the best device is an error: the next best would be a silent run on another device.
+// If the user named no device and a defect of its provider keeps the best device from opening, the next device is
+// tried. Any other failure of the best device is an error, since the next one would be a silent run on another device.
 Result<OpenDevice*> open_device(std::string_view spelling) {
   Registry& registry = Registry::instance();
   const auto lock = locked(registry);
@@ -42,7 +42,7 @@ Result<std::string> resolve_device(std::string_view spelling) {
   return target.spelling();
 }
 
-std::vector<DeviceRecord> list_devices() {
+std::vector<ListedDevice> list_devices() {
   Registry& registry = Registry::instance();
   const auto lock = locked(registry);
   if (!registry.is_shut_down()) registry.advance_all(Stage::usable);
@@ -59,7 +59,7 @@ std::vector<Candidate> explain(Stage until) {
 }
 
 std::vector<Finding> findings() {
-  const std::vector<DeviceRecord> devices = list_devices();
+  const std::vector<ListedDevice> devices = list_devices();
   return findings_of(devices, explain());
 }
 

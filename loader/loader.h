@@ -44,7 +44,7 @@ struct DeviceInfo {
   bool usable() const { return unusable_reason.empty(); }
 };
 
-struct DeviceRecord {
+struct ListedDevice {
   std::string spelling;  // "cpu:0"
   std::string provider;
   uint32_t index = 0;
@@ -62,11 +62,11 @@ struct OpenDevice {
   ep_device_ops ops{};
 };
 
-// How far a candidate came. Where it was refused, the stage that refused it.
+// How far a candidate came. A candidate that was refused keeps the stage that refused it.
 enum class Stage : uint8_t { found, trusted, note, loaded, negotiated, enumerated, usable, chosen };
 std::string_view stage_name(Stage stage);
 
-// One file (or registered function) that could be a provider, and what became of it.
+// One file (or registered function) that could be a provider, and how far it came.
 struct Candidate {
   std::string provider;  // the <name> of libtenon_<name>.so
   std::string path;      // empty: registered by the application
@@ -76,27 +76,28 @@ struct Candidate {
   Code code = Code::ok;
   std::string sentence;  // what is wrong, or which devices it has
   std::string remedy;
-  std::vector<DeviceRecord> devices;
+  std::vector<ListedDevice> devices;
 };
 
-// A folder of the search, and what came of it.
+// A folder of the search, and how many candidates it holds.
 struct SearchedFolder {
   std::string path, source;
   uint32_t candidates = 0;
   Status status;  // why it was not searched
 };
 
-// Opens the device `spelling` names: "cpu", "cuda:1", "vulkan:uuid=...", "cuda:pci=0000:01:00.0", "pci=...". A provider
-// alone is its best usable device. "" is the default: the setting `device`, else the first discrete, integrated or CPU
-// device, never a software one. The same device gives the same pointer. Loads only what it must. Errors: invalid
-// settings or spelling; nothing matches (lists what there is, and why what could have matched was refused).
+// Opens the device that `spelling` names: "cpu", "cuda:1", "vulkan:uuid=...", "cuda:pci=0000:01:00.0", "pci=...". The
+// name of a provider alone means its best usable device. "" is the default: the setting `device`, else the first
+// discrete, integrated or CPU device, never a software one. The same device gives the same pointer. Loads no more
+// providers than it must. Errors: invalid settings or spelling; nothing matches (the message lists the devices there
+// are, and why each candidate that could have matched was refused).
 Result<OpenDevice*> open_device(std::string_view spelling);
 
-// The canonical spelling ("cuda:1") of what open_device would open.
+// The canonical spelling ("cuda:1") of the device that open_device would open.
 Result<std::string> resolve_device(std::string_view spelling);
 
-// Every device of every provider allowed, usable or not. Loads them all.
-std::vector<DeviceRecord> list_devices();
+// Every device of every allowed provider, usable or not. Loads all these providers.
+std::vector<ListedDevice> list_devices();
 
 // Every candidate, taken as far as `until` (Stage::found looks at nothing; Stage::enumerated loads everything that
 // can be loaded). Candidates already further stay where they are.
@@ -107,34 +108,34 @@ std::vector<SearchedFolder> searched_folders();
 struct Finding {
   std::string sentence, remedy;
 };
-// Devices that are one piece of hardware seen through several providers; that no GPU can be used, and why. Loads every
-// provider allowed.
+// The findings of this machine: devices that are one piece of hardware seen through several providers; that no GPU can
+// be used, and why. Loads every allowed provider.
 std::vector<Finding> findings();
 
 // Adds a provider linked into the program; it comes before all files of that name. To be called before the first use of
-// the name; later it changes nothing and is logged as an error.
+// the name. A later call changes nothing and is logged as an error.
 void register_provider(std::string name, ep_plugin_query_fn query);
 
-// Closes one device; everything made from it has been destroyed. Afterwards the pointer is invalid.
+// Closes one device. The caller has destroyed everything made from it. Afterwards the pointer is invalid.
 void close_device(OpenDevice* device);
-// Closes the devices of a provider and shuts it down; its mapping stays, and the next call that needs it begins with it
-// anew. Everything made from its devices has been destroyed. The pointers open_device gave stay readable; calls through
-// them answer CANCELLED. Errors: not_found if it is not loaded.
+// Closes the devices of a provider and shuts the provider down. Its mapping stays, and the next call that needs the
+// provider begins it anew. The caller has destroyed everything made from its devices. The pointers that open_device
+// gave stay readable; calls through them answer CANCELLED. Errors: not_found if it is not loaded.
 Status retire(std::string_view provider);
 // Closes all devices, shuts all plug-ins down, and logs what they leaked. Mappings stay. Later calls that need a
 // provider fail.
 void shutdown_all();
 
-// Turns what a provider's function answered into a Status and releases `error` (which may be NULL). `doing` completes
+// Turns the answer of a provider's function into a Status and releases `error` (which may be NULL). `doing` completes
 // "while ...": "allocating 64 bytes on cpu:0". Ok for EP_STATUS_OK.
 Status take_error(ep_status status, ep_error* error, std::string_view doing);
 
-// Host memory a provider holds through host->allocate; providers that are not loaded hold none.
+// Host memory that a provider holds through host->allocate. A provider that is not loaded holds none.
 struct HostMemory {
   uint64_t blocks = 0, bytes = 0;
 };
 HostMemory provider_host_memory(std::string_view provider);
-// What the provider reported through host->device_memory_report, in bytes.
+// The bytes that the provider reported through host->device_memory_report.
 int64_t reported_device_memory(const OpenDevice& device);
 
 // Shuts down, forgets registrations and arguments, and starts anew at the next call.

@@ -45,11 +45,11 @@ int main(int argc, char** argv) {
     return report.status();
   }
   int found = 0;
-  for (const tenon::loader::DeviceRecord& record : tenon::loader::list_devices()) {
+  for (const tenon::loader::ListedDevice& listed : tenon::loader::list_devices()) {
     // A device that computes nothing sends every op to the host.
-    if (!record.info.usable() || record.info.synchronous() || record.provider == "null") continue;
+    if (!listed.info.usable() || listed.info.synchronous() || listed.provider == "null") continue;
     ++found;
-    measure(tenon::Device(record.spelling), &report);
+    measure(tenon::Device(listed.spelling), &report);
   }
   if (found == 0) std::printf("no asynchronous device\n");
   return report.status();

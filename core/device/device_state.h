@@ -17,16 +17,16 @@ class DeviceQueue;
 struct DeviceState {
   loader::OpenDevice* opened = nullptr;
   ep_device* handle = nullptr;
-  ep_device_ops ops{};  // full-size copy: no slot past the end is ever called
-  uint16_t id = 0;      // among all devices ever opened, from 0
-  uint16_t place = 0;   // among spellings: a device that is opened again has that of the one before
+  ep_device_ops ops{};           // full-size copy: no slot past the end is ever called
+  uint16_t id = 0;               // among all devices ever opened, from 0
+  uint16_t spelling_number = 0;  // among spellings: a device that is opened again has the number it had
   bool synchronous = false;
   bool mapped = false;                       // pool 0 is host-visible and coherent: Block::host is set
-  std::atomic<bool> holds_host_data{false};  // it is the device that host_device_state() answers
+  std::atomic<bool> holds_host_data{false};  // true: host_device_state() gives this device
   ep_stream* inline_stream = nullptr;        // of a synchronous device
   std::unique_ptr<memory::Allocator> allocator;
-  std::atomic<uint64_t> thread_scratch{0};  // bytes of it that threads keep as scratch
-  std::atomic<int64_t> borrowed{0};         // blocks of memory the caller owns
+  std::atomic<uint64_t> thread_scratch{0};  // bytes of the device that threads keep as scratch
+  std::atomic<int64_t> borrowed{0};         // blocks of memory that the application owns
   bool retired = false;                     // its provider was retired: every call is an error
   vm::DeviceQueue* queue = nullptr;  // of an asynchronous device: its streams and launch thread (core/vm), never freed
 };

@@ -1,6 +1,6 @@
-// FreeList<T>: freed objects of one type, kept per thread for reuse, so that making and dropping one costs no call of
-// the heap. Objects may be freed by another thread than the one that made them: a full list hands half of its objects
-// to a list that all threads share, and an empty one takes as many from there.
+// FreeList<T>: freed objects of one type, kept per thread for reuse, so that making and dropping an object costs no
+// call of the heap. A thread may free an object that another thread made: a full list hands half of its objects to a
+// list that all threads share, and an empty list takes as many from there. Threads: every function is thread-safe.
 #pragma once
 
 #include <atomic>
@@ -18,17 +18,17 @@ class FreeList {
  public:
   template <class... Args>
   static T* make(Args&&... args) {
-    void* place = head_;
-    if (place != nullptr) [[likely]] {
+    void* memory = head_;
+    if (memory != nullptr) [[likely]] {
       head_ = head_->next;
       --size_;
     } else {
-      place = refill_or_allocate();
+      memory = refill_or_allocate();
     }
     if constexpr (sizeof...(Args) == 0) {
-      return new (place) T;  // braces would zero what T leaves as it is
+      return new (memory) T;  // braces would zero what T leaves as it is
     } else {
-      return new (place) T{std::forward<Args>(args)...};
+      return new (memory) T{std::forward<Args>(args)...};
     }
   }
 
@@ -51,7 +51,7 @@ class FreeList {
   };
   static_assert(sizeof(T) >= sizeof(Node));
 
-  // Empties the list when its thread ends; what is freed on that thread afterwards goes straight to the heap.
+  // Empties the list when its thread ends. Objects that the thread frees afterwards go straight to the heap.
   struct Guard {
     ~Guard() {
       limit_ = -1;
@@ -60,41 +60,42 @@ class FreeList {
     }
   };
 
-  // So that the address sanitizer sees every life.
+  // Under the address sanitizer, which then sees the life of every object.
   static constexpr bool kHeapOnly = EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_ADDRESS;
 
-  static void release(void* place) { ::operator delete(place, std::align_val_t(alignof(T))); }
+  static void release(void* memory) { ::operator delete(memory, std::align_val_t(alignof(T))); }
 
   static constexpr int kBatch = kKept / 2;
   static constexpr int kMostBatches = 16;
 
-  // Batches of kBatch objects that no thread has in its list.
+  // The list that all threads share: batches of kBatch objects.
   struct Shared {
     std::mutex mutex;
     Node* first = nullptr;
     std::atomic<int> count{0};
   };
 
-  // Room for one object: of a batch that it takes over for an empty list where there is one, else of the heap.
+  // Memory for one object, for a thread whose list is empty. Takes over a shared batch if there is one, else asks the
+  // heap.
   [[gnu::noinline]] static void* refill_or_allocate() {
     if (shared_.count.load(std::memory_order_relaxed) != 0 && limit_ >= 0) {
       arm();
       std::lock_guard lock(shared_.mutex);
       if (shared_.first != nullptr) {
-        Node* const place = std::exchange(shared_.first, shared_.first->next_batch);
+        Node* const memory = std::exchange(shared_.first, shared_.first->next_batch);
         shared_.count.store(shared_.count.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-        head_ = place->next;
+        head_ = memory->next;
         size_ = kBatch - 1;
-        return place;
+        return memory;
       }
     }
     return ::operator new(sizeof(T), std::align_val_t(alignof(T)));
   }
 
-  // For one more object in a list that is full or not armed. False: there is none.
+  // Makes room for one more object in a list that is full or not armed. False: there is no room.
   [[gnu::noinline]] static bool make_room() { return arm() || spill(); }
 
-  // Hands a batch of a full list over. False: there are enough, or the thread is ending.
+  // Hands a batch of a full list to the shared list. False: the shared list is full, or the thread is ending.
   static bool spill() {
     if (limit_ < 0 || shared_.count.load(std::memory_order_relaxed) >= kMostBatches) return false;
     Node* const first = head_;

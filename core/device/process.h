@@ -1,9 +1,11 @@
-// Process: what every room asks of the process it runs in: whether anything but running ops is wanted of it, whether it
-// is a forked child, and what happens at its end. Internal to the library.
+// Process: facts of the process that every room asks for. Does an op have to do more than run? Is this a forked child?
+// What happens at the end? Internal to the library.
 //
 // The runtime is never destroyed. The exit hook drains every device with a deadline and joins every thread of ours;
-// what is dropped after the hook frees host memory only. In a forked child every call is an error and destructors do
-// nothing.
+// an object that is dropped after the hook frees host memory only. In a forked child every call is an error and
+// destructors do nothing.
+//
+// Threads: every function is thread-safe.
 #pragma once
 
 #include <atomic>
@@ -13,8 +15,8 @@
 
 namespace tenon::process {
 
-// One word tells the inline path whether anything but running the op is asked of it: a trace, the list of an
-// ExecutionScope, or an error: in a child of fork, and in a function that was given to Tensor::access.
+// One word that the inline path reads. It is 0 if an op only has to run. Else a bit says why not: a trace is on, an
+// ExecutionScope lists ops, the process is a forked child, or a function that was given to Tensor::access runs.
 enum Attention : uint32_t { kTrace = 1, kForked = 2, kReport = 4, kCallback = 8 };
 inline constinit std::atomic<uint32_t> attention{0};
 
@@ -35,7 +37,7 @@ enum class Callback : uint8_t {
   deleter,  // of borrowed memory, on a thread of the VM
 };
 
-// While it lives, the calling thread runs `callback`: no work can be submitted or waited for on it.
+// While it lives, the calling thread runs `callback`. This thread can then neither submit work nor wait for work.
 class CallbackScope {
  public:
   explicit CallbackScope(Callback callback);

@@ -9,7 +9,7 @@ struct Stats {
   uint64_t live = 0;      // handed out
   uint64_t peak = 0;      // highest `live` so far
   uint64_t cached = 0;    // free, kept
-  uint64_t reserved = 0;  // live + cached + rounding: what the provider gave
+  uint64_t reserved = 0;  // what the provider gave: live + cached + rounding
   uint64_t segments = 0;  // provider blocks
   uint64_t limit = 0;     // TENON_MEMORY_LIMIT, 0 none
 };

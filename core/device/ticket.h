@@ -5,8 +5,8 @@
 
 namespace tenon {
 
-// stream id (1 to 65535) in the high 16 bits, instruction number (from 1) in the low 48. 0: none, or done long ago.
-// Work of a synchronous device is done when its call returns and has no ticket.
+// The high 16 bits are the stream's id (1 to 65535), the low 48 the instruction's number (from 1). 0: no instruction,
+// or one that was done long ago. Work of a synchronous device is done when its call returns and has no ticket.
 struct Ticket {
   uint64_t bits = 0;
 

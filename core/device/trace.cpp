@@ -10,18 +10,18 @@
 namespace tenon {
 namespace {
 
-struct Event {
+struct Span {
   std::string name, category, detail;
   uint64_t begin = 0;
   uint64_t end = 0;
   uint32_t track = 0;
 };
 
-// One list under a lock: tracing is for looking, and what it costs is seen in it.
-struct Recorder {
+// One list under one lock. The lock is slow, but a trace shows its cost.
+struct Trace {
   std::mutex mutex;
   std::string path;
-  std::vector<Event> events;
+  std::vector<Span> spans;
   std::map<std::string, uint32_t> tracks;
   uint32_t threads = 0;
 
@@ -30,8 +30,8 @@ struct Recorder {
   }
 };
 
-Recorder& recorder() {
-  static auto* one = new Recorder;
+Trace& trace() {
+  static auto* one = new Trace;
   return *one;
 }
 
@@ -51,11 +51,11 @@ std::string microseconds(uint64_t ns) {
   return text;
 }
 
-std::string line(const Event& event) {
-  return "{\"ph\":\"X\",\"pid\":1,\"tid\":" + std::to_string(event.track) + ",\"name\":\"" + escaped(event.name) +
-         "\",\"cat\":\"" + escaped(event.category) + "\",\"ts\":" + microseconds(event.begin) +
-         ",\"dur\":" + microseconds(event.end - std::min(event.begin, event.end)) + ",\"args\":{\"detail\":\"" +
-         escaped(event.detail) + "\"}}";
+std::string line(const Span& span) {
+  return "{\"ph\":\"X\",\"pid\":1,\"tid\":" + std::to_string(span.track) + ",\"name\":\"" + escaped(span.name) +
+         "\",\"cat\":\"" + escaped(span.category) + "\",\"ts\":" + microseconds(span.begin) +
+         ",\"dur\":" + microseconds(span.end - std::min(span.begin, span.end)) + ",\"args\":{\"detail\":\"" +
+         escaped(span.detail) + "\"}}";
 }
 
 }  // namespace
@@ -65,32 +65,32 @@ uint64_t trace_now() { return static_cast<uint64_t>(std::chrono::steady_clock::n
 void trace_thread_span(std::string_view name, std::string_view category, uint64_t begin_ns, uint64_t end_ns,
                        std::string_view detail) {
   thread_local uint32_t number = 0;
-  Recorder& all = recorder();
+  Trace& all = trace();
   std::lock_guard lock(all.mutex);
   if (number == 0) number = ++all.threads;
-  all.events.push_back({std::string(name), std::string(category), std::string(detail), begin_ns, end_ns,
-                        all.track("thread " + std::to_string(number))});
+  all.spans.push_back({std::string(name), std::string(category), std::string(detail), begin_ns, end_ns,
+                       all.track("thread " + std::to_string(number))});
 }
 
 void trace_stream_span(std::string_view name, const DeviceState* device, uint32_t index, uint64_t begin_ns,
                        uint64_t end_ns, uint64_t number) {
-  Recorder& all = recorder();
+  Trace& all = trace();
   std::lock_guard lock(all.mutex);
-  all.events.push_back({std::string(name), "stream", "instruction " + std::to_string(number), begin_ns, end_ns,
-                        all.track(device->opened->spelling + " stream " + std::to_string(index))});
+  all.spans.push_back({std::string(name), "stream", "instruction " + std::to_string(number), begin_ns, end_ns,
+                       all.track(device->opened->spelling + " stream " + std::to_string(index))});
 }
 
 void trace_begin(std::string path) {
-  Recorder& all = recorder();
+  Trace& all = trace();
   std::lock_guard lock(all.mutex);
   all.path = std::move(path);
-  all.events.clear();
+  all.spans.clear();
   process::attention.fetch_or(process::kTrace);
 }
 
 Status trace_end() {
   process::attention.fetch_and(~uint32_t{process::kTrace});
-  Recorder& all = recorder();
+  Trace& all = trace();
   std::lock_guard lock(all.mutex);
   if (all.path.empty()) return Status();
   const std::string path = std::exchange(all.path, {});
@@ -104,9 +104,9 @@ Status trace_end() {
     std::fprintf(file, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":\"%s\"}}",
                  track, escaped(name).c_str());
   }
-  for (const Event& event : all.events) std::fprintf(file, ",\n%s", line(event).c_str());
+  for (const Span& span : all.spans) std::fprintf(file, ",\n%s", line(span).c_str());
   std::fputs("\n]}\n", file);
-  all.events.clear();
+  all.spans.clear();
   if (std::fclose(file) == 0) return Status();
   return Status(Code::internal, "The trace cannot be written: writing " + path + " failed.");
 }

@@ -1,6 +1,8 @@
-// Trace: what TENON_TRACE=file.json writes, in Chrome's trace-event format (chrome://tracing, Perfetto): submissions,
-// waits, launches, retirements, copies and allocations, with a track per thread and per stream. Off (process::kTrace in
-// process::attention is not set) it costs the callers one relaxed load.
+// Trace: writes the file of TENON_TRACE=file.json in Chrome's trace-event format (chrome://tracing, Perfetto). It shows
+// submissions, waits, launches, retirements, copies and allocations, on a track per thread and per stream. While the
+// trace is off (process::attention lacks process::kTrace), it costs its callers one relaxed load.
+//
+// Threads: every function is thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +27,15 @@ void trace_thread_span(std::string_view name, std::string_view category, uint64_
 void trace_stream_span(std::string_view name, const DeviceState* device, uint32_t index, uint64_t begin_ns,
                        uint64_t end_ns, uint64_t number);
 
-// Begins tracing to `path`; ends it and writes the file. Called by attach and the exit hook; tests call them too.
+// trace_begin begins a trace to `path`; trace_end ends it and writes the file. vm::attach and the exit hook call them,
+// and so do tests.
 void trace_begin(std::string path);
 Status trace_end();
 
 // A span on the calling thread's track for the life of the scope, if a trace is on.
 class TraceScope {
  public:
-  // All three outlive the scope; `where` is the device's spelling.
+  // The three arguments outlive the scope. `where` is the device's spelling.
   TraceScope(std::string_view name, std::string_view category, const std::string& where) {
     if (tracing()) [[unlikely]]
       begin(name, category, where);

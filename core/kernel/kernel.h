@@ -17,13 +17,13 @@ struct Kernel {
   DeviceState* device = nullptr;
   ep_primitive* primitive = nullptr;
   std::string implementation;  // "onednn", "simd", "plain"
-  std::string signature;       // what an error of an asynchronous launch says: "relu(f32 [4, 5])"; may be empty
+  std::string signature;       // for errors of asynchronous launches: "relu(f32 [4, 5])"; may be empty
   uint64_t host_bytes = 0;
   uint64_t device_bytes = 0;
-  uint64_t workspace_bytes = 0;  // where dims are static
+  uint64_t workspace_bytes = 0;  // if dims are static
   uint64_t scratch_bytes = 0;
   bool dynamic = false;            // the descriptor holds EP_ANY: launches give shapes
-  bool dynamic_workspace = false;  // ask primitive_workspace per shape
+  bool dynamic_workspace = false;  // primitive_workspace says how much, per shape
 
   void retain() { count.fetch_add(1, std::memory_order_relaxed); }
   // Destroys the primitive when the last user is gone.

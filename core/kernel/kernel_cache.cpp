@@ -1,4 +1,4 @@
-// The kernels of all devices: one cache each, and who else keeps some of them.
+// The kernels of all devices: one cache per device, and a list of every kernel that exists.
 #include "core/kernel/kernel_cache.h"
 
 #include <malloc.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kByteLimit = uint64_t{256} << 20;
 constexpr uint64_t kTrimBytes = kByteLimit / 8;
-constexpr uint64_t kEntryBytes = 1024;  // what an entry costs beside the primitive: key, list and map nodes
+constexpr uint64_t kEntryBytes = 1024;  // the cost of an entry without its primitive: key, list and map nodes
 
 size_t used_bytes(const ep_primitive_desc& desc) {
   return offsetof(ep_primitive_desc, operands) + desc.operand_count * sizeof(ep_operand_desc);
@@ -26,7 +26,8 @@ size_t used_bytes(const ep_primitive_desc& desc) {
 
 void remember(Kernel* kernel);
 
-// Primitives of one device, most recently used first, and the refusals that only creation found out.
+// The primitives of one device, most recently used first, and the descriptors that the device refused at creation
+// alone.
 class KernelCache {
  public:
   Result<Kernel*> get(DeviceState* device, const ep_primitive_desc& desc) {
@@ -105,7 +106,7 @@ class KernelCache {
     if (trim) give_back_free_pages();
   }
 
-  // Primitives are many small pieces of different ages: what is left between them is the system's again.
+  // Primitives are many small pieces of different ages. The free pages between them go back to the system.
   static void give_back_free_pages() {
 #if defined(__GLIBC__)
     malloc_trim(0);
@@ -150,7 +151,7 @@ KernelCache& cache_of(DeviceState* device) {
   return (*caches)[device];
 }
 
-// Every kernel there is: choice tables keep some longer than the cache, and a device takes them all along when it ends.
+// Every kernel that exists. Choice tables keep some kernels longer than the cache does, but none outlives its device.
 struct LiveKernels {
   std::mutex mutex;
   std::unordered_set<Kernel*> all;

@@ -1,5 +1,5 @@
-// Lowering: how an op describes the one primitive that computes it. An op's `lower` fills it; the interpreter asks the
-// device, creates the primitive, and launches it, now and whenever the same signature comes again.
+// Lowering: how an op describes the one primitive that computes it. The op's `lower` fills a Lowering. From it the
+// interpreter asks the device, creates the primitive and launches it, now and whenever the same signature comes again.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace tenon {
 
 class Lowering {
  public:
-  // The descriptor; `lower` sets kind (already set from the row), attributes, epilogues.
+  // The descriptor. The row of the op has set its kind; `lower` sets attributes and epilogues.
   ep_primitive_desc desc{};
 
   // Where operand i of the descriptor comes from.

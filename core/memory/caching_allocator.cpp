@@ -28,18 +28,17 @@ std::string mib(uint64_t bytes) {
   return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " MiB";
 }
 
-// What giving memory back may help against.
+// True for failures that giving memory back may help against.
 bool is_shortage(const Status& status) {
   return status.code() == Code::out_of_device_memory || status.code() == Code::out_of_host_memory;
 }
 
 class CachingAllocator;
 
-// The allocators there are. An allocator's index is never used again, so that a thread's table cannot name the wrong
-// one.
+// All allocators. An allocator's index is never used again, so that a thread's table cannot name the wrong allocator.
 struct Registry {
   std::mutex mutex;
-  std::vector<CachingAllocator*> allocators;  // null where one was destroyed
+  std::vector<CachingAllocator*> allocators;  // null: that allocator was destroyed
 };
 
 Registry& registry() {
@@ -47,8 +46,8 @@ Registry& registry() {
   return *all;
 }
 
-// What a thread knows of itself: its lists, by allocator index. Plain data, so that it can be read at any time of the
-// thread's life; `ended` once the guard has run.
+// The lists of a thread, by allocator index. Plain data, so that it can be read at any time of the thread's life.
+// `ended` is set once the guard has run.
 struct ThreadTable {
   ThreadLists** lists;
   uint32_t size;
@@ -83,7 +82,7 @@ class CachingAllocator final : public Allocator {
     return bytes > kSmallLimit ? allocate_large(bytes, waits) : allocate_small(size_class(bytes), waits);
   }
 
-  // A power of two of the small classes, and every larger block, starts 256-aligned.
+  // A small block whose class is a power of two starts 256-aligned, and so does every larger block.
   Result<Block> allocate_aligned(uint64_t bytes, std::vector<Ticket>* waits) override {
     return allocate(bytes <= kSmallLimit ? std::max<uint64_t>(256, std::bit_ceil(bytes)) : bytes, waits);
   }
@@ -135,7 +134,7 @@ class CachingAllocator final : public Allocator {
     return stats_locked();
   }
 
-  // Takes the lists of a thread that ends.
+  // Takes over the lists of a thread that ends.
   void adopt(ThreadLists* lists) {
     std::lock_guard lock(mutex_);
     for (int i = 0; i < kSizeClasses; ++i) small_.take_back(i, lists->classes[static_cast<size_t>(i)], 0);
@@ -169,7 +168,7 @@ class CachingAllocator final : public Allocator {
     return index_ < table.size ? table.lists[index_] : nullptr;
   }
 
-  // The calling thread's lists, made if there are none yet; null while the thread ends. Lock held.
+  // The calling thread's lists, made if there are none yet; null while the thread ends. The caller holds the lock.
   ThreadLists* make_own_lists() {
     if (ThreadLists* lists = own_lists()) return lists;
     ThreadTable& table = thread_table;
@@ -298,7 +297,8 @@ class CachingAllocator final : public Allocator {
     for (int i = 0; i < kSizeClasses; ++i) small_.take_back(i, lists->classes[static_cast<size_t>(i)], 0);
   }
 
-  // Before the second attempt: what is cached goes back, what is still used by issued work is waited for, and goes too.
+  // Before the second attempt: gives cached memory back, waits for the issued work that still uses blocks, and gives
+  // those back too.
   void recover() {
     trim();
     vm::TicketList pending;
@@ -336,7 +336,7 @@ class CachingAllocator final : public Allocator {
     return all;
   }
 
-  // On slow paths, so that the peak is that of the blocks above 32 KiB, and of slabs rather than of each small block.
+  // Called on slow paths only. So the peak counts blocks above 32 KiB and slabs, not each small block.
   void note_peak() {
     peak_ = std::max(peak_, live_bytes());
     uint64_t& recent = recent_peaks_[tick_count_ % kPeakTicks];
@@ -376,7 +376,7 @@ class CachingAllocator final : public Allocator {
   Heap heap_;
   SmallBlocks small_;
   std::vector<std::unique_ptr<ThreadLists>> threads_;
-  uint64_t small_taken_ = 0;  // of threads that ended or have no lists
+  uint64_t small_taken_ = 0;  // by threads that ended or have no lists
   uint64_t small_given_ = 0;
   uint64_t peak_ = 0;
   std::array<uint64_t, kPeakTicks> recent_peaks_{};

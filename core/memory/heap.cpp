@@ -50,7 +50,8 @@ Result<Range*> Heap::take_new(uint64_t bytes) {
   return cut(segment.value()->first, bytes);
 }
 
-// Half of what is held already, so that their number grows with the logarithm of the use; less on a small device.
+// The size of a new segment: half of what is held already, so that the number of segments grows with the logarithm of
+// the use; less on a small device.
 uint64_t Heap::segment_bytes(uint64_t bytes) const {
   uint64_t wanted = std::clamp(round_up(reserved_ / 2, 2 * kMiB), 2 * kMiB, 64 * kMiB);
   if (!device_->info.pools.empty()) {
@@ -133,7 +134,7 @@ void Heap::give(Range* range, std::span<const Ticket> pending) {
   enlist(range);
 }
 
-// Merges `range` (in no set) with its free neighbour behind it.
+// Merges `range`, which is in no set, with the free range behind it.
 void Heap::absorb_next(Range* range) {
   Range* next = range->after;
   if (next->free) delist(next);

@@ -1,11 +1,11 @@
 // Heap: best fit with coalescing over the provider's blocks (segments). Serves blocks above 32 KiB, and the slabs that
 // smaller ones are cut from.
 //
-// A range is live or free. Free ranges next to each other are one; the tickets that still use any part of it go with
-// it. A request takes the smallest free range without tickets that fits, else the smallest with them, else a new
-// segment.
+// A range is live or free. Neighbouring free ranges are merged into one, which carries the tickets that still use any
+// part of it. A request takes the smallest free range without tickets that fits, else the smallest with tickets that
+// fits, else part of a new segment.
 //
-// Threads: none of its own; the allocator's lock is held around every call.
+// Threads: not thread-safe. The allocator holds its lock around every call.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ namespace tenon::memory {
 
 struct Segment;
 
-// A range of a segment, between its neighbours in address order.
+// A range of a segment, linked with its neighbours in address order.
 struct Range {
   Segment* segment = nullptr;
   uint64_t offset = 0;
@@ -48,7 +48,7 @@ struct Segment {
 
 class Heap {
  public:
-  // Every range is a multiple of this, so that it starts 256-aligned.
+  // The size of every range is a multiple of this, so every range starts 256-aligned.
   static constexpr uint64_t kGrain = 512;
 
   explicit Heap(loader::OpenDevice* device, uint64_t limit);
@@ -57,15 +57,16 @@ class Heap {
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // A live range of at least `bytes` out of what is free already, or null.
+  // A live range of at least `bytes` out of the free ranges, or null.
   Range* take(uint64_t bytes);
-  // The same from a new segment. Errors: out_of_device_memory, from the provider or from the limit.
+  // A live range of at least `bytes` in a new segment. Errors: out_of_device_memory, from the provider or from the
+  // limit.
   Result<Range*> take_new(uint64_t bytes);
   // Frees `range`; `pending` are tickets that still use it.
   void give(Range* range, std::span<const Ticket> pending);
 
-  // Gives segments that are free and that no ticket uses back to the provider: all that no one touched since tick
-  // `untouched_since`, and further ones until at most `keep` bytes are free. Returns the bytes given back.
+  // Gives segments that are free and without tickets back to the provider: all that nobody touched since tick
+  // `untouched_since`, and others until at most `keep` bytes are free. Returns the bytes given back.
   uint64_t shrink(uint64_t untouched_since, uint64_t keep);
   // Adds the tickets that free ranges still carry.
   void pending_tickets(vm::TicketList* out) const;
@@ -80,7 +81,7 @@ class Heap {
   std::string largest_live(size_t lines) const;
 
  private:
-  // By size, then by address; a bare size stands before all ranges of that size.
+  // Orders ranges by size, then by address. A bare size stands before all ranges of that size.
   struct BySize {
     using is_transparent = void;
     bool operator()(const Range* a, const Range* b) const { return a->size != b->size ? a->size < b->size : a < b; }

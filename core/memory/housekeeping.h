@@ -1,14 +1,14 @@
-// Housekeeping: one thread, started when an allocator first holds free memory, that ticks every allocator once a second
-// and sleeps while none holds any.
+// Housekeeping: one thread that ticks every allocator once a second. It starts when an allocator first holds free
+// memory, and sleeps while no allocator holds any.
 #pragma once
 
 namespace tenon::memory {
 
-// There may be something to give back soon: starts or wakes the thread. Cheap when it is awake already.
+// Starts or wakes the thread, since an allocator holds free memory now. Cheap while the thread is awake.
 void wake_housekeeping();
 // Ends the thread and waits for it. Called at exit.
 void stop_housekeeping();
-// Ticks every allocator; true if one still holds free memory.
+// Ticks every allocator. True if an allocator still holds free memory.
 bool tick_all();
 
 }  // namespace tenon::memory

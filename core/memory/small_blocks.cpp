@@ -84,7 +84,7 @@ bool SmallBlocks::cut_slab(Heap& heap, int size_class, Status* status) {
   return true;
 }
 
-// Drops from a shared list the blocks of slabs that are about to go (marked by a count of 0).
+// Drops from a shared list the blocks of slabs that are about to be given back. Such slabs have a count of 0.
 void SmallBlocks::filter(ClassList& list) {
   ClassList kept;
   std::vector<SmallBlock*> clean;

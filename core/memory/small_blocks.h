@@ -1,9 +1,9 @@
 // SmallBlocks: blocks up to 32 KiB, cut from slabs by size class. A thread keeps lists of its own, which it alone
-// touches; between those and the slabs stands a shared list per class, which threads exchange batches with (so blocks
-// freed by another thread than the one that took them find their way back).
+// touches. Between these lists and the slabs stands one shared list per class, with which threads exchange batches. So
+// a block that another thread has freed finds its way back.
 //
-// A free block remembers the tickets that still use it. A thread takes the blocks without any first, then the one freed
-// longest ago.
+// A free block remembers the tickets that still use it. A thread takes blocks without tickets first, then the
+// block that was freed longest ago.
 //
 // Threads: ThreadLists belongs to one thread; SmallBlocks is called with the allocator's lock held.
 #pragma once
@@ -36,11 +36,11 @@ struct Slab {
   Range* range = nullptr;
   uint32_t count = 0;
   uint32_t idle = 0;     // how many of them are in the shared list
-  uint64_t touched = 0;  // the tick at which that last changed
+  uint64_t touched = 0;  // the tick at which `idle` last changed
   std::unique_ptr<SmallBlock[]> blocks;
 };
 
-// Free blocks of one class: those no ticket uses, last freed first, and those that wait, first freed first.
+// The free blocks of one class: those without tickets, last freed first, and those with tickets, first freed first.
 struct ClassList {
   SmallBlock* clean = nullptr;
   SmallBlock* waiting = nullptr;
@@ -90,7 +90,7 @@ struct ThreadLists {
 
 class SmallBlocks {
  public:
-  // How many free blocks of a class a thread keeps, and how many move at once.
+  // kept: how many free blocks of a class a thread keeps. batch: how many blocks move at once.
   static uint32_t kept(int size_class) { return class_bytes(size_class) <= 4096 ? 64 : 16; }
   static uint32_t batch(int size_class) { return kept(size_class) / 2; }
 
@@ -99,7 +99,7 @@ class SmallBlocks {
   bool refill(Heap& heap, int size_class, ClassList& list, Status* status);
   // Moves blocks of `list` back until `keep` are left.
   void take_back(int size_class, ClassList& list, uint32_t keep);
-  // Gives slabs nobody uses and nobody touched since tick `untouched_since` back to the heap.
+  // Gives slabs without live blocks that nobody touched since tick `untouched_since` back to the heap.
   void shrink(Heap& heap, uint64_t untouched_since);
   void pending_tickets(vm::TicketList* out) const;
 

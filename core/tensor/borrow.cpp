@@ -1,4 +1,4 @@
-// Memory that the caller owns, as tensors of the host device.
+// Tensors of the host device over memory that the application owns.
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-// Bytes from the first element to one past the last that these strides reach.
+// The bytes from the first element to the end of the last element that these strides reach.
 int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& strides, DType dtype, int64_t elements) {
   if (strides.rank() != dims.rank()) {
     throw Error(Code::invalid_argument,
@@ -41,7 +41,8 @@ int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& str
   return dtype_bytes(dtype, reach);
 }
 
-// After the program's end no provider is called: the handle is left to the system, and leak checkers see where it is.
+// After the program's end no provider may be called. The handle is then left to the system, kept where leak checkers
+// see it.
 void free_handle(DeviceState* device, ep_memory* memory) {
   if (!process::ended()) return device->ops.memory_free(device->handle, memory);
   static std::mutex mutex;

@@ -17,26 +17,27 @@ class TENON_API Device {
   // No device. Ops on tensors run where the tensors are; factories without a device use Device::current().
   Device() = default;
   explicit Device(DeviceState* state) : state_(state) {}
-  // Opens "cpu", "cuda:1", "vulkan:uuid=...". Errors: not_found, naming what there is and why what could have
-  // matched was refused.
+  // Opens "cpu", "cuda:1", "vulkan:uuid=...". Errors: not_found, with the devices there are and why each
+  // candidate that could have matched was refused.
   explicit Device(std::string_view spelling);
   explicit Device(const char* spelling) : Device(std::string_view(spelling)) {}
 
-  // The default device: set_current, else TENON_DEVICE, the config file, the best device there is (in that order).
+  // The default device: that of set_current, else of TENON_DEVICE, else of the config file, else the best device.
   static Device current();
-  // For the calling thread; a default-made Device resets it.
+  // Sets the default device of the calling thread. Device() resets it.
   static void set_current(Device device);
-  // The device of class CPU that is synchronous and mapped: where the host rung runs and host data lives.
+  // The host device: a synchronous device of class CPU whose memory the host can address. The host rung runs on it, and
+  // host data lives on it.
   static Device host();
 
   explicit operator bool() const { return state_ != nullptr; }
   const std::string& spelling() const;  // "cuda:0"
   const std::string& name() const;      // "NVIDIA H200"
   bool synchronous() const;
-  // Waits for all work of this device; throws the first error not reported yet.
+  // Waits for all work of this device, then throws the first error that was not reported yet.
   void synchronize() const;
-  // What is submitted later to any stream of this device waits for all that was submitted to any of them; the caller
-  // does not wait.
+  // Orders all streams of this device: work submitted later to any of them waits for all work submitted before. The
+  // caller does not wait.
   void barrier() const;
   // Bytes handed out, cached and reserved, and the peak.
   memory::Stats memory_stats() const;
@@ -50,14 +51,14 @@ class TENON_API Device {
   DeviceState* state_ = nullptr;
 };
 
-// Waits for all work of all devices; throws, of the errors not reported yet, the one of the earliest call.
+// Waits for all work of all devices. Of the errors that were not reported yet, throws that of the earliest call.
 TENON_API void synchronize();
 
-// Ends every device of a provider: waits for all work, destroys what was made, closes the devices and shuts the
-// provider down. Its mapping stays; naming one of its devices again opens it anew (after device_lost, for instance).
-// Tensors on its devices must be gone and no other thread may be inside a call on them; `Device` handles that were made
-// before stay, and calls on them throw. Errors: busy, while tensors hold memory of it (then nothing has changed);
-// not_found, if the provider is not loaded.
+// Ends every device of a provider: waits for all work, destroys kernels and streams, closes the devices and shuts the
+// provider down. The library stays mapped, and naming one of the devices again opens it anew (after device_lost, for
+// instance). All tensors on the devices must be dropped first, and no other thread may be inside a call on them.
+// `Device` handles that were made before stay, and calls on them throw. Errors: busy, while tensors hold memory of the
+// provider (then nothing has changed); not_found, if the provider is not loaded.
 TENON_API void retire(std::string_view provider);
 
 }  // namespace tenon

@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-// Codes that are newer than the oldest header this is built with (0.6).
+// Codes that the oldest header we build with (0.6) lacks.
 constexpr uint8_t kDLPackBool = 6;       // since DLPack 0.7
 constexpr uint8_t kDLPackF8e4m3fn = 10;  // since DLPack 1.1
 constexpr uint8_t kDLPackF8e5m2 = 12;
@@ -54,7 +54,7 @@ std::optional<DType> dtype_of_dlpack(DLDataType type) {
   return std::nullopt;
 }
 
-// A newer producer's device may be no value of the enumeration, which then must not be read as one.
+// The device of a newer producer may be no value of the enumeration, so it is read as a plain integer.
 int32_t device_type(const DLTensor& tensor) {
   int32_t type = 0;
   static_assert(sizeof tensor.device.device_type == sizeof type);

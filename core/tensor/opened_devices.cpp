@@ -1,4 +1,4 @@
-// Every device that the process has opened, and how one is opened and retired.
+// All devices that the process has opened. Opens and retires devices.
 #include "core/tensor/opened_devices.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct OpenedDevices {
   std::mutex mutex;
   std::deque<DeviceState> states;
   std::atomic<DeviceState*> host{nullptr};
-  std::atomic<DeviceState*> standard{nullptr};  // what "" resolves to
+  std::atomic<DeviceState*> standard{nullptr};  // the device that "" means
 };
 
 OpenedDevices& opened_devices() {
@@ -44,12 +44,13 @@ DeviceState* become_host(OpenedDevices& devices, DeviceState* state) {
   return state;
 }
 
-// The place of the last device in the list, whose own `place` is not set yet.
-uint16_t place_of(const OpenedDevices& devices, const std::string& spelling) {
+// The spelling number for the last device in the list, which has none yet: that of an earlier device with the same
+// `spelling`, or a new one.
+uint16_t spelling_number_of(const OpenedDevices& devices, const std::string& spelling) {
   uint16_t next = 0;
   for (size_t i = 0; i + 1 < devices.states.size(); ++i) {
-    if (devices.states[i].opened->spelling == spelling) return devices.states[i].place;
-    next = std::max<uint16_t>(next, devices.states[i].place + 1);
+    if (devices.states[i].opened->spelling == spelling) return devices.states[i].spelling_number;
+    next = std::max<uint16_t>(next, devices.states[i].spelling_number + 1);
   }
   return next;
 }
@@ -66,7 +67,7 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   state.handle = opened->handle;
   state.ops = opened->ops;
   state.id = static_cast<uint16_t>(devices.states.size() - 1);
-  state.place = place_of(devices, opened->spelling);
+  state.spelling_number = spelling_number_of(devices, opened->spelling);
   state.synchronous = opened->info.synchronous();
   state.mapped = pool_is_mapped(opened->info);
   state.allocator = memory::make_allocator(opened);
@@ -85,7 +86,7 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   return &state;
 }
 
-// What a retired device has for an allocator.
+// The allocator of a retired device: it gives nothing and takes nothing.
 class NoAllocator final : public memory::Allocator {
  public:
   Result<memory::Block> allocate(uint64_t, std::vector<Ticket>*) override {
@@ -126,7 +127,7 @@ void destroy(OpenedDevices& devices, DeviceState& state) {
   devices.standard.compare_exchange_strong(gone, none);
 }
 
-// Under the lock of the opened devices, so that none is opened meanwhile.
+// The caller holds the lock of the opened devices, so no device is opened meanwhile.
 Status retire_devices(OpenedDevices& devices, std::string_view provider) {
   std::vector<DeviceState*> ending;
   for (DeviceState& state : devices.states) {
@@ -166,9 +167,9 @@ Result<DeviceState*> host_device_state() {
       }
     }
   }
-  for (const loader::DeviceRecord& record : loader::list_devices()) {
-    if (!fit_for_host(record.info)) continue;
-    TENON_ASSIGN_OR_RETURN(DeviceState * state, device_state(record.spelling));
+  for (const loader::ListedDevice& listed : loader::list_devices()) {
+    if (!fit_for_host(listed.info)) continue;
+    TENON_ASSIGN_OR_RETURN(DeviceState * state, device_state(listed.spelling));
     return become_host(devices, state);
   }
   return Status(

@@ -1,4 +1,5 @@
-// The devices that the process has opened. Internal.
+// The devices that the process has opened. Internal. Threads: every function is thread-safe. Owner: the process; a
+// DeviceState is never destroyed.
 #pragma once
 
 #include <string_view>
@@ -15,7 +16,7 @@ Result<DeviceState*> device_state(std::string_view spelling);
 Result<DeviceState*> host_device_state();
 // Every device opened so far and not retired.
 std::vector<DeviceState*> all_devices();
-// tenon::retire, but for what the calling thread keeps.
+// tenon::retire without its first step: the caller has dropped what the calling thread keeps.
 Status retire_provider(std::string_view provider);
 
 }  // namespace tenon

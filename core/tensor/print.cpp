@@ -54,7 +54,8 @@ void read(const Tensor& tensor, std::vector<uint64_t>* bits) {
   }
 }
 
-// The elements shown of `tensor`, whose axes before `axis` were cut to one index; `whole` are the dims of all.
+// Reads the elements of `tensor` that are shown. Its axes before `axis` were cut to one index; `whole` are the dims of
+// the tensor that is printed.
 void read_shown(const Tensor& tensor, const Dims& whole, int32_t axis, std::vector<uint64_t>* bits) {
   bool cut = false;
   for (int32_t later = axis; later < whole.rank(); ++later) cut = cut || is_cut(whole, later);
@@ -80,7 +81,7 @@ std::string number(double value, std::chars_format format, int digits) {
   return made;
 }
 
-// The fewest digits after the point that tell `bits` from the other numbers of `dtype`.
+// The fewest digits after the point by which `bits` differs from every other number of `dtype`.
 int digits_needed(DType dtype, uint64_t bits, std::chars_format format) {
   const double value = decode_float(dtype, bits);
   for (int digits = 0; digits < kDigits; ++digits) {
@@ -92,7 +93,7 @@ int digits_needed(DType dtype, uint64_t bits, std::chars_format format) {
   return kDigits;
 }
 
-// As NumPy: with an exponent where a column of plain numbers would be too wide.
+// True if the column of plain numbers would be too wide, so that numbers get an exponent, as in NumPy.
 bool wants_exponent(const std::vector<double>& values) {
   double least = std::numeric_limits<double>::infinity(), most = 0;
   for (double value : values) {
@@ -112,7 +113,7 @@ void pad_left(std::vector<std::string>* texts) {
   for (std::string& text : *texts) text.insert(0, width - text.size(), ' ');
 }
 
-// Blanks behind, so that all numbers have their point at the same distance from the end.
+// Appends blanks so that all numbers have their point at the same distance from the end.
 void align_points(std::vector<std::string>* texts) {
   size_t width = 0;
   const auto behind = [](const std::string& text) { return text.size() - std::min(text.find('.'), text.size()); };
@@ -200,7 +201,7 @@ class Layout {
     text_ += ']';
   }
 
-  // A line that is full goes on below its first element.
+  // Writes `text`. A full line goes on below its first element.
   void word(const std::string& text, int32_t axis, int64_t index) {
     const size_t closing = dims_.size();
     if (index > 0 && text_.size() - line_ + 1 + text.size() + closing > kLineWidth) {
@@ -221,7 +222,7 @@ class Layout {
   std::vector<std::string> texts_;
   std::string text_;
   size_t next_ = 0;
-  size_t line_ = 0;  // where the last one begins
+  size_t line_ = 0;  // where the last line begins
 };
 
 }  // namespace

@@ -5,7 +5,8 @@
 //    [-0.0625  3.    ]]
 //   f32 [2, 2] cpu:0
 //
-// Of more than 1000 elements, axes longer than 6 show their first and last 3, and nothing else is read of them.
+// A tensor of more than 1000 elements shows only the first and last 3 of each axis longer than 6, and only these are
+// read.
 #pragma once
 
 #include <iosfwd>

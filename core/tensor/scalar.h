@@ -1,4 +1,5 @@
-// Scalar: one number with its kind, as an argument of an op. Integers stay exact; it is not a tensor and has no device.
+// Scalar: one number with its kind, as an argument of an op. Integers stay exact. A Scalar is not a tensor and has no
+// device.
 #pragma once
 
 #include <concepts>
@@ -25,7 +26,7 @@ class Scalar {
     value_.f64 = static_cast<double>(value);
   }
 
-  // boolean, i64, u64 or f64.
+  // One of boolean, i64, u64, f64.
   DType dtype() const { return dtype_; }
   double to_double() const {
     if (dtype_ == DType::f64) return value_.f64;

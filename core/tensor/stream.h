@@ -1,5 +1,5 @@
-// Stream: one of several independent orders of work on an asynchronous device. On a synchronous device there is one,
-// and these change nothing. Tensors may cross streams freely: the VM waits where data depends on data.
+// Stream: one of several independent sequences of work on an asynchronous device. A synchronous device has one stream,
+// and these functions change nothing there. Tensors may cross streams freely: the VM waits where data depends on data.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@ namespace tenon {
 
 class TENON_API Stream {
  public:
-  // A further stream of `device`; it lives as long as the device. Errors: those of the provider.
+  // Makes a further stream of `device`, which lives as long as the device. Errors: those of the provider.
   explicit Stream(Device device);
   // The stream to which ops of the calling thread on `device` go.
   static Stream current(Device device);
-  // The stream to which they go outside of any StreamScope.
+  // The stream to which these ops go outside of any StreamScope.
   static Stream standard(Device device);
 
-  // What is submitted later to this stream waits for all that was submitted to `other`, of this device or another; the
-  // caller does not wait. Between tensors that depend on each other this happens by itself.
+  // Work submitted later to this stream waits for all work submitted to `other`, a stream of this device or another.
+  // The caller does not wait. Ops whose tensors depend on each other need no such call.
   void wait_stream(const Stream& other) const;
 
   Device device() const { return device_; }

@@ -2,9 +2,9 @@
 // slice, transpose, expand) are tensors over the same storage. Ops are free functions in core/ops (tenon::relu,
 // tenon::matmul).
 //
-// Asynchrony: on a device that is not synchronous (GPUs) an op returns when it is submitted; reading a tensor waits for
-// it, and an op that failed later is an error of whoever reads its result. Memory lent by borrow() or DLPack must not
-// change until what was computed from it has been read or waited for (wait(), Device::synchronize()).
+// Asynchrony: on a device that is not synchronous (GPUs) an op returns when it is submitted. Reading a tensor waits for
+// the op that writes it; if that op fails, the reader gets the error. Memory lent by borrow() or DLPack must not change
+// until every result computed from it was read or waited for (wait(), Device::synchronize()).
 //
 // Threads: each thread's calls take effect in its program order; concurrent reads are safe; two unordered calls on one
 // tensor of which one writes give unspecified values, never a crash or a leak.
@@ -31,7 +31,7 @@ namespace tenon {
 struct Storage;
 struct RecordedValue;
 
-// What a tensor is, without where its data lies.
+// The metadata of a tensor, without the address of its data.
 struct TensorMeta {
   DType dtype = DType::none;
   Dims dims;
@@ -51,7 +51,7 @@ struct TensorImpl {
   Dims strides;
 };
 
-// What Tensor::access does with the elements.
+// What the function of Tensor::access does with the elements.
 enum class Access : uint8_t { read = 1, write = 2, read_write = 3 };
 constexpr Access operator|(Access a, Access b) {
   return static_cast<Access>(static_cast<uint8_t>(a) | static_cast<uint8_t>(b));
@@ -81,9 +81,9 @@ class TENON_API Tensor {
   static Tensor copy_from_host(const void* data, const Dims& dims, DType dtype, Device device = {});
   template <class T>
   static Tensor from(std::span<const T> values, const Dims& dims, Device device = {});
-  // A tensor on the host device over memory the caller owns, without a copy; `deleter` runs once nothing uses it any
-  // more, on whatever thread that is. `strides` (in elements) empty: row-major. On an error `deleter` does not run.
-  // Errors: invalid_argument (no data for what is not empty, strides that are negative, of another rank or not
+  // A tensor on the host device over memory that the caller owns, without a copy. `deleter` runs once nothing uses the
+  // memory any more, on any thread. `strides` (in elements) empty: row-major. On an error `deleter` does not run.
+  // Errors: invalid_argument (no data though it has elements, strides that are negative, of another rank or not
   // row-major for a packed dtype, a size beyond int64), unsupported (data that is not aligned to its element).
   static Tensor borrow(void* data, const Dims& dims, const Dims& strides, DType dtype, std::function<void()> deleter);
 
@@ -99,10 +99,11 @@ class TENON_API Tensor {
   bool contiguous() const { return at("contiguous").contiguous; }
   Device device() const { return Device(at("device").device); }
 
-  // Copies the elements, row-major, to `data` (bytes() of it). Waits only for what it reads.
-  // Errors: the error of the op that failed to compute this tensor; device_lost.
+  // Copies the elements, row-major, to `data`, which has room for bytes(). Waits for pending writes of this tensor
+  // only. Errors: the error of the op that failed to compute this tensor; device_lost.
   void copy_to_host(void* data) const;
-  // Overwrites the elements with those at `data`, row-major; `data` is free again when this returns.
+  // Overwrites the elements with those at `data`, row-major; The caller may change `data` when this
+  // returns.
   void copy_from(const void* data);
   // The elements as a vector of T, which must be the tensor's own type (float for f32, int64_t for i64, uint8_t for
   // bool).
@@ -112,21 +113,22 @@ class TENON_API Tensor {
   void wait() const;
   // The one element of a tensor with one, as a number. Errors: invalid_argument when it has more or fewer.
   Scalar item() const;
-  // The host address of the first element where the device's memory is mapped, after waiting for pending writes; else
-  // null. Valid while the tensor lives.
+  // The host address of the first element, after waiting for pending writes; null if the device's memory is not mapped.
+  // Valid while the tensor lives.
   void* data() const;
 
-  // Runs `function` on the host with the address of the first element, in the order of this tensor's ops: what was
-  // called before has happened, what is called later waits for it. The others are where strides() says. With
-  // Access::write alone the elements hold nothing in particular at first. Where the host cannot reach the memory, it is
-  // given a copy, which is written back. Elements of other tensors may lie between strided ones and must not be
-  // written. On an asynchronous device this returns at once, and the function runs on a thread of Tenon's, one after
-  // the other; what it throws is then an error of whoever reads the tensor, as that of an op. On a synchronous device
-  // it runs here, and what it throws is thrown here. The function may not call Tenon, except to ask a tensor for its
-  // metadata and to drop it: calls throw. Errors: invalid_argument (writing through an expanded view).
+  // Runs `function` on the host with the address of the first element, in the order of this tensor's ops: ops called
+  // before are done, and ops called later wait for the function. strides() says where the other elements are. With
+  // Access::write the elements hold nothing in particular at first. If the host cannot reach the memory, the function
+  // gets a copy, which is written back. Elements of other tensors may lie between strided ones and must not be written.
+  //
+  // On an asynchronous device access returns at once. The functions of a device run on one thread of Tenon's, one after
+  // the other; if one throws, the reader of the tensor gets the error, as with an op. On a synchronous device the
+  // function runs on the caller, which gets its exception. The function may ask a tensor for its metadata and drop
+  // tensors; every other call of Tenon throws. Errors: invalid_argument (writing through an expanded view).
   void access(Access mode, std::function<void(void* data)> function) const;
 
-  // This tensor on `device`: itself when it is there already.
+  // This tensor on `device`; the tensor itself if it is there already.
   Tensor to(Device device) const;
 
   TensorImpl* impl() const { return impl_; }
@@ -139,7 +141,8 @@ class TENON_API Tensor {
   }
   static void destroy(TensorImpl* impl);
 
-  // What the tensor is, for the member `function`. Paths that know it to be defined use impl().
+  // The TensorImpl, or an error that names the member `function` if the tensor is undefined. Code that knows the tensor
+  // to be defined uses impl().
   TensorImpl& at(const char* function) const {
     if (impl_ == nullptr) [[unlikely]]
       refuse_undefined(function);

@@ -1,4 +1,4 @@
-// Access: functions of the application that work on a tensor's bytes, in the order of instructions.
+// Access: runs functions of the application on a tensor's bytes, in the order of instructions.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -21,7 +21,7 @@ Status run_here(const Function& function, void* data, const DeviceState* device)
   return status.ok() ? status : launch_error(status, kOp, {}, device);
 }
 
-// On the caller.
+// Runs `function` on the caller.
 Status access_inline(const Operand& operand, uint64_t bytes, bool load, const Function& function) {
   const memory::Block& block = operand.storage->block;
   DeviceState* device = operand.storage->device;
@@ -52,7 +52,7 @@ Status access_mapped(const Operand& operand, Function function) {
   return submit_and_follow(request, false);
 }
 
-// A download, the function, an upload: each waits for the one before and fails with it.
+// Submits a download, the function and an upload. Each waits for the one before it, and fails if that one fails.
 Status access_by_copies(const Operand& operand, uint64_t bytes, bool load, Function function) {
   InFlight::instance().make_room(bytes);
   DeviceState* device = operand.storage->device;

@@ -1,4 +1,4 @@
-// The end of a device while the program goes on, and how its streams come to serve the next one.
+// The end of a device while the program goes on. Its streams are kept for the next device.
 #include <thread>
 
 #include "core/device/process.h"
@@ -26,7 +26,7 @@ Stream* DeviceQueue::take_stream(ep_stream* handle, uint16_t index) {
   stream->on_host = handle == nullptr;
   stream->host_done.store(stream->launched.load(std::memory_order_relaxed), std::memory_order_relaxed);
   stream->index = index;
-  stream->recorded = stream->completed = stream->launched.load(std::memory_order_relaxed);
+  stream->marked = stream->completed = stream->launched.load(std::memory_order_relaxed);
   streams_[index] = stream;
   stream_count_.store(static_cast<uint16_t>(index + 1), std::memory_order_release);
   return stream;

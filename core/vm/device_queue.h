@@ -1,9 +1,8 @@
 // DeviceQueue: the streams of one asynchronous device, the right to launch on them, and the launch thread. Internal to
 // core/vm.
 //
-// Whoever holds the launch right launches and retires instructions: the launch thread, or a thread that waits. The
-// files: queue.cpp streams and rounds, launching.cpp, marks.cpp events, faults.cpp, retirement.cpp, launch_thread.cpp,
-// closing.cpp its end.
+// The thread that holds the launch right launches and retires instructions: the launch thread, or a thread that waits.
+// The README says which file holds which functions.
 #pragma once
 
 #include <array>
@@ -25,11 +24,11 @@
 
 namespace tenon::vm {
 
-// What a waiting thread has to do next for its ticket to retire.
+// What a waiting thread has to wait for next, so that its ticket retires. All empty: nothing, look again.
 struct NextStep {
   EventMark* mark = nullptr;  // wait for this event (pinned), or
   Ticket elsewhere;           // wait for this ticket of another device, or
-  Ticket on_host;             // wait for this instruction's function; none of them: look again
+  Ticket on_host;             // wait for the function of this instruction
 };
 
 class DeviceQueue {
@@ -42,30 +41,31 @@ class DeviceQueue {
   Stream& stream(uint16_t index) { return *streams_[index]; }
   uint16_t stream_count() const { return stream_count_.load(std::memory_order_acquire); }
   Stream& compute_stream() { return *streams_[0]; }
-  // Uploads, and downloads until one of them finds uploads in flight: from then on downloads have a stream of their
-  // own, so that a device with two copy engines uses both.
+  // The stream of uploads. Downloads use it too until one of them finds uploads in flight; from then on downloads have
+  // a stream of their own, so that a device with two copy engines uses both.
   Stream& upload_stream() { return *streams_[1]; }
   Stream& download_stream();
   // The stream of access instructions, made when first asked for.
   Result<Stream*> host_stream();
 
-  // Something was submitted: wakes the launch thread if it is parked; the first call starts it.
+  // To be called after a submission: wakes the launch thread if it is parked. The first call starts the thread.
   void notify();
-  // Launches and retires what can be, then says what `ticket` (of this device) waits for. Takes the launch right.
+  // Launches and retires all instructions that are ready, then says what `ticket` (of this device) waits for. Takes the
+  // launch right.
   NextStep advance(Ticket ticket);
   // Waits for the event of a NextStep, at most `timeout_ns`.
   void wait_mark(EventMark* mark, uint64_t timeout_ns);
   // Waits for the function of a NextStep, at most `timeout_ns`.
   void wait_host(Ticket ticket, uint64_t timeout_ns);
-  // A function of an access instruction has ended.
+  // To be called when the function of an access instruction has ended.
   void host_function_ended();
   // Ends the launch thread.
   void stop();
-  // Ends the thread and destroys streams and events. Everything submitted has retired; the streams' numbers and rings
-  // go to the next device that needs some, so that old tickets stay done.
+  // Ends the thread and destroys streams and events. All instructions have retired. The ids and rings of the streams
+  // go to the next device that needs streams, so that old tickets stay done.
   void close();
 
-  // Under Engine::submission: failures nobody has been told of.
+  // Failures that were reported to nobody yet. Under Engine::submission.
   Unreported unreported;
 
   StagingPool staging;
@@ -96,7 +96,7 @@ class DeviceQueue {
   Result<Stream*> enlist(ep_stream* handle);
   Stream* take_stream(ep_stream* handle, uint16_t index);
   void destroy_mark(EventMark* mark);
-  EventMark* record(Stream& stream);
+  EventMark* make_mark(Stream& stream);
   EventMark* event_covering(Stream& stream, uint64_t number);
   void pass(Stream& stream, EventMark* mark);
   Status synchronize(Stream& stream);
@@ -106,19 +106,19 @@ class DeviceQueue {
   uint64_t news();
   Ticket blocked_on();
   void rest(uint64_t seen, std::chrono::nanoseconds nap);
-  void record_and_flush();
+  void mark_and_flush();
   NextStep next_step(Ticket ticket);
 
   DeviceState* device_;
   std::array<Stream*, 64> streams_{};
   std::atomic<uint16_t> stream_count_{0};
 
-  std::mutex making_streams_;  // before the launch right
+  std::mutex making_streams_;  // locked before the launch right
   std::atomic<Stream*> downloads_{nullptr};
   std::atomic<Stream*> host_stream_{nullptr};
   bool downloads_refused_ = false;
   HostThread host_thread_;
-  std::atomic<uint64_t> host_ends_{0};  // functions that ended
+  std::atomic<uint64_t> host_ends_{0};  // how many functions have ended
 
   std::mutex right_;
   std::atomic<uint32_t> waiting_{0};  // threads that want the right

@@ -11,7 +11,7 @@
 namespace tenon::vm {
 namespace {
 
-// Plain data, so that it serves to the very end of the thread.
+// Plain data, so that it can be used to the very end of the thread.
 struct PutOff {
   int depth;
   std::vector<std::function<void()>>* deleters;

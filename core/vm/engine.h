@@ -1,4 +1,5 @@
-// Engine: what all asynchronous devices share, and what a submission says. Internal to core/vm; vm.h is the door.
+// Engine: the state that all asynchronous devices share. Request: what a caller submits. Internal to core/vm; vm.h is
+// the interface.
 //
 // Lock order: a DeviceQueue's launch right, then Engine::submission. Application code runs under neither.
 #pragma once
@@ -18,10 +19,10 @@
 
 namespace tenon::vm {
 
-// A failed instruction, kept while a slot submitted before it failed may still have to learn of it.
+// A failed instruction. It is kept as long as a slot that was submitted before the failure may still read the result.
 struct Failure {
   Status status;
-  uint64_t sequence = 0;  // submissions before it failed
+  uint64_t sequence = 0;  // how many instructions were submitted before it failed
 };
 
 struct Engine {
@@ -37,19 +38,20 @@ struct Engine {
   std::array<Stream*, kMaxStreams> streams{};  // by id; never changes once counted
 
   Stream& stream(Ticket ticket) { return *streams[ticket.stream()]; }
-  // Forgets failures that no slot in flight can have read. `submission` held.
+  // Forgets failures of results that no slot in flight reads. The caller holds `submission`.
   void forget_failures();
-  // Somebody is told of `status`: synchronize() and the end of the process will not tell it again. `submission` held.
+  // Notes that a caller gets `status`, so that synchronize() and the end of the process do not report it again. The
+  // caller holds `submission`.
   void told(const Status& status);
 };
 
 // Never destroyed.
 Engine& engine();
 
-// Reads TENON_VM and adds what the VM does at the end of the process; the first call counts.
+// Reads TENON_VM and registers what the VM does at the end of the process. Only the first call has an effect.
 void begin_life();
 
-// What to submit. Everything is borrowed for the call, `staging` and `work` are taken over.
+// An instruction to submit. Everything is borrowed for the call, except `staging` and `work`, which are taken over.
 struct Request {
   Policy policy = Policy::launch;
   Stream* stream = nullptr;
@@ -57,8 +59,8 @@ struct Request {
   std::string_view op;
   std::span<const Operand> operands;
   std::span<const Ticket> waits;
-  Ticket source;  // a write it reads that no storage tells of
-  Status poison;  // not ok: what it reads is known to be poisoned
+  Ticket source;  // a write that it reads and that no storage knows of
+  Status poison;  // not ok: an input is known to be poisoned
   uint64_t bytes = 0;
   char* host = nullptr;
   ep_device* peer = nullptr;
@@ -68,43 +70,45 @@ struct Request {
   ep_buffer workspace{};
 };
 
-// The ticket of what was submitted; none where an operand is known to be poisoned: then the outputs are poisoned now,
-// and `poison` says why.
+// The ticket of the submitted instruction. If an operand is known to be poisoned there is none: the outputs are
+// poisoned at once, and `poison` says why.
 struct Submitted {
   Ticket ticket;
   Status poison;
 };
 Submitted submit(const Request& request);
-// The same, and in TENON_VM=sync, or where `must_wait`, waits for the end and returns how it ended.
+// Submits; with TENON_VM=sync or `must_wait` it also waits for the end and returns how the instruction ended.
 Status submit_and_follow(Request request, bool must_wait, Ticket* ticket = nullptr);
-// Notes that somebody is told of `status`, and returns it.
+// Notes that a caller gets `status`, and returns it.
 Status tell(Status status);
 // Error: `device` has no stream of that index.
 Status check_stream(const DeviceState* device, uint16_t index);
 
-// A transfer between an asynchronous device and memory of the host. operands[0] is what is read (written); another one,
-// of another device, owns the memory at `host`.
+// A transfer between an asynchronous device and memory of the host. A download reads operands[0], an upload writes it.
+// A further operand, of another device, owns the memory at `host`.
 Request download_request(std::span<const Operand> operands, char* host, uint64_t bytes, std::span<const Ticket> waits);
 Request upload_request(std::span<const Operand> operands, const char* host, uint64_t bytes,
                        std::span<const Ticket> waits);
-// Marks what `dst`, of an asynchronous device, writes as failed with `poison`. In TENON_VM=sync, returns it.
+// Poisons the bytes that `dst`, of an asynchronous device, writes with `poison`. Returns `poison` with TENON_VM=sync.
 Status poison_destination(const Operand& dst, const Status& poison);
 
 // Waits for `ticket` until `timeout_ns` have passed. Errors: timeout; forked.
 Status wait_for(Ticket ticket, uint64_t timeout_ns);
-// Forgets what is done of `storage`'s last write and reads, so that the inline path is fast again. `submission` held.
+// Forgets the last write and the reads of `storage` that are done, so that the inline path is fast again. The caller
+// holds `submission`.
 void refresh(Storage* storage);
-// After so many milliseconds a wait says what is pending on what.
+// A wait that takes more milliseconds than this logs which instructions it waits for.
 inline constinit std::atomic<int64_t> report_after_ms{10'000};
-// Uploads of so many bytes and more go through pinned memory, as those above 64 KiB do anyway; tests lower it.
+// Uploads of at least so many bytes go through pinned memory. Uploads above 64 KiB always do; tests lower this value.
 inline constinit std::atomic<uint64_t> pinned_from{~uint64_t{0}};
 // TENON_VM=sync: every instruction is waited for.
 inline constinit std::atomic<bool> synchronous_mode{false};
 
-// Says that the calling thread carries out work of the VM, so that a deleter on it may not wait for such work.
+// Marks the calling thread as one that carries out work of the VM. A deleter on it may not wait for such work.
 void enter_vm_thread();
 
-// Runs deleters that were put off while the thread held the VM's locks, when it leaves the outermost scope.
+// Deleters that come up while the thread holds the VM's locks are put off. They run when the thread leaves its
+// outermost scope.
 class DeleterScope {
  public:
   DeleterScope();

@@ -1,4 +1,4 @@
-// Faults of kernels, taken once an event after them was seen, and the loss of a device. Under the launch right.
+// Takes faults of kernels once a later event was seen, and handles the loss of a device. Under the launch right.
 #include <algorithm>
 
 #include "core/vm/engine.h"
@@ -39,7 +39,7 @@ void DeviceQueue::take_faults(Stream& stream, uint64_t seen_before) {
   }
 }
 
-// The device is lost, and whether what was launched after `seen_before` met bad data will never be known.
+// The device is lost. Nobody will ever know whether the instructions after `seen_before` met bad data, so they fail.
 void DeviceQueue::fail_unknown(Stream& stream, uint64_t seen_before) {
   stream.completed = stream.launched.load(std::memory_order_relaxed);
   for (uint64_t i = std::max(seen_before, stream.retired.load(std::memory_order_relaxed)) + 1; i <= stream.completed;
@@ -48,8 +48,8 @@ void DeviceQueue::fail_unknown(Stream& stream, uint64_t seen_before) {
   }
 }
 
-// The device is gone: whatever was launched counts as ended, whatever was not fails. Where it is not the device that
-// says so, it may still be working on memory that will now be freed, and is waited for.
+// The device is lost: launched instructions count as ended, the others fail. If the device itself did not report the
+// loss, it may still work on memory that will now be freed, so this function waits for it.
 void DeviceQueue::lose(const Status& why) {
   if (!lost_.ok()) return;
   lost_ = Status(Code::device_lost, why.message(), why.remedy());

@@ -14,23 +14,24 @@ namespace tenon::vm {
 
 struct Stream;
 
-// What an access instruction runs. Owner: the slot, then the thread.
+// The function of an access instruction, with its argument. Owner: the slot, then the thread.
 struct HostWork {
   std::function<void(void*)> function;
-  void* data = nullptr;  // what the function is given
+  void* data = nullptr;  // the argument of the function
 };
 
-// Runs `function(data)` on the calling thread, on which no work can be submitted meanwhile. What the function throws
-// comes back as the status.
+// Runs `function(data)` on the calling thread, which cannot submit work meanwhile. An exception of the function comes
+// back as the status.
 Status run_host_function(const std::function<void(void*)>& function, void* data);
 
 class HostThread {
  public:
-  // Takes `work` over and runs it; then it is instruction `number` of `stream` that is done. Nothing else runs now.
+  // Takes `work` over and runs it on the thread. When it ends, instruction `number` of `stream` is done. No other
+  // function may be running.
   void run(HostWork* work, Stream* stream, uint64_t number);
   // Waits until instruction `number` of `stream` is done, at most `timeout_ns`.
   void wait(const Stream& stream, uint64_t number, uint64_t timeout_ns);
-  // Ends the thread. One whose function does not return is left alone: the process is ending.
+  // Ends the thread. If its function does not return, the thread is left alone, since the process is ending.
   void stop();
 
  private:

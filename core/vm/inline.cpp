@@ -18,14 +18,15 @@ Status wait_all(std::span<const Ticket> waits) {
   return Status();
 }
 
-// Persistent scratch of one thread on one device: zeroed when made and after an error.
+// The persistent scratch of one thread on one device. It is zeroed when it is made and after an error.
 struct Scratch {
   DeviceState* device = nullptr;
   memory::Block block;
   bool dirty = true;
 };
 
-// Plain data beside a guard, so that it can be read to the very end of the thread; afterwards it is made anew and kept.
+// Plain data with a guard apart from it, so that it can be read to the very end of the thread. If the thread needs
+// scratch after the guard has run, it makes new scratch and keeps it.
 thread_local constinit std::vector<Scratch>* thread_scratch = nullptr;
 
 struct ScratchGuard {

@@ -6,21 +6,22 @@
 namespace tenon::vm {
 
 Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits);
-// Both storages on one synchronous device.
+// Copies between two storages of one synchronous device.
 Status inline_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits);
 Status inline_upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits);
 Status inline_download(void* dst, const Operand& src, uint64_t bytes);
-// What an inline instruction that uses `operand` has to wait for; its poison, if it reads it.
+// Waits for everything that an inline instruction with `operand` has to wait for. Gives the poison of the storage if
+// the instruction reads it.
 Status settle_operand(const Operand& operand);
 
-// What an error says of a launch: the op, and what it works on ("relu(f32 [4, 5])"), worked out only then.
+// How errors name a launch: the op and its operands ("relu(f32 [4, 5])"). The text is made only when there is an error.
 struct LaunchName {
   std::string_view op;
   std::string (*describe)(const void* context) = nullptr;
   const void* context = nullptr;
 };
 
-// How a launch on its caller ended. A failure is turned into a Status by launch_failure alone.
+// How a launch on its caller ended. Only launch_failure turns a failure into a Status.
 struct Launched {
   ep_status code = EP_STATUS_OK;
   ep_error* error = nullptr;
@@ -35,10 +36,10 @@ inline void launch_now(const Kernel& kernel, const DeviceState* device, const ep
   out->code = device->ops.primitive_launch(kernel.primitive, device->inline_stream, &launch, &out->fault, &out->error);
 }
 
-// The failure of such a launch, whose error it releases.
+// The failure of `launched` as a Status. Releases its error.
 Status launch_failure(const Launched& launched, const LaunchName& name, const DeviceState* device);
 
-// The error of a launch, with the op, what it works on and where.
+// The error of a launch: `cause` with the op, its operands and the device.
 Status launch_error(const Status& cause, std::string_view op, std::string_view what, const DeviceState* device);
 // A sentence for a fault.
 std::string fault_sentence(const ep_fault& fault);

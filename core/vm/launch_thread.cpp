@@ -1,4 +1,4 @@
-// DeviceQueue's launch thread, and what the threads do that wait and launch meanwhile.
+// DeviceQueue's launch thread, and the part of it that threads which wait do themselves.
 #include <algorithm>
 
 #include "core/device/process.h"
@@ -53,7 +53,7 @@ void DeviceQueue::run_thread() {
       std::lock_guard right(right_);
       moved = progress(kBudget);
       if (!moved && looks >= kLooks) {
-        record_and_flush();
+        mark_and_flush();
         elsewhere = blocked_on();
       }
     }
@@ -76,7 +76,8 @@ void DeviceQueue::run_thread() {
   }
 }
 
-// Parks until something is submitted (since `seen`), or, if work is under way, until it is time to look how far it is.
+// Parks until something is submitted (news() is no longer `seen`). If work is under way, parks for `nap` at most, and
+// then looks how far it is.
 void DeviceQueue::rest(uint64_t seen, nanoseconds nap) {
   std::unique_lock lock(park_mutex_);
   parked_.store(true, std::memory_order_seq_cst);
@@ -112,7 +113,8 @@ void DeviceQueue::stop() {
   host_thread_.stop();
 }
 
-// What the next instruction of some stream waits for that only the host can wait for and that nobody announces, if any.
+// If the next instruction of a stream waits for a ticket that only the host can wait for and that nobody announces:
+// that ticket.
 Ticket DeviceQueue::blocked_on() {
   for (uint16_t i = 0; i < stream_count(); ++i) {
     Stream& stream = *streams_[i];
@@ -136,7 +138,7 @@ NextStep DeviceQueue::advance(Ticket ticket) {
   return next_step(ticket);
 }
 
-// Follows what `ticket` waits for, within this device, until something that can be waited for comes.
+// Follows the dependences of `ticket` within this device until it finds something that a thread can wait for.
 NextStep DeviceQueue::next_step(Ticket ticket) {
   Engine& all = engine();
   for (;;) {

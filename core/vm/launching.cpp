@@ -1,4 +1,4 @@
-// Launching: what DeviceQueue hands to the provider, in ticket order, under the launch right.
+// Launching: DeviceQueue hands instructions to the provider, in ticket order, under the launch right.
 #include <algorithm>
 #include <utility>
 
@@ -10,11 +10,11 @@
 namespace tenon::vm {
 namespace {
 
-constexpr uint64_t kEventEvery = 128;  // instructions without an event before one is recorded unasked
+constexpr uint64_t kEventEvery = 128;  // instructions without a mark before one is made unasked
 
 }  // namespace
 
-// How many it launched.
+// Launches the ready instructions of `stream`, at most `budget`. Returns how many it launched.
 uint64_t DeviceQueue::launch_ready(Stream& stream, uint64_t budget) {
   const uint64_t first = stream.launched.load(std::memory_order_relaxed);
   const uint64_t last = std::min(stream.submitted.load(std::memory_order_acquire), first + budget);
@@ -25,13 +25,13 @@ uint64_t DeviceQueue::launch_ready(Stream& stream, uint64_t budget) {
     if (lost_.ok() && !slot.deps.empty() && !wait_dependences(stream, slot)) break;
     launch_slot(stream, slot, ++number);
     stream.launched.store(number, std::memory_order_release);
-    if (number - stream.recorded >= kEventEvery && !stream.on_host) record(stream);
+    if (number - stream.marked >= kEventEvery && !stream.on_host) make_mark(stream);
   }
   return number - first;
 }
 
-// False if a dependence is not launched yet, or is not done where only the host can wait for it: on another device, and
-// to and from the stream of functions. Else `stream` waits for all.
+// Makes `stream` wait for all dependences of `slot`. False if that cannot be done yet: a dependence is not launched, or
+// it is not done and only the host can wait for it (another device, or the stream of functions).
 bool DeviceQueue::wait_dependences(Stream& stream, Slot& slot) {
   Engine& all = engine();
   for (Ticket ticket : slot.deps) {
@@ -60,14 +60,14 @@ void DeviceQueue::launch_slot(Stream& stream, Slot& slot, uint64_t number) {
   if (slot.status.ok()) slot.status = call_provider(stream, slot, number);
 }
 
-// Not ok: what the instruction reads has failed, as far as that is known, or the device is lost.
+// Why the instruction must not run: an input is known to have failed, or the device is lost. Ok: nothing is known.
 Status DeviceQueue::why_skipped(Slot& slot) {
   if (!lost_.ok()) return lost_;
   if (engine().failure_count.load(std::memory_order_acquire) != 0) {
     settle_status(slot);
     if (!slot.status.ok()) return slot.status;
   }
-  const bool fills = slot.policy == Policy::download;  // its staging memory, rather than reading that
+  const bool fills = slot.policy == Policy::download;  // a download writes its staging memory and does not read it
   if (slot.staging != nullptr && !fills && !slot.staging->failure.ok() && holds(kPoison)) {
     slot.derived = true;
     return slot.staging->failure;
@@ -75,7 +75,7 @@ Status DeviceQueue::why_skipped(Slot& slot) {
   return Status();
 }
 
-// The stream's instructions before this one have ended.
+// Gives the function of `slot` to the host thread. The stream's instructions before it have ended.
 void DeviceQueue::launch_on_host(Stream& stream, Slot& slot, uint64_t number) {
   HostWork* work = std::exchange(slot.work, nullptr);
   if (work != nullptr && slot.status.ok()) return host_thread_.run(work, &stream, number);
@@ -127,7 +127,7 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
 Status DeviceQueue::prepare_scratch(Stream& stream, const Slot& slot) {
   const ep_buffer& clean = stream.clean_scratch;
   if (clean.memory == slot.scratch.memory && clean.offset == slot.scratch.offset) return Status();
-  // An upload under way may still read the shorter ones.
+  // An upload under way may still read the shorter blocks of zeros, so they are kept.
   if (zeros_.empty() || zeros_.back().size() < slot.scratch_bytes) zeros_.emplace_back(slot.scratch_bytes);
   ep_error* error = nullptr;
   const ep_status code =

@@ -1,5 +1,5 @@
-// The end of the process, as the VM sees it: every device is drained with a deadline, launch threads are joined, and
-// errors that nobody asked for are logged.
+// The VM's part in the end of the process: it drains every device with a deadline, joins the launch threads, and logs
+// the errors that were reported to nobody.
 #include "core/device/process.h"
 #include "core/vm/engine.h"
 #include "loader/log/log.h"

@@ -1,5 +1,5 @@
-// Events: recorded on demand, shared by all instructions of their stream up to their point, seen, and waited for. Under
-// the launch right.
+// Marks: events that are made on demand and shared by all instructions of their stream up to their point. They are
+// queried and waited for under the launch right.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@ constexpr int kTries = 3;  // to wait for a stream
 
 }  // namespace
 
-EventMark* DeviceQueue::record(Stream& stream) {
+EventMark* DeviceQueue::make_mark(Stream& stream) {
   EventMark* mark = nullptr;
   ep_error* error = nullptr;
   ep_status code = EP_STATUS_OK;
@@ -34,32 +34,33 @@ EventMark* DeviceQueue::record(Stream& stream) {
     wait_instead(stream, code, provider_error(device_, code, error, "recording an event"));
     return nullptr;
   }
-  mark->point = stream.recorded = stream.launched.load(std::memory_order_relaxed);
+  mark->point = stream.marked = stream.launched.load(std::memory_order_relaxed);
   mark->passed = false;
   stream.events.push_back(mark);
   return mark;
 }
 
-// The earliest event after instruction `number`, recorded now if there is none; null if that has been seen to be done.
+// The earliest mark after instruction `number`, made now if there is none. Null: that instruction is known to be done,
+// or the device is lost.
 EventMark* DeviceQueue::event_covering(Stream& stream, uint64_t number) {
   if (stream.completed >= number || !lost_.ok()) return nullptr;
   const auto found = std::lower_bound(stream.events.begin(), stream.events.end(), number,
                                       [](const EventMark* mark, uint64_t wanted) { return mark->point < wanted; });
-  return found != stream.events.end() ? *found : record(stream);
+  return found != stream.events.end() ? *found : make_mark(stream);
 }
 
-// Takes an event that was seen off its stream.
+// Takes `mark`, which was seen, off its stream.
 void DeviceQueue::pass(Stream& stream, EventMark* mark) {
   stream.events.pop_front();
   mark->passed = true;
   if (mark->pins == 0) free_marks_.push_back(mark);
 }
 
-// Looks which events have fired, and takes the faults up to them.
+// Looks which marks have fired, and takes the faults of the instructions before them.
 bool DeviceQueue::observe(Stream& stream) {
   if (stream.on_host) return observe_host(stream);
   const uint64_t seen_before = stream.completed;
-  // An event that has fired stands for those before it: while they have, ever longer steps are taken.
+  // A mark that has fired stands for all marks before it. So steps get longer as long as marks have fired.
   for (size_t step = 1; !stream.events.empty();) {
     const size_t at = std::min(step, stream.events.size()) - 1;
     EventMark* mark = stream.events[at];
@@ -84,7 +85,7 @@ bool DeviceQueue::observe(Stream& stream) {
   return true;
 }
 
-// Looks whether the function that runs has ended.
+// Looks whether the function of the stream that runs has ended.
 bool DeviceQueue::observe_host(Stream& stream) {
   const uint64_t done = stream.host_done.load(std::memory_order_acquire);
   if (done == stream.completed) return false;
@@ -96,7 +97,7 @@ bool DeviceQueue::observe_host(Stream& stream) {
   return true;
 }
 
-// Waits, in the provider, for everything launched to `stream`; more than once where that fails.
+// Waits, in the provider, for everything launched to `stream`. Tries again if that fails.
 Status DeviceQueue::synchronize(Stream& stream) {
   for (int tries = 1;; ++tries) {
     ep_error* error = nullptr;
@@ -107,23 +108,24 @@ Status DeviceQueue::synchronize(Stream& stream) {
   }
 }
 
-// An event that cannot be had costs time, not the device: everything launched to the stream is waited for in its place.
+// Called where an event function failed with `why`. That costs time and not the device: the host waits for everything
+// launched to the stream. Only if this wait fails too, or the device says so, is the device lost.
 void DeviceQueue::wait_instead(Stream& stream, ep_status code, const Status& why) {
   if (code == EP_STATUS_DEVICE_LOST || !lost_.ok()) return lose(why);
   if (const Status waited = synchronize(stream); !waited.ok()) return lose(waited);
   const uint64_t seen_before = stream.completed;
   while (!stream.events.empty()) pass(stream, stream.events.front());
-  stream.completed = stream.recorded = stream.launched.load(std::memory_order_relaxed);
+  stream.completed = stream.marked = stream.launched.load(std::memory_order_relaxed);
   if (device_->ops.stream_take_fault != nullptr) take_faults(stream, seen_before);
 }
 
-// Before the launch thread rests: an event behind everything that was launched, and a push for what was only batched.
-void DeviceQueue::record_and_flush() {
+// Called before the launch thread rests: puts a mark behind everything that was launched, and flushes the streams.
+void DeviceQueue::mark_and_flush() {
   for (uint16_t i = 0; i < stream_count(); ++i) {
     Stream& stream = *streams_[i];
     const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
     if (stream.retired.load(std::memory_order_relaxed) == launched || !lost_.ok() || stream.on_host) continue;
-    if (stream.recorded < launched) record(stream);
+    if (stream.marked < launched) make_mark(stream);
     if (device_->ops.stream_flush == nullptr) continue;
     ep_error* error = nullptr;
     const ep_status code = device_->ops.stream_flush(stream.handle, &error);

@@ -1,4 +1,4 @@
-// Order without data: streams that wait for streams.
+// Makes streams wait for streams without common data.
 #include <vector>
 
 #include "core/device/process.h"
@@ -7,7 +7,7 @@
 namespace tenon::vm {
 namespace {
 
-// An instruction of `stream` that does nothing once `tickets` are done.
+// Submits an instruction to `stream` that waits for `tickets` and does nothing else.
 Status submit_wait(Stream& stream, std::string_view op, std::span<const Ticket> tickets, Ticket* ticket = nullptr) {
   Request request;
   request.policy = Policy::wait;

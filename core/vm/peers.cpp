@@ -10,7 +10,7 @@
 namespace tenon::vm {
 namespace {
 
-// What was answered of each pair, by the numbers of the devices, which are never used again.
+// The answer for each pair of devices, by their ids, which are never used again.
 struct Answers {
   std::mutex mutex;
   std::map<std::pair<uint16_t, uint16_t>, bool> known;

@@ -6,7 +6,7 @@
 namespace tenon::vm {
 namespace {
 
-constexpr uint64_t kLaunchBatch = 64;  // instructions that are launched before it is looked what was done
+constexpr uint64_t kLaunchBatch = 64;  // instructions launched in a row before looking which ones are done
 
 }  // namespace
 
@@ -64,7 +64,7 @@ Result<Stream*> DeviceQueue::host_stream() {
   return stream;
 }
 
-// Launches and retires until nothing moves or about `budget` instructions were launched. True if anything moved.
+// Launches and retires until nothing is ready or about `budget` instructions were launched. True if it did anything.
 bool DeviceQueue::progress(uint64_t budget) {
   bool any = false;
   for (bool moved = true; moved;) {
@@ -82,8 +82,8 @@ bool DeviceQueue::progress(uint64_t budget) {
   return any;
 }
 
-// Launches until no stream can go on or `budget` instructions were launched: of a chain that hops between streams each
-// link lets the next one go on, and what has been done is looked at once for many. True if anything was launched.
+// Launches until no stream can go on or `budget` instructions were launched. In a chain that hops between streams each
+// launch makes the next instruction ready; marks are looked at once for many launches. True if it launched anything.
 bool DeviceQueue::launch_round(uint64_t budget) {
   const uint64_t all = budget;
   for (bool moved = true; moved && budget != 0;) {

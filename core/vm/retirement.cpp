@@ -1,4 +1,4 @@
-// Retirement of instructions, in ticket order, under the launch right: where errors turn into poison.
+// Retires instructions, in ticket order, under the launch right. Here errors turn into poison.
 #include "core/device/trace.h"
 #include "core/vm/engine.h"
 #include "core/vm/rules.h"
@@ -24,8 +24,8 @@ bool DeviceQueue::retire_ready(Stream& stream) {
   return number != first;
 }
 
-// The first failure among what the instruction read stands before its own: whether it ran on bad data or was skipped
-// depends on timing, its outcome does not.
+// If an input failed, the instruction takes over the first such failure, even if it failed itself. Whether it ran on
+// bad data or was skipped depends on timing; its outcome does not.
 void DeviceQueue::settle_status(Slot& slot) {
   if (!holds(kPoison)) return;
   Engine& all = engine();
@@ -53,8 +53,8 @@ void DeviceQueue::retire_slot(Stream& stream, Slot& slot, uint64_t number) {
     slot.completion->status = slot.status;
     slot.completion = nullptr;
   }
-  for (uint8_t i = 0; i < slot.record_count; ++i) slot.records[i]->release_record();
-  slot.record_count = 0;
+  for (uint8_t i = 0; i < slot.storage_count; ++i) slot.storages[i]->release();
+  slot.storage_count = 0;
   if (slot.kernel != nullptr) slot.kernel->release();
   slot.kernel = nullptr;
   if (slot.staging != nullptr) {
@@ -72,8 +72,8 @@ void DeviceQueue::publish_failure(Stream& stream, Slot& slot, uint64_t number) {
   if (all.failures.size() >= 64) all.forget_failures();
   all.failures[ticket.bits] = {slot.status, all.sequence};
   all.failure_count.store(static_cast<uint32_t>(all.failures.size()), std::memory_order_release);
-  for (uint8_t i = 0; i < slot.record_count; ++i) {
-    Storage* storage = slot.records[i];
+  for (uint8_t i = 0; i < slot.storage_count; ++i) {
+    Storage* storage = slot.storages[i];
     if ((slot.output_mask >> i & 1) == 0 || storage->last_write.load(std::memory_order_relaxed) != ticket.bits)
       continue;
     if (!holds(kPoison)) continue;

@@ -1,5 +1,5 @@
-// Rules of ordering that the tests may take out one at a time, to show that the random programs notice. Nothing but
-// tests writes this word; it is read on slow paths and under the submission lock only.
+// Rules of ordering. Tests take them out one at a time to show that the random programs notice. Only tests write this
+// word. It is read on slow paths and under the submission lock.
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@ enum Rule : uint32_t {
   kWaitBetweenDevices = 2,  // ... in streams of other devices
   kWriteAfterRead = 4,      // a write waits for the reads before it
   kWaitBeforeReuse = 8,     // a block that is reused waits for the tickets it carries
-  kPoison = 16,             // what reads a poisoned storage is poisoned
+  kPoison = 16,             // an instruction that reads a poisoned storage is poisoned
   kHeal = 32,               // a whole overwrite heals
 };
 
-// The rules that hold; all of them.
+// The rules in force: all of them.
 inline constinit std::atomic<uint32_t> rules{~uint32_t{0}};
 
 inline bool holds(Rule rule) { return (rules.load(std::memory_order_relaxed) & rule) != 0; }

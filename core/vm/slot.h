@@ -1,5 +1,5 @@
 // Slot: one instruction of an asynchronous stream, from its submission to its retirement. Slots stand in rings and are
-// used again and again; filling one takes nothing from the heap once it has served its kind of instruction.
+// used again and again. Filling a slot takes nothing from the heap once the slot has held an instruction of this kind.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ enum class Policy : uint8_t {
   download,   // to host memory
   peer_copy,  // from another device of the provider
   access,     // a function of the application, on the device's host thread
-  wait,       // nothing: what comes later on its stream waits for what it depends on
+  wait,       // nothing: it only makes later instructions of its stream wait for its dependences
 };
 
 struct HostWork;
@@ -41,18 +41,18 @@ struct Slot {
   uint8_t operand_count = 0;
   uint8_t scalar_count = 0;
   uint8_t source_count = 0;
-  uint8_t record_count = 0;
-  uint16_t output_mask = 0;  // bit i: records[i] is written
+  uint8_t storage_count = 0;
+  uint16_t output_mask = 0;  // bit i: storages[i] is written
   bool has_shapes = false;
-  bool derived = false;      // `status` came from a source
+  bool derived = false;      // `status` is the failure of a source
   Kernel* kernel = nullptr;  // retained
   std::string_view op;
   Status status;    // why it failed, once that is known
   TicketList deps;  // in other streams: waited for before the launch
 
   uint64_t bytes = 0;         // of a copy, upload or download
-  char* host = nullptr;       // its host side
-  ep_device* peer = nullptr;  // of a peer copy: whose memory it reads
+  char* host = nullptr;       // its address on the host
+  ep_device* peer = nullptr;  // of a peer copy: the device that it reads
   Staging* staging = nullptr;
   HostWork* work = nullptr;  // of an access, until the host thread takes it over
   Completion* completion = nullptr;
@@ -63,7 +63,7 @@ struct Slot {
   uint64_t launched_ns = 0;
 
   std::array<ep_buffer, EP_MAX_OPERANDS> buffers{};
-  std::array<Storage*, EP_MAX_OPERANDS> records{};    // retained: outputs, and borrowed memory
+  std::array<Storage*, EP_MAX_OPERANDS> storages{};   // retained: outputs, and borrowed memory
   std::array<Ticket, EP_MAX_OPERANDS + 1> sources{};  // the pending writes it reads
   std::array<ep_scalar, EP_MAX_SCALARS> scalars{};
   std::vector<int64_t> shape_words;  // dims, then strides, operand by operand

@@ -10,7 +10,7 @@
 namespace tenon::vm {
 namespace {
 
-// The pool of `device` for transfers; 0 if it has none beside the pool of operands.
+// The pool of `device` for transfers; 0 if the device has only the pool of operands.
 uint32_t staging_pool(const DeviceState& device) {
   constexpr uint64_t needed = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT;
   const auto& pools = device.opened->info.pools;

@@ -1,6 +1,6 @@
-// Staging: host memory between two transfers. Where the device has a pool for it, the memory is the device's own
-// (pinned), so that its engine reads it without a copy by the driver; else it is plain host memory. InFlight bounds
-// what transfers hold of it.
+// Staging: host memory between two transfers. If the device has a pool for staging, the memory comes from that pool (it
+// is pinned), so that the copy engine reads it without a copy by the driver. Otherwise it is plain host memory.
+// InFlight bounds how much of it transfers hold.
 #pragma once
 
 #include <array>
@@ -26,10 +26,10 @@ struct Staging {
   char* data = nullptr;
   uint64_t size = 0;
   ep_memory* pinned = nullptr;    // its memory on the device, at offset 0; null: plain memory
-  StagingPool* pool = nullptr;    // that it goes back to; null: it is freed
-  std::unique_ptr<char[]> plain;  // what `data` is, if not pinned
-  // Why the instruction that fills it failed, before that retired: the next one may have been submitted when the
-  // failure was forgotten.
+  StagingPool* pool = nullptr;    // the pool that it goes back to; null: it is freed
+  std::unique_ptr<char[]> plain;  // the memory of `data`, if it is not pinned
+  // Why the instruction that fills this memory failed. Written before that instruction retires, since its failure may
+  // be forgotten by the time that the next instruction is submitted.
   Status failure;
 
   // Plain memory of `bytes`.
@@ -52,9 +52,9 @@ class StagingPool {
   explicit StagingPool(DeviceState* device);
   // Staging memory of at least `bytes`, at most kLargest: pinned if the device has it and gives it, else plain.
   StagingHandle take(uint64_t bytes);
-  // Gives back to the device what is not in use.
+  // Gives blocks that are not in use back to the device.
   void trim();
-  // Bytes of the device's pool that it holds.
+  // How many bytes of the device's pool it holds.
   uint64_t held() const;
 
  private:
@@ -76,8 +76,8 @@ class StagingPool {
   uint64_t kept_ = 0;  // in `free_`
 };
 
-// Staging memory that transfers in flight hold: a transfer that would go beyond the bound waits for the oldest ones
-// first. One for the process. Threads: every function is thread-safe.
+// InFlight: how much staging memory the transfers in flight hold. A transfer that would exceed the bound first waits
+// for the oldest transfers. One object for the process. Threads: every function is thread-safe.
 class InFlight {
  public:
   static constexpr uint64_t kMost = uint64_t{64} << 20;
@@ -85,7 +85,7 @@ class InFlight {
   static InFlight& instance();
   // Returns once `bytes` more are within the bound, or nothing else is held.
   void make_room(uint64_t bytes);
-  // `bytes` are held until `last` is done.
+  // Notes that a transfer holds `bytes` until `last` is done.
   void add(Ticket last, uint64_t bytes);
 
  private:

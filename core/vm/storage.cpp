@@ -9,13 +9,13 @@
 namespace tenon {
 namespace {
 
-using Records = memory::FreeList<Storage>;
+using Storages = memory::FreeList<Storage>;
 
 }  // namespace
 
 Result<Storage*> Storage::make(DeviceState* device, uint64_t bytes, std::vector<Ticket>* waits) {
   const uint64_t wanted = bytes == 0 ? 1 : bytes;
-  Storage* storage = Records::make();
+  Storage* storage = Storages::make();
   storage->device = device;
   storage->bytes = bytes;
   if (device->allocator->take_at_hand(wanted, &storage->block)) [[likely]]
@@ -23,11 +23,11 @@ Result<Storage*> Storage::make(DeviceState* device, uint64_t bytes, std::vector<
   waits->clear();
   Result<memory::Block> block = device->allocator->allocate(wanted, waits);
   if (!block.ok()) {
-    Records::destroy(storage);
+    Storages::destroy(storage);
     return block.status();
   }
   storage->block = block.value();
-  // What the block still waits for counts as reads of the new storage: whoever writes it first waits for them.
+  // The tickets that the block carries count as reads of the new storage, so its first write waits for them.
   if (!waits->empty()) {
     if (vm::holds(vm::kWaitBeforeReuse)) {
       storage->reads.add(*waits);
@@ -40,7 +40,7 @@ Result<Storage*> Storage::make(DeviceState* device, uint64_t bytes, std::vector<
 
 Storage* Storage::borrow(DeviceState* device, const memory::Block& block, uint64_t bytes,
                          std::function<void()> deleter) {
-  Storage* storage = Records::make();
+  Storage* storage = Storages::make();
   storage->device = device;
   storage->block = block;
   storage->bytes = bytes;
@@ -59,14 +59,14 @@ void Storage::drop_block() {
       device->allocator->release(block, {});
     }
   }
-  release_record();
+  release();
 }
 
-void Storage::release_record() {
+void Storage::release() {
   if (references.load(std::memory_order_acquire) != 1 && references.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
   if (deleter) vm::run_deleter(std::move(deleter));
-  Records::destroy(this);
+  Storages::destroy(this);
 }
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// Storage: the memory that tensors share, and what the VM knows of who uses it. Internal to the library.
+// Storage: the memory that tensors share, and the instructions that use it. Internal to the library.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,8 @@ namespace tenon {
 struct DeviceState;
 
 // Two counts. `tensors`: handles that can reach the data; at zero the block goes back to the allocator, with the
-// tickets that still use it, in the order of the program. `references`: everyone who may still look at this record (all
-// tensors together count one, each VM slot one); at zero the record itself is freed.
+// tickets that still use it, in the order of the program. `references`: the users of this object (all tensors together
+// count one, each VM slot counts one); at zero the object itself is freed.
 struct Storage {
   std::atomic<int32_t> tensors{1};
   std::atomic<int32_t> references{1};
@@ -29,14 +29,14 @@ struct Storage {
   // The last instruction of an asynchronous stream that writes here (Ticket::bits), 0 when none is known to be pending.
   // The inline path reads this one word and nothing else. Written under the VM's submission lock.
   std::atomic<uint64_t> last_write{0};
-  // Set while `reads` is not empty or `poison` is set: an inline writer then takes the slow path. Same lock.
+  // Set while `reads` is not empty or `poison` is set. An inline writer then takes the slow path. Same lock.
   std::atomic<bool> attention{false};
   vm::TicketList reads;  // last read per stream since the last write. VM's lock
   Status poison;         // not ok: the last write failed. VM's lock
 
   std::function<void()> deleter;  // of borrowed memory; runs when the last handle is dropped and no ticket uses it
 
-  // True if an inline instruction that reads (or also writes) it has to ask the VM first.
+  // True if an inline instruction that reads this storage has to ask the VM first.
   bool busy_for_read() const {
     return last_write.load(std::memory_order_acquire) != 0 || attention.load(std::memory_order_relaxed);
   }
@@ -48,13 +48,13 @@ struct Storage {
       drop_block();
     }
   }
-  void retain_record() { references.fetch_add(1, std::memory_order_relaxed); }
-  void release_record();
+  void retain() { references.fetch_add(1, std::memory_order_relaxed); }
+  void release();
 
-  // A storage of `bytes` on `device`, allocated now. What its block still waits for is kept as `reads`, so that the
-  // first write waits for it whoever that is; `waits` is room for the call and comes back empty.
+  // A storage of `bytes` on `device`, allocated now. The tickets that its block carries become `reads`, so that
+  // the first write waits for them. `waits` is room for the call and comes back empty.
   static Result<Storage*> make(DeviceState* device, uint64_t bytes, std::vector<Ticket>* waits);
-  // A storage over memory the caller owns; `deleter` runs once nothing uses it.
+  // A storage over memory that the application owns. `deleter` runs once nothing uses the memory.
   static Storage* borrow(DeviceState* device, const memory::Block& block, uint64_t bytes,
                          std::function<void()> deleter);
 

@@ -3,7 +3,7 @@
 // Three steps in the life of an instruction, each a counter of its stream that only grows:
 //   submitted   its slot is in the ring           under Engine::submission, by the calling thread
 //   launched    the provider has it               under DeviceQueue's launch right
-//   retired     an event after it was seen, its faults were taken, its poison is settled      under the launch right
+//   retired     a mark after it was seen, its faults were taken, its poison is settled        under the launch right
 #pragma once
 
 #include <atomic>
@@ -20,12 +20,13 @@ namespace tenon::vm {
 
 class DeviceQueue;
 
-// An event of the provider, recorded after instruction `point` of its stream; all instructions up to it share it.
+// A mark: an event of the provider that fires once its stream has done instruction `point` and all before it. Whoever
+// waits for one of these instructions may wait for this mark.
 struct EventMark {
   ep_event* handle = nullptr;
   uint64_t point = 0;
   uint32_t pins = 0;    // threads that wait for it without the launch right
-  bool passed = false;  // seen; goes back to the pool with its last pin
+  bool passed = false;  // seen; the mark goes back to the pool with its last pin
 };
 
 struct Stream {
@@ -37,7 +38,7 @@ struct Stream {
   uint16_t index = 0;  // among those of its device
   std::unique_ptr<Slot[]> ring = std::make_unique<Slot[]>(kRing);
 
-  // Under Engine::submission. covered[t]: the highest instruction of stream t that something submitted here waits for.
+  // Under Engine::submission. covered[t] is the highest instruction of stream t for which an instruction here waits.
   std::vector<uint64_t> covered;
   memory::Block scratch;
 
@@ -46,13 +47,13 @@ struct Stream {
   std::atomic<uint64_t> retired{0};
 
   // Under the launch right.
-  uint64_t recorded = 0;   // point of the last event
+  uint64_t marked = 0;     // point of the last mark
   uint64_t completed = 0;  // point of the last event seen
   std::deque<EventMark*> events;
   ep_buffer clean_scratch{};  // the scratch that is zero, if any
 
-  // Of the stream of access instructions, which the host runs and the provider knows nothing of. Such a stream has no
-  // events: whatever depends on it, and whatever it depends on, is waited for by the host.
+  // For the stream of access instructions, which the host runs and the provider does not know. Such a stream has no
+  // events. The host waits for its dependences and, for other streams, for its instructions.
   bool on_host = false;
   std::atomic<uint64_t> host_done{0};  // the last instruction that ended
   Status host_status;                  // how it ended; the host thread's, then the launch right's

@@ -1,5 +1,5 @@
-// Submission: on the calling thread, under one lock for all asynchronous streams. Here tickets are given, dependences
-// are derived from what the storages know, and a slot is filled.
+// Submission: on the calling thread, under one lock for all asynchronous streams. Gives
+// tickets, derives dependences from the storages, and fills a slot.
 #include <algorithm>
 
 #include "core/device/process.h"
@@ -11,7 +11,7 @@
 namespace tenon::vm {
 namespace {
 
-// True if `operands[index]` overwrites its storage without anything of the instruction reading it.
+// True if `operands[index]` overwrites its whole storage and no operand of the instruction reads that storage.
 bool overwrites(std::span<const Operand> operands, size_t index) {
   if (!operands[index].whole) return false;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -24,7 +24,7 @@ class Submission {
  public:
   Submission(const Request& request, Slot& slot) : request_(request), stream_(*request.stream), slot_(slot) {}
 
-  // The first poison among what the instruction reads.
+  // The first poison among the storages that the instruction reads.
   Status known_poison() const {
     if (!request_.poison.ok()) return request_.poison;
     if (!holds(kPoison)) return Status();
@@ -71,7 +71,7 @@ class Submission {
   }
 
   void update_storages(Ticket ticket) {
-    slot_.record_count = 0;
+    slot_.storage_count = 0;
     slot_.output_mask = 0;
     for (const Operand& operand : request_.operands) {
       if (operand.storage == nullptr) continue;
@@ -127,9 +127,9 @@ class Submission {
   void add_source(Ticket ticket) { slot_.sources[slot_.source_count++] = ticket; }
 
   void keep(const Operand& operand) {
-    operand.storage->retain_record();
-    if (operand.write) slot_.output_mask |= static_cast<uint16_t>(1u << slot_.record_count);
-    slot_.records[slot_.record_count++] = operand.storage;
+    operand.storage->retain();
+    if (operand.write) slot_.output_mask |= static_cast<uint16_t>(1u << slot_.storage_count);
+    slot_.storages[slot_.storage_count++] = operand.storage;
   }
 
   void fill_launch(const OpLaunch& launch) {

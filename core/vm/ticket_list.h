@@ -1,4 +1,4 @@
-// TicketList: a few tickets, at most one per stream, held in place while there are no more than three.
+// TicketList: a few tickets, at most one per stream. Up to three are held without heap memory.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ class TicketList {
   const Ticket* end() const { return begin() + size_; }
   operator std::span<const Ticket>() const { return {begin(), size_}; }
 
-  // Forgets all; keeps the room.
+  // Removes all tickets and keeps the memory.
   void clear() { size_ = 0; }
 
-  // Adds `ticket`, or raises the one of the same stream to it.
+  // Adds `ticket`. If a ticket of the same stream is there, the later of the two stays.
   void add(Ticket ticket) {
     Ticket* all = data();
     for (uint32_t i = 0; i < size_; ++i) {
@@ -44,7 +44,7 @@ class TicketList {
     for (Ticket ticket : tickets) add(ticket);
   }
 
-  // Removes those for which `gone(ticket)`.
+  // Removes the tickets for which gone(ticket) is true.
   template <class Gone>
   void remove_if(Gone gone) {
     Ticket* all = data();

@@ -1,6 +1,6 @@
-// Transfers: host to device, device to host, and between any two devices. Of two devices of one provider one may copy
-// straight from the other (peers.h). Where the host can reach the memory of one of the two, the other one's engine
-// moves the bytes in one go; else they go through host memory, chunk by chunk.
+// Transfers: host to device, device to host, and between any two devices. Peers copy straight from one
+// to the other (peers.h). If the host can reach the memory of one of two devices, the engine of the other device moves
+// the bytes in one go. Otherwise the bytes go through host memory, chunk by chunk.
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@
 namespace tenon::vm {
 namespace {
 
-constexpr uint64_t kSmallUpload = 64 * 1024;  // up to here plain memory is as good as pinned memory
+constexpr uint64_t kSmallUpload = 64 * 1024;  // bytes up to which plain memory is as fast as pinned memory
 constexpr uint64_t kChunk = StagingPool::kLargest;
 
 Operand part_of(const Operand& operand, uint64_t begin) {
@@ -47,8 +47,9 @@ Status copy_error(ep_status code, ep_error* error, const DeviceState* to, const 
       "copying " + std::to_string(bytes) + " bytes from " + from->opened->spelling + " to " + to->opened->spelling);
 }
 
-// A provider may read the memory of another device when it is asked, not when the stream gets there: what it was told
-// earlier to download into that memory must have arrived. (What other devices write there is waited for anyway.)
+// `device` is about to read `storage`, which lies on another device. Its provider may read at the call instead of in
+// stream order, so downloads of `device` into this memory must be done first. (The VM waits for writes of other devices
+// anyway.)
 Status wait_for_downloads(const DeviceState* device, const Storage* storage) {
   const Ticket write{storage->last_write.load(std::memory_order_acquire)};
   if (!write || engine().stream(write).queue != device->queue) return Status();
@@ -114,9 +115,9 @@ Status upload_from(const Operand& dst, const Operand& src, uint64_t bytes, std::
   return copy_error(code, error, to, src.storage->device, bytes);
 }
 
-// The host can reach the memory of both devices. An asynchronous device moves the bytes before a synchronous one, so
-// that the caller need not wait. Of two that are alike in this, the one that does not hold host data moves the
-// bytes: its provider may know a better way.
+// The host can reach the memory of both devices. True if the source moves the bytes, false if the destination does. An
+// asynchronous device comes before a synchronous one, since its caller need not wait. If both are asynchronous or both
+// are not, the device that does not hold host data comes first, since its provider may know a better way.
 bool source_moves(const DeviceState* to, const DeviceState* from) {
   return to->synchronous != from->synchronous ? to->synchronous
                                               : !from->holds_host_data.load(std::memory_order_relaxed);
@@ -124,9 +125,9 @@ bool source_moves(const DeviceState* to, const DeviceState* from) {
 
 // --- between two devices neither of whose memory the host can reach ---
 
-// Two asynchronous devices: each chunk is a download and an upload that waits for it; two buffers take turns, so that
-// both engines are busy. The first upload stands for the whole copy towards what was in `dst` before, the others add to
-// it, so that a chunk that fails poisons the rest.
+// Copies between two asynchronous devices. Each chunk is a download and an upload that waits for the download; two
+// buffers take turns, so that both engines are busy. The first upload counts as overwriting all of `dst`; the others
+// count as adding to it. So a chunk that fails poisons the rest.
 Status copy_by_queues(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
   const uint64_t chunk = std::min(bytes, kChunk);
   const uint64_t held = bytes > kChunk ? 2 * chunk : chunk;
@@ -158,7 +159,7 @@ Status copy_by_queues(const Operand& dst, const Operand& src, uint64_t bytes, st
   return Status();
 }
 
-// Where one of the two is synchronous: by way of the caller.
+// Copies between two devices of which one is synchronous: the caller moves the bytes.
 Status copy_by_caller(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits) {
   std::vector<char> staging(std::min(bytes, kChunk));
   for (uint64_t begin = 0; begin < bytes; begin += staging.size()) {
@@ -171,8 +172,8 @@ Status copy_by_caller(const Operand& dst, const Operand& src, uint64_t bytes, st
   return Status();
 }
 
-// From host memory that the caller may use again: by way of `staging`, which is filled now. `ticket` null: not asked
-// for.
+// Uploads from host memory that the caller may use again at once: copies the bytes into staging memory now. `ticket`
+// may be null.
 Status upload_part(const Operand& dst, const char* src, uint64_t bytes, std::span<const Ticket> waits,
                    StagingHandle staging, Ticket* ticket = nullptr) {
   std::memcpy(staging->data, src, bytes);
@@ -181,8 +182,8 @@ Status upload_part(const Operand& dst, const char* src, uint64_t bytes, std::spa
   return submit_and_follow(request, false, ticket);
 }
 
-// The first chunk stands for the whole upload towards what was in `dst` before, the others add to it, so that a chunk
-// that fails poisons the rest.
+// The first chunk counts as overwriting all of `dst`; the others count as adding to it. So a chunk that fails poisons
+// the rest.
 Status upload_by_chunks(const Operand& dst, const char* src, uint64_t bytes, std::span<const Ticket> waits) {
   StagingPool& pool = dst.storage->device->queue->staging;
   for (uint64_t begin = 0; begin < bytes; begin += kChunk) {
@@ -243,7 +244,7 @@ Request upload_request(std::span<const Operand> operands, const char* host, uint
                           waits);
 }
 
-// Marks what `dst` writes as failed with `poison`, in the order of its device.
+// Poisons the bytes that `dst` writes, in the order of its device.
 Status poison_destination(const Operand& dst, const Status& poison) {
   Request request;
   request.stream = &dst.storage->device->queue->upload_stream();

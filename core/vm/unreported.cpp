@@ -19,9 +19,9 @@ void Unreported::add(const Status& status, uint64_t sequence) {
     if (shared->sequence <= sequence) return;
     entries_.erase(shared);
   }
-  const auto place = std::upper_bound(entries_.begin(), entries_.end(), sequence,
-                                      [](uint64_t wanted, const Entry& one) { return wanted < one.sequence; });
-  entries_.insert(place, {status, sequence});
+  const auto position = std::upper_bound(entries_.begin(), entries_.end(), sequence,
+                                         [](uint64_t wanted, const Entry& one) { return wanted < one.sequence; });
+  entries_.insert(position, {status, sequence});
   if (entries_.size() <= kMost) return;
   entries_.pop_back();
   ++dropped_;

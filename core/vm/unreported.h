@@ -1,7 +1,7 @@
-// Unreported: the failures of one device that nobody was told of yet, in the order of submission. A failure that
-// several instructions share (the loss of their device) is one entry.
+// Unreported: the failures of one device that were reported to no caller yet, in the order of submission. A failure
+// that several instructions share (the loss of their device) is one entry.
 //
-// Threads: none of its own; Engine::submission is held around every call.
+// Threads: not thread-safe. The caller of every function holds Engine::submission.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ namespace tenon::vm {
 
 class Unreported {
  public:
-  // The instruction that was submitted as number `sequence` of the process failed with `status`.
+  // Notes that the instruction with number `sequence` among all submissions of the process failed with `status`.
   void add(const Status& status, uint64_t sequence);
-  // Somebody was told `status` when the process had submitted `sequence` instructions. An instruction that was
-  // submitted until then and fails with the same failure later adds nothing: when it fails depends on timing, what is
-  // told does not.
+  // Notes that a caller got `status` when the process had submitted `sequence` instructions. If an instruction
+  // submitted before that fails later with the same failure, it adds nothing: the moment of its failure depends on
+  // timing, but the reports must not.
   void told(const Status& status, uint64_t sequence);
 
   bool empty() const { return entries_.empty(); }
-  // The submission that failed first. Not empty.
+  // The number of the earliest submission that failed. There is an entry.
   uint64_t first_sequence() const { return entries_.front().sequence; }
-  // Takes its failure off. Not empty.
+  // Removes the failure of that submission and returns it. There is an entry.
   Status take_first();
 
   struct Entry {
@@ -31,12 +31,12 @@ class Unreported {
     uint64_t sequence = 0;
   };
   const std::vector<Entry>& entries() const { return entries_; }
-  // How many failures found no room; those of the latest submissions.
+  // How many failures found no room. They are those of the latest submissions.
   uint64_t dropped() const { return dropped_; }
 
  private:
   std::vector<Entry> entries_;  // by sequence
-  Entry told_loss_;             // the loss of the device, once told
+  Entry told_loss_;             // the loss of the device, once it was reported
   uint64_t dropped_ = 0;
 };
 

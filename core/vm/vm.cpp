@@ -13,10 +13,10 @@ namespace {
 
 constexpr uint16_t kComputeStream = 0;
 
-constexpr uint16_t kPlaces = 64;
-thread_local constinit std::array<uint16_t, kPlaces> current_streams{};  // by place of the device
+constexpr uint16_t kSpellings = 64;
+thread_local constinit std::array<uint16_t, kSpellings> current_streams{};  // by spelling_number of the device
 
-// The stream's persistent scratch is at least `bytes` afterwards.
+// Grows the stream's persistent scratch to at least `bytes`.
 Status grow_scratch(Stream& stream, uint64_t bytes) {
   Engine& all = engine();
   DeviceState* device = stream.queue->device();
@@ -97,11 +97,11 @@ Result<uint16_t> create_stream(DeviceState* device) {
 }
 
 uint16_t current_stream(DeviceState* device) {
-  return device->place < kPlaces ? current_streams[device->place] : kComputeStream;
+  return device->spelling_number < kSpellings ? current_streams[device->spelling_number] : kComputeStream;
 }
 
 void set_current_stream(DeviceState* device, uint16_t stream) {
-  if (device->place < kPlaces) current_streams[device->place] = stream;
+  if (device->spelling_number < kSpellings) current_streams[device->spelling_number] = stream;
 }
 
 Status attach(DeviceState* device) {

@@ -1,14 +1,14 @@
 // The virtual machine: order, memory, launch (README.md). Internal to the library.
 //
-// A synchronous device runs every instruction on its caller: these functions then return when it is done. An
-// asynchronous device gets a slot in the ring of one of its streams; a launch thread launches it, in ticket order, when
-// what it depends on allows.
+// A synchronous device runs every instruction on its caller: these functions return when it is done. On an asynchronous
+// device an instruction gets a slot in the ring of a stream. A launch thread launches it, in ticket order, once its
+// dependences allow.
 //
-// What depends on what is derived from the operands: a read waits for the storage's last write; a write waits for the
-// last write and all reads. Within a stream that costs nothing; between streams of a device it is a device-side event
-// wait; between devices the host waits. An error belongs to its ticket: the storages it wrote are poisoned, an
-// instruction that reads a poisoned storage is skipped (or runs and is poisoned) with the first error, a write that
-// covers the whole storage and reads none of it heals it.
+// Dependences follow from the operands: a read waits for the storage's last write; a write waits for the last write and
+// all reads. A dependence within a stream costs nothing; between streams of a device it is a device-side event wait;
+// between devices the host waits. An error belongs to its ticket. It poisons the storages that the instruction wrote.
+// An instruction that reads a poisoned storage is skipped, or runs and is poisoned, with the first error. An
+// instruction that writes the whole storage and reads none of it heals the storage.
 //
 // Threads: every function is thread-safe.
 #pragma once
@@ -43,21 +43,21 @@ struct OpLaunch {
   uint32_t scalar_count = 0;
   uint64_t workspace_bytes = 0;
   std::string_view op;  // static text: the op's name, for errors and traces
-  // What an error says beside the op: "relu(f32 [4, 5])". Called only when it fails or a trace is on.
+  // How errors and traces name the launch: "relu(f32 [4, 5])". Called only if the launch fails or a trace is on.
   std::string (*describe)(const void* context) = nullptr;
   const void* context = nullptr;  // valid for the call only: an asynchronous instruction keeps what it needs
   uint16_t stream = 0;            // stream of the device: 0 its compute stream
 };
 
-// Runs or submits one launch. Errors of arguments, allocation and inline runs come back here, everything later belongs
-// to the ticket. Waits for tickets that an allocation handed over (`waits`) as well.
+// Runs or submits one launch. It also waits for `waits`, the tickets that an allocation handed over. Errors of
+// arguments, allocation and inline runs come back here; later errors belong to the ticket.
 Status launch(const OpLaunch& launch, std::span<const Ticket> waits);
 
-// Copies `bytes` between two storages, on one device or between two. On the device's copy stream where they differ.
+// Copies `bytes` between two storages. Between two devices a copy stream is used.
 Status copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits);
 
-// Overwrites bytes of `storage` from host memory, which may be reused when this returns. Waits for earlier transfers
-// where those hold too much staging memory, else for nothing.
+// Overwrites bytes of `storage` from host memory, which the caller may reuse when this returns. Waits for earlier
+// transfers if those hold too much staging memory, else for nothing.
 Status upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits);
 
 // Copies bytes of `storage` to host memory, after waiting for its last write and nothing else. The poison of the
@@ -68,39 +68,39 @@ Status download(void* dst, const Operand& src, uint64_t bytes);
 // An inline reader gets the poison as the error; an inline whole overwrite clears it (`whole`).
 Status settle(Storage* storage, bool write, bool whole);
 
-// Waits for everything submitted to `device`; the first error not reported yet.
+// Waits for everything submitted to `device`. Gives the first error that was not reported yet.
 Status synchronize(DeviceState* device);
 
-// The same for all devices: of the errors not reported yet, the one of the earliest submission.
+// Waits for everything submitted to any device. Of the errors not reported yet, gives that of the earliest submission.
 Status synchronize_all();
 
-// Runs `function` on the host with the address of the `bytes` bytes at `operand`, in the order of instructions. Where
-// the host cannot reach the memory they are copied: to the host before (with `load`), back after (if `operand` is
-// written). What the function throws is the failure of the instruction; on a synchronous device, and in TENON_VM=sync,
-// it comes back here. The function may not call Tenon (process::CallbackScope). It runs on a thread of the device, or,
-// on a synchronous one, on the caller.
+// Runs `function` on the host with the address of the `bytes` bytes at `operand`, in the order of instructions. If
+// the host cannot reach the memory, the bytes are copied to the host before (with `load`) and back after (if `operand`
+// is written). An exception of the function is the failure of the instruction; on a synchronous device, and in
+// TENON_VM=sync, it comes back here. The function may not call Tenon (process::CallbackScope). It runs on the device's
+// host thread; on a synchronous device it runs on the caller.
 Status access(const Operand& operand, uint64_t bytes, bool load, std::function<void(void*)> function);
 
-// What is submitted later to stream `index` of `device` waits for all that was submitted to stream `other_index` of
-// `other`. Without an asynchronous stream on the left the caller waits.
+// Work submitted later to stream `index` of `device` waits for all work submitted to stream `other_index` of `other`.
+// If `device` is synchronous, the caller waits.
 Status wait_stream(DeviceState* device, uint16_t index, DeviceState* other, uint16_t other_index);
-// What is submitted later to any stream of `device` waits for all that was submitted to any of them.
+// Work submitted later to any stream of `device` waits for all work submitted to its streams before.
 Status barrier(DeviceState* device);
 
-// Runs the deleter of borrowed memory: here, or, inside the VM's own work, as soon as that has let go of its locks. On a
-// thread of the VM it may not submit work or wait for it. What it throws is logged.
+// Runs the deleter of borrowed memory. Within the VM's own work the deleter runs as soon as the VM has left its locks. On
+// a thread of the VM it may not submit work or wait for it. An exception of it is logged.
 void run_deleter(std::function<void()> deleter);
 
-// Tickets that may still use `storage`: what its block carries when it is released. VM's own lock.
+// The tickets that may still use `storage`, which its block carries when it is released. Takes the VM's lock.
 void pending_uses(Storage* storage, TicketList* out);
 // True once `ticket` is done, without waiting.
 bool is_done(Ticket ticket);
-// Waits for `ticket` (launching what must be launched first).
+// Waits for `ticket`; launches the instructions that must be launched before it.
 Status wait(Ticket ticket);
 
 // Creates a further stream of an asynchronous device and returns its index for OpLaunch::stream. 0 on synchronous ones.
 Result<uint16_t> create_stream(DeviceState* device);
-// The stream index the calling thread's ops on `device` go to; 0 by default.
+// The index of the stream that the calling thread's ops on `device` go to; 0 by default.
 uint16_t current_stream(DeviceState* device);
 void set_current_stream(DeviceState* device, uint16_t stream);
 
@@ -109,11 +109,11 @@ Status attach(DeviceState* device);
 
 // --- the end of a device (tenon::retire) ---
 
-// Waits for everything submitted to any device: instructions of one may read memory of another.
+// Waits for everything submitted to any device, since instructions of one device may read memory of another.
 Status drain_all();
 // Gives staging memory that is not in use back to `device`.
 void trim_staging(DeviceState* device);
-// Gives the scratch of the device's streams back; it is made anew when needed.
+// Gives the scratch of the device's streams back. A stream that needs scratch later makes new scratch.
 void release_scratch(DeviceState* device);
 // Destroys the device's streams and events; nothing of it is pending.
 void detach(DeviceState* device);

@@ -1,4 +1,4 @@
-// Waiting: for tickets, for storages, for devices. A thread that waits launches what must be launched first.
+// Waits for tickets, storages and devices. A thread that waits launches the instructions that must be launched first.
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 constexpr uint64_t kSliceNs = 100'000'000;
 constexpr uint64_t kForEver = ~uint64_t{0};
 
-// Says what is pending on what when a wait takes long: after report_after_ms, then after twice as long each time.
+// Logs which instructions are pending if a wait takes long: after report_after_ms, then after twice as long each time.
 class Patience {
  public:
   void look(Ticket ticket) {
@@ -113,7 +113,7 @@ Status wait_for_all(DeviceQueue& queue) {
   return Status();
 }
 
-// Of the errors of `queues` that nobody was told of, the one of the earliest submission.
+// Of the errors of `queues` that were not reported yet, that of the earliest submission.
 Status first_unreported(std::span<DeviceQueue* const> queues) {
   Engine& all = engine();
   std::lock_guard lock(all.submission);

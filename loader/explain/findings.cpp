@@ -7,7 +7,7 @@
 namespace tenon::loader {
 namespace {
 
-bool is_gpu(const DeviceRecord& device) {
+bool is_gpu(const ListedDevice& device) {
   return device.info.device_class == EP_DEVICE_CLASS_DISCRETE || device.info.device_class == EP_DEVICE_CLASS_INTEGRATED;
 }
 
@@ -19,18 +19,18 @@ std::string enumeration(const std::vector<std::string>& words, const char* last)
   return text;
 }
 
-// "UUID 3f2a...", "PCI address 0000:01:00.0": what shows that two devices are one.
+// "UUID 3f2a...", "PCI address 0000:01:00.0": the proof that two devices are one.
 std::string identity(const DeviceInfo& a, const DeviceInfo& b) {
   const bool by_uuid = a.uuid == b.uuid && a.uuid != decltype(a.uuid){};
   return by_uuid ? "UUID " + uuid_text(a.uuid) : "PCI address " + pci_text(a.pci);
 }
 
-void add_same_hardware(const std::vector<DeviceRecord>& devices, std::vector<Finding>* findings) {
-  for (const DeviceRecord& first : devices) {
+void add_same_hardware(const std::vector<ListedDevice>& devices, std::vector<Finding>* findings) {
+  for (const ListedDevice& first : devices) {
     if (!first.same_as.empty()) continue;
     std::vector<std::string> names = {first.spelling};
-    const DeviceRecord* other = nullptr;
-    for (const DeviceRecord& device : devices) {
+    const ListedDevice* other = nullptr;
+    for (const ListedDevice& device : devices) {
       if (device.same_as != first.spelling) continue;
       names.push_back(device.spelling);
       other = &device;
@@ -43,35 +43,36 @@ void add_same_hardware(const std::vector<DeviceRecord>& devices, std::vector<Fin
   }
 }
 
-// What a provider that might have had a GPU says of it: refused when it was asked for its devices, or later.
-std::vector<std::string> disappointments(const std::vector<DeviceRecord>& devices,
+// For each provider that could have had a GPU: the reason it gives for having none. Either it was refused when the host
+// asked for its devices, or all its GPUs are unusable.
+std::vector<std::string> disappointments(const std::vector<ListedDevice>& devices,
                                          const std::vector<Candidate>& candidates) {
   std::vector<std::string> lines;
   for (const Candidate& candidate : candidates) {
     const bool asked = candidate.stage == Stage::enumerated && candidate.code != Code::ok;
     if (asked) lines.push_back(candidate.provider + ": " + candidate.sentence);
   }
-  for (const DeviceRecord& device : devices) {
+  for (const ListedDevice& device : devices) {
     if (is_gpu(device) && !device.info.usable())
       lines.push_back(device.spelling + " (" + device.info.name + "): " + device.info.unusable_reason);
   }
   return lines;
 }
 
-void add_no_gpu(const std::vector<DeviceRecord>& devices, const std::vector<Candidate>& candidates,
+void add_no_gpu(const std::vector<ListedDevice>& devices, const std::vector<Candidate>& candidates,
                 std::vector<Finding>* findings) {
   const bool any = std::any_of(devices.begin(), devices.end(),
-                               [](const DeviceRecord& device) { return is_gpu(device) && device.info.usable(); });
+                               [](const ListedDevice& device) { return is_gpu(device) && device.info.usable(); });
   if (any) return;
   std::string sentence = "no GPU can be used";
   for (const std::string& line : disappointments(devices, candidates)) sentence += "\n  " + line;
   if (sentence.find('\n') == std::string::npos) sentence += ": no provider found one.";
   std::vector<std::string> software;
-  for (const DeviceRecord& device : devices) {
+  for (const ListedDevice& device : devices) {
     if (device.info.device_class == EP_DEVICE_CLASS_SOFTWARE && device.info.usable())
       software.push_back(device.spelling + " (" + device.info.name + ")");
   }
-  // None of them is proposed: whether one computes at all, its class does not say.
+  // No software device is proposed, since its class does not say whether it computes at all.
   if (!software.empty()) {
     sentence += std::string("\n  software ") + (software.size() == 1 ? "device" : "devices") + ", used only where " +
                 (software.size() == 1 ? "it is" : "they are") + " named: " + enumeration(software, "and");
@@ -81,7 +82,7 @@ void add_no_gpu(const std::vector<DeviceRecord>& devices, const std::vector<Cand
 
 }  // namespace
 
-std::vector<Finding> findings_of(const std::vector<DeviceRecord>& devices, const std::vector<Candidate>& candidates) {
+std::vector<Finding> findings_of(const std::vector<ListedDevice>& devices, const std::vector<Candidate>& candidates) {
   std::vector<Finding> findings;
   add_same_hardware(devices, &findings);
   add_no_gpu(devices, candidates, &findings);

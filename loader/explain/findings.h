@@ -1,4 +1,4 @@
-// What is worth knowing of a machine's devices beyond the list of them.
+// Findings: facts about a machine's devices that the list of devices does not show.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace tenon::loader {
 
-// Of `devices` (same hardware marked) and of the candidates they come from: devices that are one piece of hardware;
-// that there is no GPU, and what could have been one.
-std::vector<Finding> findings_of(const std::vector<DeviceRecord>& devices, const std::vector<Candidate>& candidates);
+// The findings of `devices` (whose same_as is set) and of the candidates they come from: which devices are one piece of
+// hardware; that there is no GPU, and which provider could have had one.
+std::vector<Finding> findings_of(const std::vector<ListedDevice>& devices, const std::vector<Candidate>& candidates);
 
 }  // namespace tenon::loader

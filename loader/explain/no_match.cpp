@@ -8,7 +8,7 @@
 namespace tenon::loader {
 namespace {
 
-std::string describe(const DeviceRecord& device) {
+std::string describe(const ListedDevice& device) {
   std::string text = device.spelling;
   if (!device.info.usable()) return text + " (unusable: " + device.info.unusable_reason + ")";
   return text + " (" + device.info.name + ", " + std::string(device_class_name(device.info.device_class)) + ")";
@@ -16,7 +16,7 @@ std::string describe(const DeviceRecord& device) {
 
 std::string what_there_is(Registry& registry) {
   std::string text;
-  for (const DeviceRecord& device : registry.devices()) text += (text.empty() ? "" : ", ") + describe(device);
+  for (const ListedDevice& device : registry.devices()) text += (text.empty() ? "" : ", ") + describe(device);
   return text.empty() ? "\n  there is no device at all" : "\n  there are: " + text;
 }
 
@@ -24,8 +24,8 @@ struct Refusals {
   std::string lines, first_remedy;
 };
 
-// Of candidates called `name`, or of all where it is empty. Those set aside on purpose are told only to who asked by
-// name.
+// The refusals of candidates called `name`, or of all if `name` is empty. A candidate that a setting excludes is listed
+// only if the user asked for it by name.
 Refusals refusals(Registry& registry, const std::string& name) {
   Refusals result;
   for (const auto& entry : registry.entries()) {
@@ -57,10 +57,10 @@ std::vector<std::string> candidate_names(Registry& registry) {
   return names;
 }
 
-// A long name that is one letter off was mistyped; a short one may as well be another provider, whose file is missing.
+// A long name that is one letter off is a slip. A short one may as well name another provider whose file is missing.
 std::string remedy_for(Registry& registry, std::string_view text, const std::string& provider) {
-  const std::vector<DeviceRecord> devices = registry.devices();
-  const bool has_devices = std::any_of(devices.begin(), devices.end(), [&](const DeviceRecord& device) {
+  const std::vector<ListedDevice> devices = registry.devices();
+  const bool has_devices = std::any_of(devices.begin(), devices.end(), [&](const ListedDevice& device) {
     return provider.empty() || device.provider == provider;
   });
   if (has_devices) return "Name one of the devices there are.";
@@ -71,7 +71,7 @@ std::string remedy_for(Registry& registry, std::string_view text, const std::str
   return is_slip ? question : question + " If not: " + where_to_put_it(registry, provider);
 }
 
-// The names a list of providers holds that no candidate has.
+// The names in the list of providers (the setting) that no candidate has.
 std::vector<std::string> absent_names(Registry& registry) {
   std::vector<std::string> absent;
   for (const std::string& name : settings().providers) {
@@ -83,8 +83,8 @@ std::vector<std::string> absent_names(Registry& registry) {
   return absent;
 }
 
-// Where no device is left since a list of providers names some that are not there: adds that to `message`, and gives
-// the remedy. Empty otherwise.
+// If no device is left because the list of providers names absent ones: adds this to `message` and returns the remedy.
+// Otherwise returns an empty text.
 std::string blame_list_of_providers(Registry& registry, std::string& message) {
   const std::vector<std::string> absent = absent_names(registry);
   if (absent.empty() || !registry.devices().empty()) return {};
@@ -111,8 +111,8 @@ std::string without_slips(std::string_view text) {
   return clean;
 }
 
-// The spelling that was meant by one with slips: without them where it then names a provider there is, else with the
-// provider nearest to it. Empty where there is none.
+// The spelling that `text`, which has slips, was meant to be: `text` without the slips if it then names a provider that
+// exists, else `text` with the nearest provider. Empty if there is none.
 std::string meant_spelling(Registry& registry, std::string_view text) {
   const std::string clean = without_slips(text);
   const Result<Spelling> parsed = parse_spelling(clean);
@@ -159,7 +159,7 @@ Status no_default_device(Registry& registry) {
   registry.advance_all(Stage::usable);
   const Refusals refused = refusals(registry, "");
   std::string message = "there is no device to use by default." + what_there_is(registry) + refused.lines;
-  for (const DeviceRecord& device : registry.devices()) {
+  for (const ListedDevice& device : registry.devices()) {
     if (!device.info.usable()) continue;
     return Status(Code::not_found, message + "\n  a software device is used only where it is named",
                   "If one of these will do, set TENON_DEVICE to its name.");

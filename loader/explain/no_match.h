@@ -1,4 +1,5 @@
-// The errors for a device that is not there: what there is, and why what could have matched was refused.
+// The errors for a device that is not there: they list the devices that are there, and say why each candidate that
+// could have matched was refused.
 #pragma once
 
 #include <string_view>
@@ -9,10 +10,11 @@
 
 namespace tenon::loader {
 
-// Both load every provider allowed, to be able to say. The registry's lock is held.
+// Both functions load every provider that is allowed, since the message lists them. The caller holds the registry's
+// lock.
 Status no_such_device(Registry& registry, std::string_view text, const Spelling& spelling);
-// For a text that is no spelling: what parse_spelling said, with the devices there are and the spelling that may
-// have been meant.
+// The error for a text that is no spelling: `refused`, which parse_spelling gave, with the devices there are and the
+// spelling that may have been meant.
 Status no_spelling(Registry& registry, std::string_view text, const Status& refused);
 Status no_default_device(Registry& registry);
 

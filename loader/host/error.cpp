@@ -15,10 +15,10 @@ ep_error& out_of_memory_error() {
   return *error;
 }
 
-// Made when the program starts, so that it is there when memory is not.
+// Made when the program starts, so that it exists when memory runs out.
 [[maybe_unused]] const ep_error& made_early = out_of_memory_error();
 
-// Of the errors made while someone tracks them.
+// The errors that were made since track_errors() and not released yet.
 struct LiveErrors {
   std::mutex mutex;
   std::unordered_set<const ep_error*> all;

@@ -1,7 +1,7 @@
-// The host services one plug-in gets: its ep_host table and what stands behind it.
+// Host: the services of one plug-in, that is, its ep_host table and the state behind the table.
 //
-// One object per plug-in, so that memory, configuration and log lines have a name. It must stay where it is while the
-// plug-in may call it.
+// One object per plug-in, so that memory, configuration and log lines have a name. The object may not move
+// while the plug-in may call it. Threads: the services are thread-safe.
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,9 @@ class HostServices {
   HostServices(const HostServices&) = delete;
   HostServices& operator=(const HostServices&) = delete;
 
-  // What the plug-in is given: the table of the services, or the one put in front of it.
+  // The table that the plug-in gets: that of the services, or the one that a layer has put in front of it.
   const ep_host* table() const { return front_ != nullptr ? front_ : &table_; }
-  // Before the plug-in has seen a table.
+  // To be called before the plug-in has seen a table.
   void put_in_front(const ep_host* table) { front_ = table; }
   const std::string& provider() const { return provider_; }
   HostMemory memory() const;
@@ -48,10 +48,11 @@ class HostServices {
   const ep_host* front_ = nullptr;
 };
 
-// A borrowed ep_string as C++ sees it; at most 64 KiB of it, and nothing where it is {NULL, n}.
+// `text`, which is borrowed, as a string_view of at most 64 KiB; {NULL, n} is empty.
 std::string_view view_of(ep_string text);
 
-// Calls `function` of a plug-in. Its failure, or the exception it wrongly let out, becomes a Status.
+// Calls `function` of a plug-in. Its failure becomes a Status, and so does an exception that crosses the border against
+// the rules.
 Status call_plugin(const std::string& provider, const char* function, const std::function<ep_status(ep_error**)>& call);
 
 }  // namespace tenon::loader

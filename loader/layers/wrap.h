@@ -1,6 +1,6 @@
 // A layer: functions of one's own around those of a provider's device. For each function the provider has, the table
-// gets one that calls `Layer::call<slot>(arguments...)`; what the layer does with it, and where it finds the
-// provider's, is its own affair. A slot the provider left NULL stays NULL.
+// gets one that calls `Layer::call<slot>(arguments...)`; what that function does, and where it finds the
+// provider's function, is the layer's own affair. A slot the provider left NULL stays NULL.
 //
 //   struct Counting {
 //     template <Slot slot, class... Args>
@@ -45,7 +45,7 @@ struct SlotTraits;
 #include "loader/negotiate/device_slots.def"
 #undef TENON_DEVICE_SLOT
 
-// The last argument: `error`, where the function has an answer.
+// The last argument, which is `error` if the function has an answer.
 template <class... Args>
 auto last_of(Args... args) {
   return std::get<sizeof...(Args) - 1>(std::tie(args...));

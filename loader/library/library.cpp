@@ -10,12 +10,13 @@
 namespace tenon::loader {
 namespace {
 
-// dlopen names what it looked for first: "libfoo.so.1: cannot open shared object file: No such file or directory".
+// The text of dlopen begins with the name that it looked for: "libfoo.so.1: cannot open shared object file: No such
+// file or directory".
 std::string remedy_of(const std::string& text) {
   const std::string missing = ": cannot open shared object file";
-  const size_t place = text.find(missing);
-  if (place != std::string::npos) {
-    return "Install the library " + text.substr(0, place) + ", or add its folder to LD_LIBRARY_PATH.";
+  const size_t position = text.find(missing);
+  if (position != std::string::npos) {
+    return "Install the library " + text.substr(0, position) + ", or add its folder to LD_LIBRARY_PATH.";
   }
   if (text.find("undefined symbol") != std::string::npos) {
     return "A library the provider needs is missing or of another version; link the provider with -Wl,-z,defs.";
@@ -44,7 +45,8 @@ Status check_unchanged(const CheckedFile& file) {
 
 Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file) {
   TENON_RETURN_IF_ERROR(check_unchanged(file));
-  // The last that is heard of a file whose contents end the process in the dynamic linker or in a constructor.
+  // If the file ends the process in the dynamic linker or in a constructor, this line is the last that the log says of
+  // it.
   if (log_enabled(LogTopic::load, LogLevel::debug)) log(LogTopic::load, LogLevel::debug, "loading " + file.path);
   boost::dll::shared_library library;
   std::error_code failed;

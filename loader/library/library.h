@@ -10,11 +10,11 @@
 
 namespace tenon::loader {
 
-// Unmapped when destroyed: whoever wants it to stay (everyone whose loading succeeded) keeps it for ever.
+// The destructor unmaps the library. A plug-in whose loading succeeded keeps its Library for ever, so it stays mapped.
 class Library {
  public:
-  // Maps the file that was checked and finds the entry symbol. Errors: what dlopen said, with the missing library or
-  // symbol; the file is not the one that was checked any more; no ep_plugin_query_v0. A failure leaves nothing mapped.
+  // Maps the checked file and finds the entry symbol. Errors: dlopen's own, with the missing library or symbol; the
+  // file was replaced after the check; it has no ep_plugin_query_v0. A failure leaves nothing mapped.
   static Result<std::unique_ptr<Library>> load(const CheckedFile& file);
 
   virtual ~Library() = default;

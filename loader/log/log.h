@@ -1,8 +1,10 @@
-// The log: leveled, by topic, to stderr or to a sink of the application. What is off costs one relaxed load.
+// The log: leveled, by topic, to stderr or to a sink of the application. A topic that is off costs one relaxed load.
 //
 //   if (log_enabled(LogTopic::load, LogLevel::debug)) log(LogTopic::load, LogLevel::debug, "found " + path);
 //
 // Never log an error that is also returned.
+//
+// Threads: every function is thread-safe.
 #pragma once
 
 #include <atomic>
@@ -31,7 +33,8 @@ enum class LogLevel : uint8_t {
   debug = EP_LOG_DEBUG,
 };
 
-// Four bits per topic: the level up to which it is kept. Warnings of all topics until the settings are read.
+// Four bits per topic: the level up to which messages are kept. Until the settings are read, warnings of all topics
+// are.
 inline constinit std::atomic<uint64_t> log_levels{UINT64_C(0x2222222222222222)};
 
 inline bool log_enabled(LogTopic topic, LogLevel level) {
@@ -44,10 +47,10 @@ void log(LogTopic topic, LogLevel level, std::string_view message);
 
 std::string_view log_level_name(LogLevel level);
 std::string_view log_topic_name(LogTopic topic);
-// LogTopic::provider for a name that is no topic of ours.
+// The topic called `name`; LogTopic::provider if we have no such topic.
 LogTopic log_topic_from_name(std::string_view name);
 
-// Called from any thread, several at once; it must not call back into Tenon. What it throws is dropped.
+// Called from any thread, several at once; it must not call back into Tenon. An exception from it is dropped.
 using LogSink = std::function<void(LogLevel level, std::string_view topic, std::string_view message)>;
 
 // Replaces stderr; an empty sink brings it back. A message under way may still reach the old sink.

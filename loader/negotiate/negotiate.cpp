@@ -113,10 +113,10 @@ Status check_table(const unsigned char* bytes, uint32_t known_size, uint32_t typ
                       " is possible (rule T01).",
                   author_remedy);
   }
-  for (uint32_t place = known_size; place < header.struct_size; ++place) {
-    if (bytes[place] == 0) continue;
+  for (uint32_t offset = known_size; offset < header.struct_size; ++offset) {
+    if (bytes[offset] == 0) continue;
     return Status(Code::version,
-                  what + " has " + size + " bytes and uses byte " + std::to_string(place) + ", this host knows " +
+                  what + " has " + size + " bytes and uses byte " + std::to_string(offset) + ", this host knows " +
                       std::to_string(known_size) + " (rule T02).",
                   "Use a newer Tenon, or an older provider.");
   }
@@ -172,8 +172,8 @@ Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugi
   info.dtypes = raw.dtypes;
   info.threads = raw.threads;
   std::copy(std::begin(raw.uuid), std::end(raw.uuid), info.uuid.begin());
-  const bool placed = std::any_of(std::begin(raw.pci), std::end(raw.pci), [](int64_t part) { return part != 0; });
-  if (placed) std::copy(std::begin(raw.pci), std::end(raw.pci), info.pci.begin());
+  const bool has_address = std::any_of(std::begin(raw.pci), std::end(raw.pci), [](int64_t part) { return part != 0; });
+  if (has_address) std::copy(std::begin(raw.pci), std::end(raw.pci), info.pci.begin());
   if (!info.usable()) return info;
   if (raw.device_class < EP_DEVICE_CLASS_CPU || raw.device_class > EP_DEVICE_CLASS_SOFTWARE) {
     return bad_info(what,

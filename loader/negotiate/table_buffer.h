@@ -1,4 +1,4 @@
-// TableBuffer: the zeroed memory a plug-in fills a struct in, and the rules by which what it filled is accepted.
+// TableBuffer: zeroed memory in which a plug-in fills a struct, and the rules by which the host accepts the struct.
 #pragma once
 
 #include <cstring>
@@ -33,7 +33,7 @@ class TableBuffer {
 
   T* get() { return reinterpret_cast<T*>(bytes_); }
 
-  // What was filled, full size, the rest zero.
+  // The struct that the plug-in filled, in full size; the rest is zero.
   Result<T> accept(const std::string& what) const {
     TENON_RETURN_IF_ERROR(check_table(bytes_, sizeof(T), type_, what));
     TableHeader header{};

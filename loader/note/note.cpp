@@ -119,18 +119,18 @@ constexpr uint64_t round_up(uint64_t value, uint64_t alignment) { return (value 
 
 // Walks the notes of one segment; not_found if ours is not among them.
 Result<PluginNote> find_in_segment(const std::vector<uint8_t>& bytes, uint64_t alignment) {
-  uint64_t place = 0;
-  while (bytes.size() - place >= sizeof(Elf64_Nhdr)) {
+  uint64_t offset = 0;
+  while (bytes.size() - offset >= sizeof(Elf64_Nhdr)) {
     Elf64_Nhdr header{};
-    std::memcpy(&header, bytes.data() + place, sizeof header);
-    const uint64_t name_at = place + sizeof header;
+    std::memcpy(&header, bytes.data() + offset, sizeof header);
+    const uint64_t name_at = offset + sizeof header;
     const uint64_t desc_at = round_up(name_at + header.n_namesz, alignment);
     const uint64_t end = desc_at + header.n_descsz;
     if (end > bytes.size()) return cut_short("a note reaches past the end of its segment");
     const bool ours = header.n_type == EP_NOTE_TYPE && header.n_namesz == sizeof(EP_NOTE_OWNER) &&
                       std::memcmp(bytes.data() + name_at, EP_NOTE_OWNER, sizeof(EP_NOTE_OWNER)) == 0;
     if (ours) return decode(bytes.data() + desc_at, header.n_descsz);
-    place = std::min<uint64_t>(round_up(end, alignment), bytes.size());
+    offset = std::min<uint64_t>(round_up(end, alignment), bytes.size());
   }
   return Status(Code::not_found, "no note of ours in this segment.");
 }

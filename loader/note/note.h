@@ -1,7 +1,7 @@
 // The note: what a plug-in says of itself in its ELF file (EP_PLUGIN_NOTE), read before any of its code runs.
 //
-// The file is read through a descriptor, never mapped, so that one that shrinks meanwhile gives an error and no signal.
-// Nothing in it is believed: every offset and size is held against the file's length, and what is read is bounded.
+// The file is read through a descriptor, never mapped, so a file that shrinks meanwhile gives an error and no signal.
+// Nothing in the file is believed: every offset and size is compared with the file's length, and every read is bounded.
 #pragma once
 
 #include <cstdint>

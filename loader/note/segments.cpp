@@ -9,7 +9,7 @@ namespace {
 constexpr uint64_t most_dynamic_bytes = 1 << 20;
 
 struct Table {
-  Elf64_Sxword address, size;  // the tag of its size; DT_NULL where it has none
+  Elf64_Sxword address, size;  // the tag of its size; DT_NULL: it has none
   const char* name;
 };
 constexpr Table tables[] = {
@@ -69,8 +69,8 @@ Result<Entries> read_dynamic(const std::vector<Elf64_Phdr>& segments, const Elf6
   if (home == nullptr) return cut_short("its dynamic section lies in no segment");
   if (dynamic.p_filesz > most_dynamic_bytes) return cut_short("its dynamic section is larger than 1 MiB");
   std::vector<Elf64_Dyn> raw(dynamic.p_filesz / sizeof(Elf64_Dyn));
-  const uint64_t place = home->p_offset + (dynamic.p_vaddr - home->p_vaddr);
-  if (!raw.empty() && !read_at(place, raw.data(), raw.size() * sizeof(Elf64_Dyn))) {
+  const uint64_t offset = home->p_offset + (dynamic.p_vaddr - home->p_vaddr);
+  if (!raw.empty() && !read_at(offset, raw.data(), raw.size() * sizeof(Elf64_Dyn))) {
     return cut_short("its dynamic section cannot be read");
   }
   Entries entries;

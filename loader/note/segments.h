@@ -1,5 +1,6 @@
-// What the dynamic linker maps and reads of an ELF file, held against the file before it is given to it: a segment that
-// is not there is a SIGBUS inside dlopen, a dynamic section that points elsewhere a crash or an abort.
+// Checks an ELF file before the dynamic linker gets it: everything that the linker maps and reads must lie in the file.
+// Otherwise a missing segment is a SIGBUS inside dlopen, and a dynamic section that points elsewhere a crash or an
+// abort.
 #pragma once
 
 #include <elf.h>
@@ -15,8 +16,8 @@ namespace tenon::loader {
 Status cut_short(const std::string& what);
 
 // Errors: a segment to be mapped, or the dynamic section, reaches past the end of the file; the dynamic section has no
-// end, lies in no segment, or says what cannot be: a table outside all segments, entries of another size. It finds the
-// damage that a partial copy does, and some other; it cannot vouch for what the tables hold.
+// end, lies in no segment, or names a table outside all segments or entries of another size. The check finds the
+// damage of a partial copy and some other damage; it cannot vouch for the contents of the tables.
 Status check_segments(const std::vector<Elf64_Phdr>& segments, uint64_t file_size, const ReadAt& read_at);
 
 }  // namespace tenon::loader

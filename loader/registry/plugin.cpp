@@ -61,15 +61,15 @@ Status Plugin::enumerate() {
                                               std::to_string(most_devices) + " are possible.");
   }
   for (uint32_t index = 0; index < count; ++index) {
-    DeviceRecord record{provider + ":" + std::to_string(index), provider, index, {}, {}};
+    ListedDevice listed{provider + ":" + std::to_string(index), provider, index, {}, {}};
     Result<DeviceInfo> info = query_device_info(provider, ops_, index);
     if (info.ok()) {
-      record.info = std::move(info).value();
+      listed.info = std::move(info).value();
     } else {
-      record.info.unusable_reason = info.status().message();
-      record.info.remedy = info.status().remedy();
+      listed.info.unusable_reason = info.status().message();
+      listed.info.remedy = info.status().remedy();
     }
-    devices_.push_back(std::move(record));
+    devices_.push_back(std::move(listed));
   }
   if (count > 0) return {};
   return Status(Code::not_found, "it works, but found no device.");
@@ -78,23 +78,23 @@ Status Plugin::enumerate() {
 Result<OpenDevice*> Plugin::open(uint32_t index) {
   const auto found = open_.find(index);
   if (found != open_.end()) return found->second.get();
-  DeviceRecord& record = devices_.at(index);
-  if (!record.info.usable()) {
+  ListedDevice& listed = devices_.at(index);
+  if (!listed.info.usable()) {
     return Status(Code::unsupported,
-                  "the device " + record.spelling + " cannot be used: " + record.info.unusable_reason,
-                  record.info.remedy);
+                  "the device " + listed.spelling + " cannot be used: " + listed.info.unusable_reason,
+                  listed.info.remedy);
   }
   auto device = std::make_unique<OpenDevice>();
-  device->spelling = record.spelling;
-  device->provider = record.provider;
+  device->spelling = listed.spelling;
+  device->provider = listed.provider;
   device->index = index;
-  device->info = record.info;
-  const Status opened = open_device_table(record.provider, ops_, *device);
+  device->info = listed.info;
+  const Status opened = open_device_table(listed.provider, ops_, *device);
   if (!opened.ok()) {
     const bool defect = !device->info.usable() || opened.code() == Code::internal;
     if (defect) {
-      record.info.unusable_reason = opened.message();
-      record.info.remedy = opened.remedy();
+      listed.info.unusable_reason = opened.message();
+      listed.info.remedy = opened.remedy();
     }
     return opened;
   }

@@ -12,27 +12,30 @@
 
 namespace tenon::loader {
 
-// Keeps the library mapped for ever once it has been asked for its devices. Not thread-safe: the registry's lock is
-// held.
+// Once the library has been asked for its devices, it stays mapped for ever. Not thread-safe: the caller holds the
+// registry's lock.
 class Plugin {
  public:
-  // Negotiates. `library` is null for a provider the application registered.
+  // Negotiates with the plug-in. `library` is null for a provider that the application registered.
   static Result<std::unique_ptr<Plugin>> make(const std::string& provider, std::unique_ptr<Library> library,
                                               ep_plugin_query_fn query, const std::string& path,
                                               const std::map<std::string, std::string>& values);
   ~Plugin();
 
-  // Asks once how many devices there are and what each is. A device that cannot be described is listed as unusable.
+  // Asks the plug-in once for its devices and their descriptions. A device that cannot be described is listed as
+  // unusable.
   Status enumerate();
-  const std::vector<DeviceRecord>& devices() const { return devices_; }
+  const std::vector<ListedDevice>& devices() const { return devices_; }
 
-  // A device whose opening shows a defect of the provider is unusable from then on; other failures may pass.
+  // Opens device `index`. If opening it shows a defect of the provider, the device is unusable from then on; any other
+  // failure may pass.
   Result<OpenDevice*> open(uint32_t index);
-  // False if `device` is not one of this plug-in's.
+  // Closes `device`. False if it is not a device of this plug-in.
   bool close(OpenDevice* device);
-  // The same, for a provider that may be loaded again: what OpenDevice pointers point to stays, and answers CANCELLED.
+  // Shuts the provider down so that it may be loaded again. The objects behind OpenDevice pointers stay, and every call
+  // through them answers CANCELLED.
   void retire();
-  // Closes all devices, calls shutdown, and logs what host memory is still held.
+  // Closes all devices, calls shutdown, and logs the host memory that the plug-in still holds.
   void shut_down();
 
   const HostServices& host() const { return *host_; }
@@ -44,7 +47,7 @@ class Plugin {
   std::unique_ptr<HostServices> host_;
   ep_plugin_ops ops_;
   std::unique_ptr<Library> library_;
-  std::vector<DeviceRecord> devices_;
+  std::vector<ListedDevice> devices_;
   std::map<uint32_t, std::unique_ptr<OpenDevice>> open_;
   bool down_ = false;
 };

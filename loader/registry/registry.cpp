@@ -27,14 +27,14 @@ bool is_listed(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Fills in which devices it has, or fails where none of them works.
+// Writes the devices of a candidate into its report, or fails if none of them works.
 Status check_usable(Candidate& report) {
   const DeviceInfo& first = report.devices.front().info;
   const bool any = std::any_of(report.devices.begin(), report.devices.end(),
-                               [](const DeviceRecord& device) { return device.info.usable(); });
+                               [](const ListedDevice& device) { return device.info.usable(); });
   if (!any) return Status(Code::unsupported, first.unusable_reason, first.remedy);
   report.sentence.clear();
-  for (const DeviceRecord& device : report.devices) {
+  for (const ListedDevice& device : report.devices) {
     report.sentence += (report.sentence.empty() ? "" : ", ") + device.spelling;
   }
   return {};
@@ -101,7 +101,7 @@ void Registry::search() {
   }
 }
 
-// A list may well name providers this machine lacks; one that looks like a slip gets a warning.
+// The list of providers may well name some that this machine lacks. A name that looks like a slip gets a warning.
 void Registry::warn_of_absent(const std::vector<std::string>& allowed) {
   std::vector<std::string> names;
   for (const auto& entry : entries_) names.push_back(entry->report.provider);
@@ -206,7 +206,7 @@ void Registry::advance(Entry& entry, Stage until) {
   }
 }
 
-// The entry may be refused at `usable`: it is loaded, has devices, and none works. It is the provider all the same.
+// An entry that was refused at `usable` is the provider all the same: it is loaded and has devices, though none works.
 Entry* Registry::provider(const std::string& name) {
   search();
   for (const auto& entry : entries_) {
@@ -256,8 +256,8 @@ void Registry::advance_all(Stage until) {
   for (const auto& entry : entries_) advance(*entry, until);
 }
 
-std::vector<DeviceRecord> Registry::devices() {
-  std::vector<DeviceRecord> all;
+std::vector<ListedDevice> Registry::devices() {
+  std::vector<ListedDevice> all;
   for (const std::string& name : allowed_names()) {
     for (const auto& entry : entries_) {
       if (entry->report.provider != name || !entry->plugin) continue;

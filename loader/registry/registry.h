@@ -17,7 +17,7 @@
 
 namespace tenon::loader {
 
-// One candidate and what has been made of it. `report.code` other than ok means that it ended at `report.stage`.
+// One candidate, and its plug-in if it was loaded. A `report.code` other than ok means that it ended at `report.stage`.
 struct Entry {
   Candidate report;
   ep_plugin_query_fn registered = nullptr;
@@ -38,18 +38,19 @@ class Registry {
   // The one of this process; never destroyed.
   static Registry& instance();
 
-  // Each of these expects the lock to be held.
+  // The lock that the caller of each function below holds.
   std::mutex& mutex() { return mutex_; }
 
   void add(std::string name, ep_plugin_query_fn query);
-  // The provider `name`, loaded and asked for its devices. Null: no candidate of that name got so far.
+  // The provider `name`, loaded and asked for its devices. Null: no candidate of that name came that far.
   Entry* provider(const std::string& name);
-  // The names of candidates allowed, in order of preference: that of the setting `providers`, else of the search.
+  // The names of the allowed candidates, in order of preference: the order of the setting `providers`, else of the
+  // search.
   std::vector<std::string> allowed_names();
   // Takes every candidate as far as `until`.
   void advance_all(Stage until);
-  // Every device of the providers loaded so far, in order of preference, same hardware marked.
-  std::vector<DeviceRecord> devices();
+  // Every device of the providers loaded so far, in order of preference, with same_as set.
+  std::vector<ListedDevice> devices();
 
   // To be called after an attempt to open a device of `entry`: brings its report up to date.
   void note_opening(Entry& entry, bool opened);

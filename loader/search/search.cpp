@@ -31,7 +31,7 @@ std::string parent(const std::string& path) {
 std::string library_folder() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&library_folder), &info) == 0 || !info.dli_fname) return {};
-  // The program itself is named as it was called, which says nothing once the working directory has changed.
+  // For the program itself dladdr gives argv[0], which means nothing once the working directory has changed.
   const std::string file = info.dli_fname[0] == '/' ? info.dli_fname : "/proc/self/exe";
   return parent(resolved(file));
 }

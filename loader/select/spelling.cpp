@@ -67,7 +67,7 @@ bool has_uuid(const DeviceInfo& info) {
   return std::any_of(info.uuid.begin(), info.uuid.end(), [](uint8_t byte) { return byte != 0; });
 }
 
-bool matches(const Spelling& spelling, const DeviceRecord& device) {
+bool matches(const Spelling& spelling, const ListedDevice& device) {
   if (!spelling.provider.empty() && spelling.provider != device.provider) return false;
   switch (spelling.by) {
     case Spelling::By::best: return device.info.usable();
@@ -114,15 +114,15 @@ std::string pci_text(const std::array<int64_t, 4>& pci) {
   return text;
 }
 
-std::optional<size_t> match_device(const Spelling& spelling, const std::vector<DeviceRecord>& devices) {
+std::optional<size_t> match_device(const Spelling& spelling, const std::vector<ListedDevice>& devices) {
   std::optional<size_t> best;
-  for (size_t place = 0; place < devices.size(); ++place) {
-    if (!matches(spelling, devices[place])) continue;
-    if (spelling.by == Spelling::By::index) return place;
+  for (size_t position = 0; position < devices.size(); ++position) {
+    if (!matches(spelling, devices[position])) continue;
+    if (spelling.by == Spelling::By::index) return position;
     const auto quality = [&](size_t at) { return std::pair(!devices[at].info.usable(), rank_of(devices[at].info)); };
-    if (!best || (spelling.by == Spelling::By::best ? quality(place) < quality(*best)
-                                                    : quality(place).first < quality(*best).first)) {
-      best = place;
+    if (!best || (spelling.by == Spelling::By::best ? quality(position) < quality(*best)
+                                                    : quality(position).first < quality(*best).first)) {
+      best = position;
     }
   }
   return best;
@@ -130,27 +130,27 @@ std::optional<size_t> match_device(const Spelling& spelling, const std::vector<D
 
 bool may_be_default(const DeviceInfo& info) { return info.usable() && rank_of(info) < 3; }
 
-std::optional<size_t> choose_default(const std::vector<DeviceRecord>& devices) {
+std::optional<size_t> choose_default(const std::vector<ListedDevice>& devices) {
   std::optional<size_t> best;
-  for (size_t place = 0; place < devices.size(); ++place) {
-    if (!may_be_default(devices[place].info)) continue;
-    if (!best || rank_of(devices[place].info) < rank_of(devices[*best].info)) best = place;
+  for (size_t position = 0; position < devices.size(); ++position) {
+    if (!may_be_default(devices[position].info)) continue;
+    if (!best || rank_of(devices[position].info) < rank_of(devices[*best].info)) best = position;
   }
   return best;
 }
 
-bool is_same_hardware(const DeviceRecord& a, const DeviceRecord& b) {
+bool is_same_hardware(const ListedDevice& a, const ListedDevice& b) {
   if (a.provider == b.provider) return false;
   if (has_uuid(a.info) && has_uuid(b.info)) return a.info.uuid == b.info.uuid;
   return a.info.pci[0] >= 0 && a.info.pci == b.info.pci;
 }
 
-void mark_same_hardware(std::vector<DeviceRecord>& devices) {
-  for (size_t place = 0; place < devices.size(); ++place) {
-    const auto here = devices.begin() + static_cast<std::ptrdiff_t>(place);
+void mark_same_hardware(std::vector<ListedDevice>& devices) {
+  for (size_t position = 0; position < devices.size(); ++position) {
+    const auto here = devices.begin() + static_cast<std::ptrdiff_t>(position);
     const auto first =
-        std::find_if(devices.begin(), here, [&](const DeviceRecord& other) { return is_same_hardware(other, *here); });
-    devices[place].same_as = first == here ? std::string() : first->spelling;
+        std::find_if(devices.begin(), here, [&](const ListedDevice& other) { return is_same_hardware(other, *here); });
+    devices[position].same_as = first == here ? std::string() : first->spelling;
   }
 }
 

@@ -4,7 +4,7 @@
 //   cuda:1           by index
 //   vulkan:uuid=...  by UUID, as 32 hexadecimal digits; dashes and a leading "GPU-" are ignored
 //   cuda:pci=...     by PCI address, as 0000:01:00.0 or 01:00.0
-//   uuid=..., pci=...  of whatever provider comes first
+//   uuid=..., pci=...  of the first provider that has such a device
 #pragma once
 
 #include <array>
@@ -35,21 +35,22 @@ Result<Spelling> parse_spelling(std::string_view text);
 std::string uuid_text(const std::array<uint8_t, 16>& uuid);
 std::string pci_text(const std::array<int64_t, 4>& pci);
 
-// The place in `devices` of the one `spelling` means. An index, UUID or PCI address may mean an unusable one; "best"
-// never does.
-std::optional<size_t> match_device(const Spelling& spelling, const std::vector<DeviceRecord>& devices);
+// The index in `devices` of the device that `spelling` means. An index, UUID or PCI address may mean an unusable
+// device; the name of a provider alone never does.
+std::optional<size_t> match_device(const Spelling& spelling, const std::vector<ListedDevice>& devices);
 
-// The place of the best device to use where nobody asked for one: discrete, integrated, CPU, in this order and then in
+// The index of the device to use if nobody named one: discrete, integrated, CPU, in this order and then in
 // the order given. Never a software device, never an unusable one.
-std::optional<size_t> choose_default(const std::vector<DeviceRecord>& devices);
+std::optional<size_t> choose_default(const std::vector<ListedDevice>& devices);
 
 // Whether a device of this class may be the default.
 bool may_be_default(const DeviceInfo& info);
 
-// One piece of hardware seen through two providers: equal UUIDs, or where one has none, equal PCI addresses.
-bool is_same_hardware(const DeviceRecord& a, const DeviceRecord& b);
+// True if both are one piece of hardware seen through two providers: their UUIDs are equal or, if one has none, their
+// PCI addresses.
+bool is_same_hardware(const ListedDevice& a, const ListedDevice& b);
 // Sets same_as of each device to the first earlier one that is the same hardware.
-void mark_same_hardware(std::vector<DeviceRecord>& devices);
+void mark_same_hardware(std::vector<ListedDevice>& devices);
 
 // "discrete", "integrated", "cpu", "software"
 std::string_view device_class_name(int32_t device_class);

@@ -8,11 +8,11 @@
 namespace tenon::loader {
 namespace {
 
-// Without a list of providers all are asked, since only then it is known which device is best. With one, its order
-// decides, and what comes after the first that will do is not loaded.
+// Without a list of providers all providers are loaded, since the best device may be any one's. With a list its order
+// decides, and providers after the first with a device that may be the default are not loaded.
 Result<Target> default_target(Registry& registry) {
   const bool in_order = !settings().providers.empty();
-  std::vector<DeviceRecord> devices;
+  std::vector<ListedDevice> devices;
   for (const std::string& name : registry.allowed_names()) {
     const Entry* entry = registry.provider(name);
     if (!entry) continue;
@@ -28,9 +28,9 @@ Result<Target> default_target(Registry& registry) {
 std::optional<Target> match_in(Registry& registry, const Spelling& spelling, const std::string& name) {
   Entry* entry = registry.provider(name);
   if (!entry) return std::nullopt;
-  const auto place = match_device(spelling, entry->plugin->devices());
-  if (!place) return std::nullopt;
-  return Target{entry, entry->plugin->devices()[*place].index};
+  const auto position = match_device(spelling, entry->plugin->devices());
+  if (!position) return std::nullopt;
+  return Target{entry, entry->plugin->devices()[*position].index};
 }
 
 bool is_usable(const Target& target) { return target.entry->plugin->devices()[target.index].info.usable(); }

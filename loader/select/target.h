@@ -15,7 +15,8 @@ struct Target {
   std::string spelling() const { return entry->report.provider + ":" + std::to_string(index); }
 };
 
-// Loads what it must to tell. The registry's lock is held. Errors: as open_device, but for opening.
+// Finds the device that `spelling` means, and loads as few providers as that takes. The caller holds the registry's
+// lock. Errors: those of open_device, without those of opening.
 Result<Target> find_target(Registry& registry, std::string_view spelling);
 
 }  // namespace tenon::loader

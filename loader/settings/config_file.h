@@ -10,13 +10,13 @@
 namespace tenon::loader {
 
 struct ConfigFile {
-  std::map<std::string, std::string, std::less<>> values;  // lists joined as their variable would write them
+  std::map<std::string, std::string, std::less<>> values;  // a list is joined as its variable would write it
   std::map<std::string, std::map<std::string, std::string>, std::less<>> provider_values;
   std::vector<std::string> sections;  // the names of all others
 };
 
-// Reads `path`. Errors: NOT_FOUND; it cannot be trusted (it can say what to trust, so others must not write it); it is
-// not TOML, with the place; a value that is neither text, number, truth value nor a list of text.
+// Reads `path`. Errors: NOT_FOUND; the file cannot be trusted (it can say what to trust, so nobody else may write it);
+// the file is not TOML, with line and column; a value is neither text, number, truth value nor a list of text.
 Result<ConfigFile> read_config_file(const std::string& path);
 
 }  // namespace tenon::loader

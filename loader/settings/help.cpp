@@ -43,11 +43,11 @@ std::string settings_help() {
 }
 
 std::string settings_markdown() {
-  std::string text = "| variable | in tenon.toml | values | default | meaning |\n|---|---|---|---|---|\n";
+  std::string text = "| variable | in tenon.toml | values | default |\n|---|---|---|---|\n";
   for (const SettingRow& row : setting_rows()) {
     const std::string variable = row.variable.empty() ? "" : "`" + std::string(row.variable) + "`";
-    text += "| " + variable + " | `" + std::string(row.key) + "` | " + values_of(row) + " | " + default_of(row) +
-            " | " + std::string(row.help) + " |\n";
+    text +=
+        "| " + variable + " | `" + std::string(row.key) + "` | " + values_of(row) + " | " + default_of(row) + " |\n";
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// The nearest of a few known words to one that was mistyped.
+// Finds the known word that a mistyped one was meant to be.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 #pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon::loader {
 
-// How many letters to add, leave out, replace, or swap with the next make one of the other (optimal string alignment).
+// How many steps turn `a` into `b`; a step adds, drops or replaces a letter or swaps two neighbours (optimal string
+// alignment).
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The word nearest to `word`, at most a third of its letters (and at least one) apart; empty if none is.
+// The known word nearest to `word`, at most a third of its letters (and at least one) away; empty if there is none.
 std::string nearest_word(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace tenon::loader

@@ -22,9 +22,9 @@ namespace {
 #define TENON_CHOICES(type, ...)                                          \
   constexpr std::string_view type##_choices = #__VA_ARGS__;               \
   Reason parse_value_##type(std::string_view text, loader::type& value) { \
-    uint8_t place = 0;                                                    \
-    Reason reason = parse_choice(text, type##_choices, place);            \
-    if (reason.empty()) value = static_cast<loader::type>(place);         \
+    uint8_t position = 0;                                                 \
+    Reason reason = parse_choice(text, type##_choices, position);         \
+    if (reason.empty()) value = static_cast<loader::type>(position);      \
     return reason;                                                        \
   }
 #include "loader/settings/settings.def"

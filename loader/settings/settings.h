@@ -1,6 +1,9 @@
-// Settings: what settings.def lists, resolved once per process. For each key the highest level that says something
-// wins: argument > environment > config file > default. A value that is invalid at the level that wins is an error
+// Settings: the values of the rows of settings.def, resolved once per process. For each key the highest level that
+// gives a value wins: argument > environment > config file > default. A value that is invalid at the level that wins is
+// an error
 // (`status`), never a fall through to the next level.
+//
+// Threads: every function is thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +39,7 @@ enum class Level : uint8_t { argument, environment, config, built_in };
 // "argument", "environment", "config file", "default"
 std::string_view level_name(Level level);
 
-// Where a value came from: `text` as it was written; `where` names the variable or the file, empty for the others.
+// Where a value came from: `text` as it was written; `where` is the variable or the file, empty for other levels.
 struct Origin {
   std::string text;
   Level level = Level::built_in;
@@ -65,11 +68,11 @@ struct Settings {
   Status status;
 };
 
-// What settings are made from, apart from the process so that tests can choose it.
+// The sources of settings. Tests give their own instead of the process's.
 struct SettingSources {
   std::map<std::string, std::string, std::less<>> arguments;    // by key
   std::map<std::string, std::string, std::less<>> environment;  // by variable; those that begin with TENON_
-  std::vector<std::string> config_files;  // the user's, then the system's; TENON_CONFIG takes their place
+  std::vector<std::string> config_files;  // the user's, then the system's; or TENON_CONFIG's alone
   bool privileged = false;                // then `environment` is ignored
 };
 
@@ -83,7 +86,7 @@ struct SettingRow {
 };
 const std::vector<SettingRow>& setting_rows();
 
-// The text of `tenon help env`, and the same as the Markdown table of README.md.
+// The text of `tenon help env`; and the Markdown table of README.md, which leaves the explanations out.
 std::string settings_help();
 std::string settings_markdown();
 

@@ -1,4 +1,4 @@
-// Values of settings: from text to each type of settings.def, with the reason where the text is not one.
+// Turns text into a value of each type of settings.def, or says why the text is no such value.
 #pragma once
 
 #include <string>
@@ -12,7 +12,8 @@ namespace tenon::loader {
 // 1 to 31 lower-case letters, digits and underscores.
 bool is_provider_name(std::string_view name);
 
-// Sets `value` from `text`; otherwise gives the reason, which follows "is invalid: " in the message.
+// Each parse function sets `value` from `text`, or gives the reason why it cannot, which follows "is invalid: " in the
+// message.
 using Reason = std::string;
 Reason parse_text(std::string_view text, std::string& value);
 Reason parse_names(std::string_view text, std::vector<std::string>& value);
@@ -23,7 +24,7 @@ Reason parse_log_spec(std::string_view text, std::string& value);
 
 // The words of a TENON_CHOICES row: "native, decompose" gives two.
 std::vector<std::string> choice_words(std::string_view choices);
-// The place of `text` among them.
+// Sets `value` to the index of `text` among the words of `choices`.
 Reason parse_choice(std::string_view text, std::string_view choices, uint8_t& value);
 
 }  // namespace tenon::loader

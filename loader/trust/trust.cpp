@@ -71,8 +71,8 @@ std::string group_name(gid_t id) {
   return found.name.empty() ? number : quoted(found.name) + " (" + number + ")";
 }
 
-// A group that holds nobody but `owner`: his primary group, named after him, without other members, and no other
-// account's primary group.
+// True if nobody but `owner` is in the group `id`: it is the owner's primary group, has the owner's name and no other
+// member, and is no other account's primary group.
 bool is_own_group(gid_t id, uid_t owner) {
   const Account account = account_of(owner);
   if (!account.found || account.group != id) return false;
@@ -127,16 +127,16 @@ Complaint stranger_in_list(const Ownership& ownership, uid_t user) {
 
 Status not_trusted(const std::string& kind, const std::string& path, const Complaint& complaint) {
   std::string remedy = complaint.remedy;
-  const size_t place = remedy.find('%');
-  if (place != std::string::npos) remedy.replace(place, 1, quoted(path));
+  const size_t position = remedy.find('%');
+  if (position != std::string::npos) remedy.replace(position, 1, quoted(path));
   return Status(Code::invalid_argument, "the " + kind + " " + quoted(path) + " " + complaint.sentence + ".",
                 remedy.empty() ? remedy : "Run: " + remedy);
 }
 
 std::string why(int error) { return std::strerror(error); }
 
-// `read(buffer, size)` as fgetxattr. What cannot be read is a list that nobody understands, and thus no reason to
-// trust.
+// Reads an access list by `read(buffer, size)`, which is as fgetxattr. A list that cannot be read counts as one that
+// nobody understands, which is no reason to trust.
 template <class Read>
 std::string read_access_list(Read read) {
   std::string raw(256, '\0');
@@ -179,7 +179,7 @@ Result<std::string> resolve(const std::string& path) {
   return std::string(resolved.get());
 }
 
-// Takes a path apart as the system does, and checks each folder on the way before it believes what that holds.
+// Resolves a path as the system does, and checks each folder on the way before it believes the folder's contents.
 class Walk {
  public:
   Walk(std::string path, uid_t user) : path_(std::move(path)), user_(user) {}
@@ -199,7 +199,7 @@ class Walk {
  private:
   static constexpr int kMostLinks = 40;
 
-  // Puts the names of `path` before those that are left.
+  // Puts the names of `path` before the names that are still to be resolved.
   void push(const std::string& path) {
     std::vector<std::string> names;
     size_t at = 0;
@@ -232,7 +232,8 @@ class Walk {
     return {};
   }
 
-  // A link says where its owner wants; where it stands was checked.
+  // The owner of a link decides where it leads, so the owner is checked; the folder that holds the link was checked
+  // before.
   Status follow(const std::string& link, uid_t owner) {
     if (owner != 0 && owner != user_) {
       return not_trusted(
@@ -255,7 +256,7 @@ class Walk {
   int links_ = 0;
 };
 
-// A privileged process believes root alone: what belongs to its user may come from who started it.
+// A privileged process trusts root alone, since files of its user may come from whoever started it.
 uid_t trusted_user() { return getauxval(AT_SECURE) != 0 ? 0 : geteuid(); }
 
 }  // namespace
@@ -309,7 +310,7 @@ Result<FileIdentity> identify(int descriptor, const std::string& path) {
 
 Result<CheckedFile> open_checked(const std::string& path, bool check_owners) {
   const uid_t user = trusted_user();
-  // First whether it is there at all: nobody is warned of the folders above a file that does not exist.
+  // Resolving comes first, so that nobody is warned of the folders above a file that does not exist.
   TENON_ASSIGN_OR_RETURN(std::string resolved, resolve(path));
   if (check_owners) {
     TENON_ASSIGN_OR_RETURN(resolved, Walk(path, user).resolve());

@@ -35,7 +35,7 @@ class Descriptor {
   int value_ = -1;
 };
 
-// Which file it was: equal while nobody replaced or rewrote it.
+// Identifies the contents of a file: equal as long as nobody replaced or rewrote the file.
 struct FileIdentity {
   uint64_t device = 0, inode = 0, size = 0;
   int64_t seconds = 0, nanoseconds = 0;  // of the last modification
@@ -44,22 +44,23 @@ struct FileIdentity {
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
 
-// A file opened for reading, with what it was when it was checked. Keeps the descriptor open.
+// A file opened for reading, with its identity at the check. Keeps the descriptor open.
 struct CheckedFile {
   std::string path;  // resolved: absolute, without links
   FileIdentity identity;
   Descriptor descriptor;
 };
 
-// Opens the regular file `path`. With `check_owners` it, and every folder and link on the way to it, are checked as
-// above. Errors: not there, not a regular file, not to be trusted (names the file or folder, and what would
-// mend it).
+// Opens the regular file `path`. With `check_owners`, the file and every folder and link on the way to it are checked
+// as above. Errors: the file is not there, is not a regular file, or cannot be trusted (names the file or folder, and a
+// remedy).
 Result<CheckedFile> open_checked(const std::string& path, bool check_owners = true);
 
 Result<FileIdentity> identify(int descriptor, const std::string& path);
 
-// Who may do what, apart from the system so that tests can choose it: who can write a thing with this owner, group,
-// mode and POSIX access list (the raw value of system.posix_acl_access, empty for none). Empty: root and `user` alone.
+// Who can write a file or folder with this owner, group, mode and POSIX access list (the raw value of
+// system.posix_acl_access, empty for none). Tests give their own values instead of the system's. The complaint is empty
+// if root and `user` alone can write it.
 struct Ownership {
   uid_t owner = 0;
   gid_t group = 0;
@@ -73,7 +74,7 @@ struct Complaint {
 };
 Complaint find_stranger(const Ownership& ownership, uid_t user);
 
-// Whether `accounts` (a file like /etc/passwd) gives `group` to another account than `owner` as its primary group.
+// True if `group` is the primary group of an account other than `owner` in `accounts`, a file like /etc/passwd.
 bool is_group_of_another(const char* accounts, gid_t group, uid_t owner);
 
 }  // namespace tenon::loader

@@ -1,4 +1,4 @@
-// check_descriptor: what holds for every kind.
+// check_descriptor: the rules that hold for every kind.
 #include <algorithm>
 #include <cstring>
 
@@ -91,12 +91,12 @@ Status check_roles(const Desc& desc) {
     const std::string name = table::role_name(role);
     if (name.empty()) return unsupported(desc, "operand ", i, " has role ", role, ", which is unknown.");
     if (!may_have(desc, role)) return wrong(desc, "has no operand '", name, "'.");
-    const int64_t place = (table::is_output(desc.kind, role) ? 0 : 1000) + role;
-    if (place <= last) {
+    const int64_t order = (table::is_output(desc.kind, role) ? 0 : 1000) + role;
+    if (order <= last) {
       return wrong(desc, "operand '", name, "' stands at place ", i,
                    "; outputs come first, then inputs, each in the order of their roles and once.");
     }
-    last = place;
+    last = order;
   }
   for (const RoleRule& rule : role_rules) {
     if (rule.kind != desc.kind || rule.presence == Presence::OPTIONAL) continue;

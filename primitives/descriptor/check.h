@@ -1,4 +1,4 @@
-// What the parts of check_descriptor share; not for others.
+// What check.cpp and kinds.cpp share. Nobody else includes this file.
 #pragma once
 
 #include "primitives/descriptor/descriptor.h"
@@ -29,11 +29,11 @@ inline const Operand& get(const Desc& desc, int32_t role) { return *find_operand
 
 inline bool agree(int64_t a, int64_t b) { return a == b || a == EP_ANY || b == EP_ANY; }
 
-// Two operands of equal dims, EP_ANY equal to all; of equal dtype.
+// same_dims: Ok if the dims of both operands are equal; EP_ANY equals every dim. same_type: Ok if their dtypes are.
 Status same_dims(const Desc& desc, const Operand& a, const Operand& b);
 Status same_type(const Desc& desc, const Operand& a, const Operand& b);
 
-// The rules of one kind (kinds.cpp). Kind, roles and each operand by itself have been checked.
+// Checks the rules of one kind (kinds.cpp), after check.cpp has checked the kind, the roles and each operand by itself.
 Status check_kind(const Desc& desc);
 
 }  // namespace tenon::descriptor

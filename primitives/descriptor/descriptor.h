@@ -1,13 +1,14 @@
-// ep_primitive_desc, the one block that says what is to be computed: finding operands in it, checking it, and writing
-// it as one line of text that reads back as the same block.
+// ep_primitive_desc is the one block that says what is to be computed. Here its operands are found, it is checked, and
+// it is written as one line of text, which reads back as the same block.
 //
 //   softmax axis=1 : dst f32[2,3]{3,1} src f32[2,3]{3,1}@64
 //   binary op=mul : dst f16[?]{1} src f16[?]{1} src_b f16 scalar
 //   matmul precision=fast epilogue=relu epilogue=add(epilogue_1) : dst ... src ... src_b ...+constant epilogue_1 ...
 //
-// An operand is its role, its dtype, dims, strides, then @alignment and +constant where they are not the default; `?`
-// is EP_ANY. Before the colon stand the attributes that are not 0, then flags, precision, accumulation dtype (acc=),
-// baked scalars (scalar2=f32:0.5) and epilogues (`@5` after the name: its launch scalars begin at slot 5).
+// An operand is written as its role, dtype, dims and strides, then @alignment and +constant where they are not the
+// default; `?` is EP_ANY. The attributes that are not 0 stand before the colon, then flags, precision, accumulation
+// dtype (acc=), baked scalars (scalar2=f32:0.5) and epilogues (`@5` after the name: its launch scalars begin at slot
+// 5).
 #pragma once
 
 #include <cstddef>
@@ -19,12 +20,12 @@
 
 namespace tenon::descriptor {
 
-// The operand with this role; null where the primitive has none.
+// The operand with this role; null if the primitive has no such operand.
 const ep_operand_desc* find_operand(const ep_primitive_desc& desc, int32_t role);
-// Its index in `operands` (and in a launch); -1 where there is none.
+// The index of that operand in `operands` (and in a launch); -1 if there is none.
 int32_t operand_index(const ep_primitive_desc& desc, int32_t role);
 
-// The bytes that are hashed and compared.
+// How many bytes of the descriptor are hashed and compared.
 inline size_t used_bytes(const ep_primitive_desc& desc) {
   return offsetof(ep_primitive_desc, operands) + desc.operand_count * sizeof(ep_operand_desc);
 }
@@ -34,8 +35,8 @@ bool has_any(const ep_primitive_desc& desc);
 
 // Ok if `desc` keeps to what ep_api.h says of its kind: operands present, in order, of agreeing dims and allowed
 // dtypes, unused fields zero. Unknown kinds, scalar functions, dtypes, roles, flags and extensions are
-// Code::unsupported, everything else wrong is Code::invalid_argument. EP_ANY agrees with every dim. Not checked: what
-// depends on values at launch.
+// Code::unsupported, everything else wrong is Code::invalid_argument. EP_ANY agrees with every dim. Rules that
+// depend on values at launch are not checked.
 Status check_descriptor(const ep_primitive_desc& desc);
 
 std::string to_string(const ep_primitive_desc& desc);

@@ -1,5 +1,5 @@
-// The fields of the attribute structs, as data: what to_string prints, parse_descriptor reads and check_descriptor
-// holds against its values.
+// The fields of the attribute structs, as data. to_string prints them, parse_descriptor reads them, and
+// check_descriptor checks their values.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// check_kind: a function per kind, for what ep_api.h says beside its attributes.
+// check_kind: one function per kind checks what ep_api.h says above the attributes of the kind.
 #include "primitives/descriptor/check.h"
 #include "primitives/descriptor/fields.h"
 

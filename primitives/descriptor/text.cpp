@@ -75,7 +75,7 @@ std::string operand_text(const ep_operand_desc& operand) {
   return text;
 }
 
-// Walks the words of a line; the first failure stays.
+// Walks the words of a line. After the first failure it keeps that failure.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}

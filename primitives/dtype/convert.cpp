@@ -11,7 +11,7 @@ namespace {
 struct Format {
   int exponent_bits;
   int mantissa_bits;
-  bool has_infinity;  // else the greatest exponent holds numbers too, and only all ones is NaN
+  bool has_infinity;  // false: the greatest exponent holds numbers too, and only all ones is NaN
 
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   uint64_t sign() const { return uint64_t{1} << (exponent_bits + mantissa_bits); }
@@ -20,7 +20,7 @@ struct Format {
   uint64_t nan() const {
     return has_infinity ? exponent_mask() | uint64_t{1} << (mantissa_bits - 1) : exponent_mask() | mantissa_mask();
   }
-  // The first bit pattern, sign aside, that is no finite number.
+  // The least bit pattern, without the sign, that is not a finite number.
   uint64_t finite_end() const { return has_infinity ? exponent_mask() : nan(); }
 };
 
@@ -63,7 +63,7 @@ uint64_t encode_float(DType dtype, long double value) {
   const long double magnitude = std::fabs(value);
   const int least = 1 - format.bias();
   const int exponent = magnitude == 0 ? least : std::max(std::ilogb(magnitude), least);
-  // In units of the last place of numbers with this exponent; rounding up to the next power of two carries by itself.
+  // The number in units of the last place of this exponent. Rounding up to the next power of two carries by itself.
   const long double units = std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent));
   if (exponent > format.bias() + 1) return sign | overflow;
   const auto steps = static_cast<uint64_t>(units);

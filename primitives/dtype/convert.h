@@ -1,6 +1,7 @@
 // Conversions between the narrow floating types and the machine's own, one element at a time, written to be read. Every
-// narrowing rounds once, to nearest even. NaN stays NaN (quiet, sign kept, payload not). Beyond the greatest finite
-// number f16, bf16 and f8e5m2 become infinite; f8e4m3fn, which has no infinity, becomes NaN.
+// narrowing rounds once, to nearest even. NaN stays NaN: it becomes quiet, keeps its sign and loses its payload. A
+// number beyond the greatest finite one becomes infinite in f16, bf16 and f8e5m2, and NaN in f8e4m3fn, which has no
+// infinity.
 #pragma once
 
 #include <bit>
@@ -17,7 +18,7 @@ double decode_float(DType dtype, uint64_t bits);
 // integers are rounded once as well.
 uint64_t encode_float(DType dtype, long double value);
 
-// The same for the two that kernels convert often, in bit arithmetic.
+// The same for bf16, in bit arithmetic, since kernels convert it often.
 inline float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 uint16_t f32_to_bf16(float value);
 float f16_to_f32(uint16_t bits);

@@ -1,4 +1,4 @@
-// What puts tensors together and takes them apart: concat, split, pad, gather.
+// Shapes of ops that put tensors together and take them apart: concat, split, pad, gather.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace tenon::infer {
 
-// Shapes equal but for `axis` (0 <= axis < rank), at least one. An empty tensor of rank 1 joins anything, as in
-// PyTorch.
+// Joins at least one shape. The shapes are equal except along `axis` (0 <= axis < rank). An empty tensor of rank 1
+// joins anything, as in PyTorch.
 Result<Dims> concat(std::string_view op, std::span<const Dims> shapes, int32_t axis);
 
-// The parts of `dims` along `axis`, `sizes` long, which add up to the dim.
+// The dims of the parts of `dims` along `axis`. `sizes` has the length of each part; they add up to the dim.
 Result<std::vector<Dims>> split(std::string_view op, const Dims& dims, int32_t axis, std::span<const int64_t> sizes);
 
 // The lengths of the parts of an axis cut into pieces of `size`, the last one shorter if it must be (torch.split).
 Result<std::vector<int64_t>> split_sizes(std::string_view op, int64_t dim, int64_t size);
 
-// `low` and `high` hold one number per axis. Mode EP_PAD_*; constant takes negative numbers too, which crop.
+// `low` and `high` hold one number per axis. `mode` is EP_PAD_*. With EP_PAD_CONSTANT numbers may be
+// negative: they crop.
 Result<Dims> pad(std::string_view op, const Dims& dims, int32_t mode, std::span<const int64_t> low,
                  std::span<const int64_t> high);
 

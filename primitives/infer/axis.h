@@ -1,6 +1,6 @@
 // Axes as users write them (negative ones count from the end) turned into axes as kernels want them.
 //
-// Every rule of infer/ takes the name of the op it is asked for first, and begins its sentence with it:
+// The first argument of every rule of infer/ is the name of the op. The sentence of a failure begins with that name:
 // `softmax: axis 3 is out of range for rank 2 (expected -2 to 1).`
 #pragma once
 

@@ -12,14 +12,14 @@ namespace tenon::infer {
 
 Result<Dims> broadcast(std::string_view op, const Dims& a, const Dims& b);
 Result<Dims> broadcast(std::string_view op, const Dims& a, const Dims& b, const Dims& c);
-// Of any number of shapes; none gives rank 0.
+// Broadcasts any number of shapes. No shapes give rank 0.
 Result<Dims> broadcast(std::string_view op, std::span<const Dims> shapes);
 
 // The strides with which a tensor of `dims` and `strides` is read as one of `target`: 0 along what repeats.
 // `dims` must broadcast to `target` (broadcast gave it, or expand checked it).
 Dims broadcast_strides(const Dims& dims, const Dims& strides, const Dims& target);
 
-// True if `dims` broadcast to exactly `target`: what an in-place op asks of its other arguments.
+// True if `dims` broadcast to exactly `target`. An in-place op asks this of its other arguments.
 bool broadcasts_to(const Dims& dims, const Dims& target);
 
 }  // namespace tenon::infer

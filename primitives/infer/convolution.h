@@ -20,8 +20,8 @@ Result<Dims> convolution(std::string_view op, const Dims& src, const Dims& weigh
 // as in PyTorch. Padding is shorter than the (dilated) kernel.
 Result<Dims> pooling(std::string_view op, const Dims& src, const ep_pooling_attributes& attributes, bool ceil_mode);
 
-// ONNX's auto_pad: the padding of one axis with which the result has ceil(dim / stride) elements; the odd one goes to
-// the high end, or to the low one where `lower`.
+// ONNX's auto_pad: the padding of one axis with which the result has ceil(dim / stride) elements. An odd padding has
+// its extra element at the high end, or at the low end where `lower`.
 void same_padding(int64_t dim, int64_t kernel, int64_t stride, int64_t dilation, bool lower, int64_t* out_low,
                   int64_t* out_high);
 

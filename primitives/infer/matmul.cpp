@@ -13,7 +13,7 @@ Dims batch_of(const Dims& dims) {
   return batch;
 }
 
-// `view`, of rank 2 at least, with its batch axes those of `full`.
+// `view`, of rank 2 at least, read with the batch axes of `full`.
 View batched(View view, const Dims& full) {
   const Dims rows_columns = {view.dims[view.dims.rank() - 2], view.dims.back()};
   Dims target = full;

@@ -12,10 +12,10 @@ namespace tenon::infer {
 // `dims` with the axes of bit mask `axes` (see axis_mask) gone, or 1 where `keep_dims`.
 Dims reduce(const Dims& dims, uint32_t axes, bool keep_dims);
 
-// Number of elements that meet in one result.
+// How many elements are reduced to one result.
 int64_t reduced_count(const Dims& dims, uint32_t axes);
 
-// Refuses an empty reduction of an op that has no value for it (max, min, arg-max): an axis of length 0 is reduced.
+// Refuses to reduce an axis of length 0. For ops whose result has no value there (max, min, arg-max).
 Status require_elements(std::string_view op, const Dims& dims, uint32_t axes);
 
 }  // namespace tenon::infer

@@ -27,8 +27,9 @@ Result<ScalarTypes> ternary(std::string_view op, int32_t scalar_op, DType x, DTy
 // any and all take everything as bool.
 Result<ScalarTypes> reduce(std::string_view op, int32_t reduce_op, DType x);
 
-// What a tensor of `tensor` and a plain number of class `number` (BOOL, INT or FLOAT) meet in: the tensor's dtype
-// unless the number is of a higher class (a float with an integer tensor gives f32; an integer with a bool tensor i64).
+// The dtype in which a tensor of dtype `tensor` and a plain number of class `number` (BOOL, INT or FLOAT) are computed:
+// the tensor's dtype unless the number is of a higher class. A float with an integer tensor gives f32, an integer with
+// a bool tensor gives i64.
 DType promote_number(DType tensor, DTypeClass number);
 
 }  // namespace tenon::infer

@@ -209,7 +209,7 @@ bool is_injective(const Dims& dims, const Dims& strides) {
     for (; at > 0 && strides[order[at - 1]] > strides[axis]; --at) order[at] = order[at - 1];
     order[at] = axis;
   }
-  int64_t reach = 0;  // the last place the axes so far get to
+  int64_t reach = 0;  // the highest offset that the axes so far reach
   for (int32_t i = 0; i < count; ++i) {
     if (strides[order[i]] <= reach) return false;
     reach += (dims[order[i]] - 1) * strides[order[i]];

@@ -1,4 +1,5 @@
-// Views: other dims and strides over the same elements. Nothing is copied here; a rule that may need a copy says so.
+// Views: other dims and strides over the same elements. Nothing is copied here. The comment of a rule says where only a
+// copy can have the layout asked for.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +19,17 @@ struct View {
   int64_t offset = 0;
 };
 
-// `target` with its one -1 worked out; the number of elements must be that of `dims`.
+// `target` with its one -1 replaced by the length that fits. It must have as many elements as `dims`.
 Result<Dims> reshape(std::string_view op, const Dims& dims, std::span<const int64_t> target);
 
 // The strides under which the elements of `view` read in row-major order have shape `target` (same number of elements),
 // or nothing if only a copy can have it.
 std::optional<Dims> reshape_strides(const View& view, const Dims& target);
 
-// dims[start] to dims[end] (both included, normalised) as one.
+// `dims` with dims[start] to dims[end] (both included, normalised) merged into one.
 Result<Dims> flatten(std::string_view op, const Dims& dims, int64_t start, int64_t end);
 
-// `axes` name each axis once, negative ones from the end: result axis i is axis axes[i].
+// Axis i of the result is axis axes[i] of `view`. `axes` names each axis once; negative ones count from the end.
 Result<View> permute(std::string_view op, const View& view, std::span<const int64_t> axes);
 Result<View> transpose(std::string_view op, const View& view, int64_t axis_a, int64_t axis_b);
 
@@ -41,22 +42,24 @@ struct SliceRange {
 };
 Result<SliceRange> slice_range(std::string_view op, int64_t dim, int64_t start, int64_t stop, int64_t step);
 
-// `axis` normalised, range.step > 0 (strides are never negative: the caller gathers where the step is).
+// Takes `range` of `axis`, which is normalised. range.step > 0: strides are never negative, so a caller with a negative
+// step gathers instead.
 View slice(const View& view, int32_t axis, const SliceRange& range);
 
-// Element `index` (negative from the end) along `axis`, which vanishes.
+// Takes element `index` along `axis`, which vanishes. A negative index counts from the end.
 Result<View> select(std::string_view op, const View& view, int64_t axis, int64_t index);
 
 // Repeats axes of 1 to `target`; -1 keeps a dim. Strides are 0 along what repeats: such a view may not be written.
 Result<View> expand(std::string_view op, const View& view, std::span<const int64_t> target);
 
-// Drops the axes named, where they are 1 (PyTorch keeps the others); no axes: every axis of 1.
+// Drops those of `axes` that have length 1, and keeps the others, as PyTorch does. No axes means every axis of
+// length 1.
 Result<View> squeeze(std::string_view op, const View& view, std::span<const int64_t> axes);
 // Inserts axes of 1 so that they stand at the positions named in the result.
 Result<View> unsqueeze(std::string_view op, const View& view, std::span<const int64_t> axes);
 
-// True if no two elements share a place: what may be written to. Says false of some layouts whose axes interleave
-// without meeting; nothing Tenon makes has them.
+// True if no two elements share an offset: the view may then be written to. Says false of some layouts whose axes
+// interleave without meeting; nothing Tenon makes has them.
 bool is_injective(const Dims& dims, const Dims& strides);
 
 }  // namespace tenon::infer

@@ -11,7 +11,7 @@
 
 namespace tenon::reference {
 
-// An operand and where it lies. Indices are one per axis; `at` gives the place in elements.
+// An operand and where it lies. Indices are one per axis; `at` gives the offset in elements.
 struct Operand {
   const ep_operand_desc* desc = nullptr;
   void* data = nullptr;
@@ -24,9 +24,9 @@ struct Operand {
   std::span<const int64_t> dims() const { return {desc->dims, static_cast<size_t>(desc->rank)}; }
 
   int64_t at(const int64_t* index) const {
-    int64_t place = 0;
-    for (int32_t axis = 0; axis < desc->rank; ++axis) place += index[axis] * desc->strides[axis];
-    return place;
+    int64_t offset = 0;
+    for (int32_t axis = 0; axis < desc->rank; ++axis) offset += index[axis] * desc->strides[axis];
+    return offset;
   }
   template <class T>
   T get(const int64_t* index) const {

@@ -6,7 +6,7 @@
 namespace tenon::reference {
 namespace {
 
-// ~1 in a byte that holds 0 or 1 is 0: bool keeps the low bit of what the bit functions give.
+// A bool keeps the low bit of the result of a bit function, so that ~1 is 0.
 template <class T>
 T held(DType dtype, T value) {
   if constexpr (std::is_same_v<T, uint64_t>) return dtype == DType::boolean ? value & 1 : value;

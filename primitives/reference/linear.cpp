@@ -23,8 +23,8 @@ T with_epilogues(const Call& call, T value, const int64_t* index) {
   return value;
 }
 
-// The input position a tap reads: position * stride - pad + tap * dilation; transposed: the position whose tap lands
-// here.
+// The input position that a tap reads: position * stride - pad + tap * dilation. Of a transposed convolution, the
+// position whose tap writes here.
 struct Tap {
   int64_t position;
   bool inside;

@@ -1,4 +1,4 @@
-// gather, concat, split, pad: elements go elsewhere unchanged.
+// gather, concat, split, pad: kernels that move elements without changing them.
 #include <algorithm>
 
 #include "primitives/reference/call.h"
@@ -24,7 +24,7 @@ void copy_part(const Operand& whole, const Operand& part, int32_t axis, int64_t 
   });
 }
 
-// Where element `at` of the padded axis comes from; -1: from the padding value.
+// The index in the source of element `at` of the padded axis; -1: the element is the padding value.
 int64_t pad_source(int32_t mode, int64_t at, int64_t dim) {
   if (at >= 0 && at < dim) return at;
   if (mode == EP_PAD_EDGE) return at < 0 ? 0 : dim - 1;

@@ -6,7 +6,7 @@
 namespace tenon::reference {
 namespace {
 
-// What one window saw.
+// What a kernel has found so far in one window.
 template <class T>
 struct Window {
   T greatest = std::is_same_v<T, double> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
@@ -32,7 +32,7 @@ Window<T> window_at(const ep_pooling_attributes& attributes, const Operand& src,
   Window<T> window;
   for_each_index({attributes.kernel, static_cast<size_t>(attributes.spatial_rank)}, [&](const int64_t* tap) {
     int64_t in[EP_MAX_RANK] = {out[0], out[1]};
-    int64_t place = 0;
+    int64_t offset = 0;
     bool inside = true;
     for (int32_t i = 0; i < attributes.spatial_rank; ++i) {
       const int64_t dim = src.dim(i + 2);
@@ -40,10 +40,10 @@ Window<T> window_at(const ep_pooling_attributes& attributes, const Operand& src,
       if (at >= dim + attributes.pad_high[i]) return;
       inside = inside && at >= 0 && at < dim;
       in[i + 2] = at;
-      place = place * dim + at;
+      offset = offset * dim + at;
     }
     ++window.padded;
-    if (inside) window.see(src.get<T>(in), place);
+    if (inside) window.see(src.get<T>(in), offset);
   });
   return window;
 }

@@ -42,7 +42,7 @@ T ep_mul(T x, T y) {
   else
     return wrap<T>(raw(x) * raw(y));
 }
-// Integers: the caller has refused a divisor of 0 and an overflow.
+// On integers the caller has already refused a divisor of 0 and an overflow.
 template <class T>
 T ep_div(T x, T y) {
   return x / y;

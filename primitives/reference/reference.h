@@ -1,4 +1,4 @@
-// What each primitive means, computed slowly and plainly on host memory: double precision for floating types (rounded
+// Computes each primitive slowly and plainly on host memory: double precision for floating types (rounded
 // once, at the end), exact wrapping integers, faults reported. For tests and for the conformance kit; no provider
 // contains it.
 #pragma once
@@ -10,10 +10,10 @@
 
 namespace tenon::reference {
 
-// Runs `desc`, which must have static dims and pass check_descriptor. `operands` holds a host address per operand in
-// the descriptor's order, of element 0 (null for scalars); `scalars` the launch scalars (baked ones are taken from
-// `desc`). A kernel that meets bad data finishes, writes 0 there, fills `*fault` (if not null) with the first and
-// returns Code::fault.
+// Runs `desc`, which must have static dims and pass check_descriptor. `operands` holds the host
+// address of element 0 of each operand, in the descriptor's order (null for scalars). `scalars` holds the launch
+// scalars; baked ones come from `desc`. A kernel that meets bad data writes 0 for that element and goes on; it fills
+// `*fault` (if not null) with the first fault and returns Code::fault.
 Status run(const ep_primitive_desc& desc, void* const* operands, const ep_scalar* scalars, uint32_t scalar_count,
            ep_fault* fault);
 

@@ -9,7 +9,7 @@ namespace {
 
 using table::Domain;
 
-// Whether rows of `domain` are compiled for T: those never asked for need not make sense there.
+// True if rows of `domain` are compiled for T. A row that is never called with T need not compile for it.
 template <class T>
 constexpr bool compiles(Domain domain) {
   switch (domain) {

@@ -25,7 +25,7 @@ T reduce_combine(int32_t op, T x, T y);
 template <class T>
 T reduce_finish(int32_t op, T x, int64_t n);
 
-// EP_FAULT_* of dividing x by y in integer type `dtype`; 0 where all is well.
+// The EP_FAULT_* code of dividing x by y in the integer type `dtype`; 0 if the division is fine.
 template <class T>
 int32_t divisor_fault(DType dtype, T x, T y);
 

@@ -88,7 +88,7 @@ class Dims {
   int64_t values_[EP_MAX_RANK];
 };
 
-// Number of elements: the product of dims, 1 for rank 0. May only be called on dims that passed checked_count.
+// The number of elements: the product of `dims`, 1 for rank 0. `dims` must have passed checked_count.
 inline int64_t element_count(const Dims& dims) {
   int64_t count = 1;
   for (int64_t dim : dims) count *= dim;

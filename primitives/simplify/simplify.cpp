@@ -8,8 +8,8 @@ namespace {
 
 constexpr int32_t max_rank = 8;
 
-// What the folds share. An axis belongs to a group; only neighbours of one group merge, and those of group `alone`
-// never. Axis 0 of the arrays is the outermost.
+// What the folds share. Each axis belongs to a group. Only neighbours of one group merge, and axes of group `alone`
+// never do. Axis 0 of the arrays is the outermost.
 struct Folding {
   int32_t rank;
   int64_t* dims;
@@ -63,7 +63,8 @@ struct Folding {
     rank = last + 1;
   }
 
-  // Largest stride of `operand` first; broadcast axes outermost. Stable, and most often nothing to do.
+  // Sorts the axes by the strides of `operand`, the largest first and broadcast axes outermost. The sort is stable;
+  // most often the axes are in order already.
   void sort_by(int32_t operand) {
     const auto key = [&](int32_t axis) {
       const int64_t stride = strides[operand][axis];
@@ -74,7 +75,7 @@ struct Folding {
     }
   }
 
-  // An axis of length 1 at position `at`.
+  // Inserts an axis of length 1 at position `at`.
   void insert_one(int32_t at, uint8_t group) {
     for (int32_t axis = rank; axis > at; --axis) move(axis, axis - 1);
     ++rank;

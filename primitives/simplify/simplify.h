@@ -11,32 +11,33 @@
 
 namespace tenon::simplify {
 
-// Operands that share `dims` (stride 0 where one repeats), operand 0 the output. Drops axes of 1, orders axes by the
-// output's strides, largest first, and merges neighbours that every operand walks as one.
+// Folds operands that share `dims` (stride 0 where an operand repeats). Operand 0 is the output. Drops axes of 1,
+// orders axes by the output's strides, largest first, and merges neighbours that every operand walks as one.
 int32_t fold_elementwise(int32_t rank, int64_t* dims, int64_t* const* strides, int32_t operand_count);
 
-// A reduction of `dims` (the source's) over the bit mask `*axes`: strides[0] the destination's, strides[1] the
-// source's; those of the destination at reduced axes do not matter and come back as 1. Reduced axes merge with reduced
-// ones and kept with kept. Axes are ordered by the source's strides. At least one axis stays reduced. `*axes` becomes
-// the new mask.
+// Folds a reduction of `dims` (the source's) over the bit mask `*axes`. strides[0] are the destination's, strides[1]
+// the source's. The destination's strides at reduced axes do not matter and come back as 1. Reduced axes merge with
+// reduced ones and kept with kept. Axes are ordered by the source's strides. At least one axis stays reduced. `*axes`
+// becomes the new mask.
 int32_t fold_reduce(int32_t rank, int64_t* dims, uint32_t* axes, int64_t* const* strides, int32_t operand_count);
 
-// The axes of bit mask `*marked` stay as they are, each alone, also where they are 1; operands may differ in their
-// lengths there (softmax, arg-reduce, concat, split, pad, batch norm, gather of elements). The others are dropped or
-// merged with their neighbours; order is kept. `*marked` becomes the new mask.
+// The axes of bit mask `*marked` stay as they are, each alone, even axes of length 1. Operands may have other lengths
+// along them (softmax, arg-reduce, concat, split, pad, batch norm, gather of elements). The other axes are
+// dropped or merged with their neighbours; their order is kept. `*marked` becomes the new mask.
 int32_t fold_marked(int32_t rank, int64_t* dims, uint32_t* marked, int64_t* const* strides, int32_t operand_count);
 
-// Axes before `*axis` fold among themselves, those from it on among themselves, at least one of which stays (layer
-// norm). An operand that has only one of the two groups gives 0 as its strides along the other.
+// Axes before `*axis` fold among themselves, and axes from `*axis` on fold among themselves; at least one of the latter
+// stays (layer norm). An operand that has only one of the two groups gives 0 as its strides along the other.
 int32_t fold_halves(int32_t rank, int64_t* dims, int32_t* axis, int64_t* const* strides, int32_t operand_count);
 
-// The last two axes stay; the batch axes before them are dropped or merged (matmul: dims [..., m, n], where an
-// operand's own last two lengths differ that does not matter). The result has rank 2 at least, as the input must.
+// The last two axes stay; the batch axes before them are dropped or merged (matmul). `dims` are
+// [..., m, n]; an operand's own last two lengths may differ from them. The result has rank 2 at least, as the input
+// must.
 int32_t fold_batch(int32_t rank, int64_t* dims, int64_t* const* strides, int32_t operand_count);
 
-// gather of slices. In: dims and strides of SRC and INDICES, strides of DST (rank = src_rank - 1 + indices_rank), the
-// axis. Out: the same, folded: axes of SRC before `axis`, those of INDICES, and those of SRC after it, each group among
-// itself; INDICES keeps one.
+// Folds a gather of slices. In: dims and strides of SRC and INDICES, strides of DST (rank = src_rank - 1 +
+// indices_rank), and the axis. Out: the same, folded. Three groups of axes fold, each by itself: those of SRC before
+// `axis`, those of INDICES, and those of SRC after `axis`. INDICES keeps one axis at least.
 struct GatherFold {
   int32_t src_rank;
   int32_t indices_rank;

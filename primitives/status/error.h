@@ -9,7 +9,8 @@
 #pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
-// what() is the full message; code() says what a caller may do about it; remedy() says what to do, where we know.
+// what() is the full message. code() is the kind of failure, by which a program decides what to do. remedy() tells a
+// person what to do, where we know.
 class Error : public std::runtime_error {
  public:
   explicit Error(Status status);

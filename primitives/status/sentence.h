@@ -1,5 +1,5 @@
-// sentence("matmul: columns of a (", k, ") do not match ..."): the text of a message from its parts: text, integers,
-// and whatever has a to_string of its own (Dims).
+// sentence("matmul: columns of a (", k, ") do not match ..."): puts the text of a message together. A part is a text,
+// an integer, or anything with a to_string of its own (Dims).
 #pragma once
 
 #include <concepts>

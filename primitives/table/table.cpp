@@ -59,7 +59,7 @@ constexpr ReduceRow reductions[] = {
 #undef EP_REDUCE
 };
 
-// Ids grow with the rows and have few gaps: the row is at or before position id - 1.
+// Ids grow with the rows and have few gaps, so the row of an id is at or before position id - 1.
 template <class Row, size_t n>
 const Row* find_id(const Row (&rows)[n], int32_t id) {
   if (id < 1) return nullptr;

@@ -1,5 +1,5 @@
-// The rows of primitives.def and scalar_ops.def as C++ tables: names, ids, domains. Whatever prints, checks, parses or
-// walks over kinds and scalar functions reads these; there is no second list.
+// The rows of primitives.def and scalar_ops.def as C++ tables: names, ids, domains. All code that prints, checks,
+// parses or walks over kinds and scalar functions reads these tables; there is no second list.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ const ScalarRow* unary_row(int32_t id);
 const ScalarRow* binary_row(int32_t id);
 const ScalarRow* ternary_row(int32_t id);
 const ReduceRow* reduce_row(int32_t id);
-// Of arity 1, 2 or 3.
+// The row of a scalar function of arity 1, 2 or 3; null where there is none.
 const ScalarRow* scalar_row(int32_t arity, std::string_view name);
 const ReduceRow* reduce_row(std::string_view name);
 

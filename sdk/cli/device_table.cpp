@@ -44,7 +44,7 @@ std::string pci_text(const loader::DeviceInfo& info) {
   return text;
 }
 
-std::string note_of(const loader::DeviceRecord& device, const std::string& chosen) {
+std::string note_of(const loader::ListedDevice& device, const std::string& chosen) {
   if (!device.info.usable()) return "not usable: " + device.info.unusable_reason;
   if (device.spelling == chosen) return "default";
   return device.info.device_class == EP_DEVICE_CLASS_SOFTWARE ? "only where it is named" : "";
@@ -52,7 +52,7 @@ std::string note_of(const loader::DeviceRecord& device, const std::string& chose
 
 }  // namespace
 
-nlohmann::json device_json(const loader::DeviceRecord& device, const std::string& chosen) {
+nlohmann::json device_json(const loader::ListedDevice& device, const std::string& chosen) {
   nlohmann::json dtypes = nlohmann::json::array();
 #define EP_DTYPE(name, id, bits, type_class) \
   if ((device.info.dtypes >> id & 1) != 0) dtypes.push_back(#name);
@@ -75,14 +75,14 @@ nlohmann::json device_json(const loader::DeviceRecord& device, const std::string
           {"dtypes", dtypes}};
 }
 
-std::vector<std::vector<std::string>> device_rows(const std::vector<loader::DeviceRecord>& devices,
+std::vector<std::vector<std::string>> device_rows(const std::vector<loader::ListedDevice>& devices,
                                                   const std::string& chosen) {
   std::vector<std::vector<std::string>> rows = {{"device", "class", "memory", "name", ""}};
-  for (const loader::DeviceRecord& device : devices) {
+  for (const loader::ListedDevice& device : devices) {
     if (!device.same_as.empty()) continue;
     rows.push_back({device.spelling, class_name(device.info.device_class), memory_text(device.info), device.info.name,
                     note_of(device, chosen)});
-    for (const loader::DeviceRecord& other : devices) {
+    for (const loader::ListedDevice& other : devices) {
       if (other.same_as != device.spelling) continue;
       const std::string note = note_of(other, chosen);
       rows.push_back({"  or " + other.spelling, "", "", "the same hardware", note});

@@ -47,7 +47,7 @@ void print_errors(const std::vector<std::string>& sentences) {
 }  // namespace
 
 int list_devices(const ReportOptions& options) {
-  const std::vector<loader::DeviceRecord> devices = loader::list_devices();
+  const std::vector<loader::ListedDevice> devices = loader::list_devices();
   const Result<std::string> default_device = loader::resolve_device("");
   const std::string chosen = default_device.ok() ? default_device.value() : std::string();
   const std::vector<loader::Candidate> candidates = loader::explain();
@@ -55,7 +55,7 @@ int list_devices(const ReportOptions& options) {
       wrong_settings(default_device.ok() ? Status() : default_device.status(), candidates);
   if (options.json) {
     nlohmann::json list = nlohmann::json::array();
-    for (const loader::DeviceRecord& device : devices) list.push_back(device_json(device, chosen));
+    for (const loader::ListedDevice& device : devices) list.push_back(device_json(device, chosen));
     const std::string error = wrong.empty() ? std::string() : wrong.front();
     std::printf("%s\n", nlohmann::json{{"devices", list}, {"settings_error", error}}.dump(2).c_str());
   } else if (!devices.empty()) {

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 json candidate_json(const loader::Candidate& candidate) {
   json devices = json::array();
-  for (const loader::DeviceRecord& device : candidate.devices) devices.push_back(device.spelling);
+  for (const loader::ListedDevice& device : candidate.devices) devices.push_back(device.spelling);
   return {{"provider", candidate.provider},    {"path", candidate.path},
           {"source", candidate.source},        {"version", candidate.version},
           {"toolchain", candidate.toolchain},  {"stage", loader::stage_name(candidate.stage)},
@@ -46,7 +46,7 @@ json report() {
   const Result<std::string> resolved = loader::resolve_device("");
   const std::string chosen = resolved.ok() ? resolved.value() : std::string();
   json devices = json::array(), findings = json::array();
-  for (const loader::DeviceRecord& device : loader::list_devices()) devices.push_back(device_json(device, chosen));
+  for (const loader::ListedDevice& device : loader::list_devices()) devices.push_back(device_json(device, chosen));
   for (const loader::Finding& finding : loader::findings())
     findings.push_back({{"sentence", finding.sentence}, {"remedy", finding.remedy}});
   return {{"version", version()},
@@ -102,7 +102,7 @@ void print_candidates(const json& report) {
   }
 }
 
-void print_devices(const json& report, const std::vector<loader::DeviceRecord>& devices) {
+void print_devices(const json& report, const std::vector<loader::ListedDevice>& devices) {
   std::printf("\nDevices\n");
   std::vector<std::vector<std::string>> rows = device_rows(devices, text(report["default_device"]));
   for (std::vector<std::string>& row : rows) row.front().insert(0, "  ");

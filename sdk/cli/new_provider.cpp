@@ -93,8 +93,8 @@ void make_empty_folder(const fs::path& folder) {
 }
 
 void replace_all(std::string& text, const std::string& from, const std::string& to) {
-  for (size_t place = 0; (place = text.find(from, place)) != std::string::npos; place += to.size()) {
-    text.replace(place, from.size(), to);
+  for (size_t position = 0; (position = text.find(from, position)) != std::string::npos; position += to.size()) {
+    text.replace(position, from.size(), to);
   }
 }
 

@@ -12,22 +12,22 @@ Running own;
 Running* running = &own;
 
 template <size_t Size>
-void put(char (&place)[Size], std::string_view text) {
+void put(char (&field)[Size], std::string_view text) {
   const size_t length = std::min(text.size(), Size - 1);
-  std::memcpy(place, text.data(), length);
-  place[length] = '\0';
+  std::memcpy(field, text.data(), length);
+  field[length] = '\0';
 }
 
 template <size_t Size>
-std::string taken(const char (&place)[Size]) {
-  return std::string(place, strnlen(place, Size));
+std::string taken(const char (&field)[Size]) {
+  return std::string(field, strnlen(field, Size));
 }
 
 }  // namespace
 
-void note_into(Running* place) {
+void note_into(Running* notes) {
   const std::lock_guard lock(mutex);
-  running = place;
+  running = notes;
   *running = {};
 }
 

@@ -13,8 +13,8 @@ struct Running {
   char descriptor[2000];
 };
 
-// From here on notes go to `place`, which is cleared. For the child, once per test.
-void note_into(Running* place);
+// From here on notes go to `notes`, which is cleared. For the child, once per test.
+void note_into(Running* notes);
 
 void note_call(std::string_view function);
 void note_descriptor(std::string_view text);

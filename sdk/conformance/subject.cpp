@@ -92,7 +92,7 @@ Status Subject::copy(const Stream& stream, const Memory& dst, uint64_t dst_offse
   return call("copy", ops.copy, stream.get(), ep_buffer{dst.get(), dst_offset}, ep_buffer{src.get(), src_offset}, size);
 }
 
-Status Subject::record(const Event& event, const Stream& stream) {
+Status Subject::record_event(const Event& event, const Stream& stream) {
   return call("event_record", ops.event_record, event.get(), stream.get());
 }
 
@@ -103,7 +103,7 @@ Status Subject::wait(const Event& event) {
 Status Subject::finish(const Stream& stream) {
   if (!has_events()) return call("stream_synchronize", ops.stream_synchronize, stream.get());
   TENON_ASSIGN_OR_RETURN(const Event event, make_event());
-  TENON_RETURN_IF_ERROR(record(event, stream));
+  TENON_RETURN_IF_ERROR(record_event(event, stream));
   return wait(event);
 }
 

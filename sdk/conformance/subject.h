@@ -93,7 +93,7 @@ class Subject {
   Status download(const Stream& stream, const Memory& memory, uint64_t offset, std::span<uint8_t> bytes);
   Status copy(const Stream& stream, const Memory& dst, uint64_t dst_offset, const Memory& src, uint64_t src_offset,
               uint64_t size);
-  Status record(const Event& event, const Stream& stream);
+  Status record_event(const Event& event, const Stream& stream);
   Status wait(const Event& event);
   // Waits for all work of `stream` through an event, or stream_synchronize where the device needs none.
   Status finish(const Stream& stream);

@@ -37,9 +37,9 @@ struct Options {
   bool eager = false;
   // How far the shapes that the file declares for its inputs must hold for what is given.
   Shapes shapes = Shapes::exact;
-  // Plans kept per model, one per signature: input shapes, and the values of inputs that are
-  // shapes. The one not used for longest goes first.
-  uint32_t max_plans = 16;
+  // Recordings kept per model, one per signature: input shapes, and the values of inputs that are
+  // shapes. The recording that was not used for longest is dropped first.
+  uint32_t max_recordings = 16;
 };
 
 // A dim of an input or output.

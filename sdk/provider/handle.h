@@ -11,14 +11,14 @@ namespace tenon::provider {
 // A new T, whose member `host` is set. Throws std::bad_alloc.
 template <class T, class... Args>
 T* make(const ep_host* host, Args&&... args) {
-  void* place = host->allocate(host, sizeof(T), alignof(T));
-  if (place == nullptr) throw std::bad_alloc();
+  void* memory = host->allocate(host, sizeof(T), alignof(T));
+  if (memory == nullptr) throw std::bad_alloc();
   try {
-    T* object = new (place) T{std::forward<Args>(args)...};
+    T* object = new (memory) T{std::forward<Args>(args)...};
     object->host = host;
     return object;
   } catch (...) {
-    host->release(host, place, sizeof(T));
+    host->release(host, memory, sizeof(T));
     throw;
   }
 }

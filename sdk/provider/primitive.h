@@ -39,16 +39,16 @@ struct PrimitiveBase {
 // A primitive of class T, for the `make` of an Implementation. Throws std::bad_alloc.
 template <class T, class Device, class... Args>
 T* make_primitive(Device& device, Args&&... args) {
-  void* place = device.host->allocate(device.host, sizeof(T), alignof(T));
-  if (place == nullptr) throw std::bad_alloc();
+  void* memory = device.host->allocate(device.host, sizeof(T), alignof(T));
+  if (memory == nullptr) throw std::bad_alloc();
   try {
-    T* primitive = new (place) T(std::forward<Args>(args)...);
+    T* primitive = new (memory) T(std::forward<Args>(args)...);
     primitive->host = device.host;
     primitive->device = &device;
     primitive->size = sizeof(T);
     return primitive;
   } catch (...) {
-    device.host->release(device.host, place, sizeof(T));
+    device.host->release(device.host, memory, sizeof(T));
     throw;
   }
 }

@@ -1,6 +1,10 @@
-"""The top of the tree is what README.md's picture says, and each folder that stands for a thing opens with a README.
+"""The top of the tree is what README.md's picture says; READMEs, their decisions and the glossary keep the house's rules.
 
 Usage: tree_test.py SOURCE_ROOT
+
+README: each top folder and each folder of more than five files has one, of at most 40 lines of at most 120 columns. Each
+entry of its section "Decisions" has a date and says what would change our mind. Each link in it leads to a file.
+Glossary: its entries stand in the order of the alphabet, and the file that each names exists.
 """
 import os
 import re
@@ -11,32 +15,143 @@ FILES = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "dev", "
          ".gitattributes"}
 HIDDEN = {".ci"}
 LONGEST_README = 40
+WIDEST_README = 120
+MOST_FILES = 5  # that a folder without a README may have
 MAY_BE_LONGER = {"README.md", "ep_api/README.md"}
+FROZEN = "ep_api/abi/trial-"  # written by ./dev freeze
+# Folders whose READMEs are still to be brought to these rules.
+NOT_YET = ("benchmarks/", "core/graph/", "core/interpreter/", "core/ops/", "providers/", "sdk/", "tests/")
+GLOSSARY = "ep_api/GLOSSARY.md"
+DATE = r"\d{4}-\d{2}-\d{2}"
+ENTRY = re.compile(r"^- \*\*([^*]+)\*\* \(`([^`]+)`\): \S.*")
+
+
+def check_top(files, picture):
+    """The files and folders of the root are those we know."""
+    folders = {path.split("/")[0] for path in files if "/" in path} - HIDDEN
+    for folder in sorted(folders - picture):
+        yield f"{folder}/ stands at the top and is not in the picture of README.md"
+    for folder in sorted(picture - folders):
+        yield f"{folder}/ is in the picture of README.md and not in the tree"
+    for path in sorted(path for path in files if "/" not in path and path not in FILES):
+        yield f"{path} stands at the top of the tree"
+    for folder in sorted(folders):
+        if f"{folder}/README.md" not in files:
+            yield f"{folder}/ has no README.md"
+
+
+def check_folders(files):
+    """A folder of more than five files opens with a README, and no file is named for nothing."""
+    count = {}
+    for path in files:
+        folder = os.path.dirname(path)
+        count[folder] = count.get(folder, 0) + (os.path.basename(path) != "README.md")
+        if os.path.basename(path) in ("utils.h", "common.h", "helpers.h", "misc.h"):
+            yield f"{path}: a file is named for the one noun inside"
+    for folder, number in sorted(count.items()):
+        if number > MOST_FILES and f"{folder}/README.md".lstrip("/") not in files and not folder.startswith(FROZEN):
+            if not folder.startswith(NOT_YET):
+                yield f"{folder}/ has {number} files and no README.md"
+
+
+def check_size(path, text):
+    if path in MAY_BE_LONGER:
+        return
+    lines = text.splitlines()
+    if len(lines) > LONGEST_README:
+        yield f"{path} has {len(lines)} lines; a folder's README has at most {LONGEST_README}"
+    for number, line in enumerate(lines, 1):
+        if len(line) > WIDEST_README:
+            yield f"{path}:{number} has {len(line)} columns; a line of a README has at most {WIDEST_README}"
+
+
+def decisions(text):
+    """(date or None, words) of each entry of the sections that are headed Decisions."""
+    head, entry = None, None
+    for line in text.splitlines() + ["# end"]:
+        heading = re.match(r"(?:#+ |\*\*)?Decisions\b(.*)$", line)
+        if entry is not None and not line.startswith("  "):
+            yield re.search(DATE, entry.split(":")[0]) or head, entry
+            entry = None
+        if heading:
+            head = re.search(DATE, heading.group(1)) or False
+        elif head is not None and line.startswith("- "):
+            entry = line
+        elif entry is not None:
+            entry += " " + line.strip()
+        elif line.strip():
+            head = None
+
+
+def check_decisions(path, text):
+    for date, entry in decisions(text):
+        if not date:
+            yield f"{path}: a decision has no date: {entry[:60]}"
+        if not re.search(r"chang\w+ (our|this) (mind|decision)|reopens? (this|it)", entry):
+            yield f"{path}: a decision does not say what would change our mind: {entry[:60]}"
+
+
+def check_links(root, path, text):
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"`[^`]*`", "", text)):
+        if "://" not in target and not os.path.exists(os.path.join(root, os.path.dirname(path), target)):
+            yield f"{path}: the link to {target} leads to nothing"
+
+
+def check_glossary(root, text):
+    before = ""
+    for line in text.splitlines():
+        if not line.startswith("- "):
+            continue
+        entry = ENTRY.match(line)
+        if not entry:
+            yield f"{GLOSSARY}: an entry is '- **word** (`file`): what it means', not '{line[:60]}'"
+            continue
+        word, place = entry.groups()
+        if word.lower() <= before:
+            yield f"{GLOSSARY}: {word} stands after {before}"
+        before = word.lower()
+        if not os.path.exists(os.path.join(root, place)):
+            yield f"{GLOSSARY}: {word} is said to live in {place}, which does not exist"
+    if not before:
+        yield f"{GLOSSARY} has no entries"
+
+
+def check_checks():
+    """The checks notice what they are there for."""
+    wide, many = "x" * (WIDEST_README + 1), "x\n" * (LONGEST_README + 1)
+    said = "- 2026-11-22: it is so. A reason would change our mind."
+    planted = (
+        (1, check_size("a/README.md", wide)), (1, check_size("a/README.md", many)), (0, check_size("README.md", wide)),
+        (1, check_folders([f"a/{i}.h" for i in range(MOST_FILES + 1)])),
+        (0, check_folders([f"a/{i}.h" for i in range(MOST_FILES + 1)] + ["a/README.md"])),
+        (0, check_decisions("a", f"Decisions\n{said}\n")), (0, check_decisions("a", f"## Decisions\n\n{said}\n")),
+        (1, check_decisions("a", f"Decisions\n{said}\n- It is so. A reason would change our mind.\n")),
+        (0, check_decisions("a", "Decisions (2026-11-22)\n- It is so. A reason would change our mind.\n")),
+        (1, check_decisions("a", "Decisions\n- 2026-11-22: it is so.\n  And so.\n")),
+        (0, check_decisions("a", "Decisions\n- 2026-11-22: it is so. A reason would\n  change our mind.\n")),
+        (1, check_links("/", "a/README.md", "[b](nowhere.md)")),
+        (1, check_glossary("/", "- **b** (`nowhere.h`): a word.")),
+        (1, check_glossary("/", "- **a** (`.`): a word.\n- b: a word.")),
+        (1, check_glossary("/", "- **b** (`.`): a word.\n- **a** (`.`): a word.")), (1, check_glossary("/", "")),
+    )
+    for number, (wanted, found) in enumerate(planted):
+        if (got := len(list(found))) != wanted:
+            yield f"planted case {number}: {got} complaints, not {wanted}"
 
 
 def main():
     root = sys.argv[1]
-    failures = []
     listed = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
     files = [path for path in listed.stdout.splitlines() if os.path.isfile(os.path.join(root, path))]
-    picture = set(re.findall(r"^([a-z_]+)/ ", open(os.path.join(root, "README.md")).read(), re.MULTILINE))
-    folders = {path.split("/")[0] for path in files if "/" in path} - HIDDEN
-    for folder in sorted(folders - picture):
-        failures.append(f"{folder}/ stands at the top and is not in the picture of README.md")
-    for folder in sorted(picture - folders):
-        failures.append(f"{folder}/ is in the picture of README.md and not in the tree")
-    for path in sorted(path for path in files if "/" not in path and path not in FILES):
-        failures.append(f"{path} stands at the top of the tree")
-    for folder in sorted(folders):
-        if f"{folder}/README.md" not in files:
-            failures.append(f"{folder}/ has no README.md")
-    for path in files:
-        if os.path.basename(path) in ("utils.h", "common.h", "helpers.h", "misc.h"):
-            failures.append(f"{path}: a file is named for the one noun inside")
-        if os.path.basename(path) == "README.md" and path not in MAY_BE_LONGER:
-            lines = sum(1 for _ in open(os.path.join(root, path)))
-            if lines > LONGEST_README:
-                failures.append(f"{path} has {lines} lines; a folder's README has at most {LONGEST_README}")
+    read = {path: open(os.path.join(root, path)).read() for path in files
+            if path == GLOSSARY or os.path.basename(path) == "README.md"}
+    picture = set(re.findall(r"^([a-z_]+)/ ", read["README.md"], re.MULTILINE))
+    failures = [*check_checks(), *check_top(files, picture), *check_folders(files)]
+    failures += check_glossary(root, read.get(GLOSSARY, ""))
+    for path, text in sorted(read.items()):
+        failures += [*check_links(root, path, text)]
+        if path != GLOSSARY and not path.startswith(NOT_YET):
+            failures += [*check_size(path, text), *check_decisions(path, text)]
     for failure in failures:
         print(failure)
     print(f"{len(files)} files looked at, {len(failures)} things wrong")

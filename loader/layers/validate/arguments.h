@@ -1,8 +1,8 @@
-// What holds for every argument of a type, whatever the function: how it is checked, what the provider gets in its
-// place, and what is checked of it afterwards.
+// Arguments by their type: how the layer checks an argument, which argument the provider gets instead, and what the
+// layer checks after the call. The function does not matter here.
 //
-//   pass()                 what the provider gets
-//   after(call, status)    looks what the provider did with it; under the lock
+//   pass()                 the argument that the provider gets
+//   after(call, status)    checks what the provider did with the argument; under the lock
 //   end(ok)                gives outputs to the host; under the lock
 #pragma once
 
@@ -62,7 +62,7 @@ struct Argument<ep_buffer> : Argument<ep_memory*> {
 
 // --- new handles ---
 
-// Gives an object that the host will not get back to the provider.
+// Destroys a provider's object that the host will never get.
 void discard(Layer& layer, Kind kind, void* handle);
 
 template <class Kept, class Handle, Kind kind>
@@ -109,7 +109,7 @@ TENON_CREATED_ARGUMENT(Primitive, ep_primitive, Kind::primitive)
 
 // --- other outputs ---
 
-// A place the provider writes on success alone (a fault: on EP_STATUS_FAULT alone).
+// An out-parameter that the provider writes on success alone (a fault: on EP_STATUS_FAULT alone).
 template <class T>
 struct ValueArgument {
   ValueArgument(Call& call, T* given) : out(given) {
@@ -144,7 +144,7 @@ struct Argument<ep_fault*> : ValueArgument<ep_fault> {
   using ValueArgument::ValueArgument;
 };
 
-// A struct with struct_size and struct_type, between guards.
+// A struct with struct_size and struct_type, with guard bytes before and after it.
 template <class T, uint32_t type>
 struct InfoArgument {
   InfoArgument(Call& call, T* given) : out(given) {
@@ -213,7 +213,7 @@ template <>
 struct Argument<const ep_launch*> {
   Argument(Call& call, const ep_launch* given);
   const ep_launch* pass() {
-    inner.operands = operands;  // not before: arguments move
+    inner.operands = operands;  // not in the constructor: arguments move
     return &inner;
   }
   void after(Call&, ep_status) const {}

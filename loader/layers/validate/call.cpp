@@ -13,7 +13,7 @@ bool destroys(Slot slot) {
          slot == Slot::primitive_destroy;
 }
 
-// The contract's section on threads: what may be called beside what.
+// The contract's rules on threads: which functions may run at the same time on one handle.
 Use use_of(Slot slot, Kind kind, const Layer& layer) {
   if (destroys(slot)) return Use::alone;
   if (kind == Kind::event && slot == Slot::event_record) return Use::alone;

@@ -1,7 +1,8 @@
 // Call: one call of a wrapped function on its way through the validation layer.
 //
-// The host's faults are found before the provider is called, which then is not (`refuse`), or is all the same where the
-// function has no answer (`note`); the provider's after it (`blame`). Everything is written under Objects::mutex.
+// What the host does wrong is found before the provider is called. The call is then refused (`refuse`); a function
+// without an answer is only noted (`note`), and the provider is called all the same. What the provider does wrong is
+// found after the call (`blame`). Everything is written under Objects::mutex.
 #pragma once
 
 #include <string>
@@ -17,11 +18,11 @@ class Call {
   explicit Call(Slot slot) : slot_(slot) {}
 
   Slot slot() const { return slot_; }
-  Layer* layer = nullptr;  // null until the first argument told
-  Layer* peer = nullptr;   // whose handles follow, once an argument named it
-  Clock captured;          // what will have been seen if the call succeeds
+  Layer* layer = nullptr;  // null until the first argument has named it
+  Layer* peer = nullptr;   // the second device, to which later handles belong
+  Clock captured;          // what the host has seen if the call succeeds
 
-  // To be waited for first: what is destroyed is in flight on them.
+  // Streams to wait for first, since the object to be destroyed is in flight on them.
   struct Drain {
     const Layer* layer;
     ep_stream* stream;
@@ -40,12 +41,13 @@ class Call {
   // The live object of that kind and of this device (of the peer, once one is known) behind `handle`; null (and
   // refused) if there is none. NULL is fine for functions that destroy. Notes that this thread uses it.
   Object* enter(Kind kind, const void* handle);
-  // An object of a device is about to be destroyed: what uses it must have been seen.
+  // `object` is about to be destroyed. The host must have seen all work that uses it.
   void check_unused(Object& object);
   // This thread is out of the provider again.
   void leave();
 
-  // What the host gets, once the lock is free: logs, and turns faults into an answer. `made`: the provider's error.
+  // The answer that the host gets. Logs broken rules and turns them into an answer; called without the lock. `made` is
+  // the provider's error.
   ep_status answer(ep_status status, ep_error* made, ep_error** error);
 
  private:

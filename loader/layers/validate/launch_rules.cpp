@@ -1,4 +1,4 @@
-// Launches: operands, shapes, scalars, workspace and scratch against the descriptor and what the provider asked for.
+// Launches: compares operands, shapes, scalars, workspace and scratch with the descriptor and the provider's demands.
 #include <unordered_set>
 
 #include "loader/layers/validate/rules.h"
@@ -10,7 +10,7 @@ namespace tenon::loader::validate {
 namespace {
 
 constexpr uint64_t block_alignment = 256;   // of workspace
-constexpr int64_t most_compared = 1 << 14;  // elements of an operand whose overlap is looked at one by one
+constexpr int64_t most_compared = 1 << 14;  // elements: the overlap of larger operands is not compared
 
 // An operand as launched: its shape, and how many bytes from its first element to the end of its last.
 struct Operand {
@@ -47,7 +47,7 @@ bool is_scalar(const Primitive& primitive, uint32_t index) {
   return (primitive.desc.operands[index].flags & EP_OPERAND_FLAG_SCALAR) != 0;
 }
 
-// Dims and strides of one operand: as the descriptor says, and possible.
+// Checks that dims and strides of one operand are those of the descriptor, and valid.
 void check_shape(Call& call, const Primitive& primitive, const ep_shape& shape, uint32_t index) {
   const ep_operand_desc& desc = primitive.desc.operands[index];
   const std::string name = Operand{&desc, nullptr, nullptr}.name();
@@ -81,7 +81,7 @@ void check_counts(Call& call, const Primitive& primitive, const ep_launch& launc
   }
 }
 
-// Where a block's address is not known, that it begins at a multiple of the pool's minimum_alignment is.
+// If the address of a block is not known, it is taken to be a multiple of the pool's minimum_alignment.
 void check_alignment(Call& call, const Memory& memory, uint64_t offset, uint64_t unit, const std::string& what) {
   const auto& pools = memory.layer->info.pools;
   const uint64_t known = memory.pool < pools.size() ? pools[memory.pool].minimum_alignment : 1;
@@ -111,7 +111,7 @@ void collect(const Operand& operand, uint64_t offset, std::unordered_set<uint64_
   }
 }
 
-// True if an element of the one is one of the other; what is too large to be looked at is taken to be apart.
+// True if the two share an element. Operands that are too large to compare are taken to share none.
 bool overlap(const Operand& a, uint64_t a_offset, const Operand& b, uint64_t b_offset) {
   if (a_offset + a.bytes <= b_offset || b_offset + b.bytes <= a_offset) return false;
   if (a.dense() && b.dense()) return true;
@@ -145,7 +145,7 @@ void check_overlaps(Call& call, const Primitive& primitive, const Argument<const
   }
 }
 
-// Workspace or scratch: `bytes` of it.
+// Checks the `bytes` of workspace or scratch at `offset` of `memory`.
 void check_room(Call& call, const Memory* memory, uint64_t offset, uint64_t bytes, const std::string& what) {
   if (bytes == 0) return;
   if (memory == nullptr) return call.refuse("P08", what + " of " + std::to_string(bytes) + " bytes was not given");

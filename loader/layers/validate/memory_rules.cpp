@@ -1,4 +1,4 @@
-// Blocks and transfers.
+// The rules of blocks and transfers.
 #include "loader/layers/validate/rules.h"
 
 namespace tenon::loader::validate {

@@ -1,6 +1,6 @@
-// What the validation layer keeps of each handle: the host gets a pointer to one of these in place of the provider's.
+// Objects: one per handle. The host gets a pointer to an object instead of the provider's handle.
 //
-// Everything here is under `Objects::mutex`, one for the process.
+// One mutex of the process, `Objects::mutex`, guards everything here.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace tenon::loader::validate {
 
 struct Layer;
 
-// A point of each stream of the process: how much of its work happened before.
+// A vector clock: for each stream of the process, how much of the stream's work happened before.
 class Clock {
  public:
   uint64_t at(uint32_t stream) const { return stream < points_.size() ? points_[stream] : 0; }
@@ -41,7 +41,8 @@ class Clock {
 enum class Kind : uint8_t { memory, stream, event, primitive };
 constexpr const char* kind_names[] = {"memory", "stream", "event", "primitive"};
 
-// How a call uses a handle: beside any others that visit it; as the only one that works on it; alone.
+// How a call uses a handle. visit: beside any other calls; work: beside visits, but not beside other work; alone:
+// beside no other call.
 enum class Use : uint8_t { visit, work, alone };
 
 // A call that is inside the provider with this handle.
@@ -70,25 +71,25 @@ struct Memory : Object {
   uint64_t size = 0;
   uint32_t pool = 0;
   bool imported = false;
-  void* host = nullptr;  // as memory_map said
+  void* host = nullptr;  // the address that memory_map gave
 };
 
 struct Stream : Object {
   Stream(Layer* layer, ep_stream* handle) : Object(Kind::stream, layer, handle) {}
-  uint32_t number = 0;  // among all streams there are
+  uint32_t number = 0;  // of the stream, in the process
   uint64_t point = 0;   // of the last work submitted
-  Clock waited;         // what its next work comes after, itself included
+  Clock waited;         // the work that its next work comes after, its own included
 
   struct Launched {
     uint64_t tag, point;
   };
-  std::deque<Launched> launched;  // whose faults may still come
+  std::deque<Launched> launched;  // launches whose faults may still come
 };
 
 struct Event : Object {
   Event(Layer* layer, ep_event* handle) : Object(Kind::event, layer, handle) {}
   bool recorded = false;
-  Clock clock;  // what has happened when it fires
+  Clock clock;  // the work that is done when it fires
 };
 
 struct Primitive : Object {
@@ -120,7 +121,7 @@ struct Objects {
   std::mutex mutex;
   std::unordered_map<const void*, std::unique_ptr<Object>> objects;
   std::unordered_map<const ep_device*, Layer*> devices;  // closed ones too, until the handle is used again
-  std::vector<Stream*> streams;  // by number, destroyed ones too; null: the number is free, and its last point was seen
+  std::vector<Stream*> streams;  // by number, destroyed ones too; null: the number is free and all its work was seen
   Clock seen;                    // what the host has seen to be done
 
   static Objects& instance() {
@@ -151,7 +152,7 @@ struct Objects {
     objects.erase(layer.dead.front());
     layer.dead.pop_front();
   }
-  // Forgets what was made from a device that is closed.
+  // Forgets everything that was made from a closed device.
   void forget(Layer& layer) {
     for (Stream*& stream : streams) {
       if (stream == nullptr || stream->layer != &layer) continue;
@@ -161,7 +162,7 @@ struct Objects {
     std::erase_if(objects, [&](const auto& entry) { return entry.second->layer == &layer; });
     layer.dead.clear();
   }
-  // The streams that have work the host has not seen done among what `uses` tells, and that still can be waited for.
+  // The streams of `uses` with work that the host has not seen done, as far as they can still be waited for.
   std::vector<const Stream*> unseen(const Clock& uses) const {
     std::vector<const Stream*> busy;
     for (const Stream* stream : streams) {

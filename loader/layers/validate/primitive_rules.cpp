@@ -1,4 +1,4 @@
-// Descriptors, what a provider says of them, and the primitives made from them.
+// The rules of descriptors, of a provider's answers to them, and of primitives.
 #include "loader/layers/validate/rules.h"
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/table/table.h"

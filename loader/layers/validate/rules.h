@@ -1,6 +1,6 @@
-// What holds for one function: `before` is called with its arguments checked one by one, ahead of the provider; `after`
-// behind it, with its answer, and takes down what the call changed. Functions without an overload have no rule of their
-// own.
+// The rules of single functions. The layer calls `before` ahead of the provider, when each argument has been checked by
+// itself. It calls `after` behind the provider, with the answer; `after` also notes what the call changed. A function
+// without an overload has no rule of its own.
 #pragma once
 
 #include "loader/layers/validate/arguments.h"
@@ -55,7 +55,7 @@ void after(Tag<Slot::peer_copy>, Call&, ep_status, StreamHandle&, Buffer& dst, D
 
 // --- stream_rules.cpp ---
 
-// Takes down that work was submitted to `stream` that uses `objects` (null ones are left out).
+// Notes that work that uses `objects` was submitted to `stream`. Null objects are left out.
 void submitted(Stream& stream, std::initializer_list<Object*> objects);
 
 void before(Tag<Slot::stream_destroy>, Call&, Device&, StreamHandle&);
@@ -100,7 +100,8 @@ void after(Tag<Slot::primitive_pack>, Call&, ep_status, PrimitiveHandle&, Stream
 void before(Tag<Slot::device_close>, Call&, Device&);
 void after(Tag<Slot::device_close>, Call&, ep_status, Device&);
 
-// Refuses where `size` bytes at `offset` of `memory` are not all in it. `what` they are to the message: "the source".
+// Refuses the call if `size` bytes at `offset` do not all lie in `memory`. `what` names them in the message: "the
+// source".
 void check_range(Call& call, const Memory& memory, uint64_t offset, uint64_t size, const std::string& what);
 
 }  // namespace tenon::loader::validate

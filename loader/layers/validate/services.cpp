@@ -28,7 +28,7 @@ void blame(const ep_host* host, const char* rule, const std::string& function, c
           "': " + what + ".");
 }
 
-// False, and said, where the host is gone for this provider.
+// False, with a line in the log, if the provider's shutdown has returned: it may not use the host any more.
 bool still_there(const ep_host* host, const char* function) {
   bool ended;
   {

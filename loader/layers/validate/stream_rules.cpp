@@ -1,4 +1,4 @@
-// Streams and events: what is submitted, what waits for what, and what the host has seen.
+// The rules of streams and events: what was submitted, which work waits for which, and what the host has seen.
 #include "loader/layers/validate/rules.h"
 
 namespace tenon::loader::validate {
@@ -16,7 +16,7 @@ void see(Call& call, ep_status status) {
   if (status == EP_STATUS_OK) Objects::instance().seen.join(call.captured);
 }
 
-// Faults of what the host has seen done have all been taken.
+// Forgets launches that the host has seen done, since all their faults have been taken.
 void forget_launches(Stream& stream) {
   const uint64_t seen = Objects::instance().seen.at(stream.number);
   while (!stream.launched.empty() && stream.launched.front().point <= seen) stream.launched.pop_front();

@@ -26,7 +26,7 @@ void check_status(Call& call, ep_status status) {
   call.blame("R01", "its status " + std::to_string(status) + " is none of the known ones");
 }
 
-// What is destroyed in flight is waited for, so that the provider survives.
+// Waits for the object that is destroyed in flight, so that the provider survives.
 void drain(const Call& call) {
   for (const Call::Drain& each : call.drain) {
     static_cast<void>(each.layer->inner.stream_synchronize(each.stream, nullptr));
@@ -110,7 +110,7 @@ void Argument<ep_error**>::after(Call& call, ep_status status) {
     call.blame("E02", "its error says " + std::to_string(made->status) + " and its answer " + std::to_string(status));
   }
   const bool terse = quiet || status == EP_STATUS_TIMEOUT || status == EP_STATUS_NOT_FOUND ||
-                     status == EP_STATUS_FAULT;  // ep_fault says it
+                     status == EP_STATUS_FAULT;  // out_fault says the rest
   if (!terse && made == nullptr && out != nullptr) {
     call.blame("E02", "it answered " + std::to_string(status) + " and set no error");
   }

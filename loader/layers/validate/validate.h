@@ -1,5 +1,4 @@
-// The validation layer: between the host and one provider, it checks what each does to the other (README.md of
-// layers/).
+// The validation layer stands between the host and one provider and checks the calls of both (../README.md).
 #pragma once
 
 #include "loader/loader.h"

@@ -108,12 +108,12 @@ Divergence measure_divergence(const Tensor& a, const Tensor& b, double tolerance
 }
 
 std::string element_place(int64_t at, const Dims& dims) {
-  Dims place = dims;
+  Dims index = dims;
   for (int32_t axis = dims.rank(); axis-- > 0;) {
-    place[axis] = at % dims[axis];
+    index[axis] = at % dims[axis];
     at /= dims[axis];
   }
-  return to_string(place);
+  return to_string(index);
 }
 
 }  // namespace tenon::cli

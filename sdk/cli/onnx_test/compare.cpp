@@ -12,12 +12,12 @@ namespace {
 std::string type_of(const Tensor& tensor) { return std::string(dtype_name(tensor.dtype())) + to_string(tensor.dims()); }
 
 std::string place_of(int64_t at, const Dims& dims) {
-  Dims place = dims;
+  Dims index = dims;
   for (int32_t axis = dims.rank(); axis-- > 0;) {
-    place[axis] = at % dims[axis];
+    index[axis] = at % dims[axis];
     at /= dims[axis];
   }
-  return to_string(place);
+  return to_string(index);
 }
 
 std::string number(double value) {

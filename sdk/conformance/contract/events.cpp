@@ -64,7 +64,7 @@ Status events_mean_done(Subject& subject) {
   TENON_RETURN_IF_ERROR(work.prepare());
   for (uint64_t round = 0; round < 3; ++round) {
     TENON_RETURN_IF_ERROR(work.submit(stream, 60 + round));
-    TENON_RETURN_IF_ERROR(subject.record(event, stream));
+    TENON_RETURN_IF_ERROR(subject.record_event(event, stream));
     const auto begin = std::chrono::steady_clock::now();
     const auto patience = std::chrono::nanoseconds(wait_limit_ns / 20);
     Status seen = round == 2 ? subject.wait(event) : subject.call("event_query", subject.ops.event_query, event.get());
@@ -90,7 +90,7 @@ Status events_time_out(Subject& subject) {
   const Drain drain(subject, stream);
   TENON_RETURN_IF_ERROR(work.prepare());
   TENON_RETURN_IF_ERROR(work.submit(stream, 80));
-  TENON_RETURN_IF_ERROR(subject.record(event, stream));
+  TENON_RETURN_IF_ERROR(subject.record_event(event, stream));
   const Status at_once = subject.call("event_host_wait", subject.ops.event_host_wait, event.get(), uint64_t{0});
   if (at_once.ok() && !work.done()) return broken("S04", "event_host_wait answered ok before the work was done");
   if (!at_once.ok() && at_once.code() != Code::timeout) {
@@ -109,10 +109,10 @@ Status events_record_replaces(Subject& subject) {
   TENON_RETURN_IF_ERROR(first.prepare());
   TENON_RETURN_IF_ERROR(second.prepare());
   TENON_RETURN_IF_ERROR(first.submit(stream, 90));
-  TENON_RETURN_IF_ERROR(subject.record(event, stream));
+  TENON_RETURN_IF_ERROR(subject.record_event(event, stream));
   TENON_RETURN_IF_ERROR(subject.wait(event));
   TENON_RETURN_IF_ERROR(second.submit(stream, 91));
-  TENON_RETURN_IF_ERROR(subject.record(event, stream));
+  TENON_RETURN_IF_ERROR(subject.record_event(event, stream));
   TENON_RETURN_IF_ERROR(subject.wait(event));
   if (!first.done() || !second.done()) return broken("S02", "an event recorded again still stands for its first point");
   return {};
@@ -129,10 +129,10 @@ Status events_wait_captures(Subject& subject) {
   TENON_RETURN_IF_ERROR(work.prepare());
   TENON_RETURN_IF_ERROR(later.prepare());
   TENON_RETURN_IF_ERROR(work.submit(first, 95));
-  TENON_RETURN_IF_ERROR(subject.record(event, first));
+  TENON_RETURN_IF_ERROR(subject.record_event(event, first));
   TENON_RETURN_IF_ERROR(subject.call("stream_wait_event", subject.ops.stream_wait_event, second.get(), event.get()));
   TENON_RETURN_IF_ERROR(later.submit(second, 96));
-  TENON_RETURN_IF_ERROR(subject.record(event, second));
+  TENON_RETURN_IF_ERROR(subject.record_event(event, second));
   const Status seen = subject.call("event_host_wait", subject.ops.event_host_wait, event.get(), wait_limit_ns / 12);
   if (seen.code() == Code::timeout) return broken("S05", "stream_wait_event waits for a point recorded after the call");
   TENON_RETURN_IF_ERROR(seen);

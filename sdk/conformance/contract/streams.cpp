@@ -36,10 +36,10 @@ Status streams_ordered_by_events(Subject& subject) {
     if (i > 0) TENON_RETURN_IF_ERROR(wait(maker, taken[i - 1]));
     TENON_RETURN_IF_ERROR(subject.upload(maker, source, 0, sent[i]));
     TENON_RETURN_IF_ERROR(subject.copy(maker, shared, 0, source, 0, size));
-    TENON_RETURN_IF_ERROR(subject.record(made[i], maker));
+    TENON_RETURN_IF_ERROR(subject.record_event(made[i], maker));
     TENON_RETURN_IF_ERROR(wait(reader, made[i]));
     TENON_RETURN_IF_ERROR(subject.download(reader, shared, 0, received[i]));
-    TENON_RETURN_IF_ERROR(subject.record(taken[i], reader));
+    TENON_RETURN_IF_ERROR(subject.record_event(taken[i], reader));
   }
   TENON_RETURN_IF_ERROR(subject.wait(taken.back()));
   for (size_t i = 0; i < rounds; ++i) {

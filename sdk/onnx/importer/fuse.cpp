@@ -12,19 +12,19 @@ namespace {
 
 class Fuser {
  public:
-  explicit Fuser(Program* program)
-      : program_(*program), producer_(program->names.size(), -1), readers_(program->names.size()) {
-    for (size_t i = 0; i < program_.nodes.size(); ++i) {
-      for (int32_t value : program_.nodes[i].outputs) {
+  explicit Fuser(ParsedModel* parsed)
+      : parsed_(*parsed), producer_(parsed->names.size(), -1), readers_(parsed->names.size()) {
+    for (size_t i = 0; i < parsed_.nodes.size(); ++i) {
+      for (int32_t value : parsed_.nodes[i].outputs) {
         if (value >= 0) producer_[at(value)] = static_cast<int32_t>(i);
       }
-      for (int32_t value : program_.nodes[i].inputs) {
+      for (int32_t value : parsed_.nodes[i].inputs) {
         if (value >= 0) readers_[at(value)].push_back(static_cast<int32_t>(i));
       }
     }
     // An output of the model counts as a reader that fits no pattern.
-    for (int32_t value : program_.output_values) readers_[at(value)].push_back(-1);
-    gone_.assign(program_.nodes.size(), false);
+    for (int32_t value : parsed_.output_values) readers_[at(value)].push_back(-1);
+    gone_.assign(parsed_.nodes.size(), false);
   }
 
   void run() {
@@ -33,19 +33,19 @@ class Fuser {
     each([&](int32_t i) { batch_norm_at(i); });
     each([&](int32_t i) { epilogue_at(i); });
     std::vector<Node> kept;
-    for (size_t i = 0; i < program_.nodes.size(); ++i) {
-      if (!gone_[i]) kept.push_back(std::move(program_.nodes[i]));
+    for (size_t i = 0; i < parsed_.nodes.size(); ++i) {
+      if (!gone_[i]) kept.push_back(std::move(parsed_.nodes[i]));
     }
-    program_.nodes = std::move(kept);
+    parsed_.nodes = std::move(kept);
   }
 
  private:
   static size_t at(int32_t value) { return static_cast<size_t>(value); }
-  Node& node(int32_t i) { return program_.nodes[at(i)]; }
+  Node& node(int32_t i) { return parsed_.nodes[at(i)]; }
   template <class F>
   void each(F f) {
-    for (size_t i = 0; i < program_.nodes.size(); ++i) {
-      if (!gone_[i] && program_.nodes[i].translator != nullptr) f(static_cast<int32_t>(i));
+    for (size_t i = 0; i < parsed_.nodes.size(); ++i) {
+      if (!gone_[i] && parsed_.nodes[i].translator != nullptr) f(static_cast<int32_t>(i));
     }
   }
   bool is(int32_t i, std::string_view op) {
@@ -68,7 +68,7 @@ class Fuser {
     return inputs[0] == value ? inputs[1] : inputs[0];
   }
   const Tensor* constant(int32_t value) {
-    return value >= 0 && program_.is_constant(value) ? &program_.constants[at(value)] : nullptr;
+    return value >= 0 && parsed_.is_constant(value) ? &parsed_.constants[at(value)] : nullptr;
   }
   std::optional<double> number(int32_t value) {
     const Tensor* tensor = constant(value);
@@ -198,11 +198,11 @@ class Fuser {
   }
 
   int32_t add_constant(Tensor tensor) {
-    program_.names.emplace_back();
-    program_.constants.push_back(std::move(tensor));
+    parsed_.names.emplace_back();
+    parsed_.constants.push_back(std::move(tensor));
     producer_.push_back(-1);
     readers_.emplace_back();
-    return static_cast<int32_t>(program_.names.size()) - 1;
+    return static_cast<int32_t>(parsed_.names.size()) - 1;
   }
 
   // `main` now makes what `follower`, which vanishes, made.
@@ -283,7 +283,7 @@ class Fuser {
     node(main).translator = fused_translator(node(main).op_type);
   }
 
-  Program& program_;
+  ParsedModel& parsed_;
   std::vector<int32_t> producer_;              // by value: the node that makes it
   std::vector<std::vector<int32_t>> readers_;  // by value
   std::vector<bool> gone_;
@@ -291,6 +291,6 @@ class Fuser {
 
 }  // namespace
 
-void fuse(Program* program) { Fuser(program).run(); }
+void fuse(ParsedModel* parsed) { Fuser(parsed).run(); }
 
 }  // namespace tenon::onnx

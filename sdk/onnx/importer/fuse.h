@@ -1,4 +1,4 @@
-// Fusing: patterns of nodes that exporters write and that one op computes. Works on the nodes of a program, before
+// Fusing: patterns of nodes that exporters write and that one op computes. Works on the nodes of a parsed model, before
 // anything is recorded, so both ways of running see the same nodes.
 //
 //   layer norm in nine nodes       -> LayerNormalization
@@ -10,11 +10,11 @@
 // value added have the shape of the result?) is settled by the fused row when it is applied.
 #pragma once
 
-#include "sdk/onnx/importer/program.h"
+#include "sdk/onnx/importer/parsed_model.h"
 
 namespace tenon::onnx {
 
-// Rewrites the nodes of `program`. Takes nothing it cannot prove equal up to rounding.
-void fuse(Program* program);
+// Rewrites the nodes of `parsed`. Takes nothing it cannot prove equal up to rounding.
+void fuse(ParsedModel* parsed);
 
 }  // namespace tenon::onnx

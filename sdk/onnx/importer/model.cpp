@@ -13,7 +13,7 @@ namespace {
 
 // Model files may be this large; weights beyond belong into external data.
 constexpr uint64_t kLargestFile = uint64_t{16} << 30;
-// An input of at most this many elements may be taken by value when the program's shapes depend on it.
+// An input of at most this many elements may be taken by value when shapes in the model depend on it.
 constexpr int64_t kByValueElements = 64;
 
 std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
@@ -68,10 +68,10 @@ bool same_storage(const Tensor& a, const Tensor& b) {
 TensorList Model::Impl::bind(const Inputs& inputs) const {
   std::set<std::string> names;
   for (const auto& [name, tensor] : inputs) names.insert(name);
-  check_input_names(names, program.inputs);
+  check_input_names(names, parsed.inputs);
   TensorList bound;
-  for (const ValueInfo& info : program.inputs) {
-    bound.push_back(fitting_input(inputs.at(info.name), info, program.device, options.shapes));
+  for (const ValueInfo& info : parsed.inputs) {
+    bound.push_back(fitting_input(inputs.at(info.name), info, parsed.device, options.shapes));
   }
   return bound;
 }
@@ -101,30 +101,30 @@ bool Model::Impl::take_by_value(int32_t value, std::span<const Tensor> inputs, s
   return more;
 }
 
-std::shared_ptr<const Plan> Model::Impl::make_plan(std::span<const Tensor> inputs, std::vector<bool> values) {
-  auto plan = std::make_shared<Plan>();
+std::shared_ptr<const Recording> Model::Impl::make_recording(std::span<const Tensor> inputs, std::vector<bool> values) {
+  auto recording = std::make_shared<Recording>();
   while (true) {
     try {
-      *plan = record_plan(program, inputs, values);
+      *recording = record_model(parsed, inputs, values);
       break;
     } catch (const UnknownValue& unknown) {
       if (take_by_value(unknown.value, inputs, &values)) continue;
-      *plan = Plan();
+      *recording = Recording();
       break;
     }
   }
   const std::lock_guard lock(mutex);
-  // A plan without a graph runs whatever the elements: they need not be in its signature.
-  if (plan->graph) {
+  // A recording without a graph runs whatever the elements: they need not be in its signature.
+  if (recording->graph) {
     for (size_t i = 0; i < values.size(); ++i) by_value[i] = by_value[i] || values[i];
   }
-  plan->signature = signature(inputs, by_value);
-  plans.push_front(plan);
-  while (plans.size() > std::max<uint32_t>(1, options.max_plans)) plans.pop_back();
-  return plan;
+  recording->signature = signature(inputs, by_value);
+  recordings.push_front(recording);
+  while (recordings.size() > std::max<uint32_t>(1, options.max_recordings)) recordings.pop_back();
+  return recording;
 }
 
-std::shared_ptr<const Plan> Model::Impl::plan_for(std::span<const Tensor> inputs) {
+std::shared_ptr<const Recording> Model::Impl::recording_for(std::span<const Tensor> inputs) {
   std::vector<bool> values;
   {
     const std::lock_guard lock(mutex);
@@ -133,20 +133,20 @@ std::shared_ptr<const Plan> Model::Impl::plan_for(std::span<const Tensor> inputs
   const std::vector<int64_t> key = signature(inputs, values);
   {
     const std::lock_guard lock(mutex);
-    const auto found =
-        std::find_if(plans.begin(), plans.end(), [&](const auto& plan) { return plan->signature == key; });
-    if (found != plans.end()) {
-      plans.splice(plans.begin(), plans, found);
-      return plans.front();
+    const auto found = std::find_if(recordings.begin(), recordings.end(),
+                                    [&](const auto& recording) { return recording->signature == key; });
+    if (found != recordings.end()) {
+      recordings.splice(recordings.begin(), recordings, found);
+      return recordings.front();
     }
   }
-  return make_plan(inputs, std::move(values));
+  return make_recording(inputs, std::move(values));
 }
 
 NodeExecution Model::Impl::execution(int32_t node, ExecutionEntry entry) const {
   NodeExecution launch;
   if (node >= 0) {
-    const Node& from = program.nodes[static_cast<size_t>(node)];
+    const Node& from = parsed.nodes[static_cast<size_t>(node)];
     launch.node = from.position;
     launch.node_name = from.name;
     launch.op_type = from.op_type;
@@ -162,80 +162,80 @@ NodeExecution Model::Impl::execution(int32_t node, ExecutionEntry entry) const {
 }
 
 TensorList Model::Impl::run_nodes(std::span<const Tensor> inputs, std::vector<NodeExecution>* executions) const {
-  std::vector<Tensor> values = initial_values(program, inputs);
-  for (size_t i = 0; i < program.nodes.size(); ++i) {
-    const Node& node = program.nodes[i];
-    if (is_settled(program, node)) continue;
+  std::vector<Tensor> values = initial_values(parsed, inputs);
+  for (size_t i = 0; i < parsed.nodes.size(); ++i) {
+    const Node& node = parsed.nodes[i];
+    if (is_settled(parsed, node)) continue;
     if (executions == nullptr) {
-      apply_node(program, node, &values);
+      apply_node(parsed, node, &values);
     } else {
       ExecutionScope scope;
-      apply_node(program, node, &values);
+      apply_node(parsed, node, &values);
       for (ExecutionEntry& entry : scope.take())
         executions->push_back(execution(static_cast<int32_t>(i), std::move(entry)));
     }
     const auto drop = [&](int32_t value) {
-      if (value >= 0 && program.drop_after[static_cast<size_t>(value)] == static_cast<int32_t>(i))
+      if (value >= 0 && parsed.drop_after[static_cast<size_t>(value)] == static_cast<int32_t>(i))
         values[static_cast<size_t>(value)] = Tensor();
     };
     std::for_each(node.inputs.begin(), node.inputs.end(), drop);
     std::for_each(node.outputs.begin(), node.outputs.end(), drop);
   }
   TensorList outputs;
-  for (int32_t value : program.output_values) outputs.push_back(values[static_cast<size_t>(value)]);
+  for (int32_t value : parsed.output_values) outputs.push_back(values[static_cast<size_t>(value)]);
   return outputs;
 }
 
-TensorList Model::Impl::run_plan(const Plan& plan, std::span<const Tensor> inputs, std::span<const Tensor> bound,
-                                 std::vector<NodeExecution>* executions) const {
-  if (!plan.graph) return run_nodes(inputs, executions);
-  TensorList recorded;
-  for (uint32_t i : plan.recorded) recorded.push_back(inputs[i]);
-  if (executions == nullptr) return graph::run(*plan.graph, recorded, bound);
+TensorList Model::Impl::run_recording(const Recording& recording, std::span<const Tensor> inputs,
+                                      std::span<const Tensor> bound, std::vector<NodeExecution>* executions) const {
+  if (!recording.graph) return run_nodes(inputs, executions);
+  TensorList taken;
+  for (uint32_t i : recording.graph_inputs) taken.push_back(inputs[i]);
+  if (executions == nullptr) return graph::run(*recording.graph, taken, bound);
   std::vector<graph::StepExecution> steps;
-  TensorList outputs = graph::run(*plan.graph, recorded, bound, &steps);
+  TensorList outputs = graph::run(*recording.graph, taken, bound, &steps);
   for (graph::StepExecution& step : steps)
-    executions->push_back(execution(plan.nodes[step.label], std::move(step.entry)));
+    executions->push_back(execution(recording.nodes[step.label], std::move(step.entry)));
   return outputs;
 }
 
 // `result` as a tensor of the caller's own: on the model's device, sharing nothing with inputs, weights or other
 // outputs.
 Tensor Model::Impl::own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const {
-  const Tensor here = contiguous(result.to(program.device));
+  const Tensor here = contiguous(result.to(parsed.device));
   const auto shared = [&](const Tensor& other) { return same_storage(here, other); };
   const bool taken = std::any_of(inputs.begin(), inputs.end(), shared) ||
                      std::any_of(before.begin(), before.end(), shared) ||
-                     std::any_of(program.constants.begin(), program.constants.end(), shared);
+                     std::any_of(parsed.constants.begin(), parsed.constants.end(), shared);
   return taken ? clone(here) : here;
 }
 
 TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions) {
   const TensorList given = bind(inputs);
-  TensorList targets(program.outputs.size());
+  TensorList targets(parsed.outputs.size());
   for (const auto& [name, tensor] : bound) {
-    const auto found = std::find_if(program.outputs.begin(), program.outputs.end(),
+    const auto found = std::find_if(parsed.outputs.begin(), parsed.outputs.end(),
                                     [&wanted = name](const ValueInfo& info) { return info.name == wanted; });
-    if (found == program.outputs.end()) {
+    if (found == parsed.outputs.end()) {
       throw Error(Code::invalid_argument,
-                  "The model has no output " + quoted(name) + "; its outputs are " + names_of(program.outputs) + ".");
+                  "The model has no output " + quoted(name) + "; its outputs are " + names_of(parsed.outputs) + ".");
     }
-    targets[static_cast<size_t>(found - program.outputs.begin())] = tensor;
+    targets[static_cast<size_t>(found - parsed.outputs.begin())] = tensor;
   }
-  std::shared_ptr<const Plan> plan;
+  std::shared_ptr<const Recording> recording;
   TensorList results;
   if (options.eager) {
     results = run_nodes(given, executions);
   } else {
-    plan = plan_for(given);
-    results = run_plan(*plan, given, {}, executions);
+    recording = recording_for(given);
+    results = run_recording(*recording, given, {}, executions);
   }
   TensorList outputs;
   for (size_t i = 0; i < results.size(); ++i) {
     if (targets[i].defined()) {
       if (targets[i].dims() != results[i].dims() || targets[i].dtype() != results[i].dtype()) {
         throw Error(Code::invalid_argument,
-                    "Output " + quoted(program.outputs[i].name) + " is " + std::string(dtype_name(results[i].dtype())) +
+                    "Output " + quoted(parsed.outputs[i].name) + " is " + std::string(dtype_name(results[i].dtype())) +
                         tenon::to_string(results[i].dims()) + ", but the tensor bound to it is " +
                         std::string(dtype_name(targets[i].dtype())) + tenon::to_string(targets[i].dims()) + ".");
       }
@@ -243,8 +243,9 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
       outputs.push_back(targets[i]);
       continue;
     }
-    const bool constant = plan && plan->graph && plan->graph->values[plan->graph->outputs[i]].constant.defined();
-    outputs.push_back(constant ? clone(results[i].to(program.device)) : own(results[i], given, outputs));
+    const bool constant =
+        recording && recording->graph && recording->graph->values[recording->graph->outputs[i]].constant.defined();
+    outputs.push_back(constant ? clone(results[i].to(parsed.device)) : own(results[i], given, outputs));
   }
   return outputs;
 }
@@ -256,12 +257,12 @@ Model load_checked(std::string_view bytes, const Options& options) {
   impl->options = options;
   std::vector<std::string> refusals;
   const Device device = options.device ? options.device : Device::current();
-  impl->program = read_program(bytes, options.external_data_root, device, &refusals);
-  check_types(impl->program);
-  settle_constants(&impl->program);
-  fuse(&impl->program);
-  find_last_uses(&impl->program);
-  find_refusals(impl->program, &refusals);
+  impl->parsed = parse_model(bytes, options.external_data_root, device, &refusals);
+  check_types(impl->parsed);
+  settle_constants(&impl->parsed);
+  fuse(&impl->parsed);
+  find_last_uses(&impl->parsed);
+  find_refusals(impl->parsed, &refusals);
   if (!refusals.empty()) {
     std::string text = "The model cannot run for " + std::to_string(refusals.size()) +
                        (refusals.size() == 1 ? " reason:" : " reasons:");
@@ -269,23 +270,23 @@ Model load_checked(std::string_view bytes, const Options& options) {
     throw Error(Code::unsupported, text);
   }
   // A weight that did not arrive is an error of loading, not of every run.
-  for (const Tensor& weight : impl->program.constants) {
+  for (const Tensor& weight : impl->parsed.constants) {
     if (weight.defined()) weight.wait();
   }
-  impl->dependences = input_dependences(impl->program);
-  impl->by_value.assign(impl->program.inputs.size(), false);
+  impl->dependences = input_dependences(impl->parsed);
+  impl->by_value.assign(impl->parsed.inputs.size(), false);
   return Model(std::move(impl));
 }
 
 }  // namespace
 
 Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-const std::vector<ValueInfo>& Model::inputs() const { return impl_->program.inputs; }
-const std::vector<ValueInfo>& Model::outputs() const { return impl_->program.outputs; }
-const ModelInfo& Model::info() const { return impl_->program.info; }
-Device Model::device() const { return impl_->program.device; }
+const std::vector<ValueInfo>& Model::inputs() const { return impl_->parsed.inputs; }
+const std::vector<ValueInfo>& Model::outputs() const { return impl_->parsed.outputs; }
+const ModelInfo& Model::info() const { return impl_->parsed.info; }
+Device Model::device() const { return impl_->parsed.device; }
 void Model::check_names(const std::set<std::string>& names) const {
-  at_border([&] { check_input_names(names, impl_->program.inputs); });
+  at_border([&] { check_input_names(names, impl_->parsed.inputs); });
 }
 TensorList Model::run(const Inputs& inputs) const {
   return at_border([&] { return impl_->run(inputs, {}, nullptr); });

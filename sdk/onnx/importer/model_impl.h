@@ -1,4 +1,4 @@
-// Model::Impl: a checked program, and its plans.
+// Model::Impl: a checked model, and its recordings.
 #pragma once
 
 #include <list>
@@ -12,22 +12,22 @@
 namespace tenon::onnx {
 
 struct Model::Impl {
-  Program program;
+  ParsedModel parsed;
   Options options;
   std::vector<uint64_t> dependences;  // of values on inputs
 
   std::mutex mutex;
-  std::list<std::shared_ptr<const Plan>> plans;  // latest used first
-  std::vector<bool> by_value;                    // inputs that are part of the signature with their elements
+  std::list<std::shared_ptr<const Recording>> recordings;  // latest used first
+  std::vector<bool> by_value;                              // inputs that are part of the signature with their elements
 
   TensorList bind(const Inputs& inputs) const;
   std::vector<int64_t> signature(std::span<const Tensor> inputs, const std::vector<bool>& values) const;
-  std::shared_ptr<const Plan> plan_for(std::span<const Tensor> inputs);
-  std::shared_ptr<const Plan> make_plan(std::span<const Tensor> inputs, std::vector<bool> values);
+  std::shared_ptr<const Recording> recording_for(std::span<const Tensor> inputs);
+  std::shared_ptr<const Recording> make_recording(std::span<const Tensor> inputs, std::vector<bool> values);
   bool take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const;
   TensorList run_nodes(std::span<const Tensor> inputs, std::vector<NodeExecution>* executions) const;
-  TensorList run_plan(const Plan& plan, std::span<const Tensor> inputs, std::span<const Tensor> bound,
-                      std::vector<NodeExecution>* executions) const;
+  TensorList run_recording(const Recording& recording, std::span<const Tensor> inputs, std::span<const Tensor> bound,
+                           std::vector<NodeExecution>* executions) const;
   TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions);
   Tensor own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const;
   NodeExecution execution(int32_t node, ExecutionEntry entry) const;

@@ -11,8 +11,8 @@ constexpr int64_t kMostPositions = int64_t{1} << 24;
 
 }  // namespace
 
-NodeContext::NodeContext(const Program& program, const Node& node, std::span<const Tensor> values)
-    : node_(node), values_(values), device_(program.device), moved_(node.inputs.size()) {
+NodeContext::NodeContext(const ParsedModel& parsed, const Node& node, std::span<const Tensor> values)
+    : node_(node), values_(values), device_(parsed.device), moved_(node.inputs.size()) {
   bool on_host = false, elsewhere = false;
   for (int32_t value : node.inputs) {
     if (value < 0) continue;

@@ -13,7 +13,7 @@
 
 #include "core/tensor/scalar.h"
 #include "core/tensor/tensor.h"
-#include "sdk/onnx/importer/program.h"
+#include "sdk/onnx/importer/parsed_model.h"
 
 namespace tenon::onnx {
 
@@ -21,14 +21,14 @@ namespace tenon::onnx {
 struct UnknownValue : std::exception {
   explicit UnknownValue(int32_t of) : value(of) {}
   const char* what() const noexcept override { return "the elements of a value are not known yet"; }
-  int32_t value;  // of the program
+  int32_t value;  // by its number in the parsed model
 };
 
 class NodeContext {
  public:
-  // `values` are the program's, by number. Where one of the node's inputs is on the node's device (not a small
-  // host-side integer), all are taken there.
-  NodeContext(const Program& program, const Node& node, std::span<const Tensor> values);
+  // `values` are those of the parsed model, by number. Where one of the node's inputs is on the node's device (not a
+  // small host-side integer), all are taken there.
+  NodeContext(const ParsedModel& parsed, const Node& node, std::span<const Tensor> values);
 
   const Node& node() const { return node_; }
   int64_t version() const { return node_.version; }

@@ -14,7 +14,7 @@ namespace {
 // error that names neither number is an error whatever the number.
 constexpr int64_t kProbeDims[] = {64, 32};
 
-std::string types_of(const Program& program, const Node& node, std::span<const Tensor> values) {
+std::string types_of(const ParsedModel& parsed, const Node& node, std::span<const Tensor> values) {
   std::string text;
   for (int32_t value : node.inputs) {
     text += text.empty() ? "" : ", ";
@@ -22,7 +22,7 @@ std::string types_of(const Program& program, const Node& node, std::span<const T
       text += "-";
     } else if (const Tensor& tensor = values[static_cast<size_t>(value)]; tensor.defined()) {
       text += std::string(dtype_name(tensor.dtype())) + tenon::to_string(tensor.dims());
-    } else if (const auto found = program.declared.find(value); found != program.declared.end()) {
+    } else if (const auto found = parsed.declared.find(value); found != parsed.declared.end()) {
       text += to_string(found->second);
     } else {
       text += "?";
@@ -51,65 +51,65 @@ struct Probe {
   std::map<size_t, std::string> types;  // of the inputs of those nodes
 };
 
-bool all_constant(const Program& program, const std::vector<int32_t>& values) {
+bool all_constant(const ParsedModel& parsed, const std::vector<int32_t>& values) {
   return std::all_of(values.begin(), values.end(),
-                     [&](int32_t value) { return value < 0 || program.is_constant(value); });
+                     [&](int32_t value) { return value < 0 || parsed.is_constant(value); });
 }
 
-void settle_node(Program* program, const Node& node) {
-  graph::Recorder recorder(program->device);
+void settle_node(ParsedModel* parsed, const Node& node) {
+  graph::Recorder recorder(parsed->device);
   InterpreterScope scope(recorder);
   try {
-    apply_node(*program, node, &program->constants);
+    apply_node(*parsed, node, &parsed->constants);
   } catch (const Error&) {
     return;  // found again, and told, when the model is checked
   } catch (const UnknownValue&) {
     return;
   }
   const bool known = std::all_of(node.outputs.begin(), node.outputs.end(), [&](int32_t value) {
-    return value < 0 || recorder.host_value_known(program->constants[static_cast<size_t>(value)]);
+    return value < 0 || recorder.host_value_known(parsed->constants[static_cast<size_t>(value)]);
   });
   if (known) return;
   for (int32_t value : node.outputs) {
-    if (value >= 0) program->constants[static_cast<size_t>(value)] = Tensor();
+    if (value >= 0) parsed->constants[static_cast<size_t>(value)] = Tensor();
   }
 }
 
-Probe probe(const Program& program, int64_t dynamic) {
+Probe probe(const ParsedModel& parsed, int64_t dynamic) {
   Probe result;
-  graph::Recorder recorder(program.device, {.check_support = true});
+  graph::Recorder recorder(parsed.device, {.check_support = true});
   InterpreterScope scope(recorder);
-  std::vector<Tensor> values = program.constants;
-  for (size_t i = 0; i < program.inputs.size(); ++i) {
-    if (program.inputs[i].dtype == DType::none || !program.inputs[i].has_shape) continue;
-    values[static_cast<size_t>(program.input_values[i])] =
-        probe_input(&recorder, program.inputs[i], dynamic, &result.exact);
+  std::vector<Tensor> values = parsed.constants;
+  for (size_t i = 0; i < parsed.inputs.size(); ++i) {
+    if (parsed.inputs[i].dtype == DType::none || !parsed.inputs[i].has_shape) continue;
+    values[static_cast<size_t>(parsed.input_values[i])] =
+        probe_input(&recorder, parsed.inputs[i], dynamic, &result.exact);
   }
-  for (size_t i = 0; i < program.nodes.size(); ++i) {
-    const Node& node = program.nodes[i];
-    if (node.translator == nullptr || is_settled(program, node)) continue;
+  for (size_t i = 0; i < parsed.nodes.size(); ++i) {
+    const Node& node = parsed.nodes[i];
+    if (node.translator == nullptr || is_settled(parsed, node)) continue;
     try {
-      apply_node(program, node, &values);
+      apply_node(parsed, node, &values);
     } catch (const UnknownValue&) {
       // Depends on elements, or on what another refused node would make: its own check was by its attributes.
     } catch (const Error& error) {
       if (error.code() != Code::unsupported && error.code() != Code::invalid_argument) throw;
       result.failures.emplace(i, error.status());
-      result.types.emplace(i, types_of(program, node, values));
+      result.types.emplace(i, types_of(parsed, node, values));
     }
   }
-  for (size_t i = 0; i < program.outputs.size(); ++i) {
-    const Tensor& made = values[static_cast<size_t>(program.output_values[i])];
-    check_output_type(program, i, made.defined() ? made.dtype() : DType::none);
+  for (size_t i = 0; i < parsed.outputs.size(); ++i) {
+    const Tensor& made = values[static_cast<size_t>(parsed.output_values[i])];
+    check_output_type(parsed, i, made.defined() ? made.dtype() : DType::none);
   }
   return result;
 }
 
 }  // namespace
 
-void apply_node(const Program& program, const Node& node, std::vector<Tensor>* values) {
+void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Tensor>* values) {
   try {
-    NodeContext context(program, node, *values);
+    NodeContext context(parsed, node, *values);
     context.check_types();
     TensorList results = node.translator->translate(context);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -120,74 +120,74 @@ void apply_node(const Program& program, const Node& node, std::vector<Tensor>* v
     }
   } catch (const Error& error) {
     throw Error(error.status().with_context("  while running " + label_with_operator(node) + " on " +
-                                            program.device.spelling()));
+                                            parsed.device.spelling()));
   }
 }
 
-std::vector<Tensor> initial_values(const Program& program, std::span<const Tensor> inputs) {
-  std::vector<Tensor> values = program.constants;
-  for (size_t i = 0; i < inputs.size(); ++i) values[static_cast<size_t>(program.input_values[i])] = inputs[i];
+std::vector<Tensor> initial_values(const ParsedModel& parsed, std::span<const Tensor> inputs) {
+  std::vector<Tensor> values = parsed.constants;
+  for (size_t i = 0; i < inputs.size(); ++i) values[static_cast<size_t>(parsed.input_values[i])] = inputs[i];
   return values;
 }
 
-bool is_settled(const Program& program, const Node& node) { return all_constant(program, node.outputs); }
+bool is_settled(const ParsedModel& parsed, const Node& node) { return all_constant(parsed, node.outputs); }
 
-void settle_constants(Program* program) {
-  for (const Node& node : program->nodes) {
-    if (node.translator != nullptr && all_constant(*program, node.inputs)) settle_node(program, node);
+void settle_constants(ParsedModel* parsed) {
+  for (const Node& node : parsed->nodes) {
+    if (node.translator != nullptr && all_constant(*parsed, node.inputs)) settle_node(parsed, node);
   }
-  std::vector<bool> read(program->constants.size(), false);
-  for (const Node& node : program->nodes) {
-    if (is_settled(*program, node)) continue;
+  std::vector<bool> read(parsed->constants.size(), false);
+  for (const Node& node : parsed->nodes) {
+    if (is_settled(*parsed, node)) continue;
     for (int32_t value : node.inputs) {
       if (value >= 0) read[static_cast<size_t>(value)] = true;
     }
   }
-  for (int32_t value : program->output_values) read[static_cast<size_t>(value)] = true;
-  for (const Node& node : program->nodes) {
+  for (int32_t value : parsed->output_values) read[static_cast<size_t>(value)] = true;
+  for (const Node& node : parsed->nodes) {
     // What a settled node makes must stay, or the node would be run again.
     for (int32_t value : node.outputs) {
       if (value >= 0) read[static_cast<size_t>(value)] = true;
     }
   }
   for (size_t value = 0; value < read.size(); ++value) {
-    if (!read[value]) program->constants[value] = Tensor();
+    if (!read[value]) parsed->constants[value] = Tensor();
   }
 }
 
-Plan record_plan(const Program& program, std::span<const Tensor> inputs, const std::vector<bool>& by_value) {
-  Plan plan;
-  graph::Recorder recorder(program.device);
+Recording record_model(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value) {
+  Recording recording;
+  graph::Recorder recorder(parsed.device);
   InterpreterScope scope(recorder);
   std::vector<Tensor> given(inputs.begin(), inputs.end());
   for (size_t i = 0; i < given.size(); ++i) {
     if (by_value[i]) continue;
     given[i] = recorder.input({given[i].dtype(), given[i].dims(), contiguous_strides(given[i].dims())});
-    plan.recorded.push_back(static_cast<uint32_t>(i));
+    recording.graph_inputs.push_back(static_cast<uint32_t>(i));
   }
-  std::vector<Tensor> values = initial_values(program, given);
-  plan.nodes.push_back(-1);
-  for (size_t i = 0; i < program.nodes.size(); ++i) {
-    const Node& node = program.nodes[i];
-    if (is_settled(program, node)) continue;
+  std::vector<Tensor> values = initial_values(parsed, given);
+  recording.nodes.push_back(-1);
+  for (size_t i = 0; i < parsed.nodes.size(); ++i) {
+    const Node& node = parsed.nodes[i];
+    if (is_settled(parsed, node)) continue;
     recorder.label(label_with_operator(node));
-    plan.nodes.push_back(static_cast<int32_t>(i));
-    apply_node(program, node, &values);
+    recording.nodes.push_back(static_cast<int32_t>(i));
+    apply_node(parsed, node, &values);
   }
   TensorList outputs;
-  for (int32_t value : program.output_values) outputs.push_back(values[static_cast<size_t>(value)]);
-  plan.graph = std::make_shared<const graph::Graph>(recorder.finish(outputs));
-  return plan;
+  for (int32_t value : parsed.output_values) outputs.push_back(values[static_cast<size_t>(value)]);
+  recording.graph = std::make_shared<const graph::Graph>(recorder.finish(outputs));
+  return recording;
 }
 
-void find_refusals(const Program& program, std::vector<std::string>* refusals) {
-  const Probe first = probe(program, kProbeDims[0]);
+void find_refusals(const ParsedModel& parsed, std::vector<std::string>* refusals) {
+  const Probe first = probe(parsed, kProbeDims[0]);
   const bool unsure =
       !first.exact && std::any_of(first.failures.begin(), first.failures.end(),
                                   [](const auto& failure) { return failure.second.code() == Code::invalid_argument; });
-  const Probe second = unsure ? probe(program, kProbeDims[1]) : first;
+  const Probe second = unsure ? probe(parsed, kProbeDims[1]) : first;
   for (const auto& [i, status] : first.failures) {
-    const Node& node = program.nodes[i];
+    const Node& node = parsed.nodes[i];
     const auto again = second.failures.find(i);
     const bool sure = first.exact || (again != second.failures.end() && again->second.message() == status.message());
     if (status.code() != Code::unsupported && !sure) continue;
@@ -197,12 +197,12 @@ void find_refusals(const Program& program, std::vector<std::string>* refusals) {
   }
 }
 
-std::vector<uint64_t> input_dependences(const Program& program) {
-  std::vector<uint64_t> bits(program.names.size(), 0);
-  for (size_t i = 0; i < program.input_values.size(); ++i) {
-    bits[static_cast<size_t>(program.input_values[i])] = uint64_t{1} << std::min<size_t>(i, 63);
+std::vector<uint64_t> input_dependences(const ParsedModel& parsed) {
+  std::vector<uint64_t> bits(parsed.names.size(), 0);
+  for (size_t i = 0; i < parsed.input_values.size(); ++i) {
+    bits[static_cast<size_t>(parsed.input_values[i])] = uint64_t{1} << std::min<size_t>(i, 63);
   }
-  for (const Node& node : program.nodes) {
+  for (const Node& node : parsed.nodes) {
     if (node.translator != nullptr && node.translator->reads_shapes_only) continue;
     uint64_t all = 0;
     for (int32_t value : node.inputs) all |= value < 0 ? 0 : bits[static_cast<size_t>(value)];

@@ -13,7 +13,7 @@ struct Walk::State {
   size_t done = 0;            // nodes
   std::vector<int32_t> last;  // value numbers of the last result's tensors
 
-  const Program& program() const { return model->program; }
+  const ParsedModel& parsed() const { return model->parsed; }
   void run(const Node& node, bool known, NodeResult* result);
   void drop_after_last();
   bool next(NodeResult* result);
@@ -28,7 +28,7 @@ void Walk::State::run(const Node& node, bool known, NodeResult* result) {
   result->known = known;
   if (!known) {
     ExecutionScope scope;
-    apply_node(program(), node, &values);
+    apply_node(parsed(), node, &values);
     for (ExecutionEntry& entry : scope.take())
       result->executions.push_back(model->execution(static_cast<int32_t>(done), std::move(entry)));
   }
@@ -36,7 +36,7 @@ void Walk::State::run(const Node& node, bool known, NodeResult* result) {
   for (int32_t value : node.outputs) {
     if (value < 0) continue;
     last.push_back(value);
-    result->values.push_back(program().names[static_cast<size_t>(value)]);
+    result->values.push_back(parsed().names[static_cast<size_t>(value)]);
     result->tensors.push_back(values[static_cast<size_t>(value)]);
   }
 }
@@ -45,10 +45,10 @@ void Walk::State::drop_after_last() {
   if (done == 0) return;
   const auto last_node = static_cast<int32_t>(done - 1);
   const auto drop = [&](int32_t value) {
-    if (value >= 0 && program().drop_after[static_cast<size_t>(value)] == last_node)
+    if (value >= 0 && parsed().drop_after[static_cast<size_t>(value)] == last_node)
       values[static_cast<size_t>(value)] = Tensor();
   };
-  const Node& node = program().nodes[done - 1];
+  const Node& node = parsed().nodes[done - 1];
   std::for_each(node.inputs.begin(), node.inputs.end(), drop);
   std::for_each(node.outputs.begin(), node.outputs.end(), drop);
 }
@@ -56,7 +56,7 @@ void Walk::State::drop_after_last() {
 Walk::Walk(const Model& model, const Inputs& inputs) : state_(std::make_unique<State>()) {
   at_border([&] {
     state_->model = model.impl_;
-    state_->values = initial_values(model.impl_->program, model.impl_->bind(inputs));
+    state_->values = initial_values(model.impl_->parsed, model.impl_->bind(inputs));
   });
 }
 
@@ -73,9 +73,9 @@ void Walk::replace(size_t i, const Tensor& tensor) {
 
 bool Walk::State::next(NodeResult* result) {
   drop_after_last();
-  if (done == program().nodes.size()) return false;
-  const Node& node = program().nodes[done];
-  run(node, is_settled(program(), node), result);
+  if (done == parsed().nodes.size()) return false;
+  const Node& node = parsed().nodes[done];
+  run(node, is_settled(parsed(), node), result);
   ++done;
   return true;
 }

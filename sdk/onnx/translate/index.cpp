@@ -19,7 +19,7 @@ Tensor positions_of(NodeContext& n, const Tensor& index, int64_t length) {
   return add(where(lt(index, Scalar(0)), add(index, Scalar(length)), index), zero);
 }
 
-// Rows of indices [.., k] name places along the k axes after the batch axes: they become one index into those axes
+// Rows of indices [.., k] name positions along the k axes after the batch axes: they become one index into those axes
 // flattened. Each index is checked against its own axis: by positions_of, or, where there is one axis, by the gather.
 TensorList gather_nd(NodeContext& n) {
   const Tensor& x = n.input(0);
@@ -32,7 +32,7 @@ TensorList gather_nd(NodeContext& n) {
   }
   const int64_t rank = indices.rank() - 1 + x.rank() - batch - k;
   if (rank > EP_MAX_RANK) n.invalid("the result would have rank " + std::to_string(rank));
-  const int64_t outer = n.product(0, 0, batch), places = n.product(0, batch, batch + k);
+  const int64_t outer = n.product(0, 0, batch), positions = n.product(0, batch, batch + k);
   const int64_t inner = n.product(0, batch + k, x.rank()), rows = n.product(1, batch, indices.rank() - 1);
   Tensor flat;
   for (int64_t i = 0; i < k; ++i) {
@@ -45,7 +45,7 @@ TensorList gather_nd(NodeContext& n) {
   for (int32_t i = 0; i + 1 < indices.rank(); ++i) result.push_back(indices.dims()[i]);
   for (int32_t i = static_cast<int32_t>(batch + k); i < x.rank(); ++i) result.push_back(x.dims()[i]);
   const Tensor index = expand(reshape(flat, {outer, rows, 1}), {outer, rows, inner});
-  return {reshape(gather(reshape(x, {outer, places, inner}), 1, index), result)};
+  return {reshape(gather(reshape(x, {outer, positions, inner}), 1, index), result)};
 }
 
 TensorList translate_one_hot(NodeContext& n) {
@@ -60,10 +60,10 @@ TensorList translate_one_hot(NodeContext& n) {
   const int64_t axis = n.axis(-1, rank);
   Dims shape = Dims::filled(rank, 1);
   shape[axis] = depth;
-  const Tensor places = reshape(n.positions(depth), shape);
+  const Tensor positions = reshape(n.positions(depth), shape);
   const Tensor whole = cast(indices, DType::i64);
   const Tensor index = unsqueeze(where(lt(whole, Scalar(0)), add(whole, Scalar(depth)), whole), axis);
-  return {where(eq(index, places), select(values, 0, 1), select(values, 0, 0))};
+  return {where(eq(index, positions), select(values, 0, 1), select(values, 0, 0))};
 }
 
 // Sums of the elements up to each, as a product with a triangle of ones.
@@ -90,10 +90,10 @@ TensorList reverse_sequence(NodeContext& n) {
   Dims along = Dims::filled(x.rank(), 1), across = Dims::filled(x.rank(), 1);
   along[time] = length;
   across[batch] = x.dims()[batch];
-  const Tensor places = reshape(n.positions(length), along);
+  const Tensor positions = reshape(n.positions(length), along);
   const Tensor lengths = reshape(cast(n.input(1), DType::i64), across);
-  const Tensor mirrored = sub(sub(lengths, Scalar(1)), places);
-  return {gather(x, time, expand(where(lt(places, lengths), mirrored, places), x.dims()))};
+  const Tensor mirrored = sub(sub(lengths, Scalar(1)), positions);
+  return {gather(x, time, expand(where(lt(positions, lengths), mirrored, positions), x.dims()))};
 }
 
 constexpr Translator kRows[] = {

@@ -21,9 +21,9 @@ Tensor negative_log_likelihood(NodeContext& n, const Tensor& x, const Tensor& ta
     n.invalid("targets of shape " + tenon::to_string(target.dims()) + " do not fit scores of shape " +
               tenon::to_string(x.dims()));
   }
-  Dims places = x.dims();
-  places[1] = 1;
-  if (unsqueeze(target, 1).dims() != places) {
+  Dims positions = x.dims();
+  positions[1] = 1;
+  if (unsqueeze(target, 1).dims() != positions) {
     n.invalid("targets of shape " + tenon::to_string(target.dims()) + " do not fit scores of shape " +
               tenon::to_string(x.dims()));
   }

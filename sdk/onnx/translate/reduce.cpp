@@ -38,7 +38,7 @@ TensorList reduce(NodeContext& n) {
   return {function(x, r.axes, r.keep)};
 }
 
-// The dims of `x` without those of `axes` (all, if there are none), or with ones in their places.
+// The dims of `x` without those of `axes` (all, if there are none), or with ones in their positions.
 Dims reduced_dims(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
   Dims dims;
   for (int64_t i = 0; i < x.rank(); ++i) {

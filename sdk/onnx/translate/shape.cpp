@@ -137,17 +137,17 @@ std::string constant_why_not(const Node& node) {
 }
 
 TensorList constant(NodeContext& n) {
-  const auto place = [&](const Tensor& host) {
+  const auto put = [&](const Tensor& host) {
     return stays_on_host(host.dtype(), host.elements()) ? host : host.to(n.device());
   };
-  if (n.find("value") != nullptr) return {place(n.require("value", Attribute::Kind::tensor).tensor)};
+  if (n.find("value") != nullptr) return {put(n.require("value", Attribute::Kind::tensor).tensor)};
   if (const Attribute* value = n.find("value_float"))
-    return {place(Tensor::copy_from_host(&value->f, Dims(), DType::f32, Device::host()))};
+    return {put(Tensor::copy_from_host(&value->f, Dims(), DType::f32, Device::host()))};
   if (const Attribute* value = n.find("value_int"))
-    return {place(Tensor::copy_from_host(&value->i, Dims(), DType::i64, Device::host()))};
-  if (const Attribute* value = n.find("value_ints")) return {place(NodeContext::host_ints(value->ints))};
+    return {put(Tensor::copy_from_host(&value->i, Dims(), DType::i64, Device::host()))};
+  if (const Attribute* value = n.find("value_ints")) return {put(NodeContext::host_ints(value->ints))};
   const std::vector<float>& floats = n.require("value_floats", Attribute::Kind::numbers).floats;
-  return {place(Tensor::from<float>(floats, Dims{static_cast<int64_t>(floats.size())}, Device::host()))};
+  return {put(Tensor::from<float>(floats, Dims{static_cast<int64_t>(floats.size())}, Device::host()))};
 }
 
 TensorList constant_of_shape(NodeContext& n) {
@@ -280,7 +280,7 @@ TensorList translate_pad(NodeContext& n) {
   return {pad(x, by_axis, mode == "edge" ? "replicate" : mode, value)};
 }
 
-// The row and the column number of each place of an [.., rows, columns] tensor.
+// The row and the column number of each element of an [.., rows, columns] tensor.
 struct Grid {
   Tensor rows, columns;
 };
@@ -297,17 +297,17 @@ TensorList eye_like(NodeContext& n) {
   if (n.find("dtype") != nullptr)
     dtype = dtype_of_onnx(static_cast<int32_t>(n.require("dtype", Attribute::Kind::integer).i));
   if (dtype == DType::none) n.unsupported("its dtype is one that Tenon does not have");
-  const Grid places = grid(n, x);
-  return {cast(eq(places.columns, add(places.rows, Scalar(n.integer("k", 0)))), dtype)};
+  const Grid positions = grid(n, x);
+  return {cast(eq(positions.columns, add(positions.rows, Scalar(n.integer("k", 0)))), dtype)};
 }
 
 TensorList trilu(NodeContext& n) {
   const Tensor& x = n.input(0);
   if (x.rank() < 2) n.invalid("its input has rank " + std::to_string(x.rank()) + ", not 2 or more");
   const Scalar k = n.has(1) ? Scalar(n.scalar(1).to_int()) : Scalar(0);
-  const Grid places = grid(n, x);
-  const Tensor diagonal = add(places.rows, k);
-  const Tensor kept = n.flag("upper", true) ? ge(places.columns, diagonal) : le(places.columns, diagonal);
+  const Grid positions = grid(n, x);
+  const Tensor diagonal = add(positions.rows, k);
+  const Tensor kept = n.flag("upper", true) ? ge(positions.columns, diagonal) : le(positions.columns, diagonal);
   return {where(kept, x, x.dtype() == DType::boolean ? Scalar(false) : Scalar(0))};
 }
 

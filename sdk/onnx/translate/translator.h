@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/tensor/tensor.h"
-#include "sdk/onnx/importer/program.h"
+#include "sdk/onnx/importer/parsed_model.h"
 
 namespace tenon::onnx {
 

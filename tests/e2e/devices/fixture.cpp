@@ -20,8 +20,8 @@ std::vector<Device> open_all() {
     devices.emplace_back(spelling);
     providers.insert(devices.back().spelling().substr(0, devices.back().spelling().find(':')));
   }
-  for (const loader::DeviceRecord& record : loader::list_devices()) {
-    if (record.info.usable() && providers.insert(record.provider).second) devices.emplace_back(record.spelling);
+  for (const loader::ListedDevice& listed : loader::list_devices()) {
+    if (listed.info.usable() && providers.insert(listed.provider).second) devices.emplace_back(listed.spelling);
   }
   return devices;
 }

@@ -263,7 +263,7 @@ TEST_F(DeviceChoice, OneGpuThroughTwoProvidersIsOnePhysicalDevice) {
   sample(3).devices[0].uuid = 7;
   sample(0).devices[0].pci_bus = 3;
   sample(2).devices[0].pci_bus = 3;
-  const std::vector<DeviceRecord> devices = list_devices();
+  const std::vector<ListedDevice> devices = list_devices();
   ASSERT_EQ(devices.size(), 4u);
   EXPECT_EQ(devices[0].same_as, "");
   EXPECT_EQ(devices[1].same_as, "");

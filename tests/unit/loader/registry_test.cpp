@@ -137,7 +137,7 @@ TEST_F(RegistryTest, ADeviceThatCannotBeDescribedLeavesTheOthers) {
     if (++call % 2 == 1) info->device_class = 77;
   };
   register_provider("sample", sample_query(0));
-  const std::vector<DeviceRecord> devices = list_devices();
+  const std::vector<ListedDevice> devices = list_devices();
   ASSERT_EQ(devices.size(), 2u);
   EXPECT_NE(devices[0].info.unusable_reason.find("gives it the class 77"), std::string::npos);
   EXPECT_TRUE(devices[1].info.usable());

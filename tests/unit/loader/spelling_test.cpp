@@ -5,11 +5,11 @@
 namespace tenon::loader {
 namespace {
 
-DeviceRecord device(const std::string& provider, uint32_t index, int32_t device_class, bool usable = true) {
-  DeviceRecord record{provider + ":" + std::to_string(index), provider, index, {}, {}};
-  record.info.device_class = device_class;
-  if (!usable) record.info.unusable_reason = "broken.";
-  return record;
+ListedDevice device(const std::string& provider, uint32_t index, int32_t device_class, bool usable = true) {
+  ListedDevice listed{provider + ":" + std::to_string(index), provider, index, {}, {}};
+  listed.info.device_class = device_class;
+  if (!usable) listed.info.unusable_reason = "broken.";
+  return listed;
 }
 
 TEST(Spelling, ReadsEachForm) {
@@ -36,24 +36,24 @@ TEST(Spelling, RefusesWhatNamesNoDevice) {
 }
 
 TEST(MatchDevice, ProviderAloneIsItsBestUsableDevice) {
-  const std::vector<DeviceRecord> devices = {
+  const std::vector<ListedDevice> devices = {
       device("vulkan", 0, EP_DEVICE_CLASS_SOFTWARE), device("vulkan", 1, EP_DEVICE_CLASS_DISCRETE, false),
       device("vulkan", 2, EP_DEVICE_CLASS_INTEGRATED), device("vulkan", 3, EP_DEVICE_CLASS_INTEGRATED)};
   EXPECT_EQ(match_device(parse_spelling("vulkan").value(), devices), 2u);
   EXPECT_EQ(match_device(parse_spelling("vulkan:1").value(), devices), 1u) << "an index may mean an unusable one";
   EXPECT_EQ(match_device(parse_spelling("vulkan:4").value(), devices), std::nullopt);
   EXPECT_EQ(match_device(parse_spelling("cuda").value(), devices), std::nullopt);
-  const std::vector<DeviceRecord> software = {device("vulkan", 0, EP_DEVICE_CLASS_SOFTWARE)};
+  const std::vector<ListedDevice> software = {device("vulkan", 0, EP_DEVICE_CLASS_SOFTWARE)};
   EXPECT_EQ(match_device(parse_spelling("vulkan").value(), software), 0u) << "named, a software device will do";
 }
 
 TEST(MatchDevice, NoUuidMatchesNoUuid) {
-  const std::vector<DeviceRecord> devices = {device("a", 0, EP_DEVICE_CLASS_CPU)};
+  const std::vector<ListedDevice> devices = {device("a", 0, EP_DEVICE_CLASS_CPU)};
   EXPECT_EQ(match_device(parse_spelling("uuid=00000000000000000000000000000000").value(), devices), std::nullopt);
 }
 
 TEST(ChooseDefault, FirstOfTheBestClass) {
-  std::vector<DeviceRecord> devices = {
+  std::vector<ListedDevice> devices = {
       device("null", 0, EP_DEVICE_CLASS_SOFTWARE), device("cpu", 0, EP_DEVICE_CLASS_CPU),
       device("cuda", 0, EP_DEVICE_CLASS_DISCRETE), device("vulkan", 0, EP_DEVICE_CLASS_DISCRETE)};
   EXPECT_EQ(choose_default(devices), 2u);
@@ -66,8 +66,8 @@ TEST(ChooseDefault, FirstOfTheBestClass) {
 }
 
 TEST(SameHardware, UuidDecidesBeforePci) {
-  DeviceRecord a = device("cuda", 0, EP_DEVICE_CLASS_DISCRETE);
-  DeviceRecord b = device("vulkan", 0, EP_DEVICE_CLASS_DISCRETE);
+  ListedDevice a = device("cuda", 0, EP_DEVICE_CLASS_DISCRETE);
+  ListedDevice b = device("vulkan", 0, EP_DEVICE_CLASS_DISCRETE);
   EXPECT_FALSE(is_same_hardware(a, b));
   a.info.pci = b.info.pci = {0, 1, 0, 0};
   EXPECT_TRUE(is_same_hardware(a, b));

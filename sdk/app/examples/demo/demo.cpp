@@ -91,7 +91,7 @@ void print_answer(const std::string& path, const float* chance) {
   std::printf("\n");
 }
 
-// One line per op and place: where it ran, how often, and why not on a better rung.
+// One line per op and device: where it ran, how often, and why not on a better rung.
 void print_executions(const std::vector<tenon::onnx::NodeExecution>& executions) {
   std::map<std::string, int> lines;
   std::vector<std::string> order;

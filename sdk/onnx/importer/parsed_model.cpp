@@ -1,4 +1,4 @@
-#include "sdk/onnx/importer/program.h"
+#include "sdk/onnx/importer/parsed_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,36 +29,36 @@ class ProgramReader {
   ProgramReader(const proto::ModelProto& model, const std::string& external_root, Device device,
                 std::vector<std::string>* refusals)
       : model_(model), graph_(*model.graph), files_(external_root), refusals_(*refusals) {
-    program_.device = device;
+    parsed_.device = device;
   }
 
-  Program read() {
+  ParsedModel read() {
     read_versions();
     read_weights();
     read_inputs();
     read_nodes();
     read_outputs();
-    return std::move(program_);
+    return std::move(parsed_);
   }
 
  private:
   int32_t define(std::string_view name, const std::string& by) {
     if (values_.find(name) != values_.end())
       malformed("the value " + quoted(name) + " is made a second time, by " + by);
-    const auto id = static_cast<int32_t>(program_.names.size());
-    program_.names.emplace_back(name);
-    program_.constants.emplace_back();
-    values_.emplace(program_.names.back(), id);
+    const auto id = static_cast<int32_t>(parsed_.names.size());
+    parsed_.names.emplace_back(name);
+    parsed_.constants.emplace_back();
+    values_.emplace(parsed_.names.back(), id);
     return id;
   }
 
   void refuse(std::string line) { refusals_.push_back(std::move(line)); }
 
   void read_versions() {
-    program_.info.producer = std::string(model_.producer_name);
-    if (!model_.producer_version.empty()) program_.info.producer += " " + std::string(model_.producer_version);
-    program_.info.domain = std::string(model_.domain);
-    program_.info.ir_version = model_.ir_version;
+    parsed_.info.producer = std::string(model_.producer_name);
+    if (!model_.producer_version.empty()) parsed_.info.producer += " " + std::string(model_.producer_version);
+    parsed_.info.domain = std::string(model_.domain);
+    parsed_.info.ir_version = model_.ir_version;
     if (model_.ir_version < 1) malformed("its IR version is " + std::to_string(model_.ir_version) + "; the first is 1");
     if (model_.ir_version > kNewestIrVersion) {
       refuse("the file is of IR version " + std::to_string(model_.ir_version) + "; versions up to " +
@@ -72,9 +72,9 @@ class ProgramReader {
     if (opsets_.empty() && model_.ir_version >= kIrVersionWithOpsets)
       malformed("it does not say which versions of operators it wants (opset_import)");
     if (opsets_.empty()) opsets_[""] = 1;
-    program_.info.opset = opsets_.count("") != 0 ? opsets_[""] : 0;
-    if (program_.info.opset > kNewestOpset) {
-      refuse("the model wants version " + std::to_string(program_.info.opset) +
+    parsed_.info.opset = opsets_.count("") != 0 ? opsets_[""] : 0;
+    if (parsed_.info.opset > kNewestOpset) {
+      refuse("the model wants version " + std::to_string(parsed_.info.opset) +
              " of the operators of ai.onnx; versions up to " + std::to_string(kNewestOpset) +
              " are known. Export it with opset_version=" + std::to_string(kNewestOpset) +
              ", or convert it with onnx.version_converter.convert_version(model, " + std::to_string(kNewestOpset) +
@@ -90,7 +90,7 @@ class ProgramReader {
   }
 
   void read_weights() {
-    program_.info.weights = graph_.initializer.size();
+    parsed_.info.weights = graph_.initializer.size();
     for (const proto::TensorProto& tensor : graph_.initializer) {
       const int32_t id = define(tensor.name, "a weight");
       Result<TensorHeader> header = check_tensor(tensor, files_);
@@ -99,9 +99,9 @@ class ProgramReader {
         continue;
       }
       throw_if_error(header.status());
-      program_.info.weight_bytes += static_cast<uint64_t>(header->bytes);
-      const Device where = stays_on_host(header->dtype, header->elements) ? Device::host() : program_.device;
-      program_.constants[static_cast<size_t>(id)] = value_or_throw(read_tensor(tensor, files_, where));
+      parsed_.info.weight_bytes += static_cast<uint64_t>(header->bytes);
+      const Device where = stays_on_host(header->dtype, header->elements) ? Device::host() : parsed_.device;
+      parsed_.constants[static_cast<size_t>(id)] = value_or_throw(read_tensor(tensor, files_, where));
     }
   }
 
@@ -152,9 +152,9 @@ class ProgramReader {
       ValueInfo info;
       const bool usable = read_value_info(input, "input", &info);
       const int32_t id = define(input.name, "an input");
-      program_.input_values.push_back(id);
-      program_.inputs.push_back(info);
-      if (usable) program_.declared[id] = info;
+      parsed_.input_values.push_back(id);
+      parsed_.inputs.push_back(info);
+      if (usable) parsed_.declared[id] = info;
     }
   }
 
@@ -262,7 +262,7 @@ class ProgramReader {
   }
 
   void read_nodes() {
-    program_.info.nodes = graph_.node.size();
+    parsed_.info.nodes = graph_.node.size();
     for (size_t i = 0; i < graph_.node.size(); ++i) {
       Node node = read_node(graph_.node[i], i);
       const auto opset = opsets_.find(node.domain);
@@ -273,7 +273,7 @@ class ProgramReader {
       std::string reason;
       node.translator = find_translator(node, &reason);
       if (node.translator == nullptr) refuse(describe_node(node) + reason);
-      program_.nodes.push_back(std::move(node));
+      parsed_.nodes.push_back(std::move(node));
     }
   }
 
@@ -282,11 +282,11 @@ class ProgramReader {
       const auto found = values_.find(output.name);
       if (found == values_.end()) malformed("nothing makes the output " + quoted(output.name));
       ValueInfo info;
-      if (read_value_info(output, "output", &info)) program_.declared.emplace(found->second, info);
-      program_.output_values.push_back(found->second);
-      program_.outputs.push_back(info);
+      if (read_value_info(output, "output", &info)) parsed_.declared.emplace(found->second, info);
+      parsed_.output_values.push_back(found->second);
+      parsed_.outputs.push_back(info);
     }
-    if (program_.outputs.empty()) malformed("it has no outputs");
+    if (parsed_.outputs.empty()) malformed("it has no outputs");
   }
 
   const proto::ModelProto& model_;
@@ -295,7 +295,7 @@ class ProgramReader {
   std::vector<std::string>& refusals_;
   std::map<std::string, int64_t, std::less<>> opsets_;
   std::map<std::string, int32_t, std::less<>> values_;
-  Program program_;
+  ParsedModel parsed_;
 };
 
 }  // namespace
@@ -304,14 +304,14 @@ void malformed(const std::string& what) {
   throw Error(Code::invalid_argument, "The model is malformed: " + what + ".");
 }
 
-void check_types(const Program& program) {
-  std::vector<DType> types(program.names.size(), DType::none);
+void check_types(const ParsedModel& parsed) {
+  std::vector<DType> types(parsed.names.size(), DType::none);
   for (size_t value = 0; value < types.size(); ++value) {
-    if (program.constants[value].defined()) types[value] = program.constants[value].dtype();
+    if (parsed.constants[value].defined()) types[value] = parsed.constants[value].dtype();
   }
-  for (size_t i = 0; i < program.inputs.size(); ++i)
-    types[static_cast<size_t>(program.input_values[i])] = program.inputs[i].dtype;
-  for (const Node& node : program.nodes) {
+  for (size_t i = 0; i < parsed.inputs.size(); ++i)
+    types[static_cast<size_t>(parsed.input_values[i])] = parsed.inputs[i].dtype;
+  for (const Node& node : parsed.nodes) {
     if (node.schema == nullptr) continue;
     std::vector<DType> inputs;
     for (int32_t value : node.inputs) inputs.push_back(value < 0 ? DType::none : types[static_cast<size_t>(value)]);
@@ -322,27 +322,27 @@ void check_types(const Program& program) {
         types[static_cast<size_t>(node.outputs[i])] = output_type(*node.schema, node, inputs, i);
     }
   }
-  for (size_t i = 0; i < program.outputs.size(); ++i)
-    check_output_type(program, i, types[static_cast<size_t>(program.output_values[i])]);
+  for (size_t i = 0; i < parsed.outputs.size(); ++i)
+    check_output_type(parsed, i, types[static_cast<size_t>(parsed.output_values[i])]);
 }
 
-void check_output_type(const Program& program, size_t i, DType made) {
-  const DType declared = program.outputs[i].dtype;
+void check_output_type(const ParsedModel& parsed, size_t i, DType made) {
+  const DType declared = parsed.outputs[i].dtype;
   if (declared == DType::none || made == DType::none || declared == made) return;
-  malformed("its output " + quoted(program.outputs[i].name) + " is declared as " + std::string(dtype_name(declared)) +
+  malformed("its output " + quoted(parsed.outputs[i].name) + " is declared as " + std::string(dtype_name(declared)) +
             ", but the nodes make " + std::string(dtype_name(made)));
 }
 
-void find_last_uses(Program* program) {
-  program->drop_after.assign(program->names.size(), -1);
-  for (size_t i = 0; i < program->nodes.size(); ++i) {
-    for (const std::vector<int32_t>* values : {&program->nodes[i].outputs, &program->nodes[i].inputs}) {
+void find_last_uses(ParsedModel* parsed) {
+  parsed->drop_after.assign(parsed->names.size(), -1);
+  for (size_t i = 0; i < parsed->nodes.size(); ++i) {
+    for (const std::vector<int32_t>* values : {&parsed->nodes[i].outputs, &parsed->nodes[i].inputs}) {
       for (int32_t value : *values) {
-        if (value >= 0) program->drop_after[static_cast<size_t>(value)] = static_cast<int32_t>(i);
+        if (value >= 0) parsed->drop_after[static_cast<size_t>(value)] = static_cast<int32_t>(i);
       }
     }
   }
-  for (int32_t value : program->output_values) program->drop_after[static_cast<size_t>(value)] = -1;
+  for (int32_t value : parsed->output_values) parsed->drop_after[static_cast<size_t>(value)] = -1;
 }
 
 std::string_view attribute_kind_name(Attribute::Kind kind) {
@@ -371,8 +371,8 @@ bool stays_on_host(DType dtype, int64_t elements) {
   return elements <= kHostElements && (dtype == DType::i64 || dtype == DType::i32 || dtype == DType::boolean);
 }
 
-Program read_program(std::string_view bytes, const std::string& external_root, Device device,
-                     std::vector<std::string>* refusals) {
+ParsedModel parse_model(std::string_view bytes, const std::string& external_root, Device device,
+                        std::vector<std::string>* refusals) {
   if (bytes.empty()) malformed("it is empty");
   proto::ModelProto model;
   if (const std::string error = proto::decode(bytes, &model); !error.empty()) {

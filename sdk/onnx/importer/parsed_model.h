@@ -1,5 +1,5 @@
-// Program: a model file turned into nodes over numbered values, checked, with its weights as tensors. Immutable once
-// read.
+// ParsedModel: a model file turned into nodes over numbered values, checked, with its weights as tensors. Immutable
+// once read.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ std::string label(const Node& node);
 // The same for texts that do not say the operator besides: without a name "node 14 (MatMul)".
 std::string label_with_operator(const Node& node);
 
-struct Program {
+struct ParsedModel {
   std::vector<std::string> names;   // of values
   std::vector<Tensor> constants;    // by value: weights, and what follows from weights alone; else undefined
   std::vector<int32_t> drop_after;  // by value: the last node that reads it; -1 never to be dropped
@@ -76,18 +76,18 @@ bool stays_on_host(DType dtype, int64_t elements);
 [[noreturn]] void malformed(const std::string& what);
 
 // Decodes and checks `bytes`. What is well-formed but cannot be run (an operator that is not translated, a value that
-// is no tensor) is appended to `refusals`, a line each; the program is then good for finding more of them only.
-Program read_program(std::string_view bytes, const std::string& external_root, Device device,
-                     std::vector<std::string>* refusals);
+// is no tensor) is appended to `refusals`, a line each; the result is then good for finding more of them only.
+ParsedModel parse_model(std::string_view bytes, const std::string& external_root, Device device,
+                        std::vector<std::string>* refusals);
 
 // Refuses nodes whose inputs, as far as their element types are known without running, are not of the types that ONNX
 // lets their operators take, and outputs that are not of their declared type. Errors: invalid_argument.
-void check_types(const Program& program);
+void check_types(const ParsedModel& parsed);
 
-// Refuses that output i of the program is of `made` where the file declares another type; none: not known.
-void check_output_type(const Program& program, size_t i, DType made);
+// Refuses output i if it is of the type `made` and the file declares another; none: its type is not known.
+void check_output_type(const ParsedModel& parsed, size_t i, DType made);
 
 // Fills drop_after from the nodes as they are.
-void find_last_uses(Program* program);
+void find_last_uses(ParsedModel* parsed);
 
 }  // namespace tenon::onnx
