@@ -10,11 +10,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "core/device/block.h"
 #include "core/device/stats.h"
-#include "core/device/ticket.h"
+#include "core/device/ticket_list.h"
 #include "primitives/status/status.h"
 
 namespace tenon::memory {
@@ -23,12 +22,12 @@ class Allocator {
  public:
   virtual ~Allocator() = default;
 
-  // A block of at least `bytes` > 0, 64-byte aligned at least. Tickets the new owner has to wait for are appended to
+  // A block of at least `bytes` > 0, 64-byte aligned at least. Tickets the new owner has to wait for are added to
   // `waits`. Errors: out_of_device_memory, with a table of who holds what, after cached blocks were given back, tickets
   // already issued were waited for, and one retry.
-  virtual Result<Block> allocate(uint64_t bytes, std::vector<Ticket>* waits) = 0;
+  virtual Result<Block> allocate(uint64_t bytes, TicketList* waits) = 0;
   // As allocate, 256-aligned: for workspaces.
-  virtual Result<Block> allocate_aligned(uint64_t bytes, std::vector<Ticket>* waits) = 0;
+  virtual Result<Block> allocate_aligned(uint64_t bytes, TicketList* waits) = 0;
   // The common case of allocate, without its costs: a small block that the calling thread has at hand and that nothing
   // has to wait for. False: ask allocate.
   virtual bool take_at_hand(uint64_t bytes, Block* out) = 0;

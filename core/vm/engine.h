@@ -34,9 +34,9 @@ struct Engine {
   std::vector<Stream*> idle_streams;       // of devices that are closed
   std::atomic<uint32_t> failure_count{0};  // of `failures`, to be read without the lock
   std::atomic<uint32_t> stream_count{0};
-  std::array<Stream*, kMaxStreams> streams{};  // by id; never changes once counted
+  static inline constinit std::array<Stream*, kMaxStreams> streams{};  // by id; never changes once counted
 
-  Stream& stream(Ticket ticket) { return *streams[ticket.stream()]; }
+  static Stream& stream(Ticket ticket) { return *streams[ticket.stream()]; }
   // Forgets failures that no slot in flight can have read. `submission` held.
   void forget_failures();
   // Somebody is told of `status`: synchronize() and the end of the process will not tell it again. `submission` held.
@@ -76,7 +76,7 @@ struct Submitted {
 };
 Submitted submit(const Request& request);
 // The same, and in TENON_VM=sync, or where `must_wait`, waits for the end and returns how it ended.
-Status submit_and_follow(Request request, bool must_wait, Ticket* ticket = nullptr);
+Status submit_and_follow(const Request& request, bool must_wait, Ticket* ticket = nullptr);
 // Notes that somebody is told of `status`, and returns it.
 Status tell(Status status);
 // Error: `device` has no stream of that index.

@@ -43,6 +43,7 @@ EventMark* DeviceQueue::record(Stream& stream) {
 // The earliest event after instruction `number`, recorded now if there is none; null if that has been seen to be done.
 EventMark* DeviceQueue::event_covering(Stream& stream, uint64_t number) {
   if (stream.completed >= number || !lost_.ok()) return nullptr;
+  if (stream.recorded < number) return record(stream);
   const auto found = std::lower_bound(stream.events.begin(), stream.events.end(), number,
                                       [](const EventMark* mark, uint64_t wanted) { return mark->point < wanted; });
   return found != stream.events.end() ? *found : record(stream);
