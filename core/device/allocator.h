@@ -10,11 +10,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "core/device/block.h"
 #include "core/device/stats.h"
-#include "core/device/ticket.h"
+#include "core/device/ticket_list.h"
 #include "primitives/status/status.h"
 
 namespace tenon::memory {
@@ -26,9 +25,9 @@ class Allocator {
   // A block of at least `bytes` > 0, 64-byte aligned at least. Appends to `waits` the tickets that the new
   // owner has to wait for. Errors: out_of_device_memory, with a table of who holds how much. Before it fails, it gives
   // back cached blocks, waits for tickets already issued and tries once more.
-  virtual Result<Block> allocate(uint64_t bytes, std::vector<Ticket>* waits) = 0;
+  virtual Result<Block> allocate(uint64_t bytes, TicketList* waits) = 0;
   // As allocate, but 256-aligned, for workspaces.
-  virtual Result<Block> allocate_aligned(uint64_t bytes, std::vector<Ticket>* waits) = 0;
+  virtual Result<Block> allocate_aligned(uint64_t bytes, TicketList* waits) = 0;
   // The common case of allocate, without its costs: gives a small block that the calling thread keeps and that carries
   // no tickets. False: the thread has none; call allocate.
   virtual bool take_at_hand(uint64_t bytes, Block* out) = 0;

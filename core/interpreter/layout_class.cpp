@@ -204,7 +204,7 @@ template <uint32_t kArity>
   ElementwiseChoice& choice = tables().elementwise(key.words);
   if (choice.key[0] != key.words[0] || choice.key[1] != key.words[1] || choice.kernel == nullptr) return false;
 
-  if (!given) output = with_strides(value_or_throw(make_tensor(inputs.device, result, inputs.dims)), strides);
+  if (!given) output = value_or_throw(make_tensor(inputs.device, result, inputs.dims, strides));
   ep_buffer buffers[kArity + 1];
   ep_shape shapes[kArity + 1];
   buffers[0] = address_of(*output.impl());

@@ -50,8 +50,8 @@ bool misaligned(const Tensor& tensor, int32_t alignment) {
 }
 
 Tensor aligned_tensor(DeviceState* device, const TensorMeta& meta, int32_t alignment) {
-  const Tensor tensor = value_or_throw(make_tensor(device, meta.dtype, meta.dims));
-  if (!misaligned(tensor, alignment)) return with_strides(tensor, meta.strides);
+  Tensor tensor = value_or_throw(make_tensor(device, meta.dtype, meta.dims, meta.strides));
+  if (!misaligned(tensor, alignment)) return tensor;
   const int64_t size = dtype_size(meta.dtype);
   const Tensor roomy =
       value_or_throw(make_tensor(device, meta.dtype, Dims{element_count(meta.dims) + alignment / size}));
@@ -95,8 +95,7 @@ void copy_back(const Tensor& dst, const Tensor& src) {
 }
 
 Tensor dense_on_device(const Tensor& tensor, const Dims& strides) {
-  Tensor copy =
-      with_strides(value_or_throw(make_tensor(tensor.impl()->device, tensor.dtype(), tensor.dims())), strides);
+  Tensor copy = value_or_throw(make_tensor(tensor.impl()->device, tensor.dtype(), tensor.dims(), strides));
   if ((process::attention.load(std::memory_order_relaxed) & process::kReport) == 0) {
     copy_elements(copy, tensor);
     return copy;

@@ -14,7 +14,7 @@ struct DeviceState;
 // Kept alive by the kernel cache, the per-thread choice tables and every VM slot that is still to launch or finish it.
 struct Kernel {
   std::atomic<int32_t> count{1};
-  DeviceState* device = nullptr;
+  alignas(64) DeviceState* device = nullptr;  // apart from the count, which several threads write
   ep_primitive* primitive = nullptr;
   std::string implementation;  // "onednn", "simd", "plain"
   std::string signature;       // for errors of asynchronous launches: "relu(f32 [4, 5])"; may be empty
@@ -26,8 +26,8 @@ struct Kernel {
   bool dynamic_workspace = false;  // primitive_workspace says how much, per shape
 
   void retain() { count.fetch_add(1, std::memory_order_relaxed); }
-  // Destroys the primitive when the last user is gone.
-  void release();
+  // Gives `references` back; destroys the primitive when the last user is gone.
+  void release(int32_t references = 1);
 };
 
 }  // namespace tenon

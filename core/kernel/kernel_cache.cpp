@@ -181,8 +181,8 @@ void open_dims(ep_primitive_desc* desc, uint64_t flags) {
 
 }  // namespace
 
-void Kernel::release() {
-  if (count.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+void Kernel::release(int32_t references) {
+  if (count.fetch_sub(references, std::memory_order_acq_rel) != references) return;
   ep_primitive* last = nullptr;
   {
     std::lock_guard lock(live_kernels().mutex);

@@ -76,14 +76,14 @@ class CachingAllocator final : public Allocator {
     all.allocators[index_] = nullptr;
   }
 
-  Result<Block> allocate(uint64_t bytes, std::vector<Ticket>* waits) override {
+  Result<Block> allocate(uint64_t bytes, TicketList* waits) override {
     Block block;
     if (take_at_hand(bytes, &block)) return block;
     return bytes > kSmallLimit ? allocate_large(bytes, waits) : allocate_small(size_class(bytes), waits);
   }
 
   // A small block whose class is a power of two starts 256-aligned, and so does every larger block.
-  Result<Block> allocate_aligned(uint64_t bytes, std::vector<Ticket>* waits) override {
+  Result<Block> allocate_aligned(uint64_t bytes, TicketList* waits) override {
     return allocate(bytes <= kSmallLimit ? std::max<uint64_t>(256, std::bit_ceil(bytes)) : bytes, waits);
   }
 
@@ -186,14 +186,14 @@ class CachingAllocator final : public Allocator {
     return table.lists[index_] = threads_.back().get();
   }
 
-  static void hand_over(vm::TicketList& pending, std::vector<Ticket>* waits) {
+  static void hand_over(TicketList& pending, TicketList* waits) {
     for (Ticket ticket : pending) {
-      if (!vm::is_done(ticket)) waits->push_back(ticket);
+      if (!vm::is_done(ticket)) waits->add(ticket);
     }
     pending.clear();
   }
 
-  Block take(ThreadLists* lists, SmallBlock* block, std::vector<Ticket>* waits) {
+  Block take(ThreadLists* lists, SmallBlock* block, TicketList* waits) {
     hand_over(block->pending, waits);
     if (lists != nullptr) {
       count(lists->taken, block->block.size);
@@ -203,7 +203,7 @@ class CachingAllocator final : public Allocator {
     return block->block;
   }
 
-  Result<Block> allocate_small(int size_class, std::vector<Ticket>* waits) {
+  Result<Block> allocate_small(int size_class, TicketList* waits) {
     if (ThreadLists* lists = own_lists()) {
       ClassList& list = lists->classes[static_cast<size_t>(size_class)];
       if (SmallBlock* block = list.pop_waiting()) return take(lists, block, waits);
@@ -228,7 +228,7 @@ class CachingAllocator final : public Allocator {
     return exhausted(class_bytes(size_class), status);
   }
 
-  Result<Block> allocate_large(uint64_t bytes, std::vector<Ticket>* waits) {
+  Result<Block> allocate_large(uint64_t bytes, TicketList* waits) {
     const TraceScope trace("allocate", "memory", device_->spelling);
     Status status;
     for (int attempt = 0; attempt < 2; ++attempt) {
@@ -301,7 +301,7 @@ class CachingAllocator final : public Allocator {
   // those back too.
   void recover() {
     trim();
-    vm::TicketList pending;
+    TicketList pending;
     {
       std::lock_guard lock(mutex_);
       heap_.pending_tickets(&pending);

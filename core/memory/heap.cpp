@@ -161,7 +161,7 @@ void Heap::refresh_pending() {
   }
 }
 
-void Heap::pending_tickets(vm::TicketList* out) const {
+void Heap::pending_tickets(TicketList* out) const {
   for (const Range* range : waiting_) out->add(range->pending);
 }
 

@@ -17,7 +17,7 @@
 
 #include "core/device/block.h"
 #include "core/device/stats.h"
-#include "core/vm/ticket_list.h"
+#include "core/device/ticket_list.h"
 #include "loader/loader.h"
 #include "primitives/status/status.h"
 
@@ -34,7 +34,7 @@ struct Range {
   Range* after = nullptr;
   bool free = false;
   bool listed_clean = false;  // which of the two sets holds it while it is free
-  vm::TicketList pending;     // of a free range
+  TicketList pending;         // of a free range
 };
 
 // One block of the provider.
@@ -69,7 +69,7 @@ class Heap {
   // `untouched_since`, and others until at most `keep` bytes are free. Returns the bytes given back.
   uint64_t shrink(uint64_t untouched_since, uint64_t keep);
   // Adds the tickets that free ranges still carry.
-  void pending_tickets(vm::TicketList* out) const;
+  void pending_tickets(TicketList* out) const;
 
   void set_tick(uint64_t tick) { tick_ = tick; }
   uint64_t live_bytes() const { return live_; }

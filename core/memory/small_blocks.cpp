@@ -113,7 +113,7 @@ void SmallBlocks::shrink(Heap& heap, uint64_t untouched_since) {
   }
   std::erase_if(slabs_, [&](const std::unique_ptr<Slab>& slab) {
     if (slab->count != 0) return false;
-    vm::TicketList pending;
+    TicketList pending;
     for (uint32_t i = 0; i < slab->idle; ++i) pending.add(slab->blocks[i].pending);
     slab_bytes_ -= slab->range->size;
     heap.give(slab->range, pending);
@@ -121,7 +121,7 @@ void SmallBlocks::shrink(Heap& heap, uint64_t untouched_since) {
   });
 }
 
-void SmallBlocks::pending_tickets(vm::TicketList* out) const {
+void SmallBlocks::pending_tickets(TicketList* out) const {
   for (const ClassList& list : shared_) {
     for (const SmallBlock* block = list.waiting; block != nullptr; block = block->next) out->add(block->pending);
   }

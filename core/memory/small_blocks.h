@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "core/device/block.h"
+#include "core/device/ticket_list.h"
 #include "core/memory/heap.h"
 #include "core/memory/size_class.h"
-#include "core/vm/ticket_list.h"
 
 namespace tenon::memory {
 
@@ -27,7 +27,7 @@ struct SmallBlock {
   SmallBlock* next = nullptr;
   Slab* slab = nullptr;
   Block block;
-  vm::TicketList pending;
+  TicketList pending;
   uint8_t size_class = 0;
 };
 
@@ -101,7 +101,7 @@ class SmallBlocks {
   void take_back(int size_class, ClassList& list, uint32_t keep);
   // Gives slabs without live blocks that nobody touched since tick `untouched_since` back to the heap.
   void shrink(Heap& heap, uint64_t untouched_since);
-  void pending_tickets(vm::TicketList* out) const;
+  void pending_tickets(TicketList* out) const;
 
   void set_tick(uint64_t tick) { tick_ = tick; }
   // Bytes of all slabs.

@@ -18,6 +18,8 @@ TensorImpl* make_impl(DeviceState* device, DType dtype, const Dims& dims, int64_
 // A contiguous uninitialised tensor.
 // Errors: invalid_argument (negative dim, overflow), out_of_device_memory.
 Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims);
+// The same with its elements in another dense order.
+Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims, const Dims& strides);
 
 // As make_tensor, with the shape and on the device of `shaped`, a contiguous tensor. `dtype` has 1 to 8 bytes per
 // element, so nothing needs checking again.
@@ -25,9 +27,6 @@ Result<Tensor> make_tensor_like(const TensorImpl& shaped, DType dtype);
 
 // A tensor over `base`'s storage; `offset` in elements of `dtype` from the storage's start.
 Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset);
-
-// `tensor`, which nobody else holds and which fills its storage, with its elements in another dense order.
-Tensor with_strides(Tensor tensor, const Dims& strides);
 
 // A tensor over the storage of `base`. The caller writes its dtype, dims, strides and offset and then calls
 // settle_layout.

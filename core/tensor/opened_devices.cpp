@@ -89,12 +89,10 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
 // The allocator of a retired device: it gives nothing and takes nothing.
 class NoAllocator final : public memory::Allocator {
  public:
-  Result<memory::Block> allocate(uint64_t, std::vector<Ticket>*) override {
+  Result<memory::Block> allocate(uint64_t, TicketList*) override {
     return Status(Code::cancelled, "The device's provider was retired.", "Open the device again.");
   }
-  Result<memory::Block> allocate_aligned(uint64_t bytes, std::vector<Ticket>* waits) override {
-    return allocate(bytes, waits);
-  }
+  Result<memory::Block> allocate_aligned(uint64_t bytes, TicketList* waits) override { return allocate(bytes, waits); }
   bool take_at_hand(uint64_t, memory::Block*) override { return false; }
   void release(const memory::Block&, std::span<const Ticket>) override {}
   void trim() override {}

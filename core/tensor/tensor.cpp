@@ -18,7 +18,8 @@ using Impls = memory::FreeList<TensorImpl>;
 }  // namespace
 
 Result<int64_t> checked_elements(const Dims& dims, DType dtype) {
-  if (dtype_info(dtype).bits == 0) [[unlikely]] {
+  const int64_t size = dtype_size(dtype);
+  if (size == 0 && dtype_info(dtype).bits == 0) [[unlikely]] {
     return Status(Code::invalid_argument, sentence("A tensor of shape ", dims, " cannot be made: no dtype has number ",
                                                    static_cast<int32_t>(dtype), "."));
   }
@@ -28,7 +29,7 @@ Result<int64_t> checked_elements(const Dims& dims, DType dtype) {
                                                 std::to_string(dim) + " is negative.");
     }
   }
-  const std::optional<int64_t> count = checked_count(dims, std::max<int64_t>(1, dtype_size(dtype)));
+  const std::optional<int64_t> count = checked_count(dims, std::max<int64_t>(1, size));
   if (!count) {
     return Status(Code::invalid_argument, "A tensor of shape " + to_string(dims) + " and dtype " +
                                               std::string(dtype_name(dtype)) +
@@ -61,19 +62,26 @@ void refuse_recorded(std::string_view what, const Tensor& tensor) {
 }
 
 Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims) {
+  return make_tensor(device, dtype, dims, contiguous_strides(dims));
+}
+
+Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims, const Dims& strides) {
   TENON_ASSIGN_OR_RETURN(const int64_t elements, checked_elements(dims, dtype));
   const int64_t bytes = dtype_bytes(dtype, elements);
-  std::vector<Ticket> room;
-  TENON_ASSIGN_OR_RETURN(Storage * storage, Storage::make(device, static_cast<uint64_t>(bytes), &room));
-  TensorImpl* impl = make_impl(device, dtype, dims, elements);
+  TENON_ASSIGN_OR_RETURN(Storage * storage, Storage::make(device, static_cast<uint64_t>(bytes)));
+  TensorImpl* impl = Impls::make();
+  impl->device = device;
+  impl->dtype = dtype;
+  impl->dims = dims;
+  impl->strides = strides;
   impl->storage = storage;
+  settle_layout(impl);
   return Tensor(impl);
 }
 
 Result<Tensor> make_tensor_like(const TensorImpl& shaped, DType dtype) {
-  std::vector<Ticket> room;
   const auto bytes = static_cast<uint64_t>(dtype_size(dtype) * shaped.elements);
-  Result<Storage*> storage = Storage::make(shaped.device, bytes, &room);
+  Result<Storage*> storage = Storage::make(shaped.device, bytes);
   if (!storage.ok()) [[unlikely]]
     return storage.status();
   TensorImpl* impl = Impls::make();
@@ -105,14 +113,6 @@ void settle_layout(TensorImpl* impl) {
   }
   impl->elements = elements;
   impl->contiguous = dense || elements == 0;
-}
-
-Tensor with_strides(Tensor tensor, const Dims& strides) {
-  TensorImpl* impl = tensor.impl();
-  if (impl->strides == strides) return tensor;
-  impl->strides = strides;
-  settle_layout(impl);
-  return tensor;
 }
 
 Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset) {

@@ -91,6 +91,7 @@ class DeviceQueue {
   bool retire_ready(Stream& stream);
   void settle_status(Slot& slot);
   void retire_slot(Stream& stream, Slot& slot, uint64_t number);
+  void retire_extras(Slot& slot);
   void publish_failure(Stream& stream, Slot& slot, uint64_t number);
   Result<Stream*> add_host_stream();
   Result<Stream*> enlist(ep_stream* handle);

@@ -35,9 +35,9 @@ struct Engine {
   std::vector<Stream*> idle_streams;       // of devices that are closed
   std::atomic<uint32_t> failure_count{0};  // of `failures`, to be read without the lock
   std::atomic<uint32_t> stream_count{0};
-  std::array<Stream*, kMaxStreams> streams{};  // by id; never changes once counted
+  static inline constinit std::array<Stream*, kMaxStreams> streams{};  // by id; never changes once counted
 
-  Stream& stream(Ticket ticket) { return *streams[ticket.stream()]; }
+  static Stream& stream(Ticket ticket) { return *streams[ticket.stream()]; }
   // Forgets failures of results that no slot in flight reads. The caller holds `submission`.
   void forget_failures();
   // Notes that a caller gets `status`, so that synchronize() and the end of the process do not report it again. The
@@ -78,7 +78,7 @@ struct Submitted {
 };
 Submitted submit(const Request& request);
 // Submits; with TENON_VM=sync or `must_wait` it also waits for the end and returns how the instruction ended.
-Status submit_and_follow(Request request, bool must_wait, Ticket* ticket = nullptr);
+Status submit_and_follow(const Request& request, bool must_wait, Ticket* ticket = nullptr);
 // Notes that a caller gets `status`, and returns it.
 Status tell(Status status);
 // Error: `device` has no stream of that index.

@@ -66,7 +66,7 @@ Result<Scratch*> scratch_of(DeviceState* device, uint64_t bytes) {
     if (scratch.block.memory != nullptr) device->allocator->release(scratch.block, {});
     device->thread_scratch.fetch_sub(scratch.block.size, std::memory_order_relaxed);
     scratch.block = {};
-    std::vector<Ticket> waits;
+    TicketList waits;
     TENON_ASSIGN_OR_RETURN(scratch.block, device->allocator->allocate_aligned(bytes, &waits));
     device->thread_scratch.fetch_add(scratch.block.size, std::memory_order_relaxed);
     TENON_RETURN_IF_ERROR(wait_all(waits));
@@ -144,7 +144,7 @@ Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   }
   TraceScope trace(launch.op, "launch", device);
   if (launch.workspace_bytes == 0) return run(launch, {}, scratch);
-  std::vector<Ticket> pending;
+  TicketList pending;
   TENON_ASSIGN_OR_RETURN(const memory::Block workspace,
                          device->allocator->allocate_aligned(launch.workspace_bytes, &pending));
   Status status = wait_all(pending);

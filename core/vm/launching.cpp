@@ -55,9 +55,10 @@ bool DeviceQueue::wait_dependences(Stream& stream, Slot& slot) {
 void DeviceQueue::launch_slot(Stream& stream, Slot& slot, uint64_t number) {
   if (slot.submitted_ns != 0) [[unlikely]]
     slot.launched_ns = trace_now();
-  slot.status = why_skipped(slot);
+  if (Status why = why_skipped(slot); !why.ok()) slot.status = std::move(why);
   if (stream.on_host) return launch_on_host(stream, slot, number);
-  if (slot.status.ok()) slot.status = call_provider(stream, slot, number);
+  if (!slot.status.ok()) return;
+  if (Status launched = call_provider(stream, slot, number); !launched.ok()) slot.status = std::move(launched);
 }
 
 // Why the instruction must not run: an input is known to have failed, or the device is lost. Ok: nothing is known.
@@ -68,16 +69,16 @@ Status DeviceQueue::why_skipped(Slot& slot) {
     if (!slot.status.ok()) return slot.status;
   }
   const bool fills = slot.policy == Policy::download;  // a download writes its staging memory and does not read it
-  if (slot.staging != nullptr && !fills && !slot.staging->failure.ok() && holds(kPoison)) {
+  if (slot.extras.staging != nullptr && !fills && !slot.extras.staging->failure.ok() && holds(kPoison)) {
     slot.derived = true;
-    return slot.staging->failure;
+    return slot.extras.staging->failure;
   }
   return Status();
 }
 
 // Gives the function of `slot` to the host thread. The stream's instructions before it have ended.
 void DeviceQueue::launch_on_host(Stream& stream, Slot& slot, uint64_t number) {
-  HostWork* work = std::exchange(slot.work, nullptr);
+  HostWork* work = std::exchange(slot.extras.work, nullptr);
   if (work != nullptr && slot.status.ok()) return host_thread_.run(work, &stream, number);
   if (work != nullptr) run_deleter([work] { delete work; });
   stream.host_done.store(number, std::memory_order_release);
@@ -89,35 +90,40 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
   ep_status code = EP_STATUS_OK;
   switch (slot.policy) {
     case Policy::launch: {
-      if (slot.scratch_bytes != 0) TENON_RETURN_IF_ERROR(prepare_scratch(stream, slot));
+      if (slot.extras.scratch_bytes != 0) TENON_RETURN_IF_ERROR(prepare_scratch(stream, slot));
       ep_launch request{};
       request.operands = slot.buffers.data();
       request.shapes = slot.has_shapes ? slot.shapes.data() : nullptr;
       request.scalars = slot.scalars.data();
       request.operand_count = slot.operand_count;
       request.scalar_count = slot.scalar_count;
-      request.workspace = slot.workspace;
-      request.scratch = slot.scratch;
+      request.workspace = slot.extras.workspace;
+      request.scratch = slot.extras.scratch;
       request.tag = stream.ticket(number).bits;
       code = ops.primitive_launch(slot.kernel->primitive, stream.handle, &request, nullptr, &error);
       break;
     }
-    case Policy::copy: code = ops.copy(stream.handle, slot.buffers[0], slot.buffers[1], slot.bytes, &error); break;
-    case Policy::upload:
-      code = slot.staging != nullptr && slot.staging->pinned != nullptr
-                 ? ops.copy(stream.handle, slot.buffers[0], {slot.staging->pinned, 0}, slot.bytes, &error)
-                 : ops.upload(stream.handle, slot.buffers[0], slot.host, slot.bytes, &error);
+    case Policy::copy:
+      code = ops.copy(stream.handle, slot.buffers[0], slot.buffers[1], slot.extras.bytes, &error);
       break;
-    case Policy::download: code = ops.download(stream.handle, slot.host, slot.buffers[0], slot.bytes, &error); break;
+    case Policy::upload:
+      code = slot.extras.staging != nullptr && slot.extras.staging->pinned != nullptr
+                 ? ops.copy(stream.handle, slot.buffers[0], {slot.extras.staging->pinned, 0}, slot.extras.bytes, &error)
+                 : ops.upload(stream.handle, slot.buffers[0], slot.extras.host, slot.extras.bytes, &error);
+      break;
+    case Policy::download:
+      code = ops.download(stream.handle, slot.extras.host, slot.buffers[0], slot.extras.bytes, &error);
+      break;
     case Policy::peer_copy:
-      code = ops.peer_copy(stream.handle, slot.buffers[0], slot.peer, slot.buffers[1], slot.bytes, &error);
+      code =
+          ops.peer_copy(stream.handle, slot.buffers[0], slot.extras.peer, slot.buffers[1], slot.extras.bytes, &error);
       break;
     case Policy::access:
     case Policy::wait: break;
   }
   if (code == EP_STATUS_OK) [[likely]]
     return Status();
-  if (slot.scratch_bytes != 0) stream.clean_scratch = {};
+  if (slot.extras.scratch_bytes != 0) stream.clean_scratch = {};
   const Status status = launch_error(loader::take_error(code, error, {}), slot.op,
                                      slot.kernel != nullptr ? slot.kernel->signature : std::string(), device_);
   if (code == EP_STATUS_DEVICE_LOST) lose(status);
@@ -126,14 +132,15 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
 
 Status DeviceQueue::prepare_scratch(Stream& stream, const Slot& slot) {
   const ep_buffer& clean = stream.clean_scratch;
-  if (clean.memory == slot.scratch.memory && clean.offset == slot.scratch.offset) return Status();
+  if (clean.memory == slot.extras.scratch.memory && clean.offset == slot.extras.scratch.offset) return Status();
   // An upload under way may still read the shorter blocks of zeros, so they are kept.
-  if (zeros_.empty() || zeros_.back().size() < slot.scratch_bytes) zeros_.emplace_back(slot.scratch_bytes);
+  if (zeros_.empty() || zeros_.back().size() < slot.extras.scratch_bytes)
+    zeros_.emplace_back(slot.extras.scratch_bytes);
   ep_error* error = nullptr;
   const ep_status code =
-      device_->ops.upload(stream.handle, slot.scratch, zeros_.back().data(), slot.scratch_bytes, &error);
+      device_->ops.upload(stream.handle, slot.extras.scratch, zeros_.back().data(), slot.extras.scratch_bytes, &error);
   if (code != EP_STATUS_OK) return provider_error(device_, code, error, "zeroing scratch");
-  stream.clean_scratch = slot.scratch;
+  stream.clean_scratch = slot.extras.scratch;
   return Status();
 }
 

@@ -44,6 +44,7 @@ EventMark* DeviceQueue::make_mark(Stream& stream) {
 // or the device is lost.
 EventMark* DeviceQueue::event_covering(Stream& stream, uint64_t number) {
   if (stream.completed >= number || !lost_.ok()) return nullptr;
+  if (stream.marked < number) return make_mark(stream);
   const auto found = std::lower_bound(stream.events.begin(), stream.events.end(), number,
                                       [](const EventMark* mark, uint64_t wanted) { return mark->point < wanted; });
   return found != stream.events.end() ? *found : make_mark(stream);

@@ -1,26 +1,62 @@
 // Retires instructions, in ticket order, under the launch right. Here errors turn into poison.
+#include <algorithm>
+#include <utility>
+
 #include "core/device/trace.h"
 #include "core/vm/engine.h"
 #include "core/vm/rules.h"
 
 namespace tenon::vm {
 
+namespace {
+
+constexpr uint64_t kTogether = 32;  // instructions that are retired before other threads are told
+
+// References to kernels, given back at once for a run of slots with the same one: each giving back takes the count from
+// the thread that submits.
+class KernelReferences {
+ public:
+  void add(Kernel* kernel) {
+    if (kernel != kernel_) give_back();
+    kernel_ = kernel;
+    ++count_;
+  }
+  void give_back() {
+    if (kernel_ != nullptr) kernel_->release(count_);
+    kernel_ = nullptr;
+    count_ = 0;
+  }
+
+ private:
+  Kernel* kernel_ = nullptr;
+  int32_t count_ = 0;
+};
+
+// True if what `slot` reads has been retired, given that its own stream has got as far as `number`.
+bool sources_retired(const Stream& stream, const Slot& slot, uint64_t number) {
+  return std::all_of(slot.sources.begin(), slot.sources.begin() + slot.source_count, [&](Ticket source) {
+    return source.stream() == stream.id ? source.number() <= number : is_done(source);
+  });
+}
+
+}  // namespace
+
 bool DeviceQueue::retire_ready(Stream& stream) {
   const uint64_t first = stream.retired.load(std::memory_order_relaxed);
   uint64_t number = first;
+  KernelReferences kernels;
+  const auto tell = [&] {
+    kernels.give_back();
+    stream.retired.store(number, std::memory_order_release);
+  };
   while (number < stream.completed) {
     Slot& slot = stream.slot(number + 1);
-    for (uint8_t i = 0; i < slot.source_count; ++i) {
-      const Ticket source = slot.sources[i];
-      const bool here = source.stream() == stream.id;
-      if (here ? source.number() <= number : is_done(source)) continue;
-      if (number != first) stream.retired.store(number, std::memory_order_release);
-      return number != first;
-    }
+    if (!sources_retired(stream, slot, number)) break;
     retire_slot(stream, slot, ++number);
-    if ((number & 31) == 0) stream.retired.store(number, std::memory_order_release);
+    if (slot.kernel != nullptr) kernels.add(slot.kernel);
+    if (number % kTogether == 0) tell();
   }
-  if (number != first) stream.retired.store(number, std::memory_order_release);
+  if (number != first) tell();
   return number != first;
 }
 
@@ -49,20 +85,17 @@ void DeviceQueue::retire_slot(Stream& stream, Slot& slot, uint64_t number) {
     trace_stream_span(slot.op, device_, stream.index, slot.launched_ns, trace_now(), number);
     slot.submitted_ns = 0;
   }
-  if (slot.completion != nullptr) {
-    slot.completion->status = slot.status;
-    slot.completion = nullptr;
-  }
   for (uint8_t i = 0; i < slot.storage_count; ++i) slot.storages[i]->release();
-  slot.storage_count = 0;
-  if (slot.kernel != nullptr) slot.kernel->release();
-  slot.kernel = nullptr;
-  if (slot.staging != nullptr) {
-    if (slot.policy != Policy::upload && !slot.status.ok()) slot.staging->failure = slot.status;
-    slot.staging->release();
-  }
-  slot.staging = nullptr;
+  if (slot.has_extras) retire_extras(slot);
   if (!slot.status.ok()) slot.status = Status();
+}
+
+void DeviceQueue::retire_extras(Slot& slot) {
+  const SlotExtras extras = std::exchange(slot.extras, SlotExtras());
+  if (extras.completion != nullptr) extras.completion->status = slot.status;
+  if (extras.staging == nullptr) return;
+  if (slot.policy != Policy::upload && !slot.status.ok()) extras.staging->failure = slot.status;
+  extras.staging->release();
 }
 
 void DeviceQueue::publish_failure(Stream& stream, Slot& slot, uint64_t number) {

@@ -1,5 +1,8 @@
 // Slot: one instruction of an asynchronous stream, from its submission to its retirement. Slots stand in rings and are
 // used again and again. Filling a slot takes nothing from the heap once the slot has held an instruction of this kind.
+//
+// One thread fills a slot and another launches it, so each cache line that both touch travels between two processors
+// twice per instruction. What a plain launch needs comes first and fills few lines; a launch leaves the rest alone.
 #pragma once
 
 #include <array>
@@ -8,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/device/ticket_list.h"
 #include "core/kernel/kernel.h"
 #include "core/vm/storage.h"
-#include "core/vm/ticket_list.h"
 #include "ep_api/ep_api.h"
 #include "primitives/status/status.h"
 
@@ -35,21 +38,8 @@ struct Completion {
   Status status;
 };
 
-struct Slot {
-  uint64_t sequence = 0;  // position among all submissions of the process
-  Policy policy = Policy::launch;
-  uint8_t operand_count = 0;
-  uint8_t scalar_count = 0;
-  uint8_t source_count = 0;
-  uint8_t storage_count = 0;
-  uint16_t output_mask = 0;  // bit i: storages[i] is written
-  bool has_shapes = false;
-  bool derived = false;      // `status` is the failure of a source
-  Kernel* kernel = nullptr;  // retained
-  std::string_view op;
-  Status status;    // why it failed, once that is known
-  TicketList deps;  // in other streams: waited for before the launch
-
+// What few launches and every other instruction have beside their operands.
+struct SlotExtras {
   uint64_t bytes = 0;         // of a copy, upload or download
   char* host = nullptr;       // its address on the host
   ep_device* peer = nullptr;  // of a peer copy: the device that it reads
@@ -59,13 +49,32 @@ struct Slot {
   uint64_t scratch_bytes = 0;
   ep_buffer workspace{};
   ep_buffer scratch{};
-  uint64_t submitted_ns = 0;  // while tracing
-  uint64_t launched_ns = 0;
+};
+
+struct alignas(64) Slot {
+  uint64_t sequence = 0;  // position among all submissions of the process
+  Policy policy = Policy::launch;
+  uint8_t operand_count = 0;
+  uint8_t scalar_count = 0;
+  uint8_t source_count = 0;
+  uint8_t storage_count = 0;
+  bool has_shapes = false;
+  bool has_extras = false;
+  bool derived = false;      // `status` is the failure of a source
+  uint16_t output_mask = 0;  // bit i: storages[i] is written
+  Kernel* kernel = nullptr;  // of a launch, retained
+  std::string_view op;
+  Status status;  // why it failed, once that is known; ok in a free slot
 
   std::array<ep_buffer, EP_MAX_OPERANDS> buffers{};
+  TicketList deps;                                    // in other streams: waited for before the launch
   std::array<Storage*, EP_MAX_OPERANDS> storages{};   // retained: outputs, and borrowed memory
   std::array<Ticket, EP_MAX_OPERANDS + 1> sources{};  // the pending writes it reads
   std::array<ep_scalar, EP_MAX_SCALARS> scalars{};
+
+  SlotExtras extras;          // all empty unless `has_extras`
+  uint64_t submitted_ns = 0;  // while tracing
+  uint64_t launched_ns = 0;
   std::vector<int64_t> shape_words;  // dims, then strides, operand by operand
   std::vector<ep_shape> shapes;
 };

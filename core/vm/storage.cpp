@@ -13,28 +13,22 @@ using Storages = memory::FreeList<Storage>;
 
 }  // namespace
 
-Result<Storage*> Storage::make(DeviceState* device, uint64_t bytes, std::vector<Ticket>* waits) {
+Result<Storage*> Storage::make(DeviceState* device, uint64_t bytes) {
   const uint64_t wanted = bytes == 0 ? 1 : bytes;
   Storage* storage = Storages::make();
   storage->device = device;
   storage->bytes = bytes;
   if (device->allocator->take_at_hand(wanted, &storage->block)) [[likely]]
     return storage;
-  waits->clear();
-  Result<memory::Block> block = device->allocator->allocate(wanted, waits);
+  const Result<memory::Block> block = device->allocator->allocate(wanted, &storage->reads);
   if (!block.ok()) {
     Storages::destroy(storage);
     return block.status();
   }
   storage->block = block.value();
   // The tickets that the block carries count as reads of the new storage, so its first write waits for them.
-  if (!waits->empty()) {
-    if (vm::holds(vm::kWaitBeforeReuse)) {
-      storage->reads.add(*waits);
-      storage->attention.store(true, std::memory_order_relaxed);
-    }
-    waits->clear();
-  }
+  if (!vm::holds(vm::kWaitBeforeReuse)) storage->reads.clear();
+  storage->attention.store(!storage->reads.empty(), std::memory_order_relaxed);
   return storage;
 }
 
@@ -52,7 +46,7 @@ void Storage::drop_block() {
   if (process::forked()) return;
   if (!deleter && !process::ended()) {
     if (busy_for_read()) [[unlikely]] {
-      vm::TicketList pending;
+      TicketList pending;
       vm::pending_uses(this, &pending);
       device->allocator->release(block, pending);
     } else {

@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "core/device/block.h"
-#include "core/vm/ticket_list.h"
+#include "core/device/ticket_list.h"
 #include "primitives/status/status.h"
 
 namespace tenon {
@@ -31,8 +30,8 @@ struct Storage {
   std::atomic<uint64_t> last_write{0};
   // Set while `reads` is not empty or `poison` is set. An inline writer then takes the slow path. Same lock.
   std::atomic<bool> attention{false};
-  vm::TicketList reads;  // last read per stream since the last write. VM's lock
-  Status poison;         // not ok: the last write failed. VM's lock
+  TicketList reads;  // last read per stream since the last write. VM's lock
+  Status poison;     // not ok: the last write failed. VM's lock
 
   std::function<void()> deleter;  // of borrowed memory; runs when the last handle is dropped and no ticket uses it
 
@@ -52,8 +51,8 @@ struct Storage {
   void release();
 
   // A storage of `bytes` on `device`, allocated now. The tickets that its block carries become `reads`, so that
-  // the first write waits for them. `waits` is room for the call and comes back empty.
-  static Result<Storage*> make(DeviceState* device, uint64_t bytes, std::vector<Ticket>* waits);
+  // the first write waits for them.
+  static Result<Storage*> make(DeviceState* device, uint64_t bytes);
   // A storage over memory that the application owns. `deleter` runs once nothing uses the memory.
   static Storage* borrow(DeviceState* device, const memory::Block& block, uint64_t bytes,
                          std::function<void()> deleter);

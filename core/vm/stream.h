@@ -42,9 +42,12 @@ struct Stream {
   std::vector<uint64_t> covered;
   memory::Block scratch;
 
+  uint64_t known_retired = 0;  // `retired`, when it was last asked whether the ring has room
+
+  // Each is written by one thread and read by others, so each has a cache line.
   alignas(64) std::atomic<uint64_t> submitted{0};
+  alignas(64) std::atomic<uint64_t> retired{0};
   alignas(64) std::atomic<uint64_t> launched{0};
-  std::atomic<uint64_t> retired{0};
 
   // Under the launch right.
   uint64_t marked = 0;     // point of the last mark

@@ -94,14 +94,10 @@ class Submission {
     slot_.policy = request_.policy;
     slot_.op = request_.op;
     slot_.derived = false;
-    slot_.bytes = request_.bytes;
-    slot_.host = request_.host;
-    slot_.peer = request_.peer;
-    slot_.staging = request_.staging;
-    slot_.work = request_.work;
-    slot_.completion = request_.completion;
-    slot_.workspace = request_.workspace;
-    slot_.scratch_bytes = 0;
+    slot_.kernel = nullptr;
+    slot_.has_extras = request_.policy != Policy::launch || request_.completion != nullptr ||
+                       request_.workspace.memory != nullptr || request_.launch->kernel->scratch_bytes != 0;
+    if (slot_.has_extras) fill_extras();
     slot_.operand_count = static_cast<uint8_t>(request_.operands.size());
     for (size_t i = 0; i < request_.operands.size(); ++i) {
       const Operand& operand = request_.operands[i];
@@ -132,13 +128,25 @@ class Submission {
     slot_.storages[slot_.storage_count++] = operand.storage;
   }
 
+  void fill_extras() {
+    SlotExtras& extras = slot_.extras;
+    extras.bytes = request_.bytes;
+    extras.host = request_.host;
+    extras.peer = request_.peer;
+    extras.staging = request_.staging;
+    extras.work = request_.work;
+    extras.completion = request_.completion;
+    extras.workspace = request_.workspace;
+    if (request_.launch == nullptr) return;
+    extras.scratch_bytes = request_.launch->kernel->scratch_bytes;
+    if (extras.scratch_bytes != 0) extras.scratch = stream_.scratch.at(0);
+  }
+
   void fill_launch(const OpLaunch& launch) {
     slot_.kernel = launch.kernel;
     slot_.kernel->retain();
     slot_.scalar_count = static_cast<uint8_t>(launch.scalar_count);
     std::copy_n(launch.scalars, launch.scalar_count, slot_.scalars.begin());
-    slot_.scratch_bytes = launch.kernel->scratch_bytes;
-    slot_.scratch = slot_.scratch_bytes != 0 ? stream_.scratch.at(0) : ep_buffer{nullptr, 0};
     slot_.has_shapes = launch.shapes != nullptr;
     if (slot_.has_shapes) copy_shapes(launch);
   }
@@ -163,9 +171,11 @@ class Submission {
   Slot& slot_;
 };
 
-bool has_room(const Stream& stream) {
-  return stream.submitted.load(std::memory_order_relaxed) - stream.retired.load(std::memory_order_acquire) <
-         Stream::kRing;
+bool has_room(Stream& stream) {
+  const uint64_t submitted = stream.submitted.load(std::memory_order_relaxed);
+  if (submitted - stream.known_retired < Stream::kRing) return true;
+  stream.known_retired = stream.retired.load(std::memory_order_acquire);
+  return submitted - stream.known_retired < Stream::kRing;
 }
 
 // Waits, with no lock held, until a good part of the ring is free.

@@ -24,7 +24,7 @@ Status grow_scratch(Stream& stream, uint64_t bytes) {
     std::lock_guard lock(all.submission);
     if (stream.scratch.size >= bytes) return Status();
   }
-  std::vector<Ticket> waits;
+  TicketList waits;
   TENON_ASSIGN_OR_RETURN(memory::Block block, device->allocator->allocate_aligned(bytes, &waits));
   for (Ticket ticket : waits) TENON_RETURN_IF_ERROR(wait(ticket));
   Ticket last;
@@ -52,7 +52,8 @@ Status submit_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   if (launch.workspace_bytes == 0) [[likely]]
     return submit_and_follow(request, false);
 
-  std::vector<Ticket> all_waits(waits.begin(), waits.end());
+  TicketList all_waits;
+  all_waits.add(waits);
   TENON_ASSIGN_OR_RETURN(const memory::Block workspace,
                          device->allocator->allocate_aligned(launch.workspace_bytes, &all_waits));
   request.waits = all_waits;
@@ -65,13 +66,17 @@ Status submit_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
 
 }  // namespace
 
-Status submit_and_follow(Request request, bool must_wait, Ticket* ticket) {
+Status submit_and_follow(const Request& request, bool must_wait, Ticket* ticket) {
+  if (!must_wait && !synchronous_mode.load(std::memory_order_relaxed)) [[likely]] {
+    const Submitted submitted = submit(request);
+    if (ticket != nullptr) *ticket = submitted.ticket;
+    return Status();
+  }
   Completion completion;
-  const bool follow = must_wait || synchronous_mode.load(std::memory_order_relaxed);
-  if (follow) request.completion = &completion;
-  const Submitted submitted = submit(request);
+  Request followed = request;
+  followed.completion = &completion;
+  const Submitted submitted = submit(followed);
   if (ticket != nullptr) *ticket = submitted.ticket;
-  if (!follow) return Status();
   if (!submitted.ticket) return tell(submitted.poison);
   TENON_RETURN_IF_ERROR(wait(submitted.ticket));
   return tell(completion.status);

@@ -43,7 +43,7 @@ class Patience {
 
 }  // namespace
 
-bool is_done(Ticket ticket) { return engine().streams[ticket.stream()]->done(ticket.number()); }
+bool is_done(Ticket ticket) { return Engine::stream(ticket).done(ticket.number()); }
 
 Status wait_for(Ticket ticket, uint64_t timeout_ns) {
   Stream& stream = engine().stream(ticket);

@@ -61,7 +61,7 @@ std::optional<DType> dtype_from_name(std::string_view name) {
   return std::nullopt;
 }
 
-int64_t dtype_bytes(DType dtype, int64_t count) {
+int64_t packed_bytes(DType dtype, int64_t count) {
   const int64_t bits = dtype_info(dtype).bits;
   return count / 8 * bits + (count % 8 * bits + 7) / 8;  // eight elements at a time: bits may be more than 2^63
 }

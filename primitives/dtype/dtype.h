@@ -44,8 +44,13 @@ constexpr int64_t dtype_size(DType dtype) {
   }
 }
 
+// Bytes of `count` contiguous elements of a packed type, rounded up to whole bytes.
+int64_t packed_bytes(DType dtype, int64_t count);
 // Bytes of `count` contiguous elements, packed types rounded up to whole bytes.
-int64_t dtype_bytes(DType dtype, int64_t count);
+inline int64_t dtype_bytes(DType dtype, int64_t count) {
+  const int64_t size = dtype_size(dtype);
+  return size != 0 ? size * count : packed_bytes(dtype, count);
+}
 
 inline bool is_floating(DType dtype) { return dtype_info(dtype).type_class == DTypeClass::FLOAT; }
 inline bool is_integer(DType dtype) {

@@ -35,7 +35,7 @@ class AllocatorTest : public ::testing::Test {
 
   CountingDevice device_;
   std::unique_ptr<Allocator> allocator_ = make_allocator(&device_.opened());
-  std::vector<Ticket> waits_;
+  TicketList waits_;
 };
 
 TEST(SizeClass, WastesAtMostAnEighthAboveHalfAKilobyte) {
@@ -134,7 +134,7 @@ TEST_F(AllocatorTest, TenThousandThreadsLeaveNothingBehind) {
   uint64_t after_2000 = 0;
   for (int i = 0; i < 10000; ++i) {
     std::thread([&] {
-      std::vector<Ticket> waits;
+      TicketList waits;
       std::vector<Block> blocks;
       for (uint64_t bytes : {40u, 700u, 5000u, 30000u, 100000u}) {
         blocks.push_back(std::move(allocator_->allocate(bytes, &waits)).value());
@@ -238,7 +238,7 @@ TEST_F(AllocatorTest, ThreadsTakeAndGiveTogether) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([this, t] {
       std::mt19937 random(static_cast<unsigned>(t));
-      std::vector<Ticket> waits;
+      TicketList waits;
       std::vector<Block> live;
       for (int i = 0; i < 5000; ++i) {
         if (live.size() < 50 && random() % 2 == 0) {

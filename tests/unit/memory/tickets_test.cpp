@@ -67,7 +67,7 @@ class Tickets : public ::testing::Test {
   CountingDevice device_;
   std::array<std::unique_ptr<TestStream>, 8> streams_;
   std::unique_ptr<Allocator> allocator_ = make_allocator(&device_.opened());
-  std::vector<Ticket> waits_;
+  TicketList waits_;
 };
 
 TEST_F(Tickets, ComeWithABlockUntilTheyAreDone) {
@@ -170,7 +170,7 @@ TEST_F(Tickets, OfOneStreamAreOneTheLatest) {
   give(take(kMiB), {ticket(6, 2), ticket(6, 7), ticket(6, 4)});
   const Block again = take(kMiB);
   ASSERT_EQ(waits_.size(), 1u);
-  EXPECT_EQ(waits_[0].number(), 7u);
+  EXPECT_EQ(waits_.begin()->number(), 7u);
   give(again);
 }
 

@@ -147,8 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Memory, Accesses, ::testing::Bool(),
 
 TEST_F(Machines, AccessOnASynchronousDeviceRunsOnTheCaller) {
   HostDevice host;
-  std::vector<Ticket> waits;
-  StorageHandle here(std::move(Storage::make(host.state(), kWords * 4, &waits)).value());
+  StorageHandle here(std::move(Storage::make(host.state(), kWords * 4)).value());
   StorageHandle a = filled(0, 3);
   fakes::async_control().delay_us = 3000;
   ASSERT_TRUE(mix(a.get(), a.get(), a.get(), 0).ok());

@@ -33,8 +33,7 @@ uint64_t Machine::scratch_bytes(int device) const {
 }
 
 Result<StorageHandle> Machine::allocate(int device, uint64_t words) {
-  std::vector<Ticket> waits;
-  TENON_ASSIGN_OR_RETURN(Storage * storage, Storage::make(devices_[device], words * 4, &waits));
+  TENON_ASSIGN_OR_RETURN(Storage * storage, Storage::make(devices_[device], words * 4));
   return StorageHandle(storage);
 }
 

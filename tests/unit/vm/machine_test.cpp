@@ -313,8 +313,7 @@ TEST_F(Machines, ALongWaitSaysWhatIsPendingOnWhat) {
 class BesideAHost : public Machines {
  protected:
   StorageHandle on_host(uint32_t value) {
-    std::vector<Ticket> waits;
-    StorageHandle handle(std::move(Storage::make(host.state(), kWords * 4, &waits)).value());
+    StorageHandle handle(std::move(Storage::make(host.state(), kWords * 4)).value());
     EXPECT_TRUE(machine.upload(handle.get(), 0, std::vector<uint32_t>(kWords, value)).ok());
     return handle;
   }

@@ -8,7 +8,7 @@
 
 #include "core/device/ticket.h"
 
-namespace tenon::vm {
+namespace tenon {
 
 class TicketList {
  public:
@@ -75,4 +75,4 @@ class TicketList {
   Ticket* more_ = nullptr;
 };
 
-}  // namespace tenon::vm
+}  // namespace tenon
