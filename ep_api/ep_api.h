@@ -41,8 +41,9 @@
 extern "C" {
 #endif
 
-// The version this file describes, and the one to build for. Whoever defines EP_ABI_TARGET_MINOR sees the contract as
-// it was at that minor: what minor N appended stands inside `#if EP_ABI_TARGET_MINOR >= N`, here and in the tables.
+// The version this file describes, and the one to build for. A program that defines EP_ABI_TARGET_MINOR sees the
+// contract as it was at that minor: what minor N appended stands inside `#if EP_ABI_TARGET_MINOR >= N`, here and in the
+// tables.
 #define EP_ABI_MAJOR 0
 #define EP_ABI_LATEST_MINOR 1
 #ifndef EP_ABI_TARGET_MINOR
@@ -115,7 +116,7 @@ typedef int32_t ep_status;
 // Opaque handles and value structs.
 // ---------------------------------------------------------------------------------------------------------------------
 
-typedef struct ep_error ep_error;  // the host's: made by host->error_make, owned by whoever asked for it
+typedef struct ep_error ep_error;  // the host's: host->error_make makes it, the caller of the failed function owns it
 typedef struct ep_host ep_host;
 typedef struct ep_plugin ep_plugin;
 typedef struct ep_device ep_device;
@@ -566,7 +567,7 @@ typedef struct ep_device_ops {
                                   ep_error** error);
   // The device's own name for `memory` (a CUdeviceptr, a VkBuffer), for DLPack and friends. Optional.
   ep_status (*memory_native_handle)(ep_device* device, ep_memory* memory, uint64_t* out_handle, ep_error** error);
-  // Gives back what the provider caches below the host. Optional.
+  // Gives back memory that the provider caches below the host. Optional.
   void (*device_trim)(ep_device* device);
 
   // --- streams: in order, independent of each other ---

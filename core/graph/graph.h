@@ -1,5 +1,4 @@
-// Graph: a recorded program for one set of input shapes. Immutable once made; any number of threads may run it at a
-// time.
+// Graph: a recorded program for one set of input shapes. Immutable once made. Threads: any number may run it at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +13,13 @@
 
 namespace tenon::graph {
 
-// A value of the program: an input, a constant, or what a step makes. Id 0 stands for "absent".
+// A value of the program: an input, a constant, or a result of a step. Id 0 stands for an absent value.
 struct Value {
   TensorMeta meta;
   Tensor constant;  // defined: known when the program was recorded
 };
 
-// One recorded OpCall.
+// One record of the program, with values in place of tensors.
 struct Step {
   const OpInfo* op = nullptr;
   std::vector<uint32_t> inputs;
@@ -29,12 +28,12 @@ struct Step {
   DeviceState* device = nullptr;     // of a factory
   std::vector<uint32_t> outputs;
   bool in_place = false;        // the outputs existed before: the step writes into them
-  std::vector<uint32_t> drops;  // values nobody needs after this step
+  std::vector<uint32_t> drops;  // values that no later step reads
   uint32_t label = 0;
 };
 
 struct Graph {
-  std::vector<Value> values;  // [0] is nobody
+  std::vector<Value> values;  // [0] is the absent value
   std::vector<Step> steps;
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> outputs;
@@ -46,10 +45,10 @@ struct StepExecution {
   ExecutionEntry entry;
 };
 
-// Runs `graph` on `inputs`, which have the shapes it was recorded for (row-major copies are made of what is not),
-// through the calling thread's interpreter. `bound`, if not empty, has one tensor per output: where it is defined the
-// result is written there. `executions` may be null. Errors: those of the ops, with "  while running node 14 (...) on
-// cpu:0".
+// Runs `graph` on `inputs`, which have the shapes it was recorded for (inputs that are not row-major are copied),
+// through the calling thread's interpreter. `bound`, if not empty, has one tensor per output; a result is
+// written into its tensor if that is defined. `executions` may be null. Errors: those of the ops, with "  while running
+// node 14 (...) on cpu:0".
 TENON_API TensorList run(const Graph& graph, std::span<const Tensor> inputs, std::span<const Tensor> bound = {},
                          std::vector<StepExecution>* executions = nullptr);
 

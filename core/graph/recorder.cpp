@@ -17,7 +17,8 @@ namespace {
 
 // A result of known inputs is computed while recording if it has at most this many elements, or fewer than its inputs.
 constexpr int64_t kSmall = int64_t{1} << 16;
-// A factory's result (no inputs) only if it is this small: a large one would be memory held for nothing.
+// A result of a factory, which has no inputs, only if it has at most this many elements: a large one would waste
+// memory.
 constexpr int64_t kSmallFactory = 1024;
 
 bool is_value(const Tensor& tensor) { return tensor.impl()->storage == nullptr; }
@@ -30,7 +31,7 @@ int64_t input_elements(const OpCall& call) {
   return elements;
 }
 
-// Marks what `outputs` need, from the last step to the first, and takes out the rest.
+// Marks the steps that the outputs need, from the last to the first, and removes the others.
 void drop_unneeded_steps(Graph* graph) {
   std::vector<bool> needed(graph->values.size(), false);
   for (uint32_t id : graph->outputs) needed[id] = true;

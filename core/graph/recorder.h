@@ -1,5 +1,5 @@
-// Recorder: the lazy interpreter. It writes down the ops applied to its values, and hands ops whose inputs are all
-// known to the interpreter it was opened over.
+// Recorder: the lazy interpreter. It keeps the records of ops on its values as a graph. It hands ops whose inputs are
+// all known to the interpreter below it.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ namespace tenon::graph {
 class TENON_API Recorder final : public Interpreter {
  public:
   struct Options {
-    // Ask the device of every op whether any rung of the ladder takes it; an op that none takes throws unsupported.
+    // Whether to ask the device of every op if some rung of the ladder takes the op. An op that none takes throws
+    // unsupported.
     bool check_support = false;
     // What errors call the recording beside its number: "bert.onnx".
     std::string name = {};
@@ -36,7 +37,7 @@ class TENON_API Recorder final : public Interpreter {
 
   // A new input of the program: a tensor without data.
   Tensor input(const TensorMeta& meta);
-  // What the steps from now on belong to: "node 14 (/encoder/MatMul)".
+  // The label of the steps from now on: "node 14 (/encoder/MatMul)".
   void label(std::string text);
 
   std::string name() const override;

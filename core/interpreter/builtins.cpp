@@ -1,4 +1,4 @@
-// The builtin ops: what the core itself allocates or moves, without a primitive.
+// The builtin ops: the core itself allocates or moves their outputs, without a primitive.
 #include <vector>
 
 #include "core/interpreter/transfer.h"
@@ -9,7 +9,7 @@
 namespace tenon::ops {
 namespace {
 
-// start, start + step, ...: of whole numbers in i64, of others in f64, rounded once to T.
+// Writes start, start + step, ... Whole numbers are computed in i64, others in f64, and rounded once to T.
 template <class T>
 Tensor stepped(const OpCall& call, const FillAttributes& attributes) {
   using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
@@ -30,7 +30,7 @@ void run_empty(const OpCall& call) {
   call.outputs[0] = Tensor::empty(attributes.dims.dims(), attributes.dtype, Device(call.device));
 }
 
-// Its scalars are start, end and step.
+// The scalars of arange are start, end and step.
 void run_arange(const OpCall& call) {
   const auto& attributes = call.attributes_as<FillAttributes>();
   switch (attributes.dtype) {

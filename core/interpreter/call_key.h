@@ -1,4 +1,4 @@
-// CallKey: the exact key of a call, as words, built on the stack. Internal.
+// CallKey: the signature of a call as words, built on the stack. Internal.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace tenon {
 
 class CallKey {
  public:
-  // Of `call` on `device`: op, attributes, and of each tensor dtype, dims, and strides where it is not contiguous.
-  // Scalars' values are not in it, only which stand in place of a tensor.
+  // The key of `call` on `device`: op, attributes, and each tensor's dtype, dims and, if it is not contiguous, strides.
+  // The values of scalars are not in it, only which arguments are scalars.
   CallKey(const OpCall& call, const DeviceState* device) {
     put(uint64_t{call.op->id} | uint64_t{device->id} << 16 | uint64_t{call.inputs.size()} << 32 |
         uint64_t{call.outputs.size()} << 40 | uint64_t{call.scalars.size()} << 48);

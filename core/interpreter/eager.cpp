@@ -62,7 +62,7 @@ void run_view(const OpCall& call) {
   call.outputs[0] = std::move(view);
 }
 
-// What serves the signature `key`: of another thread, or worked out now.
+// The Prepared for the signature `key`: another thread's, or one worked out now.
 std::shared_ptr<const Prepared> meet(const OpCall& call, DeviceState* device, uint64_t hash, const CallKey& key) {
   std::shared_ptr<const Prepared> prepared = find_prepared(hash, key.data(), key.size());
   if (prepared == nullptr) {
@@ -82,7 +82,7 @@ void run_and_count(OwnedInputs<kRoom>* owned, const Prepared& prepared, Counters
   if (process::attention.load(std::memory_order_relaxed) & process::kReport) note(prepared, copied);
 }
 
-// Runs a signature whose launch may call other ops in turn, so that its entry may move or go meanwhile.
+// Runs a signature whose launch may call other ops. Meanwhile its table entry may move or be dropped.
 template <size_t kRoom>
 void run_nested(OwnedInputs<kRoom>* owned, std::shared_ptr<const Prepared> prepared, uint64_t hash) {
   Counters counters;

@@ -1,4 +1,4 @@
-// What the eager interpreter needs of itself. Internal.
+// A function of the eager interpreter that other files of this room call. Internal.
 #pragma once
 
 #include "core/tensor/tensor.h"

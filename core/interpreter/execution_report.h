@@ -1,4 +1,4 @@
-// ExecutionReport: where each op ran and why not higher on the ladder. Counters are always on, per thread; an
+// ExecutionReport: where each op ran, and why on no higher rung of the ladder. Counters are always on, per thread; an
 // ExecutionScope lists every op of its thread in order, which is what a model's report prints.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace tenon {
 enum class Rung : uint8_t { native, decomposed, compiled, host };
 TENON_API std::string_view rung_name(Rung rung);
 
-// What a ExecutionScope calls a copy that no program asked for: of an input that the device takes dense only, or that
-// an output overlaps. It is made by the op cast, whose reason says why where it did not run natively.
+// The op name in an ExecutionScope of a copy that no program asked for: of an input that the device takes dense only,
+// or that an output overlaps. The op cast makes it; its reason says why the cast did not run natively, if it did not.
 inline constexpr std::string_view kDenseCopy = "copy (dense)";
 
 struct ExecutionEntry {

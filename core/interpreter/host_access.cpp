@@ -1,5 +1,5 @@
-// What Tensor does between a device and the host's memory, where that takes an op: strided elements are gathered and
-// scattered.
+// Functions of Tensor that move elements between a device and host memory. They stand here since strided elements need
+// an op, which gathers or scatters them.
 #include "core/device/device_state.h"
 #include "core/interpreter/transfer.h"
 #include "core/ops/op_call.h"

@@ -1,5 +1,4 @@
-// What can be said of a call before anything is prepared: the metadata of its outputs, its device, its words in errors.
-// Internal.
+// Facts of a call before anything is prepared: the metadata of its outputs, its device, its name in errors. Internal.
 #pragma once
 
 #include <string>
@@ -10,8 +9,8 @@
 
 namespace tenon {
 
-// The metadata of the outputs of `call`, checked against outputs given. The strides of a new output are those that the
-// op keeps (elementwise ops and casts keep the order of their inputs), else row-major.
+// The metadata of the outputs of `call`. Checks outputs that the caller gave. The strides of a new output are those
+// that the op keeps (elementwise ops and casts keep the order of their inputs), else row-major.
 Status infer_outputs(const OpCall& call, std::vector<TensorMeta>* outputs);
 
 // The device of `call`: of its tensors, which must agree, else the one it names, else the current one.
@@ -20,7 +19,7 @@ Result<DeviceState*> device_of(const OpCall& call);
 
 // "matmul(f32 [4, 5], f32 [6, 7])"
 std::string describe(const OpCall& call);
-// The same of the OpCall at `call`, as launches want it.
+// The same for the OpCall at `call`, in the form that vm::OpLaunch::describe has.
 std::string describe_call(const void* call);
 
 }  // namespace tenon

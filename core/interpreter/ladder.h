@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-// Runs the op's decomposition. Inputs and outputs as in OpCall.
+// Runs the op's decomposition and fills call.outputs.
 void run_decomposed(const OpCall& call);
 // Runs the op on the host device; returns the bytes moved between devices.
 uint64_t run_on_host(const OpCall& call, DeviceState* device);

@@ -30,7 +30,7 @@ bool reads(const OpCall& call, const Storage* storage) {
   return false;
 }
 
-// True if the elements of `impl` are all there is in its storage.
+// True if the elements of `impl` fill its storage.
 bool fills_storage(const TensorImpl& impl) {
   return impl.offset == 0 && static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.elements)) == impl.storage->bytes;
 }
@@ -150,7 +150,8 @@ bool makes_nothing(const OpCall& call, const Prepared& prepared) {
   return !call.outputs.empty();
 }
 
-// Results lie as inference said, whatever rung made them: a recorded program relies on it.
+// Copies results that do not have the strides of the inference. Whatever rung made them, a recorded program relies on
+// these strides.
 void restore_order(const OpCall& call, const Prepared& prepared, uint32_t given) {
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     Tensor& output = call.outputs[i];

@@ -1,4 +1,4 @@
-// Launch: how a prepared call becomes instructions, whatever its rung. Internal.
+// Launch: turns a prepared call into instructions, on any rung. Internal.
 #pragma once
 
 #include "core/interpreter/operands.h"

@@ -15,7 +15,7 @@
 namespace tenon {
 namespace {
 
-// The key of a folded call: two words that say everything but the lengths of axes. `scalars_at` has bit i for operand i
+// The key of a folded call: two words with everything but the lengths of axes. `scalars_at` has bit i for operand i
 // (0 the output), `layout` two bits per operand and axis: stride 0, 1, or more.
 struct ElementwiseKey {
   uint64_t words[2];
@@ -41,7 +41,7 @@ ElementwiseKey key_of(const OpCall& call, const DeviceState* device, const Folde
   return {*call.op, device, folded.compute, static_cast<uint64_t>(folded.rank), scalars_at, layout};
 }
 
-// Throws what a launch of `call` failed with; an output that was made for it goes.
+// Throws the failure of the launch of `call`. An output that was made for the launch is dropped.
 [[noreturn, gnu::cold]] void fail(const OpCall& call, const vm::Launched& launched, const DeviceState* device,
                                   bool given) {
   if (!given) call.outputs[0] = Tensor();
@@ -63,8 +63,8 @@ bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const 
 }
 
 // Runs `call` if all its tensors are contiguous, of one shape and on one synchronous device, its class has a kernel,
-// and nothing asks for attention. False: nothing happened. This is the way of most ops, so it is written out: no fold,
-// no structure that has to be filled first.
+// and process::attention is 0. False: nothing happened. Most ops come here, so the code is written out: it folds
+// nothing and fills no structure first.
 template <uint32_t kArity>
 [[gnu::always_inline]] inline bool apply_flat(const OpCall& call) {
   static constexpr int64_t kUnit[1] = {1};
@@ -128,7 +128,7 @@ template <uint32_t kArity>
   return true;
 }
 
-// The inputs of a call as apply_folded takes them: on one synchronous device, quiet, of dtypes that meet.
+// The inputs of a call for apply_folded: on one synchronous device, without pending work, of dtypes that fit the op.
 template <uint32_t kArity>
 struct QuietInputs {
   DeviceState* device = nullptr;
@@ -136,7 +136,7 @@ struct QuietInputs {
   Dims dims;  // of the result
   bool row_major = true;
 
-  // False: something about them is for others to treat or to refuse.
+  // False: the general path has to treat or refuse the inputs.
   bool take(const OpCall& call) {
     for (uint32_t i = 0; i < kArity; ++i) {
       const Tensor* input = i < call.inputs.size() ? call.inputs[i] : nullptr;
@@ -159,7 +159,7 @@ struct QuietInputs {
   }
 
  private:
-  // Makes `dims` what they and `other` broadcast to. False: they do not.
+  // Widens `dims` to the shape that they and `other` broadcast to. False: they do not broadcast.
   bool widen(const Dims& other) {
     if (dims == other) return true;
     while (dims.rank() < other.rank()) dims.insert(0, 1);

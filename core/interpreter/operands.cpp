@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-// Bytes [first, last) of its storage that a tensor can touch.
+// The bytes [first, last) of its storage that a tensor can touch.
 struct ByteRange {
   int64_t first, last;
   explicit ByteRange(const Tensor& tensor) {
@@ -22,7 +22,7 @@ struct ByteRange {
   }
 };
 
-// Copies `count` elements from `at` elements after the first of `src` to as far after the first of `dst`.
+// Copies `count` elements. Both `src` and `dst` begin `at` elements after their first element.
 void copy_run(const Tensor& dst, const Tensor& src, int64_t at, int64_t count) {
   const auto operand = [at](const Tensor& tensor, bool write) {
     const TensorImpl& impl = *tensor.impl();
@@ -41,7 +41,7 @@ bool overlap(const Tensor& a, const Tensor& b) {
   return ra.first < rb.last && rb.first < ra.last;
 }
 
-// Blocks begin as aligned as their device's memory is; memory that somebody else owns begins anywhere.
+// Blocks begin at the alignment of their device's memory. Borrowed memory begins anywhere.
 bool misaligned(const Tensor& tensor, int32_t alignment) {
   if (alignment <= 1) return false;
   const memory::Block& block = tensor.impl()->storage->block;

@@ -1,4 +1,4 @@
-// Operands: the tensors of a call on their way into a launch: which overlap, which must be copied first. Internal.
+// Operands: the tensors of a call before its launch. Finds out which overlap and which must be copied first. Internal.
 #pragma once
 
 #include <algorithm>
@@ -10,12 +10,12 @@
 
 namespace tenon {
 
-// Where the first element of a tensor lies.
+// The address of the first element of a tensor.
 inline ep_buffer address_of(const TensorImpl& impl) {
   return impl.storage->block.at(impl.offset == 0 ? 0 : static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset)));
 }
 
-// True if both are the same elements in the same places.
+// True if both tensors are the same elements of one storage, in the same order.
 inline bool same_elements(const TensorImpl& a, const TensorImpl& b) {
   return a.storage == b.storage && a.offset == b.offset && a.dtype == b.dtype && a.dims == b.dims &&
          a.strides == b.strides;
@@ -32,12 +32,11 @@ Tensor aligned_tensor(DeviceState* device, const TensorMeta& meta, int32_t align
 
 // An uninitialised tensor with the dims and strides of `tensor` that starts at a multiple of `alignment` bytes.
 Tensor aligned_like(const Tensor& tensor, int32_t alignment);
-// The same with the elements of `tensor`. The device's plain copy brings them, which asks for no alignment, so that the
-// primitives that do can rely on it.
+// The same with the elements of `tensor`. The device's plain copy copies them, since it asks for no alignment.
 Tensor realigned(const Tensor& tensor, int32_t alignment);
 
-// Copies the elements of `src`, made by aligned_like(dst), to `dst`, by the plain copy too. What lies between the
-// elements of `dst` stays untouched.
+// Copies the elements of `src`, which aligned_like(dst) made, to `dst`, by the plain copy too. The bytes between the
+// elements of `dst` stay untouched.
 void copy_back(const Tensor& dst, const Tensor& src);
 
 // A dense copy of `tensor` on its device, with `strides`; listed as kDenseCopy. Throws.
@@ -45,11 +44,11 @@ Tensor dense_on_device(const Tensor& tensor, const Dims& strides);
 // A row-major one.
 Tensor dense_on_device(const Tensor& tensor);
 
-// Most calls have few tensors: launches are written for room for these, or for all. Filling room for 16 costs as much
-// as a small op.
+// Most calls have few tensors. So launches are compiled twice, with room for few tensors and with room for all, since
+// filling room for 16 costs as much as a small op.
 inline constexpr size_t kFewOperands = 5;
 
-// A call with its inputs under its own hands, so that some can be replaced by copies.
+// A call with a list of inputs of its own, so that some can be replaced by copies.
 template <size_t kRoom>
 struct OwnedInputs {
   explicit OwnedInputs(const OpCall& call) : call(call) {
@@ -67,7 +66,7 @@ struct OwnedInputs {
   uint64_t copied_bytes = 0;
 };
 
-// Copies the inputs that an output given by the caller overlaps in any way the kind does not allow.
+// Copies the inputs that overlap an output given by the caller, unless the kind allows this overlap.
 template <size_t kRoom>
 void separate_overlaps(OwnedInputs<kRoom>* owned) {
   const OpCall& call = owned->call;

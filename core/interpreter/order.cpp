@@ -9,14 +9,15 @@
 namespace tenon {
 namespace {
 
-// The stride of `input` along `axis` of a result of `rank` axes of which it is a part; 0 where it repeats.
+// The stride of `input` along `axis` of a result of `rank` axes to which it broadcasts; 0 if it repeats there.
 int64_t stride_along(const Tensor& input, int32_t axis, int32_t rank, const Dims& dims) {
   const int32_t own = axis - (rank - input.rank());
   if (own < 0 || (input.dims()[own] == 1 && dims[axis] != 1)) return 0;
   return input.strides()[own];
 }
 
-// Whether `inner`, which stands further in, lies further out in memory than `outer`: 1 yes, -1 no, 0 nobody can tell.
+// Compares axis `inner` with axis `outer`, which stands before it. 1: `inner` has the larger strides; -1: it has not;
+// 0: no input tells.
 int compare(std::span<const Tensor* const> inputs, const Dims& dims, int32_t inner, int32_t outer) {
   for (const Tensor* input : inputs) {
     if (input == nullptr) continue;
@@ -29,8 +30,8 @@ int compare(std::span<const Tensor* const> inputs, const Dims& dims, int32_t inn
   return 0;
 }
 
-// The strides of a dense tensor of `dims` whose axes lie in `order`, the innermost first. Axes that are not in it have
-// length 1.
+// The strides of a dense tensor of `dims` whose axes lie in `order`, the innermost first. Axes that are not in `order`
+// have length 1.
 Dims dense_in(std::span<const int32_t> order, const Dims& dims) {
   Dims strides = Dims::filled(dims.rank(), 1);
   int64_t step = 1;

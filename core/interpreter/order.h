@@ -1,9 +1,9 @@
-// Order: in which order the elements of a result lie. Elementwise results keep the dense order of their inputs, so that
-// transposed and channels-last tensors stay what they are, and a chain of ops walks all of them as one axis. Internal.
+// Order: the order in which the elements of a result lie. Elementwise results keep the dense order of their inputs. So
+// transposed and channels-last tensors stay so, and a chain of ops walks each of them as one axis. Internal.
 //
 // The rule is that of PyTorch's TensorIterator (aten/src/ATen/TensorIterator.cpp, reorder_dimensions): axes are sorted
-// by the strides of the first input that tells them apart, broadcast axes tell nothing, and what no input tells apart
-// stays row-major.
+// by the strides of the first input that tells them apart. Broadcast axes tell nothing, and axes that no input tells
+// apart stay row-major.
 #pragma once
 
 #include <span>
@@ -21,11 +21,11 @@ Dims strides_in_order(std::span<const Tensor* const> inputs, const Dims& dims);
 // The strides of a dense tensor of `dims`, which broadcast to those of `output`, in the order of `output`.
 Dims strides_like(const TensorMeta& output, const Dims& dims);
 
-// True if two dense tensors of `dims` with strides `a` and `b` have their elements in the same places.
+// True if two dense tensors of `dims` with strides `a` and `b` have each element at the same offset.
 bool same_layout(const Dims& dims, const Dims& a, const Dims& b);
 
-// How an input of `dims` of `call` lies when it is dense: in the order of the output where the call keeps orders, else
-// row-major.
+// The strides of an input of `call` of `dims` when it is made dense: in the order of the output if the call keeps
+// orders, else row-major.
 Dims dense_strides(const OpCall& call, const Dims& dims, const TensorMeta& output);
 
 }  // namespace tenon

@@ -19,7 +19,7 @@
 namespace tenon {
 namespace {
 
-// A call whose inputs in `mask` are taken as dense.
+// A copy of a call in which the inputs in `mask` have dense strides.
 struct DenseInputs {
   DenseInputs(const OpCall& call, uint32_t mask, const TensorMeta& output) : call(call) {
     for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -38,7 +38,7 @@ struct DenseInputs {
   OpCall call;
 };
 
-// The inputs that do not lie as dense ones do.
+// The inputs (bit i for input i) whose strides are not dense.
 uint32_t strided_inputs(const OpCall& call, const TensorMeta& output) {
   uint32_t mask = 0;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
@@ -87,7 +87,7 @@ Status add_workspace(Prepared* prepared) {
 
 bool is_refusal(const Status& status) { return !status.ok() && status.code() == Code::unsupported; }
 
-// What a provider answered to a question about `call`: a refusal stays as it is, anything else names op and device.
+// A provider's answer to a question about `call`: a refusal stays as it is, any other failure gets op and device.
 Status named(const Status& status, const OpCall& call, const DeviceState* device) {
   return status.ok() || is_refusal(status) ? status : vm::launch_error(status, call.op->name, describe(call), device);
 }
@@ -121,7 +121,7 @@ Status try_native(const OpCall& call, Prepared* prepared) {
   return named(add_workspace(prepared), call, prepared->device);
 }
 
-// The device or the machine failed, which says nothing of what the device can do.
+// True if the device or the machine failed. Such a failure does not say what the device can do.
 bool is_trouble(Code code) {
   return code == Code::internal || code == Code::device_lost || code == Code::out_of_host_memory ||
          code == Code::out_of_device_memory || code == Code::cancelled;
@@ -142,8 +142,8 @@ std::string with_dense(uint32_t inputs) {
   return text + " made dense";
 }
 
-// Native as it is, then with strided inputs made dense. What makes them dense is the op cast, which therefore is not
-// tried a second time itself.
+// Tries the native rung for `call` as it is, then with strided inputs made dense. The op cast makes them dense, so a
+// cast itself is not tried a second time.
 Status try_native_rungs(const OpCall& call, Prepared* prepared) {
   const Status direct = try_native(call, prepared);
   if (!is_refusal(direct)) return direct;

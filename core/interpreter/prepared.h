@@ -1,8 +1,8 @@
-// Prepared: all that the interpreter works out about one exact call signature (op, attributes, dtypes, shapes, strides,
-// device), so that the same call again only allocates and launches. Internal.
+// Prepared: everything that the interpreter has worked out about one signature (op, attributes, dtypes, shapes,
+// strides, device). The next call with that signature only allocates and launches. Internal.
 //
-// Immutable, and shared by every thread that meets the signature; what a thread keeps beside it (counters, its place in
-// a table) is the thread's own (tables.h).
+// Immutable, and shared by every thread that meets the signature; what a thread keeps beside it (counters, its
+// table entry) is the thread's own (tables.h).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tenon {
 
-// Where an operand of the launch comes from, and as what the kernel sees it.
+// Where an operand of the launch comes from, and the dtype, dims and strides that the kernel sees.
 struct PreparedOperand {
   int16_t input = -1;     // index into the call's inputs, or
   int16_t output = -1;    // index into its outputs, or neither: a scalar
@@ -48,14 +48,14 @@ struct Prepared {
   DType scalar_dtypes[EP_MAX_SCALARS] = {};
   uint64_t workspace_bytes = 0;
 
-  // What it holds: its kernel too, unless that serves other shapes as well.
+  // How many bytes it holds. Its kernel counts too, unless that serves other shapes as well.
   uint64_t bytes() const;
 };
 
-// How far down the ladder a call may go.
+// How far down the ladder a call may go: as far as TENON_FALLBACK says, or not below native.
 enum class Reach : uint8_t { setting, native_only };
 
-// Works out `call` on `device`. Sees metadata only: inputs may be without data. `key` stays empty.
+// Works out `call` on `device`. Reads metadata only, so inputs may lack data. `key` stays empty.
 // Errors: those of the op's inference; unsupported when no allowed rung serves it, with every rung's reason.
 Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach);
 

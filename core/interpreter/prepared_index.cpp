@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-// By hash; equal hashes are rare and stand side by side.
+// The entries by hash. Equal hashes are rare and stand side by side.
 struct Index {
   std::mutex mutex;
   std::unordered_multimap<uint64_t, std::weak_ptr<const Prepared>> all;
@@ -25,8 +25,8 @@ bool has_key(const Prepared& prepared, const uint64_t* key, size_t words) {
 
 using Held = std::vector<std::shared_ptr<const Prepared>>;
 
-// What the index has for `key`, its mutex held. `others` gets what it looked at besides: that may be the last to hold
-// it, and what ends takes the mutex.
+// The entry for `key`; the caller holds the mutex. `others` gets the other entries that were looked at: they may be the
+// last references, and the end of a Prepared takes the mutex.
 std::shared_ptr<const Prepared> find_locked(uint64_t hash, const uint64_t* key, size_t words, Held* others) {
   const auto [first, last] = index().all.equal_range(hash);
   for (auto at = first; at != last; ++at) {
@@ -38,7 +38,7 @@ std::shared_ptr<const Prepared> find_locked(uint64_t hash, const uint64_t* key, 
   return nullptr;
 }
 
-// Ends the life of what nobody keeps any more.
+// The deleter of a Prepared that nobody keeps any more.
 struct Forget {
   uint64_t hash;
   void operator()(const Prepared* prepared) const {

@@ -1,5 +1,5 @@
-// The index of everything prepared that some thread keeps: a thread that meets a signature for the first time takes
-// what another has worked out. It keeps nothing alive itself, so that what threads keep bounds it. Internal.
+// The index of every Prepared that some thread keeps. A thread that meets a signature for the first time takes the
+// Prepared of another thread from it. The index keeps nothing alive, so the tables of the threads bound it. Internal.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,11 @@
 
 namespace tenon {
 
-// What some thread keeps for the signature `key`, or null. Thread-safe.
+// The Prepared that some thread keeps for the signature `key`, or null. Thread-safe.
 std::shared_ptr<const Prepared> find_prepared(uint64_t hash, const uint64_t* key, size_t words);
 
-// Shares `prepared`, whose key is set: the result is it, or what another thread has shared meanwhile. Thread-safe.
+// Shares `prepared`, whose key is set. Returns it, or the Prepared that another thread has shared meanwhile.
+// Thread-safe.
 std::shared_ptr<const Prepared> share_prepared(uint64_t hash, std::unique_ptr<Prepared> prepared);
 
 }  // namespace tenon

@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-// Answers every op with tensors that have no data, and refuses what the device has no primitive for.
+// Answers every op with tensors without data, and refuses ops for which the device has no primitive.
 class ProbeInterpreter final : public Interpreter {
  public:
   explicit ProbeInterpreter(DeviceState* device) : device_(device) {}

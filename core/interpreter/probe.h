@@ -1,4 +1,4 @@
-// Probing: would every part of a decomposition run natively? Nothing is computed. Internal.
+// Probing: finds out whether every part of a decomposition would run natively. Computes nothing. Internal.
 #pragma once
 
 #include "core/ops/op_call.h"
@@ -6,7 +6,7 @@
 namespace tenon {
 
 // Ok if all primitives that call.op->decompose would use on the device of `call` are native there; else unsupported,
-// with the first part refused and why. May create (and cache) the primitives.
+// with the first part that was refused and the reason. May create (and cache) the primitives.
 Status probe_decomposition(const OpCall& call);
 
 }  // namespace tenon

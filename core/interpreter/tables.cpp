@@ -16,7 +16,7 @@ struct ExecutionCounts {
   uint64_t bytes_copied = 0;
 };
 
-// Every thread's tables, and the counts of entries that are gone.
+// The tables of all threads, and the counts of entries that were dropped.
 struct Registry {
   std::mutex mutex;
   std::vector<Tables*> tables;
@@ -28,7 +28,7 @@ Registry& registry() {
   return *registry;
 }
 
-// The counters of another thread, which goes on counting.
+// Reads a counter of another thread, which may go on counting.
 uint64_t read(const uint64_t& counter) {
   return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(counter)).load(std::memory_order_relaxed);
 }
@@ -143,8 +143,8 @@ void Tables::grow() {
   }
 }
 
-// Linear probing without tombstones: entries after the gap move into it while that brings them no further forward than
-// the place where they belong.
+// Linear probing without tombstones: an entry after the gap moves into it unless the gap lies before the position where
+// the entry belongs.
 void Tables::remove(size_t place) {
   const size_t mask = entries_.size() - 1;
   bytes_ -= entries_[place].prepared->bytes();
@@ -168,7 +168,7 @@ PreparedEntry* Tables::insert(uint64_t hash, std::shared_ptr<const Prepared> pre
     ++taken_;
     entries_[free_place(hash)] = {hash, std::move(prepared), {}, true};
     const size_t mask = entries_.size() - 1;
-    // Each place is passed twice at most: once to forget that it was used, once to take it.
+    // The sweep passes each entry at most twice: once to clear `used`, once to drop it.
     for (size_t looked = 0; bytes_ > kPreparedBytes && taken_ > 1 && looked < 2 * entries_.size(); ++looked) {
       PreparedEntry& entry = entries_[sweep_ & mask];
       if (entry.prepared == nullptr || entry.prepared.get() == &kept || std::exchange(entry.used, false)) {
@@ -220,8 +220,8 @@ namespace {
 
 thread_local constinit Tables* own_tables = nullptr;
 
-// Takes the tables away when their thread ends. An op that runs later still, in the destructor of some other
-// thread-local object, makes new ones, which stay.
+// Drops the tables when their thread ends. An op that runs later, in the destructor of another thread-local object,
+// makes new tables, which stay.
 struct TablesGuard {
   ~TablesGuard() {
     delete own_tables;

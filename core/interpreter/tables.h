@@ -1,10 +1,10 @@
-// A thread's tables: what the interpreter has decided, found again by key. No locks and no shared counters on the way
-// of an op; a table's mutex is taken when an entry changes and by reports. Internal.
+// A thread's tables: the interpreter's decisions, found again by key. An op takes no lock and touches no shared
+// counter. A table's mutex is taken when an entry changes, and by reports. Internal.
 //
 // Two tables. Kernels of elementwise ops are found by layout class, two words (op, dtypes, device, rank and strides
 // after folding) that serve every shape of the class: direct-mapped and verified. Everything else is found by its exact
-// signature: a table of open addressing that grows with what it holds, up to a bound in bytes, and then gives up what
-// was not used for longest. What it holds is shared by threads (prepared_index.h).
+// signature: a table of open addressing that grows up to a bound in bytes and then drops entries that were not used
+// for long. Threads share the entries (prepared_index.h).
 #pragma once
 
 #include <array>
@@ -41,9 +41,9 @@ struct ElementwiseChoice {
 // One signature that the thread has met.
 struct PreparedEntry {
   uint64_t hash = 0;
-  std::shared_ptr<const Prepared> prepared;  // null: the place is free
+  std::shared_ptr<const Prepared> prepared;  // null: the entry is free
   Counters counters;
-  bool used = false;  // since the sweep last passed
+  bool used = false;  // since the last sweep
 };
 
 class Tables {
@@ -56,7 +56,7 @@ class Tables {
   Tables(const Tables&) = delete;
   Tables& operator=(const Tables&) = delete;
 
-  // The entry where `key` belongs; it matches if its key is equal and its kernel is set.
+  // The entry where `key` belongs. It matches if its key is equal and its kernel is set.
   ElementwiseChoice& elementwise(const uint64_t key[2]) {
     const uint64_t mixed = (key[0] ^ key[1] * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
     return elementwise_[mixed >> (64 - std::countr_zero(kElementwise))];
@@ -79,7 +79,7 @@ class Tables {
 
   std::mutex mutex_;
   std::array<ElementwiseChoice, kElementwise> elementwise_{};
-  std::vector<PreparedEntry> entries_;  // a power of two of places, at most three quarters of them taken
+  std::vector<PreparedEntry> entries_;  // their number is a power of two; at most three quarters are taken
   size_t taken_ = 0;
   size_t sweep_ = 0;
   uint64_t bytes_ = 0;
@@ -87,7 +87,7 @@ class Tables {
 
 uint64_t hash_of(const uint64_t* key, size_t words);
 
-// The calling thread's tables; made at its first op, gone with it.
+// The calling thread's tables. They are made at its first op and end with the thread.
 Tables& tables();
 
 }  // namespace tenon

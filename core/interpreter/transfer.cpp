@@ -69,7 +69,7 @@ Tensor transfer_span(const Tensor& tensor, DeviceState* target, uint64_t* bytes_
   return make_view(flat, tensor.dtype(), tensor.dims(), tensor.strides(), 0);
 }
 
-// A view whose span is this large, and more than twice as large as what it holds, is gathered before it travels.
+// A view with a span of so many bytes, more than twice as many as its elements have, is gathered before it moves.
 constexpr int64_t kLargeSpan = 64 * 1024;
 
 bool has_native_copy(const Tensor& tensor) {
@@ -85,7 +85,8 @@ bool has_native_copy(const Tensor& tensor) {
   return prepare(call, tensor.impl()->device, Reach::native_only).ok();
 }
 
-// `tensor`, or where most of its span is not its own, and its device can, a row-major copy on its device.
+// `tensor`; or, if most of its span belongs to other tensors and its device can copy it, a row-major copy on its
+// device.
 Tensor without_gaps(const Tensor& tensor) {
   const int64_t span = dtype_bytes(tensor.dtype(), span_elements(tensor));
   if (span < kLargeSpan || span / 2 < tensor.bytes() || dtype_size(tensor.dtype()) == 0) return tensor;

@@ -1,7 +1,7 @@
-// Moving tensors between devices, and between a strided view and dense memory. Internal.
+// Moves tensors between devices, and between a strided view and dense memory. Internal.
 //
-// Raw bytes move by the VM's copies; what is strided moves as the span of storage it covers, so that a device without a
-// single primitive can still be read and written in any layout.
+// The VM's copies move raw bytes. A strided tensor moves as the span of storage that it covers, so a device without a
+// single primitive can be read and written in any layout.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 namespace tenon {
 
 // `tensor` on `target`, with the same dims. A strided tensor keeps its strides and brings the bytes between its
-// elements along, unless these are most of many and its device can copy it natively: then it arrives row-major. Returns
-// the bytes moved through `bytes_moved` (may be null).
+// elements along. But if its span is large and mostly such bytes, and its device can copy natively, it arrives
+// row-major. Adds the bytes moved to `bytes_moved`, which may be null.
 Tensor transfer(const Tensor& tensor, DeviceState* target, uint64_t* bytes_moved = nullptr);
 
 // A row-major copy of `tensor` on the host device.

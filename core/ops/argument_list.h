@@ -20,8 +20,8 @@ class ArgumentList {
   bool none(size_t i) const { return values_[i]->kind() == kAcceptsNone; }
   const Tensor& tensor(size_t i) const { return *values_[i]->tensor(); }
   Tensor& mutable_tensor(size_t i) const { return *values_[i]->tensor(); }
-  // A tensor, or a number as a tensor of rank 0 that computes with argument `like` without changing its dtype more than
-  // the number itself would.
+  // Argument i as a tensor. A number becomes a tensor of rank 0 whose dtype is such that an op on it and argument
+  // `like` has the same result type as an op on the number itself.
   Tensor tensor_or_number(size_t i, size_t like) const;
   TensorList tensors(size_t i) const;
   Scalar scalar(size_t i) const;

@@ -24,7 +24,7 @@ size_t positional_count(const Signature& signature) {
   return static_cast<size_t>(first - signature.parameters.begin());
 }
 
-// True, and `bound` filled, if `signature` takes the arguments. Says nothing about why not: see first_failure.
+// Binds the arguments to `signature`. False if the signature does not take them; first_failure says why.
 bool bind(const Signature& signature, std::span<const Value> args, std::span<const Keyword> kwargs, Bound* bound) {
   const std::span<const Parameter> parameters = signature.parameters;
   if (args.size() > parameters.size()) return false;
@@ -47,7 +47,7 @@ bool bind(const Signature& signature, std::span<const Value> args, std::span<con
   return used == kwargs.size();
 }
 
-// The first thing that keeps `signature` from taking the arguments, as a sentence without its subject.
+// The first reason why `signature` does not take the arguments, as a sentence without its subject.
 std::string first_failure(const Signature& signature, std::span<const Value> args, std::span<const Keyword> kwargs) {
   const std::span<const Parameter> parameters = signature.parameters;
   const size_t positional = positional_count(signature);
@@ -97,7 +97,7 @@ std::string first_failure(const Signature& signature, std::span<const Value> arg
   throw Error(Code::invalid_argument, text);
 }
 
-// Letters to insert, drop, change or swap with their neighbour to get from one name to the other.
+// How many letters have to be inserted, dropped, changed or swapped with a neighbour to turn one name into the other.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {

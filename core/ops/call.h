@@ -1,6 +1,6 @@
-// The dynamic call: an op by name, with arguments as values, its overload chosen as Python chooses: positional
-// arguments in order, keywords by name, defaults for the rest; the first signature in table order that takes them all
-// wins.
+// The dynamic call: calls an op by its name with arguments as values. The overload is chosen as in Python: positional
+// arguments bind in order, keywords by name, defaults fill the rest. The first signature in table order that takes all
+// arguments wins.
 //
 //   TensorList y = tenon::call("pow", {x, 2}, {{"out", z}});
 //   const DynamicOp& op = tenon::find_op("pow");  // once, then
@@ -42,9 +42,9 @@ class TENON_API Value {
   Value(std::string text) : held_(std::move(text)) {}
   Value(const char* text) : held_(std::string(text)) {}
 
-  // The one kAccepts... bit it is.
+  // The kAccepts... bit of its kind.
   uint16_t kind() const;
-  // As Python would call its type: "Tensor", "int", "list".
+  // The name of its type in Python: "Tensor", "int", "list".
   std::string_view type_name() const;
 
   template <class T>
@@ -54,7 +54,7 @@ class TENON_API Value {
   Tensor* tensor() const { return std::get_if<Tensor>(&held_); }
 
  private:
-  // mutable: in-place ops write through the handle of an argument that is otherwise constant.
+  // mutable, since in-place ops write through the handle of a constant argument.
   mutable std::variant<std::monostate, Tensor, bool, int64_t, double, Ints, TensorList, DType, Device, std::string>
       held_;
 };
@@ -64,12 +64,12 @@ struct Keyword {
   Value value;
 };
 
-// The op called `name`. Lives for ever. Errors: not_found, naming the nearest one.
+// The op called `name`, which lives for ever. Errors: not_found, with the nearest name.
 TENON_API const DynamicOp& find_op(std::string_view name);
-// The same in a table of one's own, sorted by name.
+// The same in `table`, which is sorted by name.
 TENON_API const DynamicOp& find_op(std::span<const DynamicOp> table, std::string_view name);
 
-// Calls `op`. Errors: invalid_argument when no signature takes the arguments, saying why for each; those of the op.
+// Calls `op`. Errors: invalid_argument if no signature takes the arguments, with the reason of each; those of the op.
 TENON_API TensorList call(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs = {});
 TENON_API TensorList call(std::string_view name, std::span<const Value> args, std::span<const Keyword> kwargs = {});
 inline TensorList call(const DynamicOp& op, std::initializer_list<Value> args,

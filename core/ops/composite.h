@@ -1,4 +1,4 @@
-// What the generated code of composites is made of: putting a call into a record, and reading it out again.
+// What the generated code of composites is made of: it puts a call into a record and reads the call out again.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace tenon::composite {
 
-// True if a record has room for it.
+// True if a record has room for the list or text.
 inline bool fits(const IntList& list) { return list.size() <= EP_MAX_RANK; }
 inline bool fits(std::string_view text) { return text.size() <= TextAttribute::kMost; }
 
@@ -26,7 +26,7 @@ inline void append(std::vector<const Tensor*>* inputs, const TensorList& tensors
   for (const Tensor& tensor : tensors) inputs->push_back(or_null(tensor));
 }
 
-// Input `index` of a record, undefined where it is absent.
+// Input `index` of a record; undefined if it is absent.
 inline Tensor input(const OpCall& call, size_t index) {
   return index < call.inputs.size() && call.inputs[index] != nullptr ? *call.inputs[index] : Tensor();
 }
@@ -46,7 +46,7 @@ void give(const OpCall& call, std::tuple<Tensors...> results) {
   std::apply([&](auto&... each) { give(call, TensorList{std::move(each)...}); }, results);
 }
 
-// The result of a kept record, as the function of the API returns it.
+// The result of a kept record in the form in which the function of the API returns it.
 template <class Result>
 Result take(std::vector<Tensor>* outputs) {
   if constexpr (std::is_same_v<Result, Tensor>) {

@@ -1,4 +1,4 @@
-// DimsAttribute: Dims as an attribute struct carries them: every byte defined, so that bytes can be compared.
+// DimsAttribute: Dims inside an attribute struct. Every byte is defined, so that the bytes can be compared.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tenon {
 
-// No attribute struct is longer: the interpreter's keys have room for so many bytes.
+// The longest attribute struct: the interpreter's keys have room for so many bytes.
 constexpr size_t kMaxAttributeBytes = 1024;
 
 struct DimsAttribute {

@@ -1,10 +1,10 @@
-# The ops of tenon_core: what core/ops/generate.py makes from ops.yaml, and what is written by hand.
+# The ops of tenon_core: the sources that core/ops/generate.py makes from ops.yaml.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # tenon_generate_ops(<out-variable> YAML <file> FOLDER <folder> NAMESPACE <namespace> INCLUDE <path>)
 #
-# Generates API and tables of an op list into <folder> and names the sources made in <out-variable>.  Says at configure
-# time what the system's Python lacks.
+# Generates API and tables of an op list into <folder> and lists the generated sources in <out-variable>.  Fails at configure
+# time if the system's Python lacks a package.
 function(tenon_generate_ops out)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "YAML;FOLDER;NAMESPACE;INCLUDE" "")
   set(generator "${PROJECT_SOURCE_DIR}/core/ops/generate.py")

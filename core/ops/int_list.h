@@ -1,4 +1,4 @@
-// IntList: how functions of the API take shapes, axes and paddings: `{2, 3}`, a vector, Dims, or one number.
+// IntList: an argument for shapes, axes and paddings. It takes `{2, 3}`, a vector, Dims, or one number.
 #pragma once
 
 #include <concepts>
@@ -11,12 +11,12 @@
 
 namespace tenon {
 
-// Borrows what it was made from for the call; holds a single number itself. Two words, so that it travels in registers.
+// Borrows its source for the call; holds a single number itself. It has two words, so that it is passed in registers.
 class IntList {
  public:
   IntList() = default;
   IntList(std::initializer_list<AnyInt> values) {
-    data_ = reinterpret_cast<const int64_t*>(values.begin());  // lives as long as the argument it stands in
+    data_ = reinterpret_cast<const int64_t*>(values.begin());  // lives as long as the full expression
     size_ = values.size();
   }
   IntList(const std::vector<int64_t>& values) : data_(values.data()), size_(values.size()) {}

@@ -1,5 +1,6 @@
-// OpCall: the one record of an op, and OpInfo: the row of the op table it points to. Typed API, dynamic call, the ONNX
-// importer and (later) autograd all make OpCalls; interpreters take them. A row is generated from core/ops/ops.yaml.
+// OpCall, the record of an op, and OpInfo, the row of the op table that it points to. The typed API, the dynamic call,
+// the ONNX importer and (later) autograd make OpCalls; interpreters take them. A row is generated from
+// core/ops/ops.yaml.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +22,18 @@ class Lowering;
 // An op applied to values. Borrowed for the call of Interpreter::apply.
 struct OpCall {
   const OpInfo* op = nullptr;
-  // One per tensor parameter; null where an optional one is absent or where a scalar stands in its place.
+  // One per tensor parameter; null if an optional one is absent or if a scalar was given instead.
   std::span<const Tensor* const> inputs;
   // Launch scalars by ABI slot (ep_api.h): for a binary op `scalars[1]` stands for an absent inputs[1]. They are not
   // part of any cache key.
   std::span<const Scalar> scalars;
   // The op's generated attribute struct, or null. Part of the cache key.
   const void* attributes = nullptr;
-  // Where a factory (full, arange) makes its result and `to` takes it; null: the current device. Null for other ops.
+  // The device on which a factory (full, arange) makes its result, or to which `to` moves it; null: the current device.
+  // Null for other ops.
   DeviceState* device = nullptr;
-  // In: a defined tensor is written in place (an in-place op or `out=`); an undefined one is made. Out: all defined.
+  // Before the call a defined tensor is one to write in place (an in-place op or `out=`), an undefined one is to be
+  // made. After the call all are defined.
   std::span<Tensor> outputs;
 
   template <class T>
@@ -39,12 +42,12 @@ struct OpCall {
   }
 };
 
-// How the interpreter treats an op.
+// The form of an op, by which the interpreter treats it.
 enum class OpForm : uint8_t {
   elementwise,  // one unary, binary or ternary primitive: `kind` and `scalar_op` say which; shapes broadcast
   view,         // shares its input's storage: `view` computes the metadata, nothing is launched
   kernel,       // one primitive: `infer`, then `lower`
-  builtin,      // no primitive: the core itself allocates or moves what `infer` describes, in `run`
+  builtin,      // no primitive: `run` of the core allocates or moves the outputs that `infer` describes
   composite,    // written in other ops: `compose` calls them
 };
 
@@ -63,43 +66,44 @@ struct OpInfo {
   uint16_t alias_input = 0xffff;  // the input whose exact alias an output may be; 0xffff none
   uint32_t output_count = 1;      // 0: as many as call.outputs
 
-  // What is said where an argument is bool, and where both are; empty: bool is not refused.
+  // The errors if one argument is bool, and if both are. Empty: bool is not refused.
   std::string_view refuses_bool;
   std::string_view refuses_bools;
 
   // Attribute structs are plain, padding-free blocks of this many bytes, hashed and compared as bytes.
   uint32_t attribute_bytes = 0;
 
-  // Dtype and dims (strides are filled in, row-major) of every output. Sees metadata only.
+  // Writes dtype and dims of every output; the interpreter fills in row-major strides. Sees metadata only.
   Status (*infer)(const OpCall& call, TensorMeta* outputs) = nullptr;
-  // view: writes dtype, dims, strides and offset of the output, where they stay: copying them costs as much as the
-  // rest.
+  // Of a view: writes dtype, dims, strides and offset straight into the output, since copying them would cost as much
+  // as the rest.
   Status (*view)(const OpCall& call, TensorImpl* output) = nullptr;
-  // Describes the one primitive that computes the call; outputs have their metadata.
+  // Describes the one primitive that computes the call. `outputs` has the metadata of the outputs.
   Status (*lower)(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) = nullptr;
-  // The op in terms of other ops, for the ladder's second rung; null when it has none. Writes call.outputs.
+  // Computes the op by other ops, for the ladder's second rung, and writes call.outputs. Null if the op has none.
   void (*decompose)(const OpCall& call) = nullptr;
-  // builtin: carries the call out. Its inputs have data.
+  // Of a builtin: carries the call out. Its inputs have data.
   void (*run)(const OpCall& call) = nullptr;
-  // composite: calls its functor, whose ops reach the interpreter that is current. Call compose() below.
+  // Of a composite: calls its functor, whose ops reach the current interpreter. Use compose() below instead.
   void (*compose)(const OpCall& call) = nullptr;
 };
 
 // The rows, in the order of ops.yaml.
 TENON_API std::span<const OpInfo> op_table();
 
-// The interpreter door: every op of every row comes through apply. An interpreter that wraps another one hands it what
-// it does not carry out itself; what it takes apart, it takes apart under the other (compose, InterpreterScope).
+// Interpreter, the door: every op of every row comes through apply. An interpreter that wraps another one hands on the
+// records that it does not carry out itself. If it takes a record apart, the parts come to the other interpreter
+// (compose, InterpreterScope).
 class TENON_API Interpreter {
  public:
   virtual ~Interpreter() = default;
   // What errors call it: "the eager interpreter".
   virtual std::string name() const = 0;
   // Computes (or records) `call` and fills call.outputs. A composite comes here only if this interpreter keeps it, or
-  // if one that wraps this one does and hands it on. Throws tenon::Error.
+  // if an interpreter that wraps this one keeps it and hands it on. Throws tenon::Error.
   virtual void apply(const OpCall& call) = 0;
-  // True if a call of `op`, a composite, comes to apply as one record; else the ops that it is written in come. A list
-  // or text that is too long for the record (8 numbers, 23 bytes) makes the parts come all the same.
+  // True if a call of `op`, a composite, comes to apply as one record. If false, the ops that it is written in come.
+  // They come too if a list or text is too long for the record (8 numbers, 23 bytes).
   virtual bool keeps(const OpInfo& op) const;
   // The value of a small host-side integer tensor, if this interpreter knows it now (eager always does, by waiting).
   virtual bool host_value_known(const Tensor& tensor) = 0;
@@ -108,7 +112,7 @@ class TENON_API Interpreter {
 // Carries out `call`, of a composite, by the ops that it is written in, which come to `below`.
 TENON_API void compose(const OpCall& call, Interpreter& below);
 
-// What computes each op when it is called; one serves all threads. core/interpreter defines it.
+// The eager interpreter, which computes each op when it is called. One serves all threads. core/interpreter defines it.
 Interpreter& eager_interpreter();
 
 // The calling thread's interpreter: eager unless an InterpreterScope is open.

@@ -1,4 +1,4 @@
-// What the dynamic call knows of an op: its signatures as data. The tables are generated from ops.yaml.
+// DynamicOp: an op for the dynamic call, with its signatures as data. The tables are generated from ops.yaml.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// TextAttribute: a short text as an attribute struct carries it.
+// TextAttribute: a short text inside an attribute struct.
 #pragma once
 
 #include <algorithm>

@@ -16,7 +16,7 @@ Result<DeviceState*> device_state(std::string_view spelling);
 Result<DeviceState*> host_device_state();
 // Every device opened so far and not retired.
 std::vector<DeviceState*> all_devices();
-// tenon::retire without its first step: the caller has dropped what the calling thread keeps.
+// Does what tenon::retire says, but leaves the calling thread's current device to the caller.
 Status retire_provider(std::string_view provider);
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// Recording: which recorder a tensor without data belongs to. Internal.
+// Recording: names the recorder to which a tensor without data belongs. Internal.
 #pragma once
 
 #include <atomic>
@@ -10,13 +10,13 @@
 
 namespace tenon {
 
-// A program being recorded, as errors name it; its values keep this alive.
+// A program that a recorder records or has recorded. Errors name it. Its values keep this object alive.
 struct Recording {
   std::string name;  // "recording 3 (bert.onnx)"
   std::atomic<bool> finished{false};
 };
 
-// What a tensor stands for while a program is recorded.
+// The value that a tensor stands for while a program is recorded.
 struct RecordedValue {
   std::shared_ptr<const Recording> recording;
   uint32_t id = 0;  // of the value in the program

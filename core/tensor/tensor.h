@@ -45,7 +45,7 @@ struct TensorImpl {
   int64_t offset = 0;      // of the first element in the storage, in elements
   int64_t elements = 0;
   Storage* storage = nullptr;         // null: a tensor without data (being recorded or probed)
-  RecordedValue* recorded = nullptr;  // owned: what it stands for while a program is recorded
+  RecordedValue* recorded = nullptr;  // owned: the value that it stands for while a program is recorded
   DeviceState* device = nullptr;
   Dims dims;
   Dims strides;

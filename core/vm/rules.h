@@ -8,7 +8,7 @@
 namespace tenon::vm {
 
 enum Rule : uint32_t {
-  kWaitBetweenStreams = 1,  // an instruction waits for what it depends on in other streams of its device
+  kWaitBetweenStreams = 1,  // an instruction waits for its dependences in other streams of its device
   kWaitBetweenDevices = 2,  // ... in streams of other devices
   kWriteAfterRead = 4,      // a write waits for the reads before it
   kWaitBeforeReuse = 8,     // a block that is reused waits for the tickets it carries

@@ -20,8 +20,8 @@ namespace tenon::vm {
 
 class DeviceQueue;
 
-// A mark: an event of the provider that fires once its stream has done instruction `point` and all before it. Whoever
-// waits for one of these instructions may wait for this mark.
+// A mark: an event of the provider that fires once its stream has done instruction `point` and all before it. A
+// thread that waits for one of these instructions may wait for this mark.
 struct EventMark {
   ep_event* handle = nullptr;
   uint64_t point = 0;

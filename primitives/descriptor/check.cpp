@@ -161,7 +161,7 @@ Status check_operand(const Desc& desc, const Operand& operand) {
   return check_layout(desc, operand, name);
 }
 
-// --- what is not an operand ---
+// --- the rest of the descriptor ---
 
 Status check_attribute_names(const Desc& desc, const table::KindRow& row) {
   for (const Field& field : fields()) {

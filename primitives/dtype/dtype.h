@@ -1,4 +1,4 @@
-// DType: the element types of ep_api/dtypes.def as a C++ enum, and what one needs to know of each.
+// DType: the element types of ep_api/dtypes.def as a C++ enum, with the facts of each.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The prelude of scalar_ops.def for double, int64_t and uint64_t. Integers wrap: they are computed in uint64_t, and
-// what is stored keeps the low bits of its dtype.
+// a stored element keeps the low bits of its dtype.
 #pragma once
 
 #include <cmath>

@@ -20,7 +20,7 @@ MOST_FILES = 5  # that a folder without a README may have
 MAY_BE_LONGER = {"README.md", "ep_api/README.md"}
 FROZEN = "ep_api/abi/trial-"  # written by ./dev freeze
 # Folders whose READMEs are still to be brought to these rules.
-NOT_YET = ("benchmarks/", "core/graph/", "core/interpreter/", "core/ops/", "providers/", "sdk/", "tests/")
+NOT_YET = ("benchmarks/", "providers/", "sdk/", "tests/")
 GLOSSARY = "ep_api/GLOSSARY.md"
 DATE = r"\d{4}-\d{2}-\d{2}"
 ENTRY = re.compile(r"^- \*\*([^*]+)\*\* \(`([^`]+)`\): \S.*")
@@ -87,7 +87,7 @@ def check_decisions(path, text):
     for date, entry in decisions(text):
         if not date:
             yield f"{path}: a decision has no date: {entry[:60]}"
-        if not re.search(r"chang\w+ (our|this) (mind|decision)|reopens? (this|it)", entry):
+        if not re.search(r"would change\b|changes? our mind", entry, re.IGNORECASE):
             yield f"{path}: a decision does not say what would change our mind: {entry[:60]}"
 
 
@@ -126,7 +126,7 @@ def check_checks():
         (0, check_folders([f"a/{i}.h" for i in range(MOST_FILES + 1)] + ["a/README.md"])),
         (0, check_decisions("a", f"Decisions\n{said}\n")), (0, check_decisions("a", f"## Decisions\n\n{said}\n")),
         (1, check_decisions("a", f"Decisions\n{said}\n- It is so. A reason would change our mind.\n")),
-        (0, check_decisions("a", "Decisions (2026-11-22)\n- It is so. A reason would change our mind.\n")),
+        (0, check_decisions("a", "Decisions, each 2026-11-22\n- It is so. Would change if there were a reason.\n")),
         (1, check_decisions("a", "Decisions\n- 2026-11-22: it is so.\n  And so.\n")),
         (0, check_decisions("a", "Decisions\n- 2026-11-22: it is so. A reason would\n  change our mind.\n")),
         (1, check_links("/", "a/README.md", "[b](nowhere.md)")),

@@ -1,4 +1,4 @@
-// Elementwise ops in terms of simpler ones.
+// Writes elementwise ops in simpler ops.
 #include "core/ops/decompose/result.h"
 #include "core/ops/rules.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kInverseRootOfTwo = 0.70710678118654752440;
 
-// Argument `index` of a binary or ternary call, a tensor or a number, given to `use`.
+// Calls `use` with argument `index` of a binary or ternary call, a tensor or a number.
 template <class Use>
 Tensor with_argument(const OpCall& call, size_t index, Use use) {
   return call.inputs[index] != nullptr ? use(*call.inputs[index]) : use(call.scalars[index]);

@@ -1,4 +1,4 @@
-// Products with an epilogue as the bare product and the epilogue's ops.
+// Writes a product with an epilogue as the bare product and the ops of the epilogue.
 #include "core/ops/decompose/result.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/epilogue.h"
@@ -8,11 +8,11 @@ namespace {
 
 template <class Attributes>
 Tensor product(const OpCall& call, const Attributes& bare, const Tensor* bias) {
-  return functors::record(static_cast<OpId>(call.op->id), {&input(call, 0), &input(call, 1), bias, nullptr}, &bare);
+  return functors::apply(static_cast<OpId>(call.op->id), {&input(call, 0), &input(call, 1), bias, nullptr}, &bare);
 }
 
-// The product of `call` with its bias, whose attributes without an activation are `bare`: in one where the device has
-// that and something follows (`has_more`), else the bare product and `add_bias`.
+// The product of `call` with its bias. `bare` are its attributes without an activation. If more follows (`has_more`)
+// and the device has a product with bias, that is one launch; otherwise it is the bare product and `add_bias`.
 template <class Attributes, class AddBias>
 Tensor biased_product(const OpCall& call, const Attributes& bare, bool has_more, AddBias add_bias) {
   const Tensor bias = optional(call, 2);

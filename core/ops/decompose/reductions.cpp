@@ -1,4 +1,4 @@
-// Reductions and normalisations in terms of sums, extremes and elementwise ops.
+// Writes reductions and normalisations in sums, extremes and elementwise ops.
 #include "core/ops/decompose/result.h"
 #include "core/ops/rules.h"
 #include "primitives/infer/reduce.h"
@@ -23,7 +23,7 @@ struct Reduction {
   int64_t count = 0;
 };
 
-// A parameter per channel as one that broadcasts along the other axes of x.
+// `list`, one parameter per channel, as a tensor that broadcasts along the other axes of x.
 Tensor channels(const Tensor& list, const Tensor& x, int32_t axis) {
   Dims dims = Dims::filled(x.rank() - axis, 1);
   dims[0] = list.elements();

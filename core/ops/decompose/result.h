@@ -1,12 +1,12 @@
-// How a decomposition hands over what it has computed.
+// How a decomposition hands over its result.
 #pragma once
 
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 #include "core/ops/op_call.h"
 
 namespace tenon::ops {
 
-// Gives `result` to the call: as its output, or written into the one it was given.
+// Gives `result` to the call: as its output or, if the caller gave an output, written into that.
 inline void store(const OpCall& call, const Tensor& result) {
   if (call.outputs[0].defined()) {
     copy_(call.outputs[0], result);
@@ -17,7 +17,7 @@ inline void store(const OpCall& call, const Tensor& result) {
 
 inline const Tensor& input(const OpCall& call, size_t index) { return *call.inputs[index]; }
 
-// Input `index`, undefined where it is absent.
+// Input `index`; undefined if it is absent.
 inline Tensor optional(const OpCall& call, size_t index) {
   return index < call.inputs.size() && call.inputs[index] != nullptr ? *call.inputs[index] : Tensor();
 }

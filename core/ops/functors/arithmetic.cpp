@@ -1,14 +1,14 @@
-// add, sub, div, pow, gelu: elementwise ops whose extra argument chooses what is computed.
+// add, sub, div, pow, gelu: elementwise ops with an extra argument that chooses the formula.
 #include <limits>
 
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 
 namespace tenon::functors {
 namespace {
 
 bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }
 
-// alpha as a number of the class that the arguments, which meet in `dtype`, are computed in.
+// `alpha` as a number of the class in which the arguments, promoted to `dtype`, are computed.
 Scalar fitting_alpha(OpId id, DType dtype, const Scalar& alpha) {
   if (alpha.dtype() == DType::f64 && !is_floating(dtype)) {
     refuse(op_row(id).name, ": alpha must not be a floating-point number where the arguments are ", dtype_name(dtype),
@@ -42,7 +42,7 @@ Tensor scaled_add(OpId id, Tensor* out, const A& input, const Tensor& other, con
   return binary_to(id, out, input, tenon::mul(other, fitting_alpha(id, joint_dtype(input, other), alpha)));
 }
 
-// alpha * other as a number; whole where both are.
+// alpha * other as a number. It is an integer if both are.
 Scalar product(OpId id, const Tensor& input, const Scalar& other, Scalar alpha) {
   if (is_one(alpha)) return other;
   require_given(id, input);

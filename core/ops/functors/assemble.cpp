@@ -1,18 +1,18 @@
-// Putting tensors together and taking them apart.
+// Puts tensors together and takes them apart.
 #include <algorithm>
 
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 #include "primitives/infer/assemble.h"
 
 namespace tenon::functors {
 namespace {
 
-// Operands of one primitive beside its output (or input).
+// How many parts one primitive takes: its operands without its output (or input).
 constexpr size_t kMostParts = EP_MAX_OPERANDS - 1;
 
 bool is_bare_empty(const Tensor& tensor) { return tensor.rank() == 1 && tensor.elements() == 0; }
 
-// The tensors in one dtype, without those that add nothing.
+// The tensors in one dtype, without the empty ones.
 TensorList joined_parts(const TensorList& tensors) {
   DType dtype = tensors[0].dtype();
   for (const Tensor& tensor : tensors) dtype = promote(dtype, tensor.dtype());
@@ -34,11 +34,11 @@ Tensor concat_some(std::span<const Tensor> parts, int32_t axis) {
   AxisAttributes attributes{};
   attributes.axis = axis;
   Tensor result[1];
-  record(OpId::concat, {inputs, parts.size()}, &attributes, result);
+  apply(OpId::concat, {inputs, parts.size()}, &attributes, result);
   return result[0];
 }
 
-// An empty result still has the length that the parts along `axis` add up to.
+// The empty result of a concat. Its length along the axis is still the sum of the parts' lengths.
 Tensor concat_empty(const Tensor& like, const Dims& dims) {
   return tenon::full(dims, Scalar(0), like.dtype(), like.device());
 }
@@ -78,7 +78,7 @@ int32_t pad_mode(std::string_view mode) {
   refuse("pad: mode is '", mode, "'; it may be 'constant', 'reflect' or 'replicate'.");
 }
 
-// `input` without what negative padding takes away, which is then 0.
+// `input` without the elements that negative padding crops. Sets the negative padding in `window` to 0.
 Tensor cropped(Tensor input, ep_pad_attributes* window) {
   for (int32_t axis = 0; axis < input.rank(); ++axis) {
     const int64_t low = std::min<int64_t>(window->low[axis], 0);
@@ -91,7 +91,7 @@ Tensor cropped(Tensor input, ep_pad_attributes* window) {
   return input;
 }
 
-// `input` count times along `axis`, as a copy even where strides could repeat it.
+// `input`, `count` times along `axis`. Always a copy, though strides could repeat an axis of length 1.
 Tensor repeated(const Tensor& input, int32_t axis, int64_t count) {
   if (input.rank() == EP_MAX_RANK) return tenon::concat(TensorList(static_cast<size_t>(count), input), axis);
   Dims expanded = input.dims();
@@ -181,7 +181,7 @@ TensorList split_with_sizes_copy(const Tensor& input, IntList split_sizes, int64
   std::copy(split_sizes.begin(), split_sizes.end(), attributes.sizes);
   TensorList parts(split_sizes.size());
   const Tensor* inputs[] = {&input};
-  record(OpId::split_with_sizes_copy, inputs, &attributes, parts);
+  apply(OpId::split_with_sizes_copy, inputs, &attributes, parts);
   return parts;
 }
 
@@ -211,7 +211,7 @@ Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optiona
   const Tensor source = cropped(input, &attributes.window);
   if (source.elements() == 0) return tenon::full(dims, fill, input.dtype(), input.device());
   if (pads_nothing(attributes.window, source.rank())) return tenon::clone(source);
-  return record(OpId::pad, {&source}, &attributes, {&fill, 1});
+  return apply(OpId::pad, {&source}, &attributes, {&fill, 1});
 }
 
 Tensor tile(const Tensor& input, IntList dims) {

@@ -1,5 +1,5 @@
-// Casts, copies and writes into existing tensors.
-#include "core/ops/functors/record.h"
+// Casts, copies, and writes into existing tensors.
+#include "core/ops/functors/apply.h"
 
 namespace tenon::functors {
 namespace {
@@ -10,7 +10,7 @@ Tensor copied(const Tensor& input, DType dtype, Order order, Tensor* out = nullp
   CastAttributes attributes{};
   attributes.dtype = dtype;
   attributes.row_major = order == Order::row_major;
-  return record(OpId::cast, {&input}, &attributes, {}, out);
+  return apply(OpId::cast, {&input}, &attributes, {}, out);
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ Tensor to(const Tensor& input, Device device) {
 Tensor& copy_from(Tensor& input, const Tensor& src) {
   require_defined("copy_from", "input", input);
   require_defined("copy_from", "src", src);
-  record(OpId::copy_from, {&src}, nullptr, {}, &input);
+  apply(OpId::copy_from, {&src}, nullptr, {}, &input);
   return input;
 }
 
@@ -71,7 +71,7 @@ Tensor& fill_(Tensor& input, Scalar value) {
   FillAttributes attributes{};
   attributes.dims = DimsAttribute::of({input.dims().data(), input.dims().size()});
   attributes.dtype = input.dtype();
-  record(OpId::full, {}, &attributes, {&value, 1}, &input);
+  apply(OpId::full, {}, &attributes, {&value, 1}, &input);
   return input;
 }
 

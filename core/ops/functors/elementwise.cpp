@@ -1,6 +1,6 @@
 #include "core/ops/functors/elementwise.h"
 
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 
 namespace tenon::elementwise {
 namespace {
@@ -37,7 +37,7 @@ Tensor finish(const OpInfo& op, Tensor* out, infer::ScalarTypes types, const Dim
   return *out;
 }
 
-// The row that computes `op` on arguments that meet in `dtype`.
+// The row that computes `op` on arguments whose promoted dtype is `dtype`.
 const OpInfo& row_on(const OpInfo& op, DType dtype) {
   return dtype == DType::boolean && op.on_bool != kNoOp ? op_row(static_cast<OpId>(op.on_bool)) : op;
 }
@@ -76,7 +76,7 @@ Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input,
   return finish(row, out, types, dims, inputs, {});
 }
 
-// A number's class decides with that of the tensor; the row's domain decides after that.
+// The class of the number and the tensor's dtype give a dtype first; then the domain of the row decides.
 Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input, const Scalar& other) {
   require_defined(op.name, "input", input);
   const DType dtype = functors::promote_with(input.dtype(), other);

@@ -1,5 +1,5 @@
-// The way of an elementwise op from the typed API into the interpreter: arguments that need nothing done go straight
-// through; casts, promotion and mismatches take the slow functions. `dtypes` has bit 1 << dtype for each dtype that the
+// How an elementwise op gets from the typed API into the interpreter. Arguments that fit go straight through; casts,
+// promotion and mismatches take the slow functions. `dtypes` has bit 1 << dtype for each dtype that the
 // scalar row is defined on.
 #pragma once
 
@@ -12,23 +12,24 @@ namespace tenon::elementwise {
 
 using Scalars = std::span<const Scalar>;
 
-// Any dtypes: works out what to compute in, casts, and puts the result into `out` or, where that is null, returns it.
+// Takes any dtypes: decides in which dtype to compute, casts, and writes the result into `out`, or returns it if `out`
+// is null.
 Tensor unary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Tensor& x, Scalars scalars);
 Tensor binary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Tensor& input, const Tensor& other);
 Tensor binary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Tensor& input, const Scalar& other);
 Tensor binary_slow(const OpInfo& op, uint32_t dtypes, Tensor* out, const Scalar& input, const Tensor& other);
 
-// Throws what the row says of bool arguments, `both` of them or one, if it refuses them.
+// Throws the row's error for bool arguments if the row refuses them. `both`: both arguments are bool, not one.
 void refuse_bool(const OpInfo& op, bool both);
 
 inline bool among(uint32_t dtypes, const Tensor& x) { return (dtypes >> static_cast<uint32_t>(x.dtype()) & 1) != 0; }
 
-// True if the result of `op` on tensors like `x` is of out's dtype and, `x` being of the result's dims, of its dims.
+// True if `out` has the dtype and dims of the result of `op` on tensors of the dtype and dims of `x`.
 inline bool fits(const OpInfo& op, const Tensor& out, const Tensor& x) {
   return out.defined() && out.dtype() == (op.bool_result ? DType::boolean : x.dtype()) && out.dims() == x.dims();
 }
 
-// True if `x` computes with number `s` without changing its dtype.
+// True if an op on `x` and the number `s` is computed in the dtype of `x`.
 inline bool absorbs(const Tensor& x, const Scalar& s) {
   const auto bit = static_cast<uint32_t>(x.dtype());
   constexpr uint32_t floats = 1u << EP_DTYPE_f16 | 1u << EP_DTYPE_bf16 | 1u << EP_DTYPE_f32 | 1u << EP_DTYPE_f64;

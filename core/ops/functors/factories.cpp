@@ -1,7 +1,7 @@
-// New tensors.
+// Makes new tensors.
 #include <cmath>
 
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 
 namespace tenon::functors {
 namespace {
@@ -61,15 +61,15 @@ Tensor range_of_floats(double start, double end, double step, DType dtype, Devic
   return stepped(bounds, static_cast<int64_t>(count), made, dtype, device);
 }
 
-// A tensor of one value, for `op`, which errors name.
+// A tensor of one value. `op` is the name in its errors.
 Tensor filled(std::string_view op, IntList size, Scalar fill_value, DType dtype, Device device) {
   const Dims dims = value_or_throw(infer::checked(op, dims_of(op, size)));
   const DType made = dtype == DType::none ? dtype_of_number(fill_value) : dtype;
   return factory(OpId::full, dims, made, {&fill_value, 1}, device);
 }
 
-// `input`, each element of which must be in [0, number of classes): else an error where the elements can be read at
-// once, a fault of the kernel that gathers them elsewhere.
+// `input`, whose elements must be in [0, number of classes). An element outside is an error here if the elements can be
+// read at once; otherwise it becomes a fault of the kernel that gathers them.
 Tensor within_classes(const Tensor& input, const Tensor& classes) {
   const int64_t count = classes.elements();
   if (input.device().synchronous() && current_interpreter().host_value_known(input)) {
@@ -81,7 +81,7 @@ Tensor within_classes(const Tensor& input, const Tensor& classes) {
     }
     return input;
   }
-  // gather would count a negative index from the end, so it is given one past it.
+  // gather would count a negative index from the end, so a negative index becomes one past the end.
   const Tensor index = tenon::cast(input, DType::i64);
   return tenon::gather_slices(classes, 0, tenon::where(tenon::lt(index, Scalar(0)), Scalar(count), index));
 }

@@ -1,10 +1,10 @@
-// Gathering slices and elements by index.
-#include "core/ops/functors/record.h"
+// Gathers slices and elements by index.
+#include "core/ops/functors/apply.h"
 
 namespace tenon::functors {
 namespace {
 
-// `index`, called `name` by `op`, as i32 or i64.
+// `index` as i32 or i64. In errors of `op` it is called `name`.
 Tensor as_index(std::string_view op, std::string_view name, const Tensor& index) {
   require_defined(op, name, index);
   if (!is_integer(index.dtype())) refuse(op, ": ", name, " must be integers, not ", dtype_name(index.dtype()), ".");
@@ -17,7 +17,7 @@ void require_range(std::string_view op, const Tensor& input, int32_t axis, const
   }
 }
 
-// The slices of `input` along `dim` that `index` names, for `op`, which calls it `name`.
+// The slices of `input` along `dim` at the positions in `index`. In errors of `op` the index is called `name`.
 Tensor slices(std::string_view op, const Tensor& input, int64_t dim, std::string_view name, const Tensor& index) {
   require_defined(op, "input", input);
   const Tensor indices = as_index(op, name, index);
@@ -25,7 +25,7 @@ Tensor slices(std::string_view op, const Tensor& input, int64_t dim, std::string
   AxisAttributes attributes{};
   attributes.axis = axis_of(op, dim, source.rank());
   require_range(op, source, attributes.axis, indices);
-  return record(OpId::gather_slices, {&source, &indices}, &attributes);
+  return apply(OpId::gather_slices, {&source, &indices}, &attributes);
 }
 
 Tensor elements(std::string_view op, const Tensor& input, int64_t dim, std::string_view name, const Tensor& index) {
@@ -36,7 +36,7 @@ Tensor elements(std::string_view op, const Tensor& input, int64_t dim, std::stri
     return tenon::reshape(elements(op, tenon::reshape(input, 1), 0, name, tenon::reshape(indices, 1)), IntList());
   }
   if (input.rank() > 0) require_range(op, input, attributes.axis, indices);
-  return record(OpId::gather, {&input, &indices}, &attributes);
+  return apply(OpId::gather, {&input, &indices}, &attributes);
 }
 
 }  // namespace

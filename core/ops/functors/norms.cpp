@@ -1,5 +1,5 @@
 // Softmax and the normalisations.
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 
 namespace tenon::functors {
 namespace {
@@ -16,12 +16,12 @@ Tensor softmax_of(OpId id, const Tensor& input, int64_t dim, DType dtype) {
   SoftmaxAttributes attributes{};
   attributes.axis = axis_of(name, dim, input.rank());
   attributes.log = id == OpId::log_softmax ? 1 : 0;
-  if (input.rank() > 0) return record(id, {&source}, &attributes);
+  if (input.rank() > 0) return apply(id, {&source}, &attributes);
   const Tensor row = tenon::reshape(source, 1);
-  return tenon::reshape(record(id, {&row}, &attributes), IntList());
+  return tenon::reshape(apply(id, {&row}, &attributes), IntList());
 }
 
-// The first axis that normalized_shape, the last dims of input, takes in.
+// The first axis of `input` that belongs to normalized_shape, which must be the last dims of `input`.
 int32_t first_normalized(std::string_view op, const Tensor& input, IntList normalized_shape) {
   const auto count = static_cast<int32_t>(normalized_shape.size());
   const int32_t first = input.rank() - count;
@@ -54,7 +54,7 @@ double epsilon(DType dtype) {
   }
 }
 
-// A parameter per channel (axis 1) of input as a tensor that broadcasts against input.
+// `value`, one parameter per channel (axis 1) of `input`, as a tensor that broadcasts against `input`.
 Tensor per_channel(std::string_view op, std::string_view name, const Tensor& value, const Tensor& input) {
   Dims dims = Dims::filled(input.rank() - 1, 1);
   dims[0] = input.dims()[1];
@@ -76,7 +76,7 @@ Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& w
   const Tensor scale = parameter("layer_norm", "weight", weight, source.dtype(), dims);
   const Tensor shift = parameter("layer_norm", "bias", bias, source.dtype(), dims);
   const Scalar scalars[] = {Scalar(eps)};
-  return record(OpId::layer_norm, {&source, or_null(scale), or_null(shift)}, &attributes, scalars);
+  return apply(OpId::layer_norm, {&source, or_null(scale), or_null(shift)}, &attributes, scalars);
 }
 
 Tensor rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
@@ -108,7 +108,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   AxisAttributes attributes{};
   attributes.axis = 1;
   const Scalar scalars[] = {Scalar(eps)};
-  return record(OpId::batch_norm, {&source, &scale, &shift, &mean, &variance}, &attributes, scalars);
+  return apply(OpId::batch_norm, {&source, &scale, &shift, &mean, &variance}, &attributes, scalars);
 }
 
 Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) {

@@ -1,5 +1,5 @@
 // Pooling over windows of one to three spatial axes.
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 #include "core/ops/functors/window.h"
 
 namespace tenon::functors {
@@ -41,7 +41,7 @@ Tensor max_pool(const Tensor& input, IntList kernel_size, IntList stride, IntLis
                 bool ceil_mode) {
   const PoolingAttributes attributes =
       attributes_of("max_pool", EP_POOLING_MAX, input, {kernel_size, stride, padding, dilation, ceil_mode});
-  return record(OpId::max_pool, {&input}, &attributes);
+  return apply(OpId::max_pool, {&input}, &attributes);
 }
 
 std::tuple<Tensor, Tensor> max_pool_with_indices(const Tensor& input, IntList kernel_size, IntList stride,
@@ -50,7 +50,7 @@ std::tuple<Tensor, Tensor> max_pool_with_indices(const Tensor& input, IntList ke
                                                      {kernel_size, stride, padding, dilation, ceil_mode});
   const Tensor* inputs[] = {&input};
   Tensor outputs[2];
-  record(OpId::max_pool_with_indices, inputs, &attributes, outputs);
+  apply(OpId::max_pool_with_indices, inputs, &attributes, outputs);
   return {outputs[0], outputs[1]};
 }
 
@@ -60,7 +60,7 @@ Tensor avg_pool(const Tensor& input, IntList kernel_size, IntList stride, IntLis
   const PoolingAttributes attributes =
       attributes_of("avg_pool", kind, input, {kernel_size, stride, padding, dilation, ceil_mode});
   const Tensor source = floating(input);
-  return record(OpId::avg_pool, {&source}, &attributes);
+  return apply(OpId::avg_pool, {&source}, &attributes);
 }
 
 Tensor max_pool2d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation,

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 #include "core/ops/functors/window.h"
 #include "core/ops/rules/epilogue.h"
 #include "primitives/infer/convolution.h"
@@ -13,7 +13,7 @@ namespace {
 
 using ops::Activation;
 
-// What is added to a product and applied to it.
+// The tensors added to a product, and the activation applied to the sum.
 struct Epilogue {
   Tensor bias;
   Tensor residual;
@@ -48,13 +48,13 @@ Epilogue make_epilogue(std::string_view op, const Tensor& bias, const Tensor& re
 }
 
 template <class Attributes>
-Tensor record_product(OpId id, const Tensor& a, const Tensor& b, const Epilogue& epilogue,
-                      const Attributes& attributes) {
+Tensor apply_product(OpId id, const Tensor& a, const Tensor& b, const Epilogue& epilogue,
+                     const Attributes& attributes) {
   Scalar scalars[ops::kActivationSlot + 2];
   scalars[ops::kActivationSlot] = Scalar(epilogue.activation.a);
   scalars[ops::kActivationSlot + 1] = Scalar(epilogue.activation.b);
   const Scalars given = epilogue.activation.id == 0 ? Scalars() : Scalars(scalars);
-  return record(id, {&a, &b, or_null(epilogue.bias), or_null(epilogue.residual)}, &attributes, given);
+  return apply(id, {&a, &b, or_null(epilogue.bias), or_null(epilogue.residual)}, &attributes, given);
 }
 
 Tensor product(std::string_view op, const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
@@ -64,10 +64,10 @@ Tensor product(std::string_view op, const Tensor& a, const Tensor& b, const Epil
   if (shape.k == 0) return epilogue.applied(tenon::full(shape.dims, Scalar(0), a.dtype(), a.device()));
   MatmulAttributes attributes{};
   if (!epilogue.empty() && (a.rank() == 1 || b.rank() == 1)) {
-    return epilogue.applied(record_product(OpId::matmul, a, b, Epilogue{}, attributes));
+    return epilogue.applied(apply_product(OpId::matmul, a, b, Epilogue{}, attributes));
   }
   attributes.activation = epilogue.activation.id;
-  return record_product(OpId::matmul, a, b, epilogue, attributes);
+  return apply_product(OpId::matmul, a, b, epilogue, attributes);
 }
 
 }  // namespace
@@ -113,7 +113,7 @@ Tensor conv(const Tensor& input, const Tensor& weight, const Tensor& bias, IntLi
   const Dims dims = value_or_throw(
       infer::convolution("conv", x.dims(), w.dims(), bias.defined() ? &bias.dims() : nullptr, attributes.window));
   check_addend("conv", "residual", epilogue.residual, dims);
-  return record_product(OpId::conv, x, w, epilogue, attributes);
+  return apply_product(OpId::conv, x, w, epilogue, attributes);
 }
 
 namespace {
@@ -159,8 +159,8 @@ Tensor conv_transpose(const Tensor& input, const Tensor& weight, const Tensor& b
   window::padding("conv_transpose", padding, spatial, attributes.window.pad_low, attributes.window.pad_high);
   const DType dtype = promote(input.dtype(), weight.dtype());
   const Epilogue epilogue{cast_if_defined(bias, dtype), Tensor(), Activation{}};
-  return record_product(OpId::conv_transpose, tenon::cast(input, dtype), tenon::cast(weight, dtype), epilogue,
-                        attributes);
+  return apply_product(OpId::conv_transpose, tenon::cast(input, dtype), tenon::cast(weight, dtype), epilogue,
+                       attributes);
 }
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,

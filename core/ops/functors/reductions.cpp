@@ -1,7 +1,7 @@
-// Reductions over axes, and what is made of them.
+// Reductions over axes, and ops that are made of reductions.
 #include <limits>
 
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 #include "primitives/infer/reduce.h"
 
 namespace tenon::functors {
@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What a reduction of no elements gives; max and min have nothing to give.
+// The result of a reduction of no elements. max and min have none.
 Scalar value_of_none(int32_t reduce_op) {
   switch (reduce_op) {
     case EP_REDUCE_prod: return Scalar(1);
@@ -25,7 +25,7 @@ bool needs_floats(int32_t reduce_op) {
   return reduce_op == EP_REDUCE_mean || reduce_op == EP_REDUCE_l2_norm || reduce_op == EP_REDUCE_log_sum;
 }
 
-// `input` in the dtype it is reduced in.
+// `input` cast to the dtype in which it is reduced.
 Tensor prepared(const OpInfo& op, const Tensor& input, DType dtype, DType* result) {
   require_defined(op.name, "input", input);
   Tensor x = dtype == DType::none ? input : tenon::cast(input, dtype);
@@ -51,7 +51,7 @@ Tensor reduced(OpId id, const Tensor& input, IntList dim, bool keepdim, DType dt
     const Dims dims = infer::reduce(x.dims(), attributes.axes, attributes.keep_dims != 0);
     return tenon::full(dims, value_of_none(op.scalar_op), result_dtype, x.device());
   }
-  return tenon::cast(record(id, {&x}, &attributes), result_dtype);
+  return tenon::cast(apply(id, {&x}, &attributes), result_dtype);
 }
 
 Tensor position(OpId id, const Tensor& input, std::optional<int64_t> dim, bool keepdim, bool last) {
@@ -64,7 +64,7 @@ Tensor position(OpId id, const Tensor& input, std::optional<int64_t> dim, bool k
   attributes.keep_dims = keepdim && dim && input.rank() > 0 ? 1 : 0;
   attributes.last = last ? 1 : 0;
   throw_if_error(infer::require_elements(op.name, x.dims(), 1u << attributes.axis));
-  const Tensor result = record(id, {&x}, &attributes);
+  const Tensor result = apply(id, {&x}, &attributes);
   return keepdim && !dim ? tenon::reshape(result, Dims::filled(input.rank(), 1)) : result;
 }
 

@@ -1,5 +1,5 @@
 // where, clamp, fma: elementwise ops of three arguments, each a tensor or a number.
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 
 namespace tenon::functors {
 namespace {
@@ -44,7 +44,7 @@ Tensor ternary(OpId id, Tensor* out, const Operand& a, const Operand& b, const O
     check_out(op.name, *out, dtype, dims);
   }
   const Scalar scalars[] = {a.number, b.number, c.number};
-  return record(id, {or_null(x), or_null(y), or_null(z)}, nullptr, scalars, out);
+  return apply(id, {or_null(x), or_null(y), or_null(z)}, nullptr, scalars, out);
 }
 
 Tensor choose(Tensor* out, const Tensor& condition, const Operand& input, const Operand& other) {

@@ -1,5 +1,5 @@
 // Views: other shapes and strides over the same storage.
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 #include "primitives/infer/view.h"
 
 namespace tenon::functors {
@@ -22,10 +22,10 @@ AxesAttributes axes_attributes(std::string_view op, IntList list) {
 
 Tensor viewed(const Tensor& input, const Dims& dims, OpId id = OpId::reshape) {
   const ShapeAttributes attributes = shape_attributes(op_row(id).name, dims);
-  return record(id, input, &attributes);
+  return apply(id, input, &attributes);
 }
 
-// The way of most calls: a row-major tensor and a shape of its elements that is written out. False: not that case.
+// The common case: `input` is row-major, and `shape` has no -1 and as many elements as `input`. False: another case.
 bool row_major_shape(const Tensor& input, std::span<const int64_t> shape, ShapeAttributes* attributes) {
   if (!input.defined() || !input.contiguous() || shape.size() > EP_MAX_RANK) return false;
   int64_t count = 1;
@@ -43,7 +43,7 @@ Tensor forward_slice(const Tensor& input, int32_t axis, int64_t start, int64_t e
   attributes.start = start;
   attributes.end = end;
   attributes.step = step;
-  return record(OpId::slice, input, &attributes);
+  return apply(OpId::slice, input, &attributes);
 }
 
 // No view steps backwards: a copy.
@@ -62,7 +62,7 @@ bool needs_copy(const Tensor& input, const Dims& target) {
 
 Tensor reshape(const Tensor& input, IntList shape) {
   ShapeAttributes attributes{};
-  if (row_major_shape(input, shape, &attributes)) return record(OpId::reshape, input, &attributes);
+  if (row_major_shape(input, shape, &attributes)) return apply(OpId::reshape, input, &attributes);
   require_defined("reshape", "input", input);
   const Dims asked = dims_of("reshape", shape);
   const Dims target = value_or_throw(infer::reshape("reshape", input.dims(), {asked.data(), asked.size()}));
@@ -71,7 +71,7 @@ Tensor reshape(const Tensor& input, IntList shape) {
 
 Tensor view(const Tensor& input, IntList size) {
   ShapeAttributes attributes{};
-  if (row_major_shape(input, size, &attributes)) return record(OpId::view, input, &attributes);
+  if (row_major_shape(input, size, &attributes)) return apply(OpId::view, input, &attributes);
   require_defined("view", "input", input);
   const Dims asked = dims_of("view", size);
   const Dims target = value_or_throw(infer::reshape("view", input.dims(), {asked.data(), asked.size()}));
@@ -104,7 +104,7 @@ Tensor permute(const Tensor& input, IntList dims) {
   require_defined("permute", "input", input);
   PermuteAttributes attributes{};
   attributes.axes = shape_attributes("permute", dims).dims;
-  return record(OpId::permute, input, &attributes);
+  return apply(OpId::permute, input, &attributes);
 }
 
 Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
@@ -116,7 +116,7 @@ Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
   attributes.axes.rank = input.rank();
   for (int32_t axis = 0; axis < input.rank(); ++axis) attributes.axes.values[axis] = axis;
   std::swap(attributes.axes.values[a], attributes.axes.values[b]);
-  return record(OpId::permute, input, &attributes);
+  return apply(OpId::permute, input, &attributes);
 }
 
 Tensor t(const Tensor& input) {
@@ -153,19 +153,19 @@ Tensor squeeze(const Tensor& input) { return tenon::squeeze(input, IntList()); }
 Tensor squeeze(const Tensor& input, IntList dim) {
   require_defined("squeeze", "input", input);
   const AxesAttributes attributes = axes_attributes("squeeze", dim);
-  return record(OpId::squeeze, input, &attributes);
+  return apply(OpId::squeeze, input, &attributes);
 }
 
 Tensor unsqueeze(const Tensor& input, IntList dim) {
   require_defined("unsqueeze", "input", input);
   const AxesAttributes attributes = axes_attributes("unsqueeze", dim);
-  return record(OpId::unsqueeze, input, &attributes);
+  return apply(OpId::unsqueeze, input, &attributes);
 }
 
 Tensor expand(const Tensor& input, IntList size) {
   require_defined("expand", "input", input);
   const ShapeAttributes attributes = shape_attributes("expand", size);
-  return record(OpId::expand, input, &attributes);
+  return apply(OpId::expand, input, &attributes);
 }
 
 Tensor broadcast_to(const Tensor& input, IntList size) {
@@ -207,7 +207,7 @@ Tensor select(const Tensor& input, int64_t dim, int64_t index) {
   SelectAttributes attributes{};
   attributes.axis = dim;
   attributes.index = index;
-  return record(OpId::select, input, &attributes);
+  return apply(OpId::select, input, &attributes);
 }
 
 Tensor flip(const Tensor& input, IntList dims) {

@@ -1,6 +1,6 @@
 #include "core/ops/functors/window.h"
 
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 
 namespace tenon::window {
 

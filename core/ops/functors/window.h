@@ -1,4 +1,4 @@
-// Strides, dilations and paddings of sliding windows, as users write them.
+// Reads strides, dilations and paddings of sliding windows as users write them.
 #pragma once
 
 #include <string_view>
@@ -10,14 +10,14 @@ namespace tenon::window {
 
 constexpr int32_t kMaxSpatialRank = 3;
 
-// Number of spatial axes of an input [n, c, d..].
+// The number of spatial axes of an input [n, c, d..].
 int32_t spatial_rank(std::string_view op, const Tensor& input);
-// The same of a convolution, whose weight has as many.
+// The same for a convolution. Its weight must have as many spatial axes.
 int32_t spatial_rank(std::string_view op, const Tensor& input, const Tensor& weight);
 
-// One number for all axes, or one for each.
+// Reads one number for all axes, or one per axis.
 void per_axis(std::string_view op, std::string_view name, IntList list, int32_t spatial, int64_t* values);
-// One number, one per axis for both ends, or all low ends and then all high ends.
+// Reads one number, one per axis for both ends, or all low ends and then all high ends.
 void padding(std::string_view op, IntList list, int32_t spatial, int64_t* low, int64_t* high);
 
 }  // namespace tenon::window

@@ -1,4 +1,4 @@
-// gather, concat, split and pad.
+// Rules of gather, concat, split and pad.
 #include <vector>
 
 #include "core/ops/attributes.h"

@@ -1,4 +1,5 @@
-// fill and copy: cast, contiguous, clone, copy_, full, fill_; and what moves without a primitive: to, copy_from.
+// Rules of the ops on the kinds fill and copy (cast, contiguous, clone, copy_, full, fill_), and of the builtin to and
+// copy_from.
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
@@ -27,7 +28,7 @@ Status infer_copy_from(const OpCall& call, TensorMeta* outputs) {
   return {};
 }
 
-// The strides stay; where the move closes gaps, the result is row-major, which every view of the other can be made of.
+// The result keeps the strides. If the move closes gaps, the result is row-major, and every view can be made of it.
 Status infer_to(const OpCall& call, TensorMeta* outputs) {
   *outputs = {call.inputs[0]->dtype(), call.inputs[0]->dims(), call.inputs[0]->strides()};
   return {};

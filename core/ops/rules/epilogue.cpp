@@ -1,6 +1,6 @@
 #include "core/ops/rules/epilogue.h"
 
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 #include "primitives/status/sentence.h"
 #include "primitives/table/table.h"
 

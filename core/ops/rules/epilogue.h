@@ -18,16 +18,16 @@ struct Activation {
   double b = 0;
 };
 
-// Launch scalars of an activation stand from here on.
+// The first slot of the launch scalars of an activation.
 constexpr size_t kActivationSlot = 4;
 
-// Errors: invalid_argument for a name that is none of them.
+// The activation called `name`. Errors: invalid_argument if there is none.
 Result<Activation> find_activation(std::string_view op, std::string_view name, double a, double b);
-// The same as ops of their own, for results that were computed without an epilogue.
+// Applies `activation` by ops of its own, for a result that was computed without an epilogue.
 Tensor activate(const Tensor& x, const Activation& activation);
 
-// Adds the epilogues to a descriptor whose operands are complete. `residual` is call.inputs[3], or null; it broadcasts
-// to the result, which has `dims` as the user sees it and, as the descriptor has it, the rank of operand 0.
+// Adds the epilogues to a descriptor whose operands are complete. `residual` is call.inputs[3], or null. It broadcasts
+// to the result, whose dims are `dims` for the user; in the descriptor the result has the rank of operand 0.
 void lower_epilogue(const OpCall& call, int32_t activation, Lowering* lowering, const Dims& residual_dims,
                     const Dims& residual_strides);
 

@@ -1,4 +1,4 @@
-// Folding: the operands of one primitive on their way into a descriptor. Operands share `dims`; `simplify` merges axes.
+// Folding: the operands of one primitive, folded for its descriptor. Operands share `dims`; `simplify` merges axes.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ class Folding {
  public:
   explicit Folding(const Dims& dims) : rank_(dims.rank()) { std::copy(dims.begin(), dims.end(), dims_); }
 
-  // Adds an operand read or written with `strides`, one per axis; the first one added is the output.
+  // Adds an operand with `strides`, one per axis. The first operand added is the output.
   void add(const Dims& strides) {
     for (int32_t axis = 0; axis < rank_; ++axis) strides_[count_][static_cast<size_t>(axis)] = strides[axis];
     pointers_[count_] = strides_[count_].data();
@@ -26,7 +26,7 @@ class Folding {
   void fold_marked(uint32_t* marked) { rank_ = simplify::fold_marked(rank_, dims_, marked, pointers_, count_); }
   void fold_halves(int32_t* axis) { rank_ = simplify::fold_halves(rank_, dims_, axis, pointers_, count_); }
   void fold_batch() { rank_ = simplify::fold_batch(rank_, dims_, pointers_, count_); }
-  // fold_marked of one axis; gives where it is now.
+  // fold_marked with one marked axis. Returns the new position of that axis.
   int32_t fold_around(int32_t axis) {
     uint32_t marked = 1u << axis;
     fold_marked(&marked);
@@ -56,7 +56,7 @@ class Folding {
 // The dtype of input `index` of `call`.
 inline DType input_dtype(const OpCall& call, size_t index) { return call.inputs[index]->dtype(); }
 
-// The stride of a list of parameters; one element has stride 1, so that equal work has equal descriptors.
+// The stride of a list of parameters. A list of one element gets stride 1, so that equal work has equal descriptors.
 inline Dims list_strides(const Tensor& list) { return Dims{list.dims()[0] == 1 ? 1 : list.strides()[0]}; }
 
 }  // namespace tenon::ops

@@ -12,7 +12,7 @@ Status like_input(const OpCall& call, TensorMeta* outputs) {
   return {};
 }
 
-// The strides of a tensor of the dims from `axis` on, as one of all dims.
+// The strides of `tensor`, which has the dims from `axis` on, along all dims: 0 along the dims before.
 Dims trailing_strides(const Tensor& tensor, int32_t axis) {
   Dims strides = Dims::filled(axis, 0);
   for (const int64_t stride : tensor.strides()) strides.push_back(stride);

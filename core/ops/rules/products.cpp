@@ -18,13 +18,13 @@ const Tensor* optional_input(const OpCall& call, size_t index) {
 
 infer::View layout(const Tensor& tensor) { return {tensor.dims(), tensor.strides(), 0}; }
 
-// A product on its way into a descriptor: dims [batch.., m, n], operands dst, left, right, then bias and residual.
+// A product, folded for its descriptor: dims [batch.., m, n]; operands dst, left, right, then bias and residual.
 struct Product {
   Dims dims;
   std::vector<Dims> strides;
 
-  // Rows of all batches as rows of one matrix, where the right factor is the same for all and every other operand walks
-  // them so.
+  // Merges the rows of all batches into one matrix, if all batches have the same right factor and the strides of every
+  // other operand allow it.
   void merge_batch_into_rows() {
     if (dims.rank() != 3 || strides[2][0] != 0) return;
     for (size_t i = 0; i < strides.size(); ++i) {
@@ -47,7 +47,7 @@ struct Product {
 };
 
 Product fold_product(const OpCall& call, const infer::MatmulShape& shape, const TensorMeta& output) {
-  // A product with a row or a column has no addends, and its output is new: the axis that vanished can come back.
+  // A product with a vector has no addends and a new output, so the axis that vanished can come back.
   const Dims dst = output.dims == shape.full ? output.strides : contiguous_strides(shape.full);
   Folding folding(shape.full);
   folding.add(dst);

@@ -8,7 +8,7 @@
 namespace tenon::ops {
 namespace {
 
-// The output's strides along all axes of the input, 0 at those of `axes`.
+// The output's strides along all axes of the input; 0 along the axes in `axes`.
 Dims full_strides(const Dims& input, const Dims& output_strides, uint32_t axes, bool keep_dims) {
   Dims strides;
   int32_t next = 0;

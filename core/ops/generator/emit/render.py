@@ -14,7 +14,7 @@ TEMPLATES = pathlib.Path(__file__).resolve().parents[2] / "templates"
 
 
 def render(ops, structs, out, **names):
-    """Fills every template into the folder `out`; `names` are what templates ask for: namespace, include, source."""
+    """Fills every template into the folder `out`; `names` has the names that templates use: namespace, include, source."""
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), trim_blocks=True,
                                      lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
     environment.globals.update(composites=composites, cpp_result=cpp_result, cpp_parameters=cpp_parameters, call_arguments=call_arguments,

@@ -1,4 +1,4 @@
-"""What an op list is refused with."""
+"""The error that refuses an op list."""
 
 
 class OpListError(Exception):

@@ -1,4 +1,4 @@
-"""The whole list: the rows, and what they must not do to each other."""
+"""The whole list: the rows, and the rules between rows."""
 
 import yaml
 

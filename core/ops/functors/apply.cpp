@@ -1,4 +1,4 @@
-#include "core/ops/functors/record.h"
+#include "core/ops/functors/apply.h"
 
 namespace tenon::functors {
 
@@ -13,8 +13,8 @@ Dims dims_of(std::string_view op, IntList list) {
 
 int32_t axis_of(std::string_view op, int64_t axis, int32_t rank) { return value_or_throw(infer::axis(op, axis, rank)); }
 
-Tensor record(OpId id, std::initializer_list<const Tensor*> inputs, const void* attributes, Scalars scalars,
-              Tensor* out) {
+Tensor apply(OpId id, std::initializer_list<const Tensor*> inputs, const void* attributes, Scalars scalars,
+             Tensor* out) {
   Tensor result;
   OpCall call;
   call.op = &op_row(id);
@@ -27,7 +27,7 @@ Tensor record(OpId id, std::initializer_list<const Tensor*> inputs, const void* 
   return result;
 }
 
-Tensor record(OpId id, const Tensor& input, const void* attributes) {
+Tensor apply(OpId id, const Tensor& input, const void* attributes) {
   Tensor result;
   const Tensor* inputs[] = {&input};
   OpCall call;
@@ -39,7 +39,7 @@ Tensor record(OpId id, const Tensor& input, const void* attributes) {
   return result;
 }
 
-void record(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs) {
+void apply(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs) {
   OpCall call;
   call.op = &op_row(id);
   call.inputs = inputs;

@@ -1,4 +1,4 @@
-// What functors are made of: checking arguments and handing records to the calling thread's interpreter.
+// What functors are made of: checks of arguments, and apply, which hands a record to the calling thread's interpreter.
 #pragma once
 
 #include <initializer_list>
@@ -39,13 +39,14 @@ int32_t axis_of(std::string_view op, int64_t axis, int32_t rank);
 // `tensor` if defined, else null, as OpCall wants optional inputs.
 inline const Tensor* or_null(const Tensor& tensor) { return tensor.defined() ? &tensor : nullptr; }
 
-// Applies `id` to `inputs` (null where one is absent) and gives the one output, made new or written into `out`.
-Tensor record(OpId id, std::initializer_list<const Tensor*> inputs, const void* attributes, Scalars scalars = {},
-              Tensor* out = nullptr);
-// The same for the most common record, which then costs half.
-Tensor record(OpId id, const Tensor& input, const void* attributes);
-// The same with outputs that are all made new.
-void record(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs);
+// Applies the op `id` to `inputs` (null for an absent one). Returns the one output, which is new or, if `out` is given,
+// written into that.
+Tensor apply(OpId id, std::initializer_list<const Tensor*> inputs, const void* attributes, Scalars scalars = {},
+             Tensor* out = nullptr);
+// The same for the most common form of record, at half the cost.
+Tensor apply(OpId id, const Tensor& input, const void* attributes);
+// The same with several outputs, which are all new.
+void apply(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs);
 
 // The dtype two tensors are computed in: promoted, except that a tensor of rank 0 does not widen one of higher rank
 // and at least its class (PyTorch's rule).
