@@ -72,8 +72,8 @@ struct OpInfo {
 
   // Dtype and dims (strides are filled in, row-major) of every output. Sees metadata only.
   Status (*infer)(const OpCall& call, TensorMeta* outputs) = nullptr;
-  // view: writes dtype, dims, strides and offset of the output, where they stay: copying them costs as much as the
-  // rest.
+  // view: writes dtype, dims, strides and offset of the output, and what follows from them, where they stay: copying
+  // them costs as much as the rest.
   Status (*view)(const OpCall& call, TensorImpl* output) = nullptr;
   // Describes the one primitive that computes the call; outputs have their metadata.
   Status (*lower)(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) = nullptr;
