@@ -103,17 +103,19 @@ Status launch_native(const OpCall& call, const Prepared& prepared) {
   return vm::launch(launch, {});
 }
 
-// The native rung: makes outputs, copies inputs that the device wants dense or better aligned, launches.
 template <size_t kRoom>
-void run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
-  OpCall& call = owned->call;
+void make_dense(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
+  const OpCall& call = owned->call;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if ((prepared.dense_inputs >> i & 1) == 0) continue;
     const Tensor& input = *owned->pointers[i];
     owned->replace(i, dense_on_device(input, dense_strides(call, input.dims(), prepared.outputs[0])));
   }
-  Tensor made[kRoom];
-  int32_t output_alignment[kRoom] = {};
+}
+
+// Copies inputs that are not aligned enough, and notes what the outputs want.
+template <size_t kRoom>
+void align(OwnedInputs<kRoom>* owned, const Prepared& prepared, int32_t* output_alignment) {
   for (const PreparedOperand& operand : prepared.operands) {
     if (operand.output >= 0) {
       int32_t& wanted = output_alignment[operand.output];
@@ -122,6 +124,16 @@ void run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
       owned->replace(static_cast<size_t>(operand.input), realigned(*owned->pointers[operand.input], operand.alignment));
     }
   }
+}
+
+// The native rung: makes outputs, copies inputs that the device wants dense or better aligned, launches.
+template <size_t kRoom>
+void run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
+  OpCall& call = owned->call;
+  if (prepared.dense_inputs != 0) make_dense(owned, prepared);
+  Tensor made[kRoom];
+  int32_t output_alignment[kRoom] = {};
+  if (prepared.aligned) align(owned, prepared, output_alignment);
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     const Tensor& given = call.outputs[i];
     if (!given.defined()) {

@@ -1,5 +1,6 @@
 #include "core/interpreter/prepared.h"
 
+#include <algorithm>
 #include <bit>
 #include <memory>
 #include <string>
@@ -68,6 +69,8 @@ void keep_operands(const Lowering& lowering, const Resolved& resolved, Prepared*
     operand.strides = Dims(std::span(desc.strides, static_cast<size_t>(desc.rank)));
     prepared->operands.push_back(operand);
   }
+  prepared->aligned = std::any_of(prepared->operands.begin(), prepared->operands.end(),
+                                  [](const PreparedOperand& operand) { return operand.alignment > 1; });
 }
 
 Status add_workspace(Prepared* prepared) {

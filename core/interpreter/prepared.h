@@ -41,6 +41,7 @@ struct Prepared {
   Kernel* kernel = nullptr;   // of the native rung; one reference
   uint32_t dense_inputs = 0;  // bit i: input i is copied to be contiguous first
   bool reusable = true;       // false: scalars are baked into the kernel, which serves this call only
+  bool aligned = false;       // the device wants some operand better aligned than its element
   bool any_strides = false;   // the kernel takes other strides than these, where they are above 1
   std::vector<TensorMeta> outputs;
   std::vector<PreparedOperand> operands;

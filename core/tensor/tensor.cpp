@@ -62,37 +62,41 @@ void refuse_recorded(std::string_view what, const Tensor& tensor) {
               fmt::format("{} of shape {} has no data: it is {}.", what, tensor.dims(), origin_of(tensor)));
 }
 
+namespace {
+
+// A tensor of `dims`, which were checked to hold `elements` in `bytes`.
+[[gnu::always_inline]] inline Result<Tensor> make_checked(DeviceState* device, DType dtype, const Dims& dims,
+                                                          const Dims& strides, int64_t elements, int64_t bytes) {
+  Result<Storage*> storage = Storage::make(device, static_cast<uint64_t>(bytes));
+  if (!storage.ok()) [[unlikely]]
+    return storage.status();
+  TensorImpl* impl = Impls::make();
+  impl->device = device;
+  impl->dtype = dtype;
+  impl->elements = elements;
+  impl->dims = dims;
+  impl->strides = strides;
+  impl->storage = storage.value();
+  return Tensor(impl);
+}
+
+}  // namespace
+
 Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims) {
-  return make_tensor(device, dtype, dims, contiguous_strides(dims));
+  TENON_ASSIGN_OR_RETURN(const int64_t elements, checked_elements(dims, dtype));
+  return make_checked(device, dtype, dims, contiguous_strides(dims), elements, dtype_bytes(dtype, elements));
 }
 
 Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims, const Dims& strides) {
   TENON_ASSIGN_OR_RETURN(const int64_t elements, checked_elements(dims, dtype));
-  const int64_t bytes = dtype_bytes(dtype, elements);
-  TENON_ASSIGN_OR_RETURN(Storage * storage, Storage::make(device, static_cast<uint64_t>(bytes)));
-  TensorImpl* impl = Impls::make();
-  impl->device = device;
-  impl->dtype = dtype;
-  impl->dims = dims;
-  impl->strides = strides;
-  impl->storage = storage;
-  settle_layout(impl);
-  return Tensor(impl);
+  Result<Tensor> tensor = make_checked(device, dtype, dims, strides, elements, dtype_bytes(dtype, elements));
+  if (tensor.ok()) settle_layout(tensor->impl());
+  return tensor;
 }
 
 Result<Tensor> make_tensor_like(const TensorImpl& shaped, DType dtype) {
-  const auto bytes = static_cast<uint64_t>(dtype_size(dtype) * shaped.elements);
-  Result<Storage*> storage = Storage::make(shaped.device, bytes);
-  if (!storage.ok()) [[unlikely]]
-    return storage.status();
-  TensorImpl* impl = Impls::make();
-  impl->device = shaped.device;
-  impl->dtype = dtype;
-  impl->elements = shaped.elements;
-  impl->dims = shaped.dims;
-  impl->strides = shaped.strides;
-  impl->storage = storage.value();
-  return Tensor(impl);
+  return make_checked(shaped.device, dtype, shaped.dims, shaped.strides, shaped.elements,
+                      dtype_size(dtype) * shaped.elements);
 }
 
 Tensor begin_view(const TensorImpl& base) {

@@ -55,7 +55,7 @@ class Submission {
     for (size_t i = 0; i < request_.operands.size(); ++i) {
       const Operand& operand = request_.operands[i];
       if (operand.storage == nullptr) continue;
-      refresh(operand.storage);
+      if (operand.storage->busy_for_read()) refresh(operand.storage);
       const Ticket write{operand.storage->last_write.load(std::memory_order_relaxed)};
       if (write) {
         depend(write);

@@ -26,14 +26,6 @@ std::optional<int64_t> checked_count(const Dims& dims, int64_t bytes_per_element
   return empty ? 0 : count;
 }
 
-Dims contiguous_strides(const Dims& dims) {
-  Dims strides = Dims::filled(dims.rank(), 1);
-  for (int32_t axis = dims.rank() - 2; axis >= 0; --axis) {
-    strides[axis] = strides[axis + 1] * std::max<int64_t>(dims[axis + 1], 1);
-  }
-  return strides;
-}
-
 bool is_contiguous(const Dims& dims, const Dims& strides) {
   int64_t expected = 1;
   for (int32_t axis = dims.rank() - 1; axis >= 0; --axis) {

@@ -62,6 +62,8 @@ class Dims {
     for (int32_t axis = rank_; axis < rank; ++axis) values_[axis] = value;
     rank_ = rank;
   }
+  // What is new is for the caller to write.
+  void resize_for_overwrite(int32_t rank) { rank_ = checked_rank(static_cast<size_t>(rank)); }
   void erase(int64_t axis) {
     std::copy(values_ + axis + 1, values_ + rank_, values_ + axis);
     --rank_;
@@ -74,7 +76,11 @@ class Dims {
   }
 
   friend bool operator==(const Dims& a, const Dims& b) {
-    return a.rank_ == b.rank_ && std::equal(a.begin(), a.end(), b.begin());
+    if (a.rank_ != b.rank_) return false;
+    for (int32_t axis = 0; axis < a.rank_; ++axis) {  // memcmp costs more than these few
+      if (a.values_[axis] != b.values_[axis]) return false;
+    }
+    return true;
   }
 
  private:
@@ -100,7 +106,16 @@ inline int64_t element_count(const Dims& dims) {
 std::optional<int64_t> checked_count(const Dims& dims, int64_t bytes_per_element = 8);
 
 // Row-major strides of `dims`: {12, 4, 1} for {2, 3, 4}.
-Dims contiguous_strides(const Dims& dims);
+inline Dims contiguous_strides(const Dims& dims) {
+  Dims strides;
+  strides.resize_for_overwrite(dims.rank());
+  int64_t stride = 1;
+  for (int32_t axis = dims.rank() - 1; axis >= 0; --axis) {
+    strides[axis] = stride;
+    if (axis > 0) stride *= std::max<int64_t>(dims[axis], 1);
+  }
+  return strides;
+}
 
 // True if elements lie one after the other in row-major order (dims of 1 may have any stride; empty tensors are
 // contiguous).

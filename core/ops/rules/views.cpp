@@ -3,6 +3,7 @@
 
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
+#include "core/tensor/factory.h"
 #include "primitives/infer/view.h"
 #include "primitives/status/sentence.h"
 
@@ -19,13 +20,19 @@ Status give(const OpCall& call, const infer::View& view, TensorImpl* output) {
   output->dims = view.dims;
   output->strides = view.strides;
   output->offset = view.offset;
+  settle_layout(output);
   return {};
 }
 
-void give_row_major(std::span<const int64_t> dims, TensorImpl* output) {
+// The elements of `input`, which is contiguous, as `dims`. Written where they stay, number by number: this is the way
+// of most views, and copying a Dims that was just made waits for its last number to be stored.
+void give_row_major(const TensorImpl& input, std::span<const int64_t> dims, TensorImpl* output) {
+  output->dtype = input.dtype;
+  output->offset = input.offset;
+  output->elements = input.elements;
   const auto rank = static_cast<int32_t>(dims.size());
-  output->dims.resize(rank);
-  output->strides.resize(rank);
+  output->dims.resize_for_overwrite(rank);
+  output->strides.resize_for_overwrite(rank);
   int64_t stride = 1;
   for (int32_t axis = rank - 1; axis >= 0; --axis) {
     const int64_t dim = dims[static_cast<size_t>(axis)];
@@ -35,19 +42,9 @@ void give_row_major(std::span<const int64_t> dims, TensorImpl* output) {
   }
 }
 
-}  // namespace
-
-Status view_reshape(const OpCall& call, TensorImpl* output) {
-  const TensorImpl& input = *call.inputs[0]->impl();
-  const auto target = call.attributes_as<ShapeAttributes>().dims.span();
-  if (input.contiguous) {
-    give_row_major(target, output);
-    output->dtype = input.dtype;
-    output->offset = input.offset;
-    return {};
-  }
+// The elements of an input that is not, as `dims`.
+Status give_strided(const OpCall& call, const Dims& dims, TensorImpl* output) {
   infer::View view = layout(call);
-  const Dims dims(target);
   const std::optional<Dims> strides = infer::reshape_strides(view, dims);
   if (!strides) {
     return Status(Code::invalid_argument, sentence(call.op->name, ": shape ", view.dims, " with strides ", view.strides,
@@ -56,6 +53,16 @@ Status view_reshape(const OpCall& call, TensorImpl* output) {
   view.strides = *strides;
   view.dims = dims;
   return give(call, view, output);
+}
+
+}  // namespace
+
+Status view_reshape(const OpCall& call, TensorImpl* output) {
+  const TensorImpl& input = *call.inputs[0]->impl();
+  const auto dims = call.attributes_as<ShapeAttributes>().dims.span();
+  if (!input.contiguous) return give_strided(call, Dims(dims), output);
+  give_row_major(input, dims, output);
+  return {};
 }
 
 Status view_permute(const OpCall& call, TensorImpl* output) {

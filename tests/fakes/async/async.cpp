@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "sdk/provider/negotiate.h"
 #include "tests/fakes/async/device.h"
@@ -187,7 +188,7 @@ ep_status transfer(ep_stream* stream, Command::Kind kind, char* dst, const char*
     command.pointers[1] = command.early->data();
   }
   command.bytes = bytes;
-  stream->push(command);
+  stream->push(std::move(command));
   return EP_STATUS_OK;
 }
 

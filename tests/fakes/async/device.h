@@ -89,7 +89,7 @@ struct ep_stream {
   explicit ep_stream(ep_device* device);
   ~ep_stream();
 
-  void push(const tenon::fakes::Command& command);
+  void push(tenon::fakes::Command command);
   // Starts what was put off because the device is lazy.
   void flush();
   void drain();

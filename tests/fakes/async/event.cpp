@@ -1,6 +1,7 @@
 // Events: a count of records, completed by the thread that runs the stream.
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "tests/fakes/async/device.h"
 
@@ -28,7 +29,7 @@ ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
     if (async_control().shadow.load()) event->clock = stream->device->plugin->shadow.record(stream->number);
     event->recorded_now.store(event->recorded, std::memory_order_release);
   }
-  stream->push(command);
+  stream->push(std::move(command));
   return EP_STATUS_OK;
 }
 
@@ -85,7 +86,7 @@ ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error
     command.point = event->recorded;
     if (async_control().shadow.load()) stream->device->plugin->shadow.wait(stream->number, event->clock);
   }
-  stream->push(command);
+  stream->push(std::move(command));
   return EP_STATUS_OK;
 }
 

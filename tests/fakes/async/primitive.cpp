@@ -1,4 +1,6 @@
 // What the fake computes, and launches; stream.cpp runs them.
+#include <utility>
+
 #include "sdk/provider/implementation.h"
 #include "sdk/provider/negotiate.h"
 #include "tests/fakes/async/device.h"
@@ -118,7 +120,7 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
     accesses[count++] = {launch->scratch, 4, true};
   }
   check(stream, accesses.data(), count);
-  stream->push(command);
+  stream->push(std::move(command));
   return EP_STATUS_OK;
 }
 

@@ -10,6 +10,7 @@ using tenon::fakes::Command;
 namespace {
 
 int64_t element(const ep_operand_desc& operand, int64_t index) {
+  if (operand.rank == 1) return index * operand.strides[0];
   int64_t offset = 0;
   for (int32_t axis = operand.rank; axis-- > 0;) {
     offset += index % operand.dims[axis] * operand.strides[axis];
@@ -116,14 +117,14 @@ ep_stream::~ep_stream() {
   std::erase(device->streams, this);
 }
 
-void ep_stream::push(const Command& command) {
+void ep_stream::push(Command command) {
   std::lock_guard lock(device->mutex);
   if (tenon::fakes::async_control().lazy.load(std::memory_order_relaxed)) {
-    put_off.push_back(command);
+    put_off.push_back(std::move(command));
     any_put_off.store(true);
     return;
   }
-  queue.push_back(command);
+  queue.push_back(std::move(command));
   device->hand_over(*this);
 }
 
