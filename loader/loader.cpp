@@ -5,6 +5,7 @@
 #include "loader/registry/registry.h"
 #include "loader/select/spelling.h"
 #include "loader/select/target.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -28,10 +29,12 @@ Result<OpenDevice*> open_device(std::string_view spelling) {
     Result<OpenDevice*> device = target.entry->plugin->open(target.index);
     registry.note_opening(*target.entry, device.ok());
     if (device.ok() && log_enabled(LogTopic::load, LogLevel::debug)) {
-      log(LogTopic::load, LogLevel::debug, "opened " + target.spelling() + " (" + device.value()->info.name + ").");
+      log(LogTopic::load, LogLevel::debug,
+          fmt::format("opened {} ({}).", target.spelling(), device.value()->info.name));
     }
     if (device.ok() || asked || target.entry->plugin->devices()[target.index].info.usable()) return device;
-    log(LogTopic::load, LogLevel::warning, "passed over " + target.spelling() + ": " + device.status().message());
+    log(LogTopic::load, LogLevel::warning,
+        fmt::format("passed over {}: {}", target.spelling(), device.status().message()));
   }
 }
 

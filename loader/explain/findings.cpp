@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "loader/select/spelling.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -14,7 +15,7 @@ bool is_gpu(const ListedDevice& device) {
 std::string enumeration(const std::vector<std::string>& words, const char* last) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 == words.size() ? std::string(" ") + last + " " : ", ") + words[i];
+    text += (i == 0 ? "" : i + 1 == words.size() ? fmt::format(" {} ", last) : ", ") + words[i];
   }
   return text;
 }
@@ -22,7 +23,7 @@ std::string enumeration(const std::vector<std::string>& words, const char* last)
 // "UUID 3f2a...", "PCI address 0000:01:00.0": the proof that two devices are one.
 std::string identity(const DeviceInfo& a, const DeviceInfo& b) {
   const bool by_uuid = a.uuid == b.uuid && a.uuid != decltype(a.uuid){};
-  return by_uuid ? "UUID " + uuid_text(a.uuid) : "PCI address " + pci_text(a.pci);
+  return by_uuid ? fmt::format("UUID {}", uuid_text(a.uuid)) : fmt::format("PCI address {}", pci_text(a.pci));
 }
 
 void add_same_hardware(const std::vector<ListedDevice>& devices, std::vector<Finding>* findings) {
@@ -36,9 +37,9 @@ void add_same_hardware(const std::vector<ListedDevice>& devices, std::vector<Fin
       other = &device;
     }
     if (other == nullptr) continue;
-    findings->push_back({enumeration(names, "and") + (names.size() == 2 ? " are both " : " are all ") +
-                             first.info.name + " (" + identity(first.info, other->info) +
-                             "): one device, seen through " + std::to_string(names.size()) + " providers.",
+    findings->push_back({fmt::format("{}{}{} ({}): one device, seen through {} providers.", enumeration(names, "and"),
+                                     names.size() == 2 ? " are both " : " are all ", first.info.name,
+                                     identity(first.info, other->info), names.size()),
                          "Name the one you want, or order the providers with TENON_PROVIDERS."});
   }
 }
@@ -50,11 +51,11 @@ std::vector<std::string> disappointments(const std::vector<ListedDevice>& device
   std::vector<std::string> lines;
   for (const Candidate& candidate : candidates) {
     const bool asked = candidate.stage == Stage::enumerated && candidate.code != Code::ok;
-    if (asked) lines.push_back(candidate.provider + ": " + candidate.sentence);
+    if (asked) lines.push_back(fmt::format("{}: {}", candidate.provider, candidate.sentence));
   }
   for (const ListedDevice& device : devices) {
     if (is_gpu(device) && !device.info.usable())
-      lines.push_back(device.spelling + " (" + device.info.name + "): " + device.info.unusable_reason);
+      lines.push_back(fmt::format("{} ({}): {}", device.spelling, device.info.name, device.info.unusable_reason));
   }
   return lines;
 }
@@ -65,17 +66,18 @@ void add_no_gpu(const std::vector<ListedDevice>& devices, const std::vector<Cand
                                [](const ListedDevice& device) { return is_gpu(device) && device.info.usable(); });
   if (any) return;
   std::string sentence = "no GPU can be used";
-  for (const std::string& line : disappointments(devices, candidates)) sentence += "\n  " + line;
+  for (const std::string& line : disappointments(devices, candidates)) sentence += fmt::format("\n  {}", line);
   if (sentence.find('\n') == std::string::npos) sentence += ": no provider found one.";
   std::vector<std::string> software;
   for (const ListedDevice& device : devices) {
     if (device.info.device_class == EP_DEVICE_CLASS_SOFTWARE && device.info.usable())
-      software.push_back(device.spelling + " (" + device.info.name + ")");
+      software.push_back(fmt::format("{} ({})", device.spelling, device.info.name));
   }
   // No software device is proposed, since its class does not say whether it computes at all.
   if (!software.empty()) {
-    sentence += std::string("\n  software ") + (software.size() == 1 ? "device" : "devices") + ", used only where " +
-                (software.size() == 1 ? "it is" : "they are") + " named: " + enumeration(software, "and");
+    sentence +=
+        fmt::format("\n  software {}, used only where {} named: {}", software.size() == 1 ? "device" : "devices",
+                    software.size() == 1 ? "it is" : "they are", enumeration(software, "and"));
   }
   findings->push_back({sentence, ""});
 }

@@ -4,20 +4,21 @@
 #include <cctype>
 
 #include "loader/settings/nearest.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
 
 std::string describe(const ListedDevice& device) {
   std::string text = device.spelling;
-  if (!device.info.usable()) return text + " (unusable: " + device.info.unusable_reason + ")";
-  return text + " (" + device.info.name + ", " + std::string(device_class_name(device.info.device_class)) + ")";
+  if (!device.info.usable()) return fmt::format("{} (unusable: {})", text, device.info.unusable_reason);
+  return fmt::format("{} ({}, {})", text, device.info.name, device_class_name(device.info.device_class));
 }
 
 std::string what_there_is(Registry& registry) {
   std::string text;
   for (const ListedDevice& device : registry.devices()) text += (text.empty() ? "" : ", ") + describe(device);
-  return text.empty() ? "\n  there is no device at all" : "\n  there are: " + text;
+  return text.empty() ? "\n  there is no device at all" : fmt::format("\n  there are: {}", text);
 }
 
 struct Refusals {
@@ -32,8 +33,9 @@ Refusals refusals(Registry& registry, const std::string& name) {
     const Candidate& report = entry->report;
     if (!entry->refused() || (!name.empty() && report.provider != name)) continue;
     if (name.empty() && report.code == Code::cancelled) continue;
-    const std::string who = report.path.empty() ? "the registered provider '" + report.provider + "'" : report.path;
-    result.lines += "\n  " + who + " was refused (" + std::string(stage_name(report.stage)) + "): " + report.sentence;
+    const std::string who =
+        report.path.empty() ? fmt::format("the registered provider '{}'", report.provider) : report.path;
+    result.lines += fmt::format("\n  {} was refused ({}): {}", who, stage_name(report.stage), report.sentence);
     if (result.first_remedy.empty()) result.first_remedy = report.remedy;
   }
   return result;
@@ -43,11 +45,11 @@ Refusals refusals(Registry& registry, const std::string& name) {
 std::string where_to_put_it(Registry& registry, const std::string& provider) {
   std::string folders;
   for (const SearchedFolder& folder : registry.folders()) folders += (folders.empty() ? "" : ", ") + folder.path;
-  const std::string file = "libtenon_" + (provider.empty() ? "<name>" : provider) + ".so";
+  const std::string file = fmt::format("libtenon_{}.so", provider.empty() ? "<name>" : provider);
   const std::string variable =
       settings().privileged ? ""
                             : ", or set TENON_PLUGIN_PATH to the folder it is in (several are separated by colons)";
-  return "Copy " + file + " into one of the folders searched: " + folders + variable + ".";
+  return fmt::format("Copy {} into one of the folders searched: {}{}.", file, folders, variable);
 }
 
 // The names of all candidates, also of those without a device.
@@ -66,9 +68,9 @@ std::string remedy_for(Registry& registry, std::string_view text, const std::str
   if (has_devices) return "Name one of the devices there are.";
   const std::string nearest = provider.empty() ? provider : nearest_word(provider, candidate_names(registry));
   if (nearest.empty()) return where_to_put_it(registry, provider);
-  const std::string question = "Did you mean " + nearest + std::string(text.substr(provider.size())) + "?";
+  const std::string question = fmt::format("Did you mean {}{}?", nearest, text.substr(provider.size()));
   const bool is_slip = edit_distance(provider, nearest) <= provider.size() / 4;
-  return is_slip ? question : question + " If not: " + where_to_put_it(registry, provider);
+  return is_slip ? question : fmt::format("{} If not: {}", question, where_to_put_it(registry, provider));
 }
 
 // The names in the list of providers (the setting) that no candidate has.
@@ -93,11 +95,13 @@ std::string blame_list_of_providers(Registry& registry, std::string& message) {
   std::string words;
   std::string meant;
   for (const std::string& name : absent) {
-    words += (words.empty() ? "'" : ", '") + name + "'";
+    words += fmt::format("{}{}'", words.empty() ? "'" : ", '", name);
     if (meant.empty()) meant = nearest_word(name, names);
   }
-  message += "\n  " + origin + " allows no other provider than those it names, and there is none called " + words;
-  return (meant.empty() ? "" : "Did you mean " + meant + "? ") + "Correct " + origin + ", or remove it.";
+  message +=
+      fmt::format("\n  {} allows no other provider than those it names, and there is none called {}", origin, words);
+  return fmt::format("{}Correct {}, or remove it.", meant.empty() ? "" : fmt::format("Did you mean {}? ", meant),
+                     origin);
 }
 
 std::string without_slips(std::string_view text) {
@@ -130,20 +134,21 @@ std::string meant_spelling(Registry& registry, std::string_view text) {
 Status no_spelling(Registry& registry, std::string_view text, const Status& refused) {
   registry.advance_all(Stage::usable);
   const std::string meant = meant_spelling(registry, text);
-  const std::string question = meant.empty() ? "" : "Did you mean " + meant + "? ";
+  const std::string question = meant.empty() ? "" : fmt::format("Did you mean {}? ", meant);
   return Status(refused.code(), refused.message() + what_there_is(registry) + refusals(registry, "").lines,
-                question + "Provider names are lower case, without spaces. " + refused.remedy());
+                fmt::format("{}Provider names are lower case, without spaces. {}", question, refused.remedy()));
 }
 
 Status no_such_device(Registry& registry, std::string_view text, const Spelling& spelling) {
   registry.advance_all(Stage::usable);
   const Refusals refused = refusals(registry, spelling.provider);
-  std::string message = "there is no device '" + std::string(text) + "'." + what_there_is(registry) + refused.lines;
+  std::string message = fmt::format("there is no device '{}'.{}{}", text, what_there_is(registry), refused.lines);
   const std::vector<std::string>& allowed = settings().providers;
   const bool forbidden = !spelling.provider.empty() && !allowed.empty() &&
                          std::find(allowed.begin(), allowed.end(), spelling.provider) == allowed.end();
   if (forbidden && refused.lines.empty()) {
-    message += "\n  " + describe_origin("providers", settings().origins.at("providers")) + " does not allow it";
+    message +=
+        fmt::format("\n  {} does not allow it", describe_origin("providers", settings().origins.at("providers")));
   }
   if (refused.lines.empty()) {
     const std::string correct = blame_list_of_providers(registry, message);
@@ -158,10 +163,11 @@ Status no_such_device(Registry& registry, std::string_view text, const Spelling&
 Status no_default_device(Registry& registry) {
   registry.advance_all(Stage::usable);
   const Refusals refused = refusals(registry, "");
-  std::string message = "there is no device to use by default." + what_there_is(registry) + refused.lines;
+  std::string message =
+      fmt::format("there is no device to use by default.{}{}", what_there_is(registry), refused.lines);
   for (const ListedDevice& device : registry.devices()) {
     if (!device.info.usable()) continue;
-    return Status(Code::not_found, message + "\n  a software device is used only where it is named",
+    return Status(Code::not_found, fmt::format("{}\n  a software device is used only where it is named", message),
                   "If one of these will do, set TENON_DEVICE to its name.");
   }
   const std::string correct = blame_list_of_providers(registry, message);

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "loader/loader.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -74,10 +75,10 @@ Status take_error(ep_status status, ep_error* error, std::string_view doing) {
   std::string sentence = error ? error->sentence : std::string();
   std::string remedy = error ? error->remedy : std::string();
   release_error(error);
-  if (sentence.empty()) sentence = "the provider gave no reason for its answer '" + std::string(code_name(code)) + "'.";
-  if (!is_known(status)) sentence += " Its status " + std::to_string(status) + " is none of the known ones.";
+  if (sentence.empty()) sentence = fmt::format("the provider gave no reason for its answer '{}'.", code_name(code));
+  if (!is_known(status)) sentence += fmt::format(" Its status {} is none of the known ones.", status);
   const Status failure(code, std::move(sentence), std::move(remedy));
-  return doing.empty() ? failure : failure.with_context("  while " + std::string(doing));
+  return doing.empty() ? failure : failure.with_context(fmt::format("  while {}", doing));
 }
 
 }  // namespace tenon::loader

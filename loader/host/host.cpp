@@ -9,6 +9,7 @@
 
 #include "loader/host/error.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -100,27 +101,27 @@ void HostServices::device_memory_report(const ep_host* host, ep_device* device, 
 
 void HostServices::log(const ep_host* host, int32_t level, ep_string topic, ep_string message) {
   if (!log_enabled_for_plugin(host, level, topic)) return;
-  const std::string text = of(host).provider_ + ": " + std::string(view_of(message));
+  const std::string text = fmt::format("{}: {}", of(host).provider_, view_of(message));
   loader::log(log_topic_from_name(view_of(topic)), static_cast<LogLevel>(level), text);
 }
 
 Status call_plugin(const std::string& provider, const char* function,
                    const std::function<ep_status(ep_error**)>& call) {
-  const std::string name = "the provider '" + provider + "'";
+  const std::string name = fmt::format("the provider '{}'", provider);
   const std::string remedy = "Report it to the provider's author: no exception may cross the border.";
   ep_error* error = nullptr;
   std::string thrown;
   try {
     const ep_status status = call(&error);
-    return take_error(status, error, std::string("calling ") + function + " of " + name);
+    return take_error(status, error, fmt::format("calling {} of {}", function, name));
   } catch (const std::exception& exception) {
     thrown = exception.what();
   } catch (...) {
     thrown = "of an unknown type";
   }
   release_error(error);
-  return Status(Code::internal, name + " threw a C++ exception out of " + function + ": " + thrown + " (rule Q02).",
-                remedy);
+  return Status(Code::internal,
+                fmt::format("{} threw a C++ exception out of {}: {} (rule Q02).", name, function, thrown), remedy);
 }
 
 }  // namespace tenon::loader

@@ -1,4 +1,5 @@
 #include "loader/library/library.h"
+#include "primitives/text/format.h"
 
 #define BOOST_DLL_USE_STD_FS
 #include <dlfcn.h>
@@ -16,7 +17,7 @@ std::string remedy_of(const std::string& text) {
   const std::string missing = ": cannot open shared object file";
   const size_t position = text.find(missing);
   if (position != std::string::npos) {
-    return "Install the library " + text.substr(0, position) + ", or add its folder to LD_LIBRARY_PATH.";
+    return fmt::format("Install the library {}, or add its folder to LD_LIBRARY_PATH.", text.substr(0, position));
   }
   if (text.find("undefined symbol") != std::string::npos) {
     return "A library the provider needs is missing or of another version; link the provider with -Wl,-z,defs.";
@@ -47,7 +48,8 @@ Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file) {
   TENON_RETURN_IF_ERROR(check_unchanged(file));
   // If the file ends the process in the dynamic linker or in a constructor, this line is the last that the log says of
   // it.
-  if (log_enabled(LogTopic::load, LogLevel::debug)) log(LogTopic::load, LogLevel::debug, "loading " + file.path);
+  if (log_enabled(LogTopic::load, LogLevel::debug))
+    log(LogTopic::load, LogLevel::debug, fmt::format("loading {}", file.path));
   boost::dll::shared_library library;
   std::error_code failed;
   dlerror();
@@ -56,7 +58,8 @@ Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file) {
     // The error code says "bad file descriptor" whatever happened; dlerror still holds the reason.
     const char* text = dlerror();
     const std::string reason = text ? text : failed.message();
-    return Status(Code::not_found, "the dynamic linker refused it: " + reason + " (rule N06).", remedy_of(reason));
+    return Status(Code::not_found, fmt::format("the dynamic linker refused it: {} (rule N06).", reason),
+                  remedy_of(reason));
   }
   void* symbol = dlsym(library.native(), EP_PLUGIN_QUERY_SYMBOL);
   if (!symbol) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "loader/library/library.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -37,18 +38,20 @@ std::optional<MappedFile> file_mapped_at(const void* address) {
 Status check_mapping(const void* address, const CheckedFile& file) {
   constexpr size_t one_page = 4096;
   void* own = mmap(nullptr, one_page, PROT_READ, MAP_PRIVATE, file.descriptor.get(), 0);
-  if (own == MAP_FAILED) return Status(Code::internal, "the checked file '" + file.path + "' cannot be mapped.");
+  if (own == MAP_FAILED)
+    return Status(Code::internal, fmt::format("the checked file '{}' cannot be mapped.", file.path));
   const std::optional<MappedFile> checked = file_mapped_at(own);
   const std::optional<MappedFile> loaded = file_mapped_at(address);
   munmap(own, one_page);
   if (!checked || !loaded) {
-    return Status(Code::internal, "/proc/self/maps does not show what was loaded from '" + file.path + "'.",
+    return Status(Code::internal, fmt::format("/proc/self/maps does not show what was loaded from '{}'.", file.path),
                   "Mount /proc.");
   }
   if (*checked == *loaded) return {};
-  return Status(Code::invalid_argument,
-                "what was loaded from '" + file.path + "' is not the file that was checked: it was replaced meanwhile.",
-                "Find out who replaced it, then try again.");
+  return Status(
+      Code::invalid_argument,
+      fmt::format("what was loaded from '{}' is not the file that was checked: it was replaced meanwhile.", file.path),
+      "Find out who replaced it, then try again.");
 }
 
 }  // namespace tenon::loader

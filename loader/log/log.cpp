@@ -6,6 +6,8 @@
 #include <mutex>
 #include <optional>
 
+#include "primitives/text/format.h"
+
 namespace tenon::loader {
 namespace {
 
@@ -55,8 +57,8 @@ Status apply_element(std::string_view element, uint64_t& levels) {
     const auto given = level_from_name(element.substr(equals + 1));
     if (!given) {
       return Status(Code::invalid_argument,
-                    "'" + std::string(element.substr(equals + 1)) +
-                        "' is no log level; the levels are off, error, warning, info and debug");
+                    fmt::format("'{}' is no log level; the levels are off, error, warning, info and debug",
+                                element.substr(equals + 1)));
     }
     level = *given;
   } else if (const auto bare = level_from_name(subject)) {
@@ -74,7 +76,7 @@ Status apply_element(std::string_view element, uint64_t& levels) {
   }
   std::string known = "all";
   for (std::string_view name : topic_names) known.append(", ").append(name);
-  return Status(Code::invalid_argument, "'" + std::string(subject) + "' is no log topic; the topics are " + known);
+  return Status(Code::invalid_argument, fmt::format("'{}' is no log topic; the topics are {}", subject, known));
 }
 
 }  // namespace

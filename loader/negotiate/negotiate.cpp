@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "loader/negotiate/table_buffer.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -48,7 +49,7 @@ bool is_null(const void* table, size_t offset) {
 }
 
 Status missing_slot(const std::string& what, const char* slot) {
-  return Status(Code::invalid_argument, what + " misses the required function '" + slot + "' (rule T03).",
+  return Status(Code::invalid_argument, fmt::format("{} misses the required function '{}' (rule T03).", what, slot),
                 author_remedy);
 }
 
@@ -59,9 +60,8 @@ bool is_spoken(const ep_plugin_ops& ops) {
 Status check_plugin_ops(const ep_plugin_ops& ops, const std::string& what) {
   if (!is_spoken(ops)) {
     return Status(Code::version,
-                  what + " is of ABI " + std::to_string(ops.abi_major) + "." + std::to_string(ops.abi_minor) +
-                      ", this host speaks " + std::to_string(EP_ABI_MAJOR) + "." + std::to_string(EP_ABI_MINOR) +
-                      " (rule N02).",
+                  fmt::format("{} is of ABI {}.{}, this host speaks {}.{} (rule N02).", what, ops.abi_major,
+                              ops.abi_minor, EP_ABI_MAJOR, EP_ABI_MINOR),
                   "Build the provider against this Tenon; while the ABI is 0.x both must have the same minor version.");
   }
   if (!ops.shutdown) return missing_slot(what, "shutdown");
@@ -72,18 +72,17 @@ Status check_plugin_ops(const ep_plugin_ops& ops, const std::string& what) {
 }
 
 Status bad_info(const std::string& what, const std::string& reason) {
-  return Status(Code::invalid_argument, what + " " + reason + " (rule D05).", author_remedy);
+  return Status(Code::invalid_argument, fmt::format("{} {} (rule D05).", what, reason), author_remedy);
 }
 
 Status check_pools(const ep_device_info& raw, const std::string& what) {
   if (raw.pool_count == 0 || raw.pool_count > EP_MAX_POOLS) {
-    return bad_info(what, "claims " + std::to_string(raw.pool_count) + " memory pools; 1 to " +
-                              std::to_string(EP_MAX_POOLS) + " are possible");
+    return bad_info(what, fmt::format("claims {} memory pools; 1 to {} are possible", raw.pool_count, EP_MAX_POOLS));
   }
   for (uint32_t index = 0; index < raw.pool_count; ++index) {
     if (std::has_single_bit(raw.pools[index].minimum_alignment)) continue;
-    return bad_info(what, "gives pool " + std::to_string(index) + " the minimum alignment " +
-                              std::to_string(raw.pools[index].minimum_alignment) + ", which is no power of two");
+    return bad_info(what, fmt::format("gives pool {} the minimum alignment {}, which is no power of two", index,
+                                      raw.pools[index].minimum_alignment));
   }
   return {};
 }
@@ -100,36 +99,36 @@ Status check_device_ops(const DeviceInfo& info, const ep_device_ops& ops, const 
 Status check_table(const unsigned char* bytes, uint32_t known_size, uint32_t type, const std::string& what) {
   TableHeader header{};
   std::memcpy(&header, bytes, sizeof header);
-  const std::string size = std::to_string(header.struct_size);
+  const uint32_t size = header.struct_size;
   if (header.struct_type != type) {
     return Status(Code::version,
-                  what + " is of struct type " + std::to_string(header.struct_type) + ", " + std::to_string(type) +
-                      " was asked for (rule T01).",
+                  fmt::format("{} is of struct type {}, {} was asked for (rule T01).", what, header.struct_type, type),
                   author_remedy);
   }
   if (header.struct_size < sizeof header || header.struct_size > table_room || header.struct_size % 8 != 0) {
     return Status(Code::invalid_argument,
-                  what + " says it has " + size + " bytes; a multiple of 8 from 16 to " + std::to_string(table_room) +
-                      " is possible (rule T01).",
+                  fmt::format("{} says it has {} bytes; a multiple of 8 from 16 to {} is possible (rule T01).", what,
+                              size, table_room),
                   author_remedy);
   }
   for (uint32_t offset = known_size; offset < header.struct_size; ++offset) {
     if (bytes[offset] == 0) continue;
-    return Status(Code::version,
-                  what + " has " + size + " bytes and uses byte " + std::to_string(offset) + ", this host knows " +
-                      std::to_string(known_size) + " (rule T02).",
-                  "Use a newer Tenon, or an older provider.");
+    return Status(
+        Code::version,
+        fmt::format("{} has {} bytes and uses byte {}, this host knows {} (rule T02).", what, size, offset, known_size),
+        "Use a newer Tenon, or an older provider.");
   }
   int links = 0;
   for (const void* next = header.next; next; ++links) {
     TableHeader extension{};
     std::memcpy(&extension, next, sizeof extension);
     if (links == 64)
-      return Status(Code::invalid_argument, what + " has a chain of extensions without end (rule T02).", author_remedy);
+      return Status(Code::invalid_argument, fmt::format("{} has a chain of extensions without end (rule T02).", what),
+                    author_remedy);
     if (extension.struct_type & extension_refuse_bit) {
       return Status(Code::unsupported,
-                    what + " has the extension " + std::to_string(extension.struct_type & ~extension_refuse_bit) +
-                        ", which must be understood and is not (rule T02).",
+                    fmt::format("{} has the extension {}, which must be understood and is not (rule T02).", what,
+                                extension.struct_type & ~extension_refuse_bit),
                     "Use a newer Tenon.");
     }
     next = extension.next;
@@ -142,7 +141,7 @@ Result<ep_plugin_ops> negotiate_plugin(const HostServices& host, ep_plugin_query
   TableBuffer<ep_plugin_ops> buffer(EP_STRUCT_PLUGIN_OPS);
   TENON_RETURN_IF_ERROR(call_plugin(provider, EP_PLUGIN_QUERY_SYMBOL,
                                     [&](ep_error** error) { return query(host.table(), buffer.get(), error); }));
-  const std::string what = "the table of the provider '" + provider + "'";
+  const std::string what = fmt::format("the table of the provider '{}'", provider);
   TENON_ASSIGN_OR_RETURN(const ep_plugin_ops ops, buffer.accept(what));
   const Status checked = check_plugin_ops(ops, what);
   if (checked.ok()) return ops;
@@ -160,7 +159,7 @@ Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugi
   TENON_RETURN_IF_ERROR(call_plugin(provider, "device_info", [&](ep_error** error) {
     return plugin.device_info(plugin.plugin, index, buffer.get(), error);
   }));
-  const std::string what = "the description of device " + std::to_string(index) + " of the provider '" + provider + "'";
+  const std::string what = fmt::format("the description of device {} of the provider '{}'", index, provider);
   TENON_ASSIGN_OR_RETURN(const ep_device_info raw, buffer.accept(what));
   DeviceInfo info;
   info.name = view_of(raw.name);
@@ -176,8 +175,7 @@ Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugi
   if (has_address) std::copy(std::begin(raw.pci), std::end(raw.pci), info.pci.begin());
   if (!info.usable()) return info;
   if (raw.device_class < EP_DEVICE_CLASS_CPU || raw.device_class > EP_DEVICE_CLASS_SOFTWARE) {
-    return bad_info(what,
-                    "gives it the class " + std::to_string(raw.device_class) + ", which is none of the known ones");
+    return bad_info(what, fmt::format("gives it the class {}, which is none of the known ones", raw.device_class));
   }
   TENON_RETURN_IF_ERROR(check_pools(raw, what));
   for (uint32_t pool = 0; pool < raw.pool_count; ++pool) {
@@ -194,7 +192,7 @@ Status open_device_table(const std::string& provider, const ep_plugin_ops& plugi
   TENON_RETURN_IF_ERROR(call_plugin(provider, "device_open", [&](ep_error** error) {
     return plugin.device_open(plugin.plugin, device.index, &handle, buffer.get(), error);
   }));
-  const std::string what = "the table of the device " + device.spelling;
+  const std::string what = fmt::format("the table of the device {}", device.spelling);
   const Result<ep_device_ops> ops = buffer.accept(what);
   const Status checked = ops.ok() ? check_device_ops(device.info, ops.value(), what) : ops.status();
   if (checked.ok()) {

@@ -13,6 +13,7 @@
 #include "ep_api/ep_api.h"
 #include "loader/note/segments.h"
 #include "loader/settings/value.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -29,7 +30,7 @@ constexpr uint16_t this_machine = EM_AARCH64;
 #endif
 
 Status not_elf(const std::string& reason) {
-  return Status(Code::invalid_argument, "it is not a shared library of this machine: " + reason + ".",
+  return Status(Code::invalid_argument, fmt::format("it is not a shared library of this machine: {}.", reason),
                 "Put a provider built for this machine in its place, or remove the file.");
 }
 
@@ -40,7 +41,7 @@ Status no_note() {
 }
 
 Status bad_note(const std::string& reason) {
-  return Status(Code::invalid_argument, "its Tenon note is malformed: " + reason + " (rule N01).",
+  return Status(Code::invalid_argument, fmt::format("its Tenon note is malformed: {} (rule N01).", reason),
                 "Build the provider with the header of the Tenon that is to load it.");
 }
 
@@ -53,7 +54,7 @@ std::string machine_name(uint16_t machine) {
     case EM_RISCV: return "risc-v";
     case EM_PPC64: return "ppc64";
     case EM_S390: return "s390";
-    default: return "machine " + std::to_string(machine);
+    default: return fmt::format("machine {}", machine);
   }
 }
 
@@ -66,15 +67,15 @@ Status check_header(const Elf64_Ehdr& header) {
                           : "its byte order is little-endian, this machine's is big-endian");
   }
   if (header.e_machine != this_machine) {
-    return not_elf("it was built for " + machine_name(header.e_machine) + ", this machine is " +
-                   machine_name(this_machine));
+    return not_elf(fmt::format("it was built for {}, this machine is {}", machine_name(header.e_machine),
+                               machine_name(this_machine)));
   }
-  if (header.e_type != ET_DYN) return not_elf("its ELF type is " + std::to_string(header.e_type) + ", not a library");
+  if (header.e_type != ET_DYN) return not_elf(fmt::format("its ELF type is {}, not a library", header.e_type));
   if (header.e_phentsize != sizeof(Elf64_Phdr)) {
-    return cut_short("its program headers have " + std::to_string(header.e_phentsize) + " bytes each, not 56");
+    return cut_short(fmt::format("its program headers have {} bytes each, not 56", header.e_phentsize));
   }
   if (header.e_phnum > most_headers) {
-    return cut_short("it claims " + std::to_string(header.e_phnum) + " program headers, at most 1024 are read");
+    return cut_short(fmt::format("it claims {} program headers, at most 1024 are read", header.e_phnum));
   }
   return {};
 }
@@ -97,10 +98,10 @@ bool is_printable(const std::string& text) {
 Result<PluginNote> decode(const uint8_t* bytes, size_t size) {
   constexpr size_t smallest = offsetof(ep_plugin_note, toolchain);
   ep_plugin_note raw{};
-  if (size < smallest) return bad_note("it has " + std::to_string(size) + " bytes, at least 80 are needed");
+  if (size < smallest) return bad_note(fmt::format("it has {} bytes, at least 80 are needed", size));
   std::memcpy(&raw, bytes, std::min(size, sizeof raw));
   if (raw.struct_size < smallest || raw.struct_size > size) {
-    return bad_note("it says it has " + std::to_string(raw.struct_size) + " bytes, there are " + std::to_string(size));
+    return bad_note(fmt::format("it says it has {} bytes, there are {}", raw.struct_size, size));
   }
   PluginNote note{field_text(raw.name), field_text(raw.version), field_text(raw.toolchain),
                   raw.abi_major,        raw.abi_minor,           raw.flags,
@@ -140,7 +141,7 @@ std::string sanitizer_name(uint32_t sanitizer) {
     case EP_SANITIZER_ADDRESS: return "the address sanitizer";
     case EP_SANITIZER_THREAD: return "the thread sanitizer";
     case EP_SANITIZER_MEMORY: return "the memory sanitizer";
-    default: return "the unknown sanitizer " + std::to_string(sanitizer);
+    default: return fmt::format("the unknown sanitizer {}", sanitizer);
   }
 }
 
@@ -149,11 +150,11 @@ std::string sanitizer_name(uint32_t sanitizer) {
 Result<PluginNote> read_note(uint64_t file_size, const ReadAt& read_at) {
   Elf64_Ehdr header{};
   if (file_size < SELFMAG || !read_at(0, &header, std::min<uint64_t>(file_size, sizeof header))) {
-    return not_elf("it has only " + std::to_string(file_size) + " bytes");
+    return not_elf(fmt::format("it has only {} bytes", file_size));
   }
   if (file_size < sizeof header) {
     if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return not_elf("it does not begin as an ELF file does");
-    return cut_short("it has " + std::to_string(file_size) + " bytes, its header alone takes 64");
+    return cut_short(fmt::format("it has {} bytes, its header alone takes 64", file_size));
   }
   TENON_RETURN_IF_ERROR(check_header(header));
   const uint64_t table_size = uint64_t{header.e_phnum} * sizeof(Elf64_Phdr);
@@ -201,23 +202,23 @@ Result<PluginNote> read_note(int descriptor, uint64_t file_size) {
 Status check_note(const PluginNote& note, const std::string& file_name) {
   if (note.name != file_name) {
     return Status(Code::invalid_argument,
-                  "its note names the provider '" + note.name + "', the file must then be called libtenon_" +
-                      note.name + ".so, not libtenon_" + file_name + ".so (rule N05).",
+                  fmt::format("its note names the provider '{}', the file must then be called libtenon_{}.so, not "
+                              "libtenon_{}.so (rule N05).",
+                              note.name, note.name, file_name),
                   "Rename the file.");
   }
   if (note.abi_major != EP_ABI_MAJOR || !EP_ABI_MINORS_AGREE(note.abi_minor, EP_ABI_MINOR)) {
     return Status(Code::version,
-                  "it was built for ABI " + std::to_string(note.abi_major) + "." + std::to_string(note.abi_minor) +
-                      ", this host speaks " + std::to_string(EP_ABI_MAJOR) + "." + std::to_string(EP_ABI_MINOR) +
-                      " (rule N02).",
+                  fmt::format("it was built for ABI {}.{}, this host speaks {}.{} (rule N02).", note.abi_major,
+                              note.abi_minor, EP_ABI_MAJOR, EP_ABI_MINOR),
                   "Build the provider against this Tenon, or use the Tenon it was built for; while the ABI is 0.x both "
                   "must have the same minor version.");
   }
   if (note.sanitizer != EP_SANITIZER_NONE && note.sanitizer != EP_SANITIZER_OF_THIS_BUILD) {
-    return Status(
-        Code::unsupported,
-        "it was built with " + sanitizer_name(note.sanitizer) + ", which this program was not built with (rule N03).",
-        "Build the provider without it, or the program with it.");
+    return Status(Code::unsupported,
+                  fmt::format("it was built with {}, which this program was not built with (rule N03).",
+                              sanitizer_name(note.sanitizer)),
+                  "Build the provider without it, or the program with it.");
   }
   return {};
 }

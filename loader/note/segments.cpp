@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "primitives/text/format.h"
+
 namespace tenon::loader {
 namespace {
 
@@ -46,8 +48,7 @@ constexpr uint64_t end_of(uint64_t begin, uint64_t size) {
 
 Status ends_past(const std::string& what, uint64_t end, uint64_t file_size) {
   return Status(Code::invalid_argument,
-                "the file is cut short: " + what + " ends at byte " + std::to_string(end) + ", the file has " +
-                    std::to_string(file_size) + ".",
+                fmt::format("the file is cut short: {} ends at byte {}, the file has {}.", what, end, file_size),
                 "Copy the provider again.");
 }
 
@@ -85,8 +86,8 @@ Status check_dynamic(const std::vector<Elf64_Phdr>& segments, const Entries& ent
   for (const Constant& constant : constants) {
     const auto found = entries.find(constant.tag);
     if (found == entries.end() || found->second == constant.value) continue;
-    return cut_short(std::string(constant.name) + " in its dynamic section is " + std::to_string(found->second) +
-                     ", not " + std::to_string(constant.value));
+    return cut_short(
+        fmt::format("{} in its dynamic section is {}, not {}", constant.name, found->second, constant.value));
   }
   for (const Table& table : tables) {
     const auto address = entries.find(table.address);
@@ -94,7 +95,7 @@ Status check_dynamic(const std::vector<Elf64_Phdr>& segments, const Entries& ent
     const auto size = table.size == DT_NULL ? entries.end() : entries.find(table.size);
     const uint64_t bytes = size == entries.end() ? 1 : size->second;
     if (segment_with(segments, address->second, bytes, &Elf64_Phdr::p_memsz) != nullptr) continue;
-    return cut_short(std::string(table.name) + " in its dynamic section points outside its segments");
+    return cut_short(fmt::format("{} in its dynamic section points outside its segments", table.name));
   }
   return {};
 }
@@ -102,7 +103,7 @@ Status check_dynamic(const std::vector<Elf64_Phdr>& segments, const Entries& ent
 }  // namespace
 
 Status cut_short(const std::string& what) {
-  return Status(Code::invalid_argument, "the ELF file is cut short or damaged: " + what + ".",
+  return Status(Code::invalid_argument, fmt::format("the ELF file is cut short or damaged: {}.", what),
                 "Copy the provider again.");
 }
 

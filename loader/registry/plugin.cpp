@@ -8,6 +8,7 @@
 #include "loader/layers/wrap.h"
 #include "loader/log/log.h"
 #include "loader/negotiate/negotiate.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -57,11 +58,11 @@ Status Plugin::enumerate() {
   TENON_RETURN_IF_ERROR(call_plugin(provider, "device_count",
                                     [&](ep_error** error) { return ops_.device_count(ops_.plugin, &count, error); }));
   if (count > most_devices) {
-    return Status(Code::invalid_argument, "it claims " + std::to_string(count) + " devices; at most " +
-                                              std::to_string(most_devices) + " are possible.");
+    return Status(Code::invalid_argument,
+                  fmt::format("it claims {} devices; at most {} are possible.", count, most_devices));
   }
   for (uint32_t index = 0; index < count; ++index) {
-    ListedDevice listed{provider + ":" + std::to_string(index), provider, index, {}, {}};
+    ListedDevice listed{fmt::format("{}:{}", provider, index), provider, index, {}, {}};
     Result<DeviceInfo> info = query_device_info(provider, ops_, index);
     if (info.ok()) {
       listed.info = std::move(info).value();
@@ -81,7 +82,7 @@ Result<OpenDevice*> Plugin::open(uint32_t index) {
   ListedDevice& listed = devices_.at(index);
   if (!listed.info.usable()) {
     return Status(Code::unsupported,
-                  "the device " + listed.spelling + " cannot be used: " + listed.info.unusable_reason,
+                  fmt::format("the device {} cannot be used: {}", listed.spelling, listed.info.unusable_reason),
                   listed.info.remedy);
   }
   auto device = std::make_unique<OpenDevice>();
@@ -146,8 +147,8 @@ void Plugin::shut_down() {
   const HostMemory held = host_->memory();
   if (held.blocks == 0) return;
   log(LogTopic::memory, LogLevel::warning,
-      "the provider '" + host_->provider() + "' has leaked " + std::to_string(held.bytes) +
-          " bytes of host memory in " + std::to_string(held.blocks) + " blocks.");
+      fmt::format("the provider '{}' has leaked {} bytes of host memory in {} blocks.", host_->provider(), held.bytes,
+                  held.blocks));
 }
 
 }  // namespace tenon::loader

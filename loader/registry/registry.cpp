@@ -7,6 +7,7 @@
 #include "loader/select/spelling.h"
 #include "loader/settings/nearest.h"
 #include "loader/settings/value.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -19,8 +20,9 @@ void stop(Candidate& report, Stage stage, const Status& failure) {
   const LogLevel level = failure.code() == Code::cancelled ? LogLevel::debug : LogLevel::info;
   if (!log_enabled(LogTopic::load, level)) return;
   log(LogTopic::load, level,
-      (report.path.empty() ? "registered provider '" + report.provider + "'" : report.path) + ": stopped at " +
-          std::string(stage_name(stage)) + ": " + report.sentence);
+      fmt::format("{}: stopped at {}: {}",
+                  report.path.empty() ? fmt::format("registered provider '{}'", report.provider) : report.path,
+                  stage_name(stage), report.sentence));
 }
 
 bool is_listed(const std::vector<std::string>& names, const std::string& name) {
@@ -62,8 +64,9 @@ Registry& Registry::instance() {
 void Registry::add(std::string name, ep_plugin_query_fn query) {
   if (!is_provider_name(name) || !query) {
     log(LogTopic::load, LogLevel::error,
-        "the provider '" + name + "' cannot be registered: its name must be 1 to 31 " +
-            "lower-case letters, digits and underscores, its query not NULL.");
+        fmt::format("the provider '{}' cannot be registered: its name must be 1 to 31 lower-case letters, digits and "
+                    "underscores, its query not NULL.",
+                    name));
     return;
   }
   const auto used = [&](const std::unique_ptr<Entry>& entry) {
@@ -71,7 +74,7 @@ void Registry::add(std::string name, ep_plugin_query_fn query) {
   };
   if (std::any_of(entries_.begin(), entries_.end(), used)) {
     log(LogTopic::load, LogLevel::error,
-        "the provider '" + name + "' cannot be registered: one of that name is in use.");
+        fmt::format("the provider '{}' cannot be registered: one of that name is in use.", name));
     return;
   }
   auto entry = std::make_unique<Entry>();
@@ -96,7 +99,7 @@ void Registry::search() {
   for (const auto& entry : entries_) {
     if (allowed.empty() || is_listed(allowed, entry->report.provider)) continue;
     stop(entry->report, Stage::found,
-         Status(Code::cancelled, "it is not among the providers allowed (" + joined(allowed) + ").",
+         Status(Code::cancelled, fmt::format("it is not among the providers allowed ({}).", joined(allowed)),
                 "Add it to TENON_PROVIDERS, or to 'providers' in tenon.toml."));
   }
 }
@@ -109,8 +112,9 @@ void Registry::warn_of_absent(const std::vector<std::string>& allowed) {
     if (is_listed(names, name)) continue;
     const std::string nearest = nearest_word(name, names);
     log(LogTopic::load, nearest.empty() ? LogLevel::info : LogLevel::warning,
-        describe_origin("providers", settings().origins.at("providers")) + " names '" + name + "', which is not there" +
-            (nearest.empty() ? "." : "; did you mean " + nearest + "?"));
+        fmt::format("{} names '{}', which is not there{}",
+                    describe_origin("providers", settings().origins.at("providers")), name,
+                    nearest.empty() ? "." : fmt::format("; did you mean {}?", nearest)));
   }
 }
 
@@ -132,10 +136,11 @@ void Registry::add_file(const std::string& path, const std::string& name, const 
   entry->report.path = path;
   entry->report.source = source;
   if (!is_provider_name(name)) {
-    stop(entry->report, Stage::found,
-         Status(Code::invalid_argument,
-                "its name '" + name + "' is no provider's: 1 to 31 lower-case letters, digits and underscores.",
-                "Rename the file."));
+    stop(
+        entry->report, Stage::found,
+        Status(Code::invalid_argument,
+               fmt::format("its name '{}' is no provider's: 1 to 31 lower-case letters, digits and underscores.", name),
+               "Rename the file."));
   }
   entries_.push_back(std::move(entry));
 }
@@ -144,7 +149,7 @@ Status Registry::check_duplicate(const Entry& entry) {
   for (const auto& earlier : entries_) {
     if (earlier.get() == &entry) break;
     const bool same = !earlier->file.path.empty() && earlier->file.identity.same_file(entry.file.identity);
-    if (same) return Status(Code::cancelled, "it is the same file as '" + earlier->report.path + "'.");
+    if (same) return Status(Code::cancelled, fmt::format("it is the same file as '{}'.", earlier->report.path));
   }
   return {};
 }
@@ -217,8 +222,8 @@ Entry* Registry::provider(const std::string& name) {
     if (fresh) set_aside_others(*entry);
     if (fresh && log_enabled(LogTopic::load, LogLevel::info)) {
       log(LogTopic::load, LogLevel::info,
-          "loaded '" + name + "' " + entry->report.version + " from " +
-              (entry->report.path.empty() ? "the application" : entry->report.path) + ": " + entry->report.sentence);
+          fmt::format("loaded '{}' {} from {}: {}", name, entry->report.version,
+                      entry->report.path.empty() ? "the application" : entry->report.path, entry->report.sentence));
     }
     return entry.get();
   }
@@ -232,7 +237,8 @@ void Registry::set_aside_others(const Entry& winner) {
     const bool same = entry->report.version == winner.report.version && !winner.report.version.empty();
     stop(entry->report, Stage::found,
          Status(Code::cancelled,
-                "it is not loaded: '" + where + "' comes first and has the same name" + (same ? " and version." : "."),
+                fmt::format("it is not loaded: '{}' comes first and has the same name{}", where,
+                            same ? " and version." : "."),
                 "Remove one of the two, or name the folder of the one you want first in TENON_PLUGIN_PATH."));
   }
 }
@@ -299,7 +305,7 @@ Status Registry::retire(std::string_view name) {
     entry->report = std::move(fresh);
     return {};
   }
-  return Status(Code::not_found, "the provider '" + std::string(name) + "' is not loaded.");
+  return Status(Code::not_found, fmt::format("the provider '{}' is not loaded.", name));
 }
 
 void Registry::shut_down() {

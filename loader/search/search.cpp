@@ -10,6 +10,8 @@
 #include <cstring>
 #include <memory>
 
+#include "primitives/text/format.h"
+
 namespace tenon::loader {
 namespace {
 
@@ -40,11 +42,11 @@ std::vector<PluginFolder> plugin_folders(const Settings& settings) {
   std::vector<PluginFolder> all;
   for (const std::string& path : settings.plugin_path) all.push_back({path, "TENON_PLUGIN_PATH"});
   const std::string own = settings.privileged ? std::string() : user_folder("XDG_DATA_HOME", ".local/share");
-  if (!own.empty()) all.push_back({own + "/providers", "the user's folder"});
+  if (!own.empty()) all.push_back({fmt::format("{}/providers", own), "the user's folder"});
   const std::string beside = library_folder();
-  if (!beside.empty()) all.push_back({beside + "/tenon", "beside the library"});
+  if (!beside.empty()) all.push_back({fmt::format("{}/tenon", beside), "beside the library"});
   for (const char* prefix : {"/usr/local/", "/usr/"}) {
-    all.push_back({std::string(prefix) + TENON_LIBRARY_FOLDER "/tenon", "the system's folder"});
+    all.push_back({fmt::format("{}" TENON_LIBRARY_FOLDER "/tenon", prefix), "the system's folder"});
   }
   std::vector<PluginFolder> once;
   std::vector<std::string> seen;
@@ -62,7 +64,7 @@ Result<std::vector<FoundFile>> find_plugins(const std::string& folder) {
   if (!entries) {
     const int error = errno;
     return Status(error == ENOENT || error == ENOTDIR ? Code::not_found : Code::invalid_argument,
-                  "the folder '" + folder + "' cannot be read: " + std::strerror(error) + ".");
+                  fmt::format("the folder '{}' cannot be read: {}.", folder, std::strerror(error)));
   }
   std::vector<FoundFile> found;
   while (const dirent* entry = readdir(entries.get())) {
@@ -70,7 +72,7 @@ Result<std::vector<FoundFile>> find_plugins(const std::string& folder) {
     if (!name.starts_with(file_prefix) || !name.ends_with(file_suffix)) continue;
     if (name.size() <= file_prefix.size() + file_suffix.size()) continue;
     found.push_back(
-        {folder + "/" + std::string(name),
+        {fmt::format("{}/{}", folder, name),
          std::string(name.substr(file_prefix.size(), name.size() - file_prefix.size() - file_suffix.size()))});
   }
   std::sort(found.begin(), found.end(), [](const FoundFile& a, const FoundFile& b) { return a.name < b.name; });

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 
 #include "loader/settings/value.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -92,26 +92,20 @@ Result<Spelling> parse_spelling(std::string_view text) {
            (colon == std::string_view::npos || read_selector(text.substr(colon + 1), spelling));
   }
   if (good) return spelling;
-  return Status(Code::invalid_argument, "'" + std::string(text) + "' names no device.",
+  return Status(Code::invalid_argument, fmt::format("'{}' names no device.", text),
                 "Write a provider (cpu), a provider and an index (cuda:1), or a provider and uuid= with 32 hexadecimal "
                 "digits or pci= with an address as 0000:01:00.0.");
 }
 
 std::string uuid_text(const std::array<uint8_t, 16>& uuid) {
   std::string text;
-  for (uint8_t byte : uuid) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", byte);
-    text += digits;
-  }
+  for (uint8_t byte : uuid) text += fmt::format("{:02x}", byte);
   return text;
 }
 
 std::string pci_text(const std::array<int64_t, 4>& pci) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", static_cast<unsigned>(pci[0]), static_cast<unsigned>(pci[1]),
-                static_cast<unsigned>(pci[2]), static_cast<unsigned>(pci[3]));
-  return text;
+  const auto part = [&](size_t index) { return static_cast<unsigned>(pci[index]); };
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", part(0), part(1), part(2), part(3));
 }
 
 std::optional<size_t> match_device(const Spelling& spelling, const std::vector<ListedDevice>& devices) {

@@ -4,6 +4,7 @@
 
 #include "loader/explain/no_match.h"
 #include "loader/select/spelling.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -71,8 +72,8 @@ Result<Target> find_target(Registry& registry, std::string_view spelling) {
   if (current.device.empty()) return default_target(registry);
   Result<Target> target = named_target(registry, current.device);
   if (target.ok()) return target;
-  return target.status().with_context("  while taking the default device from " +
-                                      describe_origin("device", current.origins.at("device")));
+  return target.status().with_context(fmt::format("  while taking the default device from {}",
+                                                  describe_origin("device", current.origins.at("device"))));
 }
 
 }  // namespace tenon::loader

@@ -6,13 +6,14 @@
 
 #include "loader/registry/registry.h"
 #include "primitives/status/status.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 
 struct Target {
   Entry* entry;
   uint32_t index;
-  std::string spelling() const { return entry->report.provider + ":" + std::to_string(index); }
+  std::string spelling() const { return fmt::format("{}:{}", entry->report.provider, index); }
 };
 
 // Finds the device that `spelling` means, and loads as few providers as that takes. The caller holds the registry's

@@ -2,13 +2,14 @@
 
 #include <unistd.h>
 
+#include "primitives/text/format.h"
+
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 
 #include <cerrno>
 #include <optional>
-#include <sstream>
 
 #include "loader/trust/trust.h"
 
@@ -19,7 +20,7 @@ constexpr uint64_t largest_file = 1 << 20;
 
 Result<std::string> read_all(const CheckedFile& file) {
   if (file.identity.size > largest_file) {
-    return Status(Code::invalid_argument, "the config file '" + file.path + "' is larger than 1 MiB.");
+    return Status(Code::invalid_argument, fmt::format("the config file '{}' is larger than 1 MiB.", file.path));
   }
   std::string text(file.identity.size, '\0');
   size_t done = 0;
@@ -35,13 +36,9 @@ Result<std::string> read_all(const CheckedFile& file) {
 
 std::optional<std::string> scalar_text(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
-  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* number = node.as_integer()) return fmt::format("{}", number->get());
   if (const auto* truth = node.as_boolean()) return truth->get() ? "true" : "false";
-  if (const auto* number = node.as_floating_point()) {
-    std::ostringstream text;
-    text << number->get();
-    return text.str();
-  }
+  if (const auto* number = node.as_floating_point()) return fmt::format("{:g}", number->get());
   return std::nullopt;
 }
 
@@ -59,8 +56,11 @@ std::optional<std::string> node_text(const toml::node& node, const std::string& 
 }
 
 Status bad_value(const std::string& path, const std::string& key) {
-  return Status(Code::invalid_argument, "the config file '" + path + "' gives '" + key +
-                                            "' a value that is neither text, number, truth value nor a list of these.");
+  return Status(
+      Code::invalid_argument,
+      fmt::format(
+          "the config file '{}' gives '{}' a value that is neither text, number, truth value nor a list of these.",
+          path, key));
 }
 
 Status read_providers(const std::string& path, const toml::node& node, ConfigFile& config) {
@@ -69,11 +69,11 @@ Status read_providers(const std::string& path, const toml::node& node, ConfigFil
   for (const auto& [name, section] : *providers) {
     const std::string provider(name.str());
     const toml::table* keys = section.as_table();
-    if (!keys) return bad_value(path, "provider." + provider);
+    if (!keys) return bad_value(path, fmt::format("provider.{}", provider));
     for (const auto& [key, value] : *keys) {
       const std::string word(key.str());
       const auto text = node_text(value, word);
-      if (!text) return bad_value(path, "provider." + provider + "." + word);
+      if (!text) return bad_value(path, fmt::format("provider.{}.{}", provider, word));
       config.provider_values[provider][word] = *text;
     }
   }
@@ -88,10 +88,9 @@ Result<ConfigFile> read_config_file(const std::string& path) {
   const toml::parse_result parsed = toml::parse(text, path);
   if (!parsed) {
     const toml::parse_error& error = parsed.error();
-    return Status(Code::invalid_argument, "the config file '" + path + "' cannot be parsed: line " +
-                                              std::to_string(error.source().begin.line) + ", column " +
-                                              std::to_string(error.source().begin.column) + ": " +
-                                              std::string(error.description()) + ".");
+    return Status(Code::invalid_argument,
+                  fmt::format("the config file '{}' cannot be parsed: line {}, column {}: {}.", path,
+                              error.source().begin.line, error.source().begin.column, error.description()));
   }
   ConfigFile config;
   for (const auto& [key, value] : parsed.table()) {

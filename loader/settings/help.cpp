@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "loader/settings/settings.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -34,9 +35,9 @@ std::string settings_help() {
       "The config file is the one TENON_CONFIG names, else tenon.toml in the user's config folder, then in "
       "/etc/tenon.\n\n";
   for (const SettingRow& row : setting_rows()) {
-    text += padded(row.variable.empty() ? "(file only)" : row.variable, width) + "  " + std::string(row.help) + "\n";
-    text += padded("", width) + "  in tenon.toml: " + std::string(row.key) + "; values: " + values_of(row) +
-            "; default: " + default_of(row) + "\n";
+    text += fmt::format("{}  {}\n", padded(row.variable.empty() ? "(file only)" : row.variable, width), row.help);
+    text += fmt::format("{}  in tenon.toml: {}; values: {}; default: {}\n", padded("", width), row.key, values_of(row),
+                        default_of(row));
   }
   text += "\n[provider.<name>] sections of tenon.toml hold the settings of providers: key = \"value\".\n";
   return text;
@@ -45,9 +46,8 @@ std::string settings_help() {
 std::string settings_markdown() {
   std::string text = "| variable | in tenon.toml | values | default |\n|---|---|---|---|\n";
   for (const SettingRow& row : setting_rows()) {
-    const std::string variable = row.variable.empty() ? "" : "`" + std::string(row.variable) + "`";
-    text +=
-        "| " + variable + " | `" + std::string(row.key) + "` | " + values_of(row) + " | " + default_of(row) + " |\n";
+    const std::string variable = row.variable.empty() ? "" : fmt::format("`{}`", row.variable);
+    text += fmt::format("| {} | `{}` | {} | {} |\n", variable, row.key, values_of(row), default_of(row));
   }
   return text;
 }

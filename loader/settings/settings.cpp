@@ -14,6 +14,7 @@
 #include "loader/settings/config_file.h"
 #include "loader/settings/nearest.h"
 #include "loader/settings/value.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -63,7 +64,7 @@ std::vector<std::string> known_keys() {
 
 std::string suggestion(std::string_view word, const std::vector<std::string>& known) {
   const std::string nearest = nearest_word(word, known);
-  return nearest.empty() ? std::string(".") : "; did you mean " + nearest + "?";
+  return nearest.empty() ? std::string(".") : fmt::format("; did you mean {}?", nearest);
 }
 
 struct NamedConfig {
@@ -106,10 +107,10 @@ std::vector<NamedConfig> read_configs(const SettingSources& sources, Settings& s
       settings.config_files.push_back(path);
       configs.push_back({path, std::move(content).value()});
     } else if (!named.text.empty() || content.status().code() != Code::not_found) {
-      keep_first(settings.status, named.text.empty()
-                                      ? content.status()
-                                      : content.status().with_context("  while reading the file that " +
-                                                                      describe_origin("config", named) + " names"));
+      keep_first(settings.status,
+                 named.text.empty() ? content.status()
+                                    : content.status().with_context(fmt::format(
+                                          "  while reading the file that {} names", describe_origin("config", named))));
     }
   }
   return configs;
@@ -119,24 +120,28 @@ void warn_of_unknown(const SettingSources& sources, const std::vector<NamedConfi
   const std::vector<std::string> variables = known_variables();
   for (const auto& [name, value] : sources.environment) {
     if (sources.privileged || std::find(variables.begin(), variables.end(), name) != variables.end()) continue;
-    settings.warnings.push_back("the environment variable " + name + " is unknown" + suggestion(name, variables));
+    settings.warnings.push_back(
+        fmt::format("the environment variable {} is unknown{}", name, suggestion(name, variables)));
   }
   const std::vector<std::string> keys = known_keys();
   for (const NamedConfig& config : configs) {
     for (const std::string& key : config.content.sections) {
       const bool known = std::find(keys.begin(), keys.end(), key) != keys.end();
-      const std::string name = "the section '" + key + "' in '" + config.path + "' ";
+      const std::string name = fmt::format("the section '{}' in '{}' ", key, config.path);
       if (known)
-        keep_first(settings.status, Status(Code::invalid_argument, name + "is invalid: it is a setting's name."));
-      if (!known) settings.warnings.push_back(name + "is unknown; settings of providers stand in [provider.<name>].");
+        keep_first(settings.status,
+                   Status(Code::invalid_argument, fmt::format("{}is invalid: it is a setting's name.", name)));
+      if (!known)
+        settings.warnings.push_back(
+            fmt::format("{}is unknown; settings of providers stand in [provider.<name>].", name));
     }
     for (const auto& [key, value] : config.content.values) {
       if (key == "config") {
-        settings.warnings.push_back("the setting 'config' in '" + config.path +
-                                    "' is ignored: a config file names no other.");
+        settings.warnings.push_back(
+            fmt::format("the setting 'config' in '{}' is ignored: a config file names no other.", config.path));
       } else if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
-        settings.warnings.push_back("the setting '" + key + "' in '" + config.path + "' is unknown" +
-                                    suggestion(key, keys));
+        settings.warnings.push_back(
+            fmt::format("the setting '{}' in '{}' is unknown{}", key, config.path, suggestion(key, keys)));
       }
     }
   }
@@ -174,10 +179,10 @@ std::string_view level_name(Level level) {
 
 std::string describe_origin(std::string_view key, const Origin& origin) {
   switch (origin.level) {
-    case Level::argument: return "the argument '" + std::string(key) + "'";
-    case Level::environment: return "the environment variable " + origin.where;
-    case Level::config: return "the setting '" + std::string(key) + "' in '" + origin.where + "'";
-    case Level::built_in: return "the default of '" + std::string(key) + "'";
+    case Level::argument: return fmt::format("the argument '{}'", key);
+    case Level::environment: return fmt::format("the environment variable {}", origin.where);
+    case Level::config: return fmt::format("the setting '{}' in '{}'", key, origin.where);
+    case Level::built_in: return fmt::format("the default of '{}'", key);
   }
   return std::string(key);
 }
@@ -193,9 +198,9 @@ const std::vector<SettingRow>& setting_rows() {
 
 std::string user_folder(const char* variable, const char* fallback) {
   const char* base = secure_getenv(variable);
-  if (base && base[0] == '/') return std::string(base) + "/tenon";
+  if (base && base[0] == '/') return fmt::format("{}/tenon", base);
   const char* home = secure_getenv("HOME");
-  if (home && home[0] == '/') return std::string(home) + "/" + fallback + "/tenon";
+  if (home && home[0] == '/') return fmt::format("{}/{}/tenon", home, fallback);
   return {};
 }
 
@@ -209,7 +214,7 @@ SettingSources process_setting_sources() {
       sources.environment.emplace(std::string(*entry, static_cast<size_t>(equals - *entry)), equals + 1);
     }
     const std::string own = user_folder("XDG_CONFIG_HOME", ".config");
-    if (!own.empty()) sources.config_files.push_back(own + "/tenon.toml");
+    if (!own.empty()) sources.config_files.push_back(fmt::format("{}/tenon.toml", own));
   }
   sources.config_files.emplace_back("/etc/tenon/tenon.toml");
   return sources;
@@ -225,8 +230,8 @@ Settings resolve_settings(const SettingSources& sources) {
     if (!reason.empty()) {
       const Reason ignored = assign(settings, row.key, row.initial);
       keep_first(settings.status,
-                 Status(Code::invalid_argument, "the value '" + origin.text + "' of " +
-                                                    describe_origin(row.key, origin) + " is invalid: " + reason + "."));
+                 Status(Code::invalid_argument, fmt::format("the value '{}' of {} is invalid: {}.", origin.text,
+                                                            describe_origin(row.key, origin), reason)));
     }
     settings.origins.emplace(row.key, std::move(origin));
   }
@@ -256,13 +261,13 @@ Status set_argument(std::string_view key, std::string_view value) {
   const std::string name(key);
   const std::vector<std::string> keys = known_keys();
   if (std::find(keys.begin(), keys.end(), name) == keys.end()) {
-    return Status(Code::invalid_argument, "the argument '" + name + "' is unknown" + suggestion(name, keys));
+    return Status(Code::invalid_argument, fmt::format("the argument '{}' is unknown{}", name, suggestion(name, keys)));
   }
   Settings scratch;
   const Reason reason = assign(scratch, key, value);
   if (!reason.empty()) {
     return Status(Code::invalid_argument,
-                  "the value '" + std::string(value) + "' of the argument '" + name + "' is invalid: " + reason + ".");
+                  fmt::format("the value '{}' of the argument '{}' is invalid: {}.", value, name, reason));
   }
   Process& state = process();
   std::lock_guard lock(state.mutex);

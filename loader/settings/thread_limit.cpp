@@ -5,19 +5,19 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <vector>
 
 #include "loader/settings/settings.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
 
 std::string read_text(const std::string& path) {
   std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 int32_t quota_in_cpus(int64_t quota, int64_t period) {
@@ -26,15 +26,15 @@ int32_t quota_in_cpus(int64_t quota, int64_t period) {
 }
 
 int32_t version_2_quota(const std::string& folder) {
-  std::istringstream text(read_text(folder + "/cpu.max"));
+  std::istringstream text(read_text(fmt::format("{}/cpu.max", folder)));
   int64_t quota = 0;
   int64_t period = 0;
   return text >> quota >> period ? quota_in_cpus(quota, period) : 0;
 }
 
 int32_t version_1_quota(const std::string& folder) {
-  std::istringstream quota_text(read_text(folder + "/cpu.cfs_quota_us"));
-  std::istringstream period_text(read_text(folder + "/cpu.cfs_period_us"));
+  std::istringstream quota_text(read_text(fmt::format("{}/cpu.cfs_quota_us", folder)));
+  std::istringstream period_text(read_text(fmt::format("{}/cpu.cfs_period_us", folder)));
   int64_t quota = 0;
   int64_t period = 0;
   return quota_text >> quota && period_text >> period ? quota_in_cpus(quota, period) : 0;
@@ -55,7 +55,7 @@ int32_t least_on_the_way(const std::string& mount, std::string path, Quota quota
 }
 
 bool has_cpu_controller(const std::string& controllers) {
-  return ("," + controllers + ",").find(",cpu,") != std::string::npos;
+  return fmt::format(",{},", controllers).find(",cpu,") != std::string::npos;
 }
 
 }  // namespace
@@ -87,10 +87,10 @@ int32_t cgroup_quota(const std::string& membership, const std::string& root) {
     if (path.empty() || path[0] != '/' || path.find("/../") != std::string::npos) continue;
     if (controllers.empty()) {
       result = least(result, least_on_the_way(root, path, version_2_quota));
-      result = least(result, least_on_the_way(root + "/unified", path, version_2_quota));
+      result = least(result, least_on_the_way(fmt::format("{}/unified", root), path, version_2_quota));
     } else if (has_cpu_controller(controllers)) {
-      result = least(result, least_on_the_way(root + "/" + controllers, path, version_1_quota));
-      result = least(result, least_on_the_way(root + "/cpu", path, version_1_quota));
+      result = least(result, least_on_the_way(fmt::format("{}/{}", root, controllers), path, version_1_quota));
+      result = least(result, least_on_the_way(fmt::format("{}/cpu", root), path, version_1_quota));
     }
   }
   return result;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -60,7 +61,7 @@ Reason parse_names(std::string_view text, std::vector<std::string>& value) {
   std::vector<std::string> names = split(text, ',');
   for (const std::string& name : names) {
     if (!is_provider_name(name)) {
-      return "'" + name + "' is no provider's name: 1 to 31 lower-case letters, digits and underscores";
+      return fmt::format("'{}' is no provider's name: 1 to 31 lower-case letters, digits and underscores", name);
     }
   }
   value = std::move(names);
@@ -71,7 +72,7 @@ Reason parse_folders(std::string_view text, std::vector<std::string>& value) {
   std::vector<std::string> folders = split(text, ':');
   for (const std::string& folder : folders) {
     if (!folder.starts_with('/'))
-      return "the folder '" + folder + "' is relative; write it from the root, beginning with /";
+      return fmt::format("the folder '{}' is relative; write it from the root, beginning with /", folder);
   }
   value = std::move(folders);
   return {};
@@ -81,7 +82,7 @@ Reason parse_count(std::string_view text, int32_t& value) {
   int32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size() || number < 0) {
-    return "it must be a whole number from 0 to " + std::to_string(std::numeric_limits<int32_t>::max());
+    return fmt::format("it must be a whole number from 0 to {}", std::numeric_limits<int32_t>::max());
   }
   value = number;
   return {};
@@ -115,7 +116,7 @@ std::vector<std::string> choice_words(std::string_view choices) { return split(c
 Reason parse_choice(std::string_view text, std::string_view choices, uint8_t& value) {
   const std::vector<std::string> words = choice_words(choices);
   const auto found = std::find(words.begin(), words.end(), text);
-  if (found == words.end()) return "it may be one of " + std::string(choices);
+  if (found == words.end()) return fmt::format("it may be one of {}", choices);
   value = static_cast<uint8_t>(found - words.begin());
   return {};
 }

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -19,16 +18,14 @@
 #include <optional>
 #include <vector>
 
+#include "primitives/text/format.h"
+
 namespace tenon::loader {
 namespace {
 
-std::string quoted(const std::string& text) { return "'" + text + "'"; }
+std::string quoted(const std::string& text) { return fmt::format("'{}'", text); }
 
-std::string octal(mode_t mode) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%04o", static_cast<unsigned>(mode & 07777));
-  return text;
-}
+std::string octal(mode_t mode) { return fmt::format("{:04o}", mode & 07777); }
 
 struct Account {
   std::string name;
@@ -46,8 +43,8 @@ Account account_of(uid_t id) {
 
 std::string user_name(uid_t id) {
   const Account account = account_of(id);
-  const std::string number = "user id " + std::to_string(id);
-  return account.found ? quoted(account.name) + " (" + number + ")" : number;
+  const std::string number = fmt::format("user id {}", id);
+  return account.found ? fmt::format("{} ({})", quoted(account.name), number) : number;
 }
 
 struct Group {
@@ -67,8 +64,8 @@ Group group_of(gid_t id) {
 
 std::string group_name(gid_t id) {
   const Group found = group_of(id);
-  const std::string number = "group id " + std::to_string(id);
-  return found.name.empty() ? number : quoted(found.name) + " (" + number + ")";
+  const std::string number = fmt::format("group id {}", id);
+  return found.name.empty() ? number : fmt::format("{} ({})", quoted(found.name), number);
 }
 
 // True if nobody but `owner` is in the group `id`: it is the owner's primary group, has the owner's name and no other
@@ -113,13 +110,15 @@ Complaint stranger_in_list(const Ownership& ownership, uid_t user) {
   for (const AccessEntry& entry : *entries) {
     if (!(entry.permissions & mask & permission_write)) continue;
     if (entry.tag == tag_user && entry.id != user && entry.id != 0) {
-      return {"can be written by the user " + user_name(entry.id) + " through its access list", "setfacl -b %"};
+      return {fmt::format("can be written by the user {} through its access list", user_name(entry.id)),
+              "setfacl -b %"};
     }
     if (entry.tag == tag_group && !is_own_group(entry.id, ownership.owner)) {
-      return {"can be written by the group " + group_name(entry.id) + " through its access list", "setfacl -b %"};
+      return {fmt::format("can be written by the group {} through its access list", group_name(entry.id)),
+              "setfacl -b %"};
     }
     if (entry.tag == tag_group_owner && !is_own_group(ownership.group, ownership.owner)) {
-      return {"can be written by the group " + group_name(ownership.group), "chmod g-w %"};
+      return {fmt::format("can be written by the group {}", group_name(ownership.group)), "chmod g-w %"};
     }
   }
   return {};
@@ -129,8 +128,8 @@ Status not_trusted(const std::string& kind, const std::string& path, const Compl
   std::string remedy = complaint.remedy;
   const size_t position = remedy.find('%');
   if (position != std::string::npos) remedy.replace(position, 1, quoted(path));
-  return Status(Code::invalid_argument, "the " + kind + " " + quoted(path) + " " + complaint.sentence + ".",
-                remedy.empty() ? remedy : "Run: " + remedy);
+  return Status(Code::invalid_argument, fmt::format("the {} {} {}.", kind, quoted(path), complaint.sentence),
+                remedy.empty() ? remedy : fmt::format("Run: {}", remedy));
 }
 
 std::string why(int error) { return std::strerror(error); }
@@ -157,7 +156,7 @@ constexpr const char* access_attribute = "system.posix_acl_access";
 Status check_folder(const std::string& path, uid_t user) {
   struct stat status {};
   if (lstat(path.c_str(), &status) != 0) {
-    return Status(Code::not_found, "the folder " + quoted(path) + " cannot be examined: " + why(errno) + ".");
+    return Status(Code::not_found, fmt::format("the folder {} cannot be examined: {}.", quoted(path), why(errno)));
   }
   if ((status.st_mode & S_ISVTX) && status.st_uid == 0) return {};
   const Ownership ownership{status.st_uid, status.st_gid, status.st_mode, read_access_list([&](char* raw, size_t size) {
@@ -169,7 +168,7 @@ Status check_folder(const std::string& path, uid_t user) {
 
 Status unresolved(const std::string& path, int error) {
   return Status(error == ENOENT ? Code::not_found : Code::invalid_argument,
-                "the file " + quoted(path) + " cannot be resolved: " + why(error) + ".",
+                fmt::format("the file {} cannot be resolved: {}.", quoted(path), why(error)),
                 error == ENOENT ? "Remove it, or put back what it points to." : "");
 }
 
@@ -187,7 +186,7 @@ class Walk {
   Result<std::string> resolve() {
     if (path_.empty() || path_.front() != '/') {
       TENON_ASSIGN_OR_RETURN(const std::string here, loader::resolve("."));
-      push(here + "/" + path_);
+      push(fmt::format("{}/{}", here, path_));
     } else {
       push(path_);
     }
@@ -219,7 +218,7 @@ class Walk {
       here_.resize(here_.empty() ? 0 : here_.rfind('/'));
       return {};
     }
-    const std::string next = here_ + "/" + name;
+    const std::string next = fmt::format("{}/{}", here_, name);
     struct stat status {};
     if (lstat(next.c_str(), &status) != 0) return unresolved(path_, errno);
     if (S_ISLNK(status.st_mode)) return follow(next, status.st_uid);
@@ -236,9 +235,9 @@ class Walk {
   // before.
   Status follow(const std::string& link, uid_t owner) {
     if (owner != 0 && owner != user_) {
-      return not_trusted(
-          "link", link,
-          {"belongs to " + user_name(owner) + ", neither to root nor to " + user_name(user_), "chown -h root %"});
+      return not_trusted("link", link,
+                         {fmt::format("belongs to {}, neither to root nor to {}", user_name(owner), user_name(user_)),
+                          "chown -h root %"});
     }
     char target[PATH_MAX];
     const ssize_t size = readlink(link.c_str(), target, sizeof target);
@@ -287,12 +286,14 @@ bool is_group_of_another(const char* accounts, gid_t group, uid_t owner) {
 
 Complaint find_stranger(const Ownership& ownership, uid_t user) {
   if (ownership.owner != 0 && ownership.owner != user) {
-    return {"belongs to " + user_name(ownership.owner) + ", neither to root nor to " + user_name(user), "chown root %"};
+    return {fmt::format("belongs to {}, neither to root nor to {}", user_name(ownership.owner), user_name(user)),
+            "chown root %"};
   }
-  if (ownership.mode & S_IWOTH) return {"can be written by anyone (mode " + octal(ownership.mode) + ")", "chmod o-w %"};
+  if (ownership.mode & S_IWOTH)
+    return {fmt::format("can be written by anyone (mode {})", octal(ownership.mode)), "chmod o-w %"};
   if (!ownership.access_list.empty()) return stranger_in_list(ownership, user);
   if ((ownership.mode & S_IWGRP) && !is_own_group(ownership.group, ownership.owner)) {
-    return {"can be written by the group " + group_name(ownership.group) + " (mode " + octal(ownership.mode) + ")",
+    return {fmt::format("can be written by the group {} (mode {})", group_name(ownership.group), octal(ownership.mode)),
             "chmod g-w %"};
   }
   return {};
@@ -301,9 +302,10 @@ Complaint find_stranger(const Ownership& ownership, uid_t user) {
 Result<FileIdentity> identify(int descriptor, const std::string& path) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0) {
-    return Status(Code::not_found, "the file " + quoted(path) + " cannot be examined: " + why(errno) + ".");
+    return Status(Code::not_found, fmt::format("the file {} cannot be examined: {}.", quoted(path), why(errno)));
   }
-  if (!S_ISREG(status.st_mode)) return Status(Code::invalid_argument, quoted(path) + " is not a regular file.");
+  if (!S_ISREG(status.st_mode))
+    return Status(Code::invalid_argument, fmt::format("{} is not a regular file.", quoted(path)));
   return FileIdentity{status.st_dev, status.st_ino, static_cast<uint64_t>(status.st_size), status.st_mtim.tv_sec,
                       status.st_mtim.tv_nsec};
 }
@@ -317,7 +319,7 @@ Result<CheckedFile> open_checked(const std::string& path, bool check_owners) {
   }
   Descriptor descriptor(open(resolved.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (descriptor.get() < 0) {
-    return Status(Code::not_found, "the file " + quoted(resolved) + " cannot be opened: " + why(errno) + ".");
+    return Status(Code::not_found, fmt::format("the file {} cannot be opened: {}.", quoted(resolved), why(errno)));
   }
   TENON_ASSIGN_OR_RETURN(const FileIdentity identity, identify(descriptor.get(), resolved));
   if (check_owners) {

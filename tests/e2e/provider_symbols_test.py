@@ -1,6 +1,7 @@
-"""Every provider exports ep_plugin_query_v0 alone, needs no library of the host, and carries the note.
+"""Every provider exports ep_plugin_query_v0 alone, needs no library of the host, and carries the note; every library of
+ours exports names of the namespace tenon alone. None of them exports or needs fmt, which is compiled into each.
 
-Usage: provider_symbols_test.py FOLDER_OF_PLUGINS_OR_PLUGIN...
+Usage: provider_symbols_test.py FOLDER_OF_PLUGINS_OR_PLUGIN... [--libraries LIBRARY...]
 """
 import glob
 import os
@@ -8,19 +9,38 @@ import subprocess
 import sys
 
 ENTRY = "ep_plugin_query_v0"
+OURS = ("tenon::", "typeinfo for tenon::", "typeinfo name for tenon::", "vtable for tenon::")
 
 
 def output_of(*command):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def problems(path):
+def needed(path):
+    lines = output_of("readelf", "-d", path).splitlines()
+    return [line.split("[")[1].rstrip("]") for line in lines if "(NEEDED)" in line]
+
+
+def problems_of_library(path):
+    exported = [line.split(maxsplit=2)[2] for line in output_of("nm", "-DC", "--defined-only", path).splitlines()]
+    for symbol in exported:
+        if "fmt::" in symbol or not symbol.startswith(OURS):
+            yield f"exports {symbol}; it may export names of tenon alone"
+    for name in needed(path):
+        if name.startswith("libfmt"):
+            yield f"needs {name}, which users of the installed package do not have"
+    if not exported:
+        yield "exports nothing"
+
+
+def problems_of_provider(path):
     exported = [line.split()[-1] for line in output_of("nm", "-D", "--defined-only", path).splitlines()]
     if exported != [ENTRY]:
         yield f"exports {', '.join(exported) or 'nothing'}; it may export {ENTRY} alone"
+    for name in needed(path):
+        if "tenon" in name or name.startswith("libfmt"):
+            yield f"needs a library of the host: {name}"
     for line in output_of("readelf", "-d", path).splitlines():
-        if "(NEEDED)" in line and "tenon" in line:
-            yield f"needs a library of the host: {line.split('[')[1].rstrip(']')}"
         if "(RPATH)" in line or "(RUNPATH)" in line:
             folder = line.split("[")[1].rstrip("]")
             if not folder.startswith("$ORIGIN"):
@@ -33,17 +53,19 @@ def problems(path):
 
 
 def main():
-    paths = []
-    for argument in sys.argv[1:]:
+    arguments = sys.argv[1:]
+    split = arguments.index("--libraries") if "--libraries" in arguments else len(arguments)
+    libraries, paths = arguments[split + 1:], []
+    for argument in arguments[:split]:
         paths += sorted(glob.glob(os.path.join(argument, "libtenon_*.so"))) if os.path.isdir(argument) else [argument]
     failures = 0
-    for path in paths:
-        found = list(problems(path))
+    for path in paths + libraries:
+        found = list(problems_of_library(path) if path in libraries else problems_of_provider(path))
         failures += len(found)
         print(path, "ok" if not found else "")
         for problem in found:
             print("  " + problem)
-    print(f"{len(paths)} providers, {failures} things wrong")
+    print(f"{len(paths)} providers, {len(libraries)} libraries, {failures} things wrong")
     return 1 if failures or not paths else 0
 
 

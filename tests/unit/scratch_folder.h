@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+#include "primitives/text/format.h"
+
 namespace tenon {
 
 class ScratchFolder {
@@ -25,8 +27,8 @@ class ScratchFolder {
 
   const std::string& path() const { return path_; }
   std::string make_folder(const std::string& name) const {
-    std::filesystem::create_directories(path_ + "/" + name);
-    return path_ + "/" + name;
+    std::filesystem::create_directories(fmt::format("{}/{}", path_, name));
+    return fmt::format("{}/{}", path_, name);
   }
   std::string write(const std::string& name, const std::string& content) const {
     const std::string path = room_for(name);
@@ -42,7 +44,7 @@ class ScratchFolder {
 
  private:
   std::string room_for(const std::string& name) const {
-    const std::string path = path_ + "/" + name;
+    const std::string path = fmt::format("{}/{}", path_, name);
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     return path;
   }

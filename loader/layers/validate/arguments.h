@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "loader/layers/validate/call.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader::validate {
 
@@ -77,7 +78,7 @@ struct CreatedArgument {
       return;
     }
     if (made == nullptr || made == untouched()) {
-      return call.blame("R01", std::string("it said OK and gave no ") + kind_names[static_cast<int>(kind)]);
+      return call.blame("R01", fmt::format("it said OK and gave no {}", kind_names[static_cast<int>(kind)]));
     }
     object.reset(new Kept(call.layer, made));
   }
@@ -121,7 +122,7 @@ struct ValueArgument {
   void after(Call& call, ep_status status) {
     wanted = status == (call.slot() == Slot::primitive_launch ? EP_STATUS_FAULT : EP_STATUS_OK);
     const bool changed = std::memcmp(&written, &before, sizeof written) != 0;
-    if (!wanted && changed) call.blame("E01", "it wrote an output though it answered " + std::to_string(status));
+    if (!wanted && changed) call.blame("E01", fmt::format("it wrote an output though it answered {}", status));
   }
   void end(bool ok) const {
     if (ok && wanted && out != nullptr) *out = written;
@@ -151,8 +152,8 @@ struct InfoArgument {
     if (out == nullptr) {
       call.refuse("A01", "the place for the answer is NULL");
     } else if (out->struct_type != type || out->struct_size != sizeof(T)) {
-      call.refuse("T01", "the answer's struct_size is " + std::to_string(out->struct_size) + " and its struct_type " +
-                             std::to_string(out->struct_type));
+      call.refuse("T01", fmt::format("the answer's struct_size is {} and its struct_type {}", out->struct_size,
+                                     out->struct_type));
     }
     if (call.refused()) return;
     std::memset(&room, 0xc5, sizeof room);
@@ -166,8 +167,8 @@ struct InfoArgument {
       break;
     }
     if (room.info.struct_type != type || room.info.struct_size > sizeof(T)) {
-      call.blame("T01", "it left struct_size " + std::to_string(room.info.struct_size) + " and struct_type " +
-                            std::to_string(room.info.struct_type) + " in the answer");
+      call.blame("T01", fmt::format("it left struct_size {} and struct_type {} in the answer", room.info.struct_size,
+                                    room.info.struct_type));
     }
     if (status != EP_STATUS_OK && std::memcmp(&room.info, &before, sizeof before) != 0) {
       call.blame("E01", "it failed and wrote the answer");

@@ -1,9 +1,10 @@
 #include "loader/layers/validate/call.h"
 
-#include <sstream>
+#include <fmt/ostream.h>
 
 #include "loader/host/error.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader::validate {
 namespace {
@@ -23,19 +24,11 @@ Use use_of(Slot slot, Kind kind, const Layer& layer) {
 
 bool conflict(Use a, Use b) { return a == Use::alone || b == Use::alone || (a == Use::work && b == Use::work); }
 
-std::string text_of(std::thread::id thread) {
-  std::ostringstream text;
-  text << thread;
-  return text.str();
-}
-
 }  // namespace
 
-std::string Call::sentence(std::string_view rule, std::string_view side, const std::string& what) const {
-  std::string text(rule);
-  text.append(", broken by the ").append(side).append(": ").append(slot_name(slot_));
-  text.append(" on ").append(layer != nullptr ? layer->spelling : "an unknown device").append(": ").append(what);
-  return text + ".";
+std::string Call::breach(std::string_view rule, std::string_view side, const std::string& what) const {
+  return fmt::format("{}, broken by the {}: {} on {}: {}.", rule, side, slot_name(slot_),
+                     layer != nullptr ? layer->spelling : "an unknown device", what);
 }
 
 void Call::refuse(std::string_view rule, const std::string& what) {
@@ -43,48 +36,48 @@ void Call::refuse(std::string_view rule, const std::string& what) {
   note(rule, what);
 }
 
-void Call::note(std::string_view rule, const std::string& what) { sentences_.push_back(sentence(rule, "host", what)); }
+void Call::note(std::string_view rule, const std::string& what) { sentences_.push_back(breach(rule, "host", what)); }
 
 void Call::blame(std::string_view rule, const std::string& what) {
   blamed_ = true;
-  sentences_.push_back(sentence(rule, "provider", what));
+  sentences_.push_back(breach(rule, "provider", what));
 }
 
 void Call::enter_device(const ep_device* device) {
   Layer* found = Objects::instance().layer_of(device);
   if (found == nullptr) {
-    return refuse("M04", std::string("its ") + (layer == nullptr ? "device" : "peer") + " is none that is open");
+    return refuse("M04", fmt::format("its {} is none that is open", layer == nullptr ? "device" : "peer"));
   }
   (layer == nullptr ? layer : peer) = found;
-  if (found->closed) refuse("D01", std::string("the ") + (peer == nullptr ? "device" : "peer") + " was closed before");
+  if (found->closed) refuse("D01", fmt::format("the {} was closed before", peer == nullptr ? "device" : "peer"));
 }
 
 Object* Call::enter(Kind kind, const void* handle) {
   const std::string name = kind_names[static_cast<int>(kind)];
   if (handle == nullptr) {
-    if (!destroys(slot_)) refuse("M04", "the " + name + " is NULL");
+    if (!destroys(slot_)) refuse("M04", fmt::format("the {} is NULL", name));
     return nullptr;
   }
   Object* object = Objects::instance().find(handle);
   if (object == nullptr || object->kind != kind) {
-    refuse("M04", "the " + name + " is no handle that the device gave, or was destroyed long ago");
+    refuse("M04", fmt::format("the {} is no handle that the device gave, or was destroyed long ago", name));
     return nullptr;
   }
   if (layer == nullptr) layer = object->layer;
   if (!object->alive) {
-    refuse("M04", "the " + name + " was destroyed before");
+    refuse("M04", fmt::format("the {} was destroyed before", name));
     return nullptr;
   }
   if (object->layer != (peer != nullptr ? peer : layer)) {
-    refuse("M04", "the " + name + " is one of " + object->layer->spelling);
+    refuse("M04", fmt::format("the {} is one of {}", name, object->layer->spelling));
     return nullptr;
   }
   const Use use = use_of(slot_, kind, *object->layer);
   const auto me = std::this_thread::get_id();
   for (const User& user : object->users) {
     if (user.thread == me || !conflict(use, user.use)) continue;
-    refuse("C01", "thread " + text_of(user.thread) + " is inside " + std::string(slot_name(user.slot)) +
-                      " with the same " + name);
+    refuse("C01", fmt::format("thread {} is inside {} with the same {}", fmt::streamed(user.thread),
+                              slot_name(user.slot), name));
     return nullptr;
   }
   object->users.push_back({me, slot_, use});
@@ -95,8 +88,8 @@ Object* Call::enter(Kind kind, const void* handle) {
 void Call::check_unused(Object& object) {
   const std::vector<const Stream*> busy = Objects::instance().unseen(object.uses);
   if (busy.empty()) return;
-  note("M06", std::string("work that uses the ") + object.kind_name() +
-                  " has not been seen to be done; the layer waits for it");
+  note("M06",
+       fmt::format("work that uses the {} has not been seen to be done; the layer waits for it", object.kind_name()));
   for (const Stream* stream : busy) {
     if (stream->alive) drain.push_back({stream->layer, static_cast<ep_stream*>(stream->inner)});
   }
@@ -121,7 +114,7 @@ ep_status Call::answer(ep_status status, ep_error* made, ep_error** error) {
   }
   std::string text = sentences_.front();
   if (made != nullptr) {
-    text += " Its answer was: " + made->sentence;
+    text += fmt::format(" Its answer was: {}", made->sentence);
     release_error(made);
   }
   const ep_status code = refused_ ? EP_STATUS_INVALID_ARGUMENT : EP_STATUS_INTERNAL;

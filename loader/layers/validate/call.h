@@ -51,7 +51,7 @@ class Call {
   ep_status answer(ep_status status, ep_error* made, ep_error** error);
 
  private:
-  std::string sentence(std::string_view rule, std::string_view side, const std::string& what) const;
+  std::string breach(std::string_view rule, std::string_view side, const std::string& what) const;
 
   Slot slot_;
   bool refused_ = false;

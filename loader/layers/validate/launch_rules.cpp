@@ -5,6 +5,7 @@
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/table/table.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader::validate {
 namespace {
@@ -22,7 +23,7 @@ struct Operand {
 
   std::string name() const {
     const std::string role = table::role_name(desc->role);
-    return "operand " + (role.empty() ? std::to_string(desc->role) : role);
+    return role.empty() ? fmt::format("operand {}", desc->role) : fmt::format("operand {}", role);
   }
   bool dense() const { return last + 1 == count; }
 };
@@ -52,28 +53,26 @@ void check_shape(Call& call, const Primitive& primitive, const ep_shape& shape, 
   const ep_operand_desc& desc = primitive.desc.operands[index];
   const std::string name = Operand{&desc, nullptr, nullptr}.name();
   if (shape.rank != desc.rank || (desc.rank > 0 && (shape.dims == nullptr || shape.strides == nullptr))) {
-    return call.refuse("P08", name + " is given the rank " + std::to_string(shape.rank) + ", the descriptor has " +
-                                  std::to_string(desc.rank));
+    return call.refuse("P08",
+                       fmt::format("{} is given the rank {}, the descriptor has {}", name, shape.rank, desc.rank));
   }
   for (int32_t axis = 0; axis < desc.rank; ++axis) {
     const int64_t dim = shape.dims[axis], stride = shape.strides[axis];
     const bool fits = (desc.dims[axis] == EP_ANY || desc.dims[axis] == dim) &&
                       (desc.strides[axis] == EP_ANY || desc.strides[axis] == stride);
     if (fits && dim > 0 && stride >= 0) continue;
-    return call.refuse("P08", name + " is given dim " + std::to_string(dim) + " and stride " + std::to_string(stride) +
-                                  " at axis " + std::to_string(axis) + "; the descriptor says " +
-                                  std::to_string(desc.dims[axis]) + " and " + std::to_string(desc.strides[axis]));
+    return call.refuse("P08", fmt::format("{} is given dim {} and stride {} at axis {}; the descriptor says {} and {}",
+                                          name, dim, stride, axis, desc.dims[axis], desc.strides[axis]));
   }
 }
 
 void check_counts(Call& call, const Primitive& primitive, const ep_launch& launch) {
   if (launch.operand_count != primitive.desc.operand_count || launch.operands == nullptr) {
-    return call.refuse("P08", std::to_string(launch.operand_count) + " operands were given, the descriptor has " +
-                                  std::to_string(primitive.desc.operand_count));
+    return call.refuse("P08", fmt::format("{} operands were given, the descriptor has {}", launch.operand_count,
+                                          primitive.desc.operand_count));
   }
   if (launch.scalar_count > EP_MAX_SCALARS || (launch.scalar_count > 0 && launch.scalars == nullptr)) {
-    return call.refuse("P08",
-                       std::to_string(launch.scalar_count) + " scalars were given, or none where some were said");
+    return call.refuse("P08", fmt::format("{} scalars were given, or none where some were said", launch.scalar_count));
   }
   if ((launch.shapes != nullptr) != primitive.dynamic) {
     call.refuse("P08", primitive.dynamic ? "the descriptor holds EP_ANY and no shapes were given"
@@ -87,12 +86,11 @@ void check_alignment(Call& call, const Memory& memory, uint64_t offset, uint64_t
   const uint64_t known = memory.pool < pools.size() ? pools[memory.pool].minimum_alignment : 1;
   const uint64_t address = reinterpret_cast<uintptr_t>(memory.host) + offset;
   if (address % (memory.host != nullptr ? unit : std::min(unit, known)) == 0) return;
-  call.refuse("M05", what + " begins at offset " + std::to_string(offset) + ", whose address is no multiple of " +
-                         std::to_string(unit));
+  call.refuse("M05", fmt::format("{} begins at offset {}, whose address is no multiple of {}", what, offset, unit));
 }
 
 void check_operand(Call& call, const Operand& operand, const Memory* memory, uint64_t offset) {
-  if (memory == nullptr) return call.refuse("P08", operand.name() + " has no memory");
+  if (memory == nullptr) return call.refuse("P08", fmt::format("{} has no memory", operand.name()));
   check_range(call, *memory, offset, operand.bytes, operand.name());
   const int64_t size = std::max<int64_t>(1, dtype_size(static_cast<DType>(operand.desc->dtype)));
   check_alignment(call, *memory, offset, static_cast<uint64_t>(std::max<int64_t>(size, operand.desc->alignment)),
@@ -140,7 +138,7 @@ void check_overlaps(Call& call, const Primitive& primitive, const Argument<const
       const bool may_alias =
           row == nullptr || (desc.operands[out].role == EP_ROLE_DST && desc.operands[other].role == row->alias);
       if (may_alias && same_place(a, a_offset, b, b_offset)) continue;
-      if (overlap(a, a_offset, b, b_offset)) call.refuse("P05", a.name() + " overlaps " + b.name());
+      if (overlap(a, a_offset, b, b_offset)) call.refuse("P05", fmt::format("{} overlaps {}", a.name(), b.name()));
     }
   }
 }
@@ -148,7 +146,7 @@ void check_overlaps(Call& call, const Primitive& primitive, const Argument<const
 // Checks the `bytes` of workspace or scratch at `offset` of `memory`.
 void check_room(Call& call, const Memory* memory, uint64_t offset, uint64_t bytes, const std::string& what) {
   if (bytes == 0) return;
-  if (memory == nullptr) return call.refuse("P08", what + " of " + std::to_string(bytes) + " bytes was not given");
+  if (memory == nullptr) return call.refuse("P08", fmt::format("{} of {} bytes was not given", what, bytes));
   check_range(call, *memory, offset, bytes, what);
   check_alignment(call, *memory, offset, block_alignment, what);
 }
@@ -166,8 +164,7 @@ uint64_t workspace_bytes(const Primitive& primitive, const ep_launch& launch) {
 void check_operands(Call& call, const Primitive& primitive, const Argument<const ep_launch*>& launch) {
   for (uint32_t i = 0; i < primitive.desc.operand_count; ++i) {
     if (is_scalar(primitive, i)) {
-      if (launch.memories[i] != nullptr)
-        call.refuse("P08", "operand " + std::to_string(i) + " is a scalar and has memory");
+      if (launch.memories[i] != nullptr) call.refuse("P08", fmt::format("operand {} is a scalar and has memory", i));
     } else {
       check_operand(call, operand_of(primitive, *launch.launch, i), launch.memories[i], launch.operands[i].offset);
     }
@@ -189,7 +186,7 @@ Argument<const ep_launch*>::Argument(Call& call, const ep_launch* given) : launc
   if (given == nullptr) return;
   inner = *given;
   if (given->operand_count > EP_MAX_OPERANDS || given->operands == nullptr) {
-    call.refuse("P08", std::to_string(given->operand_count) + " operands were given");
+    call.refuse("P08", fmt::format("{} operands were given", given->operand_count));
     return;
   }
   const auto pass = [&call](ep_buffer& buffer, Memory*& memory) {

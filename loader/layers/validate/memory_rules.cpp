@@ -1,10 +1,9 @@
 // The rules of blocks and transfers.
 #include "loader/layers/validate/rules.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader::validate {
 namespace {
-
-std::string number(uint64_t value) { return std::to_string(value); }
 
 const MemoryPool* pool_of(const Memory& memory) {
   const auto& pools = memory.layer->info.pools;
@@ -17,8 +16,8 @@ void check_flush(Call& call, const Memory& memory, uint64_t offset, uint64_t siz
   const uint64_t atom = pool == nullptr ? 1 : pool->minimum_alignment;
   const bool ends = size % atom == 0 || offset + size == memory.size;
   if (offset % atom != 0 || !ends) {
-    call.refuse("M05", "the range of " + number(size) + " bytes at " + number(offset) +
-                           " is no multiple of the pool's minimum_alignment " + number(atom));
+    call.refuse("M05", fmt::format("the range of {} bytes at {} is no multiple of the pool's minimum_alignment {}",
+                                   size, offset, atom));
   }
 }
 
@@ -29,10 +28,10 @@ void check_import(Call& call, const void* pointer, uint64_t size) {
 }  // namespace
 
 void check_range(Call& call, const Memory& memory, uint64_t offset, uint64_t size, const std::string& what) {
-  if (size == 0) return call.refuse("A01", what + " has 0 bytes");
+  if (size == 0) return call.refuse("A01", fmt::format("{} has 0 bytes", what));
   if (offset <= memory.size && size <= memory.size - offset) return;
-  call.refuse("M05", what + ", " + number(size) + " bytes at " + number(offset) + ", does not fit into its block of " +
-                         number(memory.size) + " bytes");
+  call.refuse("M05", fmt::format("{}, {} bytes at {}, does not fit into its block of {} bytes", what, size, offset,
+                                 memory.size));
 }
 
 void before(Tag<Slot::memory_allocate>, Call& call, Device&, Argument<uint32_t>& pool, Number& size,
@@ -41,12 +40,12 @@ void before(Tag<Slot::memory_allocate>, Call& call, Device&, Argument<uint32_t>&
   const auto& pools = call.layer->info.pools;
   if (size.value == 0) call.refuse("A01", "a block of 0 bytes was asked for");
   if (pool.value >= pools.size()) {
-    return call.refuse("A01", "pool " + number(pool.value) + " was asked for; there are " + number(pools.size()));
+    return call.refuse("A01", fmt::format("pool {} was asked for; there are {}", pool.value, pools.size()));
   }
   const uint64_t largest = pools[pool.value].largest_allocation;
   if (largest != 0 && size.value > largest) {
     call.refuse("A01",
-                number(size.value) + " bytes were asked for; the pool's largest_allocation is " + number(largest));
+                fmt::format("{} bytes were asked for; the pool's largest_allocation is {}", size.value, largest));
   }
 }
 
@@ -81,8 +80,8 @@ void after(Tag<Slot::memory_map>, Call& call, ep_status status, Device&, MemoryH
   const auto address = reinterpret_cast<uintptr_t>(out.written);
   if (out.written == nullptr) return call.blame("R01", "it said OK and gave no address");
   if (pool != nullptr && !block.imported && address % pool->minimum_alignment != 0) {
-    call.blame("M03", "the block's address ends in " + number(address % pool->minimum_alignment) +
-                          "; the pool's minimum_alignment is " + number(pool->minimum_alignment));
+    call.blame("M03", fmt::format("the block's address ends in {}; the pool's minimum_alignment is {}",
+                                  address % pool->minimum_alignment, pool->minimum_alignment));
   }
   if (block.host != nullptr && block.host != out.written) {
     call.blame("M02", "it gave another address than before, and mappings are persistent");
@@ -148,7 +147,7 @@ void after(Tag<Slot::download>, Call&, ep_status status, StreamHandle& stream, A
 void before(Tag<Slot::peer_open>, Call& call, Device&, Device&, Error&) {
   if (call.peer == call.layer) return call.refuse("M10", "the peer is the device itself");
   if (call.peer->provider != call.layer->provider) {
-    call.refuse("M10", "the peer " + call.peer->spelling + " belongs to another provider");
+    call.refuse("M10", fmt::format("the peer {} belongs to another provider", call.peer->spelling));
   }
 }
 
@@ -158,7 +157,7 @@ void after(Tag<Slot::peer_open>, Call& call, ep_status status, Device&, Device&,
 
 void before(Tag<Slot::peer_copy>, Call& call, StreamHandle&, Buffer& dst, Device&, Buffer& src, Number& size, Error&) {
   if (call.layer->peers.count(call.peer) == 0) {
-    return call.refuse("M10", "peer_open of the peer " + call.peer->spelling + " has not said OK");
+    return call.refuse("M10", fmt::format("peer_open of the peer {} has not said OK", call.peer->spelling));
   }
   if (dst.object != nullptr) check_range(call, *dst.object, dst.offset, size.value, "the destination");
   if (src.object != nullptr) check_range(call, *src.object, src.offset, size.value, "the source");

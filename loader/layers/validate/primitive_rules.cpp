@@ -2,6 +2,7 @@
 #include "loader/layers/validate/rules.h"
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/table/table.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader::validate {
 namespace {
@@ -11,18 +12,19 @@ constexpr int32_t first_test_kind = 0x10000;
 void check_descriptor(Call& call, const ep_primitive_desc* desc) {
   if (desc == nullptr) return call.refuse("A01", "the descriptor is NULL");
   if (desc->operand_count > EP_MAX_OPERANDS) {
-    return call.refuse("P04", "the descriptor has " + std::to_string(desc->operand_count) + " operands");
+    return call.refuse("P04", fmt::format("the descriptor has {} operands", desc->operand_count));
   }
   if (desc->kind >= first_test_kind) return;
   const Status status = descriptor::check_descriptor(*desc);
-  if (status.code() == Code::invalid_argument) call.refuse("P04", "the descriptor is none: " + status.message());
+  if (status.code() == Code::invalid_argument)
+    call.refuse("P04", fmt::format("the descriptor is none: {}", status.message()));
 }
 
 void check_known(Call& call, ep_status status, const ep_primitive_desc& desc) {
   if (status != EP_STATUS_OK || desc.kind >= first_test_kind) return;
   const Status known = descriptor::check_descriptor(desc);
   if (known.code() == Code::unsupported) {
-    call.blame("P02", "it said OK to what no version of this host knows: " + known.message());
+    call.blame("P02", fmt::format("it said OK to what no version of this host knows: {}", known.message()));
   }
 }
 
@@ -34,8 +36,10 @@ void check_create_info(Call& call, const ep_primitive_desc& desc, const ep_primi
   const uint32_t packed = info.pack_operand - 1;
   const bool constant = packed < desc.operand_count && (desc.operands[packed].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
   if (!constant || info.pack_bytes == 0) {
-    call.blame("R01", "ep_primitive_info wants operand " + std::to_string(packed) + " packed into " +
-                          std::to_string(info.pack_bytes) + " bytes, which is no constant operand or no size");
+    call.blame(
+        "R01",
+        fmt::format("ep_primitive_info wants operand {} packed into {} bytes, which is no constant operand or no size",
+                    packed, info.pack_bytes));
   }
 }
 
@@ -53,11 +57,11 @@ void after(Tag<Slot::primitive_support>, Call& call, ep_status status, Device&,
   const ep_support_info& info = out.room.info;
   if (!is_text(info.implementation)) call.blame("R01", "ep_support_info names no implementation");
   if ((info.flags & ~(EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES)) != 0) {
-    call.blame("R01", "ep_support_info has unknown flags " + std::to_string(info.flags));
+    call.blame("R01", fmt::format("ep_support_info has unknown flags {}", info.flags));
   }
   for (int32_t alignment : info.alignment) {
     if (alignment == 0 || alignment == 16 || alignment == 64 || alignment == 256) continue;
-    call.blame("R01", "ep_support_info wants the alignment " + std::to_string(alignment));
+    call.blame("R01", fmt::format("ep_support_info wants the alignment {}", alignment));
     break;
   }
 }
@@ -90,8 +94,8 @@ void before(Tag<Slot::primitive_workspace>, Call& call, PrimitiveHandle& primiti
             Argument<uint32_t>& count, Argument<uint64_t*>&, Error&) {
   if (primitive.object == nullptr) return;
   if (shapes.value == nullptr || count.value != primitive.object->desc.operand_count) {
-    call.refuse("P08", std::to_string(count.value) + " shapes were given for " +
-                           std::to_string(primitive.object->desc.operand_count) + " operands");
+    call.refuse("P08",
+                fmt::format("{} shapes were given for {} operands", count.value, primitive.object->desc.operand_count));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "loader/host/error.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -24,8 +25,7 @@ Services& of(const ep_host* host) { return *static_cast<Services*>(host->context
 
 void blame(const ep_host* host, const char* rule, const std::string& function, const std::string& what) {
   log(LogTopic::validate, LogLevel::error,
-      std::string(rule) + ", broken by the provider: ep_host." + function + " for '" + of(host).provider +
-          "': " + what + ".");
+      fmt::format("{}, broken by the provider: ep_host.{} for '{}': {}.", rule, function, of(host).provider, what));
 }
 
 // False, with a line in the log, if the provider's shutdown has returned: it may not use the host any more.
@@ -43,7 +43,7 @@ bool is_text(ep_string text) { return text.data != nullptr || text.size == 0; }
 
 ep_error* error_make(const ep_host* host, ep_status status, ep_string sentence, ep_string remedy) {
   const bool known = status > EP_STATUS_OK && status <= EP_STATUS_INTERNAL;
-  if (!known) blame(host, "H02", "error_make", "status " + std::to_string(status) + " is no failure");
+  if (!known) blame(host, "H02", "error_make", fmt::format("status {} is no failure", status));
   if (!is_text(sentence) || sentence.size == 0 || !is_text(remedy)) {
     blame(host, "H02", "error_make", "an error needs a sentence");
   }
@@ -54,19 +54,19 @@ ep_error* error_make(const ep_host* host, ep_status status, ep_string sentence, 
 
 int32_t log_enabled_for_plugin(const ep_host* host, int32_t level, ep_string topic) {
   if (level < EP_LOG_ERROR || level > EP_LOG_DEBUG) {
-    blame(host, "H02", "log_enabled", std::to_string(level) + " is no level");
+    blame(host, "H02", "log_enabled", fmt::format("{} is no level", level));
   }
   return still_there(host, "log_enabled") ? of(host).inner->log_enabled(of(host).inner, level, topic) : 0;
 }
 
 void log_for_plugin(const ep_host* host, int32_t level, ep_string topic, ep_string message) {
-  if (level < EP_LOG_ERROR || level > EP_LOG_DEBUG) blame(host, "H02", "log", std::to_string(level) + " is no level");
+  if (level < EP_LOG_ERROR || level > EP_LOG_DEBUG) blame(host, "H02", "log", fmt::format("{} is no level", level));
   if (still_there(host, "log")) of(host).inner->log(of(host).inner, level, topic, message);
 }
 
 void* allocate(const ep_host* host, uint64_t size, uint64_t alignment) {
   if (!std::has_single_bit(alignment)) {
-    blame(host, "H02", "allocate", "the alignment " + std::to_string(alignment) + " is no power of two");
+    blame(host, "H02", "allocate", fmt::format("the alignment {} is no power of two", alignment));
   }
   if (!still_there(host, "allocate")) return nullptr;
   void* pointer = of(host).inner->allocate(of(host).inner, size, alignment);
@@ -91,8 +91,7 @@ void release(const ep_host* host, void* pointer, uint64_t size) {
   }
   if (!known) return blame(host, "H01", "release", "the block was not allocated, or was released before");
   if (given != size) {
-    blame(host, "H01", "release",
-          "a block of " + std::to_string(given) + " bytes is given back as one of " + std::to_string(size));
+    blame(host, "H01", "release", fmt::format("a block of {} bytes is given back as one of {}", given, size));
   }
   of(host).inner->release(of(host).inner, pointer, given);
 }
@@ -118,7 +117,7 @@ void device_memory_report(const ep_host* host, ep_device* device, int64_t delta)
     total = of(host).reported[device] += delta;
   }
   if (total < 0) {
-    blame(host, "H01", "device_memory_report", "the device's own memory would be " + std::to_string(total) + " bytes");
+    blame(host, "H01", "device_memory_report", fmt::format("the device's own memory would be {} bytes", total));
   }
   of(host).inner->device_memory_report(of(host).inner, device, delta);
 }
@@ -157,7 +156,7 @@ void end_validated_services(const ep_host* table) {
     left = of(table).blocks.size();
   }
   if (left != 0)
-    blame(table, "H01", "release", std::to_string(left) + " blocks were not given back before shutdown returned");
+    blame(table, "H01", "release", fmt::format("{} blocks were not given back before shutdown returned", left));
 }
 
 }  // namespace tenon::loader

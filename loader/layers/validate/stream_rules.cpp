@@ -1,5 +1,6 @@
 // The rules of streams and events: what was submitted, which work waits for which, and what the host has seen.
 #include "loader/layers/validate/rules.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader::validate {
 namespace {
@@ -59,8 +60,10 @@ void after(Tag<Slot::stream_take_fault>, Call& call, ep_status status, StreamHan
   const auto found = std::find_if(launched.begin(), launched.end(),
                                   [&](const Stream::Launched& one) { return one.tag == out.written.tag; });
   if (found == launched.end()) {
-    return call.blame("F01", "the fault's tag " + std::to_string(out.written.tag) +
-                                 " is that of no launch of the stream, or of one before a fault already given");
+    return call.blame(
+        "F01",
+        fmt::format("the fault's tag {} is that of no launch of the stream, or of one before a fault already given",
+                    out.written.tag));
   }
   launched.erase(launched.begin(), found);
 }

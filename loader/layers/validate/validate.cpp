@@ -4,6 +4,7 @@
 
 #include "loader/host/error.h"
 #include "loader/layers/validate/rules.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace validate {
@@ -23,7 +24,7 @@ void check_lost(Call& call, ep_status status, bool lost_before) {
 
 void check_status(Call& call, ep_status status) {
   if (status >= EP_STATUS_OK && status <= EP_STATUS_INTERNAL) return;
-  call.blame("R01", "its status " + std::to_string(status) + " is none of the known ones");
+  call.blame("R01", fmt::format("its status {} is none of the known ones", status));
 }
 
 // Waits for the object that is destroyed in flight, so that the provider survives.
@@ -104,15 +105,14 @@ void Argument<ep_error**>::after(Call& call, ep_status status) {
     return;
   }
   const bool quiet = status == EP_STATUS_OK || status == EP_STATUS_BUSY;
-  if (quiet && made != nullptr)
-    return call.blame("E02", "it set an error though it answered " + std::to_string(status));
+  if (quiet && made != nullptr) return call.blame("E02", fmt::format("it set an error though it answered {}", status));
   if (made != nullptr && made->status != status) {
-    call.blame("E02", "its error says " + std::to_string(made->status) + " and its answer " + std::to_string(status));
+    call.blame("E02", fmt::format("its error says {} and its answer {}", made->status, status));
   }
   const bool terse = quiet || status == EP_STATUS_TIMEOUT || status == EP_STATUS_NOT_FOUND ||
                      status == EP_STATUS_FAULT;  // out_fault says the rest
   if (!terse && made == nullptr && out != nullptr) {
-    call.blame("E02", "it answered " + std::to_string(status) + " and set no error");
+    call.blame("E02", fmt::format("it answered {} and set no error", status));
   }
 }
 
@@ -132,9 +132,9 @@ void before(Tag<Slot::device_close>, Call& call, Device&) {
   for (const Kind kind : {Kind::memory, Kind::stream, Kind::event, Kind::primitive}) {
     const uint64_t count = layer.alive[static_cast<int>(kind)];
     if (count == 0) continue;
-    left += (left.empty() ? "" : ", ") + std::to_string(count) + " of " + kind_names[static_cast<int>(kind)];
+    left += fmt::format("{}{} of {}", left.empty() ? "" : ", ", count, kind_names[static_cast<int>(kind)]);
   }
-  if (!left.empty()) call.note("D01", "what was made from it is not destroyed: " + left);
+  if (!left.empty()) call.note("D01", fmt::format("what was made from it is not destroyed: {}", left));
   const auto& objects = Objects::instance().objects;
   const bool used = std::any_of(objects.begin(), objects.end(), [&](const auto& entry) {
     return entry.second->layer == &layer && !entry.second->users.empty();

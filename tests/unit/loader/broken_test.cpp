@@ -6,6 +6,7 @@
 #include "ep_api/ep_api.h"
 #include "fixture.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -132,8 +133,8 @@ TEST_F(BrokenFolder, FolderOthersCanWriteToIsRefused) {
   const Candidate candidate = candidate_of("sound");
   EXPECT_EQ(candidate.stage, Stage::trusted);
   EXPECT_EQ(candidate.code, Code::invalid_argument);
-  EXPECT_EQ(candidate.sentence, "the folder '" + folder + "' can be written by anyone (mode 0777).");
-  EXPECT_EQ(candidate.remedy, "Run: chmod o-w '" + folder + "'");
+  EXPECT_EQ(candidate.sentence, fmt::format("the folder '{}' can be written by anyone (mode 0777).", folder));
+  EXPECT_EQ(candidate.remedy, fmt::format("Run: chmod o-w '{}'", folder));
 
   scratch().write("config/tenon/tenon.toml", "trust = \"any\"\n");
   restart();
@@ -146,7 +147,7 @@ TEST_F(BrokenFolder, FileOthersCanWriteToIsRefused) {
   set("TENON_PLUGIN_PATH", scratch().path() + "/plugins");
   const Candidate candidate = candidate_of("sound");
   EXPECT_EQ(candidate.stage, Stage::trusted);
-  EXPECT_EQ(candidate.sentence, "the file '" + path + "' can be written by anyone (mode 0666).");
+  EXPECT_EQ(candidate.sentence, fmt::format("the file '{}' can be written by anyone (mode 0666).", path));
 }
 
 TEST_F(BrokenFolder, LibraryCutShortIsRefused) {

@@ -3,6 +3,7 @@
 
 #include "fixture.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 #include "sample_provider.h"
 
 namespace tenon::loader {
@@ -48,7 +49,7 @@ TEST_F(DeviceChoice, HighestLevelThatSaysSomethingDecidesOrFails) {
       for (Given file : all) {
         set("TENON_DEVICE", text_of(environment, "environment"));
         scratch().write("config/tenon/tenon.toml",
-                        file == Given::absent ? "" : "device = \"" + text_of(file, "file") + "\"\n");
+                        file == Given::absent ? "" : fmt::format("device = \"{}\"\n", text_of(file, "file")));
         anew();
         const Given decisive = argument != Given::absent      ? argument
                                : environment != Given::absent ? environment
@@ -67,7 +68,7 @@ TEST_F(DeviceChoice, HighestLevelThatSaysSomethingDecidesOrFails) {
         } else {
           ASSERT_FALSE(device.ok());
           EXPECT_EQ(device.status().code(), decisive == Given::missing ? Code::not_found : Code::invalid_argument);
-          EXPECT_NE(device.status().message().find("'" + text_of(decisive, winner) + "'"), std::string::npos);
+          EXPECT_NE(device.status().message().find(fmt::format("'{}'", text_of(decisive, winner))), std::string::npos);
           const bool told = device.status().message().find("while taking the default device from") != std::string::npos;
           EXPECT_EQ(told, argument == Given::absent);
         }

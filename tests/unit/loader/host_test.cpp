@@ -9,6 +9,7 @@
 #include "fixture.h"
 #include "loader/host/error.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 #include "sample_provider.h"
 
 namespace tenon::loader {
@@ -78,7 +79,7 @@ TEST_F(Host, AnErrorOutlivesItsProvider) {
 TEST_F(Host, LogLinesBearTheProvidersName) {
   std::vector<std::string> lines;
   set_log_sink([&](LogLevel level, std::string_view topic, std::string_view message) {
-    lines.push_back(std::string(log_level_name(level)) + " " + std::string(topic) + " " + std::string(message));
+    lines.push_back(fmt::format("{} {} {}", log_level_name(level), topic, message));
   });
   log_levels = parse_log_levels("compile").value();
   EXPECT_TRUE(host_->log_enabled(host_, EP_LOG_DEBUG, borrowed("compile")));

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "primitives/text/format.h"
+
 namespace tenon::loader {
 namespace {
 
@@ -55,7 +57,7 @@ TEST_F(Log, SinkGetsWhatIsEnabled) {
   configure("vm=info");
   std::vector<std::string> lines;
   set_log_sink([&](LogLevel level, std::string_view topic, std::string_view message) {
-    lines.push_back(std::string(log_level_name(level)) + " " + std::string(topic) + " " + std::string(message));
+    lines.push_back(fmt::format("{} {} {}", log_level_name(level), topic, message));
   });
   log(LogTopic::vm, LogLevel::info, "kept");
   log(LogTopic::vm, LogLevel::debug, "dropped");

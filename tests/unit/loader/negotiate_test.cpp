@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "fixture.h"
+#include "primitives/text/format.h"
 #include "sample_provider.h"
 
 namespace tenon::loader {
@@ -85,7 +86,7 @@ TEST_F(Negotiate, RefusesAnotherStructType) {
 TEST_F(Negotiate, RefusesImpossibleSizes) {
   for (uint32_t size : {0u, 8u, 20u, 5000u, UINT32_MAX}) {
     sample(0).change_plugin_ops = [size](ep_plugin_ops* ops) { ops->struct_size = size; };
-    EXPECT_EQ(sentence().find("the table of the provider 'sample' says it has " + std::to_string(size) + " bytes"), 0u)
+    EXPECT_EQ(sentence().find(fmt::format("the table of the provider 'sample' says it has {} bytes", size)), 0u)
         << sentence();
   }
 }
@@ -98,9 +99,10 @@ TEST_F(Negotiate, TakesALongerStructWhoseTailIsZero) {
     reinterpret_cast<unsigned char*>(ops)[sizeof(ep_plugin_ops) + 9] = 1;
   };
   EXPECT_EQ(negotiate().status().code(), Code::version);
-  EXPECT_EQ(sentence(), "the table of the provider 'sample' has " + std::to_string(sizeof(ep_plugin_ops) + 64) +
-                            " bytes and uses byte " + std::to_string(sizeof(ep_plugin_ops) + 9) + ", this host knows " +
-                            std::to_string(sizeof(ep_plugin_ops)) + " (rule T02).");
+  EXPECT_EQ(
+      sentence(),
+      fmt::format("the table of the provider 'sample' has {} bytes and uses byte {}, this host knows {} (rule T02).",
+                  sizeof(ep_plugin_ops) + 64, sizeof(ep_plugin_ops) + 9, sizeof(ep_plugin_ops)));
 }
 
 TEST_F(Negotiate, AShortStructHasNullSlotsWhateverLiesBehindIt) {

@@ -16,6 +16,7 @@
 #include "ep_api/ep_api.h"
 #include "fixture.h"
 #include "loader/trust/trust.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -284,8 +285,8 @@ TEST(Segments, SayWhereTheCutFileShouldEnd) {
   const std::string cut = file.bytes.substr(0, file.last_mapped - 1);
   const Status refused = read(cut).status();
   EXPECT_EQ(refused.code(), Code::invalid_argument);
-  EXPECT_EQ(refused.message(), "the file is cut short: a segment ends at byte " + std::to_string(file.last_mapped) +
-                                   ", the file has " + std::to_string(cut.size()) + ".");
+  EXPECT_EQ(refused.message(), fmt::format("the file is cut short: a segment ends at byte {}, the file has {}.",
+                                           file.last_mapped, cut.size()));
   EXPECT_EQ(refused.remedy(), "Copy the provider again.");
   EXPECT_TRUE(read(file.bytes.substr(0, file.last_mapped)).ok());
 }
@@ -343,9 +344,9 @@ TEST_F(CutFiles, AreRefusedAtTheNoteAndTheProcessLives) {
   for (size_t size = 0; size <= 1024; size += 64) sizes.push_back(size);
   for (size_t part = 1; part <= 16; ++part) sizes.push_back(file.bytes.size() * part / 16);
   for (size_t size : sizes) {
-    const std::string folder = "cut" + std::to_string(size);
+    const std::string folder = fmt::format("cut{}", size);
     scratch().write(folder + "/libtenon_sound.so", file.bytes.substr(0, size));
-    set("TENON_PLUGIN_PATH", scratch().path() + "/" + folder);
+    set("TENON_PLUGIN_PATH", fmt::format("{}/{}", scratch().path(), folder));
     restart();
     const Candidate candidate = candidate_of("sound");
     EXPECT_EQ(stage_name(candidate.stage), stage_name(size < file.last_mapped ? Stage::note : Stage::usable)) << size;

@@ -11,6 +11,7 @@
 #include "loader/library/library.h"
 #include "loader/log/log.h"
 #include "loader/note/note.h"
+#include "primitives/text/format.h"
 #include "sample_provider.h"
 
 namespace tenon::loader {
@@ -19,7 +20,7 @@ namespace {
 class RegistryTest : public LoaderTest {
  protected:
   std::string place_sound(const std::string& folder, const std::string& name = "sound") const {
-    return scratch().copy(broken_folder() + "/libtenon_sound.so", folder + "/libtenon_" + name + ".so");
+    return scratch().copy(broken_folder() + "/libtenon_sound.so", fmt::format("{}/libtenon_{}.so", folder, name));
   }
   std::vector<Candidate> of(const std::string& provider) {
     std::vector<Candidate> found;
@@ -52,19 +53,19 @@ TEST_F(RegistryTest, NothingIsLookedAtUntilAsked) {
 TEST_F(RegistryTest, TheEarlierFolderWins) {
   const std::string first = place_sound("first");
   place_sound("second");
-  set("TENON_PLUGIN_PATH", scratch().path() + "/first:" + scratch().path() + "/second");
+  set("TENON_PLUGIN_PATH", fmt::format("{}/first:{}/second", scratch().path(), scratch().path()));
   const std::vector<Candidate> all = of("sound");
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].code, Code::ok);
   EXPECT_EQ(all[1].code, Code::cancelled);
   EXPECT_EQ(all[1].stage, Stage::found);
-  EXPECT_EQ(all[1].sentence, "it is not loaded: '" + first + "' comes first and has the same name.");
+  EXPECT_EQ(all[1].sentence, fmt::format("it is not loaded: '{}' comes first and has the same name.", first));
 }
 
 TEST_F(RegistryTest, ABadFileDoesNotHideAGoodOneOfItsName) {
   scratch().write("first/libtenon_sound.so", "no library");
   place_sound("second");
-  set("TENON_PLUGIN_PATH", scratch().path() + "/first:" + scratch().path() + "/second");
+  set("TENON_PLUGIN_PATH", fmt::format("{}/first:{}/second", scratch().path(), scratch().path()));
   const Result<OpenDevice*> device = open_device("sound");
   ASSERT_TRUE(device.ok()) << device.status().message();
   const std::vector<Candidate> all = of("sound");
@@ -76,11 +77,11 @@ TEST_F(RegistryTest, OneFileUnderTwoPathsIsOne) {
   const std::string path = place_sound("first");
   scratch().make_folder("second");
   std::filesystem::create_hard_link(path, scratch().path() + "/second/libtenon_sound.so");
-  set("TENON_PLUGIN_PATH", scratch().path() + "/first:" + scratch().path() + "/second");
+  set("TENON_PLUGIN_PATH", fmt::format("{}/first:{}/second", scratch().path(), scratch().path()));
   const std::vector<Candidate> looked_at = explain(Stage::note);
   ASSERT_EQ(looked_at.size(), 2u);
   EXPECT_EQ(looked_at[1].stage, Stage::trusted);
-  EXPECT_EQ(looked_at[1].sentence, "it is the same file as '" + path + "'.");
+  EXPECT_EQ(looked_at[1].sentence, fmt::format("it is the same file as '{}'.", path));
 }
 
 TEST_F(RegistryTest, RegisteredProvidersComeBeforeFiles) {
@@ -184,7 +185,7 @@ TEST_F(RegistryTest, ALeakHasAName) {
   EXPECT_EQ(provider_host_memory("sample").bytes, 240u);
   std::vector<std::string> lines;
   set_log_sink([&](LogLevel, std::string_view topic, std::string_view message) {
-    lines.push_back(std::string(topic) + ": " + std::string(message));
+    lines.push_back(fmt::format("{}: {}", topic, message));
   });
   shutdown_all();
   set_log_sink({});
@@ -242,8 +243,9 @@ TEST_F(RegistryTest, AFileSwappedAfterItsCheckIsDetected) {
   ASSERT_TRUE(checked.ok());
   EXPECT_TRUE(Library::load(checked.value()).ok());
   std::filesystem::rename(place_sound("second"), path);
-  EXPECT_EQ(Library::load(checked.value()).status().message(),
-            "what was loaded from '" + path + "' is not the file that was checked: it was replaced meanwhile.");
+  EXPECT_EQ(
+      Library::load(checked.value()).status().message(),
+      fmt::format("what was loaded from '{}' is not the file that was checked: it was replaced meanwhile.", path));
 }
 
 // A thread swaps two files all the time: whatever is loaded is what was checked, or the swap is told.

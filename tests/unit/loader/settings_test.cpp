@@ -3,10 +3,11 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include "fixture.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -40,7 +41,7 @@ TEST_F(SettingLevels, TheHighestThatSaysSomethingWinsForEverySetting) {
       if (given & 1) sources.arguments[std::string(row.key)] = values.argument;
       if (environment_possible) sources.environment[std::string(row.variable)] = values.environment;
       const std::string file = scratch().write(
-          "tenon.toml", given & 4 ? std::string(row.key) + " = \"" + values.file + "\"\n" : std::string("# nothing\n"));
+          "tenon.toml", given & 4 ? fmt::format("{} = \"{}\"\n", row.key, values.file) : std::string("# nothing\n"));
       sources.config_files = {file};
       const Settings settings = resolve_settings(sources);
       SCOPED_TRACE(testing::Message() << row.key << " given " << given);
@@ -71,7 +72,7 @@ TEST_F(SettingLevels, AnInvalidValueIsAnErrorAndNeverFallsThrough) {
       SettingSources sources;
       const std::string key(row.key);
       sources.config_files = {scratch().write(
-          "tenon.toml", key + " = \"" + (level == Level::config ? values.invalid : values.file) + "\"\n")};
+          "tenon.toml", fmt::format("{} = \"{}\"\n", key, level == Level::config ? values.invalid : values.file))};
       if (level == Level::environment) sources.environment[std::string(row.variable)] = values.invalid;
       if (level == Level::argument) {
         sources.arguments[key] = values.invalid;
@@ -80,7 +81,7 @@ TEST_F(SettingLevels, AnInvalidValueIsAnErrorAndNeverFallsThrough) {
       const Settings settings = resolve_settings(sources);
       SCOPED_TRACE(testing::Message() << key << " at " << level_name(level));
       EXPECT_EQ(settings.status.code(), Code::invalid_argument);
-      EXPECT_EQ(settings.status.message().find("the value '" + values.invalid + "' of "), 0u)
+      EXPECT_EQ(settings.status.message().find(fmt::format("the value '{}' of ", values.invalid)), 0u)
           << settings.status.message();
       EXPECT_NE(settings.status.message().find(describe_origin(key, settings.origins.at(key))), std::string::npos);
     }
@@ -148,7 +149,7 @@ TEST_F(SettingLevels, AFileOthersCanWriteIsNotBelieved) {
   sources.config_files = {path};
   const Settings settings = resolve_settings(sources);
   EXPECT_EQ(settings.trust, Trust::owned);
-  EXPECT_EQ(settings.status.message(), "the file '" + path + "' can be written by anyone (mode 0666).");
+  EXPECT_EQ(settings.status.message(), fmt::format("the file '{}' can be written by anyone (mode 0666).", path));
 }
 
 TEST_F(SettingLevels, ListsMayBeTomlLists) {
@@ -178,10 +179,11 @@ TEST_F(SettingLevels, UnknownNamesGetAWarningWithTheNearest) {
   sources.config_files = {file};
   const Settings settings = resolve_settings(sources);
   EXPECT_TRUE(settings.status.ok());
-  EXPECT_EQ(settings.warnings,
-            (std::vector<std::string>{"the environment variable TENON_DEVCE is unknown; did you mean TENON_DEVICE?",
-                                      "the environment variable TENON_SOMETHING_QUITE_DIFFERENT is unknown.",
-                                      "the setting 'thread' in '" + file + "' is unknown; did you mean threads?"}));
+  EXPECT_EQ(
+      settings.warnings,
+      (std::vector<std::string>{"the environment variable TENON_DEVCE is unknown; did you mean TENON_DEVICE?",
+                                "the environment variable TENON_SOMETHING_QUITE_DIFFERENT is unknown.",
+                                fmt::format("the setting 'thread' in '{}' is unknown; did you mean threads?", file)}));
 }
 
 TEST_F(SettingLevels, UnknownSectionsGetAWarningToo) {
@@ -191,8 +193,8 @@ TEST_F(SettingLevels, UnknownSectionsGetAWarningToo) {
   const Settings settings = resolve_settings(sources);
   EXPECT_TRUE(settings.status.ok());
   EXPECT_EQ(settings.warnings,
-            (std::vector<std::string>{"the section 'cpu' in '" + file +
-                                      "' is unknown; settings of providers stand in [provider.<name>]."}));
+            (std::vector<std::string>{fmt::format(
+                "the section 'cpu' in '{}' is unknown; settings of providers stand in [provider.<name>].", file)}));
   scratch().write("tenon.toml", "[device]\nname = 1\n");
   EXPECT_EQ(resolve_settings(sources).status.code(), Code::invalid_argument);
 }
@@ -200,7 +202,7 @@ TEST_F(SettingLevels, UnknownSectionsGetAWarningToo) {
 TEST_F(SettingLevels, WarningsAreLoggedOnceWhenTheSettingsAreRead) {
   std::vector<std::string> lines;
   set_log_sink([&](LogLevel, std::string_view topic, std::string_view message) {
-    lines.push_back(std::string(topic) + ": " + std::string(message));
+    lines.push_back(fmt::format("{}: {}", topic, message));
   });
   set("TENON_DEVCE", "cpu");
   restart();
@@ -231,11 +233,9 @@ TEST(SettingTable, HelpAndReadmeHaveEveryRow) {
     EXPECT_FALSE(row.help.empty());
   }
   std::ifstream file(TENON_SETTINGS_README);
-  std::ostringstream text;
-  text << file.rdbuf();
-  EXPECT_NE(text.str().find(settings_markdown()), std::string::npos)
-      << "loader/settings/README.md must hold this table:\n"
-      << settings_markdown();
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  EXPECT_NE(text.find(settings_markdown()), std::string::npos) << "loader/settings/README.md must hold this table:\n"
+                                                               << settings_markdown();
 }
 
 }  // namespace

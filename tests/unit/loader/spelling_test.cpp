@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "primitives/text/format.h"
+
 namespace tenon::loader {
 namespace {
 
 ListedDevice device(const std::string& provider, uint32_t index, int32_t device_class, bool usable = true) {
-  ListedDevice listed{provider + ":" + std::to_string(index), provider, index, {}, {}};
+  ListedDevice listed{fmt::format("{}:{}", provider, index), provider, index, {}, {}};
   listed.info.device_class = device_class;
   if (!usable) listed.info.unusable_reason = "broken.";
   return listed;
@@ -30,7 +32,7 @@ TEST(Spelling, RefusesWhatNamesNoDevice) {
         "cuda:pci=x:0.0", "a b", "../x", "cpu:0:0", "an_unreasonably_long_name_of_32_chars"}) {
     const Result<Spelling> spelling = parse_spelling(text);
     ASSERT_FALSE(spelling.ok()) << text;
-    EXPECT_EQ(spelling.status().message(), "'" + std::string(text) + "' names no device.");
+    EXPECT_EQ(spelling.status().message(), fmt::format("'{}' names no device.", text));
     EXPECT_FALSE(spelling.status().remedy().empty());
   }
 }

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "fixture.h"
+#include "primitives/text/format.h"
 
 namespace tenon::loader {
 namespace {
@@ -126,7 +127,7 @@ TEST_F(OpenChecked, ChecksEveryFolderAbove) {
   const std::string path = scratch_.write("a/b/c/file", "content");
   change_mode(scratch_.path() + "/a", 0777);
   EXPECT_EQ(open_checked(path).status().message(),
-            "the folder '" + scratch_.path() + "/a' can be written by anyone (mode 0777).");
+            fmt::format("the folder '{}/a' can be written by anyone (mode 0777).", scratch_.path()));
   EXPECT_TRUE(open_checked(path, false).ok());
 }
 
@@ -148,7 +149,7 @@ TEST_F(OpenChecked, ChecksTheFolderOfEveryLinkOfAChain) {
   EXPECT_EQ(open_checked(start + "/file")->path, path);
   change_mode(middle, 0777);
   EXPECT_EQ(open_checked(start + "/file").status().message(),
-            "the folder '" + middle + "' can be written by anyone (mode 0777).");
+            fmt::format("the folder '{}' can be written by anyone (mode 0777).", middle));
 }
 
 TEST_F(OpenChecked, ChecksTheFolderOfALinkedFolder) {
@@ -159,7 +160,7 @@ TEST_F(OpenChecked, ChecksTheFolderOfALinkedFolder) {
   EXPECT_TRUE(open_checked(open_folder + "/linked/../good/./plugins//file").ok());
   change_mode(open_folder, 0777);
   EXPECT_EQ(open_checked(open_folder + "/linked/plugins/file").status().message(),
-            "the folder '" + open_folder + "' can be written by anyone (mode 0777).");
+            fmt::format("the folder '{}' can be written by anyone (mode 0777).", open_folder));
 }
 
 TEST_F(OpenChecked, ALinkOfAnotherUserIsRefused) {
@@ -171,8 +172,9 @@ TEST_F(OpenChecked, ALinkOfAnotherUserIsRefused) {
   EXPECT_TRUE(open_checked(shared + "/link").ok());
   ASSERT_EQ(lchown((shared + "/link").c_str(), stranger, 0), 0);
   const Status status = open_checked(shared + "/link").status();
-  EXPECT_EQ(status.message().find("the link '" + shared + "/link' belongs to user id 4002"), 0u) << status.message();
-  EXPECT_EQ(status.remedy(), "Run: chown -h root '" + shared + "/link'");
+  EXPECT_EQ(status.message().find(fmt::format("the link '{}/link' belongs to user id 4002", shared)), 0u)
+      << status.message();
+  EXPECT_EQ(status.remedy(), fmt::format("Run: chown -h root '{}/link'", shared));
 }
 
 TEST_F(OpenChecked, WhatOthersOwnInAStickyFolderIsRefused) {
@@ -199,10 +201,11 @@ TEST_F(OpenChecked, ReadsAccessListsOfFilesFoldersAndAncestors) {
     if (setxattr(place.c_str(), "system.posix_acl_access", list.data(), list.size(), 0) != 0)
       GTEST_SKIP() << "this file system has no access lists";
     const Status status = open_checked(path).status();
-    EXPECT_NE(status.message().find("'" + place + "' can be written by the user user id 4002 through its access list"),
+    EXPECT_NE(status.message().find(
+                  fmt::format("'{}' can be written by the user user id 4002 through its access list", place)),
               std::string::npos)
         << status.message();
-    EXPECT_EQ(status.remedy(), "Run: setfacl -b '" + place + "'");
+    EXPECT_EQ(status.remedy(), fmt::format("Run: setfacl -b '{}'", place));
     ASSERT_EQ(removexattr(place.c_str(), "system.posix_acl_access"), 0);
     change_mode(place, 0755);
     EXPECT_TRUE(open_checked(path).ok()) << open_checked(path).status().message();
@@ -236,14 +239,14 @@ TEST_F(OpenChecked, AFileOfAnotherUserIsRefused) {
   const std::string path = scratch_.write("file", "content");
   ASSERT_EQ(chown(path.c_str(), stranger, 0), 0);
   const Status status = open_checked(path).status();
-  EXPECT_EQ(status.message().find("the file '" + path + "' belongs to user id 4002"), 0u) << status.message();
-  EXPECT_EQ(status.remedy(), "Run: chown root '" + path + "'");
+  EXPECT_EQ(status.message().find(fmt::format("the file '{}' belongs to user id 4002", path)), 0u) << status.message();
+  EXPECT_EQ(status.remedy(), fmt::format("Run: chown root '{}'", path));
 }
 
 TEST_F(OpenChecked, OnlyRegularFiles) {
   scratch_.make_folder("libtenon_folder.so");
   EXPECT_EQ(open_checked(scratch_.path() + "/libtenon_folder.so").status().message(),
-            "'" + scratch_.path() + "/libtenon_folder.so' is not a regular file.");
+            fmt::format("'{}/libtenon_folder.so' is not a regular file.", scratch_.path()));
   ASSERT_EQ(mkfifo((scratch_.path() + "/pipe").c_str(), 0600), 0);
   EXPECT_FALSE(open_checked(scratch_.path() + "/pipe").ok()) << "and does not wait for a writer";
   EXPECT_EQ(open_checked(scratch_.path() + "/absent").status().code(), Code::not_found);

@@ -3,6 +3,7 @@
 #include "fixture.h"
 #include "loader/host/error.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 #include "validate_provider.h"
 
 #include <fstream>
@@ -19,7 +20,7 @@ constexpr uint64_t block = 4096;
 // The host's side of the border: a device of the toy, with the layer between, and what is made from it.
 class Host {
  public:
-  explicit Host(int index) : device(open_device("toy:" + std::to_string(index)).value()), ops(device->ops) {}
+  explicit Host(int index) : device(open_device(fmt::format("toy:{}", index)).value()), ops(device->ops) {}
 
   template <class Function, class... Args>
   Status call(Function function, Args... args) {
@@ -635,7 +636,7 @@ class Validate : public LoaderTest {
       const Status answer = violator.run();
       const std::vector<std::string> found = lines();
       ASSERT_FALSE(found.empty());
-      EXPECT_TRUE(found.front().starts_with(std::string(violator.rule) + ", broken by the " + side + ": "))
+      EXPECT_TRUE(found.front().starts_with(fmt::format("{}, broken by the {}: ", violator.rule, side)))
           << found.front();
       const bool device = found.front().find("toy") != std::string::npos;
       EXPECT_TRUE(device || found.front().find("an unknown device") != std::string::npos) << found.front();

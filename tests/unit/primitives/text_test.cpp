@@ -1,0 +1,42 @@
+// primitives/text: what can be an argument of a message, and how it is written.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "primitives/shape/shape.h"
+#include "primitives/text/format.h"
+
+namespace tenon {
+namespace {
+
+struct Named {
+  std::string name;
+};
+std::string to_string(const Named& named) { return "<" + named.name + ">"; }
+
+static_assert(text_detail::HasToString<Named> && text_detail::HasToString<Dims>);
+static_assert(!text_detail::HasToString<int> && !text_detail::HasToString<double>);
+static_assert(!text_detail::HasToString<std::string> && !text_detail::HasToString<fmt::string_view>);
+
+TEST(Format, WritesWhatHasAToStringOfItsOwn) {
+  EXPECT_EQ(fmt::format("{} of {}", Named{"a"}, Dims{2, 3}), "<a> of [2, 3]");
+}
+
+TEST(Format, WritesBytesAsNumbersAndCharactersAsText) {
+  EXPECT_EQ(fmt::format("{} {} {}", uint8_t{200}, int8_t{-7}, 'x'), "200 -7 x");
+  EXPECT_EQ(fmt::format("{} {}", std::numeric_limits<int64_t>::min(), std::numeric_limits<uint64_t>::max()),
+            "-9223372036854775808 18446744073709551615");
+}
+
+TEST(Format, WritesTheShortestNumberThatReadsBackTheSame) {
+  EXPECT_EQ(fmt::format("{} {} {}", 0.1, 0.1f, 1e300), "0.1 0.1 1e+300");
+  EXPECT_EQ(fmt::format("{:g} {:.2f}", 1.0 / 3.0, 2.0 / 3.0), "0.333333 0.67");
+  EXPECT_EQ(fmt::format("{} {}", HUGE_VAL, -HUGE_VAL), "inf -inf");
+}
+
+}  // namespace
+}  // namespace tenon
