@@ -4,6 +4,7 @@
 
 #include "primitives/descriptor/check.h"
 #include "primitives/descriptor/fields.h"
+#include "primitives/text/format.h"
 
 namespace tenon::descriptor {
 namespace {
@@ -89,23 +90,25 @@ Status check_roles(const Desc& desc) {
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const int32_t role = desc.operands[i].role;
     const std::string name = table::role_name(role);
-    if (name.empty()) return unsupported(desc, "operand ", i, " has role ", role, ", which is unknown.");
-    if (!may_have(desc, role)) return wrong(desc, "has no operand '", name, "'.");
+    if (name.empty()) return unsupported(desc, "operand {} has role {}, which is unknown.", i, role);
+    if (!may_have(desc, role)) return wrong(desc, "has no operand '{}'.", name);
     const int64_t order = (table::is_output(desc.kind, role) ? 0 : 1000) + role;
     if (order <= last) {
-      return wrong(desc, "operand '", name, "' stands at place ", i,
-                   "; outputs come first, then inputs, each in the order of their roles and once.");
+      return wrong(desc,
+                   "operand '{}' stands at place {}; outputs come first, then inputs, each in the order of their roles "
+                   "and once.",
+                   name, i);
     }
     last = order;
   }
   for (const RoleRule& rule : role_rules) {
     if (rule.kind != desc.kind || rule.presence == Presence::OPTIONAL) continue;
     if (find_operand(desc, rule.role) == nullptr) {
-      return wrong(desc, "operand '", table::role_name(rule.role), "' is missing.");
+      return wrong(desc, "operand '{{}}' is missing.{}", table::role_name(rule.role));
     }
     for (int32_t i = 1; rule.presence == Presence::SERIES && i < EP_MAX_OPERANDS; ++i) {
       const bool gap = find_operand(desc, rule.role + i) && !find_operand(desc, rule.role + i - 1);
-      if (gap) return wrong(desc, "operand '", table::role_name(rule.role + i - 1), "' is missing.");
+      if (gap) return wrong(desc, "operand '{{}}' is missing.{}", table::role_name(rule.role + i - 1));
     }
   }
   return {};
@@ -120,15 +123,15 @@ Status check_layout(const Desc& desc, const Operand& operand, const std::string&
     const int64_t stride = operand.strides[axis];
     if (axis >= operand.rank) {
       if (dim != 0 || stride != 0)
-        return wrong(desc, "'", name, "' has a dim or stride beyond its rank ", operand.rank, ".");
+        return wrong(desc, "'{{}}' has a dim or stride beyond its rank {{}}.{}{}", name, operand.rank);
       continue;
     }
     if (dim < 1 && dim != EP_ANY)
-      return wrong(desc, "dim ", axis, " of '", name, "' is ", dim, "; it must be at least 1.");
+      return wrong(desc, "dim {{}} of '{{}}' is {{}}; it must be at least 1.{}{}{}", axis, name, dim);
     if (stride < 0 && stride != EP_ANY)
-      return wrong(desc, "stride ", axis, " of '", name, "' is ", stride, "; it must not be negative.");
+      return wrong(desc, "stride {{}} of '{{}}' is {{}}; it must not be negative.{}{}{}", axis, name, stride);
     if (output && stride == 0 && dim != 1)
-      return wrong(desc, "output '", name, "' has stride 0 along axis ", axis, " of length ", dim, ".");
+      return wrong(desc, "output '{{}}' has stride 0 along axis {{}} of length {{}}.{}{}{}", name, axis, dim);
   }
   return {};
 }
@@ -136,25 +139,25 @@ Status check_layout(const Desc& desc, const Operand& operand, const std::string&
 Status check_operand(const Desc& desc, const Operand& operand) {
   const std::string name = table::role_name(operand.role);
   if (dtype_info(type_of(operand)).bits == 0) {
-    return unsupported(desc, "'", name, "' has dtype ", operand.dtype, ", which is unknown.");
+    return unsupported(desc, "'{{}}' has dtype {{}}, which is unknown.{}{}", name, operand.dtype);
   }
   if (operand.flags & ~(EP_OPERAND_FLAG_SCALAR | EP_OPERAND_FLAG_CONSTANT)) {
-    return unsupported(desc, "'", name, "' has flags ", operand.flags, ", of which some are unknown.");
+    return unsupported(desc, "'{{}}' has flags {{}}, of which some are unknown.{}{}", name, operand.flags);
   }
   if (operand.rank < 0 || operand.rank > EP_MAX_RANK) {
-    return wrong(desc, "'", name, "' has rank ", operand.rank, "; it must be 1 to ", EP_MAX_RANK, ".");
+    return wrong(desc, "'{{}}' has rank {{}}; it must be 1 to {{}}.{}{}{}", name, operand.rank, EP_MAX_RANK);
   }
   if (is_scalar(operand)) {
     const bool allowed = (desc.kind == EP_PRIMITIVE_binary || desc.kind == EP_PRIMITIVE_ternary) &&
                          operand.role >= EP_ROLE_SRC && operand.role <= EP_ROLE_SRC_C;
-    if (!allowed) return wrong(desc, "'", name, "' may not be a scalar.");
-    if (operand.rank != 0) return wrong(desc, "scalar '", name, "' has rank ", operand.rank, "; it must be 0.");
+    if (!allowed) return wrong(desc, "'{{}}' may not be a scalar.{}", name);
+    if (operand.rank != 0) return wrong(desc, "scalar '{{}}' has rank {{}}; it must be 0.{}{}", name, operand.rank);
   } else if (operand.rank == 0) {
-    return wrong(desc, "'", name, "' has rank 0, which only a scalar may have.");
+    return wrong(desc, "'{{}}' has rank 0, which only a scalar may have.{}", name);
   }
   const int32_t alignment = operand.alignment;
   if (alignment != 0 && alignment != 16 && alignment != 64 && alignment != 256) {
-    return wrong(desc, "'", name, "' has alignment ", alignment, "; it may be 0, 16, 64 or 256.");
+    return wrong(desc, "'{{}}' has alignment {{}}; it may be 0, 16, 64 or 256.{}{}", name, alignment);
   }
   return check_layout(desc, operand, name);
 }
@@ -165,7 +168,7 @@ Status check_attribute_names(const Desc& desc, const table::KindRow& row) {
   for (const Field& field : fields()) {
     if (field.kind != desc.kind) continue;
     const int64_t value = get_field(desc.attributes, field, 0);
-    if (!is_known(field.type, value)) return unsupported(desc, field.name, " ", value, " is unknown.");
+    if (!is_known(field.type, value)) return unsupported(desc, "{{}} {{}} is unknown.{}{}", field.name, value);
   }
   const char* bytes = reinterpret_cast<const char*>(&desc.attributes);
   const bool clean =
@@ -176,7 +179,7 @@ Status check_attribute_names(const Desc& desc, const table::KindRow& row) {
 
 Status check_epilogues(const Desc& desc) {
   if (desc.epilogue_count > EP_MAX_EPILOGUES)
-    return wrong(desc, "has ", desc.epilogue_count, " epilogues; at most ", EP_MAX_EPILOGUES, " are possible.");
+    return wrong(desc, "has {{}} epilogues; at most {{}} are possible.{}{}", desc.epilogue_count, EP_MAX_EPILOGUES);
   if (desc.epilogue_count > 0 && !takes_epilogues(desc.kind)) return wrong(desc, "takes no epilogues.");
   uint32_t used = 0;
   for (uint32_t i = 0; i < desc.epilogue_count; ++i) {
@@ -184,15 +187,15 @@ Status check_epilogues(const Desc& desc) {
     const bool known = (epilogue.arity == 1 && table::unary_row(epilogue.op)) ||
                        (epilogue.arity == 2 && table::binary_row(epilogue.op));
     if (!known)
-      return unsupported(desc, "epilogue ", i, " has arity ", epilogue.arity, " and op ", epilogue.op,
-                         ", which is unknown.");
+      return unsupported(desc, "epilogue {{}} has arity {{}} and op {{}}, which is unknown.{}{}{}", i, epilogue.arity,
+                         epilogue.op);
     if (epilogue.scalar < 0 || epilogue.scalar >= EP_MAX_SCALARS)
-      return wrong(desc, "epilogue ", i, " reads launch scalar ", epilogue.scalar, ".");
+      return wrong(desc, "epilogue {{}} reads launch scalar {{}}.{}{}", i, epilogue.scalar);
     if (epilogue.role == 0) continue;
     const Operand* operand = find_operand(desc, epilogue.role);
     if (epilogue.arity == 1 || operand == nullptr || epilogue.role < EP_ROLE_EPILOGUE_0 ||
         epilogue.role >= EP_ROLE_EPILOGUE_0 + EP_MAX_EPILOGUES) {
-      return wrong(desc, "epilogue ", i, " reads role ", epilogue.role, ", which is no operand for it.");
+      return wrong(desc, "epilogue {{}} reads role {{}}, which is no operand for it.{}{}", i, epilogue.role);
     }
     used |= uint32_t{1} << (epilogue.role - EP_ROLE_EPILOGUE_0);
     TENON_RETURN_IF_ERROR(same_type(desc, *operand, get(desc, EP_ROLE_DST)));
@@ -200,28 +203,28 @@ Status check_epilogues(const Desc& desc) {
   }
   for (int32_t i = 0; i < EP_MAX_EPILOGUES; ++i) {
     if (find_operand(desc, EP_ROLE_EPILOGUE_0 + i) && !(used >> i & 1))
-      return wrong(desc, "operand 'epilogue_", i, "' is read by no epilogue.");
+      return wrong(desc, "operand 'epilogue_{{}}' is read by no epilogue.{}", i);
   }
   return {};
 }
 
 Status check_head(const Desc& desc) {
   if (desc.operand_count > EP_MAX_OPERANDS) {
-    return wrong(desc, "has ", desc.operand_count, " operands; at most ", EP_MAX_OPERANDS, " are possible.");
+    return wrong(desc, "has {{}} operands; at most {{}} are possible.{}{}", desc.operand_count, EP_MAX_OPERANDS);
   }
   if (desc.flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC)
-    return unsupported(desc, "has flags ", desc.flags, ", of which some are unknown.");
+    return unsupported(desc, "has flags {{}}, of which some are unknown.{}", desc.flags);
   if (desc.precision != EP_PRECISION_DEFAULT && desc.precision != EP_PRECISION_FAST) {
-    return unsupported(desc, "has precision ", desc.precision, ", which is unknown.");
+    return unsupported(desc, "has precision {{}}, which is unknown.{}", desc.precision);
   }
   if (desc.accumulate_dtype != 0 && dtype_info(static_cast<DType>(desc.accumulate_dtype)).bits == 0) {
-    return unsupported(desc, "accumulates in dtype ", desc.accumulate_dtype, ", which is unknown.");
+    return unsupported(desc, "accumulates in dtype {{}}, which is unknown.{}", desc.accumulate_dtype);
   }
   if (desc.baked_scalars >> EP_MAX_SCALARS != 0)
-    return wrong(desc, "bakes scalars beyond slot ", EP_MAX_SCALARS - 1, ".");
+    return wrong(desc, "bakes scalars beyond slot {{}}.{}", EP_MAX_SCALARS - 1);
   if (static_cast<uint32_t>(desc.extensions[0]) != 0) {
-    return unsupported(desc, "has an extension of type ", static_cast<uint32_t>(desc.extensions[0]),
-                       ", which is unknown.");
+    return unsupported(desc, "has an extension of type {{}}, which is unknown.{}",
+                       static_cast<uint32_t>(desc.extensions[0]));
   }
   return {};
 }
@@ -252,7 +255,7 @@ bool has_any(const ep_primitive_desc& desc) {
 
 Status check_descriptor(const ep_primitive_desc& desc) {
   const table::KindRow* row = table::kind_row(desc.kind);
-  if (row == nullptr) return Status(Code::unsupported, sentence(table::kind_name(desc.kind), " is unknown."));
+  if (row == nullptr) return Status(Code::unsupported, fmt::format("{} is unknown.", table::kind_name(desc.kind)));
   TENON_RETURN_IF_ERROR(check_head(desc));
   TENON_RETURN_IF_ERROR(check_attribute_names(desc, *row));
   TENON_RETURN_IF_ERROR(check_roles(desc));

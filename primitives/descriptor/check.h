@@ -4,8 +4,8 @@
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/shape/shape.h"
-#include "primitives/status/sentence.h"
 #include "primitives/table/table.h"
+#include "primitives/text/format.h"
 
 namespace tenon::descriptor {
 
@@ -13,13 +13,14 @@ using Desc = ep_primitive_desc;
 using Operand = ep_operand_desc;
 
 template <class... Parts>
-Status wrong(const Desc& desc, const Parts&... parts) {
-  return Status(Code::invalid_argument, sentence(table::kind_name(desc.kind), ": ", parts...));
+Status wrong(const Desc& desc, fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  return Status(Code::invalid_argument,
+                fmt::format("{}: {}", table::kind_name(desc.kind), fmt::format(text, parts...)));
 }
 
 template <class... Parts>
-Status unsupported(const Desc& desc, const Parts&... parts) {
-  return Status(Code::unsupported, sentence(table::kind_name(desc.kind), ": ", parts...));
+Status unsupported(const Desc& desc, fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  return Status(Code::unsupported, fmt::format("{}: {}", table::kind_name(desc.kind), fmt::format(text, parts...)));
 }
 
 inline DType type_of(const Operand& operand) { return static_cast<DType>(operand.dtype); }

@@ -3,8 +3,8 @@
 #include <charconv>
 #include <cstring>
 
-#include "primitives/status/sentence.h"
 #include "primitives/table/table.h"
+#include "primitives/text/format.h"
 
 namespace tenon::descriptor {
 namespace {
@@ -133,7 +133,7 @@ void set_field(ep_attributes& attributes, const Field& field, int32_t index, int
 
 std::string value_text(FieldType type, int64_t value) {
   const std::string_view name = name_of(type, value);
-  return name.empty() ? std::to_string(value) : std::string(name);
+  return name.empty() ? fmt::format("{}", value) : std::string(name);
 }
 
 Result<int64_t> value_from_text(FieldType type, std::string_view text) {
@@ -142,7 +142,7 @@ Result<int64_t> value_from_text(FieldType type, std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size()) return number;
   return Status(Code::invalid_argument,
-                sentence("descriptor: '", text, "' is neither a number nor a name known here."));
+                fmt::format("descriptor: '{}' is neither a number nor a name known here.", text));
 }
 
 bool is_known(FieldType type, int64_t value) { return is_number(type) || !name_of(type, value).empty(); }

@@ -1,6 +1,7 @@
 // check_kind: one function per kind checks what ep_api.h says above the attributes of the kind.
 #include "primitives/descriptor/check.h"
 #include "primitives/descriptor/fields.h"
+#include "primitives/text/format.h"
 
 namespace tenon::descriptor {
 
@@ -8,14 +9,14 @@ Status same_dims(const Desc& desc, const Operand& a, const Operand& b) {
   bool same = a.rank == b.rank;
   for (int32_t axis = 0; same && axis < a.rank; ++axis) same = agree(a.dims[axis], b.dims[axis]);
   if (same) return {};
-  return wrong(desc, "'", table::role_name(a.role), "' has shape ", dims_of(a), " but '", table::role_name(b.role),
-               "' has ", dims_of(b), ".");
+  return wrong(desc, "'{}' has shape {} but '{}' has {}.", table::role_name(a.role), dims_of(a),
+               table::role_name(b.role), dims_of(b));
 }
 
 Status same_type(const Desc& desc, const Operand& a, const Operand& b) {
   if (a.dtype == b.dtype) return {};
-  return wrong(desc, "'", table::role_name(a.role), "' is ", dtype_name(type_of(a)), " but '", table::role_name(b.role),
-               "' is ", dtype_name(type_of(b)), ".");
+  return wrong(desc, "'{}' is {} but '{}' is {}.", table::role_name(a.role), dtype_name(type_of(a)),
+               table::role_name(b.role), dtype_name(type_of(b)));
 }
 
 namespace {
@@ -27,25 +28,25 @@ Status same_dims_but_one(const Desc& desc, const Operand& a, const Operand& b, u
     same = agree(a.dims[axis], mask >> axis & 1 ? 1 : b.dims[axis]);
   }
   if (same) return {};
-  return wrong(desc, "'", table::role_name(a.role), "' has shape ", dims_of(a), ", which is not that of '",
-               table::role_name(b.role), "' ", dims_of(b), " with 1 at the axes concerned.");
+  return wrong(desc, "'{}' has shape {}, which is not that of '{}' {} with 1 at the axes concerned.",
+               table::role_name(a.role), dims_of(a), table::role_name(b.role), dims_of(b));
 }
 
 Status is_type(const Desc& desc, const Operand& operand, DType type) {
   if (type_of(operand) == type) return {};
-  return wrong(desc, "'", table::role_name(operand.role), "' is ", dtype_name(type_of(operand)), " but must be ",
-               dtype_name(type), ".");
+  return wrong(desc, "'{}' is {} but must be {}.", table::role_name(operand.role), dtype_name(type_of(operand)),
+               dtype_name(type));
 }
 
 Status is_float(const Desc& desc, const Operand& operand) {
   if (is_floating(type_of(operand))) return {};
-  return wrong(desc, "'", table::role_name(operand.role), "' is ", dtype_name(type_of(operand)),
-               " but must be of a floating-point type.");
+  return wrong(desc, "'{}' is {} but must be of a floating-point type.", table::role_name(operand.role),
+               dtype_name(type_of(operand)));
 }
 
 Status axis_in_rank(const Desc& desc, int32_t axis, int32_t rank) {
   if (axis >= 0 && axis < rank) return {};
-  return wrong(desc, "axis ", axis, " is not within rank ", rank, ".");
+  return wrong(desc, "axis {} is not within rank {}.", axis, rank);
 }
 
 // --- kinds ---
@@ -68,8 +69,8 @@ Status check_scalar_row(const Desc& desc, const table::ScalarRow& row, int32_t a
     TENON_RETURN_IF_ERROR(same_type(desc, operand, last));
   }
   if (!table::in_domain(row.domain, type_of(last))) {
-    return wrong(desc, row.name, " is not defined on ", dtype_name(type_of(last)), " (it takes ",
-                 table::domain_text(row.domain), ").");
+    return wrong(desc, "{} is not defined on {} (it takes {}).", row.name, dtype_name(type_of(last)),
+                 table::domain_text(row.domain));
   }
   return is_type(desc, dst, table::result_dtype(row, type_of(last)));
 }
@@ -87,12 +88,12 @@ Status check_reduce(const Desc& desc) {
   const Operand& dst = get(desc, EP_ROLE_DST);
   const uint32_t axes = desc.attributes.reduce.axes;
   if (axes == 0 || axes >> src.rank != 0) {
-    return wrong(desc, "axes mask ", axes, " names no axis or one beyond rank ", src.rank, ".");
+    return wrong(desc, "axes mask {} names no axis or one beyond rank {}.", axes, src.rank);
   }
   const table::ReduceRow& row = *table::reduce_row(desc.attributes.reduce.op);
   if (!table::in_domain(row.domain, type_of(src))) {
-    return wrong(desc, row.name, " is not defined on ", dtype_name(type_of(src)), " (it takes ",
-                 table::domain_text(row.domain), ").");
+    return wrong(desc, "{} is not defined on {} (it takes {}).", row.name, dtype_name(type_of(src)),
+                 table::domain_text(row.domain));
   }
   TENON_RETURN_IF_ERROR(same_dims_but_one(desc, dst, src, axes));
   return same_type(desc, dst, src);
@@ -103,11 +104,11 @@ Status check_arg_reduce(const Desc& desc) {
   const Operand& src = get(desc, EP_ROLE_SRC);
   const Operand& dst = get(desc, EP_ROLE_DST);
   if (attributes.op != EP_REDUCE_max && attributes.op != EP_REDUCE_min) {
-    return unsupported(desc, "op ", value_text(FieldType::REDUCE, attributes.op), " is neither max nor min.");
+    return unsupported(desc, "op {} is neither max nor min.", value_text(FieldType::REDUCE, attributes.op));
   }
   TENON_RETURN_IF_ERROR(axis_in_rank(desc, attributes.axis, src.rank));
   if (attributes.last != 0 && attributes.last != 1)
-    return wrong(desc, "last is ", attributes.last, "; it may be 0 or 1.");
+    return wrong(desc, "last is {}; it may be 0 or 1.", attributes.last);
   if (!table::in_domain(table::Domain::NUMERIC, type_of(src))) return wrong(desc, "is not defined on bool.");
   TENON_RETURN_IF_ERROR(same_dims_but_one(desc, dst, src, uint32_t{1} << attributes.axis));
   return is_type(desc, dst, DType::i64);
@@ -118,7 +119,7 @@ Status check_softmax(const Desc& desc) {
   const Operand& dst = get(desc, EP_ROLE_DST);
   const ep_softmax_attributes& attributes = desc.attributes.softmax;
   TENON_RETURN_IF_ERROR(axis_in_rank(desc, attributes.axis, src.rank));
-  if (attributes.log != 0 && attributes.log != 1) return wrong(desc, "log is ", attributes.log, "; it may be 0 or 1.");
+  if (attributes.log != 0 && attributes.log != 1) return wrong(desc, "log is {}; it may be 0 or 1.", attributes.log);
   TENON_RETURN_IF_ERROR(is_float(desc, src));
   TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
   return same_dims(desc, dst, src);
@@ -131,7 +132,7 @@ Status check_matmul(const Desc& desc) {
   const Operand* bias = find_operand(desc, EP_ROLE_BIAS);
   const int32_t rank = dst.rank;
   if (rank < 2 || a.rank != rank || b.rank != rank) {
-    return wrong(desc, "operands have ranks ", a.rank, ", ", b.rank, " and ", rank, "; they must be one, at least 2.");
+    return wrong(desc, "operands have ranks {}, {} and {}; they must be one, at least 2.", a.rank, b.rank, rank);
   }
   bool fits = agree(a.dims[rank - 1], b.dims[rank - 2]) && agree(a.dims[rank - 2], dst.dims[rank - 2]) &&
               agree(b.dims[rank - 1], dst.dims[rank - 1]);
@@ -139,12 +140,12 @@ Status check_matmul(const Desc& desc) {
     fits = fits && agree(a.dims[axis], dst.dims[axis]) && agree(b.dims[axis], dst.dims[axis]);
   }
   if (!fits) {
-    return wrong(desc, "shapes ", dims_of(a), " and ", dims_of(b), " do not multiply to ", dims_of(dst), ".");
+    return wrong(desc, "shapes {} and {} do not multiply to {}.", dims_of(a), dims_of(b), dims_of(dst));
   }
   TENON_RETURN_IF_ERROR(same_type(desc, a, b));
   if (!table::in_domain(table::Domain::NUMERIC, type_of(a))) return wrong(desc, "is not defined on bool.");
   if (is_floating(type_of(a)) != is_floating(type_of(dst)) || type_of(dst) == DType::boolean) {
-    return wrong(desc, "operands of ", dtype_name(type_of(a)), " cannot give ", dtype_name(type_of(dst)), ".");
+    return wrong(desc, "operands of {} cannot give {}.", dtype_name(type_of(a)), dtype_name(type_of(dst)));
   }
   if (bias == nullptr) return {};
   TENON_RETURN_IF_ERROR(same_type(desc, *bias, dst));
@@ -161,20 +162,20 @@ struct Windows {
 
 Status check_windows(const Desc& desc, const Windows& windows, const Operand& src) {
   if (windows.spatial_rank < 1 || windows.spatial_rank > 3) {
-    return wrong(desc, "spatial rank ", windows.spatial_rank, " is not 1, 2 or 3.");
+    return wrong(desc, "spatial rank {} is not 1, 2 or 3.", windows.spatial_rank);
   }
   if (src.rank != windows.spatial_rank + 2) {
-    return wrong(desc, "'src' has rank ", src.rank, " but must have ", windows.spatial_rank + 2, " (n, c, spatial).");
+    return wrong(desc, "'src' has rank {} but must have {} (n, c, spatial).", src.rank, windows.spatial_rank + 2);
   }
   for (int32_t i = 0; i < 3; ++i) {
     const bool used = i < windows.spatial_rank;
     const bool unused_zero = windows.stride[i] == 0 && windows.dilation[i] == 0;
     if (used ? windows.stride[i] < 1 || windows.dilation[i] < 1 : !unused_zero) {
-      return wrong(desc, "stride ", windows.stride[i], " and dilation ", windows.dilation[i], " of spatial axis ", i,
-                   " must be at least 1 (0 beyond the spatial rank).");
+      return wrong(desc, "stride {} and dilation {} of spatial axis {} must be at least 1 (0 beyond the spatial rank).",
+                   windows.stride[i], windows.dilation[i], i);
     }
     if (windows.pad_low[i] < 0 || windows.pad_high[i] < 0) {
-      return wrong(desc, "padding (", windows.pad_low[i], ", ", windows.pad_high[i], ") must not be negative.");
+      return wrong(desc, "padding ({}, {}) must not be negative.", windows.pad_low[i], windows.pad_high[i]);
     }
   }
   return {};
@@ -188,22 +189,22 @@ Status check_convolution(const Desc& desc) {
   const Operand* bias = find_operand(desc, EP_ROLE_BIAS);
   TENON_RETURN_IF_ERROR(check_windows(desc, {at.spatial_rank, at.stride, at.dilation, at.pad_low, at.pad_high}, src));
   if (at.transposed != 0 && at.transposed != 1)
-    return wrong(desc, "transposed is ", at.transposed, "; it may be 0 or 1.");
+    return wrong(desc, "transposed is {}; it may be 0 or 1.", at.transposed);
   if (weight.rank != src.rank || dst.rank != src.rank) {
-    return wrong(desc, "'weight' and 'dst' must have the rank of 'src' (", src.rank, ").");
+    return wrong(desc, "'weight' and 'dst' must have the rank of 'src' ({}).", src.rank);
   }
-  if (at.groups < 1) return wrong(desc, "groups is ", at.groups, " but must be at least 1.");
+  if (at.groups < 1) return wrong(desc, "groups is {} but must be at least 1.", at.groups);
   const int64_t in_per_weight = at.transposed ? weight.dims[0] : weight.dims[1];
   const int64_t out_per_weight = at.transposed ? weight.dims[1] : weight.dims[0];
   const auto scaled = [&](int64_t dim) { return dim == EP_ANY ? EP_ANY : dim * at.groups; };
   const int64_t in = at.transposed ? in_per_weight : scaled(in_per_weight);
   const int64_t out = at.transposed ? scaled(out_per_weight) : out_per_weight;
   if (!agree(in, src.dims[1]) || !agree(out, dst.dims[1]) || !agree(src.dims[0], dst.dims[0])) {
-    return wrong(desc, "shapes 'src' ", dims_of(src), ", 'weight' ", dims_of(weight), ", 'dst' ", dims_of(dst),
-                 " and groups ", at.groups, " do not agree.");
+    return wrong(desc, "shapes 'src' {}, 'weight' {}, 'dst' {} and groups {} do not agree.", dims_of(src),
+                 dims_of(weight), dims_of(dst), at.groups);
   }
   if (out != EP_ANY && out % at.groups != 0)
-    return wrong(desc, "output channels (", out, ") are not a multiple of groups.");
+    return wrong(desc, "output channels ({}) are not a multiple of groups.", out);
   for (int32_t i = 0; i < at.spatial_rank; ++i) {
     const int64_t d = at.transposed ? dst.dims[i + 2] : src.dims[i + 2];
     const int64_t e = at.transposed ? src.dims[i + 2] : dst.dims[i + 2];
@@ -211,7 +212,7 @@ Status check_convolution(const Desc& desc) {
     if (d == EP_ANY || e == EP_ANY || k == EP_ANY) continue;
     const int64_t room = d + at.pad_low[i] + at.pad_high[i] - at.dilation[i] * (k - 1) - 1;
     if (room < 0 || room / at.stride[i] + 1 != e) {
-      return wrong(desc, "spatial axis ", i, ": length ", src.dims[i + 2], " does not give ", dst.dims[i + 2], ".");
+      return wrong(desc, "spatial axis {}: length {} does not give {}.", i, src.dims[i + 2], dst.dims[i + 2]);
     }
   }
   TENON_RETURN_IF_ERROR(same_type(desc, src, weight));
@@ -219,7 +220,7 @@ Status check_convolution(const Desc& desc) {
   TENON_RETURN_IF_ERROR(is_float(desc, dst));
   if (bias == nullptr) return {};
   TENON_RETURN_IF_ERROR(same_type(desc, *bias, dst));
-  if (bias->rank != 1 || !agree(bias->dims[0], out)) return wrong(desc, "'bias' must have shape [", out, "].");
+  if (bias->rank != 1 || !agree(bias->dims[0], out)) return wrong(desc, "'bias' must have shape [{}].", out);
   return {};
 }
 
@@ -231,16 +232,16 @@ Status check_pooling(const Desc& desc) {
   TENON_RETURN_IF_ERROR(check_windows(desc, {at.spatial_rank, at.stride, at.dilation, at.pad_low, at.pad_high}, src));
   TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
   if (dst.rank != src.rank || !agree(src.dims[0], dst.dims[0]) || !agree(src.dims[1], dst.dims[1])) {
-    return wrong(desc, "'dst' ", dims_of(dst), " must have the first two dims of 'src' ", dims_of(src), ".");
+    return wrong(desc, "'dst' {} must have the first two dims of 'src' {}.", dims_of(dst), dims_of(src));
   }
   for (int32_t i = 0; i < 3; ++i) {
     if (i < at.spatial_rank ? at.kernel[i] < 1 : at.kernel[i] != 0) {
-      return wrong(desc, "kernel ", at.kernel[i], " of spatial axis ", i,
-                   " must be at least 1 (0 beyond the spatial rank).");
+      return wrong(desc, "kernel {} of spatial axis {} must be at least 1 (0 beyond the spatial rank).", at.kernel[i],
+                   i);
     }
     if (i >= at.spatial_rank || dst.dims[i + 2] == EP_ANY || src.dims[i + 2] == EP_ANY) continue;
     if ((dst.dims[i + 2] - 1) * at.stride[i] >= src.dims[i + 2] + at.pad_low[i]) {
-      return wrong(desc, "the last window of spatial axis ", i, " starts beyond 'src' ", dims_of(src), ".");
+      return wrong(desc, "the last window of spatial axis {} starts beyond 'src' {}.", i, dims_of(src));
     }
   }
   if (at.op != EP_POOLING_MAX) TENON_RETURN_IF_ERROR(is_float(desc, src));
@@ -265,8 +266,8 @@ Status check_layer_norm(const Desc& desc) {
     bool same = operand->rank == src.rank - axis;
     for (int32_t i = 0; same && i < operand->rank; ++i) same = agree(operand->dims[i], src.dims[axis + i]);
     if (!same)
-      return wrong(desc, "'", table::role_name(role), "' has shape ", dims_of(*operand), " but must have the dims of ",
-                   dims_of(src), " from axis ", axis, " on.");
+      return wrong(desc, "'{}' has shape {} but must have the dims of {} from axis {} on.", table::role_name(role),
+                   dims_of(*operand), dims_of(src), axis);
   }
   const uint32_t normalised = ~uint32_t{0} << axis;
   for (int32_t role : {EP_ROLE_MEAN, EP_ROLE_INV_STD}) {
@@ -289,8 +290,8 @@ Status check_batch_norm(const Desc& desc) {
     const Operand& operand = get(desc, role);
     TENON_RETURN_IF_ERROR(is_float(desc, operand));
     if (operand.rank != 1 || !agree(operand.dims[0], src.dims[axis])) {
-      return wrong(desc, "'", table::role_name(role), "' has shape ", dims_of(operand), " but must have shape [",
-                   src.dims[axis], "].");
+      return wrong(desc, "'{}' has shape {} but must have shape [{}].", table::role_name(role), dims_of(operand),
+                   src.dims[axis]);
     }
   }
   return {};
@@ -304,7 +305,7 @@ Status check_gather(const Desc& desc) {
   TENON_RETURN_IF_ERROR(axis_in_rank(desc, attributes.axis, src.rank));
   TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
   if (type_of(indices) != DType::i32 && type_of(indices) != DType::i64)
-    return wrong(desc, "'indices' must be i32 or i64, not ", dtype_name(type_of(indices)), ".");
+    return wrong(desc, "'indices' must be i32 or i64, not {}.", dtype_name(type_of(indices)));
   const bool slices = attributes.mode == EP_GATHER_SLICES;
   const int32_t rank = slices ? src.rank - 1 + indices.rank : src.rank;
   bool fits = dst.rank == rank && (slices || indices.rank == rank);
@@ -320,8 +321,8 @@ Status check_gather(const Desc& desc) {
     }
   }
   if (fits) return {};
-  return wrong(desc, "'src' ", dims_of(src), " taken at 'indices' ", dims_of(indices), " along axis ", attributes.axis,
-               " does not give 'dst' ", dims_of(dst), ".");
+  return wrong(desc, "'src' {} taken at 'indices' {} along axis {} does not give 'dst' {}.", dims_of(src),
+               dims_of(indices), attributes.axis, dims_of(dst));
 }
 
 // The parts (role + i) of `whole` along `axis`.
@@ -338,7 +339,7 @@ Status check_parts(const Desc& desc, int32_t axis, const Operand& whole, int32_t
     length = length == EP_ANY || part->dims[axis] == EP_ANY ? EP_ANY : length + part->dims[axis];
   }
   if (agree(length, whole.dims[axis])) return {};
-  return wrong(desc, "the parts are ", length, " long along axis ", axis, ", the whole ", whole.dims[axis], ".");
+  return wrong(desc, "the parts are {} long along axis {}, the whole {}.", length, axis, whole.dims[axis]);
 }
 
 Status check_concat(const Desc& desc) {
@@ -353,21 +354,21 @@ Status check_pad(const Desc& desc) {
   const Operand& src = get(desc, EP_ROLE_SRC);
   const Operand& dst = get(desc, EP_ROLE_DST);
   TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
-  if (src.rank != dst.rank) return wrong(desc, "'src' has rank ", src.rank, " but 'dst' ", dst.rank, ".");
+  if (src.rank != dst.rank) return wrong(desc, "'src' has rank {} but 'dst' {}.", src.rank, dst.rank);
   for (int32_t i = 0; i < EP_MAX_RANK; ++i) {
     const int64_t low = attributes.low[i];
     const int64_t high = attributes.high[i];
     if (low < 0 || high < 0 || (i >= src.rank && (low != 0 || high != 0))) {
-      return wrong(desc, "(", low, ", ", high, ") of axis ", i, " must not be negative (0 beyond the rank).");
+      return wrong(desc, "({}, {}) of axis {} must not be negative (0 beyond the rank).", low, high, i);
     }
     if (i >= src.rank || src.dims[i] == EP_ANY) continue;
     if (!agree(dst.dims[i], src.dims[i] + low + high)) {
-      return wrong(desc, "axis ", i, " of 'src' (", src.dims[i], ") with (", low, ", ", high, ") does not give ",
-                   dst.dims[i], ".");
+      return wrong(desc, "axis {} of 'src' ({}) with ({}, {}) does not give {}.", i, src.dims[i], low, high,
+                   dst.dims[i]);
     }
     if (attributes.mode == EP_PAD_REFLECT && (low >= src.dims[i] || high >= src.dims[i]) && (low > 0 || high > 0)) {
-      return wrong(desc, "(", low, ", ", high, ") of axis ", i, " must be less than its length (", src.dims[i],
-                   ") to reflect.");
+      return wrong(desc, "({}, {}) of axis {} must be less than its length ({}) to reflect.", low, high, i,
+                   src.dims[i]);
     }
   }
   return {};

@@ -1,29 +1,28 @@
 // to_string and parse_descriptor.
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/descriptor/fields.h"
 #include "primitives/dtype/dtype.h"
-#include "primitives/status/sentence.h"
 #include "primitives/table/table.h"
+#include "primitives/text/format.h"
 
 namespace tenon::descriptor {
 namespace {
 
 std::string type_text(int32_t dtype) {
   const DTypeInfo& info = dtype_info(static_cast<DType>(dtype));
-  return info.bits == 0 ? "dtype" + std::to_string(dtype) : std::string(info.name);
+  return info.bits == 0 ? fmt::format("dtype{}", dtype) : std::string(info.name);
 }
 
 std::string list_text(const int64_t* values, int32_t count) {
   std::string text;
   for (int32_t i = 0; i < count; ++i) {
     if (i > 0) text += ',';
-    text += values[i] == EP_ANY ? "?" : std::to_string(values[i]);
+    text += values[i] == EP_ANY ? "?" : fmt::format("{}", values[i]);
   }
   return text;
 }
@@ -32,7 +31,7 @@ std::string attribute_text(const ep_primitive_desc& desc, const Field& field) {
   int32_t count = field.count;
   while (count > 0 && get_field(desc.attributes, field, count - 1) == 0) --count;
   if (count == 0) return {};
-  std::string text = sentence(' ', field.name, '=');
+  std::string text = fmt::format(" {}=", field.name);
   for (int32_t i = 0; i < count; ++i) {
     if (i > 0) text += ',';
     text += value_text(field.type, get_field(desc.attributes, field, i));
@@ -42,36 +41,34 @@ std::string attribute_text(const ep_primitive_desc& desc, const Field& field) {
 
 std::string scalar_text(const ep_scalar& scalar) {
   const DTypeClass type_class = dtype_info(static_cast<DType>(scalar.dtype)).type_class;
-  std::string text = type_text(scalar.dtype) + ':';
-  if (type_class == DTypeClass::INT) return text + std::to_string(scalar.value.i64);
-  if (type_class != DTypeClass::FLOAT) return text + std::to_string(scalar.value.u64);
-  char number[40];
-  std::snprintf(number, sizeof(number), "%.17g", scalar.value.f64);
-  return text + number;
+  const std::string type = type_text(scalar.dtype);
+  if (type_class == DTypeClass::INT) return fmt::format("{}:{}", type, scalar.value.i64);
+  if (type_class != DTypeClass::FLOAT) return fmt::format("{}:{}", type, scalar.value.u64);
+  return fmt::format("{}:{:.17g}", type, scalar.value.f64);
 }
 
 std::string epilogue_text(const ep_epilogue& epilogue) {
   const FieldType type = epilogue.arity == 1 ? FieldType::UNARY : FieldType::BINARY;
-  std::string text = " epilogue=" + value_text(type, epilogue.op);
+  std::string text = fmt::format(" epilogue={}", value_text(type, epilogue.op));
   if (epilogue.arity == 2) {
-    text += sentence('(', epilogue.role == 0 ? "scalar" : table::role_name(epilogue.role), ')');
+    text += fmt::format("({})", epilogue.role == 0 ? "scalar" : table::role_name(epilogue.role));
   }
-  if (epilogue.scalar != 0) text += sentence('@', epilogue.scalar);
+  if (epilogue.scalar != 0) text += fmt::format("@{}", epilogue.scalar);
   return text;
 }
 
 std::string operand_text(const ep_operand_desc& operand) {
   std::string role = table::role_name(operand.role);
-  if (role.empty()) role = "role" + std::to_string(operand.role);
-  std::string text = sentence(' ', role, ' ', type_text(operand.dtype));
+  if (role.empty()) role = fmt::format("role{}", operand.role);
+  std::string text = fmt::format(" {} {}", role, type_text(operand.dtype));
   if (operand.rank > 0 && operand.rank <= EP_MAX_RANK) {
-    text += sentence('[', list_text(operand.dims, operand.rank), "]{", list_text(operand.strides, operand.rank), '}');
+    text += fmt::format("[{}]{{{}}}", list_text(operand.dims, operand.rank), list_text(operand.strides, operand.rank));
   }
-  if (operand.alignment != 0) text += sentence('@', operand.alignment);
+  if (operand.alignment != 0) text += fmt::format("@{}", operand.alignment);
   if (operand.flags & EP_OPERAND_FLAG_CONSTANT) text += "+constant";
   if (operand.flags & EP_OPERAND_FLAG_SCALAR) text += " scalar";
   const uint64_t unknown = operand.flags & ~(EP_OPERAND_FLAG_CONSTANT | EP_OPERAND_FLAG_SCALAR);
-  if (unknown != 0) text += sentence("+flags", unknown);
+  if (unknown != 0) text += fmt::format("+flags{}", unknown);
   return text;
 }
 
@@ -103,8 +100,8 @@ class Reader {
 };
 
 template <class... Parts>
-Status wrong(const Parts&... parts) {
-  return Status(Code::invalid_argument, sentence("descriptor: ", parts...));
+Status wrong(fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  return Status(Code::invalid_argument, fmt::format("descriptor: {}", fmt::format(text, parts...)));
 }
 
 template <class T>
@@ -128,7 +125,7 @@ Result<int32_t> parse_type(std::string_view text) {
   if (text.starts_with("dtype")) {
     if (const auto id = number<int32_t>(text.substr(5))) return *id;
   }
-  return wrong("'", text, "' is not a dtype.");
+  return wrong("'{}' is not a dtype.", text);
 }
 
 Result<int32_t> parse_list(std::string_view text, int64_t* values) {
@@ -136,8 +133,8 @@ Result<int32_t> parse_list(std::string_view text, int64_t* values) {
   while (!text.empty()) {
     const std::string_view item = cut(text, ',');
     const auto value = item == "?" ? std::optional<int64_t>(EP_ANY) : number<int64_t>(item);
-    if (!value) return wrong("'", item, "' is not a number.");
-    if (count == EP_MAX_RANK) return wrong("more than ", EP_MAX_RANK, " numbers in one list.");
+    if (!value) return wrong("'{}' is not a number.", item);
+    if (count == EP_MAX_RANK) return wrong("more than {} numbers in one list.", EP_MAX_RANK);
     values[count++] = *value;
   }
   return count;
@@ -156,18 +153,18 @@ Status parse_scalar(std::string_view text, ep_scalar* scalar) {
   } else if (type_class != DTypeClass::FLOAT && type_class != DTypeClass::INT && (natural = number<uint64_t>(text))) {
     scalar->value.u64 = *natural;
   } else {
-    return wrong("'", text, "' is not a number of its dtype.");
+    return wrong("'{}' is not a number of its dtype.", text);
   }
   return {};
 }
 
 Status parse_epilogue(std::string_view text, ep_primitive_desc* desc) {
-  if (desc->epilogue_count == EP_MAX_EPILOGUES) return wrong("more than ", EP_MAX_EPILOGUES, " epilogues.");
+  if (desc->epilogue_count == EP_MAX_EPILOGUES) return wrong("more than {} epilogues.", EP_MAX_EPILOGUES);
   ep_epilogue& epilogue = desc->epilogues[desc->epilogue_count++];
   std::string_view head = cut(text, '@');
   if (!text.empty()) {
     const auto scalar = number<int32_t>(text);
-    if (!scalar) return wrong("'", text, "' is not the number of a launch scalar.");
+    if (!scalar) return wrong("'{}' is not the number of a launch scalar.", text);
     epilogue.scalar = *scalar;
   }
   const std::string_view name = cut(head, '(');
@@ -179,7 +176,7 @@ Status parse_epilogue(std::string_view text, ep_primitive_desc* desc) {
   const std::string_view role = cut(head, ')');
   if (role == "scalar") return {};
   const auto id = table::role_from_name(role);
-  if (!id) return wrong("'", role, "' is not a role.");
+  if (!id) return wrong("'{}' is not a role.", role);
   epilogue.role = *id;
   return {};
 }
@@ -188,13 +185,13 @@ Status parse_attribute(std::string_view name, std::string_view text, ep_primitiv
   for (const Field& field : fields()) {
     if (field.kind != desc->kind || field.name != name) continue;
     for (int32_t i = 0; !text.empty(); ++i) {
-      if (i == field.count) return wrong("attribute ", name, " has at most ", field.count, " numbers.");
+      if (i == field.count) return wrong("attribute {} has at most {} numbers.", name, field.count);
       TENON_ASSIGN_OR_RETURN(const int64_t value, value_from_text(field.type, cut(text, ',')));
       set_field(desc->attributes, field, i, value);
     }
     return {};
   }
-  return wrong("'", name, "' is not an attribute of ", table::kind_name(desc->kind), ".");
+  return wrong("'{}' is not an attribute of {}.", name, table::kind_name(desc->kind));
 }
 
 Status parse_setting(std::string_view word, ep_primitive_desc* desc) {
@@ -206,7 +203,7 @@ Status parse_setting(std::string_view word, ep_primitive_desc* desc) {
   }
   if (name == "precision") {
     const auto id = value == "fast" ? std::optional<int32_t>(EP_PRECISION_FAST) : number<int32_t>(value);
-    if (!id) return wrong("'", value, "' is not a precision.");
+    if (!id) return wrong("'{}' is not a precision.", value);
     desc->precision = *id;
     return {};
   }
@@ -217,7 +214,7 @@ Status parse_setting(std::string_view word, ep_primitive_desc* desc) {
   if (name == "epilogue") return parse_epilogue(value, desc);
   if (name.starts_with("scalar")) {
     const auto slot = number<uint32_t>(name.substr(6));
-    if (!slot || *slot >= EP_MAX_SCALARS) return wrong("'", name, "' is not a launch scalar.");
+    if (!slot || *slot >= EP_MAX_SCALARS) return wrong("'{}' is not a launch scalar.", name);
     desc->baked_scalars |= uint32_t{1} << *slot;
     return parse_scalar(value, &desc->scalars[*slot]);
   }
@@ -227,7 +224,7 @@ Status parse_setting(std::string_view word, ep_primitive_desc* desc) {
 Status parse_operand(Reader* reader, ep_operand_desc* operand) {
   const std::string_view role_word = reader->word();
   const auto role = table::role_from_name(role_word);
-  if (!role) return wrong("'", role_word, "' is not a role.");
+  if (!role) return wrong("'{}' is not a role.", role_word);
   operand->role = *role;
   std::string_view layout = reader->word();
   const size_t type_end = layout.find_first_of("[@+");
@@ -236,16 +233,15 @@ Status parse_operand(Reader* reader, ep_operand_desc* operand) {
   if (layout.starts_with('[')) {
     layout.remove_prefix(1);
     TENON_ASSIGN_OR_RETURN(operand->rank, parse_list(cut(layout, ']'), operand->dims));
-    if (!layout.starts_with('{')) return wrong("operand ", role_word, " has dims but no strides.");
+    if (!layout.starts_with('{')) return wrong("operand {} has dims but no strides.", role_word);
     layout.remove_prefix(1);
     TENON_ASSIGN_OR_RETURN(const int32_t count, parse_list(cut(layout, '}'), operand->strides));
-    if (count != operand->rank)
-      return wrong("operand ", role_word, " has ", operand->rank, " dims but ", count, " strides.");
+    if (count != operand->rank) return wrong("operand {} has {} dims but {} strides.", role_word, operand->rank, count);
   }
   const std::string_view before_flags = layout.substr(0, layout.find('+'));
   if (before_flags.starts_with('@')) {
     const auto alignment = number<int32_t>(before_flags.substr(1));
-    if (!alignment) return wrong("'", before_flags, "' is not an alignment.");
+    if (!alignment) return wrong("'{}' is not an alignment.", before_flags);
     operand->alignment = *alignment;
   }
   if (layout.ends_with("+constant")) operand->flags |= EP_OPERAND_FLAG_CONSTANT;
@@ -264,15 +260,15 @@ std::string to_string(const ep_primitive_desc& desc) {
     if (field.kind == desc.kind) text += attribute_text(desc, field);
   }
   if (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) text += " deterministic";
-  if (desc.flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) text += sentence(" flags=", desc.flags);
+  if (desc.flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) text += fmt::format(" flags={}", desc.flags);
   if (desc.precision == EP_PRECISION_FAST) {
     text += " precision=fast";
   } else if (desc.precision != EP_PRECISION_DEFAULT) {
-    text += sentence(" precision=", desc.precision);
+    text += fmt::format(" precision={}", desc.precision);
   }
-  if (desc.accumulate_dtype != 0) text += " acc=" + type_text(desc.accumulate_dtype);
+  if (desc.accumulate_dtype != 0) text += fmt::format(" acc={}", type_text(desc.accumulate_dtype));
   for (uint32_t i = 0; i < EP_MAX_SCALARS; ++i) {
-    if (desc.baked_scalars >> i & 1) text += sentence(" scalar", i, '=', scalar_text(desc.scalars[i]));
+    if (desc.baked_scalars >> i & 1) text += fmt::format(" scalar{}={}", i, scalar_text(desc.scalars[i]));
   }
   for (uint32_t i = 0; i < std::min<uint32_t>(desc.epilogue_count, EP_MAX_EPILOGUES); ++i) {
     text += epilogue_text(desc.epilogues[i]);
@@ -290,7 +286,7 @@ Result<ep_primitive_desc> parse_descriptor(std::string_view text) {
   Reader reader(text);
   const std::string_view kind = reader.word();
   const table::KindRow* row = table::kind_row(kind);
-  if (row == nullptr) return wrong("'", kind, "' is not a kind of primitive.");
+  if (row == nullptr) return wrong("'{}' is not a kind of primitive.", kind);
   desc.kind = row->id;
   while (reader.peek() != ":") {
     if (reader.at_end()) return wrong("the line ends before its operands, which a colon begins.");
@@ -298,7 +294,7 @@ Result<ep_primitive_desc> parse_descriptor(std::string_view text) {
   }
   reader.word();
   while (!reader.at_end()) {
-    if (desc.operand_count == EP_MAX_OPERANDS) return wrong("more than ", EP_MAX_OPERANDS, " operands.");
+    if (desc.operand_count == EP_MAX_OPERANDS) return wrong("more than {} operands.", EP_MAX_OPERANDS);
     TENON_RETURN_IF_ERROR(parse_operand(&reader, &desc.operands[desc.operand_count++]));
   }
   return desc;

@@ -1,7 +1,7 @@
 #include "primitives/infer/broadcast.h"
 
 #include "primitives/infer/axis.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon::infer {
 namespace {
@@ -20,12 +20,14 @@ bool widen(Dims& dims, const Dims& shape) {
 }
 
 Status mismatch(std::string_view op, std::span<const Dims> shapes) {
-  std::string text = sentence(op, ": shapes ");
+  std::string text;
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (i > 0) text += i + 1 == shapes.size() ? " and " : ", ";
     text += to_string(shapes[i]);
   }
-  return Status(Code::invalid_argument, text + " do not broadcast: aligned at the last axis, dims must be equal or 1.");
+  return Status(
+      Code::invalid_argument,
+      fmt::format("{}: shapes {} do not broadcast: aligned at the last axis, dims must be equal or 1.", op, text));
 }
 
 }  // namespace

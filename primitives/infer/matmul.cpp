@@ -2,7 +2,7 @@
 
 #include "primitives/infer/axis.h"
 #include "primitives/infer/broadcast.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon::infer {
 namespace {
@@ -29,7 +29,7 @@ View batched(View view, const Dims& full) {
 Result<MatmulShape> matmul(std::string_view op, const Dims& a, const Dims& b) {
   if (a.empty() || b.empty()) {
     return Status(Code::invalid_argument,
-                  sentence(op, ": both arguments must have at least one axis, but a is ", a, " and b is ", b, "."));
+                  fmt::format("{}: both arguments must have at least one axis, but a is {} and b is {}.", op, a, b));
   }
   MatmulShape shape;
   shape.m = a.rank() == 1 ? 1 : a[a.rank() - 2];
@@ -38,12 +38,12 @@ Result<MatmulShape> matmul(std::string_view op, const Dims& a, const Dims& b) {
   const int64_t rows = b.rank() == 1 ? b[0] : b[b.rank() - 2];
   if (shape.k != rows) {
     return Status(Code::invalid_argument,
-                  sentence(op, ": columns of a (", shape.k, ") do not match rows of b (", rows, ")."));
+                  fmt::format("{}: columns of a ({}) do not match rows of b ({}).", op, shape.k, rows));
   }
   const Dims batch_a = batch_of(a);
   const Dims batch_b = batch_of(b);
   auto batch = broadcast(op, batch_a, batch_b);
-  if (!batch.ok()) return batch.status().with_context(sentence("  in the batch axes of a ", a, " and b ", b));
+  if (!batch.ok()) return batch.status().with_context(fmt::format("  in the batch axes of a {} and b {}", a, b));
   shape.dims = shape.full = std::move(batch).value();
   shape.full.push_back(shape.m);
   shape.full.push_back(shape.n);
@@ -74,15 +74,16 @@ View matmul_right(const MatmulShape& shape, const View& b) {
 Result<Dims> linear(std::string_view op, const Dims& x, const Dims& weight, const Dims* bias) {
   if (weight.rank() != 2) {
     return Status(Code::invalid_argument,
-                  sentence(op, ": the weight must have rank 2, but its shape is ", weight, "."));
+                  fmt::format("{}: the weight must have rank 2, but its shape is {}.", op, weight));
   }
   if (x.empty() || x.back() != weight[1]) {
-    return Status(Code::invalid_argument, sentence(op, ": the last axis of x ", x,
-                                                   " does not match the columns of the weight (", weight[1], ")."));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{}: the last axis of x {} does not match the columns of the weight ({}).", op, x, weight[1]));
   }
   if (bias != nullptr && !(*bias == Dims{weight[0]})) {
     return Status(Code::invalid_argument,
-                  sentence(op, ": the bias must have shape [", weight[0], "], but its shape is ", *bias, "."));
+                  fmt::format("{}: the bias must have shape [{}], but its shape is {}.", op, weight[0], *bias));
   }
   Dims result = x;
   result[x.rank() - 1] = weight[0];

@@ -1,6 +1,5 @@
 #include "primitives/infer/reduce.h"
-
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon::infer {
 
@@ -27,7 +26,7 @@ int64_t reduced_count(const Dims& dims, uint32_t axes) {
 Status require_elements(std::string_view op, const Dims& dims, uint32_t axes) {
   if (reduced_count(dims, axes) > 0 || element_count(reduce(dims, axes, false)) == 0) return {};
   return Status(Code::invalid_argument,
-                sentence(op, ": cannot reduce shape ", dims, " over an axis of length 0: the result has no value."));
+                fmt::format("{}: cannot reduce shape {} over an axis of length 0: the result has no value.", op, dims));
 }
 
 }  // namespace tenon::infer

@@ -1,7 +1,7 @@
 #include "primitives/infer/types.h"
 
-#include "primitives/status/sentence.h"
 #include "primitives/table/table.h"
+#include "primitives/text/format.h"
 
 namespace tenon::infer {
 namespace {
@@ -21,11 +21,11 @@ DType fitting(table::Domain domain, DType type) {
 }
 
 Result<ScalarTypes> scalar_types(std::string_view op, const table::ScalarRow* row, DType type) {
-  if (row == nullptr) return Status(Code::invalid_argument, sentence(op, ": the scalar function is unknown."));
+  if (row == nullptr) return Status(Code::invalid_argument, fmt::format("{}: the scalar function is unknown.", op));
   const DType compute = fitting(row->domain, type);
   if (compute == DType::none) {
-    return Status(Code::invalid_argument, sentence(op, ": is not defined on ", dtype_name(type), " (", row->name,
-                                                   " takes ", table::domain_text(row->domain), ")."));
+    return Status(Code::invalid_argument, fmt::format("{}: is not defined on {} ({} takes {}).", op, dtype_name(type),
+                                                      row->name, table::domain_text(row->domain)));
   }
   return ScalarTypes{compute, row->result == table::ResultType::BOOL ? DType::boolean : compute};
 }
@@ -46,7 +46,7 @@ Result<ScalarTypes> ternary(std::string_view op, int32_t scalar_op, DType x, DTy
     return scalar_types(op, row, promote(promote(x, y), z));
   }
   if (x != DType::boolean) {
-    return Status(Code::invalid_argument, sentence(op, ": the condition must be bool, not ", dtype_name(x), "."));
+    return Status(Code::invalid_argument, fmt::format("{}: the condition must be bool, not {}.", op, dtype_name(x)));
   }
   const DType type = promote(y, z);
   return ScalarTypes{type, type};
@@ -54,14 +54,14 @@ Result<ScalarTypes> ternary(std::string_view op, int32_t scalar_op, DType x, DTy
 
 Result<ScalarTypes> reduce(std::string_view op, int32_t reduce_op, DType x) {
   const table::ReduceRow* row = table::reduce_row(reduce_op);
-  if (row == nullptr) return Status(Code::invalid_argument, sentence(op, ": the reduction is unknown."));
+  if (row == nullptr) return Status(Code::invalid_argument, fmt::format("{}: the reduction is unknown.", op));
   if (row->domain == table::Domain::BOOL) return ScalarTypes{DType::boolean, DType::boolean};
   const bool widens = reduce_op == EP_REDUCE_sum || reduce_op == EP_REDUCE_prod || reduce_op == EP_REDUCE_l1_norm ||
                       reduce_op == EP_REDUCE_sum_square;
   if (!is_floating(x)) {
     if (row->domain == table::Domain::FLOAT) {
       return Status(Code::invalid_argument,
-                    sentence(op, ": needs a floating-point tensor, but got ", dtype_name(x), "."));
+                    fmt::format("{}: needs a floating-point tensor, but got {}.", op, dtype_name(x)));
     }
     if (widens) return ScalarTypes{DType::i64, DType::i64};
     return ScalarTypes{x == DType::boolean ? DType::u8 : x, x};

@@ -3,19 +3,19 @@
 #include <algorithm>
 
 #include "primitives/infer/axis.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon::infer {
 namespace {
 
 template <class... Parts>
-Status wrong(std::string_view op, const Parts&... parts) {
-  return Status(Code::invalid_argument, sentence(op, ": ", parts...));
+Status wrong(std::string_view op, fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  return Status(Code::invalid_argument, fmt::format("{}: {}", op, fmt::format(text, parts...)));
 }
 
 Status check_rank(std::string_view op, size_t rank) {
   if (rank <= EP_MAX_RANK) return {};
-  return wrong(op, "rank ", rank, " is more than ", EP_MAX_RANK, ".");
+  return wrong(op, "rank {} is more than {}.", rank, EP_MAX_RANK);
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ Result<Dims> reshape(std::string_view op, const Dims& dims, std::span<const int6
   int32_t open = -1;
   for (int32_t axis = 0; axis < result.rank(); ++axis) {
     if (result[axis] != -1) continue;
-    if (open >= 0) return wrong(op, "only one dim of ", result, " may be -1.");
+    if (open >= 0) return wrong(op, "only one dim of {} may be -1.", result);
     open = axis;
   }
   Dims known = result;
@@ -35,14 +35,14 @@ Result<Dims> reshape(std::string_view op, const Dims& dims, std::span<const int6
   const int64_t have = element_count(dims);
   const int64_t want = element_count(known);
   if (open >= 0) {
-    if (want == 0) return wrong(op, "the -1 of ", result, " can be any length, since another dim is 0.");
+    if (want == 0) return wrong(op, "the -1 of {} can be any length, since another dim is 0.", result);
     if (have % want == 0) {
       result[open] = have / want;
       return result;
     }
   }
   if (open >= 0 || have != want) {
-    return wrong(op, "shape ", Dims(target), " does not fit the ", have, " elements of shape ", dims, ".");
+    return wrong(op, "shape {} does not fit the {} elements of shape {}.", Dims(target), have, dims);
   }
   return result;
 }
@@ -73,7 +73,7 @@ Result<Dims> flatten(std::string_view op, const Dims& dims, int64_t start, int64
   TENON_ASSIGN_OR_RETURN(const int32_t first, axis(op, start, dims.rank()));
   TENON_ASSIGN_OR_RETURN(const int32_t last, axis(op, end, dims.rank()));
   if (first > last)
-    return wrong(op, "the start axis ", start, " comes after the end axis ", end, " for rank ", dims.rank(), ".");
+    return wrong(op, "the start axis {} comes after the end axis {} for rank {}.", start, end, dims.rank());
   Dims result;
   for (int32_t i = 0; i < first; ++i) result.push_back(dims[i]);
   int64_t length = 1;
@@ -86,7 +86,7 @@ Result<Dims> flatten(std::string_view op, const Dims& dims, int64_t start, int64
 Result<View> permute(std::string_view op, const View& view, std::span<const int64_t> axes) {
   const int32_t rank = view.dims.rank();
   if (axes.size() != view.dims.size()) {
-    return wrong(op, "expects one axis for each of shape ", view.dims, ", but got ", axes.size(), ".");
+    return wrong(op, "expects one axis for each of shape {}, but got {}.", view.dims, axes.size());
   }
   if (rank == 0) return view;
   TENON_RETURN_IF_ERROR(axis_mask(op, axes, rank).status());
@@ -138,7 +138,7 @@ Result<View> select(std::string_view op, const View& view, int64_t given_axis, i
   TENON_ASSIGN_OR_RETURN(const int32_t at, axis(op, given_axis, view.dims.rank()));
   const int64_t dim = view.dims[at];
   if (index < -dim || index >= dim) {
-    return wrong(op, "index ", index, " is out of range for axis ", at, " of length ", dim, ".");
+    return wrong(op, "index {} is out of range for axis {} of length {}.", index, at, dim);
   }
   View result = view;
   result.offset += (index < 0 ? index + dim : index) * view.strides[at];
@@ -151,19 +151,19 @@ Result<View> expand(std::string_view op, const View& view, std::span<const int64
   TENON_RETURN_IF_ERROR(check_rank(op, target.size()));
   const auto shift = static_cast<int32_t>(target.size()) - view.dims.rank();
   if (shift < 0) {
-    return wrong(op, "shape ", view.dims, " has more axes than the target ", Dims(target), ".");
+    return wrong(op, "shape {} has more axes than the target {}.", view.dims, Dims(target));
   }
   View result = {Dims(target), Dims::filled(static_cast<int32_t>(target.size()), 0), view.offset};
   for (int32_t axis = 0; axis < result.dims.rank(); ++axis) {
     int64_t& dim = result.dims[axis];
     const int64_t have = axis < shift ? 1 : view.dims[axis - shift];
     if (dim == -1 && axis < shift) {
-      return wrong(op, "-1 is not possible at axis ", axis, " of ", Dims(target), ", which shape ", view.dims,
-                   " does not have.");
+      return wrong(op, "-1 is not possible at axis {} of {}, which shape {} does not have.", axis, Dims(target),
+                   view.dims);
     }
     if (dim == -1) dim = have;
     if (dim != have && have != 1) {
-      return wrong(op, "shape ", view.dims, " does not expand to ", Dims(target), ": only axes of length 1 repeat.");
+      return wrong(op, "shape {} does not expand to {}: only axes of length 1 repeat.", view.dims, Dims(target));
     }
     if (axis >= shift && dim == have) result.strides[axis] = view.strides[axis - shift];
   }

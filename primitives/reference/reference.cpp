@@ -2,8 +2,8 @@
 
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/reference/call.h"
-#include "primitives/status/sentence.h"
 #include "primitives/table/table.h"
+#include "primitives/text/format.h"
 
 namespace tenon::reference {
 namespace {
@@ -60,7 +60,8 @@ Status run(const ep_primitive_desc& desc, void* const* operands, const ep_scalar
            ep_fault* fault) {
   TENON_RETURN_IF_ERROR(descriptor::check_descriptor(desc));
   if (descriptor::has_any(desc)) {
-    return Status(Code::invalid_argument, sentence(table::kind_name(desc.kind), ": the reference needs static dims."));
+    return Status(Code::invalid_argument,
+                  fmt::format("{}: the reference needs static dims.", table::kind_name(desc.kind)));
   }
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
@@ -69,8 +70,8 @@ Status run(const ep_primitive_desc& desc, void* const* operands, const ep_scalar
                              ? slot >= scalar_count && (desc.baked_scalars >> slot & 1) == 0
                              : operands[i] == nullptr;
     if (missing) {
-      return Status(Code::invalid_argument, sentence(table::kind_name(desc.kind), ": operand '",
-                                                     table::role_name(operand.role), "' was not given."));
+      return Status(Code::invalid_argument, fmt::format("{}: operand '{}' was not given.", table::kind_name(desc.kind),
+                                                        table::role_name(operand.role)));
     }
   }
   Call call = {desc, operands, {scalars, scalar_count}};
@@ -79,8 +80,8 @@ Status run(const ep_primitive_desc& desc, void* const* operands, const ep_scalar
   }
   if (call.fault.code == 0) return {};
   if (fault != nullptr) *fault = call.fault;
-  return Status(Code::fault, sentence(table::kind_name(desc.kind), ": ", fault_text(call.fault.code), " (value ",
-                                      call.fault.value, ", limit ", call.fault.limit, ")."));
+  return Status(Code::fault, fmt::format("{}: {} (value {}, limit {}).", table::kind_name(desc.kind),
+                                         fault_text(call.fault.code), call.fault.value, call.fault.limit));
 }
 
 }  // namespace tenon::reference

@@ -1,13 +1,14 @@
 #include "primitives/shape/shape.h"
 
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 
 void Dims::refuse_rank(size_t rank) {
-  throw Error(Code::invalid_argument, "A shape or a list of strides of rank " + std::to_string(rank) +
-                                          " cannot be made: at most rank " + std::to_string(EP_MAX_RANK) +
-                                          " is possible.");
+  throw Error(Code::invalid_argument,
+              fmt::format("A shape or a list of strides of rank {} cannot be made: at most rank {} is possible.", rank,
+                          EP_MAX_RANK));
 }
 
 std::optional<int64_t> checked_count(const Dims& dims, int64_t bytes_per_element) {
@@ -47,9 +48,10 @@ std::string to_string(const Dims& dims) {
   std::string text = "[";
   for (int32_t axis = 0; axis < dims.rank(); ++axis) {
     if (axis > 0) text += ", ";
-    text += std::to_string(dims[axis]);
+    text += fmt::format("{}", dims[axis]);
   }
-  return text + "]";
+  text += ']';
+  return text;
 }
 
 }  // namespace tenon

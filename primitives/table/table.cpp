@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "primitives/text/format.h"
+
 namespace tenon::table {
 namespace {
 
@@ -125,7 +127,7 @@ const ScalarRow* scalar_row(int32_t arity, std::string_view name) {
 
 std::string kind_name(int32_t id) {
   const KindRow* row = kind_row(id);
-  return row != nullptr ? std::string(row->name) : "kind " + std::to_string(id);
+  return row != nullptr ? std::string(row->name) : fmt::format("kind {}", id);
 }
 
 bool in_domain(Domain domain, DType dtype) {
@@ -163,7 +165,7 @@ std::string role_name(int32_t role) {
   for (const RoleRow& row : roles) {
     if (role < row.role || role >= row.role + row.count) continue;
     std::string name(row.name);
-    return row.count > 1 ? name + std::to_string(role - row.role) : name;
+    return row.count > 1 ? fmt::format("{}{}", name, role - row.role) : name;
   }
   return {};
 }
