@@ -7,6 +7,8 @@
 #include <mutex>
 #include <vector>
 
+#include "primitives/text/format.h"
+
 namespace tenon {
 namespace {
 
@@ -44,18 +46,13 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string microseconds(uint64_t ns) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%llu.%03llu", static_cast<unsigned long long>(ns / 1000),
-                static_cast<unsigned long long>(ns % 1000));
-  return text;
-}
+std::string microseconds(uint64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 
 std::string line(const Span& span) {
-  return "{\"ph\":\"X\",\"pid\":1,\"tid\":" + std::to_string(span.track) + ",\"name\":\"" + escaped(span.name) +
-         "\",\"cat\":\"" + escaped(span.category) + "\",\"ts\":" + microseconds(span.begin) +
-         ",\"dur\":" + microseconds(span.end - std::min(span.begin, span.end)) + ",\"args\":{\"detail\":\"" +
-         escaped(span.detail) + "\"}}";
+  return fmt::format(
+      R"({{"ph":"X","pid":1,"tid":{},"name":"{}","cat":"{}","ts":{},"dur":{},"args":{{"detail":"{}"}}}})", span.track,
+      escaped(span.name), escaped(span.category), microseconds(span.begin),
+      microseconds(span.end - std::min(span.begin, span.end)), escaped(span.detail));
 }
 
 }  // namespace
@@ -69,15 +66,15 @@ void trace_thread_span(std::string_view name, std::string_view category, uint64_
   std::lock_guard lock(all.mutex);
   if (number == 0) number = ++all.threads;
   all.spans.push_back({std::string(name), std::string(category), std::string(detail), begin_ns, end_ns,
-                       all.track("thread " + std::to_string(number))});
+                       all.track(fmt::format("thread {}", number))});
 }
 
 void trace_stream_span(std::string_view name, const DeviceState* device, uint32_t index, uint64_t begin_ns,
                        uint64_t end_ns, uint64_t number) {
   Trace& all = trace();
   std::lock_guard lock(all.mutex);
-  all.spans.push_back({std::string(name), "stream", "instruction " + std::to_string(number), begin_ns, end_ns,
-                       all.track(device->opened->spelling + " stream " + std::to_string(index))});
+  all.spans.push_back({std::string(name), "stream", fmt::format("instruction {}", number), begin_ns, end_ns,
+                       all.track(fmt::format("{} stream {}", device->opened->spelling, index))});
 }
 
 void trace_begin(std::string path) {
@@ -96,7 +93,8 @@ Status trace_end() {
   const std::string path = std::exchange(all.path, {});
   std::FILE* file = std::fopen(path.c_str(), "w");
   if (file == nullptr) {
-    return Status(Code::invalid_argument, "The trace cannot be written: " + path + " cannot be opened for writing.");
+    return Status(Code::invalid_argument,
+                  fmt::format("The trace cannot be written: {} cannot be opened for writing.", path));
   }
   std::fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", file);
   std::fputs("{\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\",\"args\":{\"name\":\"tenon\"}}", file);
@@ -108,7 +106,7 @@ Status trace_end() {
   std::fputs("\n]}\n", file);
   all.spans.clear();
   if (std::fclose(file) == 0) return Status();
-  return Status(Code::internal, "The trace cannot be written: writing " + path + " failed.");
+  return Status(Code::internal, fmt::format("The trace cannot be written: writing {} failed.", path));
 }
 
 void TraceScope::begin(std::string_view name, std::string_view category, std::string_view where) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "primitives/descriptor/descriptor.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
@@ -120,7 +121,8 @@ class KernelCache {
     ep_primitive* primitive = nullptr;
     ep_error* error = nullptr;
     const ep_status code = device->ops.primitive_create(device->handle, &desc, &primitive, &info, &error);
-    TENON_RETURN_IF_ERROR(loader::take_error(code, error, "creating a primitive on " + device->opened->spelling));
+    TENON_RETURN_IF_ERROR(
+        loader::take_error(code, error, fmt::format("creating a primitive on {}", device->opened->spelling)));
     auto* kernel = new Kernel;
     kernel->device = device;
     kernel->primitive = primitive;

@@ -13,6 +13,7 @@
 #include "core/memory/small_blocks.h"
 #include "core/vm/vm.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 
 namespace tenon::memory {
 namespace {
@@ -25,7 +26,7 @@ uint64_t now_ns() { return static_cast<uint64_t>(std::chrono::steady_clock::now(
 
 std::string mib(uint64_t bytes) {
   const uint64_t tenths = (bytes * 10 + (uint64_t{1} << 19)) >> 20;
-  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " MiB";
+  return fmt::format("{}.{} MiB", tenths / 10, tenths % 10);
 }
 
 // True for failures that giving memory back may help against.
@@ -151,10 +152,10 @@ class CachingAllocator final : public Allocator {
   std::string row() const {
     std::lock_guard lock(mutex_);
     const Stats all = stats_locked();
-    std::string text = "  " + device_->spelling + ": " + mib(all.live) + " live, " + mib(all.cached) + " free, " +
-                       mib(all.reserved) + " in " + std::to_string(all.segments) + " blocks";
-    if (all.limit != 0) text += ", limit " + mib(all.limit);
-    if (const std::string live = heap_.largest_live(5); !live.empty()) text += "; live: " + live;
+    std::string text = fmt::format("  {}: {} live, {} free, {} in {} blocks", device_->spelling, mib(all.live),
+                                   mib(all.cached), mib(all.reserved), all.segments);
+    if (all.limit != 0) text += fmt::format(", limit {}", mib(all.limit));
+    if (const std::string live = heap_.largest_live(5); !live.empty()) text += fmt::format("; live: {}", live);
     return text;
   }
 
@@ -365,8 +366,9 @@ class CachingAllocator final : public Allocator {
     const uint64_t given = heap_.shrink(tick_count_ - 2, ~uint64_t{0});
     bound_cache();
     if (given != 0 && loader::log_enabled(loader::LogTopic::memory, loader::LogLevel::debug)) {
-      loader::log(loader::LogTopic::memory, loader::LogLevel::debug,
-                  "gave back " + mib(given) + " of " + device_->spelling + " that nothing had used for two seconds");
+      loader::log(
+          loader::LogTopic::memory, loader::LogLevel::debug,
+          fmt::format("gave back {} of {} that nothing had used for two seconds", mib(given), device_->spelling));
     }
   }
 
@@ -398,14 +400,14 @@ ThreadGuard::~ThreadGuard() {
 }
 
 Status CachingAllocator::exhausted(uint64_t bytes, const Status& cause) const {
-  std::string text =
-      device_->spelling + " has no " + std::to_string(bytes) +
-      " bytes left, after cached memory was given back and pending work was waited for: " + cause.message() +
-      "\nWho holds what:";
+  std::string text = fmt::format(
+      "{} has no {} bytes left, after cached memory was given back and pending work was waited for: {}\nWho holds "
+      "what:",
+      device_->spelling, bytes, cause.message());
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
   for (const CachingAllocator* allocator : all.allocators) {
-    if (allocator != nullptr) text += "\n" + allocator->row();
+    if (allocator != nullptr) text += fmt::format("\n{}", allocator->row());
   }
   return Status(
       Code::out_of_device_memory, std::move(text),

@@ -5,6 +5,7 @@
 
 #include "core/vm/rules.h"
 #include "core/vm/vm.h"
+#include "primitives/text/format.h"
 
 namespace tenon::memory {
 namespace {
@@ -14,9 +15,9 @@ constexpr uint64_t kMiB = uint64_t{1} << 20;
 uint64_t round_up(uint64_t bytes, uint64_t step) { return (bytes + step - 1) / step * step; }
 
 std::string bytes_text(uint64_t bytes) {
-  if (bytes >= kMiB && bytes % kMiB == 0) return std::to_string(bytes / kMiB) + " MiB";
-  if (bytes >= 1024 && bytes % 1024 == 0) return std::to_string(bytes / 1024) + " KiB";
-  return std::to_string(bytes) + " bytes";
+  if (bytes >= kMiB && bytes % kMiB == 0) return fmt::format("{} MiB", bytes / kMiB);
+  if (bytes >= 1024 && bytes % 1024 == 0) return fmt::format("{} KiB", bytes / 1024);
+  return fmt::format("{} bytes", bytes);
 }
 
 }  // namespace
@@ -66,21 +67,21 @@ uint64_t Heap::segment_bytes(uint64_t bytes) const {
 
 Result<Segment*> Heap::make_segment(uint64_t bytes) {
   if (limit_ != 0 && reserved_ + bytes > limit_) {
-    return Status(Code::out_of_device_memory, "A further " + bytes_text(bytes) + " would exceed the limit of " +
-                                                  bytes_text(limit_) + " on " + device_->spelling + ".");
+    return Status(Code::out_of_device_memory, fmt::format("A further {} would exceed the limit of {} on {}.",
+                                                          bytes_text(bytes), bytes_text(limit_), device_->spelling));
   }
   ep_memory* memory = nullptr;
   ep_error* error = nullptr;
   const ep_status code = device_->ops.memory_allocate(device_->handle, 0, bytes, &memory, &error);
   if (code != EP_STATUS_OK) {
-    return loader::take_error(code, error, "allocating " + std::to_string(bytes) + " bytes on " + device_->spelling);
+    return loader::take_error(code, error, fmt::format("allocating {} bytes on {}", bytes, device_->spelling));
   }
   void* host = nullptr;
   if (mapped_) {
     const ep_status mapping = device_->ops.memory_map(device_->handle, memory, &host, &error);
     if (mapping != EP_STATUS_OK) {
       device_->ops.memory_free(device_->handle, memory);
-      return loader::take_error(mapping, error, "mapping memory of " + device_->spelling);
+      return loader::take_error(mapping, error, fmt::format("mapping memory of {}", device_->spelling));
     }
   }
   auto* segment = new Segment{memory, static_cast<char*>(host), bytes, tick_, nullptr};
@@ -203,9 +204,9 @@ std::string Heap::largest_live(size_t lines) const {
   }
   std::string text;
   for (const auto& [size, count] : counts) {
-    if (lines-- == 0) return text + ", ...";
+    if (lines-- == 0) return fmt::format("{}, ...", text);
     if (!text.empty()) text += ", ";
-    text += std::to_string(count) + " x " + bytes_text(size);
+    text += fmt::format("{} x {}", count, bytes_text(size));
   }
   return text;
 }

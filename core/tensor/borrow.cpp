@@ -8,7 +8,7 @@
 #include "core/tensor/factory.h"
 #include "core/tensor/opened_devices.h"
 #include "core/vm/storage.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& strides, DType dtype, int64_t elements) {
   if (strides.rank() != dims.rank()) {
     throw Error(Code::invalid_argument,
-                sentence(caller, ": strides ", strides, " and dims ", dims, " have different ranks."));
+                fmt::format("{}: strides {} and dims {} have different ranks.", caller, strides, dims));
   }
   const int64_t size = std::max<int64_t>(1, dtype_size(dtype));
   int64_t reach = elements == 0 ? 0 : 1;
@@ -25,18 +25,20 @@ int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& str
     int64_t step = 0, bytes = 0;
     const int64_t further = elements == 0 ? 0 : dims[axis] - 1;
     if (strides[axis] < 0) {
-      throw Error(Code::invalid_argument, sentence(caller, ": strides ", strides, " of dims ", dims,
-                                                   " cannot be used: ", strides[axis], " is negative."));
+      throw Error(Code::invalid_argument, fmt::format("{}: strides {} of dims {} cannot be used: {} is negative.",
+                                                      caller, strides, dims, strides[axis]));
     }
     if (__builtin_mul_overflow(strides[axis], further, &step) || __builtin_add_overflow(reach, step, &reach) ||
         __builtin_mul_overflow(reach, size, &bytes)) {
-      throw Error(Code::invalid_argument, sentence(caller, ": strides ", strides, " of dims ", dims, " and dtype ",
-                                                   dtype_name(dtype), " reach further than 2^63 - 1 bytes."));
+      throw Error(Code::invalid_argument,
+                  fmt::format("{}: strides {} of dims {} and dtype {} reach further than 2^63 - 1 bytes.", caller,
+                              strides, dims, dtype_name(dtype)));
     }
   }
   if (dtype_size(dtype) == 0 && !is_contiguous(dims, strides)) {
-    throw Error(Code::invalid_argument, sentence(caller, ": strides ", strides, " of dims ", dims,
-                                                 " are not row-major, as packed ", dtype_name(dtype), " always is."));
+    throw Error(Code::invalid_argument,
+                fmt::format("{}: strides {} of dims {} are not row-major, as packed {} always is.", caller, strides,
+                            dims, dtype_name(dtype)));
   }
   return dtype_bytes(dtype, reach);
 }
@@ -56,7 +58,7 @@ void free_handle(DeviceState* device, ep_memory* memory) {
 Result<Storage*> borrow_host_memory(DeviceState* host, void* data, uint64_t bytes, std::function<void()> deleter) {
   if (host->ops.memory_import_host == nullptr) {
     return Status(Code::unsupported,
-                  "The device " + host->opened->spelling + " cannot use memory it did not allocate.");
+                  fmt::format("The device {} cannot use memory it did not allocate.", host->opened->spelling));
   }
   memory::Block block;
   block.size = bytes;
@@ -64,7 +66,8 @@ Result<Storage*> borrow_host_memory(DeviceState* host, void* data, uint64_t byte
   if (bytes > 0) {
     ep_error* error = nullptr;
     const ep_status code = host->ops.memory_import_host(host->handle, data, bytes, &block.memory, &error);
-    TENON_RETURN_IF_ERROR(loader::take_error(code, error, "borrowing host memory on " + host->opened->spelling));
+    TENON_RETURN_IF_ERROR(
+        loader::take_error(code, error, fmt::format("borrowing host memory on {}", host->opened->spelling)));
   }
   host->borrowed.fetch_add(1, std::memory_order_relaxed);
   auto release = [host, memory = block.memory, user = std::move(deleter)] {
@@ -82,12 +85,13 @@ Tensor borrow_memory(std::string_view caller, void* data, const Dims& dims, cons
   const int64_t bytes = bytes_reached(caller, dims, actual, dtype, elements);
   if (data == nullptr && bytes != 0) {
     throw Error(Code::invalid_argument,
-                sentence(caller, ": no data for ", bytes, " bytes, shape ", dims, ", strides ", actual, "."));
+                fmt::format("{}: no data for {} bytes, shape {}, strides {}.", caller, bytes, dims, actual));
   }
   const auto size = static_cast<uintptr_t>(std::max<int64_t>(1, dtype_size(dtype)));
   if (const uintptr_t past = reinterpret_cast<uintptr_t>(data) % size; past != 0) {
-    throw Error(Code::unsupported, sentence(caller, ": the data begins ", past, " past a multiple of the ", size,
-                                            " bytes that an element of ", dtype_name(dtype), " has."));
+    throw Error(Code::unsupported,
+                fmt::format("{}: the data begins {} past a multiple of the {} bytes that an element of {} has.", caller,
+                            past, size, dtype_name(dtype)));
   }
   DeviceState* host = value_or_throw(host_device_state());
   Storage* storage = value_or_throw(borrow_host_memory(host, data, static_cast<uint64_t>(bytes), std::move(deleter)));

@@ -8,7 +8,7 @@
 
 #include "core/device/device_state.h"
 #include "core/tensor/factory.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
@@ -68,14 +68,14 @@ DLManagedTensor* to_dlpack(const Tensor& tensor) {
   const std::optional<DLDataType> type = dlpack_type(tensor.dtype());
   if (!type) {
     throw Error(Code::unsupported,
-                sentence("to_dlpack: DLPack has no name for dtype ", dtype_name(tensor.dtype()), "."));
+                fmt::format("to_dlpack: DLPack has no name for dtype {}.", dtype_name(tensor.dtype())));
   }
   if (tensor.impl()->storage == nullptr) refuse_recorded("to_dlpack: the tensor", tensor);
   void* data = tensor.data();
   if (data == nullptr && (tensor.elements() != 0 || !tensor.device().state()->mapped)) {
     throw Error(
         Code::unsupported,
-        sentence("to_dlpack: memory of ", tensor.device().spelling(), " has no address that others understand."),
+        fmt::format("to_dlpack: memory of {} has no address that others understand.", tensor.device().spelling()),
         "Copy the tensor to the host first: to(Device::host()).");
   }
   auto exported = std::make_unique<Exported>();
@@ -98,22 +98,23 @@ Tensor from_dlpack(DLManagedTensor* managed) {
   if (managed == nullptr) throw Error(Code::invalid_argument, "from_dlpack: the managed tensor is null.");
   const DLTensor& source = managed->dl_tensor;
   if (const int32_t type = device_type(source); type != kDLCPU) {
-    throw Error(Code::unsupported, sentence("from_dlpack: memory of DLPack device type ", type,
-                                            " cannot be used; only the CPU's (1) can."));
+    throw Error(
+        Code::unsupported,
+        fmt::format("from_dlpack: memory of DLPack device type {} cannot be used; only the CPU's (1) can.", type));
   }
   const std::optional<DType> dtype = dtype_of_dlpack(source.dtype);
   if (!dtype) {
     throw Error(Code::unsupported,
-                sentence("from_dlpack: no dtype is stored as DLPack code ", int{source.dtype.code}, " with ",
-                         int{source.dtype.bits}, " bits and ", source.dtype.lanes, " lanes."));
+                fmt::format("from_dlpack: no dtype is stored as DLPack code {} with {} bits and {} lanes.",
+                            int{source.dtype.code}, int{source.dtype.bits}, source.dtype.lanes));
   }
   if (source.ndim < 0 || source.ndim > EP_MAX_RANK) {
     throw Error(Code::invalid_argument,
-                sentence("from_dlpack: rank ", source.ndim, " is outside [0, ", EP_MAX_RANK, "]."));
+                fmt::format("from_dlpack: rank {} is outside [0, {}].", source.ndim, EP_MAX_RANK));
   }
   if (source.ndim > 0 && source.shape == nullptr) {
     throw Error(Code::invalid_argument,
-                sentence("from_dlpack: the shape of a tensor of rank ", source.ndim, " is null."));
+                fmt::format("from_dlpack: the shape of a tensor of rank {} is null.", source.ndim));
   }
   const auto rank = static_cast<size_t>(source.ndim);
   const Dims dims(std::span<const int64_t>(source.shape, rank));

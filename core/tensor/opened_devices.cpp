@@ -12,6 +12,7 @@
 #include "core/memory/caching_allocator.h"
 #include "core/vm/vm.h"
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
@@ -60,7 +61,7 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
     if (state.opened == opened) return &state;
   }
   if (devices.states.size() == std::numeric_limits<uint16_t>::max()) {
-    return Status(Code::internal, "The process has opened " + std::to_string(devices.states.size()) + " devices.");
+    return Status(Code::internal, fmt::format("The process has opened {} devices.", devices.states.size()));
   }
   DeviceState& state = devices.states.emplace_back();
   state.opened = opened;
@@ -75,7 +76,7 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   if (state.synchronous) {
     ep_error* error = nullptr;
     const ep_status code = state.ops.stream_create(state.handle, &state.inline_stream, &error);
-    status = loader::take_error(code, error, "creating the stream of " + opened->spelling);
+    status = loader::take_error(code, error, fmt::format("creating the stream of {}", opened->spelling));
   }
   if (status.ok()) status = vm::attach(&state);
   if (!status.ok()) {
@@ -107,8 +108,8 @@ Status check_unused(const DeviceState& state) {
   const int64_t borrowed = state.borrowed.load(std::memory_order_relaxed);
   if (live <= scratch && borrowed == 0) return Status();
   return Status(Code::busy,
-                "Tensors still hold " + std::to_string(live - std::min(live, scratch)) + " bytes and " +
-                    std::to_string(borrowed) + " borrowed blocks of " + state.opened->spelling + ".",
+                fmt::format("Tensors still hold {} bytes and {} borrowed blocks of {}.", live - std::min(live, scratch),
+                            borrowed, state.opened->spelling),
                 "Drop the tensors, models and graphs on the device first.");
 }
 

@@ -10,7 +10,7 @@
 
 #include "core/tensor/factory.h"
 #include "primitives/dtype/convert.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
@@ -151,9 +151,9 @@ std::vector<std::string> float_texts(DType dtype, const std::vector<uint64_t>& b
 
 std::string integer_text(DType dtype, uint64_t bits) {
   if (dtype == DType::boolean) return bits != 0 ? "true" : "false";
-  if (dtype_info(dtype).type_class == DTypeClass::UINT) return std::to_string(bits);
+  if (dtype_info(dtype).type_class == DTypeClass::UINT) return fmt::format("{}", bits);
   const int unused = 64 - dtype_info(dtype).bits;
-  return std::to_string(static_cast<int64_t>(bits << unused) >> unused);
+  return fmt::format("{}", static_cast<int64_t>(bits << unused) >> unused);
 }
 
 std::vector<std::string> element_texts(DType dtype, const std::vector<uint64_t>& bits) {
@@ -230,8 +230,8 @@ class Layout {
 std::string to_string(const Tensor& tensor) {
   if (!tensor.defined()) return "undefined";
   const std::string kind =
-      sentence(dtype_name(tensor.dtype()), ' ', tensor.dims(), ' ', std::string_view(tensor.device().spelling()));
-  if (tensor.impl()->storage == nullptr) return kind + ", being recorded";
+      fmt::format("{} {} {}", dtype_name(tensor.dtype()), tensor.dims(), tensor.device().spelling());
+  if (tensor.impl()->storage == nullptr) return fmt::format("{}, being recorded", kind);
   const Tensor readable = unpacked(tensor);
   std::vector<uint64_t> bits;
   read_shown(readable, readable.dims(), 0, &bits);

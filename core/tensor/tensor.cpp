@@ -8,7 +8,7 @@
 #include "core/tensor/recording.h"
 #include "core/vm/storage.h"
 #include "core/vm/vm.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
@@ -20,20 +20,21 @@ using Impls = memory::FreeList<TensorImpl>;
 Result<int64_t> checked_elements(const Dims& dims, DType dtype) {
   const int64_t size = dtype_size(dtype);
   if (size == 0 && dtype_info(dtype).bits == 0) [[unlikely]] {
-    return Status(Code::invalid_argument, sentence("A tensor of shape ", dims, " cannot be made: no dtype has number ",
-                                                   static_cast<int32_t>(dtype), "."));
+    return Status(Code::invalid_argument, fmt::format("A tensor of shape {} cannot be made: no dtype has number {}.",
+                                                      dims, static_cast<int32_t>(dtype)));
   }
   for (int64_t dim : dims) {
     if (dim < 0) {
-      return Status(Code::invalid_argument, "A tensor of shape " + to_string(dims) + " cannot be made: its dim " +
-                                                std::to_string(dim) + " is negative.");
+      return Status(Code::invalid_argument,
+                    fmt::format("A tensor of shape {} cannot be made: its dim {} is negative.", dims, dim));
     }
   }
   const std::optional<int64_t> count = checked_count(dims, std::max<int64_t>(1, size));
   if (!count) {
-    return Status(Code::invalid_argument, "A tensor of shape " + to_string(dims) + " and dtype " +
-                                              std::string(dtype_name(dtype)) +
-                                              " cannot be made: its size in bytes is more than 2^63 - 1.");
+    return Status(
+        Code::invalid_argument,
+        fmt::format("A tensor of shape {} and dtype {} cannot be made: its size in bytes is more than 2^63 - 1.", dims,
+                    dtype_name(dtype)));
   }
   return *count;
 }
@@ -52,13 +53,13 @@ std::string origin_of(const Tensor& tensor) {
   const RecordedValue* value = tensor.impl()->recorded;
   if (value == nullptr) return "a value that is only asked about";
   const bool finished = value->recording->finished.load(std::memory_order_relaxed);
-  return sentence("a value of ", value->recording->name,
-                  finished ? ", which has finished" : ", which is being recorded");
+  return fmt::format("a value of {}{}", value->recording->name,
+                     finished ? ", which has finished" : ", which is being recorded");
 }
 
 void refuse_recorded(std::string_view what, const Tensor& tensor) {
   throw Error(Code::invalid_argument,
-              sentence(what, " of shape ", tensor.dims(), " has no data: it is ", origin_of(tensor), "."));
+              fmt::format("{} of shape {} has no data: it is {}.", what, tensor.dims(), origin_of(tensor)));
 }
 
 Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims) {
@@ -145,7 +146,7 @@ Tensor make_meta(DeviceState* device, const TensorMeta& meta) {
 
 void Tensor::refuse_undefined(const char* function) {
   throw Error(Code::invalid_argument,
-              sentence(function, ": the tensor is undefined: it was made without a value, or moved from."));
+              fmt::format("{}: the tensor is undefined: it was made without a value, or moved from.", function));
 }
 
 void Tensor::destroy(TensorImpl* impl) {
@@ -174,8 +175,8 @@ int64_t Tensor::dim(int64_t axis) const {
   const Dims& dims = at("dim").dims;
   const int64_t number = axis < 0 ? axis + dims.rank() : axis;
   if (number < 0 || number >= dims.rank()) {
-    throw Error(Code::invalid_argument, sentence("dim: axis ", axis, " is outside [", -dims.rank(), ", ", dims.rank(),
-                                                 ") of a tensor of shape ", dims, "."));
+    throw Error(Code::invalid_argument, fmt::format("dim: axis {} is outside [{}, {}) of a tensor of shape {}.", axis,
+                                                    -dims.rank(), dims.rank(), dims));
   }
   return dims[number];
 }
@@ -196,10 +197,12 @@ void Tensor::access(Access mode, std::function<void(void* data)> function) const
   int64_t span = elements() == 0 ? 0 : 1;  // elements of the storage, from the first to the last
   for (int32_t axis = 0; axis < rank() && span != 0; ++axis) {
     if (writes && strides()[axis] == 0 && dims()[axis] > 1) {
-      throw Error(Code::invalid_argument,
-                  "access: axis " + std::to_string(axis) + " of a tensor of shape " + to_string(dims()) +
-                      " is expanded: its " + std::to_string(dims()[axis]) + " elements are one, and cannot be written.",
-                  "Write to a contiguous tensor.");
+      throw Error(
+          Code::invalid_argument,
+          fmt::format(
+              "access: axis {} of a tensor of shape {} is expanded: its {} elements are one, and cannot be written.",
+              axis, dims(), dims()[axis]),
+          "Write to a contiguous tensor.");
     }
     span += (dims()[axis] - 1) * strides()[axis];
   }
@@ -214,8 +217,8 @@ void Tensor::access(Access mode, std::function<void(void* data)> function) const
 
 Scalar Tensor::item() const {
   if (at("item").elements != 1) {
-    throw Error(Code::invalid_argument, "item: a tensor of shape " + to_string(dims()) + " has " +
-                                            std::to_string(elements()) + " elements, not one.");
+    throw Error(Code::invalid_argument,
+                fmt::format("item: a tensor of shape {} has {} elements, not one.", dims(), elements()));
   }
   unsigned char bytes[16] = {};
   copy_to_host(bytes);

@@ -3,6 +3,7 @@
 
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
+#include "primitives/text/format.h"
 
 namespace tenon::vm {
 namespace {
@@ -21,7 +22,7 @@ void DeviceQueue::take_faults(Stream& stream, uint64_t seen_before) {
       const Status status = loader::take_error(code, error, {});
       if (code == EP_STATUS_NOT_FOUND) return;
       if (code != EP_STATUS_DEVICE_LOST && ++failed < kTries) continue;
-      lose(status.with_context("while taking faults of " + device_->opened->spelling));
+      lose(status.with_context(fmt::format("while taking faults of {}", device_->opened->spelling)));
       return fail_unknown(stream, seen_before);
     }
     stream.clean_scratch = {};

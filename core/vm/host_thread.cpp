@@ -7,6 +7,7 @@
 #include "core/device/process.h"
 #include "core/vm/engine.h"
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 
 namespace tenon::vm {
 
@@ -18,7 +19,7 @@ Status run_host_function(const std::function<void(void*)>& function, void* data)
   } catch (const Error& error) {
     return Status(error.code(), error.what(), error.remedy());
   } catch (const std::exception& error) {
-    return Status(Code::internal, std::string("the function threw an exception: ") + error.what());
+    return Status(Code::internal, fmt::format("the function threw an exception: {}", error.what()));
   } catch (...) {
     return Status(Code::internal, "the function threw something that is not a std::exception.");
   }

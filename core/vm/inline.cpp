@@ -9,6 +9,7 @@
 #include "core/device/process.h"
 #include "core/device/trace.h"
 #include "primitives/dtype/dtype.h"
+#include "primitives/text/format.h"
 
 namespace tenon::vm {
 namespace {
@@ -51,7 +52,7 @@ Status zero_block(DeviceState* device, const memory::Block& block, uint64_t byte
   const std::vector<char> zeros(bytes);
   ep_error* error = nullptr;
   const ep_status code = device->ops.upload(device->inline_stream, block.at(0), zeros.data(), bytes, &error);
-  return loader::take_error(code, error, "zeroing scratch of " + device->opened->spelling);
+  return loader::take_error(code, error, fmt::format("zeroing scratch of {}", device->opened->spelling));
 }
 
 Result<Scratch*> scratch_of(DeviceState* device, uint64_t bytes) {
@@ -108,14 +109,14 @@ Status settle_operand(const Operand& operand) {
 }
 
 std::string fault_sentence(const ep_fault& fault) {
-  const std::string value = std::to_string(fault.value);
+  const int64_t value = fault.value;
   switch (fault.code) {
     case EP_FAULT_INDEX_OUT_OF_RANGE:
-      return "index " + value + " is out of range for an axis of length " + std::to_string(fault.limit) + " (operand " +
-             std::to_string(fault.operand) + ").";
-    case EP_FAULT_DIVISION_BY_ZERO: return "integer division by zero (operand " + std::to_string(fault.operand) + ").";
-    case EP_FAULT_INTEGER_OVERFLOW: return "the integer result for " + value + " does not fit its type.";
-    default: return "the kernel met bad data: fault code " + std::to_string(fault.code) + ", value " + value + ".";
+      return fmt::format("index {} is out of range for an axis of length {} (operand {}).", value, fault.limit,
+                         fault.operand);
+    case EP_FAULT_DIVISION_BY_ZERO: return fmt::format("integer division by zero (operand {}).", fault.operand);
+    case EP_FAULT_INTEGER_OVERFLOW: return fmt::format("the integer result for {} does not fit its type.", value);
+    default: return fmt::format("the kernel met bad data: fault code {}, value {}.", fault.code, value);
   }
 }
 
@@ -129,9 +130,9 @@ Status launch_failure(const Launched& launched, const LaunchName& name, const De
 
 Status launch_error(const Status& cause, std::string_view op, std::string_view what, const DeviceState* device) {
   const std::string name(op.empty() ? std::string_view("the instruction") : op);
-  Status named(cause.code(), name + ": " + cause.message(), cause.remedy());
-  return named.with_context("while running " + (what.empty() ? name : std::string(what)) + " on " +
-                            device->opened->spelling);
+  Status named(cause.code(), fmt::format("{}: {}", name, cause.message()), cause.remedy());
+  return named.with_context(
+      fmt::format("while running {} on {}", what.empty() ? name : std::string(what), device->opened->spelling));
 }
 
 Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
@@ -163,7 +164,7 @@ Status inline_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::
   const ep_status code = device->ops.copy(device->inline_stream, dst.storage->block.at(dst.offset),
                                           src.storage->block.at(src.offset), bytes, &error);
   if (code == EP_STATUS_OK) return Status();
-  return loader::take_error(code, error, "copying " + std::to_string(bytes) + " bytes on " + device->opened->spelling);
+  return loader::take_error(code, error, fmt::format("copying {} bytes on {}", bytes, device->opened->spelling));
 }
 
 Status inline_upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits) {
@@ -175,8 +176,7 @@ Status inline_upload(const Operand& dst, const void* src, uint64_t bytes, std::s
   const ep_status code =
       device->ops.upload(device->inline_stream, dst.storage->block.at(dst.offset), src, bytes, &error);
   if (code == EP_STATUS_OK) return Status();
-  return loader::take_error(code, error,
-                            "uploading " + std::to_string(bytes) + " bytes to " + device->opened->spelling);
+  return loader::take_error(code, error, fmt::format("uploading {} bytes to {}", bytes, device->opened->spelling));
 }
 
 Status inline_download(void* dst, const Operand& src, uint64_t bytes) {
@@ -187,8 +187,7 @@ Status inline_download(void* dst, const Operand& src, uint64_t bytes) {
   const ep_status code =
       device->ops.download(device->inline_stream, dst, src.storage->block.at(src.offset), bytes, &error);
   if (code == EP_STATUS_OK) return Status();
-  return loader::take_error(code, error,
-                            "downloading " + std::to_string(bytes) + " bytes from " + device->opened->spelling);
+  return loader::take_error(code, error, fmt::format("downloading {} bytes from {}", bytes, device->opened->spelling));
 }
 
 }  // namespace tenon::vm

@@ -4,6 +4,7 @@
 #include "core/vm/engine.h"
 #include "loader/log/log.h"
 #include "loader/settings/settings.h"
+#include "primitives/text/format.h"
 
 namespace tenon::vm {
 namespace {
@@ -23,16 +24,15 @@ void drain(DeviceQueue& queue) {
     const uint64_t last = stream.submitted.load(std::memory_order_acquire);
     if (last == 0) continue;
     if (Status status = wait_for(stream.ticket(last), kDrainNs); !status.ok())
-      return warn("at exit: " + status.message());
+      return warn(fmt::format("at exit: {}", status.message()));
   }
 }
 
 void log_unreported(DeviceQueue& queue) {
   for (const Unreported::Entry& one : queue.unreported.entries()) {
-    warn("at exit, an error nobody asked for: " + one.status.message());
+    warn(fmt::format("at exit, an error nobody asked for: {}", one.status.message()));
   }
-  if (queue.unreported.dropped() != 0)
-    warn("at exit: " + std::to_string(queue.unreported.dropped()) + " further errors.");
+  if (queue.unreported.dropped() != 0) warn(fmt::format("at exit: {} further errors.", queue.unreported.dropped()));
 }
 
 void drain_queues() {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 
 namespace tenon::vm {
 namespace {
@@ -31,12 +32,13 @@ bool are_peers(DeviceState* to, DeviceState* from) {
   if (const auto known = all.known.find(pair); known != all.known.end()) return known->second;
   ep_error* error = nullptr;
   const ep_status code = to->ops.peer_open(to->handle, from->handle, &error);
-  const std::string ways = to->opened->spelling + " copies from " + from->opened->spelling;
+  const std::string ways = fmt::format("{} copies from {}", to->opened->spelling, from->opened->spelling);
   if (code == EP_STATUS_OK) {
-    loader::log(loader::LogTopic::vm, loader::LogLevel::info, ways + " directly.");
+    loader::log(loader::LogTopic::vm, loader::LogLevel::info, fmt::format("{} directly.", ways));
   } else {
     const Status why = loader::take_error(code, error, {});
-    loader::log(loader::LogTopic::vm, loader::LogLevel::info, ways + " by way of the host: " + why.message());
+    loader::log(loader::LogTopic::vm, loader::LogLevel::info,
+                fmt::format("{} by way of the host: {}", ways, why.message()));
   }
   if (code == EP_STATUS_OK || code == EP_STATUS_UNSUPPORTED) all.known[pair] = code == EP_STATUS_OK;
   return code == EP_STATUS_OK;

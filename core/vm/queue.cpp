@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/vm/engine.h"
+#include "primitives/text/format.h"
 
 namespace tenon::vm {
 namespace {
@@ -11,7 +12,7 @@ constexpr uint64_t kLaunchBatch = 64;  // instructions launched in a row before 
 }  // namespace
 
 Status provider_error(const DeviceState* device, ep_status code, ep_error* error, std::string_view doing) {
-  return loader::take_error(code, error, std::string(doing) + " on " + device->opened->spelling);
+  return loader::take_error(code, error, fmt::format("{} on {}", doing, device->opened->spelling));
 }
 
 Result<Stream*> DeviceQueue::add_stream() {
@@ -33,12 +34,12 @@ Result<Stream*> DeviceQueue::add_host_stream() {
 Result<Stream*> DeviceQueue::enlist(ep_stream* handle) {
   const uint16_t index = stream_count_.load(std::memory_order_relaxed);
   if (index == streams_.size()) {
-    return Status(Code::invalid_argument, device_->opened->spelling + " has " + std::to_string(index) +
-                                              " streams already; more than that are not supported.");
+    return Status(Code::invalid_argument, fmt::format("{} has {} streams already; more than that are not supported.",
+                                                      device_->opened->spelling, index));
   }
   if (Stream* stream = take_stream(handle, index)) return stream;
   return Status(Code::invalid_argument,
-                "The process has " + std::to_string(Engine::kMaxStreams) + " streams already; more are not supported.");
+                fmt::format("The process has {} streams already; more are not supported.", Engine::kMaxStreams));
 }
 
 Stream& DeviceQueue::download_stream() {
@@ -125,16 +126,14 @@ std::string DeviceQueue::pending_text() {
     const uint64_t submitted = stream.submitted.load(std::memory_order_acquire);
     const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
     if (retired == submitted) continue;
-    text += "; " + device_->opened->spelling + " stream " + std::to_string(i) + ": instruction " +
-            std::to_string(retired + 1) + " (" + std::string(stream.slot(retired + 1).op) + ") is " +
-            (launched > retired ? "launched" : "queued") + ", " + std::to_string(submitted - retired - 1) +
-            " more behind it";
+    text += fmt::format("; {} stream {}: instruction {} ({}) is {}, {} more behind it", device_->opened->spelling, i,
+                        retired + 1, stream.slot(retired + 1).op, launched > retired ? "launched" : "queued",
+                        submitted - retired - 1);
     if (launched == submitted) continue;
     for (Ticket ticket : stream.slot(launched + 1).deps) {
       if (is_done(ticket)) continue;
-      text += ", instruction " + std::to_string(launched + 1) + " waits for instruction " +
-              std::to_string(ticket.number()) + " of " + engine().stream(ticket).queue->device()->opened->spelling +
-              " stream " + std::to_string(engine().stream(ticket).index);
+      text += fmt::format(", instruction {} waits for instruction {} of {} stream {}", launched + 1, ticket.number(),
+                          engine().stream(ticket).queue->device()->opened->spelling, engine().stream(ticket).index);
     }
   }
   return text.empty() ? "nothing is pending" : text.substr(2);

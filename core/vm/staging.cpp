@@ -6,6 +6,7 @@
 
 #include "core/vm/vm.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 
 namespace tenon::vm {
 namespace {
@@ -75,8 +76,8 @@ bool StagingPool::pin(Staging* staging, uint64_t bytes) {
   if (code != EP_STATUS_OK) {
     const Status why = loader::take_error(code, error, {});
     loader::log(loader::LogTopic::memory, loader::LogLevel::info,
-                device_->opened->spelling +
-                    " gives no pinned memory for an upload, which goes through plain memory instead: " + why.message());
+                fmt::format("{} gives no pinned memory for an upload, which goes through plain memory instead: {}",
+                            device_->opened->spelling, why.message()));
     return false;
   }
   staging->data = static_cast<char*>(address);

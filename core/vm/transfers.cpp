@@ -9,6 +9,7 @@
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
 #include "core/vm/peers.h"
+#include "primitives/text/format.h"
 
 namespace tenon::vm {
 namespace {
@@ -43,8 +44,7 @@ Status submit_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::
 Status copy_error(ep_status code, ep_error* error, const DeviceState* to, const DeviceState* from, uint64_t bytes) {
   if (code == EP_STATUS_OK) return Status();
   return loader::take_error(
-      code, error,
-      "copying " + std::to_string(bytes) + " bytes from " + from->opened->spelling + " to " + to->opened->spelling);
+      code, error, fmt::format("copying {} bytes from {} to {}", bytes, from->opened->spelling, to->opened->spelling));
 }
 
 // `device` is about to read `storage`, which lies on another device. Its provider may read at the call instead of in

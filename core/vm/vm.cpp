@@ -7,6 +7,7 @@
 #include "core/device/trace.h"
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
+#include "primitives/text/format.h"
 
 namespace tenon::vm {
 namespace {
@@ -84,9 +85,8 @@ Status submit_and_follow(const Request& request, bool must_wait, Ticket* ticket)
 
 Status check_stream(const DeviceState* device, uint16_t index) {
   if (index < device->queue->stream_count() && !device->queue->stream(index).on_host) return Status();
-  return Status(Code::invalid_argument, device->opened->spelling + " has " +
-                                            std::to_string(device->queue->stream_count()) + " streams, but stream " +
-                                            std::to_string(index) + " was asked for.");
+  return Status(Code::invalid_argument, fmt::format("{} has {} streams, but stream {} was asked for.",
+                                                    device->opened->spelling, device->queue->stream_count(), index));
 }
 
 Status launch(const OpLaunch& launch, std::span<const Ticket> waits) {

@@ -8,6 +8,7 @@
 #include "core/vm/engine.h"
 #include "core/vm/rules.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 
 namespace tenon::vm {
 namespace {
@@ -31,9 +32,8 @@ class Patience {
     const auto seconds = std::chrono::round<std::chrono::seconds>(now - started_).count();
     Stream& stream = engine().stream(ticket);
     loader::log(loader::LogTopic::vm, loader::LogLevel::warning,
-                "waiting since " + std::to_string(seconds) + " s for instruction " + std::to_string(ticket.number()) +
-                    " of " + stream.queue->device()->opened->spelling + " stream " + std::to_string(stream.index) +
-                    ": " + stream.queue->pending_text());
+                fmt::format("waiting since {} s for instruction {} of {} stream {}: {}", seconds, ticket.number(),
+                            stream.queue->device()->opened->spelling, stream.index, stream.queue->pending_text()));
   }
 
  private:
@@ -63,8 +63,8 @@ Status wait_for(Ticket ticket, uint64_t timeout_ns) {
     }
     if (stream.done(ticket.number())) return Status();
     if (timeout_ns != kForEver && Clock::now() - begin > std::chrono::nanoseconds(timeout_ns)) {
-      return Status(Code::timeout, "Work of " + stream.queue->device()->opened->spelling +
-                                       " is still pending: " + stream.queue->pending_text() + ".");
+      return Status(Code::timeout, fmt::format("Work of {} is still pending: {}.",
+                                               stream.queue->device()->opened->spelling, stream.queue->pending_text()));
     }
     if (timeout_ns == kForEver) patience.look(ticket);
   }

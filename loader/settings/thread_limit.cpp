@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
-#include <iterator>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "loader/settings/settings.h"
@@ -17,7 +17,9 @@ namespace {
 
 std::string read_text(const std::string& path) {
   std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
+  std::stringbuf text;
+  file >> &text;
+  return std::move(text).str();
 }
 
 int32_t quota_in_cpus(int64_t quota, int64_t period) {

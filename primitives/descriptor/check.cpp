@@ -104,11 +104,11 @@ Status check_roles(const Desc& desc) {
   for (const RoleRule& rule : role_rules) {
     if (rule.kind != desc.kind || rule.presence == Presence::OPTIONAL) continue;
     if (find_operand(desc, rule.role) == nullptr) {
-      return wrong(desc, "operand '{{}}' is missing.{}", table::role_name(rule.role));
+      return wrong(desc, "operand '{}' is missing.", table::role_name(rule.role));
     }
     for (int32_t i = 1; rule.presence == Presence::SERIES && i < EP_MAX_OPERANDS; ++i) {
       const bool gap = find_operand(desc, rule.role + i) && !find_operand(desc, rule.role + i - 1);
-      if (gap) return wrong(desc, "operand '{{}}' is missing.{}", table::role_name(rule.role + i - 1));
+      if (gap) return wrong(desc, "operand '{}' is missing.", table::role_name(rule.role + i - 1));
     }
   }
   return {};
@@ -123,15 +123,14 @@ Status check_layout(const Desc& desc, const Operand& operand, const std::string&
     const int64_t stride = operand.strides[axis];
     if (axis >= operand.rank) {
       if (dim != 0 || stride != 0)
-        return wrong(desc, "'{{}}' has a dim or stride beyond its rank {{}}.{}{}", name, operand.rank);
+        return wrong(desc, "'{}' has a dim or stride beyond its rank {}.", name, operand.rank);
       continue;
     }
-    if (dim < 1 && dim != EP_ANY)
-      return wrong(desc, "dim {{}} of '{{}}' is {{}}; it must be at least 1.{}{}{}", axis, name, dim);
+    if (dim < 1 && dim != EP_ANY) return wrong(desc, "dim {} of '{}' is {}; it must be at least 1.", axis, name, dim);
     if (stride < 0 && stride != EP_ANY)
-      return wrong(desc, "stride {{}} of '{{}}' is {{}}; it must not be negative.{}{}{}", axis, name, stride);
+      return wrong(desc, "stride {} of '{}' is {}; it must not be negative.", axis, name, stride);
     if (output && stride == 0 && dim != 1)
-      return wrong(desc, "output '{{}}' has stride 0 along axis {{}} of length {{}}.{}{}{}", name, axis, dim);
+      return wrong(desc, "output '{}' has stride 0 along axis {} of length {}.", name, axis, dim);
   }
   return {};
 }
@@ -139,25 +138,25 @@ Status check_layout(const Desc& desc, const Operand& operand, const std::string&
 Status check_operand(const Desc& desc, const Operand& operand) {
   const std::string name = table::role_name(operand.role);
   if (dtype_info(type_of(operand)).bits == 0) {
-    return unsupported(desc, "'{{}}' has dtype {{}}, which is unknown.{}{}", name, operand.dtype);
+    return unsupported(desc, "'{}' has dtype {}, which is unknown.", name, operand.dtype);
   }
   if (operand.flags & ~(EP_OPERAND_FLAG_SCALAR | EP_OPERAND_FLAG_CONSTANT)) {
-    return unsupported(desc, "'{{}}' has flags {{}}, of which some are unknown.{}{}", name, operand.flags);
+    return unsupported(desc, "'{}' has flags {}, of which some are unknown.", name, operand.flags);
   }
   if (operand.rank < 0 || operand.rank > EP_MAX_RANK) {
-    return wrong(desc, "'{{}}' has rank {{}}; it must be 1 to {{}}.{}{}{}", name, operand.rank, EP_MAX_RANK);
+    return wrong(desc, "'{}' has rank {}; it must be 1 to {}.", name, operand.rank, EP_MAX_RANK);
   }
   if (is_scalar(operand)) {
     const bool allowed = (desc.kind == EP_PRIMITIVE_binary || desc.kind == EP_PRIMITIVE_ternary) &&
                          operand.role >= EP_ROLE_SRC && operand.role <= EP_ROLE_SRC_C;
-    if (!allowed) return wrong(desc, "'{{}}' may not be a scalar.{}", name);
-    if (operand.rank != 0) return wrong(desc, "scalar '{{}}' has rank {{}}; it must be 0.{}{}", name, operand.rank);
+    if (!allowed) return wrong(desc, "'{}' may not be a scalar.", name);
+    if (operand.rank != 0) return wrong(desc, "scalar '{}' has rank {}; it must be 0.", name, operand.rank);
   } else if (operand.rank == 0) {
-    return wrong(desc, "'{{}}' has rank 0, which only a scalar may have.{}", name);
+    return wrong(desc, "'{}' has rank 0, which only a scalar may have.", name);
   }
   const int32_t alignment = operand.alignment;
   if (alignment != 0 && alignment != 16 && alignment != 64 && alignment != 256) {
-    return wrong(desc, "'{{}}' has alignment {{}}; it may be 0, 16, 64 or 256.{}{}", name, alignment);
+    return wrong(desc, "'{}' has alignment {}; it may be 0, 16, 64 or 256.", name, alignment);
   }
   return check_layout(desc, operand, name);
 }
@@ -168,7 +167,7 @@ Status check_attribute_names(const Desc& desc, const table::KindRow& row) {
   for (const Field& field : fields()) {
     if (field.kind != desc.kind) continue;
     const int64_t value = get_field(desc.attributes, field, 0);
-    if (!is_known(field.type, value)) return unsupported(desc, "{{}} {{}} is unknown.{}{}", field.name, value);
+    if (!is_known(field.type, value)) return unsupported(desc, "{} {} is unknown.", field.name, value);
   }
   const char* bytes = reinterpret_cast<const char*>(&desc.attributes);
   const bool clean =
@@ -179,7 +178,7 @@ Status check_attribute_names(const Desc& desc, const table::KindRow& row) {
 
 Status check_epilogues(const Desc& desc) {
   if (desc.epilogue_count > EP_MAX_EPILOGUES)
-    return wrong(desc, "has {{}} epilogues; at most {{}} are possible.{}{}", desc.epilogue_count, EP_MAX_EPILOGUES);
+    return wrong(desc, "has {} epilogues; at most {} are possible.", desc.epilogue_count, EP_MAX_EPILOGUES);
   if (desc.epilogue_count > 0 && !takes_epilogues(desc.kind)) return wrong(desc, "takes no epilogues.");
   uint32_t used = 0;
   for (uint32_t i = 0; i < desc.epilogue_count; ++i) {
@@ -187,15 +186,14 @@ Status check_epilogues(const Desc& desc) {
     const bool known = (epilogue.arity == 1 && table::unary_row(epilogue.op)) ||
                        (epilogue.arity == 2 && table::binary_row(epilogue.op));
     if (!known)
-      return unsupported(desc, "epilogue {{}} has arity {{}} and op {{}}, which is unknown.{}{}{}", i, epilogue.arity,
-                         epilogue.op);
+      return unsupported(desc, "epilogue {} has arity {} and op {}, which is unknown.", i, epilogue.arity, epilogue.op);
     if (epilogue.scalar < 0 || epilogue.scalar >= EP_MAX_SCALARS)
-      return wrong(desc, "epilogue {{}} reads launch scalar {{}}.{}{}", i, epilogue.scalar);
+      return wrong(desc, "epilogue {} reads launch scalar {}.", i, epilogue.scalar);
     if (epilogue.role == 0) continue;
     const Operand* operand = find_operand(desc, epilogue.role);
     if (epilogue.arity == 1 || operand == nullptr || epilogue.role < EP_ROLE_EPILOGUE_0 ||
         epilogue.role >= EP_ROLE_EPILOGUE_0 + EP_MAX_EPILOGUES) {
-      return wrong(desc, "epilogue {{}} reads role {{}}, which is no operand for it.{}{}", i, epilogue.role);
+      return wrong(desc, "epilogue {} reads role {}, which is no operand for it.", i, epilogue.role);
     }
     used |= uint32_t{1} << (epilogue.role - EP_ROLE_EPILOGUE_0);
     TENON_RETURN_IF_ERROR(same_type(desc, *operand, get(desc, EP_ROLE_DST)));
@@ -203,27 +201,27 @@ Status check_epilogues(const Desc& desc) {
   }
   for (int32_t i = 0; i < EP_MAX_EPILOGUES; ++i) {
     if (find_operand(desc, EP_ROLE_EPILOGUE_0 + i) && !(used >> i & 1))
-      return wrong(desc, "operand 'epilogue_{{}}' is read by no epilogue.{}", i);
+      return wrong(desc, "operand 'epilogue_{}' is read by no epilogue.", i);
   }
   return {};
 }
 
 Status check_head(const Desc& desc) {
   if (desc.operand_count > EP_MAX_OPERANDS) {
-    return wrong(desc, "has {{}} operands; at most {{}} are possible.{}{}", desc.operand_count, EP_MAX_OPERANDS);
+    return wrong(desc, "has {} operands; at most {} are possible.", desc.operand_count, EP_MAX_OPERANDS);
   }
   if (desc.flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC)
-    return unsupported(desc, "has flags {{}}, of which some are unknown.{}", desc.flags);
+    return unsupported(desc, "has flags {}, of which some are unknown.", desc.flags);
   if (desc.precision != EP_PRECISION_DEFAULT && desc.precision != EP_PRECISION_FAST) {
-    return unsupported(desc, "has precision {{}}, which is unknown.{}", desc.precision);
+    return unsupported(desc, "has precision {}, which is unknown.", desc.precision);
   }
   if (desc.accumulate_dtype != 0 && dtype_info(static_cast<DType>(desc.accumulate_dtype)).bits == 0) {
-    return unsupported(desc, "accumulates in dtype {{}}, which is unknown.{}", desc.accumulate_dtype);
+    return unsupported(desc, "accumulates in dtype {}, which is unknown.", desc.accumulate_dtype);
   }
   if (desc.baked_scalars >> EP_MAX_SCALARS != 0)
-    return wrong(desc, "bakes scalars beyond slot {{}}.{}", EP_MAX_SCALARS - 1);
+    return wrong(desc, "bakes scalars beyond slot {}.", EP_MAX_SCALARS - 1);
   if (static_cast<uint32_t>(desc.extensions[0]) != 0) {
-    return unsupported(desc, "has an extension of type {{}}, which is unknown.{}",
+    return unsupported(desc, "has an extension of type {}, which is unknown.",
                        static_cast<uint32_t>(desc.extensions[0]));
   }
   return {};
