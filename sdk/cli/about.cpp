@@ -2,32 +2,30 @@
 
 #include "core/tensor/version.h"
 #include "loader/loader.h"
+#include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
-
-#define TENON_TEXT_INNER(x) #x
-#define TENON_TEXT(x) TENON_TEXT_INNER(x)
 
 namespace tenon::cli {
 namespace {
 
 std::string compiler() {
 #if defined(__clang__)
-  return "clang " TENON_TEXT(__clang_major__) "." TENON_TEXT(__clang_minor__);
+  return fmt::format("clang {}.{}", __clang_major__, __clang_minor__);
 #else
-  return "g++ " TENON_TEXT(__GNUC__) "." TENON_TEXT(__GNUC_MINOR__);
+  return fmt::format("g++ {}.{}", __GNUC__, __GNUC_MINOR__);
 #endif
 }
 
 }  // namespace
 
 std::string version_text() {
-  std::string text = "tenon " + std::string(version()) + " (commit " TENON_COMMIT ")\n";
-  text += "  provider ABI " TENON_TEXT(EP_ABI_MAJOR) "." TENON_TEXT(EP_ABI_MINOR) ", built by " + compiler() + "\n";
+  std::string text = fmt::format("tenon {} (commit {})\n", version(), TENON_COMMIT);
+  text += fmt::format("  provider ABI {}.{}, built by {}\n", EP_ABI_MAJOR, EP_ABI_MINOR, compiler());
   text += "  libraries: " TENON_LIBRARIES "\n";
   for (const loader::Candidate& candidate : loader::explain(loader::Stage::note)) {
-    text += "  provider " + candidate.provider + " " + candidate.version + ": " +
-            (candidate.path.empty() ? "in the program" : candidate.path);
-    if (!candidate.toolchain.empty()) text += " (" + candidate.toolchain + ")";
+    text += fmt::format("  provider {} {}: {}", candidate.provider, candidate.version,
+                        candidate.path.empty() ? "in the program" : candidate.path);
+    if (!candidate.toolchain.empty()) text += fmt::format(" ({})", candidate.toolchain);
     if (candidate.code != Code::ok) text += ", refused";
     text += "\n";
   }

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 
 namespace tenon::cli {
@@ -18,7 +19,7 @@ int conform(const ConformOptions& options) {
   for (const std::string& word : options.words) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   execv(kit.c_str(), words.data());
-  throw Error(Code::not_found, "The conformance kit '" + kit + "' cannot be run: " + std::strerror(errno) + ".",
+  throw Error(Code::not_found, fmt::format("The conformance kit '{}' cannot be run: {}.", kit, std::strerror(errno)),
               "Install Tenon whole, or build the target tenon_conform.");
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "primitives/text/format.h"
+
 namespace tenon::cli {
 namespace {
 
@@ -20,32 +22,23 @@ std::string memory_text(const loader::DeviceInfo& info) {
   uint64_t bytes = 0;
   for (const loader::MemoryPool& pool : info.pools) bytes = std::max(bytes, pool.size);
   if (bytes == 0) return "-";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / (1 << 30));
-  return text;
+  return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
 }
 
 std::string uuid_text(const loader::DeviceInfo& info) {
   std::string text;
-  for (uint8_t byte : info.uuid) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", byte);
-    text += digits;
-  }
+  for (uint8_t byte : info.uuid) text += fmt::format("{:02x}", byte);
   return info.uuid == decltype(info.uuid){} ? std::string() : text;
 }
 
 std::string pci_text(const loader::DeviceInfo& info) {
   if (info.pci[0] < 0) return {};
-  char text[64];
-  std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", static_cast<unsigned>(info.pci[0]),
-                static_cast<unsigned>(info.pci[1]), static_cast<unsigned>(info.pci[2]),
-                static_cast<unsigned>(info.pci[3]));
-  return text;
+  const auto part = [&](size_t index) { return static_cast<unsigned>(info.pci[index]); };
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", part(0), part(1), part(2), part(3));
 }
 
 std::string note_of(const loader::ListedDevice& device, const std::string& chosen) {
-  if (!device.info.usable()) return "not usable: " + device.info.unusable_reason;
+  if (!device.info.usable()) return fmt::format("not usable: {}", device.info.unusable_reason);
   if (device.spelling == chosen) return "default";
   return device.info.device_class == EP_DEVICE_CLASS_SOFTWARE ? "only where it is named" : "";
 }
@@ -85,7 +78,7 @@ std::vector<std::vector<std::string>> device_rows(const std::vector<loader::List
     for (const loader::ListedDevice& other : devices) {
       if (other.same_as != device.spelling) continue;
       const std::string note = note_of(other, chosen);
-      rows.push_back({"  or " + other.spelling, "", "", "the same hardware", note});
+      rows.push_back({fmt::format("  or {}", other.spelling), "", "", "the same hardware", note});
     }
   }
   return rows;

@@ -4,6 +4,7 @@
 
 #include "loader/loader.h"
 #include "loader/settings/settings.h"
+#include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/device_table.h"
 #include "sdk/cli/table.h"
@@ -30,8 +31,8 @@ std::vector<std::string> wrong_settings(const Status& default_device,
   } else if (!default_device.ok() && !settings.device.empty()) {
     const std::string origin = loader::describe_origin("device", settings.origins.at("device"));
     const std::string& remedy = default_device.remedy();
-    sentences.push_back("the value '" + settings.device + "' of " + origin + " names no device that is there." +
-                        (remedy.starts_with("Did you mean") ? " " + first_line(remedy) : ""));
+    sentences.push_back(fmt::format("the value '{}' of {} names no device that is there.{}", settings.device, origin,
+                                    remedy.starts_with("Did you mean") ? fmt::format(" {}", first_line(remedy)) : ""));
   }
   for (const loader::Candidate& candidate : candidates) {
     if (is_refused(candidate) && has_settings(candidate)) sentences.push_back(first_line(candidate.sentence));

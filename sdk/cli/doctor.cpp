@@ -5,6 +5,7 @@
 #include "core/tensor/version.h"
 #include "loader/loader.h"
 #include "loader/settings/settings.h"
+#include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/device_table.h"
 #include "sdk/cli/table.h"
@@ -79,7 +80,7 @@ void print_indented(const std::string& words, const char* indent) {
 }
 
 void print_remedy(const std::string& remedy, const char* indent) {
-  if (!remedy.empty()) print_indented("What to do: " + remedy, indent);
+  if (!remedy.empty()) print_indented(fmt::format("What to do: {}", remedy), indent);
 }
 
 void print_candidates(const json& report) {
@@ -113,7 +114,7 @@ void print_devices(const json& report, const std::vector<loader::ListedDevice>& 
   }
   for (const json& device : report["devices"]) {
     if (text(device["remedy"]).empty()) continue;
-    print_remedy(text(device["remedy"]) + " (" + text(device["device"]) + ")", "  ");
+    print_remedy(fmt::format("{} ({})", text(device["remedy"]), text(device["device"])), "  ");
   }
   for (const json& finding : report["findings"]) {
     print_indented(text(finding["sentence"]), "  ");
@@ -126,8 +127,8 @@ void print_settings(const json& report) {
   std::vector<std::vector<std::string>> rows;
   for (const json& row : report["settings"]) {
     const std::string value = text(row["value"]), where = text(row["where"]);
-    rows.push_back({"  " + text(row["key"]), value.empty() ? "-" : value,
-                    text(row["level"]) + (where.empty() ? "" : " " + where)});
+    rows.push_back({fmt::format("  {}", text(row["key"])), value.empty() ? "-" : value,
+                    text(row["level"]) + (where.empty() ? "" : fmt::format(" {}", where))});
   }
   print_table(rows);
   for (const json& file : report["config_files"]) std::printf("  read %s\n", text(file).c_str());

@@ -7,6 +7,7 @@
 
 #include "loader/settings/settings.h"
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/refusal.h"
 
@@ -84,7 +85,7 @@ struct CommandLine {
     std::string list;
     for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
     names.emplace_back("--version");
-    return refuse_word("command", word, names, "The commands are " + list + ".\n");
+    return refuse_word("command", word, names, fmt::format("The commands are {}.\n", list));
   }
 
   void add_run() {

@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/cli/tensor_file.h"
 
 namespace tenon::cli {
@@ -25,7 +26,7 @@ struct Assignment {
 Assignment split_assignment(const std::string& text, const char* option, const char* shape) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) {
-    throw Error(Code::invalid_argument, std::string(option) + " '" + text + "' is not of the form " + shape + ".");
+    throw Error(Code::invalid_argument, fmt::format("{} '{}' is not of the form {}.", option, text, shape));
   }
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
@@ -35,10 +36,10 @@ int64_t parse_count(const std::string& text, const std::string& where) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (end == text.data() + text.size() && text.front() != '-') {
     if (error == std::errc()) return value;
-    throw Error(Code::invalid_argument, "'" + text + "' in " + where + " is too large: at most " +
-                                            std::to_string(std::numeric_limits<int64_t>::max()) + " is possible.");
+    throw Error(Code::invalid_argument, fmt::format("'{}' in {} is too large: at most {} is possible.", text, where,
+                                                    std::numeric_limits<int64_t>::max()));
   }
-  throw Error(Code::invalid_argument, "'" + text + "' in " + where + " is not a whole number of at least 0.");
+  throw Error(Code::invalid_argument, fmt::format("'{}' in {} is not a whole number of at least 0.", text, where));
 }
 
 Dims parse_shape(const std::string& text) {
@@ -47,9 +48,8 @@ Dims parse_shape(const std::string& text) {
   while (at <= text.size() && !text.empty()) {
     const size_t end = std::min(text.find_first_of("x,", at), text.size());
     if (dims.rank() == EP_MAX_RANK)
-      throw Error(Code::invalid_argument,
-                  "The shape '" + text + "' has more than " + std::to_string(EP_MAX_RANK) + " dims.");
-    dims.push_back(parse_count(text.substr(at, end - at), "the shape '" + text + "'"));
+      throw Error(Code::invalid_argument, fmt::format("The shape '{}' has more than {} dims.", text, EP_MAX_RANK));
+    dims.push_back(parse_count(text.substr(at, end - at), fmt::format("the shape '{}'", text)));
     at = end + 1;
   }
   return dims;
@@ -61,8 +61,8 @@ class InputMaker {
       : model_(model), random_(seed) {
     for (const std::string& text : dims) {
       const Assignment dim = split_assignment(text, "--dim", "NAME=NUMBER");
-      if (!dims_.emplace(dim.name, parse_count(dim.value, "--dim " + text)).second)
-        throw Error(Code::invalid_argument, "--dim gives '" + dim.name + "' more than once.");
+      if (!dims_.emplace(dim.name, parse_count(dim.value, fmt::format("--dim {}", text))).second)
+        throw Error(Code::invalid_argument, fmt::format("--dim gives '{}' more than once.", dim.name));
     }
     check_dim_names();
   }
@@ -75,8 +75,8 @@ class InputMaker {
           split_assignment(text, "--input", "NAME=FILE.npy, NAME=FILE.pb, NAME=random or NAME=random:1x3x224x224");
       const auto [at, added] = values.emplace(input.name, input.value);
       if (!added) {
-        throw Error(Code::invalid_argument, "--input gives '" + input.name + "' more than once: '" + at->second +
-                                                "', then '" + input.value + "'.");
+        throw Error(Code::invalid_argument, fmt::format("--input gives '{}' more than once: '{}', then '{}'.",
+                                                        input.name, at->second, input.value));
       }
       order.push_back(input);
     }
@@ -95,12 +95,12 @@ class InputMaker {
       }
     }
     std::string list;
-    for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
+    for (const std::string& name : names) list += fmt::format("{}{}'", list.empty() ? "'" : ", '", name);
     for (const auto& [name, value] : dims_) {
       if (names.count(name) != 0) continue;
-      throw Error(Code::invalid_argument,
-                  "--dim: the model's inputs have no dim named '" + name + "'; " +
-                      (names.empty() ? "none of their dims has a name." : "their named dims are " + list + "."));
+      throw Error(Code::invalid_argument, fmt::format("--dim: the model's inputs have no dim named '{}'; {}", name,
+                                                      names.empty() ? "none of their dims has a name."
+                                                                    : fmt::format("their named dims are {}.", list)));
     }
   }
 
@@ -114,7 +114,7 @@ class InputMaker {
       for (const onnx::ValueInfo& info : model_.inputs()) {
         if (names.count(info.name) != 0) continue;
         throw Error(error.code(), error.what(),
-                    "Give --input " + info.name + "=FILE.npy, or --input " + info.name + "=random.");
+                    fmt::format("Give --input {}=FILE.npy, or --input {}=random.", info.name, info.name));
       }
       throw;
     }
@@ -127,7 +127,7 @@ class InputMaker {
       const bool shaped = input.value.size() > 7 && input.value[6] == ':';
       return random(info, shaped ? parse_shape(input.value.substr(7)) : default_dims(info));
     }
-    throw Error(Code::internal, "The model has no input '" + input.name + "'.");
+    throw Error(Code::internal, fmt::format("The model has no input '{}'.", input.name));
   }
 
   // Dynamic dims are what --dim says, else 1.
@@ -144,12 +144,13 @@ class InputMaker {
   Tensor random(const onnx::ValueInfo& info, const Dims& dims) {
     const std::optional<int64_t> count = checked_count(dims);
     if (!count) {
-      throw Error(Code::invalid_argument, "Input '" + info.name + "' cannot be of shape " + to_string(dims) +
-                                              ": it has more elements than can be numbered.");
+      throw Error(
+          Code::invalid_argument,
+          fmt::format("Input '{}' cannot be of shape {}: it has more elements than can be numbered.", info.name, dims));
     }
     const int64_t bytes = dtype_bytes(info.dtype, *count);
     const int64_t memory = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-    if (bytes > memory) throw too_large(info, dims, bytes, "this machine has " + std::to_string(memory));
+    if (bytes > memory) throw too_large(info, dims, bytes, fmt::format("this machine has {}", memory));
     try {
       return random_values(info.dtype, dims, static_cast<size_t>(*count));
     } catch (const std::bad_alloc&) {
@@ -159,8 +160,8 @@ class InputMaker {
   }
 
   static Error too_large(const onnx::ValueInfo& info, const Dims& dims, int64_t bytes, const std::string& but) {
-    return Error(Code::out_of_host_memory, "Input '" + info.name + "' of shape " + to_string(dims) + " takes " +
-                                               std::to_string(bytes) + " bytes, but " + but + ".");
+    return Error(Code::out_of_host_memory,
+                 fmt::format("Input '{}' of shape {} takes {} bytes, but {}.", info.name, dims, bytes, but));
   }
 
   Tensor random_values(DType dtype, const Dims& dims, size_t count) {

@@ -12,6 +12,7 @@
 #include "core/interpreter/execution_report.h"
 #include "loader/loader.h"
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 
 namespace tenon::cli {
@@ -26,9 +27,9 @@ void check_name(const std::string& name) {
                                    [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
   if (letters && !name.empty() && name[0] >= 'a' && name.size() <= longest_name) return;
   throw Error(Code::invalid_argument,
-              "new-provider: '" + name +
-                  "' is no name for a provider: it begins with a lower-case letter and has at most " +
-                  std::to_string(longest_name) + " lower-case letters, digits and underscores.",
+              fmt::format("new-provider: '{}' is no name for a provider: it begins with a lower-case letter and has at "
+                          "most {} lower-case letters, digits and underscores.",
+                          name, longest_name),
               "Names like it: 'foo', 'my_npu2'. It becomes libtenon_<name>.so and the device <name>:0.");
 }
 
@@ -37,9 +38,10 @@ void check_not_reserved(const std::string& name) {
   std::set<std::string_view> words = {"tenon", "onnx", "default"};
   for (const Rung rung : {Rung::native, Rung::decomposed, Rung::compiled, Rung::host}) words.insert(rung_name(rung));
   if (!words.contains(name)) return;
-  throw Error(Code::invalid_argument,
-              "new-provider: '" + name + "' is a word of Tenon's own, and a provider called so would be taken for it.",
-              "Choose another name.");
+  throw Error(
+      Code::invalid_argument,
+      fmt::format("new-provider: '{}' is a word of Tenon's own, and a provider called so would be taken for it.", name),
+      "Choose another name.");
 }
 
 // Of several files of one name the first that is found is loaded and hides the others.
@@ -47,8 +49,9 @@ void check_not_taken(const std::string& name) {
   for (const loader::Candidate& candidate : loader::explain(loader::Stage::found)) {
     if (candidate.provider != name) continue;
     throw Error(Code::invalid_argument,
-                "new-provider: there is a provider '" + name + "' already (" + candidate.path + ", " +
-                    candidate.source + "), and of two only the one that is found first is used.",
+                fmt::format("new-provider: there is a provider '{}' already ({}, {}), and of two only the one that is "
+                            "found first is used.",
+                            name, candidate.path, candidate.source),
                 "Choose another name; or, if yours is to take its place, say --force.");
   }
 }
@@ -59,17 +62,17 @@ fs::path sample_folder() {
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);
   const fs::path folder = (program.parent_path() / TENON_SAMPLE_FROM_PROGRAM).lexically_normal();
   if (!failed && fs::is_regular_file(folder / "sample.c", failed)) return folder;
-  throw Error(
-      Code::not_found,
-      "new-provider: the sample it copies is not installed: there is no " + (folder / "sample.c").string() + ".",
-      "Install the whole package (cmake --install), and run the tool from there.");
+  throw Error(Code::not_found,
+              fmt::format("new-provider: the sample it copies is not installed: there is no {}.",
+                          (folder / "sample.c").string()),
+              "Install the whole package (cmake --install), and run the tool from there.");
 }
 
 void make_empty_folder(const fs::path& folder) {
   std::error_code failed;
   const fs::file_status status = fs::status(folder, failed);
   if (fs::exists(status) && !fs::is_directory(status)) {
-    throw Error(Code::invalid_argument, "new-provider: " + folder.string() + " is a file, not a folder.",
+    throw Error(Code::invalid_argument, fmt::format("new-provider: {} is a file, not a folder.", folder.string()),
                 "Name another folder with --to.");
   }
   if (fs::is_directory(status)) {
@@ -77,18 +80,18 @@ void make_empty_folder(const fs::path& folder) {
     if (!failed && empty) return;
     if (failed) {
       throw Error(Code::invalid_argument,
-                  "new-provider: the folder " + folder.string() + " cannot be read: " + failed.message() + ".",
+                  fmt::format("new-provider: the folder {} cannot be read: {}.", folder.string(), failed.message()),
                   "Name another folder with --to.");
     }
     throw Error(Code::invalid_argument,
-                "new-provider: the folder " + folder.string() + " is not empty (it holds '" +
-                    fs::directory_iterator(folder)->path().filename().string() + "'), and nothing is overwritten.",
+                fmt::format("new-provider: the folder {} is not empty (it holds '{}'), and nothing is overwritten.",
+                            folder.string(), fs::directory_iterator(folder)->path().filename().string()),
                 "Name another folder with --to.");
   }
   fs::create_directories(folder, failed);
   if (!failed) return;
   throw Error(Code::invalid_argument,
-              "new-provider: the folder " + folder.string() + " cannot be made: " + failed.message() + ".",
+              fmt::format("new-provider: the folder {} cannot be made: {}.", folder.string(), failed.message()),
               "Name a folder that you may write to with --to.");
 }
 
@@ -114,14 +117,15 @@ std::string read_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(file), {}};
   if (file) return text;
-  throw Error(Code::not_found, "new-provider: " + path.string() + " cannot be read.", "Install the package again.");
+  throw Error(Code::not_found, fmt::format("new-provider: {} cannot be read.", path.string()),
+              "Install the package again.");
 }
 
 void write_file(const fs::path& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary);
   file << text;
   if (file.flush()) return;
-  throw Error(Code::invalid_argument, "new-provider: " + path.string() + " cannot be written.",
+  throw Error(Code::invalid_argument, fmt::format("new-provider: {} cannot be written.", path.string()),
               "Name a folder that you may write to, with room on its disk, with --to.");
 }
 
@@ -144,7 +148,7 @@ void print_what_next(const fs::path& folder, const std::string& name, const fs::
       "  tenon conform %s\n"
       "  TENON_PLUGIN_PATH=%s tenon run %s --input x=random --device %s --report\n",
       quoted((folder / "README.md").string()).c_str(), source.c_str(), build.c_str(), quoted(prefix.string()).c_str(),
-      build.c_str(), plugins.c_str(), quoted((folder / "build" / ("libtenon_" + name + ".so")).string()).c_str(),
+      build.c_str(), plugins.c_str(), quoted((folder / "build" / fmt::format("libtenon_{}.so", name)).string()).c_str(),
       plugins.c_str(), quoted((folder / "model.onnx").string()).c_str(), name.c_str());
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 
 namespace tenon::cli {
 namespace {
@@ -23,13 +24,13 @@ constexpr TypeRow kTypes[] = {
 };
 
 [[noreturn]] void bad(const std::string& what) {
-  throw Error(Code::invalid_argument, "This is not a usable .npy file: " + what + ".");
+  throw Error(Code::invalid_argument, fmt::format("This is not a usable .npy file: {}.", what));
 }
 
 // The text after 'key': in the header, a Python dict literal.
 std::string_view value_of(std::string_view header, std::string_view key) {
-  const size_t at = header.find("'" + std::string(key) + "'");
-  if (at == std::string_view::npos) bad("its header has no '" + std::string(key) + "'");
+  const size_t at = header.find(fmt::format("'{}'", key));
+  if (at == std::string_view::npos) bad(fmt::format("its header has no '{}'", key));
   const size_t colon = header.find(':', at);
   if (colon == std::string_view::npos) bad("its header is cut off");
   std::string_view rest = header.substr(colon + 1);
@@ -47,8 +48,8 @@ DType read_type(std::string_view header) {
     const bool any_order = known[0] == '|' && value.size() == 3;
     if (value == known || (any_order && value.substr(1) == known.substr(1))) return row.dtype;
   }
-  bad("its element type '" + std::string(value) +
-      "' is none of bool, i1 to i8, u1 to u8, f2, f4, f8 in little-endian order");
+  bad(fmt::format("its element type '{}' is none of bool, i1 to i8, u1 to u8, f2, f4, f8 in little-endian order",
+                  value));
 }
 
 Dims read_dims(std::string_view header) {
@@ -62,8 +63,8 @@ Dims read_dims(std::string_view header) {
     if (value.empty()) return dims;
     int64_t dim = 0;
     const auto result = std::from_chars(value.data(), value.data() + value.size(), dim);
-    if (result.ec != std::errc() || dim < 0) bad("its shape holds '" + std::string(value.substr(0, 20)) + "'");
-    if (dims.rank() == EP_MAX_RANK) bad("its rank is more than " + std::to_string(EP_MAX_RANK));
+    if (result.ec != std::errc() || dim < 0) bad(fmt::format("its shape holds '{}'", value.substr(0, 20)));
+    if (dims.rank() == EP_MAX_RANK) bad(fmt::format("its rank is more than {}", EP_MAX_RANK));
     dims.push_back(dim);
     value.remove_prefix(static_cast<size_t>(result.ptr - value.data()));
   }
@@ -81,7 +82,7 @@ const char* descr_of(DType dtype) {
 Tensor npy_decode(std::string_view bytes, Device device) {
   if (bytes.size() < 10 || bytes.substr(0, 6) != kMagic) bad("it does not begin with \\x93NUMPY");
   const auto major = static_cast<uint8_t>(bytes[6]);
-  if (major < 1 || major > 3) bad("its version is " + std::to_string(major) + "; 1 to 3 are known");
+  if (major < 1 || major > 3) bad(fmt::format("its version is {}; 1 to 3 are known", major));
   const size_t length_bytes = major == 1 ? 2 : 4;
   if (bytes.size() < 8 + length_bytes) bad("its header is cut off");
   size_t length = 0;
@@ -93,8 +94,7 @@ Tensor npy_decode(std::string_view bytes, Device device) {
   const Dims dims = read_dims(header);
   const std::optional<int64_t> count = checked_count(dims, dtype_size(dtype));
   if (!count || static_cast<uint64_t>(*count * dtype_size(dtype)) != data.size()) {
-    bad("shape " + to_string(dims) + " of " + std::string(dtype_name(dtype)) + " does not go with " +
-        std::to_string(data.size()) + " bytes of data");
+    bad(fmt::format("shape {} of {} does not go with {} bytes of data", dims, dtype_name(dtype), data.size()));
   }
   if (value_of(header, "fortran_order").substr(0, 4) != "True" || dims.rank() < 2)
     return Tensor::copy_from_host(data.data(), dims, dtype, device);
@@ -111,10 +111,10 @@ std::string npy_encode(const Tensor& tensor) {
   const char* descr = descr_of(tensor.dtype());
   if (descr == nullptr) return npy_encode(cast(tensor, DType::f32));
   std::string shape;
-  for (int64_t dim : tensor.dims()) shape += std::to_string(dim) + ", ";
+  for (int64_t dim : tensor.dims()) shape += fmt::format("{}, ", dim);
   if (tensor.rank() > 1) shape.resize(shape.size() - 2);
   if (tensor.rank() == 1) shape.resize(shape.size() - 1);
-  std::string header = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, shape);
   header.append(64 - (10 + header.size() + 1) % 64, ' ');
   header += '\n';
   std::string bytes(kMagic);

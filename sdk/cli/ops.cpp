@@ -4,6 +4,7 @@
 #include "core/ops/call.h"
 #include "core/ops/op_call.h"
 #include "loader/settings/nearest.h"
+#include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/table.h"
 #include "sdk/onnx/onnx.h"
@@ -38,8 +39,8 @@ int print_list(const OpsOptions& options, const char* key, const nlohmann::json&
   std::vector<std::string> names;
   for (const onnx::SupportedOperator& op : onnx::supported_operators()) names.emplace_back(op.name);
   const std::string nearest = loader::nearest_word(name, names);
-  throw Error(Code::not_found, "There is no ONNX operator called '" + name + "' that models may use" +
-                                   (nearest.empty() ? "." : "; did you mean " + nearest + "?"));
+  throw Error(Code::not_found, fmt::format("There is no ONNX operator called '{}' that models may use{}", name,
+                                           nearest.empty() ? "." : fmt::format("; did you mean {}?", nearest)));
 }
 
 // All operators, or the one that is named.
@@ -49,8 +50,7 @@ int list_onnx(const OpsOptions& options) {
   for (const onnx::SupportedOperator& op : onnx::supported_operators()) {
     if (!options.name.empty() && op.name != options.name) continue;
     list.push_back({{"domain", op.domain}, {"name", op.name}, {"since", op.since}, {"until", op.until}});
-    rows.push_back(
-        {std::string(op.name), std::string(op.domain), std::to_string(op.since) + " to " + std::to_string(op.until)});
+    rows.push_back({std::string(op.name), std::string(op.domain), fmt::format("{} to {}", op.since, op.until)});
   }
   if (list.empty()) no_operator(options.name);
   return print_list(options, "operators", list, rows);

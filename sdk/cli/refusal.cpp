@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "loader/settings/nearest.h"
+#include "primitives/text/format.h"
 
 namespace tenon::cli {
 namespace {
@@ -12,21 +13,21 @@ namespace {
 // Ends a sentence with the nearest word, where there is one.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
   const std::string nearest = loader::nearest_word(word, known);
-  return nearest.empty() ? "." : "; did you mean " + nearest + "?";
+  return nearest.empty() ? "." : fmt::format("; did you mean {}?", nearest);
 }
 
 // CLI11 says "Could not convert: --seed = x".
 std::string misfit(const std::string& said) {
   const size_t colon = said.find(": "), equals = said.find(" = ");
-  if (colon == std::string::npos || equals == std::string::npos) return said + ".";
-  return "the value '" + said.substr(equals + 3) + "' of " + said.substr(colon + 2, equals - colon - 2) +
-         " is not a number that it may be.";
+  if (colon == std::string::npos || equals == std::string::npos) return fmt::format("{}.", said);
+  return fmt::format("the value '{}' of {} is not a number that it may be.", said.substr(equals + 3),
+                     said.substr(colon + 2, equals - colon - 2));
 }
 
 std::vector<std::string> option_names(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_lnames()) names.push_back(fmt::format("--{}", name));
   }
   return names;
 }
@@ -35,9 +36,10 @@ std::vector<std::string> option_names(const CLI::App& command) {
 std::string unexpected(const CLI::App& command, const std::vector<std::string>& extras) {
   for (const std::string& word : extras) {
     if (!word.starts_with('-') || word == "-") continue;
-    return "the option '" + word + "' is unknown" + did_you_mean(word.substr(0, word.find('=')), option_names(command));
+    return fmt::format("the option '{}' is unknown{}", word,
+                       did_you_mean(word.substr(0, word.find('=')), option_names(command)));
   }
-  return "the argument '" + extras.front() + "' is one too many.";
+  return fmt::format("the argument '{}' is one too many.", extras.front());
 }
 
 }  // namespace
@@ -45,14 +47,14 @@ std::string unexpected(const CLI::App& command, const std::vector<std::string>& 
 std::string refusal(const CLI::App& app, const CLI::Error& error) {
   const auto given = app.get_subcommands();
   const CLI::App& command = given.empty() ? app : *given.front();
-  const std::string name = given.empty() ? "tenon" : "tenon " + command.get_name();
-  const std::string help = given.empty() ? "tenon --help" : "tenon help " + command.get_name();
+  const std::string name = given.empty() ? "tenon" : fmt::format("tenon {}", command.get_name());
+  const std::string help = given.empty() ? "tenon --help" : fmt::format("tenon help {}", command.get_name());
   const std::vector<std::string> extras = app.remaining(true);
   const auto kind = static_cast<CLI::ExitCodes>(error.get_exit_code());
-  std::string sentence = std::string(error.what()) + ".";
+  std::string sentence = fmt::format("{}.", error.what());
   if (kind == CLI::ExitCodes::ConversionError) sentence = misfit(error.what());
   if (kind == CLI::ExitCodes::ExtrasError && !extras.empty()) sentence = unexpected(command, extras);
-  return name + ": " + sentence + "\n  `" + help + "` says what it takes.\n";
+  return fmt::format("{}: {}\n  `{}` says what it takes.\n", name, sentence, help);
 }
 
 int refuse_word(const char* kind, const std::string& word, const std::vector<std::string>& known,
@@ -68,7 +70,7 @@ CLI::Validator number_that(bool (*holds)(double), const char* rule) {
         char* end = nullptr;
         const double value = std::strtod(text.c_str(), &end);
         const bool fits = end != text.c_str() && *end == '\0' && holds(value);
-        return fits ? "" : "must be a number " + std::string(rule) + ", but is " + text;
+        return fits ? "" : fmt::format("must be a number {}, but is {}", rule, text);
       },
       "");
 }
@@ -77,7 +79,7 @@ CLI::Validator is_folder() {
   return CLI::Validator(
       [](const std::string& text) {
         std::error_code ignored;
-        return std::filesystem::is_directory(text, ignored) ? "" : "there is no folder '" + text + "'";
+        return std::filesystem::is_directory(text, ignored) ? "" : fmt::format("there is no folder '{}'", text);
       },
       "");
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/interpreter/execution_report.h"
+#include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/model_inputs.h"
 #include "sdk/cli/summary.h"
@@ -27,7 +28,7 @@ std::string file_name(const std::string& name, const std::string& format) {
     if (!isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '_' && c != '.') c = '_';
   }
   if (safe.front() == '.') safe.front() = '_';
-  return safe + "." + format;
+  return fmt::format("{}.{}", safe, format);
 }
 
 json executions_json(const std::vector<onnx::NodeExecution>& executions) {
@@ -51,18 +52,14 @@ void print_executions(const std::vector<onnx::NodeExecution>& executions) {
   std::vector<std::vector<std::string>> rows = {
       {"node", "name", "operator", "op", "device", "implementation", "rung", "bytes copied", "reason"}};
   for (const onnx::NodeExecution& p : executions) {
-    rows.push_back({p.node < 0 ? "-" : std::to_string(p.node), p.node_name, p.op_type, p.op, p.device, p.implementation,
-                    p.rung, std::to_string(p.bytes_copied), p.reason});
+    rows.push_back({p.node < 0 ? "-" : fmt::format("{}", p.node), p.node_name, p.op_type, p.op, p.device,
+                    p.implementation, p.rung, fmt::format("{}", p.bytes_copied), p.reason});
   }
   print_table(rows);
 }
 
 // "12.34 ms"; below a millisecond, of which hundredths say little, "420.0 us".
-std::string time_text(double ms) {
-  char text[40];
-  std::snprintf(text, sizeof text, ms < 1 ? "%.1f us" : "%.2f ms", ms < 1 ? ms * 1000 : ms);
-  return text;
-}
+std::string time_text(double ms) { return ms < 1 ? fmt::format("{:.1f} us", ms * 1000) : fmt::format("{:.2f} ms", ms); }
 
 struct Times {
   double load = 0, first = 0;
@@ -102,9 +99,10 @@ std::vector<std::string> save(const onnx::Model& model, const TensorList& output
   std::error_code error;
   std::filesystem::create_directories(options.output, error);
   if (error)
-    throw Error(Code::invalid_argument, "The folder '" + options.output + "' cannot be made: " + error.message() + ".");
+    throw Error(Code::invalid_argument,
+                fmt::format("The folder '{}' cannot be made: {}.", options.output, error.message()));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    files.push_back(options.output + "/" + file_name(model.outputs()[i].name, options.format));
+    files.push_back(fmt::format("{}/{}", options.output, file_name(model.outputs()[i].name, options.format)));
     write_tensor_file(files.back(), outputs[i], model.outputs()[i].name);
   }
   return files;
@@ -139,7 +137,7 @@ void run_all(const RunOptions& options, const onnx::Inputs& inputs, Results* res
       timed_run(results->model, inputs, nullptr, &results->times.runs.emplace_back());
     for (const Tensor& output : results->outputs) results->summaries.push_back(summarize(output));
   } catch (const Error& error) {
-    throw Error(error.status().with_context("  while running '" + options.model + "'"));
+    throw Error(error.status().with_context(fmt::format("  while running '{}'", options.model)));
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 
 namespace tenon::cli {
 namespace {
@@ -80,9 +81,7 @@ json summary_of(const Tensor& tensor) {
 std::string text_of(const json& number) {
   if (number.is_string()) return number.get<std::string>();
   if (!number.is_number_float()) return number.dump();
-  char text[40];
-  std::snprintf(text, sizeof text, "%.6g", number.get<double>());
-  return text;
+  return fmt::format("{:.6g}", number.get<double>());
 }
 
 }  // namespace
@@ -110,11 +109,10 @@ std::string summary_text(const json& summary, int64_t elements) {
     return (elements == 1 ? "value " : "values ") + text;
   }
   const bool floats = summary.contains("nan");
-  if (summary["least"].is_null()) return "all " + std::to_string(elements) + " NaN";
-  text = "least " + text_of(summary["least"]) + ", greatest " + text_of(summary["greatest"]);
+  if (summary["least"].is_null()) return fmt::format("all {} NaN", elements);
+  text = fmt::format("least {}, greatest {}", text_of(summary["least"]), text_of(summary["greatest"]));
   if (!floats) return text;
-  return text + ", mean " + text_of(summary["mean"]) + ", " + summary["nan"].dump() + " of " +
-         std::to_string(elements) + " NaN";
+  return fmt::format("{}, mean {}, {} of {} NaN", text, text_of(summary["mean"]), summary["nan"].dump(), elements);
 }
 
 }  // namespace tenon::cli

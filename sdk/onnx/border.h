@@ -7,6 +7,7 @@
 #include <string>
 
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 
 namespace tenon::onnx {
 
@@ -24,8 +25,10 @@ auto at_border(F work) {
   } catch (const std::length_error&) {
     throw no_memory();
   } catch (const std::exception& error) {
-    throw Error(Code::internal, "The ONNX importer met an exception that it does not expect: " +
-                                    std::string(error.what()) + ". This is a defect of Tenon.");
+    throw Error(
+        Code::internal,
+        fmt::format("The ONNX importer met an exception that it does not expect: {}. This is a defect of Tenon.",
+                    error.what()));
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/compare/divergence.h"
 #include "sdk/cli/model_inputs.h"
@@ -23,23 +24,16 @@ struct Row {
   Divergence divergence;
 };
 
-std::string number(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.3g", value);
-  return text;
-}
+std::string number(double value) { return fmt::format("{:.3g}", value); }
 
-std::string exact(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
+std::string exact(double value) { return fmt::format("{:.9g}", value); }
 
 // JSON has no infinities.
 json json_number(double value) { return std::isfinite(value) ? json(value) : json(number(value)); }
 
 std::string node_text(const onnx::NodeResult& node) {
-  return "node " + std::to_string(node.node) + " (" + (node.name.empty() ? "" : node.name + ", ") + node.op_type + ")";
+  return fmt::format("node {} ({}{})", node.node, node.name.empty() ? "" : fmt::format("{}, ", node.name),
+                     node.op_type);
 }
 
 // "native", or each rung that was taken: "native, host".
@@ -63,7 +57,7 @@ class Comparison {
     while (a_.next(&on_a)) {
       if (!b_.next(&on_b) || on_b.values != on_a.values) {
         throw Error(Code::internal,
-                    "The two devices do not run the same nodes: " + node_text(on_a) + " has no counterpart.");
+                    fmt::format("The two devices do not run the same nodes: {} has no counterpart.", node_text(on_a)));
       }
       for (size_t i = 0; i < on_a.tensors.size(); ++i) rows.push_back(row(on_a, on_b, i));
     }
@@ -74,11 +68,11 @@ class Comparison {
   static onnx::Inputs make_all_inputs(const CompareOptions& options, const onnx::Model& model) {
     std::vector<std::string> given = options.inputs;
     for (const onnx::ValueInfo& info : model.inputs()) {
-      const std::string start = info.name + "=";
+      const std::string start = fmt::format("{}=", info.name);
       const bool named = std::any_of(given.begin(), given.end(), [&](const std::string& text) {
         return text.compare(0, start.size(), start) == 0;
       });
-      if (!named) given.push_back(start + "random");
+      if (!named) given.push_back(fmt::format("{}random", start));
     }
     return make_inputs(model, given, options.dims, options.seed);
   }
@@ -91,7 +85,7 @@ class Comparison {
     one.node.known = on_a.known;
     one.value = on_a.values[i];
     one.dims = on_a.tensors[i].dims();
-    one.type = std::string(dtype_name(on_a.tensors[i].dtype())) + to_string(one.dims);
+    one.type = fmt::format("{}{}", dtype_name(on_a.tensors[i].dtype()), one.dims);
     one.rung_a = rungs(on_a);
     one.rung_b = rungs(on_b);
     one.tolerance = options_.tolerance.value_or(default_tolerance(on_a.tensors[i].dtype()));
@@ -112,18 +106,19 @@ onnx::Model load_on(const CompareOptions& options, const std::string& device) {
   try {
     return onnx::load(options.model, load_options);
   } catch (const Error& error) {
-    throw Error(error.status().with_context("  while loading it for " + load_options.device.spelling()));
+    throw Error(error.status().with_context(fmt::format("  while loading it for {}", load_options.device.spelling())));
   }
 }
 
 std::string divergence_text(const Row& row, const std::string& a, const std::string& b) {
   const Divergence& d = row.divergence;
-  const std::string start = node_text(row.node) + ", value '" + row.value + "': ";
-  if (!d.types.empty()) return start + "it is " + d.types + ".";
-  return start + "element " + element_place(d.worst, row.dims) + " of " + row.type + " is " + exact(d.worst_a) +
-         " on " + a + " and " + exact(d.worst_b) + " on " + b + ", a relative error of " + number(d.max_relative) +
-         " where " + number(row.tolerance) + " is allowed (" + std::to_string(d.beyond) + " of " +
-         std::to_string(d.elements) + " elements are beyond it).";
+  const std::string start = fmt::format("{}, value '{}': ", node_text(row.node), row.value);
+  if (!d.types.empty()) return fmt::format("{}it is {}.", start, d.types);
+  return fmt::format(
+      "{}element {} of {} is {} on {} and {} on {}, a relative error of {} where {} is allowed ({} of {} elements are "
+      "beyond it).",
+      start, element_place(d.worst, row.dims), row.type, exact(d.worst_a), a, exact(d.worst_b), b,
+      number(d.max_relative), number(row.tolerance), d.beyond, d.elements);
 }
 
 json row_json(const Row& row) {
@@ -157,9 +152,9 @@ void print_rows(const std::vector<Row>& rows) {
       {"node", "name", "operator", "value", "type", "on A", "on B", "absolute", "relative", "ulp", ""}};
   for (const Row& row : rows) {
     const Divergence& d = row.divergence;
-    table.push_back({std::to_string(row.node.node), row.node.name, row.node.op_type, row.value, row.type, row.rung_a,
-                     row.rung_b, number(d.max_absolute), number(d.max_relative), std::to_string(d.max_ulp),
-                     !d.types.empty() ? "diverges: " + d.types
+    table.push_back({fmt::format("{}", row.node.node), row.node.name, row.node.op_type, row.value, row.type, row.rung_a,
+                     row.rung_b, number(d.max_absolute), number(d.max_relative), fmt::format("{}", d.max_ulp),
+                     !d.types.empty() ? fmt::format("diverges: {}", d.types)
                      : d.diverges()   ? "diverges"
                                       : ""});
   }
@@ -177,10 +172,10 @@ int compare_devices(const CompareOptions& options) {
     return left.divergence.max_relative < right.divergence.max_relative;
   });
   const std::string verdict =
-      first != rows.end() ? "The first node that diverges is " + divergence_text(*first, name_a, name_b)
+      first != rows.end() ? fmt::format("The first node that diverges is {}", divergence_text(*first, name_a, name_b))
       : rows.empty()      ? "The model has no node."
-                     : "No node diverges. The largest relative error is " + number(largest->divergence.max_relative) +
-                           ", of " + node_text(largest->node) + ".";
+                          : fmt::format("No node diverges. The largest relative error is {}, of {}.",
+                                        number(largest->divergence.max_relative), node_text(largest->node));
   if (options.json) {
     json list = json::array();
     for (const Row& row : rows) list.push_back(row_json(row));

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 
 namespace tenon::cli {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-std::string type_of(const Tensor& tensor) { return std::string(dtype_name(tensor.dtype())) + to_string(tensor.dims()); }
+std::string type_of(const Tensor& tensor) { return fmt::format("{}{}", dtype_name(tensor.dtype()), tensor.dims()); }
 
 std::vector<double> numbers_of(const Tensor& tensor) {
   return cast(tensor.to(Device::host()), DType::f64).to_host<double>();
@@ -68,7 +69,7 @@ double default_tolerance(DType dtype) {
 Divergence measure_divergence(const Tensor& a, const Tensor& b, double tolerance) {
   Divergence result;
   if (a.dtype() != b.dtype() || a.dims() != b.dims()) {
-    result.types = type_of(a) + " against " + type_of(b);
+    result.types = fmt::format("{} against {}", type_of(a), type_of(b));
     return result;
   }
   result.elements = a.elements();

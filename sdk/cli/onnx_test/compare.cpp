@@ -5,11 +5,12 @@
 #include <cstring>
 
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 
 namespace tenon::cli {
 namespace {
 
-std::string type_of(const Tensor& tensor) { return std::string(dtype_name(tensor.dtype())) + to_string(tensor.dims()); }
+std::string type_of(const Tensor& tensor) { return fmt::format("{}{}", dtype_name(tensor.dtype()), tensor.dims()); }
 
 std::string place_of(int64_t at, const Dims& dims) {
   Dims index = dims;
@@ -20,16 +21,12 @@ std::string place_of(int64_t at, const Dims& dims) {
   return to_string(index);
 }
 
-std::string number(double value) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
+std::string number(double value) { return fmt::format("{:.9g}", value); }
 
 std::string report(int64_t first, int64_t count, const Dims& dims, const std::string& actual,
                    const std::string& expected) {
-  return "element " + place_of(first, dims) + " is " + actual + " where " + expected + " is expected (" +
-         std::to_string(count) + " of " + std::to_string(element_count(dims)) + " differ)";
+  return fmt::format("element {} is {} where {} is expected ({} of {} differ)", place_of(first, dims), actual, expected,
+                     count, element_count(dims));
 }
 
 // Signed positions on the line of all bf16 values, so that a difference is a number of units in the last place.
@@ -65,10 +62,8 @@ std::string compare_bf16(const Tensor& actual, const Tensor& expected) {
     const bool a_nan = (a[i] & 0x7fff) > 0x7f80, e_nan = (e[i] & 0x7fff) > 0x7f80;
     if (a_nan && e_nan) continue;
     if (a_nan || e_nan || std::llabs(bf16_position(a[i]) - bf16_position(e[i])) > 2) {
-      char bits[2][8];
-      std::snprintf(bits[0], sizeof bits[0], "0x%04x", a[i]);
-      std::snprintf(bits[1], sizeof bits[1], "0x%04x", e[i]);
-      return report(static_cast<int64_t>(i), 1, actual.dims(), bits[0], bits[1]);
+      return report(static_cast<int64_t>(i), 1, actual.dims(), fmt::format("{:#06x}", a[i]),
+                    fmt::format("{:#06x}", e[i]));
     }
   }
   return {};
@@ -95,7 +90,7 @@ std::string compare_bytes(const Tensor& actual, const Tensor& expected) {
 
 std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance) {
   if (actual.dtype() != expected.dtype() || actual.dims() != expected.dims()) {
-    return "it is " + type_of(actual) + " where " + type_of(expected) + " is expected";
+    return fmt::format("it is {} where {} is expected", type_of(actual), type_of(expected));
   }
   if (actual.dtype() == DType::bf16) return compare_bf16(actual, expected);
   return is_floating(actual.dtype()) ? compare_floats(actual, expected, tolerance) : compare_bytes(actual, expected);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "primitives/text/format.h"
 #include "sdk/cli/onnx_test/compare.h"
 #include "sdk/cli/tensor_file.h"
 #include "sdk/onnx/onnx.h"
@@ -47,7 +48,7 @@ std::vector<std::string> data_sets(const std::string& folder) {
 }
 
 std::string numbered(const std::string& set, const char* kind, size_t i) {
-  return set + "/" + kind + "_" + std::to_string(i) + ".pb";
+  return fmt::format("{}/{}_{}.pb", set, kind, i);
 }
 
 // A tensor of a data set. ONNX's own cases store bfloat16 as uint16: NumPy has no such type.
@@ -61,13 +62,12 @@ Tensor read_data(const std::string& path, DType wanted, Device device) {
 // "it has 1 outputs, but test_data_set_0 holds 2", or empty. What a data set holds beyond the model is an expectation
 // that nothing would be held against.
 std::string wrong_count(const std::string& set, const char* kind, size_t of_model) {
-  const std::string prefix = std::string(kind) + "_";
+  const std::string prefix = fmt::format("{}_", kind);
   size_t held = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(set))
     held += entry.path().filename().string().rfind(prefix, 0) == 0 ? 1 : 0;
   if (held == of_model) return {};
-  return "it has " + std::to_string(of_model) + " " + kind + "s, but " + fs::path(set).filename().string() + " holds " +
-         std::to_string(held);
+  return fmt::format("it has {} {}s, but {} holds {}", of_model, kind, fs::path(set).filename().string(), held);
 }
 
 // The first difference between the model's outputs and the data set's, or empty.
@@ -91,7 +91,7 @@ std::string run_data_set(const onnx::Model& model, const std::string& set, const
     const Tensor expected = read_data(numbered(set, "output", i), outputs[i].dtype(), Device::host());
     const std::string text = difference(outputs[i], expected, tolerance);
     if (!text.empty())
-      return "output '" + model.outputs()[i].name + "' of " + fs::path(set).filename().string() + ": " + text;
+      return fmt::format("output '{}' of {}: {}", model.outputs()[i].name, fs::path(set).filename().string(), text);
   }
   return {};
 }
@@ -102,7 +102,7 @@ CaseResult judge(const std::string& folder, const std::string& device, const Tol
   options.shapes = onnx::Shapes::any;  // some of ONNX's own cases declare shapes that their data does not have
   std::optional<onnx::Model> model;
   try {
-    model.emplace(onnx::load(folder + "/model.onnx", options));
+    model.emplace(onnx::load(fmt::format("{}/model.onnx", folder), options));
   } catch (const Error& error) {
     const Verdict verdict = error.code() == Code::unsupported ? Verdict::skipped : Verdict::failed;
     return {verdict, one_line(error.what()), 0, {}};
@@ -131,22 +131,23 @@ const char* verdict_name(Verdict verdict) {
 std::vector<std::string> find_cases(const std::vector<std::string>& folders) {
   std::vector<std::string> cases;
   for (const std::string& folder : folders) {
-    if (!fs::is_directory(folder)) throw Error(Code::not_found, "'" + folder + "' is not a folder.");
+    if (!fs::is_directory(folder)) throw Error(Code::not_found, fmt::format("'{}' is not a folder.", folder));
     const size_t before = cases.size();
     collect(fs::path(folder), kDepth, &cases);
     if (cases.size() == before) {
-      throw Error(Code::not_found, "'" + folder + "' holds no test case: no model.onnx in it or in a folder below.");
+      throw Error(Code::not_found,
+                  fmt::format("'{}' holds no test case: no model.onnx in it or in a folder below.", folder));
     }
   }
   return cases;
 }
 
 Tolerance case_tolerance(const std::string& folder, const Tolerance& initial) {
-  const std::string path = folder + "/data.json";
+  const std::string path = fmt::format("{}/data.json", folder);
   if (!fs::exists(path)) return initial;
   Tolerance tolerance = initial;
   const nlohmann::json data = nlohmann::json::parse(read_bytes(path), nullptr, false);
-  if (!data.is_object()) throw Error(Code::invalid_argument, "'" + path + "' is not a JSON object.");
+  if (!data.is_object()) throw Error(Code::invalid_argument, fmt::format("'{}' is not a JSON object.", path));
   tolerance.rtol = data.value("rtol", initial.rtol);
   tolerance.atol = data.value("atol", initial.atol);
   return tolerance;

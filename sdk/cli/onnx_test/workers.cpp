@@ -16,6 +16,7 @@
 #include <optional>
 
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 
 namespace tenon::cli {
 namespace {
@@ -58,11 +59,9 @@ bool read_line(int fd, std::string* pending, std::string* line) {
   std::string pending, line;
   while (read_line(fd, &pending, &line)) {
     const CaseResult result = run(std::stoul(line));
-    char head[64];
-    std::snprintf(head, sizeof head, "%d %.3f", static_cast<int>(result.verdict), result.milliseconds);
-    std::string answer = head;
-    for (uint64_t launches : result.launches) answer += " " + std::to_string(launches);
-    if (!write_all(fd, answer + " " + result.sentence + "\n")) break;
+    std::string answer = fmt::format("{} {:.3f}", static_cast<int>(result.verdict), result.milliseconds);
+    for (uint64_t launches : result.launches) answer += fmt::format(" {}", launches);
+    if (!write_all(fd, fmt::format("{} {}\n", answer, result.sentence))) break;
   }
   _exit(0);
 }
@@ -105,12 +104,12 @@ class Pool {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
       throw Error(Code::internal,
-                  std::string("A pair of sockets for a child process cannot be made: ") + std::strerror(errno) + ".");
+                  fmt::format("A pair of sockets for a child process cannot be made: {}.", std::strerror(errno)));
     }
     std::fflush(nullptr);
     child->pid = fork();
     if (child->pid < 0)
-      throw Error(Code::internal, std::string("A child process cannot be started: ") + std::strerror(errno) + ".");
+      throw Error(Code::internal, fmt::format("A child process cannot be started: {}.", std::strerror(errno)));
     if (child->pid == 0) {
       for (const Child& other : children_) {
         if (other.fd >= 0) close(other.fd);
@@ -142,7 +141,7 @@ class Pool {
     child->deadline =
         Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.time_limit));
     write_all(child->fd,
-              std::to_string(*child->running) + "\n");  // a child that is gone shows when its answer is awaited
+              fmt::format("{}\n", *child->running));  // a child that is gone shows when its answer is awaited
   }
 
   void wait() {
@@ -191,18 +190,19 @@ class Pool {
     waitpid(child->pid, &status, 0);
     close(child->fd);
     *child = Child();
-    const std::string how = WIFSIGNALED(status) ? std::string("signal ") + std::to_string(WTERMSIG(status)) + ", " +
-                                                      strsignal(WTERMSIG(status))
-                                                : "exit code " + std::to_string(WEXITSTATUS(status));
-    done_(index, {Verdict::failed, "its process crashed (" + how + ")", 0, {}});
+    const std::string how = WIFSIGNALED(status)
+                                ? fmt::format("signal {}, {}", WTERMSIG(status), strsignal(WTERMSIG(status)))
+                                : fmt::format("exit code {}", WEXITSTATUS(status));
+    done_(index, {Verdict::failed, fmt::format("its process crashed ({})", how), 0, {}});
   }
 
   void overrun(Child* child) {
     const size_t index = *child->running;
     stop(child);
-    char text[80];
-    std::snprintf(text, sizeof text, "it did not end within %g s", options_.time_limit);
-    done_(index, {Verdict::failed, text, 1e3 * options_.time_limit, {}});
+    done_(index, {Verdict::failed,
+                  fmt::format("it did not end within {:g} s", options_.time_limit),
+                  1e3 * options_.time_limit,
+                  {}});
   }
 
   size_t count_, next_ = 0;

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "primitives/text/format.h"
+
 namespace tenon::onnx {
 namespace {
 
@@ -24,7 +26,7 @@ Status read_exactly(int fd, uint64_t offset, uint64_t length, void* data) {
   while (length > 0) {
     const ssize_t got = pread(fd, out, std::min<uint64_t>(length, uint64_t{1} << 30), static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Status(Code::internal, "Reading failed: " + why(errno) + ".");
+    if (got < 0) return Status(Code::internal, fmt::format("Reading failed: {}.", why(errno)));
     if (got == 0) return Status(Code::invalid_argument, "The file became shorter while it was read.");
     out += got;
     offset += static_cast<uint64_t>(got);
@@ -74,20 +76,19 @@ Result<std::string> read_file(const std::string& path, uint64_t limit) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) {
     return Status(errno == ENOENT ? Code::not_found : Code::invalid_argument,
-                  "'" + path + "' cannot be opened: " + why(errno) + ".");
+                  fmt::format("'{}' cannot be opened: {}.", path, why(errno)));
   }
   struct stat info {};
   if (fstat(file.get(), &info) != 0)
-    return Status(Code::internal, "'" + path + "' cannot be examined: " + why(errno) + ".");
-  if (!S_ISREG(info.st_mode)) return Status(Code::invalid_argument, "'" + path + "' is not a regular file.");
+    return Status(Code::internal, fmt::format("'{}' cannot be examined: {}.", path, why(errno)));
+  if (!S_ISREG(info.st_mode)) return Status(Code::invalid_argument, fmt::format("'{}' is not a regular file.", path));
   const auto size = static_cast<uint64_t>(info.st_size);
   if (size > limit) {
-    return Status(Code::invalid_argument, "'" + path + "' has " + std::to_string(size) + " bytes; at most " +
-                                              std::to_string(limit) + " are read.");
+    return Status(Code::invalid_argument, fmt::format("'{}' has {} bytes; at most {} are read.", path, size, limit));
   }
   std::string bytes(size, '\0');
   const Status status = read_exactly(file.get(), 0, size, bytes.data());
-  if (!status.ok()) return status.with_context("  while reading '" + path + "'");
+  if (!status.ok()) return status.with_context(fmt::format("  while reading '{}'", path));
   return bytes;
 }
 
@@ -95,31 +96,31 @@ Result<const ExternalFiles::Opened*> ExternalFiles::open(std::string_view locati
   if (const auto found = opened_.find(location); found != opened_.end()) return &found->second;
   const std::string name(location);
   const auto refuse = [&](std::string_view what, std::string remedy = {}) {
-    return Status(Code::invalid_argument, "External data '" + name + "' " + std::string(what) + ".", std::move(remedy));
+    return Status(Code::invalid_argument, fmt::format("External data '{}' {}.", name, what), std::move(remedy));
   };
   if (root_.empty())
     return refuse("cannot be read: no folder for external data was given", "Set Options::external_data_root.");
   if (location.empty() || location.find('\0') != std::string_view::npos) return refuse("has no usable name");
-  if (location.front() == '/') return refuse("is an absolute path; it must be relative to '" + root_ + "'");
-  if (names_parent(location)) return refuse("names a parent folder; it must lie below '" + root_ + "'");
+  if (location.front() == '/') return refuse(fmt::format("is an absolute path; it must be relative to '{}'", root_));
+  if (names_parent(location)) return refuse(fmt::format("names a parent folder; it must lie below '{}'", root_));
   if (!folder_) {
     folder_ = Descriptor(::open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!folder_)
       return Status(Code::not_found,
-                    "The folder '" + root_ + "' for external data cannot be opened: " + why(errno) + ".");
+                    fmt::format("The folder '{}' for external data cannot be opened: {}.", root_, why(errno)));
   }
   Opened opened;
   opened.descriptor = Descriptor(open_beneath(folder_.get(), name));
   if (!opened.descriptor) {
     if (errno == ENOENT)
-      return Status(Code::not_found, "External data '" + name + "' does not exist in '" + root_ + "'.");
+      return Status(Code::not_found, fmt::format("External data '{}' does not exist in '{}'.", name, root_));
     if (errno == ELOOP || errno == EXDEV) {
-      return refuse("is or passes through a symbolic link", "Copy the file itself into '" + root_ + "'.");
+      return refuse("is or passes through a symbolic link", fmt::format("Copy the file itself into '{}'.", root_));
     }
-    return refuse("cannot be opened in '" + root_ + "': " + why(errno));
+    return refuse(fmt::format("cannot be opened in '{}': {}", root_, why(errno)));
   }
   struct stat info {};
-  if (fstat(opened.descriptor.get(), &info) != 0) return refuse("cannot be examined: " + why(errno));
+  if (fstat(opened.descriptor.get(), &info) != 0) return refuse(fmt::format("cannot be examined: {}", why(errno)));
   if (!S_ISREG(info.st_mode)) return refuse("is not a regular file");
   if (info.st_nlink != 1) return refuse("is a hard link: the same file has another name", "Copy the file itself.");
   opened.size = static_cast<uint64_t>(info.st_size);
@@ -135,13 +136,12 @@ Result<uint64_t> ExternalFiles::size(std::string_view location) {
 Status ExternalFiles::read(std::string_view location, uint64_t offset, uint64_t length, void* data) {
   TENON_ASSIGN_OR_RETURN(const Opened* file, open(location));
   if (offset > file->size || length > file->size - offset) {
-    return Status(Code::invalid_argument, "External data '" + std::string(location) + "' has " +
-                                              std::to_string(file->size) + " bytes; a tensor wants " +
-                                              std::to_string(length) + " bytes at offset " + std::to_string(offset) +
-                                              ".");
+    return Status(Code::invalid_argument,
+                  fmt::format("External data '{}' has {} bytes; a tensor wants {} bytes at offset {}.", location,
+                              file->size, length, offset));
   }
   return read_exactly(file->descriptor.get(), offset, length, data)
-      .with_context("  while reading external data '" + std::string(location) + "'");
+      .with_context(fmt::format("  while reading external data '{}'", location));
 }
 
 }  // namespace tenon::onnx

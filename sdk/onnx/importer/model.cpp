@@ -2,6 +2,7 @@
 
 #include "core/graph/graph.h"
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/border.h"
 #include "sdk/onnx/file/file.h"
 #include "sdk/onnx/importer/fuse.h"
@@ -16,7 +17,7 @@ constexpr uint64_t kLargestFile = uint64_t{16} << 30;
 // An input of at most this many elements may be taken by value when shapes in the model depend on it.
 constexpr int64_t kByValueElements = 64;
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
 
 std::string names_of(const std::vector<ValueInfo>& infos) {
   std::string text;
@@ -34,9 +35,10 @@ void check_input_names(const std::set<std::string>& given, const std::vector<Val
   for (const ValueInfo& info : wanted) {
     if (given.count(info.name) != 0) continue;
     missing += (missing.empty() && unknown.empty() ? "" : " ");
-    missing += "Input " + quoted(info.name) + ", " + to_string(info) + ", is missing.";
+    missing += fmt::format("Input {}, {}, is missing.", quoted(info.name), info);
   }
-  if (!unknown.empty()) unknown = "The model has no input " + unknown + "; its inputs are " + names_of(wanted) + ".";
+  if (!unknown.empty())
+    unknown = fmt::format("The model has no input {}; its inputs are {}.", unknown, names_of(wanted));
   if (!unknown.empty() || !missing.empty()) throw Error(Code::invalid_argument, unknown + missing);
 }
 
@@ -51,10 +53,9 @@ Tensor fitting_input(const Tensor& tensor, const ValueInfo& info, Device device,
   }
   if (!fits) {
     throw Error(Code::invalid_argument,
-                "Input " + quoted(info.name) + " must be " + to_string(info) + ", but " +
-                    (tensor.defined() ? std::string(dtype_name(tensor.dtype())) + tenon::to_string(tensor.dims())
-                                      : "an undefined tensor") +
-                    " was given.");
+                fmt::format("Input {} must be {}, but {} was given.", quoted(info.name), info,
+                            tensor.defined() ? fmt::format("{}{}", dtype_name(tensor.dtype()), tensor.dims())
+                                             : "an undefined tensor"));
   }
   return contiguous(tensor.to(device));
 }
@@ -217,8 +218,8 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
     const auto found = std::find_if(parsed.outputs.begin(), parsed.outputs.end(),
                                     [&wanted = name](const ValueInfo& info) { return info.name == wanted; });
     if (found == parsed.outputs.end()) {
-      throw Error(Code::invalid_argument,
-                  "The model has no output " + quoted(name) + "; its outputs are " + names_of(parsed.outputs) + ".");
+      throw Error(Code::invalid_argument, fmt::format("The model has no output {}; its outputs are {}.", quoted(name),
+                                                      names_of(parsed.outputs)));
     }
     targets[static_cast<size_t>(found - parsed.outputs.begin())] = tensor;
   }
@@ -235,9 +236,9 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
     if (targets[i].defined()) {
       if (targets[i].dims() != results[i].dims() || targets[i].dtype() != results[i].dtype()) {
         throw Error(Code::invalid_argument,
-                    "Output " + quoted(parsed.outputs[i].name) + " is " + std::string(dtype_name(results[i].dtype())) +
-                        tenon::to_string(results[i].dims()) + ", but the tensor bound to it is " +
-                        std::string(dtype_name(targets[i].dtype())) + tenon::to_string(targets[i].dims()) + ".");
+                    fmt::format("Output {} is {}{}, but the tensor bound to it is {}{}.",
+                                quoted(parsed.outputs[i].name), dtype_name(results[i].dtype()), results[i].dims(),
+                                dtype_name(targets[i].dtype()), targets[i].dims()));
       }
       copy_(targets[i], results[i]);
       outputs.push_back(targets[i]);
@@ -264,9 +265,9 @@ Model load_checked(std::string_view bytes, const Options& options) {
   find_last_uses(&impl->parsed);
   find_refusals(impl->parsed, &refusals);
   if (!refusals.empty()) {
-    std::string text = "The model cannot run for " + std::to_string(refusals.size()) +
-                       (refusals.size() == 1 ? " reason:" : " reasons:");
-    for (const std::string& line : refusals) text += "\n  " + line;
+    std::string text =
+        fmt::format("The model cannot run for {}{}", refusals.size(), refusals.size() == 1 ? " reason:" : " reasons:");
+    for (const std::string& line : refusals) text += fmt::format("\n  {}", line);
     throw Error(Code::unsupported, text);
   }
   // A weight that did not arrive is an error of loading, not of every run.
@@ -313,20 +314,20 @@ Model load(const std::string& path, const Options& options) {
     try {
       return load_bytes(bytes, with_root);
     } catch (const Error& error) {
-      throw Error(error.status().with_context("  while loading '" + path + "'"));
+      throw Error(error.status().with_context(fmt::format("  while loading '{}'", path)));
     }
   });
 }
 
 std::string to_string(const ValueInfo& info) {
   std::string text(dtype_name(info.dtype));
-  if (!info.has_shape) return text + "[...]";
+  if (!info.has_shape) return fmt::format("{}[...]", text);
   text += "[";
   for (size_t i = 0; i < info.dims.size(); ++i) {
     const Dim& dim = info.dims[i];
-    text += (i == 0 ? "" : ", ") + (dim.value >= 0 ? std::to_string(dim.value) : dim.name.empty() ? "?" : dim.name);
+    text += (i == 0 ? "" : ", ") + (dim.value >= 0 ? fmt::format("{}", dim.value) : dim.name.empty() ? "?" : dim.name);
   }
-  return text + "]";
+  return fmt::format("{}]", text);
 }
 
 }  // namespace tenon::onnx

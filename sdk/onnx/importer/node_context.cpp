@@ -2,6 +2,7 @@
 
 #include "core/ops/op_call.h"
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/schema/schema.h"
 
 namespace tenon::onnx {
@@ -26,7 +27,7 @@ NodeContext::NodeContext(const ParsedModel& parsed, const Node& node, std::span<
 }
 
 const Tensor& NodeContext::raw(size_t i) const {
-  if (!has(i)) invalid("input " + std::to_string(i) + " is missing");
+  if (!has(i)) invalid(fmt::format("input {} is missing", i));
   return values_[static_cast<size_t>(node_.inputs[i])];
 }
 
@@ -49,7 +50,7 @@ int64_t NodeContext::product(size_t i, int64_t first, int64_t last) const {
   int64_t result = 1;
   for (int64_t axis = first; axis < last; ++axis) {
     if (__builtin_mul_overflow(result, dims(i)[axis], &result))
-      invalid("the shape " + to_string(dims(i)) + " is too large");
+      invalid(fmt::format("the shape {} is too large", dims(i)));
   }
   return result;
 }
@@ -69,8 +70,7 @@ const Tensor& NodeContext::known(size_t i) const {
 std::vector<double> NodeContext::numbers(size_t i) const {
   const Tensor& tensor = known(i);
   if (tensor.elements() > kHostElements) {
-    invalid("input " + std::to_string(i) + " has " + std::to_string(tensor.elements()) + " elements where at most " +
-            std::to_string(kHostElements) + " are possible");
+    invalid(fmt::format("input {} has {} elements where at most {} are possible", i, tensor.elements(), kHostElements));
   }
   return cast(tensor.to(Device::host()), DType::f64).to_host<double>();
 }
@@ -78,8 +78,8 @@ std::vector<double> NodeContext::numbers(size_t i) const {
 std::vector<int64_t> NodeContext::ints(size_t i) const {
   const Tensor& tensor = known(i);
   if (!is_integer(tensor.dtype()) || tensor.elements() > kHostElements) {
-    invalid("input " + std::to_string(i) + " must hold at most " + std::to_string(kHostElements) + " integers, not " +
-            std::to_string(tensor.elements()) + " of " + std::string(dtype_name(tensor.dtype())));
+    invalid(fmt::format("input {} must hold at most {} integers, not {} of {}", i, kHostElements, tensor.elements(),
+                        dtype_name(tensor.dtype())));
   }
   return cast(tensor.to(Device::host()), DType::i64).to_host<int64_t>();
 }
@@ -87,7 +87,7 @@ std::vector<int64_t> NodeContext::ints(size_t i) const {
 Scalar NodeContext::scalar(size_t i) const {
   const Tensor& tensor = known(i);
   if (tensor.elements() != 1) {
-    invalid("input " + std::to_string(i) + " must have one element, not shape " + to_string(tensor.dims()));
+    invalid(fmt::format("input {} must have one element, not shape {}", i, tensor.dims()));
   }
   return tensor.item();
 }
@@ -100,15 +100,15 @@ const Attribute* NodeContext::find(std::string_view name) const {
 const Attribute* NodeContext::find(std::string_view name, Attribute::Kind kind) const {
   const Attribute* attribute = find(name);
   if (attribute != nullptr && attribute->kind != kind) {
-    invalid("attribute '" + std::string(name) + "' must be " + std::string(attribute_kind_name(kind)) + ", not " +
-            std::string(attribute_kind_name(attribute->kind)));
+    invalid(fmt::format("attribute '{}' must be {}, not {}", name, attribute_kind_name(kind),
+                        attribute_kind_name(attribute->kind)));
   }
   return attribute;
 }
 
 const Attribute& NodeContext::require(std::string_view name, Attribute::Kind kind) const {
   const Attribute* attribute = find(name, kind);
-  if (attribute == nullptr) invalid("attribute '" + std::string(name) + "' is missing");
+  if (attribute == nullptr) invalid(fmt::format("attribute '{}' is missing", name));
   return *attribute;
 }
 
@@ -135,8 +135,7 @@ std::optional<std::vector<int64_t>> NodeContext::integers(std::string_view name)
 
 int64_t NodeContext::normalise_axis(int64_t axis, int64_t rank) const {
   if (axis < -rank || axis >= rank) {
-    invalid("axis " + std::to_string(axis) + " is outside [" + std::to_string(-rank) + ", " + std::to_string(rank) +
-            ")");
+    invalid(fmt::format("axis {} is outside [{}, {})", axis, -rank, rank));
   }
   return axis < 0 ? axis + rank : axis;
 }
@@ -154,8 +153,7 @@ std::optional<std::vector<int64_t>> NodeContext::axes(size_t index, int64_t sinc
 
 Tensor NodeContext::positions(int64_t count) const {
   if (count > kMostPositions) {
-    unsupported("it numbers " + std::to_string(count) + " places; at most " + std::to_string(kMostPositions) +
-                " are possible");
+    unsupported(fmt::format("it numbers {} places; at most {} are possible", count, kMostPositions));
   }
   return arange(Scalar(count), DType::i64, device_);
 }
@@ -164,10 +162,12 @@ Tensor NodeContext::host_ints(std::span<const int64_t> values) {
   return Tensor::from<int64_t>(values, Dims{static_cast<int64_t>(values.size())}, Device::host());
 }
 
-void NodeContext::unsupported(const std::string& reason) const { throw Error(Code::unsupported, reason + "."); }
+void NodeContext::unsupported(const std::string& reason) const {
+  throw Error(Code::unsupported, fmt::format("{}.", reason));
+}
 
 void NodeContext::invalid(const std::string& what) const {
-  throw Error(Code::invalid_argument, node_.op_type + ": " + what + ".");
+  throw Error(Code::invalid_argument, fmt::format("{}: {}.", node_.op_type, what));
 }
 
 }  // namespace tenon::onnx

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "primitives/text/format.h"
 #include "sdk/onnx/proto/wire.h"
 #include "sdk/onnx/schema/schema.h"
 #include "sdk/onnx/tensors/tensor_data.h"
@@ -22,7 +23,7 @@ constexpr int64_t kNewestIrVersion = 14;
 // From this version on a file says which versions of operators it wants.
 constexpr int64_t kIrVersionWithOpsets = 3;
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
 
 class ProgramReader {
  public:
@@ -44,7 +45,7 @@ class ProgramReader {
  private:
   int32_t define(std::string_view name, const std::string& by) {
     if (values_.find(name) != values_.end())
-      malformed("the value " + quoted(name) + " is made a second time, by " + by);
+      malformed(fmt::format("the value {} is made a second time, by {}", quoted(name), by));
     const auto id = static_cast<int32_t>(parsed_.names.size());
     parsed_.names.emplace_back(name);
     parsed_.constants.emplace_back();
@@ -56,13 +57,13 @@ class ProgramReader {
 
   void read_versions() {
     parsed_.info.producer = std::string(model_.producer_name);
-    if (!model_.producer_version.empty()) parsed_.info.producer += " " + std::string(model_.producer_version);
+    if (!model_.producer_version.empty()) parsed_.info.producer += fmt::format(" {}", model_.producer_version);
     parsed_.info.domain = std::string(model_.domain);
     parsed_.info.ir_version = model_.ir_version;
-    if (model_.ir_version < 1) malformed("its IR version is " + std::to_string(model_.ir_version) + "; the first is 1");
+    if (model_.ir_version < 1) malformed(fmt::format("its IR version is {}; the first is 1", model_.ir_version));
     if (model_.ir_version > kNewestIrVersion) {
-      refuse("the file is of IR version " + std::to_string(model_.ir_version) + "; versions up to " +
-             std::to_string(kNewestIrVersion) + " are known.");
+      refuse(fmt::format("the file is of IR version {}; versions up to {} are known.", model_.ir_version,
+                         kNewestIrVersion));
     }
     for (const proto::OperatorSetIdProto& opset : model_.opset_import) {
       const std::string domain = opset.domain == "ai.onnx" ? std::string() : std::string(opset.domain);
@@ -74,18 +75,17 @@ class ProgramReader {
     if (opsets_.empty()) opsets_[""] = 1;
     parsed_.info.opset = opsets_.count("") != 0 ? opsets_[""] : 0;
     if (parsed_.info.opset > kNewestOpset) {
-      refuse("the model wants version " + std::to_string(parsed_.info.opset) +
-             " of the operators of ai.onnx; versions up to " + std::to_string(kNewestOpset) +
-             " are known. Export it with opset_version=" + std::to_string(kNewestOpset) +
-             ", or convert it with onnx.version_converter.convert_version(model, " + std::to_string(kNewestOpset) +
-             ").");
+      refuse(
+          fmt::format("the model wants version {} of the operators of ai.onnx; versions up to {} are known. Export it "
+                      "with opset_version={}, or convert it with onnx.version_converter.convert_version(model, {}).",
+                      parsed_.info.opset, kNewestOpset, kNewestOpset, kNewestOpset));
     }
     if (!model_.functions.empty()) {
-      refuse("the model defines " + std::to_string(model_.functions.size()) +
-             " operators of its own (model-local functions).");
+      refuse(
+          fmt::format("the model defines {} operators of its own (model-local functions).", model_.functions.size()));
     }
     if (!graph_.sparse_initializer.empty()) {
-      refuse("the model has " + std::to_string(graph_.sparse_initializer.size()) + " sparse weights.");
+      refuse(fmt::format("the model has {} sparse weights.", graph_.sparse_initializer.size()));
     }
   }
 
@@ -109,28 +109,29 @@ class ProgramReader {
   bool read_value_info(const proto::ValueInfoProto& value, const char* what, ValueInfo* info) {
     info->name = std::string(value.name);
     if (!value.type || !value.type->tensor_type) {
-      refuse(std::string(what) + " " + quoted(value.name) +
-             (value.type ? " is a " + type_name(*value.type) + ", not a tensor." : " has no type."));
+      refuse(
+          fmt::format("{} {}{}", what, quoted(value.name),
+                      value.type ? fmt::format(" is a {}, not a tensor.", type_name(*value.type)) : " has no type."));
       return false;
     }
     const proto::TypeProto_Tensor& tensor = *value.type->tensor_type;
     info->dtype = dtype_of_onnx(tensor.elem_type);
     if (info->dtype == DType::none) {
-      refuse(std::string(what) + " " + quoted(value.name) + " holds " + onnx_type_name(tensor.elem_type) +
-             ", an element type that Tenon does not have.");
+      refuse(fmt::format("{} {} holds {}, an element type that Tenon does not have.", what, quoted(value.name),
+                         onnx_type_name(tensor.elem_type)));
       return false;
     }
     if (!tensor.shape) return true;
     info->has_shape = true;
     if (tensor.shape->dim.size() > EP_MAX_RANK) {
-      refuse(std::string(what) + " " + quoted(value.name) + " has rank " + std::to_string(tensor.shape->dim.size()) +
-             "; at most " + std::to_string(EP_MAX_RANK) + " is possible.");
+      refuse(fmt::format("{} {} has rank {}; at most {} is possible.", what, quoted(value.name),
+                         tensor.shape->dim.size(), EP_MAX_RANK));
       return false;
     }
     for (const proto::TensorShapeProto_Dimension& dim : tensor.shape->dim) {
       const bool fixed = dim.has(proto::TensorShapeProto_Dimension::k_dim_value);
       if (fixed && dim.dim_value < 0)
-        malformed(quoted(value.name) + " has the negative dim " + std::to_string(dim.dim_value));
+        malformed(fmt::format("{} has the negative dim {}", quoted(value.name), dim.dim_value));
       info->dims.push_back({fixed ? dim.dim_value : -1, std::string(dim.dim_param)});
     }
     return true;
@@ -147,7 +148,8 @@ class ProgramReader {
     std::set<std::string_view> names;
     for (const proto::ValueInfoProto& input : graph_.input) {
       if (input.name.empty()) malformed("it has an input without a name");
-      if (!names.insert(input.name).second) malformed("it has two inputs with the name " + quoted(input.name));
+      if (!names.insert(input.name).second)
+        malformed(fmt::format("it has two inputs with the name {}", quoted(input.name)));
       if (values_.count(input.name) != 0) continue;  // a weight that files of before IR version 4 list as an input too
       ValueInfo info;
       const bool usable = read_value_info(input, "input", &info);
@@ -159,7 +161,8 @@ class ProgramReader {
   }
 
   void read_attribute(const Node& node, const AttributeProto& from, Attribute* to) {
-    if (!from.ref_attr_name.empty()) malformed(label(node) + " refers to an attribute of a function, but is in none");
+    if (!from.ref_attr_name.empty())
+      malformed(fmt::format("{} refers to an attribute of a function, but is in none", label(node)));
     to->f = from.f;
     to->i = from.i;
     to->s = std::string(from.s);
@@ -200,36 +203,36 @@ class ProgramReader {
       if (from.type != 0 && row.type == from.type) tagged = &row;
       if (!row.there(from)) continue;
       if (found != nullptr) {
-        malformed(label(node) + " has the attribute " + quoted(from.name) + " with both " +
-                  std::string(attribute_kind_name(found->kind)) + " and " + std::string(attribute_kind_name(row.kind)));
+        malformed(fmt::format("{} has the attribute {} with both {} and {}", label(node), quoted(from.name),
+                              attribute_kind_name(found->kind), attribute_kind_name(row.kind)));
       }
       found = &row;
     }
     if (from.type == 0 || found == nullptr) return found != nullptr ? found : tagged;
     if (found != tagged) {
-      malformed(label(node) + " has the attribute " + quoted(from.name) + ", which is marked as " +
-                std::string(attribute_kind_name(tagged->kind)) + " and holds " +
-                std::string(attribute_kind_name(found->kind)));
+      malformed(fmt::format("{} has the attribute {}, which is marked as {} and holds {}", label(node),
+                            quoted(from.name), attribute_kind_name(tagged->kind), attribute_kind_name(found->kind)));
     }
     return found;
   }
 
   void read_tensor_attribute(const Node& node, const AttributeProto& from, Attribute* to) {
-    if (!from.t) malformed(label(node) + " has the tensor attribute " + quoted(from.name) + " without a tensor");
+    if (!from.t)
+      malformed(fmt::format("{} has the tensor attribute {} without a tensor", label(node), quoted(from.name)));
     // An attribute's data stands in the file: data elsewhere would be an unannounced way to read other files.
     if (from.t->data_location == proto::TensorProto::DataLocation_EXTERNAL) {
-      malformed(label(node) + " has the attribute " + quoted(from.name) +
-                " with external data, which is for weights only");
+      malformed(fmt::format("{} has the attribute {} with external data, which is for weights only", label(node),
+                            quoted(from.name)));
     }
     Result<Tensor> tensor = read_tensor(*from.t, files_, Device::host());
     if (!tensor.ok() && tensor.status().code() == Code::unsupported)
       return refuse(describe_node(node) + tensor.status().message());
     if (!tensor.ok())
-      throw Error(tensor.status().with_context("  in attribute " + quoted(from.name) + " of " + label(node)));
+      throw Error(tensor.status().with_context(fmt::format("  in attribute {} of {}", quoted(from.name), label(node))));
     to->tensor = std::move(tensor).value();
   }
 
-  static std::string describe_node(const Node& node) { return label(node) + ": " + node.op_type + ": "; }
+  static std::string describe_node(const Node& node) { return fmt::format("{}: {}: ", label(node), node.op_type); }
 
   Node read_node(const proto::NodeProto& from, size_t position) {
     Node node;
@@ -240,13 +243,14 @@ class ProgramReader {
     for (std::string_view name : from.input) {
       const auto found = values_.find(name);
       if (!name.empty() && found == values_.end()) {
-        malformed(label(node) + " (" + node.op_type + ") reads " + quoted(name) + ", which nothing before it makes");
+        malformed(
+            fmt::format("{} ({}) reads {}, which nothing before it makes", label(node), node.op_type, quoted(name)));
       }
       node.inputs.push_back(name.empty() ? -1 : found->second);
     }
     for (const AttributeProto& attribute : from.attribute) {
       const auto [to, fresh] = node.attributes.emplace(std::string(attribute.name), Attribute());
-      if (!fresh) malformed(label(node) + " has two attributes with the name " + quoted(attribute.name));
+      if (!fresh) malformed(fmt::format("{} has two attributes with the name {}", label(node), quoted(attribute.name)));
       read_attribute(node, attribute, &to->second);
     }
     for (std::string_view name : from.output) node.outputs.push_back(name.empty() ? -1 : define(name, label(node)));
@@ -258,7 +262,7 @@ class ProgramReader {
     node->schema = node->domain.empty() ? find_schema(node->op_type, node->version) : nullptr;
     if (node->schema == nullptr) return;
     const std::string broken = broken_form(*node->schema, *node);
-    if (!broken.empty()) malformed(label(*node) + ": " + node->op_type + ": " + broken);
+    if (!broken.empty()) malformed(fmt::format("{}: {}: {}", label(*node), node->op_type, broken));
   }
 
   void read_nodes() {
@@ -267,7 +271,8 @@ class ProgramReader {
       Node node = read_node(graph_.node[i], i);
       const auto opset = opsets_.find(node.domain);
       if (opset == opsets_.end())
-        malformed(label(node) + " is of domain " + quoted(node.domain) + ", of which the model imports no version");
+        malformed(
+            fmt::format("{} is of domain {}, of which the model imports no version", label(node), quoted(node.domain)));
       node.version = opset->second;
       check_form(&node);
       std::string reason;
@@ -280,7 +285,7 @@ class ProgramReader {
   void read_outputs() {
     for (const proto::ValueInfoProto& output : graph_.output) {
       const auto found = values_.find(output.name);
-      if (found == values_.end()) malformed("nothing makes the output " + quoted(output.name));
+      if (found == values_.end()) malformed(fmt::format("nothing makes the output {}", quoted(output.name)));
       ValueInfo info;
       if (read_value_info(output, "output", &info)) parsed_.declared.emplace(found->second, info);
       parsed_.output_values.push_back(found->second);
@@ -301,7 +306,7 @@ class ProgramReader {
 }  // namespace
 
 void malformed(const std::string& what) {
-  throw Error(Code::invalid_argument, "The model is malformed: " + what + ".");
+  throw Error(Code::invalid_argument, fmt::format("The model is malformed: {}.", what));
 }
 
 void check_types(const ParsedModel& parsed) {
@@ -316,7 +321,7 @@ void check_types(const ParsedModel& parsed) {
     std::vector<DType> inputs;
     for (int32_t value : node.inputs) inputs.push_back(value < 0 ? DType::none : types[static_cast<size_t>(value)]);
     const std::string broken = broken_types(*node.schema, node, inputs);
-    if (!broken.empty()) malformed(label(node) + ": " + node.op_type + ": " + broken);
+    if (!broken.empty()) malformed(fmt::format("{}: {}: {}", label(node), node.op_type, broken));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] >= 0)
         types[static_cast<size_t>(node.outputs[i])] = output_type(*node.schema, node, inputs, i);
@@ -329,8 +334,8 @@ void check_types(const ParsedModel& parsed) {
 void check_output_type(const ParsedModel& parsed, size_t i, DType made) {
   const DType declared = parsed.outputs[i].dtype;
   if (declared == DType::none || made == DType::none || declared == made) return;
-  malformed("its output " + quoted(parsed.outputs[i].name) + " is declared as " + std::string(dtype_name(declared)) +
-            ", but the nodes make " + std::string(dtype_name(made)));
+  malformed(fmt::format("its output {} is declared as {}, but the nodes make {}", quoted(parsed.outputs[i].name),
+                        dtype_name(declared), dtype_name(made)));
 }
 
 void find_last_uses(ParsedModel* parsed) {
@@ -360,11 +365,11 @@ std::string_view attribute_kind_name(Attribute::Kind kind) {
 }
 
 std::string label(const Node& node) {
-  return "node " + std::to_string(node.position) + (node.name.empty() ? "" : " (" + node.name + ")");
+  return fmt::format("node {}{}", node.position, node.name.empty() ? "" : fmt::format(" ({})", node.name));
 }
 
 std::string label_with_operator(const Node& node) {
-  return node.name.empty() ? label(node) + " (" + node.op_type + ")" : label(node);
+  return node.name.empty() ? fmt::format("{} ({})", label(node), node.op_type) : label(node);
 }
 
 bool stays_on_host(DType dtype, int64_t elements) {
@@ -376,7 +381,7 @@ ParsedModel parse_model(std::string_view bytes, const std::string& external_root
   if (bytes.empty()) malformed("it is empty");
   proto::ModelProto model;
   if (const std::string error = proto::decode(bytes, &model); !error.empty()) {
-    throw Error(Code::invalid_argument, "This is not an ONNX model, or it is damaged. " + error);
+    throw Error(Code::invalid_argument, fmt::format("This is not an ONNX model, or it is damaged. {}", error));
   }
   if (!model.graph) throw Error(Code::invalid_argument, "This is not an ONNX model: it holds no graph.");
   return ProgramReader(model, external_root, device, refusals).read();

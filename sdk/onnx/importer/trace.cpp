@@ -5,6 +5,7 @@
 
 #include "core/graph/recorder.h"
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -21,7 +22,7 @@ std::string types_of(const ParsedModel& parsed, const Node& node, std::span<cons
     if (value < 0) {
       text += "-";
     } else if (const Tensor& tensor = values[static_cast<size_t>(value)]; tensor.defined()) {
-      text += std::string(dtype_name(tensor.dtype())) + tenon::to_string(tensor.dims());
+      text += fmt::format("{}{}", dtype_name(tensor.dtype()), tensor.dims());
     } else if (const auto found = parsed.declared.find(value); found != parsed.declared.end()) {
       text += to_string(found->second);
     } else {
@@ -40,7 +41,8 @@ Tensor probe_input(graph::Recorder* recorder, const ValueInfo& info, int64_t dyn
     *exact = *exact && dim.value >= 0;
     dims.push_back(dim.value >= 0 ? dim.value : dynamic);
   }
-  if (!checked_count(dims)) throw Error(Code::invalid_argument, "Input '" + info.name + "' has an impossible shape.");
+  if (!checked_count(dims))
+    throw Error(Code::invalid_argument, fmt::format("Input '{}' has an impossible shape.", info.name));
   return recorder->input({info.dtype, dims, contiguous_strides(dims)});
 }
 
@@ -115,12 +117,12 @@ void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Tensor>
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] < 0) continue;
       if (i >= results.size() || !results[i].defined())
-        context.unsupported("output " + std::to_string(i) + " cannot be computed");
+        context.unsupported(fmt::format("output {} cannot be computed", i));
       (*values)[static_cast<size_t>(node.outputs[i])] = std::move(results[i]);
     }
   } catch (const Error& error) {
-    throw Error(error.status().with_context("  while running " + label_with_operator(node) + " on " +
-                                            parsed.device.spelling()));
+    throw Error(error.status().with_context(
+        fmt::format("  while running {} on {}", label_with_operator(node), parsed.device.spelling())));
   }
 }
 
@@ -192,8 +194,8 @@ void find_refusals(const ParsedModel& parsed, std::vector<std::string>* refusals
     const bool sure = first.exact || (again != second.failures.end() && again->second.message() == status.message());
     if (status.code() != Code::unsupported && !sure) continue;
     if (status.code() != Code::unsupported && first.exact) throw Error(status);
-    refusals->push_back(label(node) + ": " + node.op_type + " (version " + std::to_string(node.version) + ") of " +
-                        first.types.at(i) + ": " + first_line(status.message()));
+    refusals->push_back(fmt::format("{}: {} (version {}) of {}: {}", label(node), node.op_type, node.version,
+                                    first.types.at(i), first_line(status.message())));
   }
 }
 

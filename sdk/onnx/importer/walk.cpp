@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/border.h"
 #include "sdk/onnx/importer/model_impl.h"
 #include "sdk/onnx/onnx.h"
@@ -82,15 +83,14 @@ bool Walk::State::next(NodeResult* result) {
 
 void Walk::State::replace(size_t i, const Tensor& tensor) {
   if (i >= last.size()) {
-    throw Error(Code::invalid_argument, "The node made " + std::to_string(last.size()) + " values, but number " +
-                                            std::to_string(i) + " was to be replaced.");
+    throw Error(Code::invalid_argument,
+                fmt::format("The node made {} values, but number {} was to be replaced.", last.size(), i));
   }
   Tensor& value = values[static_cast<size_t>(last[i])];
   if (tensor.dtype() != value.dtype() || tensor.dims() != value.dims()) {
-    throw Error(Code::invalid_argument, "A value of type " + std::string(dtype_name(value.dtype())) +
-                                            tenon::to_string(value.dims()) + " cannot be replaced by one of type " +
-                                            std::string(dtype_name(tensor.dtype())) + tenon::to_string(tensor.dims()) +
-                                            ".");
+    throw Error(Code::invalid_argument,
+                fmt::format("A value of type {}{} cannot be replaced by one of type {}{}.", dtype_name(value.dtype()),
+                            value.dims(), dtype_name(tensor.dtype()), tensor.dims()));
   }
   value = tensor.to(value.device());
 }

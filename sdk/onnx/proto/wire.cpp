@@ -1,10 +1,11 @@
 #include "sdk/onnx/proto/wire.h"
+#include "primitives/text/format.h"
 
 namespace tenon::onnx_proto {
 
 bool Reader::fail(std::string_view what) {
   if (error_.empty()) {
-    error_ = "At byte " + std::to_string(at_ - begin_) + ": " + std::string(what) + ".";
+    error_ = fmt::format("At byte {}: {}.", at_ - begin_, what);
   }
   return false;
 }
@@ -28,15 +29,14 @@ bool Reader::next(Tag* tag) {
   if (!ok() || at_ == end_) return false;
   uint64_t key = 0;
   if (!varint(&key)) return false;
-  if (key >> 3 == 0 || key >> 3 > 0x1fffffff)
-    return fail("the field number " + std::to_string(key >> 3) + " does not exist");
+  if (key >> 3 == 0 || key >> 3 > 0x1fffffff) return fail(fmt::format("the field number {} does not exist", key >> 3));
   tag->field = static_cast<uint32_t>(key >> 3);
   tag->type = static_cast<WireType>(key & 7);
   return true;
 }
 
 bool Reader::fixed(void* value, size_t size) {
-  if (left() < size) return fail("a value of " + std::to_string(size) + " bytes is cut off");
+  if (left() < size) return fail(fmt::format("a value of {} bytes is cut off", size));
   std::memcpy(value, at_, size);
   at_ += size;
   return true;
@@ -46,8 +46,7 @@ bool Reader::bytes(std::string_view* value) {
   uint64_t size = 0;
   if (!varint(&size)) return false;
   if (size > left()) {
-    return fail("a field says it is " + std::to_string(size) + " bytes long, but only " + std::to_string(left()) +
-                " bytes are left");
+    return fail(fmt::format("a field says it is {} bytes long, but only {} bytes are left", size, left()));
   }
   *value = std::string_view(at_, size);
   at_ += size;
@@ -57,7 +56,7 @@ bool Reader::bytes(std::string_view* value) {
 bool Reader::enter(const char** outer_end) {
   std::string_view body;
   if (!bytes(&body)) return false;
-  if (depth_ == 0) return fail("messages are nested more than " + std::to_string(depth_limit_) + " deep");
+  if (depth_ == 0) return fail(fmt::format("messages are nested more than {} deep", depth_limit_));
   --depth_;
   *outer_end = end_;
   at_ = body.data();
@@ -74,8 +73,7 @@ bool Reader::skip(Tag tag) {
     case WireType::bytes: return bytes(&body);
     case WireType::fixed32: return fixed(&number, 4);
   }
-  return fail("field " + std::to_string(tag.field) + " has the unknown wire type " +
-              std::to_string(static_cast<uint32_t>(tag.type)));
+  return fail(fmt::format("field {} has the unknown wire type {}", tag.field, static_cast<uint32_t>(tag.type)));
 }
 
 bool Reader::spend(uint64_t bytes) {

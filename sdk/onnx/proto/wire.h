@@ -10,6 +10,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "primitives/text/format.h"
+
 namespace tenon::onnx_proto {
 
 enum class WireType : uint32_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
@@ -92,9 +94,8 @@ constexpr WireType fixed_type() {
 
 inline bool expect(Reader& in, Tag tag, WireType type) {
   if (tag.type == type) return true;
-  return in.fail("field " + std::to_string(tag.field) + " has wire type " +
-                 std::to_string(static_cast<uint32_t>(tag.type)) + " where " +
-                 std::to_string(static_cast<uint32_t>(type)) + " is expected");
+  return in.fail(fmt::format("field {} has wire type {} where {} is expected", tag.field,
+                             static_cast<uint32_t>(tag.type), static_cast<uint32_t>(type)));
 }
 
 template <class T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "primitives/text/format.h"
 #include "sdk/onnx/tensors/tensor_data.h"
 
 namespace tenon::onnx {
@@ -129,8 +130,8 @@ const std::vector<Schema>& schemas() {
   return all;
 }
 
-std::string quoted(Text text) { return "'" + std::string(text) + "'"; }
-std::string in_version(const Schema& schema) { return " in version " + std::to_string(schema.since); }
+std::string quoted(Text text) { return fmt::format("'{}'", text); }
+std::string in_version(const Schema& schema) { return fmt::format(" in version {}", schema.since); }
 
 std::string joined(const std::vector<std::string>& words, const char* last) {
   std::string text;
@@ -140,8 +141,8 @@ std::string joined(const std::vector<std::string>& words, const char* last) {
 
 // "1 to 3", "2", "1 or more"
 std::string range(size_t least, size_t most, bool many) {
-  if (many) return std::to_string(least) + " or more";
-  return least == most ? std::to_string(least) : std::to_string(least) + " to " + std::to_string(most);
+  if (many) return fmt::format("{} or more", least);
+  return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
 }
 
 // What is wrong with how many `values` there are for `rules`.
@@ -151,8 +152,8 @@ std::string broken_count(const Schema& schema, const std::vector<ParameterRule>&
   size_t least = 0;
   for (size_t i = 0; i < rules.size(); ++i) least = rules[i].optional ? least : i + 1;
   if (values.size() >= least && (many || values.size() <= rules.size())) return {};
-  return "it has " + std::to_string(values.size()) + " " + what + "s; the operator has " +
-         range(least, rules.size(), many) + in_version(schema);
+  return fmt::format("it has {} {}s; the operator has {}{}", values.size(), what, range(least, rules.size(), many),
+                     in_version(schema));
 }
 
 std::string broken_inputs(const Schema& schema, const Node& node) {
@@ -160,17 +161,17 @@ std::string broken_inputs(const Schema& schema, const Node& node) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const ParameterRule& rule = schema.inputs[std::min(i, schema.inputs.size() - 1)];
     if (node.inputs[i] < 0 && !rule.optional)
-      return "its input " + std::to_string(i) + ", " + quoted(rule.name) + ", is left out, but must be there";
+      return fmt::format("its input {}, {}, is left out, but must be there", i, quoted(rule.name));
   }
   return broken_count(schema, schema.outputs, node.outputs, "output");
 }
 
 std::string broken_value(const AttributeRule& rule, const Attribute& attribute) {
-  const std::string value = rule.kind == Attribute::Kind::integer ? std::to_string(attribute.i) : attribute.s;
+  const std::string value = rule.kind == Attribute::Kind::integer ? fmt::format("{}", attribute.i) : attribute.s;
   if (rule.values.empty() || std::find(rule.values.begin(), rule.values.end(), value) != rule.values.end()) return {};
   std::vector<std::string> words;
   for (Text word : rule.values) words.push_back(quoted(word));
-  return "its attribute " + quoted(rule.name) + " is " + quoted(value) + "; it may be " + joined(words, " or ");
+  return fmt::format("its attribute {} is {}; it may be {}", quoted(rule.name), quoted(value), joined(words, " or "));
 }
 
 std::string type_list(DTypeSet types) {
@@ -194,16 +195,17 @@ std::string broken_form(const Schema& schema, const Node& node) {
     const auto rule = std::find_if(schema.attributes.begin(), schema.attributes.end(),
                                    [&wanted = name](const AttributeRule& each) { return each.name == wanted; });
     if (rule == schema.attributes.end())
-      return "it has the attribute " + quoted(name) + ", which the operator does not have" + in_version(schema);
+      return fmt::format("it has the attribute {}, which the operator does not have{}", quoted(name),
+                         in_version(schema));
     if (rule->kind != attribute.kind) {
-      return "its attribute " + quoted(name) + " must be " + std::string(attribute_kind_name(rule->kind)) + ", not " +
-             std::string(attribute_kind_name(attribute.kind));
+      return fmt::format("its attribute {} must be {}, not {}", quoted(name), attribute_kind_name(rule->kind),
+                         attribute_kind_name(attribute.kind));
     }
     if (std::string broken = broken_value(*rule, attribute); !broken.empty()) return broken;
   }
   for (const AttributeRule& rule : schema.attributes) {
     if (rule.required && node.attributes.find(rule.name) == node.attributes.end())
-      return "its attribute " + quoted(rule.name) + " is missing";
+      return fmt::format("its attribute {} is missing", quoted(rule.name));
   }
   return broken_inputs(schema, node);
 }
@@ -212,15 +214,14 @@ std::string broken_types(const Schema& schema, const Node& node, std::span<const
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] == DType::none) continue;
     const ParameterRule& rule = schema.inputs[std::min(i, schema.inputs.size() - 1)];
-    const std::string given =
-        "its input " + std::to_string(i) + ", " + quoted(rule.name) + ", is of " + std::string(dtype_name(inputs[i]));
+    const std::string given = fmt::format("its input {}, {}, is of {}", i, quoted(rule.name), dtype_name(inputs[i]));
     if ((rule.types & set_of(inputs[i])) == 0)
-      return given + "; " + node.op_type + " takes " + type_list(rule.types) + in_version(schema);
+      return fmt::format("{}; {} takes {}{}", given, node.op_type, type_list(rule.types), in_version(schema));
     for (size_t j = 0; j < i && !rule.letter.empty(); ++j) {
       const ParameterRule& other = schema.inputs[std::min(j, schema.inputs.size() - 1)];
       if (inputs[j] == DType::none || inputs[j] == inputs[i] || other.letter != rule.letter) continue;
-      return given + ", but its input " + std::to_string(j) + ", " + quoted(other.name) + ", is of " +
-             std::string(dtype_name(inputs[j])) + "; both must be of one type";
+      return fmt::format("{}, but its input {}, {}, is of {}; both must be of one type", given, j, quoted(other.name),
+                         dtype_name(inputs[j]));
     }
   }
   return {};

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "primitives/text/format.h"
 #include "sdk/onnx/border.h"
 #include "sdk/onnx/onnx.h"
 #include "sdk/onnx/proto/wire.h"
@@ -40,7 +41,7 @@ constexpr TypeRow kTypes[] = {
 };
 
 Status bad(const Proto& proto, const std::string& what) {
-  return Status(Code::invalid_argument, "Tensor '" + std::string(proto.name) + "' " + what + ".");
+  return Status(Code::invalid_argument, fmt::format("Tensor '{}' {}.", proto.name, what));
 }
 
 bool parse_number(std::string_view text, uint64_t* value) {
@@ -55,21 +56,21 @@ Status check_external(const Proto& proto, ExternalFiles& files, TensorHeader* he
       header->location = std::string(entry.value);
     } else if (entry.key == "offset" || entry.key == "length") {
       if (!parse_number(entry.value, entry.key == "offset" ? &header->offset : &length)) {
-        return bad(proto, "has external data whose " + std::string(entry.key) + ", '" + std::string(entry.value) +
-                              "', is not a number of bytes");
+        return bad(proto,
+                   fmt::format("has external data whose {}, '{}', is not a number of bytes", entry.key, entry.value));
       }
     } else if (entry.key != "checksum" && entry.key != "basepath") {
-      return bad(proto, "has external data with the unknown key '" + std::string(entry.key) + "'");
+      return bad(proto, fmt::format("has external data with the unknown key '{}'", entry.key));
     }
   }
   if (length != static_cast<uint64_t>(header->bytes)) {
-    return bad(proto, "of shape " + to_string(header->dims) + " needs " + std::to_string(header->bytes) +
-                          " bytes, but its external data has length " + std::to_string(length));
+    return bad(proto, fmt::format("of shape {} needs {} bytes, but its external data has length {}", header->dims,
+                                  header->bytes, length));
   }
   TENON_ASSIGN_OR_RETURN(const uint64_t size, files.size(header->location));
   if (header->offset > size || length > size - header->offset) {
-    return bad(proto, "wants " + std::to_string(length) + " bytes at offset " + std::to_string(header->offset) +
-                          " of '" + header->location + "', which has " + std::to_string(size) + " bytes");
+    return bad(proto, fmt::format("wants {} bytes at offset {} of '{}', which has {} bytes", length, header->offset,
+                                  header->location, size));
   }
   return {};
 }
@@ -131,27 +132,25 @@ std::string onnx_type_name(int32_t data_type) {
   for (const TypeRow& row : kTypes) {
     if (row.id == data_type) return row.name;
   }
-  return "type " + std::to_string(data_type);
+  return fmt::format("type {}", data_type);
 }
 
 Result<TensorHeader> check_tensor(const Proto& proto, ExternalFiles& files) {
   TensorHeader header;
   header.dtype = dtype_of_onnx(proto.data_type);
   if (header.dtype == DType::none) {
-    return Status(Code::unsupported, "Tensor '" + std::string(proto.name) + "' holds " +
-                                         onnx_type_name(proto.data_type) +
-                                         ", an element type that Tenon does not have.");
+    return Status(Code::unsupported, fmt::format("Tensor '{}' holds {}, an element type that Tenon does not have.",
+                                                 proto.name, onnx_type_name(proto.data_type)));
   }
   if (proto.has(Proto::k_segment))
-    return Status(Code::unsupported, "Tensor '" + std::string(proto.name) + "' is stored in segments.");
+    return Status(Code::unsupported, fmt::format("Tensor '{}' is stored in segments.", proto.name));
   if (proto.dims.size() > EP_MAX_RANK) {
-    return bad(proto, "has rank " + std::to_string(proto.dims.size()) + "; at most " + std::to_string(EP_MAX_RANK) +
-                          " is possible");
+    return bad(proto, fmt::format("has rank {}; at most {} is possible", proto.dims.size(), EP_MAX_RANK));
   }
   header.dims = Dims(proto.dims);
   const int64_t size = dtype_size(header.dtype);
   const std::optional<int64_t> count = checked_count(header.dims, size);
-  if (!count) return bad(proto, "has the impossible shape " + to_string(header.dims));
+  if (!count) return bad(proto, fmt::format("has the impossible shape {}", header.dims));
   header.elements = *count;
   header.bytes = *count * size;
   header.external = proto.data_location == Proto::DataLocation_EXTERNAL;
@@ -163,9 +162,8 @@ Result<TensorHeader> check_tensor(const Proto& proto, ExternalFiles& files) {
   const uint64_t have = raw ? proto.raw_data.size() : typed_count(proto, header.dtype);
   const uint64_t want = static_cast<uint64_t>(raw ? header.bytes : header.elements);
   if (have != want) {
-    return bad(proto, "of shape " + to_string(header.dims) + " and type " + std::string(dtype_name(header.dtype)) +
-                          " needs " + std::to_string(want) + (raw ? " bytes" : " elements") + ", but the file has " +
-                          std::to_string(have));
+    return bad(proto, fmt::format("of shape {} and type {} needs {}{}, but the file has {}", header.dims,
+                                  dtype_name(header.dtype), want, raw ? " bytes" : " elements", have));
   }
   return header;
 }
@@ -202,7 +200,7 @@ namespace {
 Tensor decoded(std::string_view bytes, Device device, std::string* name) {
   Proto proto;
   if (const std::string error = onnx_proto::decode(bytes, &proto); !error.empty()) {
-    throw Error(Code::invalid_argument, "This is not a TensorProto. " + error);
+    throw Error(Code::invalid_argument, fmt::format("This is not a TensorProto. {}", error));
   }
   ExternalFiles none{std::string()};
   if (name != nullptr) *name = std::string(proto.name);
@@ -214,7 +212,7 @@ std::string encoded(const Tensor& tensor, std::string_view name) {
   proto.name = name;
   proto.data_type = onnx_type_of(tensor.dtype());
   if (proto.data_type == 0) {
-    throw Error(Code::unsupported, "ONNX has no element type for " + std::string(dtype_name(tensor.dtype())) + ".");
+    throw Error(Code::unsupported, fmt::format("ONNX has no element type for {}.", dtype_name(tensor.dtype())));
   }
   proto.dims.assign(tensor.dims().begin(), tensor.dims().end());
   std::string data(static_cast<size_t>(tensor.bytes()), '\0');

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/tensors/tensor_data.h"
 #include "sdk/onnx/translate/translator.h"
@@ -18,8 +19,8 @@ TensorList unary(NodeContext& n) {
 template <Tensor (*op)(const Tensor&, const Tensor&)>
 TensorList binary(NodeContext& n) {
   if (n.dtype(0) != n.dtype(1)) {
-    n.unsupported("its inputs have different types, " + std::string(dtype_name(n.dtype(0))) + " and " +
-                  std::string(dtype_name(n.dtype(1))));
+    n.unsupported(
+        fmt::format("its inputs have different types, {} and {}", dtype_name(n.dtype(0)), dtype_name(n.dtype(1))));
   }
   return {op(n.input(0), n.input(1))};
 }
@@ -136,7 +137,7 @@ DType target_type(NodeContext& n) {
   const auto to = static_cast<int32_t>(n.require("to", Attribute::Kind::integer).i);
   const DType dtype = dtype_of_onnx(to);
   if (dtype == DType::none)
-    n.unsupported("it casts to " + onnx_type_name(to) + ", an element type that Tenon does not have");
+    n.unsupported(fmt::format("it casts to {}, an element type that Tenon does not have", onnx_type_name(to)));
   return dtype;
 }
 
@@ -146,7 +147,7 @@ std::string cast_why_not(const Node& node) {
     return "its attribute 'to' is missing.";
   const auto type = static_cast<int32_t>(to->second.i);
   if (dtype_of_onnx(type) != DType::none) return {};
-  return "it casts to " + onnx_type_name(type) + ", an element type that Tenon does not have.";
+  return fmt::format("it casts to {}, an element type that Tenon does not have.", onnx_type_name(type));
 }
 
 // To bool: whether the element is not 0.

@@ -1,5 +1,6 @@
 // Operators that pick elements by index.
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/translator.h"
 
@@ -27,11 +28,11 @@ TensorList gather_nd(NodeContext& n) {
   const int64_t batch = n.integer("batch_dims", 0);
   const int64_t k = indices.rank() == 0 ? 0 : indices.dim(-1);
   if (indices.rank() == 0 || batch < 0 || k < 1 || batch >= indices.rank() || batch + k > x.rank()) {
-    n.invalid("indices of shape " + tenon::to_string(indices.dims()) + " with " + std::to_string(batch) +
-              " batch axes do not fit shape " + tenon::to_string(x.dims()));
+    n.invalid(
+        fmt::format("indices of shape {} with {} batch axes do not fit shape {}", indices.dims(), batch, x.dims()));
   }
   const int64_t rank = indices.rank() - 1 + x.rank() - batch - k;
-  if (rank > EP_MAX_RANK) n.invalid("the result would have rank " + std::to_string(rank));
+  if (rank > EP_MAX_RANK) n.invalid(fmt::format("the result would have rank {}", rank));
   const int64_t outer = n.product(0, 0, batch), positions = n.product(0, batch, batch + k);
   const int64_t inner = n.product(0, batch + k, x.rank()), rows = n.product(1, batch, indices.rank() - 1);
   Tensor flat;
@@ -51,12 +52,12 @@ TensorList gather_nd(NodeContext& n) {
 TensorList translate_one_hot(NodeContext& n) {
   const Tensor& indices = n.input(0);
   const int64_t depth = n.scalar(1).to_int();
-  if (depth < 1) n.invalid("its depth is " + std::to_string(depth));
+  if (depth < 1) n.invalid(fmt::format("its depth is {}", depth));
   const Tensor& values = n.input(2);
   if (values.rank() != 1 || values.elements() != 2)
-    n.invalid("its values must be two numbers, not shape " + tenon::to_string(values.dims()));
+    n.invalid(fmt::format("its values must be two numbers, not shape {}", values.dims()));
   const int32_t rank = indices.rank() + 1;
-  if (rank > EP_MAX_RANK) n.invalid("the result would have rank " + std::to_string(rank));
+  if (rank > EP_MAX_RANK) n.invalid(fmt::format("the result would have rank {}", rank));
   const int64_t axis = n.axis(-1, rank);
   Dims shape = Dims::filled(rank, 1);
   shape[axis] = depth;
@@ -72,7 +73,7 @@ TensorList cum_sum(NodeContext& n) {
   const int64_t axis = n.normalise_axis(n.scalar(1).to_int(), x.rank());
   const int64_t length = x.dims()[axis];
   const bool exclusive = n.flag("exclusive", false), reverse = n.flag("reverse", false);
-  if (length > 4096) n.unsupported("it sums along " + std::to_string(length) + " elements; at most 4096 are possible");
+  if (length > 4096) n.unsupported(fmt::format("it sums along {} elements; at most 4096 are possible", length));
   const Tensor from = reshape(n.positions(length), {length, 1});
   const Tensor to = reshape(from, {1, length});
   const Tensor used = reverse ? (exclusive ? gt(from, to) : ge(from, to)) : (exclusive ? lt(from, to) : le(from, to));

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/tensors/tensor_data.h"
 #include "sdk/onnx/translate/translator.h"
@@ -18,8 +19,7 @@ TensorList gemm(NodeContext& n) {
   const Tensor& first = n.input(0);
   const Tensor& second = n.input(1);
   if (first.rank() != 2 || second.rank() != 2) {
-    n.invalid("a and b must be matrices, not " + tenon::to_string(first.dims()) + " and " +
-              tenon::to_string(second.dims()));
+    n.invalid(fmt::format("a and b must be matrices, not {} and {}", first.dims(), second.dims()));
   }
   const Tensor a = n.flag("transA", false) ? t(first) : first;
   const Tensor b = n.flag("transB", false) ? t(second) : second;
@@ -52,9 +52,9 @@ bool all_within(const Ints& values, int64_t least) {
 }
 
 void check_window(NodeContext& n, const Window& w, size_t axes) {
-  if (axes < 1 || axes > 3) n.unsupported("it has " + std::to_string(axes) + " spatial axes; 1 to 3 are possible");
+  if (axes < 1 || axes > 3) n.unsupported(fmt::format("it has {} spatial axes; 1 to 3 are possible", axes));
   if (w.kernel.size() != axes || w.strides.size() != axes || w.dilations.size() != axes || w.pads.size() != 2 * axes) {
-    n.invalid("its kernel, strides, dilations and pads do not fit " + std::to_string(axes) + " spatial axes");
+    n.invalid(fmt::format("its kernel, strides, dilations and pads do not fit {} spatial axes", axes));
   }
   if (!all_within(w.kernel, 1) || !all_within(w.strides, 1) || !all_within(w.dilations, 1))
     n.invalid("its kernel, strides and dilations must be positive and below 2^31");
@@ -64,8 +64,8 @@ void check_window(NodeContext& n, const Window& w, size_t axes) {
 // "[3, 3]"
 std::string text_of(const Ints& values) {
   std::string text;
-  for (int64_t value : values) text += (text.empty() ? "" : ", ") + std::to_string(value);
-  return "[" + text + "]";
+  for (int64_t value : values) text += fmt::format("{}{}", text.empty() ? "" : ", ", value);
+  return fmt::format("[{}]", text);
 }
 
 // `weights`: the spatial dims of the weights, which kernel_shape may only repeat; empty: the node has no weights.
@@ -73,8 +73,8 @@ Window read_window(NodeContext& n, const Ints& weights) {
   Window w;
   w.kernel = n.integers("kernel_shape").value_or(weights);
   if (!weights.empty() && w.kernel != weights) {
-    n.invalid("its kernel_shape is " + text_of(w.kernel) + ", but its weights have the spatial dims " +
-              text_of(weights));
+    n.invalid(fmt::format("its kernel_shape is {}, but its weights have the spatial dims {}", text_of(w.kernel),
+                          text_of(weights)));
   }
   const auto axes = static_cast<size_t>(std::max(0, n.dims(0).rank() - 2));
   w.strides = n.integers("strides").value_or(Ints(axes, 1));
@@ -82,15 +82,14 @@ Window read_window(NodeContext& n, const Ints& weights) {
   w.pads = n.integers("pads").value_or(Ints(2 * axes, 0));
   w.auto_pad = n.text("auto_pad", "NOTSET");
   for (int64_t dim : n.dims(0)) {
-    if (dim >= too_long) n.unsupported("its input has the shape " + tenon::to_string(n.dims(0)));
+    if (dim >= too_long) n.unsupported(fmt::format("its input has the shape {}", n.dims(0)));
   }
   check_window(n, w, axes);
   for (size_t i = 0; i < axes; ++i) {
     const int64_t length = n.dims(0)[static_cast<int64_t>(i) + 2];
     // Padding lets a window be of any size: a file of a few bytes could ask for years of work.
     if (w.kernel[i] > 2 * length + 64) {
-      n.unsupported("its window of " + std::to_string(w.kernel[i]) + " is far longer than its input of " +
-                    std::to_string(length));
+      n.unsupported(fmt::format("its window of {} is far longer than its input of {}", w.kernel[i], length));
     }
   }
   return w;
@@ -187,7 +186,7 @@ TensorList translate_max_pool(NodeContext& n) {
 }
 
 Ints spatial_axes(NodeContext& n) {
-  if (n.dims(0).rank() < 3) n.invalid("its input has shape " + tenon::to_string(n.dims(0)) + ", without spatial axes");
+  if (n.dims(0).rank() < 3) n.invalid(fmt::format("its input has shape {}, without spatial axes", n.dims(0)));
   Ints axes(static_cast<size_t>(n.dims(0).rank()) - 2);
   std::iota(axes.begin(), axes.end(), 2);
   return axes;
@@ -200,7 +199,7 @@ std::string lp_why_not(const Node& node) {
   const auto p = node.attributes.find("p");
   return p == node.attributes.end() || p->second.i == 2
              ? std::string()
-             : "its p is " + std::to_string(p->second.i) + "; only 2 is translated.";
+             : fmt::format("its p is {}; only 2 is translated.", p->second.i);
 }
 
 std::string batch_norm_why_not(const Node& node) {
@@ -258,7 +257,7 @@ TensorList layer_normalization(NodeContext& n) {
   const auto stash_type = static_cast<int32_t>(n.integer("stash_type", 1));
   const DType stash = dtype_of_onnx(stash_type);
   if (stash != DType::f32 && stash != DType::bf16)
-    n.invalid("its stash_type is " + onnx_type_name(stash_type) + "; it may be float or bfloat16");
+    n.invalid(fmt::format("its stash_type is {}; it may be float or bfloat16", onnx_type_name(stash_type)));
   const Tensor wide = promote(x.dtype(), stash) == x.dtype() ? x : cast(x, stash);
   const Tensor deviation = sqrt(add(var(wide, axes, 0, true), Scalar(epsilon)));
   return {y, cast(mean(wide, axes, true), stash), cast(reciprocal(deviation), stash)};
@@ -268,7 +267,7 @@ TensorList layer_normalization(NodeContext& n) {
 TensorList local_response_normalization(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t size = n.require("size", Attribute::Kind::integer).i;
-  if (x.rank() < 2 || size < 1 || size > 4096) n.invalid("its size is " + std::to_string(size));
+  if (x.rank() < 2 || size < 1 || size > 4096) n.invalid(fmt::format("its size is {}", size));
   Ints padding(2 * static_cast<size_t>(x.rank()), 0);
   padding[2 * static_cast<size_t>(x.rank() - 2)] = (size - 1) / 2;
   padding[2 * static_cast<size_t>(x.rank() - 2) + 1] = size - 1 - (size - 1) / 2;

@@ -1,5 +1,6 @@
 // Losses.
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/translator.h"
 
@@ -10,22 +11,21 @@ std::string reduction_why_not(const Node& node) {
   const auto reduction = node.attributes.find("reduction");
   if (reduction == node.attributes.end()) return {};
   const std::string& text = reduction->second.s;
-  return text == "none" || text == "sum" || text == "mean" ? std::string()
-                                                           : "its reduction '" + text + "' is not none, sum or mean.";
+  return text == "none" || text == "sum" || text == "mean"
+             ? std::string()
+             : fmt::format("its reduction '{}' is not none, sum or mean.", text);
 }
 
 // -weight[target] * x[.., target, ..] per target; the mean is by the weights that took part. x is [n, c, d..], target
 // [n, d..].
 Tensor negative_log_likelihood(NodeContext& n, const Tensor& x, const Tensor& target, const Tensor& weight) {
   if (x.rank() < 2 || target.rank() != x.rank() - 1) {
-    n.invalid("targets of shape " + tenon::to_string(target.dims()) + " do not fit scores of shape " +
-              tenon::to_string(x.dims()));
+    n.invalid(fmt::format("targets of shape {} do not fit scores of shape {}", target.dims(), x.dims()));
   }
   Dims positions = x.dims();
   positions[1] = 1;
   if (unsqueeze(target, 1).dims() != positions) {
-    n.invalid("targets of shape " + tenon::to_string(target.dims()) + " do not fit scores of shape " +
-              tenon::to_string(x.dims()));
+    n.invalid(fmt::format("targets of shape {} do not fit scores of shape {}", target.dims(), x.dims()));
   }
   Tensor ignored, index = target;
   if (n.find("ignore_index") != nullptr) {
@@ -45,7 +45,7 @@ Tensor negative_log_likelihood(NodeContext& n, const Tensor& x, const Tensor& ta
 TensorList nll_loss(NodeContext& n) { return {negative_log_likelihood(n, n.input(0), n.input(1), n.optional(2))}; }
 
 TensorList cross_entropy(NodeContext& n) {
-  if (n.dims(0).rank() < 2) n.invalid("its scores have shape " + tenon::to_string(n.dims(0)));
+  if (n.dims(0).rank() < 2) n.invalid(fmt::format("its scores have shape {}", n.dims(0)));
   const Tensor scores = log_softmax(n.input(0), 1);
   return {negative_log_likelihood(n, scores, n.input(1), n.optional(2)), scores};
 }

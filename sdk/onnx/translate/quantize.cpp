@@ -1,5 +1,6 @@
 // Quantisation, in floats: integers up to 2^24 are exact in f32.
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/translator.h"
 
@@ -12,8 +13,8 @@ Tensor along_axis(NodeContext& n, const Tensor& value) {
   const int64_t axis = n.axis(1, n.dims(0).rank());
   Dims shape = Dims::filled(n.dims(0).rank(), 1);
   if (value.rank() != 1 || value.elements() != n.dims(0)[axis]) {
-    n.invalid("a scale or zero point of shape " + tenon::to_string(value.dims()) + " does not fit axis " +
-              std::to_string(axis) + " of " + tenon::to_string(n.dims(0)));
+    n.invalid(
+        fmt::format("a scale or zero point of shape {} does not fit axis {} of {}", value.dims(), axis, n.dims(0)));
   }
   shape[axis] = value.elements();
   return reshape(value, shape);
@@ -28,7 +29,7 @@ Tensor quantize(const Tensor& x, const Tensor& scale, const Tensor& zero, DType 
 
 void check_quantized(NodeContext& n, DType dtype) {
   if (dtype != DType::i8 && dtype != DType::u8)
-    n.unsupported("it quantises to " + std::string(dtype_name(dtype)) + "; i8 and u8 are translated");
+    n.unsupported(fmt::format("it quantises to {}; i8 and u8 are translated", dtype_name(dtype)));
 }
 
 TensorList quantize_linear(NodeContext& n) {
@@ -65,8 +66,7 @@ Tensor row_zero(const Tensor& zero) {
 
 void check_exact(NodeContext& n, int64_t terms) {
   // The products are below 2^16, so this many sum up below 2^24.
-  if (terms > 256)
-    n.unsupported("it sums " + std::to_string(terms) + " products of integers; at most 256 are exact here");
+  if (terms > 256) n.unsupported(fmt::format("it sums {} products of integers; at most 256 are exact here", terms));
 }
 
 TensorList matmul_integer(NodeContext& n) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/translator.h"
 
@@ -106,8 +107,7 @@ Tensor inside(const Tensor& x, int64_t number, const Axis& axis, const Method& m
 
 void check_axis(NodeContext& n, const Axis& axis) {
   if (!(axis.scale > 0) || axis.result < 0 || (axis.length == 0 && axis.result != 0)) {
-    n.invalid("an axis of length " + std::to_string(axis.length) + " cannot become " + std::to_string(axis.result) +
-              " long");
+    n.invalid(fmt::format("an axis of length {} cannot become {} long", axis.length, axis.result));
   }
   const int64_t limit = int64_t{1} << 26;
   if (axis.result > limit || (axis.result != 0 && axis.length > limit / axis.result))
@@ -117,7 +117,7 @@ void check_axis(NodeContext& n, const Axis& axis) {
 TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& method) {
   Tensor x = n.input(0);
   if (method.mode != "nearest" && !is_floating(x.dtype()))
-    n.unsupported("it interpolates " + std::string(dtype_name(x.dtype())));
+    n.unsupported(fmt::format("it interpolates {}", dtype_name(x.dtype())));
   for (size_t i = 0; i < axes.size(); ++i) {
     check_axis(n, axes[i]);
     const bool crops = method.transform == "tf_crop_and_resize" && (axes[i].roi_begin != 0 || axes[i].roi_end != 1);
@@ -136,11 +136,11 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
 std::vector<Axis> scaled_axes(NodeContext& n, const std::vector<double>& scales) {
   const Dims& dims = n.dims(0);
   if (static_cast<int32_t>(scales.size()) != dims.rank())
-    n.invalid("there are " + std::to_string(scales.size()) + " scales for rank " + std::to_string(dims.rank()));
+    n.invalid(fmt::format("there are {} scales for rank {}", scales.size(), dims.rank()));
   std::vector<Axis> axes;
   for (int32_t i = 0; i < dims.rank(); ++i) {
     const double scale = scales[static_cast<size_t>(i)], result = std::floor(static_cast<double>(dims[i]) * scale);
-    if (!(result >= 0 && result < 1e9)) n.invalid("the scale " + std::to_string(scale) + " is impossible");
+    if (!(result >= 0 && result < 1e9)) n.invalid(fmt::format("the scale {} is impossible", scale));
     axes.push_back({dims[i], static_cast<int64_t>(result), scale});
   }
   return axes;
@@ -149,7 +149,7 @@ std::vector<Axis> scaled_axes(NodeContext& n, const std::vector<double>& scales)
 std::vector<Axis> sized_axes(NodeContext& n, const std::vector<int64_t>& sizes) {
   const Dims& dims = n.dims(0);
   if (static_cast<int32_t>(sizes.size()) != dims.rank())
-    n.invalid("there are " + std::to_string(sizes.size()) + " sizes for rank " + std::to_string(dims.rank()));
+    n.invalid(fmt::format("there are {} sizes for rank {}", sizes.size(), dims.rank()));
   std::vector<Axis> axes;
   for (int32_t i = 0; i < dims.rank(); ++i) {
     const int64_t size = sizes[static_cast<size_t>(i)];
@@ -163,7 +163,7 @@ std::string resize_why_not(const Node& node) {
     const auto found = node.attributes.find(name);
     const bool set = found != node.attributes.end() && (found->second.i != 0 || !found->second.ints.empty() ||
                                                         (!found->second.s.empty() && found->second.s != "stretch"));
-    if (set) return std::string("its attribute '") + name + "' is not translated.";
+    if (set) return fmt::format("its attribute '{}' is not translated.", name);
   }
   return {};
 }
@@ -176,7 +176,7 @@ TensorList translate_resize(NodeContext& n) {
   std::vector<Axis> axes = scaled ? scaled_axes(n, n.numbers(2)) : sized_axes(n, n.ints(3));
   if (method.transform == "tf_crop_and_resize") {
     const std::vector<double> roi = n.numbers(1);
-    if (roi.size() != 2 * axes.size()) n.invalid("its roi has " + std::to_string(roi.size()) + " numbers");
+    if (roi.size() != 2 * axes.size()) n.invalid(fmt::format("its roi has {} numbers", roi.size()));
     for (size_t i = 0; i < axes.size(); ++i) {
       axes[i].roi_begin = roi[i];
       axes[i].roi_end = roi[axes.size() + i];

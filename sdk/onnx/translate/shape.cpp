@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/tensors/tensor_data.h"
 #include "sdk/onnx/translate/translator.h"
@@ -15,8 +16,7 @@ using Ints = std::vector<int64_t>;
 
 Dims checked_dims(NodeContext& n, const Ints& values) {
   if (values.size() > EP_MAX_RANK) {
-    n.invalid("the result would have rank " + std::to_string(values.size()) + "; at most " +
-              std::to_string(EP_MAX_RANK) + " is possible");
+    n.invalid(fmt::format("the result would have rank {}; at most {} is possible", values.size(), EP_MAX_RANK));
   }
   return Dims(values);
 }
@@ -28,8 +28,7 @@ TensorList translate_reshape(NodeContext& n) {
   for (size_t i = 0; i < shape.size() && !zero_is_zero; ++i) {
     if (shape[i] != 0) continue;
     if (static_cast<int32_t>(i) >= x.rank())
-      n.invalid("dim " + std::to_string(i) + " of the new shape is 0, but the input has rank " +
-                std::to_string(x.rank()));
+      n.invalid(fmt::format("dim {} of the new shape is 0, but the input has rank {}", i, x.rank()));
     shape[i] = x.dims()[static_cast<int64_t>(i)];
   }
   return {reshape(x, checked_dims(n, shape))};
@@ -48,7 +47,7 @@ TensorList translate_squeeze(NodeContext& n) {
   if (!axes) return {squeeze(x)};
   for (int64_t axis : *axes) {
     if (x.dims()[n.normalise_axis(axis, x.rank())] != 1) {
-      n.invalid("axis " + std::to_string(axis) + " of shape " + tenon::to_string(x.dims()) + " is not 1");
+      n.invalid(fmt::format("axis {} of shape {} is not 1", axis, x.dims()));
     }
   }
   return {squeeze(x, *axes)};
@@ -57,7 +56,7 @@ TensorList translate_squeeze(NodeContext& n) {
 TensorList translate_unsqueeze(NodeContext& n) {
   Ints axes = n.axes(1, 13).value_or(Ints());
   const int64_t rank = n.dims(0).rank() + static_cast<int64_t>(axes.size());
-  if (rank > EP_MAX_RANK) n.invalid("the result would have rank " + std::to_string(rank));
+  if (rank > EP_MAX_RANK) n.invalid(fmt::format("the result would have rank {}", rank));
   for (int64_t& axis : axes) axis = n.normalise_axis(axis, rank);
   std::sort(axes.begin(), axes.end());
   return {unsqueeze(n.input(0), axes)};
@@ -78,7 +77,7 @@ TensorList translate_expand(NodeContext& n) {
     const int32_t a = i - (dims.rank() - x.rank()), b = i - (dims.rank() - wanted.rank());
     const int64_t have = a < 0 ? 1 : x.dims()[a], want = b < 0 ? 1 : wanted[b];
     if (have != want && have != 1 && want != 1) {
-      n.invalid("shape " + tenon::to_string(x.dims()) + " does not broadcast to " + tenon::to_string(wanted));
+      n.invalid(fmt::format("shape {} does not broadcast to {}", x.dims(), wanted));
     }
     dims[i] = have == 1 ? want : have;
   }
@@ -90,14 +89,13 @@ TensorList translate_tile(NodeContext& n) {
   Tensor x = n.input(0);
   const Ints repeats = n.ints(1);
   if (static_cast<int32_t>(repeats.size()) != x.rank()) {
-    n.invalid(std::to_string(repeats.size()) + " repeats are given for an input of rank " + std::to_string(x.rank()));
+    n.invalid(fmt::format("{} repeats are given for an input of rank {}", repeats.size(), x.rank()));
   }
   Dims dims = x.dims();
   for (int32_t i = 0; i < x.rank(); ++i) {
     const int64_t repeat = repeats[static_cast<size_t>(i)];
     if (repeat < 0 || __builtin_mul_overflow(dims[i], repeat, &dims[i]) || !checked_count(dims)) {
-      n.invalid("shape " + tenon::to_string(n.dims(0)) + " cannot be repeated " + std::to_string(repeat) +
-                " times along axis " + std::to_string(i));
+      n.invalid(fmt::format("shape {} cannot be repeated {} times along axis {}", n.dims(0), repeat, i));
     }
   }
   if (element_count(dims) == 0) return {reshape(x.elements() == 0 ? x : slice(reshape(x, {-1}), 0, 0, 0), dims)};
@@ -127,8 +125,8 @@ TensorList size_of(NodeContext& n) {
 
 std::string constant_why_not(const Node& node) {
   if (node.attributes.size() > 1) {
-    return "it holds " + std::to_string(node.attributes.size()) + " values, " + node.attributes.begin()->first +
-           " and " + node.attributes.rbegin()->first + " among them; a Constant holds one.";
+    return fmt::format("it holds {} values, {} and {} among them; a Constant holds one.", node.attributes.size(),
+                       node.attributes.begin()->first, node.attributes.rbegin()->first);
   }
   for (const char* name : {"value", "value_float", "value_floats", "value_int", "value_ints"}) {
     if (node.attributes.find(name) != node.attributes.end()) return {};
@@ -152,7 +150,7 @@ TensorList constant(NodeContext& n) {
 
 TensorList constant_of_shape(NodeContext& n) {
   const Dims dims = checked_dims(n, n.ints(0));
-  if (!checked_count(dims)) n.invalid("shape " + tenon::to_string(dims) + " is impossible");
+  if (!checked_count(dims)) n.invalid(fmt::format("shape {} is impossible", dims));
   const Attribute* value = n.find("value");
   if (value == nullptr) return {full(dims, Scalar(0.0), DType::f32, n.device())};
   const Tensor& element = n.require("value", Attribute::Kind::tensor).tensor;
@@ -165,7 +163,7 @@ TensorList range(NodeContext& n) {
   const DType dtype = n.dtype(0);
   if (delta.to_double() == 0) n.invalid("its step is 0");
   const double count = std::ceil((limit.to_double() - start.to_double()) / delta.to_double());
-  if (!(count < 1 << 24)) n.unsupported("it would have " + std::to_string(count) + " elements");
+  if (!(count < 1 << 24)) n.unsupported(fmt::format("it would have {} elements", count));
   if (count <= 0) return {full({0}, Scalar(0), dtype, n.device())};
   return {arange(start, limit, delta, dtype, n.device())};
 }
@@ -197,21 +195,19 @@ TensorList translate_split(NodeContext& n) {
   if (!sizes && n.integer("num_outputs", parts) != parts)
     n.invalid("its attribute num_outputs does not say how many outputs it has");
   if (!sizes && n.version() < 18 && length % parts != 0) {
-    n.invalid("an axis of " + std::to_string(length) + " cannot be cut into " + std::to_string(parts) +
-              " equal parts, as versions before 18 want");
+    n.invalid(
+        fmt::format("an axis of {} cannot be cut into {} equal parts, as versions before 18 want", length, parts));
   }
   if (!sizes) sizes = even_parts(length, parts);
   if (sizes->size() < n.output_count())
-    n.invalid("it has " + std::to_string(n.output_count()) + " outputs, but " + std::to_string(sizes->size()) +
-              " lengths");
+    n.invalid(fmt::format("it has {} outputs, but {} lengths", n.output_count(), sizes->size()));
   int64_t sum = 0;
   for (int64_t size : *sizes) {
     if (size < 0 || size > length)
-      n.invalid("a part of length " + std::to_string(size) + " does not fit an axis of " + std::to_string(length));
+      n.invalid(fmt::format("a part of length {} does not fit an axis of {}", size, length));
     sum += size;
   }
-  if (sum != length)
-    n.invalid("the parts have " + std::to_string(sum) + " elements together, the axis has " + std::to_string(length));
+  if (sum != length) n.invalid(fmt::format("the parts have {} elements together, the axis has {}", sum, length));
   return split(x, *sizes, axis);
 }
 
@@ -257,7 +253,7 @@ std::string pad_why_not(const Node& node) {
   const std::string& text = mode->second.s;
   return text == "constant" || text == "reflect" || text == "edge"
              ? std::string()
-             : "its mode is '" + text + "'; constant, reflect and edge are known.";
+             : fmt::format("its mode is '{}'; constant, reflect and edge are known.", text);
 }
 
 TensorList translate_pad(NodeContext& n) {
@@ -267,8 +263,7 @@ TensorList translate_pad(NodeContext& n) {
   Ints axes(static_cast<size_t>(x.rank()));
   std::iota(axes.begin(), axes.end(), 0);
   if (n.has(3)) axes = n.ints(3);
-  if (pads.size() != 2 * axes.size())
-    n.invalid(std::to_string(pads.size()) + " pads are given for " + std::to_string(axes.size()) + " axes");
+  if (pads.size() != 2 * axes.size()) n.invalid(fmt::format("{} pads are given for {} axes", pads.size(), axes.size()));
   Ints by_axis(2 * static_cast<size_t>(x.rank()), 0);  // low and high, the last axis first
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto at = static_cast<size_t>(x.rank() - 1 - n.normalise_axis(axes[i], x.rank()));
@@ -292,7 +287,7 @@ Grid grid(NodeContext& n, const Tensor& x) {
 
 TensorList eye_like(NodeContext& n) {
   const Tensor& x = n.input(0);
-  if (x.rank() != 2) n.invalid("its input has rank " + std::to_string(x.rank()) + ", not 2");
+  if (x.rank() != 2) n.invalid(fmt::format("its input has rank {}, not 2", x.rank()));
   DType dtype = x.dtype();
   if (n.find("dtype") != nullptr)
     dtype = dtype_of_onnx(static_cast<int32_t>(n.require("dtype", Attribute::Kind::integer).i));
@@ -303,7 +298,7 @@ TensorList eye_like(NodeContext& n) {
 
 TensorList trilu(NodeContext& n) {
   const Tensor& x = n.input(0);
-  if (x.rank() < 2) n.invalid("its input has rank " + std::to_string(x.rank()) + ", not 2 or more");
+  if (x.rank() < 2) n.invalid(fmt::format("its input has rank {}, not 2 or more", x.rank()));
   const Scalar k = n.has(1) ? Scalar(n.scalar(1).to_int()) : Scalar(0);
   const Grid positions = grid(n, x);
   const Tensor diagonal = add(positions.rows, k);
@@ -318,7 +313,7 @@ TensorList depth_to_space(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t b = n.require("blocksize", Attribute::Kind::integer).i;
   if (x.rank() != 4 || b <= 0 || b > kLargestBlock || x.dims()[1] % (b * b) != 0) {
-    n.invalid("shape " + tenon::to_string(x.dims()) + " cannot be cut into blocks of " + std::to_string(b));
+    n.invalid(fmt::format("shape {} cannot be cut into blocks of {}", x.dims(), b));
   }
   const int64_t batch = x.dims()[0], c = x.dims()[1] / (b * b), h = x.dims()[2], w = x.dims()[3];
   const bool column_row_depth = n.text("mode", "DCR") == "CRD";
@@ -331,7 +326,7 @@ TensorList space_to_depth(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t b = n.require("blocksize", Attribute::Kind::integer).i;
   if (x.rank() != 4 || b <= 0 || b > kLargestBlock || x.dims()[2] % b != 0 || x.dims()[3] % b != 0) {
-    n.invalid("shape " + tenon::to_string(x.dims()) + " cannot be cut into blocks of " + std::to_string(b));
+    n.invalid(fmt::format("shape {} cannot be cut into blocks of {}", x.dims(), b));
   }
   const int64_t batch = x.dims()[0], c = x.dims()[1], h = x.dims()[2] / b, w = x.dims()[3] / b;
   return {reshape(permute(reshape(x, {batch, c, h, b, w, b}), {0, 3, 5, 1, 2, 4}), {batch, c * b * b, h, w})};

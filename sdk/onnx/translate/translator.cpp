@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "primitives/text/format.h"
 #include "sdk/onnx/onnx.h"
 
 namespace tenon::onnx {
@@ -20,7 +21,7 @@ const std::vector<Rows>& families() {
 
 const Translator* find_translator(const Node& node, std::string* reason) {
   if (!node.domain.empty()) {
-    *reason = "operators of the domain '" + node.domain + "' are not known.";
+    *reason = fmt::format("operators of the domain '{}' are not known.", node.domain);
     return nullptr;
   }
   std::string versions;
@@ -28,16 +29,17 @@ const Translator* find_translator(const Node& node, std::string* reason) {
     for (const Translator& row : rows) {
       if (row.name != node.op_type) continue;
       if (node.version < row.since || node.version > row.until) {
-        versions += (versions.empty() ? "" : ", ") + std::to_string(row.since) + " to " + std::to_string(row.until);
+        versions += fmt::format("{}{} to {}", versions.empty() ? "" : ", ", row.since, row.until);
         continue;
       }
       *reason = row.why_not != nullptr ? row.why_not(node) : std::string();
       return reason->empty() ? &row : nullptr;
     }
   }
-  *reason = versions.empty() ? "there is no translation of this operator."
-                             : "it is translated for the opset versions " + versions +
-                                   ", but the model imports version " + std::to_string(node.version) + ".";
+  *reason = versions.empty()
+                ? "there is no translation of this operator."
+                : fmt::format("it is translated for the opset versions {}, but the model imports version {}.", versions,
+                              node.version);
   return nullptr;
 }
 
