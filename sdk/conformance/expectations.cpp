@@ -7,18 +7,18 @@
 #include <sstream>
 
 #include "loader/settings/nearest.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon::conformance {
 
 bool matches(const std::string& pattern, const std::string& name) {
   if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) return true;
   const bool begins_wild = pattern.find_first_of("*?[") == 0;
-  return !begins_wild && fnmatch(("primitives/" + pattern).c_str(), name.c_str(), 0) == 0;
+  return !begins_wild && fnmatch(fmt::format("primitives/{}", pattern).c_str(), name.c_str(), 0) == 0;
 }
 
 std::string suggestion(const std::string& pattern, const std::vector<Test>& tests) {
-  const std::string around = "*" + pattern + "*";
+  const std::string around = fmt::format("*{}*", pattern);
   std::vector<std::string> names, holding;
   for (const Test& test : tests) {
     names.push_back(test.name);
@@ -27,12 +27,12 @@ std::string suggestion(const std::string& pattern, const std::vector<Test>& test
   }
   const std::string list = " `tenon conform --list` prints all names.";
   if (!holding.empty()) {
-    const std::string first = sentence("Did you mean '", holding.front(), "'");
-    if (holding.size() == 1) return first + "?" + list;
-    return sentence(first, ", or all ", holding.size(), " that hold the word, '", around, "'?", list);
+    const std::string first = fmt::format("Did you mean '{}'", holding.front());
+    if (holding.size() == 1) return fmt::format("{}?{}", first, list);
+    return fmt::format("{}, or all {} that hold the word, '{}'?{}", first, holding.size(), around, list);
   }
   const std::string nearest = loader::nearest_word(pattern, names);
-  return nearest.empty() ? list.substr(1) : sentence("Did you mean '", nearest, "'?", list);
+  return nearest.empty() ? list.substr(1) : fmt::format("Did you mean '{}'?{}", nearest, list);
 }
 
 Result<Expectations> Expectations::parse(std::string_view text, const std::string& file) {
@@ -55,7 +55,7 @@ Result<Expectations> Expectations::parse(std::string_view text, const std::strin
     } else if ((verb == "fails" || verb == "skips") && !reason.empty()) {
       parsed.lines_.push_back({verb == "fails" ? Kind::fails : Kind::skips, pattern, reason});
     } else {
-      return Status(Code::invalid_argument, sentence(file, ":", number, ": '", line, "' is no expectation."),
+      return Status(Code::invalid_argument, fmt::format("{}:{}: '{}' is no expectation.", file, number, line),
                     "Write 'supports PATTERN', 'supports nothing', 'fails PATTERN WHY' or 'skips PATTERN WHY'.");
     }
   }
@@ -64,10 +64,10 @@ Result<Expectations> Expectations::parse(std::string_view text, const std::strin
 
 Result<Expectations> Expectations::read(const std::string& file) {
   std::ifstream stream(file);
-  if (!stream) return Status(Code::not_found, sentence("the file of expectations '", file, "' cannot be read."));
-  std::stringstream text;
-  text << stream.rdbuf();
-  return parse(text.str(), file);
+  if (!stream) return Status(Code::not_found, fmt::format("the file of expectations '{}' cannot be read.", file));
+  std::stringbuf text;
+  stream >> &text;
+  return parse(text.view(), file);
 }
 
 const Expectation* Expectations::find(Expectation::Kind kind, const std::string& name) const {
@@ -83,17 +83,17 @@ Finding Expectations::judge(const std::string& name, Finding finding) const {
   if (const Expectation* fails = find(Expectation::Kind::fails, name)) {
     if (is_bad(finding.outcome)) {
       finding.outcome = Outcome::expected_failure;
-      finding.sentence += sentence("\n  expected: ", fails->reason);
+      finding.sentence += fmt::format("\n  expected: {}", fails->reason);
     } else if (finding.outcome == Outcome::passed) {
       finding.outcome = Outcome::unexpected_pass;
-      finding.sentence = sentence("it was expected to fail (", fails->reason, "): take the line out of ", file_, ".");
+      finding.sentence = fmt::format("it was expected to fail ({}): take the line out of {}.", fails->reason, file_);
     }
     return finding;
   }
   const bool unsupported = finding.outcome == Outcome::skipped && name.starts_with("primitives/");
   if (unsupported && find(Expectation::Kind::supports, name)) {
     finding.outcome = Outcome::failed;
-    finding.sentence += sentence("\n  though ", file_, " says it is supported (rule P12)");
+    finding.sentence += fmt::format("\n  though {} says it is supported (rule P12)", file_);
   }
   return finding;
 }
@@ -103,7 +103,7 @@ Status Expectations::check(const std::vector<Test>& tests) const {
     const bool any =
         std::any_of(tests.begin(), tests.end(), [&](const Test& t) { return matches(line.pattern, t.name); });
     if (any) continue;
-    return Status(Code::invalid_argument, sentence(file_, ": '", line.pattern, "' is the name of no test."),
+    return Status(Code::invalid_argument, fmt::format("{}: '{}' is the name of no test.", file_, line.pattern),
                   suggestion(line.pattern, tests));
   }
   return {};

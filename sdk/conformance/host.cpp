@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "loader/host/error.h"
+#include "primitives/text/format.h"
 #include "sdk/conformance/running.h"
 #include "sdk/conformance/verdict.h"
 
@@ -52,7 +53,7 @@ struct HostEntries {
 void* HostEntries::allocate(const ep_host* host, uint64_t size, uint64_t alignment) {
   Host& me = self(host);
   if (!std::has_single_bit(alignment)) {
-    me.violate(broken("H02", "host->allocate was asked for the alignment ", alignment, ", which is no power of two"));
+    me.violate(broken("H02", "host->allocate was asked for the alignment {}, which is no power of two", alignment));
     return nullptr;
   }
   const std::lock_guard lock(me.mutex_);
@@ -82,7 +83,7 @@ void HostEntries::release(const ep_host* host, void* pointer, uint64_t size) {
       wrong = broken("H01", "host->release was given a pointer that host->allocate did not give, or gave back before");
     } else {
       if (block->second.size != size) {
-        wrong = broken("H01", "host->release was told ", size, " bytes of a block of ", block->second.size);
+        wrong = broken("H01", "host->release was told {} bytes of a block of {}", size, block->second.size);
       }
       me.bytes_ -= static_cast<int64_t>(block->second.size);
       me.blocks_.erase(block);
@@ -159,7 +160,7 @@ Status Host::take(const char* function, ep_status status, ep_error* error) {
   std::string text, remedy;
   if (ours) {
     if (status != EP_STATUS_OK && error->status != status) {
-      violate(broken("E02", function, " answered ", status_text(status), " and its error says ",
+      violate(broken("E02", "{} answered {} and its error says {}{}", function, status_text(status),
                      status_text(error->status), descriptor_text_for(function)));
     }
     text = error->sentence;
@@ -167,27 +168,27 @@ Status Host::take(const char* function, ep_status status, ep_error* error) {
     loader::release_error(error);
   }
   if (error != nullptr && !ours) {
-    violate(
-        broken("E02", function, " gave an error that host->error_make did not make", descriptor_text_for(function)));
+    violate(broken("E02", "{} gave an error that host->error_make did not make{}", function,
+                   descriptor_text_for(function)));
   }
   if (status == EP_STATUS_OK) {
     if (error != nullptr)
-      violate(broken("E02", function, " answered 'ok' and set an error", descriptor_text_for(function)));
+      violate(broken("E02", "{} answered 'ok' and set an error{}", function, descriptor_text_for(function)));
     return {};
   }
   if (status < EP_STATUS_OK || status > EP_STATUS_INTERNAL) {
-    violate(broken("R01", function, " answered ", status, ", which is no status of ep_api.h",
+    violate(broken("R01", "{} answered {}, which is no status of ep_api.h{}", function, status,
                    descriptor_text_for(function)));
-    return Status(Code::internal, sentence(function, " answered ", status, "."));
+    return Status(Code::internal, fmt::format("{} answered {}.", function, status));
   }
   const bool is_answer = status == EP_STATUS_BUSY || status == EP_STATUS_TIMEOUT || status == EP_STATUS_NOT_FOUND ||
                          status == EP_STATUS_FAULT;  // ep_fault says it
   if (text.empty() && !is_answer) {
-    violate(broken("E02", function, " answered '", code_name(static_cast<Code>(status)), "' without a sentence",
+    violate(broken("E02", "{} answered '{}' without a sentence{}", function, code_name(static_cast<Code>(status)),
                    descriptor_text_for(function)));
   }
   if (text.empty()) text = "no sentence";
-  const std::string answer = sentence("  answered by ", function, ": ", code_name(static_cast<Code>(status)));
+  const std::string answer = fmt::format("  answered by {}: {}", function, code_name(static_cast<Code>(status)));
   const Code code = static_cast<Code>(status) == skip_code ? Code::internal : static_cast<Code>(status);
   return Status(code, std::move(text), std::move(remedy)).with_context(answer);
 }

@@ -10,6 +10,7 @@
 
 #include "loader/note/note.h"
 #include "loader/trust/trust.h"
+#include "primitives/text/format.h"
 #include "sdk/conformance/expectations.h"
 #include "sdk/conformance/report.h"
 #include "sdk/conformance/suite.h"
@@ -36,8 +37,8 @@ std::string provider_text(const std::string& path) {
   if (!file.ok()) return {};
   const auto note = loader::read_note(file->descriptor.get(), file->identity.size);
   if (!note.ok()) return {};
-  return sentence(note->name, ' ', note->version, ", ABI ", note->abi_major, '.', note->abi_minor, ", ",
-                  note->toolchain);
+  return fmt::format("{} {}, ABI {}.{}, {}", note->name, note->version, note->abi_major, note->abi_minor,
+                     note->toolchain);
 }
 
 Target target_of(const Options& options) {
@@ -52,10 +53,10 @@ Target target_of(const Options& options) {
 
 // What to paste for a case alone; quoted where a shell would take it apart.
 std::string command_text(const Options& options) {
-  const auto quoted = [](const std::string& word) { return "'" + word + "'"; };
-  std::string command = "tenon conform " + quoted(options.path);
-  if (options.device != 0) command += sentence(" --device ", options.device);
-  for (const std::string& setting : options.settings) command += " --set " + quoted(setting);
+  const auto quoted = [](const std::string& word) { return fmt::format("'{}'", word); };
+  std::string command = fmt::format("tenon conform {}", quoted(options.path));
+  if (options.device != 0) command += fmt::format(" --device {}", options.device);
+  for (const std::string& setting : options.settings) command += fmt::format(" --set {}", quoted(setting));
   return command;
 }
 
@@ -132,7 +133,7 @@ void Run::run_chosen(std::span<const Test> tests) {
   std::vector<const Test*> originals;
   for (const Test& test : tests) {
     if (const Expectation* skip = expectations_.skip(test.name)) {
-      add(test, {Outcome::skipped, "skipped as the expectations say: " + skip->reason, {}, 0});
+      add(test, {Outcome::skipped, fmt::format("skipped as the expectations say: {}", skip->reason), {}, 0});
     } else {
       to_run.push_back(test);
       originals.push_back(&test);
@@ -192,10 +193,10 @@ int Run::report() {
         "one.\n");
   }
   if (!options_.json.empty() && !write_file(options_.json, json_text(rows_, info_))) {
-    return fail("'" + options_.json + "' cannot be written.");
+    return fail(fmt::format("'{}' cannot be written.", options_.json));
   }
   if (!options_.junit.empty() && !write_file(options_.junit, junit_text(rows_, info_))) {
-    return fail("'" + options_.junit + "' cannot be written.");
+    return fail(fmt::format("'{}' cannot be written.", options_.junit));
   }
   return std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return is_bad(row.finding.outcome); }) ? 1 : 0;
 }
@@ -215,7 +216,7 @@ int run(const Options& options) {
   if (!options.cases.empty()) {
     for (const std::string& pattern : options.cases) {
       const bool any = std::any_of(tests.begin(), tests.end(), [&](const Test& t) { return matches(pattern, t.name); });
-      if (!any) return fail("no test is called '" + pattern + "'.", suggestion(pattern, tests));
+      if (!any) return fail(fmt::format("no test is called '{}'.", pattern), suggestion(pattern, tests));
     }
     std::erase_if(tests, [&](const Test& test) {
       return std::none_of(options.cases.begin(), options.cases.end(),
@@ -224,7 +225,7 @@ int run(const Options& options) {
   }
   if (options.list) return list(tests);
   if (options.path.empty()) return fail("which provider?", "tenon conform path/to/libtenon_foo.so");
-  if (!std::filesystem::exists(options.path)) return fail("there is no file '" + options.path + "'.");
+  if (!std::filesystem::exists(options.path)) return fail(fmt::format("there is no file '{}'.", options.path));
   RunInfo info{options.path, provider_text(options.path), command_text(options)};
   if (options.json != "-") {
     std::printf("tenon conform %s (%s)\n", info.path.c_str(),

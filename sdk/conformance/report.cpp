@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 #include "sdk/conformance/verdict.h"
 
 namespace tenon::conformance {
@@ -12,7 +12,8 @@ namespace {
 
 // What to paste. What is claimed is judged when all tests have run.
 std::string command_text(const Row& row, const RunInfo& info) {
-  return row.test->name.starts_with("claims/") ? info.command : sentence(info.command, " --case ", row.test->name);
+  return row.test->name.starts_with("claims/") ? info.command
+                                               : fmt::format("{} --case {}", info.command, row.test->name);
 }
 
 std::string indented(const std::string& text) {
@@ -38,11 +39,7 @@ std::string xml(const std::string& text) {
   return result;
 }
 
-std::string seconds_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f", seconds);
-  return text;
-}
+std::string seconds_text(double seconds) { return fmt::format("{:.3f}", seconds); }
 
 struct Group {
   std::string name;
@@ -61,13 +58,8 @@ std::vector<Group> groups_of(const std::vector<Row>& rows) {
 }
 
 void append_line(std::string* text, const std::string& name, const Counts& counts) {
-  char line[160];
-  std::snprintf(line, sizeof line, "%-24s", name.c_str());
-  text->append(line);
-  for (int number : counts) {
-    std::snprintf(line, sizeof line, " %10d", number);
-    text->append(number == 0 ? "          ." : line);
-  }
+  *text += fmt::format("{:<24}", name);
+  for (int number : counts) *text += number == 0 ? "          ." : fmt::format(" {:10}", number);
   text->push_back('\n');
 }
 
@@ -81,7 +73,7 @@ int count_unclaimed(const std::vector<Row>& rows) {
 std::string unclaimed_text(int number, const Counts& counts) {
   if (number == 0) return {};
   const bool all = number == counts[static_cast<size_t>(Outcome::skipped)];
-  return all ? " (not claimed)" : sentence(" (", number, " not claimed)");
+  return all ? " (not claimed)" : fmt::format(" ({} not claimed)", number);
 }
 
 }  // namespace
@@ -101,14 +93,14 @@ Counts count(const std::vector<Row>& rows) {
 std::string failure_text(const Row& row, const RunInfo& info) {
   std::string outcome(outcome_name(row.finding.outcome));
   std::transform(outcome.begin(), outcome.end(), outcome.begin(), [](unsigned char c) { return std::toupper(c); });
-  std::string text = sentence(outcome, ' ', row.test->name, '\n', indented(row.finding.sentence), '\n');
+  std::string text = fmt::format("{} {}\n{}\n", outcome, row.test->name, indented(row.finding.sentence));
   if (!row.test->claim.empty()) {
     // What dies or hangs breaks X01 or X02, and the rule of its test with it.
     const bool ended = row.finding.outcome == Outcome::crashed || row.finding.outcome == Outcome::hung;
-    text += sentence("    held to: ", ended ? with_rule(row.test->claim, row.test->rule) : row.test->claim, '\n');
+    text += fmt::format("    held to: {}\n", ended ? with_rule(row.test->claim, row.test->rule) : row.test->claim);
   }
-  if (!row.finding.output.empty()) text += sentence("    it printed:\n", indented(row.finding.output), '\n');
-  return text + sentence("    ", command_text(row, info), '\n');
+  if (!row.finding.output.empty()) text += fmt::format("    it printed:\n{}\n", indented(row.finding.output));
+  return fmt::format("{}    {}\n", text, command_text(row, info));
 }
 
 std::string table_text(const std::vector<Row>& rows, const RunInfo& info) {
@@ -120,24 +112,25 @@ std::string table_text(const std::vector<Row>& rows, const RunInfo& info) {
   std::string line;
   for (int i = 0; i < outcome_count; ++i) {
     if (i > 0) line += ", ";
-    line += sentence(counts[static_cast<size_t>(i)], ' ', outcome_name(static_cast<Outcome>(i)));
+    line += fmt::format("{} {}", counts[static_cast<size_t>(i)], outcome_name(static_cast<Outcome>(i)));
     if (static_cast<Outcome>(i) == Outcome::skipped) line += unclaimed_text(count_unclaimed(rows), counts);
   }
-  return text + sentence(line, " in ", seconds_text(info.seconds), " s\n");
+  return fmt::format("{}{} in {} s\n", text, line, seconds_text(info.seconds));
 }
 
 std::string junit_text(const std::vector<Row>& rows, const RunInfo& info) {
   const Counts counts = count(rows);
   const auto of = [&](Outcome outcome) { return counts[static_cast<size_t>(outcome)]; };
-  std::string text = sentence(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"tenon conform ", xml(info.path),
-      "\" tests=\"", rows.size(), "\" failures=\"", of(Outcome::failed) + of(Outcome::unexpected_pass), "\" errors=\"",
-      of(Outcome::crashed) + of(Outcome::hung), "\" skipped=\"", of(Outcome::skipped) + of(Outcome::expected_failure),
-      "\" time=\"", seconds_text(info.seconds), "\">\n");
+  std::string text = fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"tenon conform {}\" tests=\"{}\" "
+      "failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{}\">\n",
+      xml(info.path), rows.size(), of(Outcome::failed) + of(Outcome::unexpected_pass),
+      of(Outcome::crashed) + of(Outcome::hung), of(Outcome::skipped) + of(Outcome::expected_failure),
+      seconds_text(info.seconds));
   for (const Row& row : rows) {
     const Finding& finding = row.finding;
-    text += sentence("<testcase classname=\"", xml(group_of(row.test->name)), "\" name=\"", xml(row.test->name),
-                     "\" status=\"run\" time=\"", seconds_text(finding.milliseconds / 1e3), "\"");
+    text += fmt::format("<testcase classname=\"{}\" name=\"{}\" status=\"run\" time=\"{}\"",
+                        xml(group_of(row.test->name)), xml(row.test->name), seconds_text(finding.milliseconds / 1e3));
     if (finding.outcome == Outcome::passed) {
       text += "/>\n";
       continue;
@@ -145,10 +138,10 @@ std::string junit_text(const std::vector<Row>& rows, const RunInfo& info) {
     const bool error = finding.outcome == Outcome::crashed || finding.outcome == Outcome::hung;
     const std::string_view tag = !is_bad(finding.outcome) ? "skipped" : error ? "error" : "failure";
     text +=
-        sentence("><", tag, " type=\"", outcome_name(finding.outcome), "\" message=\"", xml(finding.sentence), "\">",
-                 is_bad(finding.outcome) ? xml(failure_text(row, info)) : std::string(), "</", tag, "></testcase>\n");
+        fmt::format("><{} type=\"{}\" message=\"{}\">{}</{}></testcase>\n", tag, outcome_name(finding.outcome),
+                    xml(finding.sentence), is_bad(finding.outcome) ? xml(failure_text(row, info)) : std::string(), tag);
   }
-  return text + "</testsuite>\n</testsuites>\n";
+  return fmt::format("{}</testsuite>\n</testsuites>\n", text);
 }
 
 std::string json_text(const std::vector<Row>& rows, const RunInfo& info) {

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "primitives/text/format.h"
+
 namespace tenon::conformance {
 namespace {
 
@@ -43,12 +45,12 @@ void note_descriptor(std::string_view text) {
 
 std::string call_text(const Running& running) {
   const std::string call = taken(running.call);
-  return call.empty() ? call : ", the last call was " + call;
+  return call.empty() ? call : fmt::format(", the last call was {}", call);
 }
 
 std::string descriptor_text(const Running& running) {
   const std::string text = taken(running.descriptor);
-  return text.empty() ? text : "\n  the last descriptor was " + text;
+  return text.empty() ? text : fmt::format("\n  the last descriptor was {}", text);
 }
 
 std::string descriptor_text_for(std::string_view function) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "primitives/text/format.h"
+
 namespace tenon::conformance {
 
 Status Subject::load() {
@@ -12,7 +14,7 @@ Status Subject::load() {
   note_call("dlopen");
   void* library = dlopen(target.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    return Status(Code::not_found, sentence("the dynamic linker refused it: ", std::string_view(dlerror()), "."));
+    return Status(Code::not_found, fmt::format("the dynamic linker refused it: {}.", dlerror()));
   }
   query = reinterpret_cast<ep_plugin_query_fn>(dlsym(library, EP_PLUGIN_QUERY_SYMBOL));
   if (query == nullptr) {
@@ -35,11 +37,11 @@ Status Subject::open() {
   TENON_RETURN_IF_ERROR(start());
   uint32_t count = 0;
   TENON_RETURN_IF_ERROR(call("device_count", plugin.device_count, plugin.plugin, &count));
-  if (target.device >= count) return skipped("there is no device ", target.device, "; device_count says ", count, ".");
+  if (target.device >= count) return skipped("there is no device {}; device_count says {}.", target.device, count);
   info = with_header<ep_device_info>(EP_STRUCT_DEVICE_INFO);
   TENON_RETURN_IF_ERROR(call("device_info", plugin.device_info, plugin.plugin, target.device, &info));
   if (info.unusable_reason.size > 0) {
-    return skipped("the device says it cannot be used: ",
+    return skipped("the device says it cannot be used: {}",
                    std::string_view(info.unusable_reason.data, info.unusable_reason.size));
   }
   ops = with_header<ep_device_ops>(EP_STRUCT_DEVICE_OPS);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ep_api/ep_api.h"
+#include "primitives/text/format.h"
 #include "sdk/conformance/host.h"
 #include "sdk/conformance/running.h"
 #include "sdk/conformance/verdict.h"
@@ -75,12 +76,12 @@ class Subject {
       const ep_status status = function(args..., &error);
       return host.take(name, status, error);
     } catch (const std::exception& thrown) {
-      host.violate(
-          broken("Q02", name, " threw a C++ exception: ", std::string_view(thrown.what()), descriptor_text_for(name)));
+      host.violate(broken("Q02", "{} threw a C++ exception: {}{}", name, std::string_view(thrown.what()),
+                          descriptor_text_for(name)));
     } catch (...) {
-      host.violate(broken("Q02", name, " threw a C++ exception of unknown type", descriptor_text_for(name)));
+      host.violate(broken("Q02", "{} threw a C++ exception of unknown type{}", name, descriptor_text_for(name)));
     }
-    return Status(Code::internal, sentence(name, " threw."));
+    return Status(Code::internal, fmt::format("{} threw.", name));
   }
 
   bool synchronous() const { return (info.flags & EP_DEVICE_FLAG_SYNCHRONOUS) != 0; }

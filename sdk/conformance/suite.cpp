@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 #include "sdk/conformance/primitive/check.h"
 
@@ -24,8 +25,9 @@ class OpenDevice {
     subject_.close();
     TENON_RETURN_IF_ERROR(subject_.host.take_violation());
     if (subject_.host.bytes_held() == 0 && subject_.host.errors_alive() == 0) return {};
-    return broken("L01", "after all cases the plug-in was shut down and still holds ", subject_.host.bytes_held(),
-                  " bytes of the host's memory and ", subject_.host.errors_alive(), " errors");
+    return broken(
+        "L01", "after all cases the plug-in was shut down and still holds {} bytes of the host's memory and {} errors",
+        subject_.host.bytes_held(), subject_.host.errors_alive());
   }
 
  private:
@@ -53,7 +55,7 @@ std::vector<Test> make_suite(const Target& target) {
     return **device;
   };
   for (cases::Case& one : cases::all_cases()) {
-    std::string name = "primitives/" + one.name;
+    std::string name = fmt::format("primitives/{}", one.name);
     tests.push_back({std::move(name), "P14", "", [get, one = std::move(one)] { return get().run(one); }, true});
   }
   tests.push_back({"primitives/closing", "L01", "After all cases nothing of the host's memory is held.",

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/running.h"
 #include "sdk/conformance/verdict.h"
 
@@ -38,7 +39,7 @@ Finding run_one(const Test& test) {
   try {
     status = test.run();
   } catch (const std::exception& thrown) {
-    status = Status(Code::internal, sentence("the kit itself failed: ", std::string_view(thrown.what()), "."));
+    status = Status(Code::internal, fmt::format("the kit itself failed: {}.", thrown.what()));
   }
   finding.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   if (status.ok()) return finding;
@@ -192,20 +193,18 @@ Finding Child::ended(bool hung, double time_limit) {
   Finding finding;
   finding.output = take_output(lseek(output_, 0, SEEK_END));
   if (hung) {
-    char limit[32];
-    std::snprintf(limit, sizeof limit, "%g", time_limit);
     finding.outcome = Outcome::hung;
-    finding.sentence = sentence("it did not end within ", std::string_view(limit), " s", call_text(*running_),
-                                " (rule X02).", descriptor_text(*running_));
+    finding.sentence = fmt::format("it did not end within {:g} s{} (rule X02).{}", time_limit, call_text(*running_),
+                                   descriptor_text(*running_));
     finding.milliseconds = 1e3 * time_limit;
     return finding;
   }
   finding.outcome = Outcome::crashed;
-  const std::string how = WIFSIGNALED(status)
-                              ? sentence("its process died of signal ", WTERMSIG(status), " (",
-                                         std::string_view(strsignal(WTERMSIG(status))), ")")
-                              : sentence("its process was ended from within, with exit code ", WEXITSTATUS(status));
-  finding.sentence = sentence(how, call_text(*running_), " (rule X01).", descriptor_text(*running_));
+  const std::string how =
+      WIFSIGNALED(status)
+          ? fmt::format("its process died of signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
+          : fmt::format("its process was ended from within, with exit code {}", WEXITSTATUS(status));
+  finding.sentence = fmt::format("{}{} (rule X01).{}", how, call_text(*running_), descriptor_text(*running_));
   return finding;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "primitives/text/format.h"
+
 namespace tenon::conformance {
 
 std::string with_rule(std::string text, std::string_view rule) {
@@ -11,12 +13,12 @@ std::string with_rule(std::string text, std::string_view rule) {
   const size_t end = std::min(text.find('\n'), text.size());
   size_t stop = end;
   while (stop > 0 && text[stop - 1] == '.') --stop;
-  return text.replace(stop, end - stop, sentence(" (rule ", rule, ")."));
+  return text.replace(stop, end - stop, fmt::format(" (rule {}).", rule));
 }
 
 std::string status_text(ep_status status) {
   const bool known = status >= EP_STATUS_OK && status <= EP_STATUS_INTERNAL;
-  return known ? sentence("'", code_name(static_cast<Code>(status)), "'") : std::to_string(status);
+  return known ? fmt::format("'{}'", code_name(static_cast<Code>(status))) : fmt::format("{}", status);
 }
 
 }  // namespace tenon::conformance

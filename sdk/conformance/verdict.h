@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "primitives/status/sentence.h"
 #include "primitives/status/status.h"
+#include "primitives/text/format.h"
 
 namespace tenon::conformance {
 
@@ -15,14 +15,14 @@ constexpr Code skip_code = Code::cancelled;
 constexpr std::string_view unclaimed_remedy = "not claimed";
 
 template <class... Parts>
-Status skipped(const Parts&... parts) {
-  return Status(skip_code, sentence(parts...));
+Status skipped(fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  return Status(skip_code, fmt::format(text, parts...));
 }
 
 // Skipped because the provider says that it cannot do it.
 template <class... Parts>
-Status not_claimed(const Parts&... parts) {
-  return Status(skip_code, sentence(parts...), std::string(unclaimed_remedy));
+Status not_claimed(fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  return Status(skip_code, fmt::format(text, parts...), std::string(unclaimed_remedy));
 }
 inline bool is_unclaimed(const Status& status) {
   return status.code() == skip_code && status.remedy() == unclaimed_remedy;
@@ -40,8 +40,8 @@ std::string status_text(ep_status status);
 // A rule of ep_api/README.md was broken: "<what happened> (rule E01)." What happened may be the message of another
 // failure, whose rule then goes.
 template <class... Parts>
-Status broken(std::string_view rule, const Parts&... parts) {
-  return Status(Code::internal, with_rule(sentence(parts...), rule));
+Status broken(std::string_view rule, fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  return Status(Code::internal, with_rule(fmt::format(text, parts...), rule));
 }
 
 }  // namespace tenon::conformance

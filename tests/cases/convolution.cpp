@@ -1,6 +1,7 @@
 #include <string_view>
 
 #include "primitives/infer/convolution.h"
+#include "primitives/text/format.h"
 #include "tests/cases/case.h"
 
 namespace tenon::cases {
@@ -54,8 +55,8 @@ std::vector<Shape> shapes() {
 }
 
 Case convolution_case(const Shape& shape, DType in, DType out, bool channels_last, std::string_view suffix) {
-  std::string name = "convolution/" + std::string(dtype_name(in));
-  if (in != out) name += "_to_" + std::string(dtype_name(out));
+  std::string name = fmt::format("convolution/{}", dtype_name(in));
+  if (in != out) name += fmt::format("_to_{}", dtype_name(out));
   name.append("/").append(shape.name).append(suffix);
   Case made = {name, make_desc(EP_PRIMITIVE_convolution), {}, {}, {}, 0};
   made.desc.attributes.convolution = shape.attributes;

@@ -1,6 +1,7 @@
 // fill, and copy with every cast.
 #include <string_view>
 
+#include "primitives/text/format.h"
 #include "tests/cases/case.h"
 
 namespace tenon::cases {
@@ -47,7 +48,7 @@ std::vector<Layout> layouts() {
 }
 
 Case copy_case(DType to, DType from, const Layout& layout, Values values) {
-  const std::string types = std::string(dtype_name(from)) + "_to_" + std::string(dtype_name(to));
+  const std::string types = fmt::format("{}_to_{}", dtype_name(from), dtype_name(to));
   Case made = {path("copy", types, layout.name), make_desc(EP_PRIMITIVE_copy), {}, {{}, values}, {}, 0};
   add_operand(made.desc, EP_ROLE_DST, to, layout.dims, layout.dst);
   add_operand(made.desc, EP_ROLE_SRC, from, layout.dims, layout.src);

@@ -9,8 +9,8 @@
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/dtype/convert.h"
 #include "primitives/reference/call.h"
-#include "primitives/status/sentence.h"
 #include "primitives/table/table.h"
+#include "primitives/text/format.h"
 
 namespace tenon::cases {
 namespace {
@@ -240,13 +240,11 @@ bool near(DType dtype, const Tolerance& tolerance, uint64_t got, uint64_t want) 
 std::string value_text(DType dtype, uint64_t bits) {
   if (!is_floating(dtype)) {
     const bool is_signed = dtype_info(dtype).type_class == DTypeClass::INT;
-    return is_signed ? std::to_string(static_cast<int64_t>(bits)) : std::to_string(bits);
+    return is_signed ? fmt::format("{}", static_cast<int64_t>(bits)) : fmt::format("{}", bits);
   }
   const double value = decode_float(dtype, bits);
   if (std::isnan(value)) return "NaN";
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.9g", value);
-  return text;
+  return fmt::format("{:.9g}", value);
 }
 
 // True if `bits` can only come from poison: NaN or a huge number where the result is neither.
@@ -257,10 +255,7 @@ bool is_poisoned(DType dtype, uint64_t bits, uint64_t want) {
 }
 
 std::string tolerance_text(const Tolerance& tolerance) {
-  char text[96];
-  std::snprintf(text, sizeof(text), "%g ulp, %g epsilons, %g least normals", tolerance.ulps, tolerance.epsilons,
-                tolerance.tiny);
-  return text;
+  return fmt::format("{:g} ulp, {:g} epsilons, {:g} least normals", tolerance.ulps, tolerance.epsilons, tolerance.tiny);
 }
 
 constexpr std::string_view poison_hint =
@@ -282,17 +277,19 @@ Status settle_output(const Case& test, const ep_primitive_desc& desc, uint32_t i
     const bool dropped = test.fault != 0 && w == 0 && untouched;
     if (!dropped && !near(dtype, test.tolerance, g, w)) {
       if (wrong++ == 0) {
-        first = sentence("element ", number, ' ', Dims({index, static_cast<size_t>(operand.rank)}), " of ",
-                         table::role_name(operand.role), " is ", value_text(dtype, g),
-                         untouched ? ", as it was before the launch," : "", " but must be ", value_text(dtype, w));
+        first =
+            fmt::format("element {} {} of {} is {}{} but must be {}", number,
+                        Dims({index, static_cast<size_t>(operand.rank)}), table::role_name(operand.role),
+                        value_text(dtype, g), untouched ? ", as it was before the launch," : "", value_text(dtype, w));
         if (is_poisoned(dtype, g, w)) hint = poison_hint;
       }
     }
     put_bits(dtype, got->address(i), place, w);
   });
   if (wrong == 0) return {};
-  return Status(Code::internal, sentence(first, " (", wrong, wrong == 1 ? " element differs" : " elements differ",
-                                         "; allowed: ", tolerance_text(test.tolerance), ") (rule P14).", hint));
+  return Status(Code::internal, fmt::format("{} ({}{}; allowed: {}) (rule P14).{}", first, wrong,
+                                            wrong == 1 ? " element differs" : " elements differ",
+                                            tolerance_text(test.tolerance), hint));
 }
 
 }  // namespace
@@ -355,9 +352,10 @@ Status compare_images(const Case& test, const ep_primitive_desc& desc, const Ima
       if (got.offsets[i] <= at + guard_bytes && got.offsets[i] >= got.offsets[nearest]) nearest = i;
     }
     const auto distance = static_cast<int64_t>(at) - static_cast<int64_t>(got.offsets[nearest]);
-    return Status(Code::internal, sentence("byte ", distance, " from the start of operand ", nearest, " (",
-                                           table::role_name(desc.operands[nearest].role),
-                                           ") changed: it is no element of an output (rule P06)."));
+    return Status(
+        Code::internal,
+        fmt::format("byte {} from the start of operand {} ({}) changed: it is no element of an output (rule P06).",
+                    distance, nearest, table::role_name(desc.operands[nearest].role)));
   }
   return {};
 }

@@ -1,5 +1,6 @@
 #include <string_view>
 
+#include "primitives/text/format.h"
 #include "tests/cases/case.h"
 
 namespace tenon::cases {
@@ -60,8 +61,8 @@ Dims with_matrix(Dims batch, int64_t rows, int64_t columns) {
 }
 
 Case matmul_case(const Shape& shape, DType in, DType out, std::string_view suffix) {
-  std::string name = "matmul/" + std::string(dtype_name(in));
-  if (in != out) name += "_to_" + std::string(dtype_name(out));
+  std::string name = fmt::format("matmul/{}", dtype_name(in));
+  if (in != out) name += fmt::format("_to_{}", dtype_name(out));
   name.append("/").append(shape.name).append(suffix);
   Case made = {name, make_desc(EP_PRIMITIVE_matmul), {}, {}, {}, 0};
   const Dims dst = with_matrix(shape.batch, shape.m, shape.n);

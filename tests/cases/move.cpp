@@ -2,6 +2,7 @@
 #include <string_view>
 
 #include "primitives/infer/assemble.h"
+#include "primitives/text/format.h"
 #include "tests/cases/case.h"
 
 namespace tenon::cases {
@@ -103,8 +104,8 @@ struct PartShape {
 };
 
 Case part_case(const PartShape& shape, bool splits, DType dtype, std::string_view suffix = "") {
-  Case made = {path(splits ? "split" : "concat", std::to_string(shape.lengths.size()), dtype,
-                    std::string(shape.name) + std::string(suffix)),
+  Case made = {path(splits ? "split" : "concat", fmt::format("{}", shape.lengths.size()), dtype,
+                    fmt::format("{}{}", shape.name, suffix)),
                make_desc(splits ? EP_PRIMITIVE_split : EP_PRIMITIVE_concat),
                {},
                {},
@@ -183,12 +184,13 @@ void add_pads(std::vector<Case>* cases) {
         if (dtype != DType::f32 && shape.name != "both") continue;
         for (bool transposed : {false, true}) {
           if (transposed && (shape.name != "both" || dtype != DType::f32)) continue;
-          Case made = {path("pad", modes[mode], dtype, std::string(shape.name) + (transposed ? "_transposed" : "")),
-                       make_desc(EP_PRIMITIVE_pad),
-                       {},
-                       {{}, any_values},
-                       {},
-                       0};
+          Case made = {
+              path("pad", modes[mode], dtype, fmt::format("{}{}", shape.name, transposed ? "_transposed" : "")),
+              make_desc(EP_PRIMITIVE_pad),
+              {},
+              {{}, any_values},
+              {},
+              0};
           made.desc.attributes.pad.mode = mode;
           Dims dst = shape.src;
           for (int32_t axis = 0; axis < dst.rank(); ++axis) {

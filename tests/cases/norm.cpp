@@ -1,6 +1,7 @@
 // layer_norm and batch_norm.
 #include <string_view>
 
+#include "primitives/text/format.h"
 #include "tests/cases/case.h"
 
 namespace tenon::cases {
@@ -60,7 +61,7 @@ void add_layer_norms(std::vector<Case>* cases) {
     }
     cases->push_back(layer_norm_case(shape, DType::f32, DType::f32, true, true, strides, shape.name));
     cases->push_back(layer_norm_case(shape, DType::f32, DType::f32, true, false, gapped_strides(shape.dims, 3),
-                                     std::string(shape.name) + "_gaps"));
+                                     fmt::format("{}_gaps", shape.name)));
     if (shape.name != "last") continue;
     for (DType dtype : {DType::f64, DType::f16, DType::bf16}) {
       cases->push_back(layer_norm_case(shape, dtype, dtype, true, false, strides, shape.name));
@@ -79,7 +80,7 @@ void add_batch_norms(std::vector<Case>* cases) {
         if (channels_last && (shape.dims.rank() != 4 || dtype != DType::f32)) continue;
         const Dims strides =
             channels_last ? permuted_strides(shape.dims, {0, 2, 3, 1}) : contiguous_strides(shape.dims);
-        Case made = {path("batch_norm", "plain", dtype, std::string(shape.name) + (channels_last ? "_nhwc" : "")),
+        Case made = {path("batch_norm", "plain", dtype, fmt::format("{}{}", shape.name, channels_last ? "_nhwc" : "")),
                      make_desc(EP_PRIMITIVE_batch_norm),
                      {},
                      {},

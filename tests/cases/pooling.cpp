@@ -1,6 +1,7 @@
 #include <string_view>
 
 #include "primitives/infer/convolution.h"
+#include "primitives/text/format.h"
 #include "tests/cases/case.h"
 
 namespace tenon::cases {
@@ -57,7 +58,7 @@ constexpr Op ops[] = {{"max", EP_POOLING_MAX, false},
 
 Case pooling_case(const Shape& shape, const Op& op, DType dtype, bool channels_last, Fill fill,
                   std::string_view suffix) {
-  std::string name = "pooling/" + std::string(op.name) + "/" + std::string(dtype_name(dtype));
+  std::string name = fmt::format("pooling/{}/{}", op.name, dtype_name(dtype));
   name.append("/").append(shape.name).append(suffix);
   Case made = {name, make_desc(EP_PRIMITIVE_pooling), {}, {}, {}, 0};
   made.desc.attributes.pooling = shape.attributes;

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/subject.h"
 
 namespace tenon::conformance {
@@ -45,7 +46,7 @@ struct Poisoned {
     const auto* end = bytes + sizeof value;
     const auto* at = std::find_if(bytes, end, [](unsigned char byte) { return byte != 0xa5; });
     if (at == end) return {};
-    return std::is_class_v<T> ? sentence(' ', name, " (byte ", at - bytes, " of it)") : sentence(' ', name);
+    return std::is_class_v<T> ? fmt::format(" {} (byte {} of it)", name, at - bytes) : fmt::format(" {}", name);
   }
   std::string_view name;
   T value;
@@ -57,17 +58,17 @@ template <class Call, class... Outs>
 Status refuses(Subject& subject, const char* name, std::initializer_list<Code> codes, const Call& call,
                const Outs&... outs) {
   note_call(name);
-  if (call(nullptr) == EP_STATUS_OK) return broken("E03", name, " answered 'ok' where it must fail");
+  if (call(nullptr) == EP_STATUS_OK) return broken("E03", "{} answered 'ok' where it must fail", name);
   const Status status = subject.call(name, call);
-  if (status.ok()) return broken("E03", name, " failed without a place for its error, and with one answered 'ok'");
+  if (status.ok()) return broken("E03", "{} failed without a place for its error, and with one answered 'ok'", name);
   if (const std::string written = (std::string() + ... + outs.written()); !written.empty()) {
-    return broken("E01", name, " answered '", code_name(status.code()), "' and wrote", written);
+    return broken("E01", "{} answered '{}' and wrote{}", name, code_name(status.code()), written);
   }
   for (Code code : codes) {
     if (status.code() == code) return {};
   }
   if (codes.size() == 0) return {};
-  return broken("E03", name, " answered '", code_name(status.code()), "', not '", code_name(*codes.begin()), "'");
+  return broken("E03", "{} answered '{}', not '{}'", name, code_name(status.code()), code_name(*codes.begin()));
 }
 
 // Bytes that look random and hold no zero, the same for the same seed.

@@ -1,6 +1,7 @@
 // Devices: what they say of themselves, and those that are not there.
 #include <string_view>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 
 namespace tenon::conformance {
@@ -9,9 +10,9 @@ namespace {
 std::string_view view(ep_string text) { return text.data == nullptr ? "" : std::string_view(text.data, text.size); }
 
 std::string describe(const ep_device_info& info) {
-  return sentence(view(info.name), "; ", view(info.fingerprint), "; ", view(info.unusable_reason), "; class ",
-                  info.device_class, "; flags ", info.flags, "; dtypes ", info.dtypes, "; pools ", info.pool_count,
-                  "; threads ", info.threads, "; pci ", info.pci[0], ':', info.pci[1], ':', info.pci[2]);
+  return fmt::format("{}; {}; {}; class {}; flags {}; dtypes {}; pools {}; threads {}; pci {}:{}:{}", view(info.name),
+                     view(info.fingerprint), view(info.unusable_reason), info.device_class, info.flags, info.dtypes,
+                     info.pool_count, info.threads, info.pci[0], info.pci[1], info.pci[2]);
 }
 
 }  // namespace
@@ -26,14 +27,14 @@ Status devices_described_alike(Subject& subject) {
     TENON_RETURN_IF_ERROR(subject.call("device_info", plugin.device_info, plugin.plugin, index, &first));
     const std::string before = describe(first);
     TENON_RETURN_IF_ERROR(subject.call("device_info", plugin.device_info, plugin.plugin, index, &second));
-    if (describe(first) != before) return broken("D03", "the strings of device ", index, " changed: ", before);
+    if (describe(first) != before) return broken("D03", "the strings of device {} changed: {}", index, before);
     if (describe(second) != before) {
-      return broken("D03", "device ", index, " described itself in two ways: ", before, " | ", describe(second));
+      return broken("D03", "device {} described itself in two ways: {} | {}", index, before, describe(second));
     }
-    if (view(first.name).empty()) return broken("D03", "device ", index, " has no name");
+    if (view(first.name).empty()) return broken("D03", "device {} has no name", index);
   }
   TENON_RETURN_IF_ERROR(subject.call("device_count", plugin.device_count, plugin.plugin, &again));
-  if (again != count) return broken("D03", "device_count answered ", count, ", then ", again);
+  if (again != count) return broken("D03", "device_count answered {}, then {}", count, again);
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <thread>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 
 namespace tenon::conformance {
@@ -47,7 +48,7 @@ Status events_never_recorded(Subject& subject) {
   const auto must = [&](const char* name, const auto& call) {
     const Status status = refuses(subject, name, {Code::invalid_argument}, call);
     if (status.ok()) return status;
-    return broken("S02", name, " of an event that was never recorded: ", status.message());
+    return broken("S02", "{} of an event that was never recorded: {}", name, status.message());
   };
   TENON_RETURN_IF_ERROR(must("event_query", query));
   TENON_RETURN_IF_ERROR(must("event_host_wait", host_wait));
@@ -94,7 +95,7 @@ Status events_time_out(Subject& subject) {
   const Status at_once = subject.call("event_host_wait", subject.ops.event_host_wait, event.get(), uint64_t{0});
   if (at_once.ok() && !work.done()) return broken("S04", "event_host_wait answered ok before the work was done");
   if (!at_once.ok() && at_once.code() != Code::timeout) {
-    return broken("S03", "event_host_wait(0) answered '", code_name(at_once.code()), "': ", at_once.message());
+    return broken("S03", "event_host_wait(0) answered '{}': {}", code_name(at_once.code()), at_once.message());
   }
   TENON_RETURN_IF_ERROR(subject.call("event_host_wait", subject.ops.event_host_wait, event.get(), ~uint64_t{0}));
   return work.done() ? Status() : broken("S04", "event_host_wait answered ok before the work was done");

@@ -10,6 +10,7 @@
 #include "loader/library/library.h"
 #include "loader/note/note.h"
 #include "loader/registry/plugin.h"
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 
 namespace tenon::conformance {
@@ -24,9 +25,9 @@ std::string provider_name(const std::string& path) {
 
 Status at_stage(const char* stage, const Status& status) {
   if (status.ok()) return status;
-  const std::string remedy = status.remedy().empty() ? "" : "\n  What to do: " + status.remedy();
+  const std::string remedy = status.remedy().empty() ? "" : fmt::format("\n  What to do: {}", status.remedy());
   return status.with_context(
-      sentence("  refused at the stage '", stage, "', code '", code_name(status.code()), "'", remedy));
+      fmt::format("  refused at the stage '{}', code '{}'{}", stage, code_name(status.code()), remedy));
 }
 
 struct Dynamic {
@@ -83,7 +84,7 @@ Status loader_accepts(Subject& subject) {
   TENON_RETURN_IF_ERROR(at_stage("negotiated", plugin.status()));
   TENON_RETURN_IF_ERROR(at_stage("enumerated", plugin.value()->enumerate()));
   if (target.device >= plugin.value()->devices().size()) {
-    return skipped("there are ", plugin.value()->devices().size(), " devices.");
+    return skipped("there are {} devices.", plugin.value()->devices().size());
   }
   return at_stage("device usable", plugin.value()->open(target.device).status());
 }
@@ -98,12 +99,12 @@ Status file_symbols(Subject& subject) {
   if (dynamic.gnu_hash == nullptr) return skipped("the library has no DT_GNU_HASH.");
   for (const std::string& name : exported(dynamic)) {
     if (name != EP_PLUGIN_QUERY_SYMBOL) {
-      return broken("N04", "it exports '", name, "' beside " EP_PLUGIN_QUERY_SYMBOL);
+      return broken("N04", "it exports '{}' beside " EP_PLUGIN_QUERY_SYMBOL, name);
     }
   }
   for (uint64_t at : dynamic.needed) {
     const std::string_view name = dynamic.strings + at;
-    if (name.starts_with("libtenon")) return broken("N04", "it links ", name, ", which is the host's");
+    if (name.starts_with("libtenon")) return broken("N04", "it links {}, which is the host's", name);
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #include <memory>
 #include <set>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 #include "sdk/conformance/contract/sample.h"
 #include "sdk/conformance/primitive/check.h"
@@ -26,7 +27,7 @@ Status launch_deterministic(Subject& subject) {
       TENON_RETURN_IF_ERROR(subject.finish(stream));
     }
     if (first.work.image().bytes != second.work.image().bytes) {
-      return broken("P15", test.name, " was to be deterministic and gave two results");
+      return broken("P15", "{} was to be deterministic and gave two results", test.name);
     }
   }
   if (kinds.empty()) return skipped("it supports no f32 case with EP_PRIMITIVE_FLAG_DETERMINISTIC.");
@@ -66,12 +67,12 @@ Status compare_tags(const std::vector<ep_fault>& faults) {
   std::set<uint64_t> seen;
   for (const ep_fault& fault : faults) {
     if (fault.tag < last) {
-      return broken("F01", "the fault of launch ", last, " came before that of launch ", fault.tag);
+      return broken("F01", "the fault of launch {} came before that of launch {}", last, fault.tag);
     }
     seen.insert(last = fault.tag);
   }
   if (seen == std::set<uint64_t>{0x700, 0x701, 0x702}) return {};
-  return broken("F01", "three launches met a fault each, ", seen.size(), " different launches were named");
+  return broken("F01", "three launches met a fault each, {} different launches were named", seen.size());
 }
 
 // Three launches that meet bad data, and a healthy one after them.
@@ -100,7 +101,7 @@ Status meet_faults(Subject& subject, const Stream& stream, const cases::Case& te
   }
   TENON_RETURN_IF_ERROR(compare_tags(faults));
   const Status same = after.compare();
-  return same.ok() ? same : broken("P07", "work after a fault did not run: ", same.message());
+  return same.ok() ? same : broken("P07", "work after a fault did not run: {}", same.message());
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Memory: blocks that are apart, aligned, mapped, imported; and those there is no room for.
 #include <algorithm>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 
 namespace tenon::conformance {
@@ -34,8 +35,7 @@ Status memory_distinct(Subject& subject) {
   for (size_t i = 0; i < blocks.size(); ++i) TENON_RETURN_IF_ERROR(subject.download(stream, blocks[i], 0, received[i]));
   TENON_RETURN_IF_ERROR(subject.finish(stream));
   for (size_t i = 0; i < blocks.size(); ++i) {
-    if (sent[i] != received[i])
-      return broken("M08", "a block of ", sizes[i], " bytes does not hold what was put there");
+    if (sent[i] != received[i]) return broken("M08", "a block of {} bytes does not hold what was put there", sizes[i]);
   }
   return {};
 }
@@ -50,7 +50,7 @@ Status memory_aligned(Subject& subject) {
       TENON_ASSIGN_OR_RETURN(uint8_t* const address, map(subject, block));
       ++looked_at;
       if (reinterpret_cast<uintptr_t>(address) % alignment != 0) {
-        return broken("M03", "a block of ", size, " bytes in pool ", pool, " starts at no multiple of ", alignment);
+        return broken("M03", "a block of {} bytes in pool {} starts at no multiple of {}", size, pool, alignment);
       }
     }
   }
@@ -90,15 +90,15 @@ Status memory_mapped(Subject& subject) {
     TENON_RETURN_IF_ERROR(subject.download(stream, block, 0, received));
     TENON_RETURN_IF_ERROR(subject.finish(stream));
     if (received != written)
-      return broken("M02", "the device does not see what was written through the map of pool ", pool);
+      return broken("M02", "the device does not see what was written through the map of pool {}", pool);
     TENON_RETURN_IF_ERROR(subject.upload(stream, block, 0, sent));
     TENON_RETURN_IF_ERROR(subject.finish(stream));
     TENON_RETURN_IF_ERROR(by_range("memory_invalidate", subject.ops.memory_invalidate));
     if (!std::equal(sent.begin(), sent.end(), address)) {
-      return broken("M02", "the map of pool ", pool, " does not show what the device holds");
+      return broken("M02", "the map of pool {} does not show what the device holds", pool);
     }
     TENON_ASSIGN_OR_RETURN(uint8_t* const again, map(subject, block));
-    if (again != address) return broken("M02", "a block of pool ", pool, " was mapped at two addresses");
+    if (again != address) return broken("M02", "a block of pool {} was mapped at two addresses", pool);
   }
   if (looked_at == 0) return skipped("no pool can be mapped.");
   return {};
@@ -116,7 +116,7 @@ Status memory_imported(Subject& subject) {
   const Status imported = subject.call("memory_import_host", subject.ops.memory_import_host, subject.device,
                                        static_cast<void*>(mine), page, &memory);
   if (imported.code() == Code::unsupported)
-    return skipped("it imports no ordinary page: ", first_line(imported.message()));
+    return skipped("it imports no ordinary page: {}", first_line(imported.message()));
   TENON_RETURN_IF_ERROR(imported);
   Memory block(&subject, memory);
   std::vector<uint8_t> received(page, 0);

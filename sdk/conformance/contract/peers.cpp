@@ -1,6 +1,7 @@
 // Copies between two devices of the plug-in, where it says that it can.
 #include <algorithm>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 
 namespace tenon::conformance {
@@ -92,9 +93,10 @@ Status copy_all_pools(Subject& subject, const Stream& stream, Peer& peer) {
         TENON_RETURN_IF_ERROR(subject.download(stream, memory, 0, got));
         TENON_RETURN_IF_ERROR(subject.finish(stream));
         if (got == want) continue;
-        return broken("M08", "after a peer copy of ", move.size, " bytes from offset ", move.src, " of pool ", from,
-                      " to offset ", move.dst, " of pool ", to, " byte ",
-                      std::mismatch(want.begin(), want.end(), got.begin()).first - want.begin(), " is wrong");
+        return broken(
+            "M08", "after a peer copy of {} bytes from offset {} of pool {} to offset {} of pool {} byte {} is wrong",
+            move.size, move.src, from, move.dst, to,
+            std::mismatch(want.begin(), want.end(), got.begin()).first - want.begin());
       }
     }
     TENON_ASSIGN_OR_RETURN(const std::vector<uint8_t> after, peer.download(from));
@@ -137,7 +139,7 @@ Status copy_from_device(Subject& subject, uint32_t index, std::string* refusal, 
     *refusal = asked.message();
     return {};
   }
-  if (!asked.ok()) return broken("M10", "peer_open answered '", code_name(asked.code()), "': ", asked.message());
+  if (!asked.ok()) return broken("M10", "peer_open answered '{}': {}", code_name(asked.code()), asked.message());
   *copies = true;
   TENON_RETURN_IF_ERROR(peer.prepare());
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
@@ -158,7 +160,7 @@ Status peers_copy(Subject& subject) {
     if (turn / 2 == subject.target.device) continue;
     TENON_RETURN_IF_ERROR(copy_from_device(subject, turn / 2, &refusal, &copies));
   }
-  return copies ? Status() : skipped(refusal);
+  return copies ? Status() : skipped("{}", refusal);
 }
 
 }  // namespace tenon::conformance

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <thread>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 
 namespace tenon::conformance {
@@ -37,12 +38,12 @@ Status query_versions(Subject& subject) {
     const Status status =
         subject.call(EP_PLUGIN_QUERY_SYMBOL, subject.query, static_cast<const ep_host*>(&host), &out.value);
     if (status.code() != Code::version) {
-      return broken("V01", "to a host of ABI ", version.major, '.', version.minor, " the query answered '",
-                    code_name(status.code()), "', not 'version'");
+      return broken("V01", "to a host of ABI {}.{} the query answered '{}', not 'version'", version.major,
+                    version.minor, code_name(status.code()));
     }
     if (std::memcmp(&before, &out.value, sizeof before) != 0) {
-      return broken("E01", "the query refused a host of ABI ", version.major, '.', version.minor,
-                    " and wrote into out_ops");
+      return broken("E01", "the query refused a host of ABI {}.{} and wrote into out_ops", version.major,
+                    version.minor);
     }
   }
   return {};
@@ -66,7 +67,7 @@ Status query_newer_host(Subject& subject) {
   const Status status =
       subject.call(EP_PLUGIN_QUERY_SYMBOL, subject.query, static_cast<const ep_host*>(&host.known), &ops);
   if (!status.ok()) {
-    return broken("V02", "a host table with 64 more bytes and an unknown extension was refused: ", status.message());
+    return broken("V02", "a host table with 64 more bytes and an unknown extension was refused: {}", status.message());
   }
   ops.shutdown(ops.plugin);
   return {};
@@ -80,7 +81,7 @@ Status query_twice(Subject& subject) {
     TENON_RETURN_IF_ERROR(subject.call(EP_PLUGIN_QUERY_SYMBOL, subject.query, subject.host.table(), &ops));
   }
   const int64_t more = threads_now() - threads;
-  if (more != 0) return broken("Q01", "the query started ", more, " threads");
+  if (more != 0) return broken("Q01", "the query started {} threads", more);
   if (both[0].plugin != nullptr && both[0].plugin == both[1].plugin) {
     return broken("Q01", "two queries gave the same plug-in");
   }
@@ -88,7 +89,7 @@ Status query_twice(Subject& subject) {
   uint32_t count = 0;
   const Status after = subject.call("device_count", both[1].device_count, both[1].plugin, &count);
   if (!after.ok()) {
-    return broken("Q01", "after one of two plug-ins was shut down the other answers: ", after.message());
+    return broken("Q01", "after one of two plug-ins was shut down the other answers: {}", after.message());
   }
   both[1].shutdown(both[1].plugin);
   return {};

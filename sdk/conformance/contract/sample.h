@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "primitives/descriptor/descriptor.h"
+#include "primitives/text/format.h"
 #include "sdk/conformance/primitive/work.h"
 #include "tests/cases/case.h"
 
@@ -42,7 +43,7 @@ Status for_each_of(const std::vector<cases::Case>& samples, const Test& test) {
   for (const cases::Case& sample : samples) {
     const Status status = test(sample);
     if (status.ok() || status.code() == Code::unsupported) continue;
-    return status.with_context(sentence("  with ", sample.name, ", ", descriptor::to_string(sample.desc)));
+    return status.with_context(fmt::format("  with {}, {}", sample.name, descriptor::to_string(sample.desc)));
   }
   return {};
 }

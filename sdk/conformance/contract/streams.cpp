@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 #include "sdk/conformance/contract/sample.h"
 
@@ -43,7 +44,7 @@ Status streams_ordered_by_events(Subject& subject) {
   }
   TENON_RETURN_IF_ERROR(subject.wait(taken.back()));
   for (size_t i = 0; i < rounds; ++i) {
-    if (sent[i] != received[i]) return broken("S05", "in round ", i, " a stream did not wait for the event of another");
+    if (sent[i] != received[i]) return broken("S05", "in round {} a stream did not wait for the event of another", i);
   }
   return subject.finish(maker);
 }
@@ -68,7 +69,7 @@ Status keep_apart(Subject& subject, const cases::Case& sample) {
   TENON_RETURN_IF_ERROR(subject.finish(first));
   for (size_t i = 0; i < all.size(); ++i) {
     const Status same = all[i]->compare();
-    if (!same.ok()) return broken("S01", "launch ", i, " of twelve on two streams was disturbed: ", same.message());
+    if (!same.ok()) return broken("S01", "launch {} of twelve on two streams was disturbed: {}", i, same.message());
   }
   return {};
 }
@@ -95,7 +96,8 @@ Status outlive(Subject& subject, const cases::Case& sample) {
   other.reset();
   TENON_RETURN_IF_ERROR(subject.finish(stream));
   const Status same = kept.compare();
-  if (!same.ok()) return broken("M07", "objects that a launch in flight does not use were destroyed: ", same.message());
+  if (!same.ok())
+    return broken("M07", "objects that a launch in flight does not use were destroyed: {}", same.message());
   return {};
 }
 
@@ -124,14 +126,14 @@ Status use(Subject& subject, const Stream& stream, const cases::Case* sample, co
     TENON_RETURN_IF_ERROR(subject.upload(stream, memory, 0, sent));
     TENON_RETURN_IF_ERROR(subject.download(stream, memory, 0, received));
     TENON_RETURN_IF_ERROR(subject.finish(stream));
-    if (sent != received) return broken("C01", "on several threads a transfer of ", size, " bytes went wrong");
+    if (sent != received) return broken("C01", "on several threads a transfer of {} bytes went wrong", size);
     if (sample == nullptr) continue;
     Prepared prepared(subject, *sample, *desc, seed + round);
     TENON_RETURN_IF_ERROR(prepared.work.create());
     TENON_RETURN_IF_ERROR(prepared.work.submit(stream));
     TENON_RETURN_IF_ERROR(subject.finish(stream));
     const Status same = prepared.compare();
-    if (!same.ok()) return broken("C01", "on several threads a launch went wrong: ", same.message());
+    if (!same.ok()) return broken("C01", "on several threads a launch went wrong: {}", same.message());
   }
   return {};
 }
@@ -185,8 +187,8 @@ Status race_once(Subject& subject, Racer (&racers)[2]) {
   other.join();
   for (const Racer& racer : racers) {
     if (racer.status.ok()) continue;
-    return broken("C01",
-                  "two threads launched at once, each on its stream, and one was disturbed: ", racer.status.message());
+    return broken("C01", "two threads launched at once, each on its stream, and one was disturbed: {}",
+                  racer.status.message());
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 #include "sdk/conformance/contract/sample.h"
 
@@ -27,15 +28,15 @@ class Sized {
   Status check(const char* function) {
     for (size_t at = std::max<uint32_t>(size_, 8); at < room; ++at) {
       if (bytes_[at] == canary) continue;
-      return broken("T01", function, " was given a struct of ", size_, " bytes and wrote byte ", at, " of it");
+      return broken("T01", "{} was given a struct of {} bytes and wrote byte {} of it", function, size_, at);
     }
     if (get()->struct_size > size_) {
-      return broken("T01", function, " was given a struct of ", size_, " bytes and says it filled ",
+      return broken("T01", "{} was given a struct of {} bytes and says it filled {}", function, size_,
                     get()->struct_size);
     }
     for (size_t at = sizeof(T); at < size_; ++at) {
       if (bytes_[at] != 0)
-        return broken("T02", function, " wrote byte ", at, " of a struct of which it knows ", sizeof(T));
+        return broken("T02", "{} wrote byte {} of a struct of which it knows {}", function, at, sizeof(T));
     }
     return {};
   }
@@ -74,7 +75,7 @@ Status fill_all(Subject& subject, const Size& sizes) {
     TENON_RETURN_IF_ERROR(info.check("device_info"));
   }
   for (const cases::Case& sample : find_samples(subject)) {
-    TENON_RETURN_IF_ERROR(fill_infos(subject, sample, sizes).with_context("  for " + sample.name));
+    TENON_RETURN_IF_ERROR(fill_infos(subject, sample, sizes).with_context(fmt::format("  for {}", sample.name)));
   }
   return {};
 }

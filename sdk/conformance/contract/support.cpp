@@ -6,6 +6,7 @@
 #include <set>
 
 #include "primitives/descriptor/descriptor.h"
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 #include "sdk/conformance/contract/sample.h"
 #include "sdk/conformance/primitive/check.h"
@@ -63,7 +64,7 @@ bool has_op(int32_t kind) {
 Status must_refuse(Subject& subject, const cases::Case& test, const Unknown& unknown) {
   auto desc = test.desc;
   unknown.put(&desc);
-  const std::string asked = sentence(test.name, " with ", unknown.what);
+  const std::string asked = fmt::format("{} with {}", test.name, unknown.what);
   note_descriptor(asked);
   for (const char* name : {"primitive_support", "primitive_create"}) {
     Poisoned<ep_primitive*> made("out_primitive");
@@ -80,16 +81,16 @@ Status must_refuse(Subject& subject, const cases::Case& test, const Unknown& unk
     note_call(name);
     const ep_status status = call(nullptr);
     if (status != EP_STATUS_UNSUPPORTED) {
-      return broken("P02", name, " of ", asked, " answered ", status_text(status), ", not 'unsupported'");
+      return broken("P02", "{} of {} answered {}, not 'unsupported'", name, asked, status_text(status));
     }
     const Status said = subject.call(name, call);
     if (said.code() != Code::unsupported) {
-      return broken("P02", name, " of ", asked, " answered 'unsupported' without a place for its error, and '",
-                    code_name(said.code()), "' with one");
+      return broken("P02", "{} of {} answered 'unsupported' without a place for its error, and '{}' with one", name,
+                    asked, code_name(said.code()));
     }
     terms.value.struct_size = info.value.struct_size = 0xa5a5a5a5;
     const std::string written = made.written() + terms.written() + info.written();
-    if (!written.empty()) return broken("E01", name, " of ", asked, " answered 'unsupported' and wrote", written);
+    if (!written.empty()) return broken("E01", "{} of {} answered 'unsupported' and wrote{}", name, asked, written);
   }
   return {};
 }
@@ -124,11 +125,11 @@ Status support_pure(Subject& subject) {
     const Status two = ask(&second);
     microseconds.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
     if (one.code() != two.code() || std::memcmp(&first, &second, sizeof first) != 0) {
-      return broken("P03", "primitive_support answered in two ways to ", all[i].name);
+      return broken("P03", "primitive_support answered in two ways to {}", all[i].name);
     }
     if (subject.host.bytes_held() != held) return broken("P03", "primitive_support kept memory of the host");
     if (!one.ok() && one.code() != Code::unsupported) {
-      return broken("P03", "primitive_support answered '", code_name(one.code()), "' to ", all[i].name);
+      return broken("P03", "primitive_support answered '{}' to {}", code_name(one.code()), all[i].name);
     }
   }
   std::nth_element(microseconds.begin(), microseconds.begin() + static_cast<int64_t>(microseconds.size() / 2),
@@ -149,7 +150,7 @@ Status support_refusals(Subject& subject) {
       return subject.ops.primitive_support(subject.device, &test.desc, &info.value, error);
     };
     const Status status = refuses(subject, "primitive_support", {Code::unsupported}, ask, info);
-    if (!status.ok()) return status.with_context("  descriptor " + descriptor::to_string(test.desc));
+    if (!status.ok()) return status.with_context(fmt::format("  descriptor {}", descriptor::to_string(test.desc)));
   }
   return refused == 0 ? skipped("it supports every case.") : Status();
 }

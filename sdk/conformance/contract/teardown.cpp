@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 #include "sdk/conformance/contract/sample.h"
 
@@ -16,9 +17,10 @@ namespace {
 Status nothing_held(const Subject& subject, std::string_view rule, std::string_view when) {
   const Host& host = subject.host;
   if (host.bytes_held() == 0 && host.errors_alive() == 0 && host.device_bytes() == 0) return {};
-  return broken(rule, when, " the plug-in was shut down and holds ", host.bytes_held(),
-                " bytes of the host's memory and ", host.errors_alive(), " errors, and has reported ",
-                host.device_bytes(), " bytes of its own");
+  return broken(rule,
+                "{} the plug-in was shut down and holds {} bytes of the host's memory and {} errors, and has reported "
+                "{} bytes of its own",
+                when, host.bytes_held(), host.errors_alive(), host.device_bytes());
 }
 
 }  // namespace
@@ -54,11 +56,11 @@ Status fail_allocation(Subject& subject, size_t only, int64_t number) {
   const Status status = exercise(subject, only);
   subject.close();
   if (!status.ok() && status.code() != Code::out_of_host_memory) {
-    return broken("O01", "allocation ", number, " of the host failed, and a call answered '", code_name(status.code()),
-                  "', not 'out of host memory': ", status.message());
+    return broken("O01", "allocation {} of the host failed, and a call answered '{}', not 'out of host memory': {}",
+                  number, code_name(status.code()), status.message());
   }
   TENON_RETURN_IF_ERROR(subject.host.take_violation());
-  return nothing_held(subject, "O01", sentence("allocation ", number, " of the host failed, then"));
+  return nothing_held(subject, "O01", fmt::format("allocation {} of the host failed, then", number));
 }
 
 Result<int64_t> count_allocations(Subject& subject, size_t only) {
@@ -103,10 +105,10 @@ Status teardown_exit(Subject& subject) {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  if (WIFSIGNALED(status)) return broken("X01", "a process that used it died at exit of signal ", WTERMSIG(status));
+  if (WIFSIGNALED(status)) return broken("X01", "a process that used it died at exit of signal {}", WTERMSIG(status));
   if (WEXITSTATUS(status) == 9) return skipped("it does not work in the first place.");
   if (WEXITSTATUS(status) != 0)
-    return broken("X01", "a process that used it ended with exit code ", WEXITSTATUS(status));
+    return broken("X01", "a process that used it ended with exit code {}", WEXITSTATUS(status));
   return {};
 }
 
@@ -128,7 +130,7 @@ Status process_prints_nothing(Subject& subject) {
   const ssize_t printed = pread(fileno(sink), text, sizeof text - 1, 0);
   std::fclose(sink);
   TENON_RETURN_IF_ERROR(used);
-  if (printed > 0) return broken("X03", "it printed '", first_line(text), "'");
+  if (printed > 0) return broken("X03", "it printed '{}'", first_line(text));
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Transfers: exactly the bytes that were asked for, in the order of the stream, between all pools.
 #include <algorithm>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 
 namespace tenon::conformance {
@@ -34,8 +35,8 @@ Status transfers_exact(Subject& subject) {
     if (got.front() != 0x3c || got.back() != 0x3c) return broken("M08", "a download wrote beside its place");
     const auto differ = std::mismatch(in_b.begin(), in_b.end(), got.begin() + 1);
     if (differ.first == in_b.end()) continue;
-    return broken("M08", "after a copy of ", move.size, " bytes from offset ", move.src, " to ", move.dst, " byte ",
-                  differ.first - in_b.begin(), " is ", *differ.second, ", not ", *differ.first);
+    return broken("M08", "after a copy of {} bytes from offset {} to {} byte {} is {}, not {}", move.size, move.src,
+                  move.dst, differ.first - in_b.begin(), *differ.second, *differ.first);
   }
   return {};
 }
@@ -58,7 +59,7 @@ Status transfers_in_order(Subject& subject) {
   TENON_RETURN_IF_ERROR(subject.finish(stream));
   for (int i = 0; i < steps; ++i) {
     if (sent[static_cast<size_t>(i)] != received[static_cast<size_t>(i)]) {
-      return broken("S01", "step ", i, " of ", steps, " on one stream did not see the step before it");
+      return broken("S01", "step {} of {} on one stream did not see the step before it", i, steps);
     }
   }
   return {};
@@ -78,7 +79,7 @@ Status transfers_between_pools(Subject& subject) {
       TENON_RETURN_IF_ERROR(subject.copy(stream, dst, 0, src, 0, size));
       TENON_RETURN_IF_ERROR(subject.download(stream, dst, 0, received));
       TENON_RETURN_IF_ERROR(subject.finish(stream));
-      if (sent != received) return broken("M08", "a copy from pool ", from, " to pool ", to, " changed the bytes");
+      if (sent != received) return broken("M08", "a copy from pool {} to pool {} changed the bytes", from, to);
     }
   }
   return {};

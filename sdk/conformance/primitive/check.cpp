@@ -4,6 +4,7 @@
 
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/reference/reference.h"
+#include "primitives/text/format.h"
 #include "sdk/conformance/primitive/work.h"
 #include "tests/cases/image.h"
 
@@ -35,19 +36,19 @@ ep_primitive_desc with_dims_of(ep_primitive_desc desc, const ep_primitive_desc& 
 
 Status compare_faults(const Case& test, const ep_fault& want, const Work& work) {
   if (work.faults().empty()) {
-    return test.fault == 0 ? Status() : broken("P07", "fault ", test.fault, " was not reported");
+    return test.fault == 0 ? Status() : broken("P07", "fault {} was not reported", test.fault);
   }
   const ep_fault& got = work.faults().front();
   if (test.fault == 0) {
-    return broken("P07", "an unexpected fault ", got.code, " of operand ", got.operand, ", value ", got.value,
-                  ", was reported");
+    return broken("P07", "an unexpected fault {} of operand {}, value {}, was reported", got.code, got.operand,
+                  got.value);
   }
   if (got.code != want.code || got.operand != want.operand) {
-    return broken("P07", "fault ", got.code, " of operand ", got.operand, " was reported instead of fault ", want.code,
-                  " of operand ", want.operand);
+    return broken("P07", "fault {} of operand {} was reported instead of fault {} of operand {}", got.code, got.operand,
+                  want.code, want.operand);
   }
   if (got.tag != work.tag) {
-    return broken("P07", "the fault names launch ", got.tag, ", it was launch ", work.tag);
+    return broken("P07", "the fault names launch {}, it was launch {}", got.tag, work.tag);
   }
   return {};
 }
@@ -65,7 +66,7 @@ Status run_once(Subject& subject, const Stream& stream, const Case& test, const 
       reference::run(fixed, addresses.data(), test.scalars.data(), static_cast<uint32_t>(test.scalars.size()), &fault);
   if (!expected.ok() && expected.code() != Code::fault) return expected.with_context("  in the reference");
   if (fault.code != test.fault) {
-    return Status(Code::internal, sentence("the reference met fault ", fault.code, ", not ", test.fault, "."));
+    return Status(Code::internal, fmt::format("the reference met fault {}, not {}.", fault.code, test.fault));
   }
   Work work(subject, launched, fixed, test.scalars, start);
   const Drain drain(subject, stream);
@@ -86,7 +87,7 @@ Status run_mode(Subject& subject, const Stream& stream, const Case& test, const 
   const Status status = run_once(subject, stream, test, launched, in_place, true);
   if (status.code() != Code::internal) return status;
   if (!run_once(subject, stream, test, launched, in_place, false).ok()) return status;
-  return broken("M01", "it reads after the call what it was lent for the call: ", status.message());
+  return broken("M01", "it reads after the call what it was lent for the call: {}", status.message());
 }
 
 std::string_view implementation_of(const ep_support_info& terms) {
@@ -107,8 +108,8 @@ Status run_modes(Subject& subject, const Stream& stream, const Case& test, const
   const auto open_terms = ask_support(subject, open);
   if (open_terms.status().code() == Code::out_of_host_memory) return open_terms.status();
   if (!open_terms.ok()) {
-    return broken(
-        "P03", "support said that dims or strides may be given at launch, and then: ", open_terms.status().message());
+    return broken("P03", "support said that dims or strides may be given at launch, and then: {}",
+                  open_terms.status().message());
   }
   const Status status = run_mode(subject, stream, test, on_terms(test, open, open_terms.value()), false);
   return status.ok() ? status : status.with_context("  with dims or strides given at launch");
@@ -140,7 +141,7 @@ Status run_case(Subject& subject, const Stream& stream, const Case& test) {
   const auto terms = ask_support(subject, test.desc);
   Status status = terms.status();
   if (status.ok()) status = run_modes(subject, stream, test, terms.value());
-  return status.code() == Code::unsupported ? not_claimed("unsupported: ", first_line(status.message())) : status;
+  return status.code() == Code::unsupported ? not_claimed("unsupported: {}", first_line(status.message())) : status;
 }
 
 Status check_case(Subject& subject, const Stream& stream, const Case& test) {
@@ -152,7 +153,7 @@ Status check_case(Subject& subject, const Stream& stream, const Case& test) {
   std::string implementation = terms.ok() ? std::string(implementation_of(terms.value())) : std::string();
   if (implementation.empty()) implementation = "without a name";
   return status.with_context(
-      sentence("  implementation ", implementation, ", descriptor ", descriptor::to_string(test.desc)));
+      fmt::format("  implementation {}, descriptor {}", implementation, descriptor::to_string(test.desc)));
 }
 
 }  // namespace tenon::conformance

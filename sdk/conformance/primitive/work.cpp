@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "primitives/descriptor/descriptor.h"
+#include "primitives/text/format.h"
 
 namespace tenon::conformance {
 namespace {
@@ -70,8 +71,9 @@ Status Work::allocate() {
   if (info_.pack_operand > 0) {
     if (subject_.ops.primitive_pack == nullptr || info_.pack_operand > desc_.operand_count ||
         (desc_.operands[info_.pack_operand - 1].flags & EP_OPERAND_FLAG_CONSTANT) == 0) {
-      return broken("P11", "primitive_create wants operand ", info_.pack_operand - 1,
-                    " packed, which is not constant, or there is no primitive_pack");
+      return broken("P11",
+                    "primitive_create wants operand {} packed, which is not constant, or there is no primitive_pack",
+                    info_.pack_operand - 1);
     }
     TENON_ASSIGN_OR_RETURN(packed_, subject_.allocate(info_.pack_bytes));
   }
@@ -137,7 +139,7 @@ Status Work::launch(const Stream& stream) {
     spoil(&lent_scalars_);
   }
   if (launched.code() == Code::unsupported) {
-    return broken("P03", "support and create said yes, primitive_launch says unsupported: ", launched.message());
+    return broken("P03", "support and create said yes, primitive_launch says unsupported: {}", launched.message());
   }
   if (launched.code() != Code::fault) return launched;
   if (!subject_.synchronous()) {
@@ -165,7 +167,7 @@ Status take_faults(Subject& subject, const Stream& stream, std::vector<ep_fault>
     TENON_RETURN_IF_ERROR(taken);
     faults->push_back(fault);
   }
-  return broken("P07", "stream_take_fault has handed out ", most_faults, " faults and has more");
+  return broken("P07", "stream_take_fault has handed out {} faults and has more", most_faults);
 }
 
 }  // namespace tenon::conformance

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 
+#include "primitives/text/format.h"
 #include "sdk/conformance/running.h"
 #include "sdk/conformance/test.h"
 #include "sdk/conformance/verdict.h"
@@ -78,7 +79,7 @@ TEST(Run, ADeadChildTellsWhatItWasDoing) {
 
 TEST(Run, AFailureNamesOneRule) {
   const Status inner = broken("P14", "element 3 differs").with_context("  in place");
-  const Status outer = broken("S01", "launch 2 was disturbed: ", inner.message());
+  const Status outer = broken("S01", "launch 2 was disturbed: {}", inner.message());
   EXPECT_EQ(outer.message(), "launch 2 was disturbed: element 3 differs (rule S01).\n  in place");
   EXPECT_EQ(status_text(EP_STATUS_UNSUPPORTED), "'unsupported'");
   EXPECT_EQ(status_text(77), "77");
