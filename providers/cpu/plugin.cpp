@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -68,7 +70,7 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
   std::call_once(plugin->described, [plugin] {
     plugin->name = processor_name();
     plugin->fingerprint =
-        plugin->name + ", " + simd_level_name(best_simd_level()).data() + ", oneDNN " + onednn_version();
+        fmt::format("{}, {}, oneDNN {}", plugin->name, simd_level_name(best_simd_level()).data(), onednn_version());
   });
   ep_device_info info{};
   info.name = to_ep_string(plugin->name);

@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "providers/cuda/device.h"
 
 namespace tenon::provider::cuda {
@@ -26,14 +28,13 @@ DriverFailure why_not_open(const Driver& driver, const DeviceFacts& facts, CUres
   if (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
       result == CUDA_ERROR_INVALID_PTX) {
     return {EP_STATUS_UNSUPPORTED,
-            "This build of the cuda provider has no code for compute capability " +
-                std::to_string(facts.capability / 10) + "." + std::to_string(facts.capability % 10) + " (" +
-                driver.text_of(result) + "); it has " TENON_CUDA_ARCHITECTURES ".",
-            "Build it with -DCMAKE_CUDA_ARCHITECTURES=" + std::to_string(facts.capability) + "."};
+            fmt::format("This build of the cuda provider has no code for compute capability {}.{} ({}); it has {}.",
+                        facts.capability / 10, facts.capability % 10, driver.text_of(result), TENON_CUDA_ARCHITECTURES),
+            fmt::format("Build it with -DCMAKE_CUDA_ARCHITECTURES={}.", facts.capability)};
   }
   const ep_status status = status_of(result);
   return {status == EP_STATUS_DEVICE_LOST ? EP_STATUS_INTERNAL : status,
-          facts.name + " cannot be opened: " + driver.text_of(result) + ".",
+          fmt::format("{} cannot be opened: {}.", facts.name, driver.text_of(result)),
           "Look with nvidia-smi whether another process holds it, or whether it has failed."};
 }
 

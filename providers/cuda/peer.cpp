@@ -1,6 +1,8 @@
 // Copies between two devices. What opens the way depends on where the peer's blocks come from: accesses to a pool are
 // granted by the pool, accesses to plain blocks by the contexts. A way that was opened stays open, since other users of
 // the primary contexts may have come to rely on it; it ends with the peer's pool and context.
+#include <fmt/core.h>
+
 #include "providers/cuda/device.h"
 
 namespace tenon::provider::cuda {
@@ -8,7 +10,7 @@ namespace {
 
 // GPUs of one kind have one name.
 std::string name_of(const ep_device* device) {
-  return device->facts.name + " (cuda:" + std::to_string(device->facts.index) + ")";
+  return fmt::format("{} (cuda:{})", device->facts.name, device->facts.index);
 }
 
 ep_status no_way(ep_device* device, const ep_device* peer, const std::string& why, ep_error** error) {
@@ -47,7 +49,7 @@ ep_status peer_open(ep_device* device, ep_device* peer, ep_error** error) {
     case CUDA_ERROR_TOO_MANY_PEERS:
     case CUDA_ERROR_INVALID_DEVICE:
     case CUDA_ERROR_NOT_SUPPORTED: return no_way(device, peer, device->driver->text_of(result), error);
-    default: return driver_failed(device, result, ("opening a way to " + name_of(peer)).c_str(), error);
+    default: return driver_failed(device, result, fmt::format("opening a way to {}", name_of(peer)).c_str(), error);
   }
 }
 
@@ -70,7 +72,7 @@ ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer
                                             stream->handle);
   }
   if (result == CUDA_SUCCESS) return EP_STATUS_OK;
-  return driver_failed(device, result, ("copying from " + name_of(peer)).c_str(), error);
+  return driver_failed(device, result, fmt::format("copying from {}", name_of(peer)).c_str(), error);
 }
 
 }  // namespace

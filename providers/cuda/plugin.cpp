@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <cstring>
 
 #include "providers/cuda/device.h"
@@ -35,8 +37,8 @@ void describe_limits(const Driver& driver, DeviceFacts* facts) {
   facts->pci[2] = ask(CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID);
   facts->pci[3] = 0;
   if (facts->capability < least_capability) {
-    facts->unusable_reason = "It has compute capability " + std::to_string(facts->capability / 10) + "." +
-                             std::to_string(facts->capability % 10) + ", and 7.5 is the least that is supported.";
+    facts->unusable_reason = fmt::format("It has compute capability {}.{}, and 7.5 is the least that is supported.",
+                                         facts->capability / 10, facts->capability % 10);
     facts->remedy = "Choose another device.";
   } else if (ask(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING) == 0) {
     facts->unusable_reason = "It does not share the host's address space.";
@@ -56,16 +58,16 @@ DeviceFacts describe(const Driver& driver, int index) {
   if (result == CUDA_SUCCESS) result = driver.device_get_uuid(&facts.uuid, facts.number);
   size_t memory = 0;
   if (result == CUDA_SUCCESS) result = driver.device_total_mem(&memory, facts.number);
-  facts.name = name[0] != '\0' ? name : "CUDA device " + std::to_string(index);
+  facts.name = name[0] != '\0' ? name : fmt::format("CUDA device {}", index);
   facts.memory = memory;
   if (result != CUDA_SUCCESS) {
-    facts.unusable_reason = "The driver cannot describe it: " + driver.text_of(result) + ".";
+    facts.unusable_reason = fmt::format("The driver cannot describe it: {}.", driver.text_of(result));
     facts.remedy = "Look with nvidia-smi whether it has failed.";
     return facts;
   }
   describe_limits(driver, &facts);
-  facts.fingerprint = facts.name + ", sm_" + std::to_string(facts.capability) + ", driver " +
-                      version_text(driver.version) + ", built by CUDA " + version_text(CUDA_VERSION);
+  facts.fingerprint = fmt::format("{}, sm_{}, driver {}, built by CUDA {}", facts.name, facts.capability,
+                                  version_text(driver.version), version_text(CUDA_VERSION));
   return facts;
 }
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 HELD = ("primitives/", "loader/", "core/device/", "core/kernel/", "core/memory/", "core/tensor/", "core/vm/",
-        "sdk/cli/", "sdk/onnx/")
+        "sdk/", "providers/", "tests/cases/")
 WITHOUT_FMT = ("ep_api/", "sdk/provider/", "sdk/app/", "providers/null/")
 # A literal, which may hold escapes; what stands between two of them in a chain of +.
 LITERAL, BETWEEN = r'"(?:\\.|[^"\\\n])*"', r'[^;{}"+]*'

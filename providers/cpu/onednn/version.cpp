@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include "providers/cpu/onednn/version.h"
 
 namespace tenon::provider::cpu {
@@ -15,7 +17,7 @@ dnnl::primitive_desc_base make(const dnnl::engine& engine, const dnnl::primitive
 
 std::string onednn_version() {
   const dnnl_version_t* version = dnnl_version();
-  return std::to_string(version->major) + "." + std::to_string(version->minor) + "." + std::to_string(version->patch);
+  return fmt::format("{}.{}.{}", version->major, version->minor, version->patch);
 }
 
 void switch_off_primitive_cache() { dnnl_set_primitive_cache_capacity(0); }

@@ -1,5 +1,7 @@
 #include "providers/cuda/driver/driver.h"
 
+#include <fmt/core.h>
+
 #include <array>
 
 namespace tenon::provider::cuda {
@@ -8,29 +10,30 @@ namespace {
 constexpr std::array driver_names = {"libcuda.so.1"};
 
 std::string install_remedy() {
-  return "Install an NVIDIA driver for CUDA " + version_text(needed_driver_version) +
-         " or newer; nvidia-smi shows the one in use.";
+  return fmt::format("Install an NVIDIA driver for CUDA {} or newer; nvidia-smi shows the one in use.",
+                     version_text(needed_driver_version));
 }
 
 DriverFailure missing_library(const Library& library) {
   if (library.found_broken()) {
-    return {EP_STATUS_NOT_FOUND, "The library of the NVIDIA driver cannot be loaded: " + library.failure() + ".",
+    return {EP_STATUS_NOT_FOUND,
+            fmt::format("The library of the NVIDIA driver cannot be loaded: {}.", library.failure()),
             "Install the NVIDIA driver again; what is found first under that name is no library of it."};
   }
-  return {EP_STATUS_NOT_FOUND, "There is no NVIDIA driver here: " + library.failure() + ".", install_remedy()};
+  return {EP_STATUS_NOT_FOUND, fmt::format("There is no NVIDIA driver here: {}.", library.failure()), install_remedy()};
 }
 
 DriverFailure missing_function(const Library& library, const char* symbol) {
   return {EP_STATUS_VERSION,
-          "The NVIDIA driver's " + library.name() + " has no function " + symbol + ", which CUDA " +
-              version_text(needed_driver_version) + " needs.",
+          fmt::format("The NVIDIA driver's {} has no function {}, which CUDA {} needs.", library.name(), symbol,
+                      version_text(needed_driver_version)),
           install_remedy()};
 }
 
 DriverFailure too_old(int found) {
   return {EP_STATUS_VERSION,
-          "The NVIDIA driver is too old: it knows CUDA " + version_text(found) + ", and " +
-              version_text(needed_driver_version) + " is needed.",
+          fmt::format("The NVIDIA driver is too old: it knows CUDA {}, and {} is needed.", version_text(found),
+                      version_text(needed_driver_version)),
           install_remedy()};
 }
 
@@ -59,24 +62,22 @@ DriverFailure load(Driver* driver) {
   CUresult result = driver->init(0);
   if (result == CUDA_SUCCESS) result = driver->device_get_count(&driver->device_count);
   if (result == CUDA_SUCCESS || result == CUDA_ERROR_NO_DEVICE) return {};
-  return {EP_STATUS_NOT_FOUND, "The NVIDIA driver does not start: " + driver->text_of(result) + ".",
+  return {EP_STATUS_NOT_FOUND, fmt::format("The NVIDIA driver does not start: {}.", driver->text_of(result)),
           "Look whether nvidia-smi works; after an update of the driver the machine must be started again."};
 }
 
 }  // namespace
 
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 std::string Driver::text_of(CUresult result) const {
   const char* name = nullptr;
   const char* text = nullptr;
   if (get_error_name == nullptr || get_error_name(result, &name) != CUDA_SUCCESS || name == nullptr) {
-    return "CUDA error " + std::to_string(static_cast<int>(result));
+    return fmt::format("CUDA error {}", static_cast<int>(result));
   }
   if (get_error_string(result, &text) != CUDA_SUCCESS || text == nullptr) return name;
-  return std::string(name) + " (" + text + ")";
+  return fmt::format("{} ({})", name, text);
 }
 
 Driver load_driver() {

@@ -1,5 +1,7 @@
 #include "providers/cuda/driver/library.h"
 
+#include <fmt/core.h>
+
 #include <dlfcn.h>
 
 namespace tenon::provider::cuda {
@@ -16,10 +18,10 @@ Library Library::open(std::span<const char* const> names) {
     const char* text = dlerror();
     const std::string why = text != nullptr ? text : "unknown error";
     // The loader names the file it looked for in front of what it says.
-    const bool absent = why.find(std::string(name) + ": cannot open shared object file") == 0;
+    const bool absent = why.find(fmt::format("{}: cannot open shared object file", name)) == 0;
     if (!absent) library.found_broken_ = true;
     if (!library.failure_.empty()) library.failure_ += "; ";
-    library.failure_ += why.find(name) == std::string::npos ? name + (": " + why) : why;
+    library.failure_ += why.find(name) == std::string::npos ? fmt::format("{}: {}", name, why) : why;
   }
   return library;
 }

@@ -1,6 +1,6 @@
 #include "providers/cuda/map/elementwise.h"
 
-#include <cstdio>
+#include <fmt/core.h>
 
 #include "providers/cuda/map/scalar_value.h"
 #include "sdk/provider/elementwise.h"
@@ -11,9 +11,9 @@ namespace {
 constexpr uint64_t any_shape = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
 
 template <class... Parts>
-void name_kernel(MapPlan* plan, Family family, const char* format, Parts... parts) {
+void name_kernel(MapPlan* plan, Family family, fmt::format_string<const Parts&...> name, const Parts&... parts) {
   plan->family = family;
-  std::snprintf(plan->kernel, sizeof plan->kernel, format, parts...);
+  *fmt::format_to_n(plan->kernel, sizeof plan->kernel - 1, name, parts...).out = '\0';
 }
 
 Refusal check_class(const ep_operand_desc& operand) {
@@ -46,9 +46,9 @@ Planned plan_move(const ep_primitive_desc& desc, const ep_operand_desc& src) {
   }
   plan.moves_bits = src.dtype == dst.dtype;
   if (plan.moves_bits)
-    name_kernel(&plan, Family::MOVE, "bits_%d", dtype_size(dst.dtype));
+    name_kernel(&plan, Family::MOVE, "bits_{}", dtype_size(dst.dtype));
   else
-    name_kernel(&plan, Family::MOVE, "cast_%s", class_name(class_of(src.dtype)));
+    name_kernel(&plan, Family::MOVE, "cast_{}", class_name(class_of(src.dtype)));
   return planned;
 }
 
@@ -66,8 +66,8 @@ Planned plan_copy(const ep_primitive_desc& desc) {
 
 // The kernel of one row in f32, else the one that holds all rows of the class.
 void choose_row_kernel(MapPlan* plan, Family family, int32_t dtype_class, int32_t op, const char* row) {
-  if (dtype_class == EP_DTYPE_f32) return name_kernel(plan, family, "%s_%s_f32", family_name(family), row);
-  name_kernel(plan, family, "%s_%s", family_name(family), class_name(dtype_class));
+  if (dtype_class == EP_DTYPE_f32) return name_kernel(plan, family, "{}_{}_f32", family_name(family), row);
+  name_kernel(plan, family, "{}_{}", family_name(family), class_name(dtype_class));
   plan->op = op;
   plan->chunk = 1;
 }
@@ -125,10 +125,10 @@ Planned plan_ternary(const ep_primitive_desc& desc) {
   Planned planned{plan_of(desc), {}};
   if (condition) {
     planned.plan.moves_bits = true;
-    name_kernel(&planned.plan, Family::MOVE, "where_%d", dtype_size(dtype));
+    name_kernel(&planned.plan, Family::MOVE, "where_{}", dtype_size(dtype));
   } else {
     planned.plan.chunk = 1;
-    name_kernel(&planned.plan, Family::MOVE, "%s_%s", ternary_name(op), class_name(class_of(dtype)));
+    name_kernel(&planned.plan, Family::MOVE, "{}_{}", ternary_name(op), class_name(class_of(dtype)));
   }
   return planned;
 }

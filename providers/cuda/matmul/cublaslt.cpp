@@ -1,5 +1,7 @@
 #include "providers/cuda/matmul/cublaslt.h"
 
+#include <fmt/core.h>
+
 #include <cuda.h>
 
 #include <array>
@@ -21,8 +23,7 @@ constexpr std::array cublaslt_names = {"libcublasLt.so.12", "libcublasLt.so.13",
 
 // 12.4.5 for 120405
 std::string library_version(size_t version) {
-  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
-         std::to_string(version % 100);
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 }  // namespace
@@ -30,13 +31,13 @@ std::string library_version(size_t version) {
 std::string CublasLt::load_library() {
   library_ = Library::open(cublaslt_names);
   if (!library_.loaded()) {
-    return "there is no cuBLASLt (" + library_.failure() + ")";
+    return fmt::format("there is no cuBLASLt ({})", library_.failure());
   }
   get_version = reinterpret_cast<decltype(get_version)>(library_.symbol("cublasLtGetVersion"));
   const size_t version = get_version != nullptr ? get_version() : 0;
   if (version < needed_version) {
-    return library_.name() + " is cuBLASLt " + library_version(version) + ", and " + library_version(needed_version) +
-           " is needed";
+    return fmt::format("{} is cuBLASLt {}, and {} is needed", library_.name(), library_version(version),
+                       library_version(needed_version));
   }
 #define TENON_CUBLASLT(member, function)                                   \
   member = reinterpret_cast<decltype(member)>(library_.symbol(#function)); \
@@ -46,7 +47,7 @@ std::string CublasLt::load_library() {
   const cublasStatus_t status = create(&handle_);
   if (status == CUBLAS_STATUS_SUCCESS) return {};
   handle_ = nullptr;
-  return library_.name() + " does not start: " + get_status_string(status);
+  return fmt::format("{} does not start: {}", library_.name(), get_status_string(status));
 }
 
 const std::string& CublasLt::load() {

@@ -1,6 +1,8 @@
 // matmul by a kernel that computes one element per thread: types, strides and addresses of every kind.
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <cstdio>
+#include <string>
 
 #include "providers/cuda/map/scalar_value.h"
 #include "providers/cuda/matmul/matmul.h"
@@ -77,10 +79,9 @@ Refusal PlainMatmul::why_not(const ep_device&, const ep_primitive_desc& desc, ep
 }
 
 Refusal PlainMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
-  char name[32];
-  std::snprintf(name, sizeof name, "matmul_%s", class_name(class_of(desc.operands[0].dtype)));
+  const std::string name = fmt::format("matmul_{}", class_name(class_of(desc.operands[0].dtype)));
   CUfunction function = nullptr;
-  if (Refusal refusal = find_kernel(device, Family::MATMUL, name, &function)) return refusal;
+  if (Refusal refusal = find_kernel(device, Family::MATMUL, name.c_str(), &function)) return refusal;
   Tail tail;
   if (Refusal refusal = add_epilogues(device, desc, 0, &tail)) return refusal;
   *out = make_primitive<PlainPrimitive>(device, desc, function, std::move(tail));

@@ -1,6 +1,8 @@
 // reduce over any set of axes, in one launch or in two: parts first, then their values.
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <cstdio>
+#include <string>
 
 #include "providers/cuda/map/scalar_value.h"
 #include "providers/cuda/rows/rows.h"
@@ -178,12 +180,11 @@ Refusal Reduce::make(ep_device& device, const ep_primitive_desc& desc, ep_primit
   const int32_t dtype_class = class_of(desc.operands[0].dtype);
   CUfunction functions[3] = {};
   for (const Team team : {Team::SOLO, Team::WARP, Team::BLOCK}) {
-    char name[48];
-    if (dtype_class == EP_DTYPE_f32)
-      std::snprintf(name, sizeof name, "reduce_%s_f32_%s", reduce_name(desc.attributes.reduce.op), team_name(team));
-    else
-      std::snprintf(name, sizeof name, "reduce_%s_%s", class_name(dtype_class), team_name(team));
-    const Refusal refusal = find_kernel(device, Family::REDUCE, name, &functions[static_cast<size_t>(team)]);
+    const std::string name =
+        dtype_class == EP_DTYPE_f32
+            ? fmt::format("reduce_{}_f32_{}", reduce_name(desc.attributes.reduce.op), team_name(team))
+            : fmt::format("reduce_{}_{}", class_name(dtype_class), team_name(team));
+    const Refusal refusal = find_kernel(device, Family::REDUCE, name.c_str(), &functions[static_cast<size_t>(team)]);
     if (refusal) return refusal;
   }
   *out = make_primitive<ReducePrimitive>(device, device, desc, functions);

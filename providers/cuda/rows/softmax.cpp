@@ -1,6 +1,8 @@
 // softmax and log-softmax along one axis.
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <cstdio>
+#include <string>
 
 #include "providers/cuda/map/scalar_value.h"
 #include "providers/cuda/rows/rows.h"
@@ -94,9 +96,8 @@ Refusal Softmax::make(ep_device& device, const ep_primitive_desc& desc, ep_primi
   const bool is_f64 = desc.operands[0].dtype == EP_DTYPE_f64;
   CUfunction functions[softmax_kernels] = {};
   for (size_t i = 0; i < (is_f64 ? softmax_kernels_f64 : softmax_kernels); ++i) {
-    char name[48];
-    std::snprintf(name, sizeof name, "softmax_%s_%s", is_f64 ? "f64" : "f32", kernel_names[i]);
-    if (Refusal refusal = find_kernel(device, Family::SOFTMAX, name, &functions[i])) return refusal;
+    const std::string name = fmt::format("softmax_{}_{}", is_f64 ? "f64" : "f32", kernel_names[i]);
+    if (Refusal refusal = find_kernel(device, Family::SOFTMAX, name.c_str(), &functions[i])) return refusal;
   }
   *out = make_primitive<SoftmaxPrimitive>(device, desc, functions);
   return {};

@@ -1,5 +1,7 @@
 #include "providers/vulkan/driver/api.h"
 
+#include <fmt/core.h>
+
 #include <dlfcn.h>
 
 namespace tenon::provider::vulkan {
@@ -8,13 +10,13 @@ std::string Api::open(const std::string& library) {
   void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return dlerror();
   vkGetInstanceProcAddr = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(handle, "vkGetInstanceProcAddr"));
-  if (vkGetInstanceProcAddr == nullptr) return library + " has no symbol vkGetInstanceProcAddr";
+  if (vkGetInstanceProcAddr == nullptr) return fmt::format("{} has no symbol vkGetInstanceProcAddr", library);
 #define TENON_VULKAN_GLOBAL(name) name = reinterpret_cast<PFN_##name>(vkGetInstanceProcAddr(nullptr, #name));
   TENON_VULKAN_GLOBAL(vkCreateInstance)
   TENON_VULKAN_GLOBAL(vkEnumerateInstanceVersion)
   TENON_VULKAN_GLOBAL(vkEnumerateInstanceExtensionProperties)
 #undef TENON_VULKAN_GLOBAL
-  if (vkCreateInstance == nullptr) return library + " has no function vkCreateInstance";
+  if (vkCreateInstance == nullptr) return fmt::format("{} has no function vkCreateInstance", library);
   return {};
 }
 

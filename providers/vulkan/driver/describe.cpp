@@ -1,7 +1,8 @@
 #include "providers/vulkan/driver/describe.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -94,14 +95,9 @@ void read_queues(const Api& api, VkPhysicalDevice handle, PhysicalFacts* facts) 
 }
 
 std::string fingerprint_of(const VkPhysicalDeviceProperties& properties) {
-  char text[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE + 64];
-  std::snprintf(text, sizeof text, "%s, %04x:%04x, driver %08x, pipelines ", properties.deviceName, properties.vendorID,
-                properties.deviceID, properties.driverVersion);
-  std::string fingerprint = text;
-  for (uint8_t byte : properties.pipelineCacheUUID) {
-    std::snprintf(text, sizeof text, "%02x", byte);
-    fingerprint += text;
-  }
+  std::string fingerprint = fmt::format("{}, {:04x}:{:04x}, driver {:08x}, pipelines ", properties.deviceName,
+                                        properties.vendorID, properties.deviceID, properties.driverVersion);
+  for (uint8_t byte : properties.pipelineCacheUUID) fingerprint += fmt::format("{:02x}", byte);
   return fingerprint;
 }
 
@@ -126,8 +122,8 @@ uint64_t largest_block(uint64_t memory, uint64_t buffer) {
 std::string why_unusable(const PhysicalFacts& facts) {
   const uint32_t version = facts.properties.apiVersion;
   if (version < VK_API_VERSION_1_2) {
-    return "its driver speaks Vulkan " + std::to_string(VK_API_VERSION_MAJOR(version)) + "." +
-           std::to_string(VK_API_VERSION_MINOR(version)) + "; 1.2 is needed.";
+    return fmt::format("its driver speaks Vulkan {}.{}; 1.2 is needed.", VK_API_VERSION_MAJOR(version),
+                       VK_API_VERSION_MINOR(version));
   }
   std::string missing;
   const auto need = [&missing](bool present, const char* what) {
@@ -138,7 +134,7 @@ std::string why_unusable(const PhysicalFacts& facts) {
   need(facts.features12.scalarBlockLayout != 0, "scalarBlockLayout");
   need(facts.queue_family.has_value(), "a queue that computes");
   need(plan_memory(facts.memory, ~0U, facts.properties.deviceType).has_value(), "memory that the host can write");
-  return missing.empty() ? missing : "its driver does not offer " + missing + ".";
+  return missing.empty() ? missing : fmt::format("its driver does not offer {}.", missing);
 }
 
 int32_t class_of(VkPhysicalDeviceType type) {
@@ -159,7 +155,7 @@ PhysicalDevice describe(const Api& api, VkPhysicalDevice handle, const Options& 
   device.memory = plan_memory(device.facts.memory, ~0U, device.facts.properties.deviceType);
   const std::string reason = why_unusable(device.facts);
   if (!reason.empty()) {
-    device.unusable = device.name + " cannot be used: " + reason;
+    device.unusable = fmt::format("{} cannot be used: {}", device.name, reason);
     device.remedy = "Install a newer driver for it.";
   }
   if (!options.baseline) {

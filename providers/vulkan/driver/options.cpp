@@ -1,5 +1,7 @@
 #include "providers/vulkan/driver/options.h"
 
+#include <fmt/core.h>
+
 #include <charconv>
 
 #include "sdk/provider/error.h"
@@ -36,7 +38,7 @@ ep_status read_choice(const ep_host* host, const char* key, const char* yes, con
 }
 
 ep_status read_number(const ep_host* host, const char* key, uint32_t least, uint32_t* value, ep_error** error) {
-  const std::string text = text_of(host, key, std::to_string(*value));
+  const std::string text = text_of(host, key, fmt::format("{}", *value));
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, *value);
   if (parsed.ec == std::errc() && parsed.ptr == end && *value >= least) return EP_STATUS_OK;

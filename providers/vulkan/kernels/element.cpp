@@ -1,5 +1,7 @@
 #include "providers/vulkan/kernels/element.h"
 
+#include <fmt/core.h>
+
 #include <bit>
 
 #include "sdk/provider/float_formats.h"
@@ -70,7 +72,7 @@ Refusal why_not_computed(const Features& features, int32_t dtype) {
 }
 
 std::string module_name(const std::string& shader, const std::string& variant, const Features& features) {
-  return shader + "_" + variant + (features.narrow ? "_narrow" : "_words");
+  return fmt::format("{}_{}{}", shader, variant, features.narrow ? "_narrow" : "_words");
 }
 
 uint64_t scalar_bits(const ep_scalar& scalar, int32_t dtype) {

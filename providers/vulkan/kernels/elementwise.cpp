@@ -1,6 +1,8 @@
 // fill, copy, unary, binary, ternary: one invocation computes an element, or, where every operand lies one element
 // after the other, a pack of them; which, is said at the launch, by the operands' addresses. Elsewhere dims and strides
 // come with the launch.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -121,7 +123,7 @@ Plan plan_row(const ep_device& device, const ep_primitive_desc& desc, int32_t op
   }
   std::fill(std::begin(plan.scalar_dtypes), std::end(plan.scalar_dtypes), dtype);
   plan.checks_divisor = checked && !is_floating(dtype);
-  plan.shader = "map" + std::to_string(inputs);
+  plan.shader = fmt::format("map{}", inputs);
   plan.variant = class_of_dtype(dtype);
   plan.constants = {threads_of(device),
                     width_of(dtype),
