@@ -7,7 +7,7 @@
 #include "benchmarks/report/report.h"
 #include "core/device/device_state.h"
 #include "core/tensor/device.h"
-#include "providers/cpu/map/kernel.h"
+#include "providers/cpu/elementwise/kernel.h"
 
 namespace {
 

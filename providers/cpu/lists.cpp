@@ -1,11 +1,12 @@
 #include "providers/cpu/lists.h"
 
-#include "providers/cpu/index/index.h"
-#include "providers/cpu/map/elementwise.h"
+#include "providers/cpu/elementwise/elementwise.h"
+#include "providers/cpu/movement/movement.h"
+#include "providers/cpu/normalization/normalization.h"
 #include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/plain/plain.h"
-#include "providers/cpu/rows/rows.h"
-#include "providers/cpu/small/small.h"
+#include "providers/cpu/reduction/reduction.h"
+#include "providers/cpu/small_matmul/small_matmul.h"
 
 namespace tenon::provider::cpu {
 namespace {

@@ -1,8 +1,8 @@
 #include "providers/cuda/lists.h"
 
-#include "providers/cuda/map/elementwise.h"
+#include "providers/cuda/elementwise/elementwise.h"
 #include "providers/cuda/matmul/matmul.h"
-#include "providers/cuda/rows/rows.h"
+#include "providers/cuda/reduction/reduction.h"
 
 namespace tenon::provider::cuda {
 namespace {

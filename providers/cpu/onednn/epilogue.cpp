@@ -1,6 +1,6 @@
 #include "providers/cpu/onednn/epilogue.h"
 
-#include "providers/cpu/map/tail.h"
+#include "providers/cpu/elementwise/tail.h"
 
 namespace tenon::provider::cpu {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "providers/cpu/map/tail.h"
+#include "providers/cpu/elementwise/tail.h"
 #include "providers/cpu/onednn/version.h"
 #include "providers/cpu/primitive.h"
 

@@ -1,6 +1,6 @@
 #include "providers/cpu/plain/epilogue.h"
 
-#include "providers/cpu/map/scalar.h"
+#include "providers/cpu/elementwise/scalar.h"
 
 namespace tenon::provider::cpu {
 

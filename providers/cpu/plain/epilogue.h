@@ -1,9 +1,9 @@
-// Epilogues over one row of results, through the kernels of map/.
+// Epilogues over one row of results, through the kernels of elementwise/.
 #pragma once
 
 #include <vector>
 
-#include "providers/cpu/map/kernel.h"
+#include "providers/cpu/elementwise/kernel.h"
 #include "providers/cpu/rows/row.h"
 
 namespace tenon::provider::cpu {

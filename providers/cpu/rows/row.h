@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "providers/cpu/map/convert.h"
+#include "providers/cpu/elementwise/convert.h"
 #include "providers/cpu/primitive.h"
 
 namespace tenon::provider::cpu {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "providers/cuda/map/map.h"
+#include "providers/cuda/elementwise/map.h"
 
 namespace tenon::provider::cuda {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "providers/cuda/map/scalar_value.h"
+#include "providers/cuda/elementwise/scalar_value.h"
 #include "providers/cuda/matmul/matmul.h"
 
 namespace tenon::provider::cuda {

@@ -1,4 +1,4 @@
-#include "providers/cuda/map/elementwise.h"
+#include "providers/cuda/elementwise/elementwise.h"
 #include "providers/cuda/matmul/matmul.h"
 #include "sdk/provider/scalar_rows.h"
 

@@ -3,9 +3,9 @@
 
 #include <cstring>
 
-#include "providers/cuda/map/elementwise.h"
-#include "providers/cuda/map/scalar_value.h"
-#include "providers/cuda/rows/rows.h"
+#include "providers/cuda/elementwise/elementwise.h"
+#include "providers/cuda/elementwise/scalar_value.h"
+#include "providers/cuda/reduction/reduction.h"
 
 namespace tenon::provider::cuda {
 namespace {

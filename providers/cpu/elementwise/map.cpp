@@ -1,0 +1,372 @@
+#include "providers/cpu/elementwise/map.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "providers/cpu/elementwise/scalar.h"
+#include "providers/cpu/movement/strided_copy.h"
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+constexpr int64_t block_bytes = 4096;
+constexpr int64_t longest_direct = 16384;  // elements per call of a kernel that runs on the operands themselves
+
+// One thread's share of a launch.
+class Walk {
+ public:
+  // `stream` copies f32 past the cache; NULL: the result goes through it.
+  Walk(const MapPlan& plan, const MapShape& shape, const ep_launch& launch, const MapContext& context,
+       StreamCopy stream)
+      : plan_(plan), shape_(shape), context_(context) {
+    inner_ = shape.dims[shape.rank - 1];
+    bool direct = true;
+    int64_t block = block_bytes;
+    for (int32_t i = 0; i < plan.count; ++i) {
+      const MapOperand& operand = plan.operands[i];
+      inner_strides_[i] = operand.scalar ? 0 : shape.strides[i][shape.rank - 1];
+      base_[i] = operand.scalar ? nullptr : address_of(launch.operands[i]);
+      direct_[i] = operand.direct && (inner_strides_[i] == 1 || (inner_ == 1 && !operand.scalar));
+      direct = direct && direct_[i];
+      block = std::min<int64_t>(block, block_bytes / operand.block_size);
+    }
+    if (direct_[0] && inner_strides_[0] == 1 && plan.operands[0].size >= 4) stream_ = stream;
+    context_.stream = stream_ != nullptr && plan.streams;
+    const bool whole = direct && (stream_ == nullptr || context_.stream || plan.function == nullptr);
+    length_ = std::min(inner_, whole ? longest_direct : block);
+    per_row_ = (inner_ + length_ - 1) / length_;
+    for (int32_t i = 1; i < plan.count; ++i) {
+      if (plan.operands[i].scalar) fill_scalar(i, launch.scalars[i - 1]);
+    }
+  }
+
+  // Blocks in all.
+  int64_t units() const {
+    int64_t rows = 1;
+    for (int32_t axis = 0; axis + 1 < shape_.rank; ++axis) rows *= shape_.dims[axis];
+    return rows * per_row_;
+  }
+
+  void run(int64_t begin, int64_t end) {
+    if (begin >= end) return;
+    int64_t index[EP_MAX_RANK] = {};
+    const char* row[map_max_operands];
+    seek(begin / per_row_, index, row);
+    int64_t part = begin % per_row_;
+    for (int64_t unit = begin; unit < end; ++unit) {
+      const int64_t start = part * length_;
+      run_block(row, start, std::min(length_, inner_ - start));
+      if (++part == per_row_) {
+        part = 0;
+        next_row(index, row);
+      }
+    }
+    if (stream_ != nullptr) store_fence();
+  }
+
+  const MapContext& context() const { return context_; }
+
+ private:
+  void fill_scalar(int32_t i, const ep_scalar& scalar) {
+    const MapOperand& operand = plan_.operands[i];
+    write_scalar(scalar, operand.direct ? operand.dtype : operand.block_dtype, blocks_[i]);
+    move_elements(operand.block_size)(blocks_[i], 1, blocks_[i], 0, length_);
+  }
+
+  void seek(int64_t row_number, int64_t* index, const char** row) const {
+    for (int32_t i = 0; i < plan_.count; ++i) row[i] = base_[i];
+    for (int32_t axis = shape_.rank - 2; axis >= 0; --axis) {
+      index[axis] = row_number % shape_.dims[axis];
+      row_number /= shape_.dims[axis];
+      for (int32_t i = 0; i < plan_.count; ++i) step(row[i], i, index[axis] * shape_.strides[i][axis]);
+    }
+  }
+
+  void next_row(int64_t* index, const char** row) const {
+    for (int32_t axis = shape_.rank - 2; axis >= 0; --axis) {
+      const bool carry = ++index[axis] == shape_.dims[axis];
+      const int64_t steps = carry ? 1 - shape_.dims[axis] : 1;
+      for (int32_t i = 0; i < plan_.count; ++i) step(row[i], i, steps * shape_.strides[i][axis]);
+      if (!carry) return;
+      index[axis] = 0;
+    }
+  }
+
+  void step(const char*& pointer, int32_t i, int64_t elements) const {
+    if (!plan_.operands[i].scalar) pointer += elements * plan_.operands[i].size;
+  }
+
+  const void* source(const char* const* row, int32_t i, int64_t start, int64_t n) {
+    const MapOperand& operand = plan_.operands[i];
+    if (operand.scalar) return blocks_[i];
+    const char* from = row[i] + start * inner_strides_[i] * operand.size;
+    if (direct_[i]) return from;
+    operand.convert(blocks_[i], 1, from, inner_strides_[i], n);
+    return blocks_[i];
+  }
+
+  void run_block(const char* const* row, int64_t start, int64_t n) {
+    const MapOperand& dst = plan_.operands[0];
+    char* to = const_cast<char*>(row[0]) + start * inner_strides_[0] * dst.size;
+    if (plan_.function == nullptr) return move_block(row, start, n, to);
+    const void* sources[map_max_operands - 1] = {};
+    for (int32_t i = 1; i < plan_.count; ++i) sources[i - 1] = source(row, i, start, n);
+    if (stream_ != nullptr && !context_.stream) {
+      plan_.function(blocks_[0], sources, n, context_);
+      return stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(blocks_[0]), n * dst.size / 4);
+    }
+    void* result = direct_[0] ? to : blocks_[0];
+    plan_.function(result, sources, n, context_);
+    if (!direct_[0]) dst.convert(to, inner_strides_[0], blocks_[0], 1, n);
+  }
+
+  // Without a kernel one conversion does the work where one of the two has the block's bits already.
+  void move_block(const char* const* row, int64_t start, int64_t n, char* to) {
+    const MapOperand& dst = plan_.operands[0];
+    const MapOperand& src = plan_.operands[1];
+    const char* from = row[1] + start * inner_strides_[1] * src.size;
+    if (stream_ != nullptr && direct_[1]) {
+      stream_(reinterpret_cast<float*>(to), reinterpret_cast<const float*>(from), n * dst.size / 4);
+    } else if (src.scalar) {
+      dst.convert(to, inner_strides_[0], blocks_[1], 1, n);
+    } else if (src.direct) {
+      dst.convert(to, inner_strides_[0], from, inner_strides_[1], n);
+    } else if (dst.direct) {
+      src.convert(to, inner_strides_[0], from, inner_strides_[1], n);
+    } else {
+      src.convert(blocks_[1], 1, from, inner_strides_[1], n);
+      dst.convert(to, inner_strides_[0], blocks_[1], 1, n);
+    }
+  }
+
+  const MapPlan& plan_;
+  const MapShape& shape_;
+  MapContext context_;
+  StreamCopy stream_ = nullptr;
+  int64_t inner_ = 0;
+  int64_t length_ = 0;   // elements per block
+  int64_t per_row_ = 0;  // blocks per row of the inner axis
+  int64_t inner_strides_[map_max_operands] = {};
+  char* base_[map_max_operands] = {};
+  bool direct_[map_max_operands] = {};
+  alignas(64) char blocks_[map_max_operands][block_bytes];
+};
+
+// `scalar` as `count` elements of a direct operand, in `block`, which it returns.
+char* spread(const ep_scalar& scalar, const MapOperand& operand, int64_t count, char* block) {
+  write_scalar(scalar, operand.dtype, block);
+  if (count > 1) operand.convert(block, 1, block, 0, count);
+  return block;
+}
+
+// True if elements lie one after the other in the order of the axes.
+bool is_row(int32_t rank, const int64_t* dims, const int64_t* strides) {
+  int64_t step = 1;
+  for (int32_t axis = rank - 1; axis >= 0; --axis) {
+    if (strides[axis] != step) return false;
+    step *= dims[axis];
+  }
+  return true;
+}
+
+// Moves elements between a row and places `strides` apart, in the order of the axes: into the places (kScatter) or out
+// of them.
+template <bool kScatter, class T>
+void move_elements_of(int32_t rank, const int64_t* dims, const int64_t* strides, char* places, char* row) {
+  auto* at = reinterpret_cast<T*>(places);
+  auto* next = reinterpret_cast<T*>(row);
+  int64_t index[EP_MAX_RANK] = {};
+  const int64_t length = dims[rank - 1];
+  const int64_t step = strides[rank - 1];
+  for (;;) {
+    for (int64_t i = 0; i < length; ++i) {
+      if constexpr (kScatter)
+        at[i * step] = next[i];
+      else
+        next[i] = at[i * step];
+    }
+    next += length;
+    int32_t axis = rank - 2;
+    for (; axis >= 0; --axis) {
+      at += strides[axis];
+      if (++index[axis] < dims[axis]) break;
+      at -= strides[axis] * dims[axis];
+      index[axis] = 0;
+    }
+    if (axis < 0) return;
+  }
+}
+
+template <bool kScatter>
+void move_rows(int32_t size, int32_t rank, const int64_t* dims, const int64_t* strides, char* places, char* row) {
+  switch (size) {
+    case 1: return move_elements_of<kScatter, uint8_t>(rank, dims, strides, places, row);
+    case 2: return move_elements_of<kScatter, uint16_t>(rank, dims, strides, places, row);
+    case 4: return move_elements_of<kScatter, uint32_t>(rank, dims, strides, places, row);
+    default: return move_elements_of<kScatter, uint64_t>(rank, dims, strides, places, row);
+  }
+}
+
+int64_t element_count(const MapShape& shape) {
+  int64_t count = 1;
+  for (int32_t axis = 0; axis < shape.rank; ++axis) count *= shape.dims[axis];
+  return count;
+}
+
+void read_shape(const MapPlan& plan, const ep_shape* shapes, MapShape* shape) {
+  shape->rank = shapes[0].rank;
+  for (int32_t axis = 0; axis < shape->rank; ++axis) shape->dims[axis] = shapes[0].dims[axis];
+  for (int32_t i = 0; i < plan.count; ++i) {
+    if (plan.operands[i].scalar) continue;
+    for (int32_t axis = 0; axis < shape->rank; ++axis) shape->strides[i][axis] = shapes[i].strides[axis];
+  }
+}
+
+}  // namespace
+
+MapPrimitive::MapPrimitive(const ep_device& on, const MapPlan& plan, const ep_primitive_desc& desc)
+    : plan_(plan), stream_copy_(row_kernels(on.simd).stream_copy) {
+  short_run_possible_ = true;
+  for (int32_t i = 0; i < plan.count; ++i) short_run_possible_ = short_run_possible_ && plan.operands[i].direct;
+  if (is_dynamic(desc)) return;
+  ep_shape shapes[map_max_operands];
+  for (int32_t i = 0; i < plan.count; ++i) {
+    shapes[i] = {desc.operands[i].dims, desc.operands[i].strides, desc.operands[i].rank, 0};
+  }
+  read_shape(plan, shapes, &shape_);
+}
+
+// A short run of consecutive elements of the kernel's type, scalars among its sources: what small tensors come down to.
+bool MapPrimitive::is_short_run(const ep_launch& launch, int64_t* out_count) const {
+  if (!short_run_possible_) return false;
+  const ep_shape* shapes = launch.shapes;
+  if ((shapes != nullptr ? shapes[0].rank : shape_.rank) != 1) return false;
+  const int64_t count = shapes != nullptr ? shapes[0].dims[0] : shape_.dims[0];
+  if (count > shortest_block) return false;
+  for (int32_t i = 0; i < plan_.count; ++i) {
+    if (plan_.operands[i].scalar) continue;
+    const int64_t stride = shapes != nullptr ? shapes[i].strides[0] : shape_.strides[i][0];
+    if (stride != 1 && count != 1) return false;
+  }
+  *out_count = count;
+  return true;
+}
+
+void MapPrimitive::run_short(const ep_launch& launch, int64_t count, MapContext& context) const {
+  const void* sources[map_max_operands - 1] = {};
+  alignas(64) char scalars[map_max_operands - 1][shortest_block * 8];
+  for (int32_t i = 1; i < plan_.count; ++i) {
+    const MapOperand& operand = plan_.operands[i];
+    if (!operand.scalar) {
+      sources[i - 1] = address_of(launch.operands[i]);
+      continue;
+    }
+    sources[i - 1] = spread(launch.scalars[i - 1], operand, count, scalars[i - 1]);
+  }
+  char* to = address_of(launch.operands[0]);
+  if (plan_.function != nullptr)
+    plan_.function(to, sources, count, context);
+  else
+    plan_.operands[0].convert(to, 1, sources[0], 1, count);
+}
+
+// A small launch over strided or broadcast operands of the kernel's types: each source that does not lie in a row is
+// gathered into a block, so that the kernel runs once and not row by row. False: it is no such launch.
+bool MapPrimitive::run_gathered(const ep_launch& launch, MapContext& context) const {
+  if (!short_run_possible_ || plan_.function == nullptr) return false;
+  const int32_t rank = launch.shapes != nullptr ? launch.shapes[0].rank : shape_.rank;
+  const int64_t* dims = launch.shapes != nullptr ? launch.shapes[0].dims : shape_.dims;
+  int64_t count = 1;
+  for (int32_t axis = 0; axis < rank; ++axis) count *= dims[axis];
+  if (count > shortest_block) return false;
+  const auto strides = [&](int32_t i) {
+    return launch.shapes != nullptr ? launch.shapes[i].strides : shape_.strides[i];
+  };
+  const void* sources[map_max_operands - 1] = {};
+  alignas(64) char blocks[map_max_operands][shortest_block * 8];
+  for (int32_t i = 1; i < plan_.count; ++i) {
+    const MapOperand& operand = plan_.operands[i];
+    if (operand.scalar) {
+      sources[i - 1] = spread(launch.scalars[i - 1], operand, count, blocks[i]);
+    } else if (is_row(rank, dims, strides(i))) {
+      sources[i - 1] = address_of(launch.operands[i]);
+    } else {
+      move_rows<false>(operand.size, rank, dims, strides(i), address_of(launch.operands[i]), blocks[i]);
+      sources[i - 1] = blocks[i];
+    }
+  }
+  char* to = address_of(launch.operands[0]);
+  const bool in_place = is_row(rank, dims, strides(0));
+  plan_.function(in_place ? to : blocks[0], sources, count, context);
+  if (!in_place) move_rows<true>(plan_.operands[0].size, rank, dims, strides(0), to, blocks[0]);
+  return true;
+}
+
+void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const {
+  MapShape given{};
+  const MapShape* shape = &shape_;
+  if (launch.shapes != nullptr) {
+    read_shape(plan_, launch.shapes, &given);
+    shape = &given;
+  }
+  if (is_transposition(*shape)) return transpose(launch, *shape);
+  const int64_t count = element_count(*shape);
+  const bool stream = count * plan_.operands[0].size >= stream_bytes && !shares_memory(launch);
+  parallel(device->threads, count * plan_.picoseconds / 1000, [&](int32_t thread, int32_t width) {
+    Walk walk(plan_, *shape, launch, *context, stream ? stream_copy_ : nullptr);
+    const int64_t units = walk.units();
+    walk.run(units * thread / width, units * (thread + 1) / width);
+    if (walk.context().fault_code == 0) return;
+    __atomic_store_n(&context->fault_value, walk.context().fault_value, __ATOMIC_RELAXED);
+    __atomic_store_n(&context->fault_code, walk.context().fault_code, __ATOMIC_RELAXED);
+  });
+}
+
+// A copy of equal types whose innermost axis is not the source's.
+bool MapPrimitive::is_transposition(const MapShape& shape) const {
+  const int32_t last = shape.rank - 1;
+  return plan_.function == nullptr && short_run_possible_ && !plan_.operands[1].scalar && shape.strides[0][last] == 1 &&
+         shape.strides[1][last] > 1;
+}
+
+void MapPrimitive::transpose(const ep_launch& launch, const MapShape& shape) const {
+  StridedCopy copy;
+  copy.rank = shape.rank;
+  copy.size = plan_.operands[0].size;
+  for (int32_t axis = 0; axis < shape.rank; ++axis) {
+    copy.dims[axis] = shape.dims[axis];
+    copy.dst_strides[axis] = shape.strides[0][axis];
+    copy.src_strides[axis] = shape.strides[1][axis];
+  }
+  strided_copy(copy, address_of(launch.operands[0]), address_of(launch.operands[1]), device->threads);
+}
+
+// Writing past the cache while the same lines are read as a source would cost more than it saves.
+bool MapPrimitive::shares_memory(const ep_launch& launch) const {
+  for (int32_t i = 1; i < plan_.count; ++i) {
+    if (!plan_.operands[i].scalar && address_of(launch.operands[i]) == address_of(launch.operands[0])) return true;
+  }
+  return false;
+}
+
+ep_status MapPrimitive::launch(const ep_launch& launch, ep_fault* out_fault, ep_error**) {
+  MapContext context;
+  if (plan_.has_parameters) {
+    for (uint32_t slot = 0; slot < std::min(launch.scalar_count, 2U); ++slot) {
+      write_scalar(launch.scalars[slot], plan_.operands[1].block_dtype, slot == 0 ? context.a : context.b);
+    }
+  }
+  int64_t count = 0;
+  if (is_short_run(launch, &count))
+    run_short(launch, count, context);
+  else if (!run_gathered(launch, context))
+    run_walk(launch, &context);
+  if (context.fault_code == 0) return EP_STATUS_OK;
+  if (out_fault != nullptr) {
+    *out_fault = {launch.tag, context.fault_code, plan_.fault_operand, context.fault_value, 0, 0};
+  }
+  return EP_STATUS_FAULT;
+}
+
+}  // namespace tenon::provider::cpu

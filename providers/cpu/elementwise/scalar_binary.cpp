@@ -1,0 +1,59 @@
+// The binary rows over every type but f32, through the scalar dialect; integer divisions note their faults.
+#include "ep_api/ep_api.h"
+#include "providers/cpu/elementwise/kernel.h"
+#include "providers/cpu/elementwise/scalar_types.h"
+#include "sdk/provider/scalar_rows.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+template <class T>
+[[gnu::noinline]] void note_fault(const T* x, const T* y, int64_t n, MapContext& context) {
+  for (int64_t i = 0; i < n && context.fault_code == 0; ++i) {
+    context.fault_code = scalar::divisor_fault(x[i], y[i]);
+    context.fault_value = static_cast<int64_t>(+y[i]);
+  }
+}
+
+template <int32_t op, class T>
+void loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
+  using R = decltype(scalar::binary_row(scalar::Op<op>(), T{}, T{}));
+  const T* x = static_cast<const T*>(src[0]);
+  const T* y = static_cast<const T*>(src[1]);
+  R* out = static_cast<R*>(dst);
+  if constexpr (scalar::binary_facts(op).checks_divisor && scalar::is_int<T>) {
+    if (context.fault_code == 0) note_fault(x, y, n, context);
+  }
+  for (int64_t i = 0; i < n; ++i) out[i] = scalar::binary_row(scalar::Op<op>(), x[i], y[i]);
+}
+
+template <int32_t op, class T>
+constexpr MapFunction function_if_defined() {
+  if constexpr (scalar::in_domain<T>(scalar::binary_facts(op).domain))
+    return loop<op, T>;
+  else
+    return nullptr;
+}
+
+template <class T>
+MapFunction function_of(int32_t op) {
+  switch (op) {
+#define EP_BINARY(name, id, domain, result, check, expression) \
+  case id:                                                     \
+    return function_if_defined<id, T>();
+#include "ep_api/scalar_ops.def"
+#undef EP_BINARY
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+MapKernel scalar_binary_kernel(int32_t op, int32_t dtype) {
+  const scalar::RowFacts facts = scalar::binary_facts(op);
+  const bool one_by_one = facts.checks_divisor || op == EP_BINARY_pow;  // the rest the compiler turns into vectors
+  return {for_scalar_type(dtype, [op](auto type) { return function_of<decltype(type)>(op); }),
+          facts.bool_result ? EP_DTYPE_bool : dtype, one_by_one ? 5000 : 1000, one_by_one ? "plain" : "simd", false};
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,53 @@
+// The ternary rows over every type but f32; `where` only moves elements, so it goes by their size.
+#include "ep_api/ep_api.h"
+#include "providers/cpu/elementwise/kernel.h"
+#include "providers/cpu/elementwise/scalar_types.h"
+#include "sdk/provider/scalar_rows.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+template <int32_t op, class X, class T>
+void loop(void* dst, const void* const* src, int64_t n, MapContext&) {
+  const X* x = static_cast<const X*>(src[0]);
+  const T* y = static_cast<const T*>(src[1]);
+  const T* z = static_cast<const T*>(src[2]);
+  T* out = static_cast<T*>(dst);
+  for (int64_t i = 0; i < n; ++i) out[i] = scalar::ternary_row(scalar::Op<op>(), x[i], y[i], z[i]);
+}
+
+template <int32_t op, class T>
+constexpr MapFunction function_if_defined() {
+  constexpr scalar::Domain domain = scalar::ternary_facts(op).domain;
+  if constexpr (domain == scalar::Domain::COND) {
+    if constexpr (std::is_unsigned_v<T>)
+      return loop<op, bool, T>;
+    else
+      return nullptr;
+  } else if constexpr (scalar::in_domain<T>(domain)) {
+    return loop<op, T, T>;
+  } else {
+    return nullptr;
+  }
+}
+
+template <class T>
+MapFunction function_of(int32_t op) {
+  switch (op) {
+#define EP_TERNARY(name, id, domain, result, expression) \
+  case id:                                               \
+    return function_if_defined<id, T>();
+#include "ep_api/scalar_ops.def"
+#undef EP_TERNARY
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+MapKernel scalar_ternary_kernel(int32_t op, int32_t dtype) {
+  return {for_scalar_type(dtype, [op](auto type) { return function_of<decltype(type)>(op); }), dtype, 600, "simd",
+          false};
+}
+
+}  // namespace tenon::provider::cpu

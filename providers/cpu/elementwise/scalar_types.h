@@ -1,0 +1,29 @@
+// The compute types of the scalar dialect: every type that elements are computed in but f32, which has vector kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "ep_api/ep_api.h"
+#include "providers/cpu/elementwise/kernel.h"
+
+namespace tenon::provider::cpu {
+
+// The function that `choose` gives for a value of the C++ type of `dtype`; null if that is no compute type.
+template <class Choose>
+MapFunction for_scalar_type(int32_t dtype, Choose choose) {
+  switch (dtype) {
+    case EP_DTYPE_bool: return choose(bool());
+    case EP_DTYPE_i8: return choose(int8_t());
+    case EP_DTYPE_i16: return choose(int16_t());
+    case EP_DTYPE_i32: return choose(int32_t());
+    case EP_DTYPE_i64: return choose(int64_t());
+    case EP_DTYPE_u8: return choose(uint8_t());
+    case EP_DTYPE_u16: return choose(uint16_t());
+    case EP_DTYPE_u32: return choose(uint32_t());
+    case EP_DTYPE_u64: return choose(uint64_t());
+    case EP_DTYPE_f64: return choose(double());
+    default: return nullptr;
+  }
+}
+
+}  // namespace tenon::provider::cpu

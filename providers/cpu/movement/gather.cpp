@@ -1,0 +1,176 @@
+// gather, whole slices and single elements. An index out of range is a fault: nothing is written there.
+#include <atomic>
+#include <cstring>
+
+#include "providers/cpu/elementwise/convert.h"
+#include "providers/cpu/movement/movement.h"
+#include "providers/cpu/rows/row.h"
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+// The first bad index any thread met.
+struct BadIndex {
+  std::atomic<bool> met{false};
+  std::atomic<int64_t> value{0};
+
+  void note(int64_t index) {
+    if (!met.exchange(true)) value = index;
+  }
+};
+
+class GatherPrimitive final : public ep_primitive {
+ public:
+  explicit GatherPrimitive(const ep_primitive_desc& desc)
+      : desc_(desc),
+        axis_(desc.attributes.gather.axis),
+        src_(find_operand(desc, EP_ROLE_SRC)),
+        indices_(find_operand(desc, EP_ROLE_INDICES)),
+        size_(dtype_size(desc.operands[0].dtype)),
+        wide_indices_(desc.operands[indices_].dtype == EP_DTYPE_i64) {}
+
+  ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error**) override {
+    BadIndex bad;
+    if (desc_.attributes.gather.mode == EP_GATHER_SLICES)
+      slices(launch, &bad);
+    else
+      elements(launch, &bad);
+    if (!bad.met) return EP_STATUS_OK;
+    if (out_fault != nullptr) {
+      *out_fault = {
+          launch.tag, EP_FAULT_INDEX_OUT_OF_RANGE, indices_, bad.value, shape(launch.shapes, src_).dims[axis_], 0};
+    }
+    return EP_STATUS_FAULT;
+  }
+
+ private:
+  OperandShape shape(const ep_shape* shapes, int32_t i) const {
+    return shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i));
+  }
+
+  int64_t index_at(const char* base, int64_t offset) const {
+    if (wide_indices_) return reinterpret_cast<const int64_t*>(base)[offset];
+    return reinterpret_cast<const int32_t*>(base)[offset];
+  }
+
+  // The row of SRC an index means, or -1.
+  static int64_t resolve(int64_t index, int64_t length, BadIndex* bad) {
+    const int64_t position = index < 0 ? index + length : index;
+    if (position >= 0 && position < length) return position;
+    bad->note(index);
+    return -1;
+  }
+
+  // A row of the result is the innermost run of the slice; DST's axes are those of SRC before the axis, those of
+  // INDICES, and those of SRC after it.
+  void slices(const ep_launch& launch, BadIndex* bad) const {
+    const OperandShape src = shape(launch.shapes, src_);
+    const OperandShape dst = shape(launch.shapes, 0);
+    const OperandShape indices = shape(launch.shapes, indices_);
+    Axes outer_src, outer_dst, index_axes, index_dst, inner_src, inner_dst;
+    for (int32_t k = 0; k < axis_; ++k) {
+      outer_src.add(src.dims[k], src.strides[k]);
+      outer_dst.add(src.dims[k], dst.strides[k]);
+    }
+    for (int32_t k = 0; k < indices.rank; ++k) {
+      index_axes.add(indices.dims[k], indices.strides[k]);
+      index_dst.add(indices.dims[k], dst.strides[axis_ + k]);
+    }
+    for (int32_t k = axis_ + 1; k < src.rank; ++k) {
+      inner_src.add(src.dims[k], src.strides[k]);
+      inner_dst.add(src.dims[k], dst.strides[k - 1 + indices.rank]);
+    }
+    const int64_t count = index_axes.count();
+    const int64_t units = outer_src.count() * count;
+    const bool run = inner_src.contiguous() && inner_dst.contiguous();
+    const int64_t slice = inner_src.count();
+    const char* from = address_of(launch.operands[src_]);
+    const char* index_base = address_of(launch.operands[indices_]);
+    char* to = address_of(launch.operands[0]);
+    const ConvertFunction move = move_elements(size_);
+    parallel(device->threads, units * (10 + slice * size_ / 8), [&](int32_t thread, int32_t width) {
+      for (int64_t unit = units * thread / width; unit < units * (thread + 1) / width; ++unit) {
+        const int64_t at = unit % count;
+        const int64_t position = resolve(index_at(index_base, index_axes.offset(at)), src.dims[axis_], bad);
+        if (position < 0) continue;
+        const char* source = from + (outer_src.offset(unit / count) + position * src.strides[axis_]) * size_;
+        char* target = to + (outer_dst.offset(unit / count) + index_dst.offset(at)) * size_;
+        if (run)
+          std::memcpy(target, source, static_cast<size_t>(slice * size_));
+        else
+          move_slice(move, inner_dst, inner_src, target, source);
+      }
+    });
+  }
+
+  void move_slice(ConvertFunction move, const Axes& dst, const Axes& src, char* to, const char* from) const {
+    const int32_t last = src.rank - 1;
+    const int64_t length = src.dims[last];
+    for (int64_t i = 0; i < src.count(); i += length) {
+      move(to + dst.offset(i) * size_, dst.strides[last], from + src.offset(i) * size_, src.strides[last], length);
+    }
+  }
+
+  void elements(const ep_launch& launch, BadIndex* bad) const {
+    const OperandShape src = shape(launch.shapes, src_);
+    const Axes dst_axes = axes_of(shape(launch.shapes, 0), ~0U, true);
+    const Axes index_axes = axes_of(shape(launch.shapes, indices_), ~0U, true);
+    Axes walk = axes_of(src, ~0U, true);
+    for (int32_t k = 0; k < walk.rank; ++k) walk.dims[k] = index_axes.dims[k];
+    const int64_t length = src.dims[axis_];
+    const int64_t stride = src.strides[axis_];
+    walk.strides[axis_] = 0;
+    const char* from = address_of(launch.operands[src_]);
+    const char* index_base = address_of(launch.operands[indices_]);
+    char* to = address_of(launch.operands[0]);
+    const int64_t count = index_axes.count();
+    const ConvertFunction move = move_elements(size_);
+    parallel(device->threads, count * 15, [&](int32_t thread, int32_t width) {
+      for (int64_t i = count * thread / width; i < count * (thread + 1) / width; ++i) {
+        const int64_t position = resolve(index_at(index_base, index_axes.offset(i)), length, bad);
+        if (position < 0) continue;
+        move(to + dst_axes.offset(i) * size_, 1, from + (walk.offset(i) + position * stride) * size_, 1, 1);
+      }
+    });
+  }
+
+  ep_primitive_desc desc_;
+  int32_t axis_;
+  int32_t src_;
+  int32_t indices_;
+  int32_t size_;
+  bool wide_indices_;
+};
+
+}  // namespace
+
+Refusal Gather::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  const ep_operand_desc* indices = operand(desc, EP_ROLE_INDICES);
+  const ep_gather_attributes& attributes = desc.attributes.gather;
+  if (desc.operand_count != 3 || desc.operands[0].role != EP_ROLE_DST || src == nullptr || indices == nullptr) {
+    return Refusal::because("its operands are not DST, SRC and INDICES");
+  }
+  if (indices->dtype != EP_DTYPE_i32 && indices->dtype != EP_DTYPE_i64)
+    return Refusal::because("indices of %s", dtype_name(indices->dtype));
+  if (dtype_size(src->dtype) == 0 || desc.operands[0].dtype != src->dtype)
+    return Refusal::because("a source of %s", dtype_name(src->dtype));
+  if (attributes.axis < 0 || attributes.axis >= src->rank)
+    return Refusal::because("axis %d of rank %d", attributes.axis, src->rank);
+  const bool slices = attributes.mode == EP_GATHER_SLICES;
+  if (!slices && attributes.mode != EP_GATHER_ELEMENTS) return Refusal::because("mode %d", attributes.mode);
+  const int32_t rank = slices ? src->rank - 1 + indices->rank : indices->rank;
+  if (desc.operands[0].rank != rank)
+    return Refusal::because("a result of rank %d, not %d", desc.operands[0].rank, rank);
+  if (!slices && src->rank != rank) return Refusal::because("indices of rank %d", rank);
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  return {};
+}
+
+Refusal Gather::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  *out = make_primitive<GatherPrimitive>(device, desc);
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,129 @@
+#include "providers/cpu/movement/strided_copy.h"
+
+#include <algorithm>
+
+#include "providers/cpu/elementwise/convert.h"
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+void fold(StridedCopy* copy) {
+  int32_t kept = 0;
+  for (int32_t axis = 0; axis < copy->rank; ++axis) {
+    if (copy->dims[axis] == 1) continue;
+    const bool joins = kept > 0 && copy->dst_strides[kept - 1] == copy->dims[axis] * copy->dst_strides[axis] &&
+                       copy->src_strides[kept - 1] == copy->dims[axis] * copy->src_strides[axis];
+    if (joins) {
+      --kept;
+      copy->dims[kept] *= copy->dims[axis];
+    } else {
+      copy->dims[kept] = copy->dims[axis];
+    }
+    copy->dst_strides[kept] = copy->dst_strides[axis];
+    copy->src_strides[kept] = copy->src_strides[axis];
+    ++kept;
+  }
+  if (kept == 0) {
+    copy->dims[0] = copy->dst_strides[0] = copy->src_strides[0] = 1;
+    kept = 1;
+  }
+  copy->rank = kept;
+}
+
+constexpr int64_t tile = 32;
+
+// One tile: columns of the source, contiguous along its unit axis, become rows of the destination. Each source line is
+// read once into a buffer, so that large power-of-two strides, which all fall into one set of the cache, do no harm.
+template <class T>
+void move_tile(T* dst, int64_t dst_stride, const T* src, int64_t src_stride, int64_t rows, int64_t columns) {
+  T buffer[tile][tile];
+  for (int64_t j = 0; j < columns; ++j) {
+    for (int64_t i = 0; i < rows; ++i) buffer[j][i] = src[j * src_stride + i];
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) dst[i * dst_stride + j] = buffer[j][i];
+  }
+}
+
+// The axis along which the source has unit stride, if that is not the last, which is the destination's; else -1.
+int32_t transposed_axis(const StridedCopy& copy) {
+  const int32_t last = copy.rank - 1;
+  if (copy.dst_strides[last] != 1 || copy.src_strides[last] <= 1 || copy.dims[last] < 4) return -1;
+  for (int32_t axis = 0; axis < last; ++axis) {
+    if (copy.src_strides[axis] == 1 && copy.dims[axis] >= 4) return axis;
+  }
+  return -1;
+}
+
+template <class T>
+void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* src, int32_t threads) {
+  const int32_t last = copy.rank - 1;
+  const int64_t tall = (copy.dims[axis] + tile - 1) / tile;
+  const int64_t wide = (copy.dims[last] + tile - 1) / tile;
+  int64_t outer = 1;
+  int64_t count = copy.dims[axis] * copy.dims[last];
+  for (int32_t k = 0; k < last; ++k) {
+    if (k != axis) outer *= copy.dims[k];
+  }
+  const int64_t units = outer * tall * wide;
+  parallel(threads, outer * count * copy.size / 4, [&](int32_t thread, int32_t width) {
+    for (int64_t unit = units * thread / width; unit < units * (thread + 1) / width; ++unit) {
+      const int64_t i = unit / wide % tall * tile;
+      const int64_t j = unit % wide * tile;
+      int64_t rest = unit / wide / tall;
+      int64_t to = i * copy.dst_strides[axis] + j;
+      int64_t from = i + j * copy.src_strides[last];
+      for (int32_t k = last - 1; k >= 0; --k) {
+        if (k == axis) continue;
+        to += rest % copy.dims[k] * copy.dst_strides[k];
+        from += rest % copy.dims[k] * copy.src_strides[k];
+        rest /= copy.dims[k];
+      }
+      move_tile(reinterpret_cast<T*>(dst) + to, copy.dst_strides[axis], reinterpret_cast<const T*>(src) + from,
+                copy.src_strides[last], std::min(tile, copy.dims[axis] - i), std::min(tile, copy.dims[last] - j));
+    }
+  });
+}
+
+void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* src, int32_t threads) {
+  switch (copy.size) {
+    case 1: return copy_tiles<uint8_t>(copy, axis, dst, src, threads);
+    case 2: return copy_tiles<uint16_t>(copy, axis, dst, src, threads);
+    case 4: return copy_tiles<uint32_t>(copy, axis, dst, src, threads);
+    default: return copy_tiles<uint64_t>(copy, axis, dst, src, threads);
+  }
+}
+
+}  // namespace
+
+void strided_copy(StridedCopy copy, char* dst, const char* src, int32_t threads) {
+  fold(&copy);
+  if (const int32_t axis = transposed_axis(copy); axis >= 0) return copy_tiles(copy, axis, dst, src, threads);
+  const ConvertFunction move = move_elements(copy.size);
+  const int32_t last = copy.rank - 1;
+  const int64_t length = copy.dims[last];
+  int64_t rows = 1;
+  for (int32_t axis = 0; axis < last; ++axis) rows *= copy.dims[axis];
+  // One long row is cut too.
+  const int64_t parts = rows >= threads ? 1 : (length + 65535) / 65536;
+  parallel(threads, rows * length * copy.size / 8, [&](int32_t thread, int32_t width) {
+    const int64_t units = rows * parts;
+    for (int64_t unit = units * thread / width; unit < units * (thread + 1) / width; ++unit) {
+      int64_t row = unit / parts;
+      const int64_t begin = length * (unit % parts) / parts;
+      const int64_t end = length * (unit % parts + 1) / parts;
+      int64_t to = begin * copy.dst_strides[last];
+      int64_t from = begin * copy.src_strides[last];
+      for (int32_t axis = last - 1; axis >= 0; --axis) {
+        const int64_t index = row % copy.dims[axis];
+        row /= copy.dims[axis];
+        to += index * copy.dst_strides[axis];
+        from += index * copy.src_strides[axis];
+      }
+      move(dst + to * copy.size, copy.dst_strides[last], src + from * copy.size, copy.src_strides[last], end - begin);
+    }
+  });
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,155 @@
+// layer_norm over the axes from one on.
+#include <cmath>
+
+#include "providers/cpu/normalization/normalization.h"
+#include "providers/cpu/rows/kernel.h"
+#include "providers/cpu/rows/row_primitive.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+void layer_norm_f64(double* dst, const double* src, const double* scale, const double* shift, int64_t n, double eps,
+                    float* out_mean, float* out_inv_std) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += src[i];
+  const double mean = sum / static_cast<double>(n);
+  double squares = 0;
+  for (int64_t i = 0; i < n; ++i) squares += (src[i] - mean) * (src[i] - mean);
+  const double inv_std = 1.0 / std::sqrt(squares / static_cast<double>(n) + eps);
+  for (int64_t i = 0; i < n; ++i) {
+    dst[i] = (src[i] - mean) * inv_std * (scale == nullptr ? 1.0 : scale[i]) + (shift == nullptr ? 0.0 : shift[i]);
+  }
+  *out_mean = static_cast<float>(mean);
+  *out_inv_std = static_cast<float>(inv_std);
+}
+
+// The three roles a row of parameters or results may have; -1: the descriptor has no such operand.
+struct Roles {
+  int32_t src, scale, shift, mean, inv_std;
+};
+
+class LayerNormPrimitive final : public RowPrimitive {
+ public:
+  LayerNormPrimitive(const ep_device& on, const ep_primitive_desc& desc)
+      : RowPrimitive(on, desc, 3),
+        format_(desc.operands[0].dtype),
+        kernels_(row_kernels(on.simd)),
+        mask_(~0U << desc.attributes.layer_norm.axis),
+        roles_{find_operand(desc, EP_ROLE_SRC), find_operand(desc, EP_ROLE_SCALE), find_operand(desc, EP_ROLE_SHIFT),
+               find_operand(desc, EP_ROLE_MEAN), find_operand(desc, EP_ROLE_INV_STD)} {}
+
+  ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
+    if (launch.scalar_count < 1)
+      return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "layer_norm has no launch scalar 0 (eps).");
+    const OperandShape dst = shape(launch.shapes, 0);
+    const OperandShape src = shape(launch.shapes, roles_.src);
+    const Axes dst_row = axes_of(dst, mask_, true);
+    const Axes src_row = axes_of(src, mask_, true);
+    const Axes dst_outer = axes_of(dst, mask_, false);
+    const Axes src_outer = axes_of(src, mask_, false);
+    const int64_t rows = dst_outer.count();
+    const int64_t n = dst_row.count();
+    const bool direct = format_.in_place(dst_row);
+    const bool in_place = launch.operands[0].memory == launch.operands[roles_.src].memory;
+    const bool stream = direct && !in_place && rows * n * format_.size > stream_bytes;
+    const double eps = launch.scalars[0].value.f64;
+    for_rows(launch, rows, rows * n / 2, [&](int64_t begin, int64_t end, char* buffer) {
+      const void* scale = parameters(launch, roles_.scale, buffer);
+      const void* shift = parameters(launch, roles_.shift, buffer + n * 8);
+      char* spare = buffer + 2 * n * 8;
+      for (int64_t row = begin; row < end; ++row) {
+        const void* from = format_.fetch(address_of(launch.operands[roles_.src]) + src_outer.offset(row) * format_.size,
+                                         src_row, spare);
+        char* to = address_of(launch.operands[0]) + dst_outer.offset(row) * format_.size;
+        char* result = direct ? to : spare;
+        float mean = 0;
+        float inv_std = 0;
+        compute(result, from, scale, shift, n, eps, stream, &mean, &inv_std);
+        if (!direct) format_.put(to, dst_row, result);
+        store(launch, roles_.mean, row, mean);
+        store(launch, roles_.inv_std, row, inv_std);
+      }
+      if (stream) store_fence();
+    });
+    return EP_STATUS_OK;
+  }
+
+ protected:
+  int64_t row_length(const ep_shape* shapes) const override { return axes_of(shape(shapes, 0), mask_, true).count(); }
+
+ private:
+  // SCALE and SHIFT may have SRC's axes, those before `axis` of length 1, or the normalised axes alone.
+  const void* parameters(const ep_launch& launch, int32_t index, char* buffer) const {
+    if (index < 0) return nullptr;
+    const OperandShape given = shape(launch.shapes, index);
+    const int32_t normalised = shape(launch.shapes, 0).rank - desc_.attributes.layer_norm.axis;
+    const Axes row = axes_of(given, ~0U << (given.rank - normalised), true);
+    const RowFormat parameter_format(desc_.operands[index].dtype);
+    const char* base = address_of(launch.operands[index]);
+    if (parameter_format.compute == format_.compute) return parameter_format.fetch(base, row, buffer);
+    double spare;
+    for (int64_t i = 0; i < row.count(); ++i) {
+      const char* element = base + row.offset(i) * parameter_format.size;
+      parameter_format.read(&spare, 1, element, 1, 1);
+      narrow(parameter_format.compute, format_.compute)(buffer + i * format_.compute_size, 1, &spare, 1, 1);
+    }
+    return buffer;
+  }
+
+  void store(const ep_launch& launch, int32_t index, int64_t row, float value) const {
+    if (index < 0) return;
+    const int64_t offset = axes_of(shape(launch.shapes, index), mask_, false).offset(row);
+    reinterpret_cast<float*>(address_of(launch.operands[index]))[offset] = value;
+  }
+
+  void compute(char* to, const void* from, const void* scale, const void* shift, int64_t n, double eps, bool stream,
+               float* mean, float* inv_std) const {
+    if (format_.compute == EP_DTYPE_f64) {
+      return layer_norm_f64(reinterpret_cast<double*>(to), static_cast<const double*>(from),
+                            static_cast<const double*>(scale), static_cast<const double*>(shift), n, eps, mean,
+                            inv_std);
+    }
+    kernels_.layer_norm(reinterpret_cast<float*>(to), static_cast<const float*>(from), static_cast<const float*>(scale),
+                        static_cast<const float*>(shift), n, eps, stream, mean, inv_std);
+  }
+
+  RowFormat format_;
+  RowKernels kernels_;
+  uint32_t mask_;
+  Roles roles_;
+};
+
+}  // namespace
+
+Refusal LayerNorm::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  const int32_t dtype = desc.operands[0].dtype;
+  if (src == nullptr || desc.operands[0].role != EP_ROLE_DST)
+    return Refusal::because("its operands are not DST and SRC");
+  if (!is_row_float(dtype) || src->dtype != dtype) return Refusal::because("%s is not a float", dtype_name(dtype));
+  const int32_t axis = desc.attributes.layer_norm.axis;
+  if (axis < 0 || axis >= src->rank) return Refusal::because("axis %d of rank %d", axis, src->rank);
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if (is_scalar(operand) || !is_row_float(operand.dtype))
+      return Refusal::because("operand %u is no tensor of floats", i);
+    if (operand.rank < src->rank - axis) return Refusal::because("operand %u has rank %d", i, operand.rank);
+    const bool result = operand.role == EP_ROLE_MEAN || operand.role == EP_ROLE_INV_STD;
+    if (result && operand.dtype != EP_DTYPE_f32)
+      return Refusal::because("mean or 1/std of %s", dtype_name(operand.dtype));
+  }
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  return {};
+}
+
+Refusal LayerNorm::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+  if (desc.operands[0].dtype == EP_DTYPE_f64) return Refusal::because("f64 is computed element by element");
+  return why_not(device, desc, info);
+}
+
+Refusal LayerNorm::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  *out = make_primitive<LayerNormPrimitive>(device, device, desc);
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

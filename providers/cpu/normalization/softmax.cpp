@@ -1,0 +1,112 @@
+// softmax and log-softmax along one axis.
+#include <cmath>
+#include <limits>
+
+#include "providers/cpu/normalization/normalization.h"
+#include "providers/cpu/rows/kernel.h"
+#include "providers/cpu/rows/row_primitive.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+void softmax_f64(double* dst, const double* src, int64_t n, bool log) {
+  double most = -std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < n; ++i) most = std::fmax(most, src[i]);
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += std::exp(src[i] - most);
+  const double log_sum = std::log(sum);
+  for (int64_t i = 0; i < n; ++i) dst[i] = log ? src[i] - most - log_sum : std::exp(src[i] - most) / sum;
+}
+
+class SoftmaxPrimitive final : public RowPrimitive {
+ public:
+  SoftmaxPrimitive(const ep_device& on, const ep_primitive_desc& desc)
+      : RowPrimitive(on, desc, 2),
+        format_(desc.operands[0].dtype),
+        kernels_(row_kernels(on.simd)),
+        mask_(1U << desc.attributes.softmax.axis),
+        log_(desc.attributes.softmax.log != 0) {}
+
+  ep_status launch(const ep_launch& launch, ep_fault*, ep_error**) override {
+    const OperandShape dst = shape(launch.shapes, 0);
+    const OperandShape src = shape(launch.shapes, 1);
+    const Axes dst_row = axes_of(dst, mask_, true);
+    const Axes src_row = axes_of(src, mask_, true);
+    const Axes dst_outer = axes_of(dst, mask_, false);
+    const Axes src_outer = axes_of(src, mask_, false);
+    const int64_t rows = dst_outer.count();
+    const int64_t n = dst_row.count();
+    const bool direct = format_.in_place(dst_row);
+    const bool in_place = launch.operands[0].memory == launch.operands[1].memory;
+    const bool stream = direct && !in_place && n <= stack_row && rows * n * format_.size > stream_bytes;
+    const bool in_rows = stream && !log_ && format_.compute == EP_DTYPE_f32 && format_.in_place(src_row) &&
+                         dst_outer.contiguous(n) && src_outer.contiguous(n) && n % 16 == 0 &&
+                         reinterpret_cast<uintptr_t>(address_of(launch.operands[0])) % 64 == 0;
+    for_rows(launch, rows, rows * n, [&](int64_t begin, int64_t end, char* buffer) {
+      char* spare = buffer + n * 8;
+      if (in_rows) {
+        const int64_t bytes = begin * n * format_.size;
+        kernels_.softmax_rows(reinterpret_cast<float*>(address_of(launch.operands[0]) + bytes),
+                              reinterpret_cast<const float*>(address_of(launch.operands[1]) + bytes),
+                              reinterpret_cast<float*>(buffer), n, end - begin);
+        return store_fence();
+      }
+      for (int64_t row = begin; row < end; ++row) {
+        const void* from =
+            format_.fetch(address_of(launch.operands[1]) + src_outer.offset(row) * format_.size, src_row, buffer);
+        char* to = address_of(launch.operands[0]) + dst_outer.offset(row) * format_.size;
+        char* result = direct ? to : spare;
+        compute(result, from, spare, n, stream);
+        if (!direct) format_.put(to, dst_row, result);
+      }
+      if (stream) store_fence();
+    });
+    return EP_STATUS_OK;
+  }
+
+ protected:
+  int64_t row_length(const ep_shape* shapes) const override {
+    return shape(shapes, 0).dims[desc_.attributes.softmax.axis];
+  }
+
+ private:
+  void compute(char* to, const void* from, char* spare, int64_t n, bool stream) const {
+    if (format_.compute == EP_DTYPE_f64) {
+      return softmax_f64(reinterpret_cast<double*>(to), static_cast<const double*>(from), n, log_);
+    }
+    kernels_.softmax(reinterpret_cast<float*>(to), static_cast<const float*>(from), reinterpret_cast<float*>(spare), n,
+                     log_, stream);
+  }
+
+  RowFormat format_;
+  RowKernels kernels_;
+  uint32_t mask_;
+  bool log_;
+};
+
+}  // namespace
+
+Refusal Softmax::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  if (desc.operand_count != 2 || desc.operands[1].role != EP_ROLE_SRC)
+    return Refusal::because("its operands are not DST and SRC");
+  const int32_t dtype = desc.operands[0].dtype;
+  if (!is_row_float(dtype) || desc.operands[1].dtype != dtype)
+    return Refusal::because("%s is not a float", dtype_name(dtype));
+  const int32_t axis = desc.attributes.softmax.axis;
+  if (axis < 0 || axis >= desc.operands[0].rank)
+    return Refusal::because("axis %d of rank %d", axis, desc.operands[0].rank);
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  return {};
+}
+
+Refusal Softmax::simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
+  if (desc.operands[0].dtype == EP_DTYPE_f64) return Refusal::because("f64 is computed element by element");
+  return why_not(device, desc, info);
+}
+
+Refusal Softmax::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  *out = make_primitive<SoftmaxPrimitive>(device, device, desc);
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

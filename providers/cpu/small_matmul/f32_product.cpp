@@ -1,0 +1,87 @@
+// The kernel of a small product, compiled once per dispatch target: tiles of the result stay in registers while the
+// rows of b go by, nothing is packed.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "providers/cpu/small_matmul/f32_product.cpp"
+#include "hwy/foreach_target.h"
+//
+#include "hwy/highway.h"
+#include "providers/cpu/small_matmul/kernel.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::provider::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// kRows x (kVectors vectors) of the result, from row i and column j on.
+template <int kRows, int kVectors, class D>
+HWY_INLINE void tile(D d, const Product& p, int64_t i, int64_t j) {
+  using V = hn::Vec<D>;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  V sum[kRows][kVectors];
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      sum[r][v] = p.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, p.bias + (i + r) * p.bias_row + j + v * lanes);
+    }
+  }
+  const float* a = p.a + i * p.a_row;
+  const float* b = p.b + j;
+  for (int64_t step = 0; step < p.k; ++step, a += p.a_column, b += p.b_row) {
+    V right[kVectors];
+    for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, b + v * lanes);
+    for (int r = 0; r < kRows; ++r) {
+      const V left = hn::Set(d, a[r * p.a_row]);
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(left, right[v], sum[r][v]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[r][v], d, p.c + (i + r) * p.c_row + j + v * lanes);
+  }
+}
+
+// As many strips of kVectors vectors as there are columns for, from column j on; returns the first column left. A tile
+// has kRows x kVectors sums: enough of them to hide how long one addition takes.
+template <int kRows, int kVectors, class D>
+HWY_INLINE int64_t strips(D d, const Product& p, int64_t j) {
+  const int64_t width = kVectors * static_cast<int64_t>(hn::Lanes(d));
+  for (; j + width <= p.n; j += width) {
+    int64_t i = 0;
+    for (; i + kRows <= p.m; i += kRows) tile<kRows, kVectors>(d, p, i, j);
+    if constexpr (kRows > 4) {
+      for (; i + 4 <= p.m; i += 4) tile<4, kVectors>(d, p, i, j);
+    }
+    for (; i < p.m; ++i) tile<1, kVectors>(d, p, i, j);
+  }
+  return j;
+}
+
+void product(const Product& p) {
+  const hn::ScalableTag<float> full;
+  int64_t j = 0;
+  if constexpr (HWY_TARGET == HWY_AVX3) {  // of 32 registers
+    j = strips<4, 4>(full, p, j);
+    j = strips<6, 3>(full, p, j);
+    j = strips<8, 2>(full, p, j);
+  } else {  // of 16
+    j = strips<4, 2>(full, p, j);
+  }
+  j = strips<8, 1>(full, p, j);
+  j = strips<8, 1>(hn::CappedTag<float, 4>(), p, j);
+  strips<8, 1>(hn::CappedTag<float, 1>(), p, j);
+}
+
+ProductKernel product_of_target() { return product; }
+
+}  // namespace
+}  // namespace tenon::provider::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include "providers/cpu/simd/dispatch.h"
+
+namespace tenon::provider::cpu {
+
+ProductKernel product_kernel(SimdLevel level) { return TENON_CPU_DISPATCH(level, product_of_target)(); }
+
+}  // namespace tenon::provider::cpu
+#endif
