@@ -1,4 +1,4 @@
-// The structs behind the handles of this provider, and what its files offer each other.
+// The structs behind the handles of the cpu provider, and the functions that its files offer each other.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 struct ep_plugin {
   const ep_host* host = nullptr;
-  std::once_flag described;  // the two below
+  std::once_flag described;  // guards name and fingerprint
   std::string name;          // of the processor
   std::string fingerprint;   // processor and library versions
 };
 
-// One stateless stream, so the device is its own stream handle too.
+// The device has one stream, which has no state. The device owns it.
 struct ep_stream {
   const ep_host* host;
 };
@@ -25,14 +25,14 @@ struct ep_stream {
 struct ep_device {
   const ep_host* host;
   tenon::provider::cpu::SimdLevel simd;
-  int32_t threads;  // the most a parallel region may have
+  int32_t threads;  // most threads of a parallel region
   ep_stream stream;
 };
 
 struct ep_memory {
   const ep_host* host;
   char* address;
-  uint64_t mapped;  // bytes to unmap; 0: from aligned_alloc, or imported
+  uint64_t mapped;  // bytes to unmap; 0 if the memory is from aligned_alloc or imported
   bool imported;
 };
 
@@ -40,12 +40,12 @@ namespace tenon::provider::cpu {
 
 inline char* address_of(ep_buffer buffer) { return buffer.memory->address + buffer.offset; }
 
-// Each fills its slots of a device's table.
+// Each function fills its slots of a device's table.
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 
-// The table of a device, all of the above.
+// The table of a device, filled by the functions above.
 ep_device_ops device_ops();
 
 }  // namespace tenon::provider::cpu

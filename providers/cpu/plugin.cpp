@@ -32,14 +32,14 @@ std::string processor_name() {
 
 int32_t thread_limit(const ep_host* host) {
 #if EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_THREAD
-  static_cast<void>(host);  // the sanitizer cannot see into libgomp
+  static_cast<void>(host);  // one thread: the thread sanitizer cannot see into libgomp
   return 1;
 #else
   return std::max(host->thread_limit(host), 1);
 #endif
 }
 
-// The setting `simd`, or the best this processor has.
+// Reads the setting `simd`. Without the setting, the level is the best one of this processor.
 ep_status read_simd_level(const ep_host* host, SimdLevel* out_level, ep_error** error) {
   const SimdLevel best = best_simd_level();
   ep_string text{};

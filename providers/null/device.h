@@ -1,4 +1,4 @@
-// The structs behind the handles of this provider, and what its files offer each other.
+// The structs behind the handles of the null provider, and the functions that its files offer each other.
 #pragma once
 
 #include <atomic>
@@ -32,13 +32,13 @@ struct ep_event {
 
 namespace tenon::provider::null {
 
-// Each fills its slots of a device's table.
+// Each function fills its slots of a device's table.
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_event(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 
-// The table of a device, all of the above.
+// The table of a device, filled by the functions above.
 ep_device_ops device_ops();
 
 }  // namespace tenon::provider::null

@@ -12,7 +12,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// Storage types of the narrow floats, told apart by type.
+// Storage types of the narrow floats. Each is a C++ type of its own, so that templates can tell them apart.
 struct F16Bits {
   uint16_t bits;
 };
@@ -45,8 +45,8 @@ float to_f32(F8E5M2Bits value) { return F8E5M2::to_f32(value.bits); }
 template <class T>
 inline constexpr bool is_narrow_float = std::is_class_v<T>;
 
-// The f32 nearest to `value` among those with an odd last bit where it is not exact: rounding it once more to a format
-// of at most 22 bits gives what rounding `value` there at once would.
+// Rounds to f32 by "round to odd": an inexact result gets an odd last bit. A second rounding, to a format of at most 22
+// bits, then gives the same as rounding `value` there directly.
 float to_odd_f32(double value) {
   float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value) || std::isinf(nearest)) return nearest;
@@ -57,7 +57,7 @@ float to_odd_f32(double value) {
   return nearest;
 }
 
-// A double that rounds to narrow floats as `value` does: what lies below its 52 leading bits becomes one sticky bit.
+// A double that rounds to every narrow float as `value` does: the bits below the 52 leading ones become one sticky bit.
 template <class I>
 double sticky_double(I value) {
   using U = std::make_unsigned_t<I>;
@@ -68,12 +68,12 @@ double sticky_double(I value) {
   return negative ? -result : result;
 }
 
-// Truncates toward zero and saturates; NaN gives 0.
+// Truncates toward zero and saturates. NaN becomes 0.
 template <class I, class F>
 I float_to_integer(F value) {
   if (std::isnan(value)) return 0;
   constexpr F least = static_cast<F>(std::numeric_limits<I>::min());
-  const F limit = std::ldexp(F{1}, std::numeric_limits<I>::digits);  // one past the greatest, exact
+  const F limit = std::ldexp(F{1}, std::numeric_limits<I>::digits);  // the greatest value plus one, exact
   if (value >= limit) return std::numeric_limits<I>::max();
   if (value <= least) return std::numeric_limits<I>::min();
   return static_cast<I>(value);

@@ -1,26 +1,27 @@
-// Blocks of elements from one type and stride to another: what stands between storage and the kernels.
+// Converts blocks of elements between types and strides: from storage to the kernels and back.
 //
-// Every cast goes through a wide type that holds its source exactly (f32 for the narrow floats, i64 for bool and
-// integers, u64, f64), so each value is rounded once.
+// Every cast goes through a wide type that holds the source value exactly: f32 for narrow floats, i64 for bool and most
+// integers, and u64 and f64 for themselves. So each value is rounded once.
 #pragma once
 
 #include <cstdint>
 
 namespace tenon::provider::cpu {
 
-// Moves n elements; strides in elements, 0 on the source repeats. No overlap.
+// Converts n elements. Strides are in elements; a source stride of 0 repeats one element. `dst` and `src` do not
+// overlap.
 using ConvertFunction = void (*)(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n);
 
-// Same bits, any strides, by element size 1, 2, 4 or 8; NULL for others.
+// Copies elements of 1, 2, 4 or 8 bytes as bits. NULL for other sizes.
 ConvertFunction move_elements(int32_t size);
 
-// The wide type `dtype` is cast through; 0 for packed and unknown types.
+// The wide type through which `dtype` is cast. 0 for packed and unknown types.
 int32_t wide_dtype(int32_t dtype);
-// From `dtype` to its wide type, and from a wide type (f32, f64, i64, u64) to any.
+// widen converts from `dtype` to its wide type; narrow converts from a wide type (f32, f64, i64, u64) to any dtype.
 ConvertFunction widen(int32_t dtype);
 ConvertFunction narrow(int32_t wide, int32_t dtype);
 
-// The type in which rows are computed on elements of `dtype`: f32 for the narrow floats, else itself.
+// The type in which scalar functions compute elements of `dtype`: f32 for narrow floats, else `dtype`.
 int32_t compute_dtype(int32_t dtype);
 
 }  // namespace tenon::provider::cpu

@@ -1,4 +1,4 @@
-// fill, copy, unary, binary, ternary: which row runs on which types, and the plan of a Map for it.
+// fill, copy, unary, binary, ternary: checks which scalar function takes which types, and plans a Map for it.
 #include <string_view>
 
 #include "providers/cpu/elementwise/elementwise.h"
@@ -15,8 +15,8 @@ struct Planned {
   Refusal refusal;
 };
 
-// An operand whose block type is `block_dtype`; `convert` brings it there or back. Equal sizes are equal bits: no row
-// and no cast comes here with two types of one size that differ.
+// An operand whose blocks have type `block_dtype`; `convert` converts between storage and block. Two types of one size
+// count as equal bits: no caller passes two different types of one size.
 MapOperand map_operand(const ep_operand_desc& desc, int32_t block_dtype, ConvertFunction convert) {
   MapOperand operand;
   operand.dtype = desc.dtype;
@@ -29,7 +29,7 @@ MapOperand map_operand(const ep_operand_desc& desc, int32_t block_dtype, Convert
   return operand;
 }
 
-// Casts go through a wide type; equal types are moved as bits.
+// A cast goes through a wide type. A copy between equal types moves bits.
 Planned plan_copy(const ep_operand_desc& dst, const ep_operand_desc& src) {
   Planned planned;
   MapPlan& plan = planned.plan;
@@ -53,7 +53,7 @@ Planned plan_fill(const ep_primitive_desc& desc) {
   return plan_copy(desc.operands[0], value);
 }
 
-// The plan of `kernel` computing in `compute`; the first source's block may have a type of its own (a condition).
+// The plan of `kernel`, which computes in `compute`. The first source has its own type, because it may be a condition.
 Planned plan_rows(const ep_primitive_desc& desc, const MapKernel& kernel, int32_t compute, int32_t first_compute) {
   Planned planned;
   MapPlan& plan = planned.plan;
@@ -100,7 +100,7 @@ Planned plan_binary(const ep_device& device, const ep_primitive_desc& desc) {
   return planned;
 }
 
-// The unsigned type of `size` bytes: `where` only moves bits.
+// The unsigned type of `size` bytes. `where` only moves bits, so it needs no other types.
 int32_t bits_dtype(int32_t size) {
   switch (size) {
     case 1: return EP_DTYPE_u8;
@@ -143,7 +143,7 @@ Planned plan_any(const ep_device& device, const ep_primitive_desc& desc) {
   }
 }
 
-// `name` is the implementation asked about: rows that are loops over single elements call themselves plain.
+// Refuses where the plan's implementation is not `name`: some kernels are element-by-element loops, which are `plain`.
 Refusal check_name(const Planned& planned, const char* name) {
   if (planned.refusal || planned.plan.implementation == std::string_view(name)) return planned.refusal;
   return Refusal::because("this row on this type is a loop over single elements");

@@ -1,4 +1,4 @@
-// The binary and ternary rows over f32, compiled once per dispatch target.
+// The binary and ternary scalar functions over f32, compiled once per dispatch target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/f32_binary.cpp"
 #include "hwy/foreach_target.h"

@@ -1,4 +1,4 @@
-// The unary rows over f32, compiled once per dispatch target.
+// The unary scalar functions over f32, compiled once per dispatch target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/elementwise/f32_unary.cpp"
 #include "hwy/foreach_target.h"

@@ -11,12 +11,12 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t block_bytes = 4096;
-constexpr int64_t longest_direct = 16384;  // elements per call of a kernel that runs on the operands themselves
+constexpr int64_t longest_direct = 16384;  // elements per call of a kernel that reads and writes the operands in place
 
 // One thread's share of a launch.
 class Walk {
  public:
-  // `stream` copies f32 past the cache; NULL: the result goes through it.
+  // `stream` copies f32 past the cache. NULL: the result is written through the cache.
   Walk(const MapPlan& plan, const MapShape& shape, const ep_launch& launch, const MapContext& context,
        StreamCopy stream)
       : plan_(plan), shape_(shape), context_(context) {
@@ -41,7 +41,7 @@ class Walk {
     }
   }
 
-  // Blocks in all.
+  // The number of blocks in the whole launch.
   int64_t units() const {
     int64_t rows = 1;
     for (int32_t axis = 0; axis + 1 < shape_.rank; ++axis) rows *= shape_.dims[axis];
@@ -121,7 +121,7 @@ class Walk {
     if (!direct_[0]) dst.convert(to, inner_strides_[0], blocks_[0], 1, n);
   }
 
-  // Without a kernel one conversion does the work where one of the two has the block's bits already.
+  // A plan without a kernel is a copy. One conversion is enough where either operand has the type of the block.
   void move_block(const char* const* row, int64_t start, int64_t n, char* to) {
     const MapOperand& dst = plan_.operands[0];
     const MapOperand& src = plan_.operands[1];
@@ -153,14 +153,14 @@ class Walk {
   alignas(64) char blocks_[map_max_operands][block_bytes];
 };
 
-// `scalar` as `count` elements of a direct operand, in `block`, which it returns.
+// Fills `block` with `count` copies of `scalar`, converted to the type of the direct `operand`, and returns `block`.
 char* spread(const ep_scalar& scalar, const MapOperand& operand, int64_t count, char* block) {
   write_scalar(scalar, operand.dtype, block);
   if (count > 1) operand.convert(block, 1, block, 0, count);
   return block;
 }
 
-// True if elements lie one after the other in the order of the axes.
+// True if the elements follow each other in memory, in the order of the axes.
 bool is_row(int32_t rank, const int64_t* dims, const int64_t* strides) {
   int64_t step = 1;
   for (int32_t axis = rank - 1; axis >= 0; --axis) {
@@ -170,8 +170,8 @@ bool is_row(int32_t rank, const int64_t* dims, const int64_t* strides) {
   return true;
 }
 
-// Moves elements between a row and places `strides` apart, in the order of the axes: into the places (kScatter) or out
-// of them.
+// Moves elements between a row and places that lie `strides` apart, in the order of the axes: from the row to the
+// places (kScatter) or from the places to the row.
 template <bool kScatter, class T>
 void move_elements_of(int32_t rank, const int64_t* dims, const int64_t* strides, char* places, char* row) {
   auto* at = reinterpret_cast<T*>(places);
@@ -237,7 +237,8 @@ MapPrimitive::MapPrimitive(const ep_device& on, const MapPlan& plan, const ep_pr
   read_shape(plan, shapes, &shape_);
 }
 
-// A short run of consecutive elements of the kernel's type, scalars among its sources: what small tensors come down to.
+// A short run: a few consecutive elements of the kernel's type, perhaps with scalars among the sources. Most launches
+// on small tensors are short runs.
 bool MapPrimitive::is_short_run(const ep_launch& launch, int64_t* out_count) const {
   if (!short_run_possible_) return false;
   const ep_shape* shapes = launch.shapes;
@@ -271,8 +272,8 @@ void MapPrimitive::run_short(const ep_launch& launch, int64_t count, MapContext&
     plan_.operands[0].convert(to, 1, sources[0], 1, count);
 }
 
-// A small launch over strided or broadcast operands of the kernel's types: each source that does not lie in a row is
-// gathered into a block, so that the kernel runs once and not row by row. False: it is no such launch.
+// Runs a small launch over strided or broadcast operands of the kernel's types: gathers each source that is not a row
+// into a block, so that the kernel runs once instead of once per row. False if the launch is no such launch.
 bool MapPrimitive::run_gathered(const ep_launch& launch, MapContext& context) const {
   if (!short_run_possible_ || plan_.function == nullptr) return false;
   const int32_t rank = launch.shapes != nullptr ? launch.shapes[0].rank : shape_.rank;
@@ -323,7 +324,7 @@ void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const 
   });
 }
 
-// A copy of equal types whose innermost axis is not the source's.
+// A copy between equal types whose innermost axis differs in source and destination.
 bool MapPrimitive::is_transposition(const MapShape& shape) const {
   const int32_t last = shape.rank - 1;
   return plan_.function == nullptr && short_run_possible_ && !plan_.operands[1].scalar && shape.strides[0][last] == 1 &&
@@ -342,7 +343,7 @@ void MapPrimitive::transpose(const ep_launch& launch, const MapShape& shape) con
   strided_copy(copy, address_of(launch.operands[0]), address_of(launch.operands[1]), device->threads);
 }
 
-// Writing past the cache while the same lines are read as a source would cost more than it saves.
+// True if the destination is also a source. Writing such a destination past the cache would be slower than through it.
 bool MapPrimitive::shares_memory(const ep_launch& launch) const {
   for (int32_t i = 1; i < plan_.count; ++i) {
     if (!plan_.operands[i].scalar && address_of(launch.operands[i]) == address_of(launch.operands[0])) return true;

@@ -1,6 +1,6 @@
-// Map: dst[...] = kernel(src[...], ...) over strided operands of any type. It walks the outer axes, brings blocks of
-// the inner axis into the form kernels take (contiguous, compute type) where they are not in it already, and cuts the
-// work among threads. Where all operands are contiguous and of the compute type the kernel runs on them directly.
+// Map: dst[...] = kernel(src[...], ...) over strided operands of any type. Map walks the outer axes, converts each
+// block of the inner axis to contiguous elements of the compute type, and cuts the work among threads. It runs the
+// kernel directly on operands that are contiguous and of the compute type.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ inline constexpr int32_t map_max_operands = 4;  // dst and three sources
 
 struct MapOperand {
   int32_t dtype = 0;
-  int32_t block_dtype = 0;            // of the block a kernel sees
+  int32_t block_dtype = 0;            // type of the blocks that the kernel sees
   int32_t size = 0;                   // bytes per element in storage
-  int32_t block_size = 0;             // and in the block
-  bool scalar = false;                // its value is launch scalar `index - 1`
+  int32_t block_size = 0;             // bytes per element in a block
+  bool scalar = false;                // the value is launch scalar `index - 1`
   bool direct = false;                // block type and storage type have the same bits
-  ConvertFunction convert = nullptr;  // between storage and block, any strides
+  ConvertFunction convert = nullptr;  // converts between storage and block, any strides
 };
 
 struct MapPlan {
-  MapFunction function = nullptr;  // NULL: the source block is the destination's
+  MapFunction function = nullptr;  // NULL: a copy, whose source block is the destination's block
   const char* implementation = "simd";
   bool streams = false;         // the kernel itself can write past the cache
   int32_t picoseconds = 0;      // rough cost per element
   int32_t count = 0;            // operands: [0] dst, then sources
-  bool has_parameters = false;  // launch scalars 0 and 1 are a and b
+  bool has_parameters = false;  // launch scalars 0 and 1 are the parameters a and b
   int32_t fault_operand = 0;
   MapOperand operands[map_max_operands];
 };
@@ -48,7 +48,7 @@ class MapPrimitive final : public ep_primitive {
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) override;
 
  private:
-  static constexpr int64_t shortest_block = 512;  // elements of any type that fit a block
+  static constexpr int64_t shortest_block = 512;  // a block holds at least so many elements, of whatever type
 
   bool is_short_run(const ep_launch& launch, int64_t* out_count) const;
   void run_short(const ep_launch& launch, int64_t count, MapContext& context) const;
@@ -59,9 +59,9 @@ class MapPrimitive final : public ep_primitive {
   bool shares_memory(const ep_launch& launch) const;
 
   MapPlan plan_;
-  MapShape shape_{};  // where the descriptor is static
+  MapShape shape_{};  // set if the descriptor is static
   StreamCopy stream_copy_;
-  bool short_run_possible_ = false;  // every operand has the bits its kernel wants
+  bool short_run_possible_ = false;  // every operand has the type of its block
 };
 
 }  // namespace tenon::provider::cpu

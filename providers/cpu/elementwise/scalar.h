@@ -1,4 +1,4 @@
-// The value of a launch scalar as one element of a dtype.
+// Converts a launch scalar to one element of a dtype.
 #pragma once
 
 #include "ep_api/ep_api.h"

@@ -1,4 +1,4 @@
-// The binary rows over every type but f32, through the scalar dialect; integer divisions note their faults.
+// The binary scalar functions over every type but f32. Integer divisions note their faults.
 #include "ep_api/ep_api.h"
 #include "providers/cpu/elementwise/kernel.h"
 #include "providers/cpu/elementwise/scalar_types.h"
@@ -51,7 +51,8 @@ MapFunction function_of(int32_t op) {
 
 MapKernel scalar_binary_kernel(int32_t op, int32_t dtype) {
   const scalar::RowFacts facts = scalar::binary_facts(op);
-  const bool one_by_one = facts.checks_divisor || op == EP_BINARY_pow;  // the rest the compiler turns into vectors
+  const bool one_by_one =
+      facts.checks_divisor || op == EP_BINARY_pow;  // the compiler turns the other functions into vectors
   return {for_scalar_type(dtype, [op](auto type) { return function_of<decltype(type)>(op); }),
           facts.bool_result ? EP_DTYPE_bool : dtype, one_by_one ? 5000 : 1000, one_by_one ? "plain" : "simd", false};
 }

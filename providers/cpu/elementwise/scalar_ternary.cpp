@@ -1,4 +1,5 @@
-// The ternary rows over every type but f32; `where` only moves elements, so it goes by their size.
+// The ternary scalar functions over every type but f32. `where` only moves elements, so its kernels differ by element
+// size.
 #include "ep_api/ep_api.h"
 #include "providers/cpu/elementwise/kernel.h"
 #include "providers/cpu/elementwise/scalar_types.h"

@@ -1,4 +1,4 @@
-// The compute types of the scalar dialect: every type that elements are computed in but f32, which has vector kernels.
+// The compute types of the scalar kernels: every compute type but f32, which has vector kernels.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace tenon::provider::cpu {
 
-// The function that `choose` gives for a value of the C++ type of `dtype`; null if that is no compute type.
+// Calls `choose` with a value of the C++ type that stands for `dtype` and returns its result; NULL if `dtype` is no
+// compute type.
 template <class Choose>
 MapFunction for_scalar_type(int32_t dtype, Choose choose) {
   switch (dtype) {

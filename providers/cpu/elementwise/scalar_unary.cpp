@@ -1,4 +1,4 @@
-// The unary rows over every type but f32, through the scalar dialect.
+// The unary scalar functions over every type but f32.
 #include <cstring>
 
 #include "ep_api/ep_api.h"
@@ -45,7 +45,8 @@ MapFunction function_of(int32_t op) {
 
 MapKernel scalar_unary_kernel(int32_t op, int32_t dtype) {
   const scalar::RowFacts facts = scalar::unary_facts(op);
-  const bool library_calls = facts.domain == scalar::Domain::FLOAT;  // the rest the compiler turns into vectors
+  const bool library_calls =
+      facts.domain == scalar::Domain::FLOAT;  // the compiler turns the other functions into vectors
   return {for_scalar_type(dtype, [op](auto type) { return function_of<decltype(type)>(op); }),
           facts.bool_result ? EP_DTYPE_bool : dtype, library_calls ? 8000 : 1000, library_calls ? "plain" : "simd",
           false};

@@ -9,15 +9,15 @@
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t block = 1024;            // elements that all steps run over before the next ones are looked at
-constexpr int64_t worth_threads = 10'000;  // nanoseconds of work
+constexpr int64_t block = 1024;  // elements of one block: all steps run on a block before the next block begins
+constexpr int64_t worth_threads = 10'000;  // nanoseconds of work that pay for several threads
 
 MapKernel kernel_of(const ep_device& device, const ep_epilogue& epilogue) {
   return epilogue.arity == 1 ? unary_kernel(device.simd, epilogue.op, EP_DTYPE_f32)
                              : binary_kernel(device.simd, epilogue.op, EP_DTYPE_f32);
 }
 
-// The elements of `operand` if they lie without a gap, in whatever order of dims; else 0.
+// The number of elements of `operand` if they fill their memory without a gap, in any order of dims; else 0.
 int64_t gapless(const ep_operand_desc& operand) {
   int64_t elements = 1;
   int64_t last = 0;
@@ -82,7 +82,7 @@ void Tail::run(const ep_launch& launch, int32_t width) const {
 void Tail::run_part(const ep_launch& launch, int64_t begin, int64_t end) const {
   auto* dst = reinterpret_cast<float*>(address_of(launch.operands[0]));
   const auto longest = static_cast<size_t>(std::min(block, end - begin));
-  alignas(64) float repeated[EP_MAX_EPILOGUES][block];  // the scalar operands
+  alignas(64) float repeated[EP_MAX_EPILOGUES][block];  // values of the scalar operands
   MapContext contexts[EP_MAX_EPILOGUES];
   for (size_t i = 0; i < steps_.size(); ++i) {
     const auto value = [&](int32_t parameter) {

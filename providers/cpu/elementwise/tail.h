@@ -1,6 +1,6 @@
-// Tail: the last epilogues of a matmul or convolution, computed over the finished result, in place, by the rows' own
-// kernels: all of a small product's, and of oneDNN's those it does not have or loses NaN in (onednn/epilogue.cpp).
-// Where the result is small it is still in a cache.
+// Tail: the last epilogues of a matmul or convolution, computed in place over the finished result by the element-wise
+// kernels. A small product computes all its epilogues so; a oneDNN primitive computes those that oneDNN lacks or that
+// lose NaN there (onednn/epilogue.cpp). A small result is still in a cache then.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,27 @@
 
 namespace tenon::provider::cpu {
 
-// Why the epilogues of `desc` from number `first` on cannot be run so; pure.
+// Why a Tail cannot compute the epilogues of `desc` from number `first` on. Pure.
 Refusal why_no_tail(const ep_device& device, const ep_primitive_desc& desc, uint32_t first);
 
 class Tail {
  public:
   Tail() = default;
-  // Of a descriptor that why_no_tail does not refuse.
+  // `desc` is one that why_no_tail does not refuse.
   Tail(const ep_device& device, const ep_primitive_desc& desc, uint32_t first);
 
   bool empty() const { return steps_.empty(); }
-  // Over the result of `launch`, on at most `width` threads.
+  // Computes the epilogues over the result of `launch`, on at most `width` threads.
   void run(const ep_launch& launch, int32_t width) const;
 
  private:
   struct Step {
     MapKernel kernel;
     int32_t arity;
-    int32_t scalar;  // launch scalar: the operand of arity 2, the parameters a and b of arity 1
+    int32_t scalar;  // first launch scalar: the second operand (arity 2), or the parameters a and b (arity 1)
   };
 
-  // Over elements [begin, end), counted as they lie.
+  // Computes elements [begin, end) in the order in which they lie in memory.
   void run_part(const ep_launch& launch, int64_t begin, int64_t end) const;
 
   std::vector<Step> steps_;

@@ -1,4 +1,5 @@
-// gather, whole slices and single elements. An index out of range is a fault: nothing is written there.
+// gather of whole slices and of single elements. An index out of range is a fault, and its place in the result stays
+// unwritten.
 #include <atomic>
 #include <cstring>
 
@@ -10,7 +11,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// The first bad index any thread met.
+// The first bad index that any thread met.
 struct BadIndex {
   std::atomic<bool> met{false};
   std::atomic<int64_t> value{0};
@@ -54,7 +55,7 @@ class GatherPrimitive final : public ep_primitive {
     return reinterpret_cast<const int32_t*>(base)[offset];
   }
 
-  // The row of SRC an index means, or -1.
+  // The position that `index` means along an axis of `length`, or -1 if the index is out of range.
   static int64_t resolve(int64_t index, int64_t length, BadIndex* bad) {
     const int64_t position = index < 0 ? index + length : index;
     if (position >= 0 && position < length) return position;
@@ -62,8 +63,8 @@ class GatherPrimitive final : public ep_primitive {
     return -1;
   }
 
-  // A row of the result is the innermost run of the slice; DST's axes are those of SRC before the axis, those of
-  // INDICES, and those of SRC after it.
+  // Cuts the result into slices, one for each index. DST's axes are the axes of SRC before the gathered one, the axes
+  // of INDICES, and the axes of SRC after the gathered one.
   void slices(const ep_launch& launch, BadIndex* bad) const {
     const OperandShape src = shape(launch.shapes, src_);
     const OperandShape dst = shape(launch.shapes, 0);

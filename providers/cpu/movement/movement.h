@@ -1,4 +1,4 @@
-// The kinds that only move elements: gather, concat, split, pad.
+// The kinds that only move elements: gather, concat, split and pad.
 #pragma once
 
 #include "providers/cpu/primitive.h"
@@ -10,7 +10,7 @@ struct Gather {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// concat and split.
+// Both concat and split.
 struct Parts {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);

@@ -1,4 +1,4 @@
-// pad: a border of a constant, of the mirrored source or of its repeated edge.
+// pad: adds a border of a constant, of mirrored elements or of repeated edge elements.
 #include <algorithm>
 
 #include "providers/cpu/elementwise/convert.h"
@@ -35,7 +35,7 @@ class PadPrimitive final : public ep_primitive {
   }
 
  private:
-  // The source position of a padded one; -1: the constant.
+  // The source position that the result has at `position`; -1 if the result has the constant there.
   int64_t source_of(int64_t position, int64_t low, int64_t length) const {
     const int64_t at = position - low;
     if (at >= 0 && at < length) return at;

@@ -1,4 +1,4 @@
-// concat and split: consecutive parts along an axis, put together or taken apart.
+// concat and split: several operands are consecutive parts of one other operand along an axis.
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/movement/strided_copy.h"
 

@@ -33,8 +33,9 @@ void fold(StridedCopy* copy) {
 
 constexpr int64_t tile = 32;
 
-// One tile: columns of the source, contiguous along its unit axis, become rows of the destination. Each source line is
-// read once into a buffer, so that large power-of-two strides, which all fall into one set of the cache, do no harm.
+// Transposes one tile: a column of the source, contiguous along the unit axis, becomes a row of the destination. A
+// buffer holds the tile, so that each source line is read once. Without it, large power-of-two strides would map all
+// lines into one set of the cache.
 template <class T>
 void move_tile(T* dst, int64_t dst_stride, const T* src, int64_t src_stride, int64_t rows, int64_t columns) {
   T buffer[tile][tile];
@@ -46,7 +47,8 @@ void move_tile(T* dst, int64_t dst_stride, const T* src, int64_t src_stride, int
   }
 }
 
-// The axis along which the source has unit stride, if that is not the last, which is the destination's; else -1.
+// The axis along which the source has unit stride, if the destination has unit stride along another one, the last; else
+// -1.
 int32_t transposed_axis(const StridedCopy& copy) {
   const int32_t last = copy.rank - 1;
   if (copy.dst_strides[last] != 1 || copy.src_strides[last] <= 1 || copy.dims[last] < 4) return -1;
@@ -105,7 +107,7 @@ void strided_copy(StridedCopy copy, char* dst, const char* src, int32_t threads)
   const int64_t length = copy.dims[last];
   int64_t rows = 1;
   for (int32_t axis = 0; axis < last; ++axis) rows *= copy.dims[axis];
-  // One long row is cut too.
+  // A single long row is cut as well.
   const int64_t parts = rows >= threads ? 1 : (length + 65535) / 65536;
   parallel(threads, rows * length * copy.size / 8, [&](int32_t thread, int32_t width) {
     const int64_t units = rows * parts;

@@ -1,4 +1,4 @@
-// strided_copy: elements of one shape from one set of strides to another, by size, on as many threads as pay.
+// strided_copy: copies elements from one set of strides to another, on as many threads as the work pays for.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct StridedCopy {
   int64_t src_strides[8];
 };
 
-// Folds axes that both walk as one, then moves: in rows, or in tiles where source and destination have different unit
-// axes (a transpose). Dims are > 0, rank 0 to 8.
+// Merges axes that source and destination walk alike, then copies: row by row, or tile by tile if source and
+// destination have unit stride along different axes (a transpose). Every dim is positive; the rank is 0 to 8.
 void strided_copy(StridedCopy copy, char* dst, const char* src, int32_t threads);
 
 }  // namespace tenon::provider::cpu

@@ -1,4 +1,4 @@
-// layer_norm over the axes from one on.
+// layer_norm over the axes from `axis` to the last.
 #include <cmath>
 
 #include "providers/cpu/normalization/normalization.h"
@@ -23,7 +23,7 @@ void layer_norm_f64(double* dst, const double* src, const double* scale, const d
   *out_inv_std = static_cast<float>(inv_std);
 }
 
-// The three roles a row of parameters or results may have; -1: the descriptor has no such operand.
+// Operand numbers of the optional roles; -1 if the descriptor has no such operand.
 struct Roles {
   int32_t src, scale, shift, mean, inv_std;
 };
@@ -78,7 +78,8 @@ class LayerNormPrimitive final : public RowPrimitive {
   int64_t row_length(const ep_shape* shapes) const override { return axes_of(shape(shapes, 0), mask_, true).count(); }
 
  private:
-  // SCALE and SHIFT may have SRC's axes, those before `axis` of length 1, or the normalised axes alone.
+  // Reads SCALE or SHIFT. Such an operand has either all axes of SRC, with length 1 before `axis`, or the normalised
+  // axes only.
   const void* parameters(const ep_launch& launch, int32_t index, char* buffer) const {
     if (index < 0) return nullptr;
     const OperandShape given = shape(launch.shapes, index);

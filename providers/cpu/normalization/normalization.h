@@ -1,12 +1,12 @@
-// softmax, layer_norm and batch_norm: each element of a row is scaled by statistics of that row.
+// softmax, layer_norm and batch_norm: each element of a row is scaled by the statistics of that row or of its channel.
 #pragma once
 
 #include "providers/cpu/primitive.h"
 
 namespace tenon::provider::cpu {
 
-// Each kind has a fast loop for f32 (and the narrow floats through it), called simd, and the same in double, called
-// plain.
+// Each kind has two implementations. `simd` works on f32, and on narrow floats widened to f32. `plain` works on f64
+// too. Both share one make().
 struct Softmax {
   static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);

@@ -1,10 +1,11 @@
-// convolution and its transpose over f32 on oneDNN, 1 to 3 spatial dims, with bias and epilogues.
+// convolution and transposed convolution over f32 on oneDNN, with 1 to 3 spatial dims, bias and epilogues.
 //
-// Which layout: oneDNN's best convolutions want channels last and weights in blocks. A pointwise one (kernel 1, stride
-// 1, no padding) without epilogues is a matmul and as fast on channels-first as it is; every other is faster by more
-// than the two reorders of its activations cost, also at batch 1 (measured on ResNet-50's and MobileNet's shapes; with
-// bias, sum and relu ResNet's 33 pointwise ones take 92 ms on one thread channels-first, 30 and 17 of reorders
-// channels-last). Weights are reordered in the launch unless they are constant and the host has them packed.
+// Layout: oneDNN's best convolutions want channels last, and weights in blocks. A pointwise convolution (kernel 1,
+// stride 1, no padding) without epilogues is a matmul, as fast with channels first. Every other convolution gains more
+// from channels last than the two reorders of its activations cost, even at batch 1. Measured on the shapes of
+// ResNet-50 and MobileNet; with bias, sum and relu, ResNet's 33 pointwise ones take 92 ms on one thread with channels
+// first, and 30 ms plus 17 ms of reorders with channels last. The launch reorders the weights too, unless they are
+// constant and the host has them packed.
 #include <algorithm>
 
 #include "providers/cpu/onednn/epilogue.h"
@@ -16,7 +17,7 @@ namespace {
 
 using dnnl::memory;
 
-// The operand as it lies in memory; a length of 1 or a stride of 0 gets the stride a dense tensor would have.
+// The operand as it lies in memory. An axis of length 1 or stride 0 gets the stride of a dense tensor.
 memory::desc operand_layout(const ep_operand_desc& operand, int32_t) {
   memory::dims dims;
   memory::dims strides;
@@ -30,7 +31,7 @@ memory::desc operand_layout(const ep_operand_desc& operand, int32_t) {
   return memory_desc(dims, strides);
 }
 
-// [n, c, spatial...] with channels innermost.
+// The layout [n, c, spatial...] with channels innermost.
 memory::desc channels_last(const memory::dims& dims) {
   memory::dims strides(dims.size());
   strides[1] = 1;
@@ -43,7 +44,7 @@ memory::desc channels_last(const memory::dims& dims) {
   return memory_desc(dims, strides);
 }
 
-// WEIGHT as oneDNN has it: [o, i, k...], with the groups in front where there are several.
+// WEIGHT in oneDNN's order [o, i, k...], with the groups in front if there are several.
 memory::desc weight_layout(const ep_operand_desc& weight, const ep_convolution_attributes& attributes) {
   memory::dims dims;
   memory::dims strides;
@@ -55,7 +56,7 @@ memory::desc weight_layout(const ep_operand_desc& weight, const ep_convolution_a
     dims.push_back(axis == 0 ? weight.dims[0] / attributes.groups : weight.dims[axis]);
     strides.push_back(weight.strides[axis]);
   }
-  if (attributes.transposed != 0) {  // ours is [i, o, k...]
+  if (attributes.transposed != 0) {  // our order is [i, o, k...]
     const size_t first = attributes.groups > 1 ? 1 : 0;
     std::swap(dims[first], dims[first + 1]);
     std::swap(strides[first], strides[first + 1]);
@@ -77,8 +78,8 @@ Window window_of(const ep_primitive_desc& desc) {
     window.stride.push_back(attributes.stride[i]);
     window.dilation.push_back(attributes.dilation[i] - 1);
     window.pad_low.push_back(attributes.pad_low[i]);
-    // oneDNN wants the padding that makes the sizes agree exactly; it may differ from the attribute, which may leave a
-    // rest, or be negative where rows at the end are not reached.
+    // oneDNN wants the high padding that makes the sizes agree exactly. It may differ from the attribute: the attribute
+    // may leave a rest, and a value here is negative where the last rows are not reached.
     window.pad_high.push_back((small - 1) * attributes.stride[i] + reach - large - attributes.pad_low[i]);
   }
   return window;
@@ -105,7 +106,7 @@ int64_t work_of(const ep_primitive_desc& desc) {
   return work;
 }
 
-// Layouts to try: as the operands lie, or channels last.
+// A candidate for the layouts: as the operands lie in memory, or channels last.
 struct Layouts {
   memory::desc src, weights, dst;
 };
@@ -129,7 +130,7 @@ class Convolution final : public OneDnnPrimitive {
   Program packing_;
 };
 
-// Equal for equal layouts of packed bytes.
+// Two layouts of packed bytes have equal ids if they are equal.
 uint64_t layout_id(const memory::desc& desc) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(&desc.data);
   uint64_t hash = UINT64_C(14695981039346656037);
@@ -176,7 +177,7 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   const Layouts given = {operand_layout(desc.operands[src_index], 0),
                          weight_layout(desc.operands[weight_index], attributes), operand_layout(desc.operands[0], 0)};
   const memory::desc given_bias = bias_index < 0 ? memory::desc() : operand_layout(desc.operands[bias_index], 0);
-  // oneDNN takes a bias with a stride and reads it as if it had none.
+  // oneDNN accepts a bias with a stride but ignores the stride.
   const memory::desc bias =
       bias_index < 0 ? given_bias : memory::desc(given_bias.dims(), memory::data_type::f32, memory::format_tag::a);
   const memory::desc any_weights(given.weights.dims(), memory::data_type::f32, memory::format_tag::any);

@@ -7,8 +7,8 @@ namespace {
 
 using dnnl::algorithm;
 
-// Those that keep NaN. oneDNN has more, but bounds values with the processor's min and max, which give the bound for
-// NaN: its relu makes 0 of it, its exp the largest float, where the rows of scalar_ops.def say NaN.
+// The post-ops of oneDNN that keep NaN. Others lose NaN, because oneDNN clamps with the processor's min and max: its
+// relu turns NaN into 0 and its exp turns NaN into the largest float. scalar_ops.def wants NaN.
 algorithm post_op(const ep_epilogue& epilogue) {
   if (epilogue.arity == 1) {
     switch (epilogue.op) {

@@ -1,4 +1,4 @@
-// The epilogues of a descriptor: as oneDNN's post-ops as far as those do, the others as a Tail.
+// The epilogues of a descriptor. The first ones become post-ops of oneDNN; the others become a Tail.
 #pragma once
 
 #include <vector>
@@ -7,31 +7,32 @@
 
 namespace tenon::provider::cpu {
 
-// How many epilogues are post-ops; the others, from there on, are for a Tail.
+// How many of the first epilogues become post-ops. A Tail computes the others.
 uint32_t post_op_count(const ep_primitive_desc& desc);
 
-// Why some epilogue of `desc` can be neither; pure.
+// Why some epilogue of `desc` can be neither a post-op nor part of a Tail. Pure.
 Refusal why_no_epilogues(const ep_device& device, const ep_primitive_desc& desc);
 
 // A tensor or scalar operand of post-op number `position`.
 struct EpilogueOperand {
   int32_t position;
-  int32_t operand;  // of the descriptor; -1: launch scalar `scalar`
+  int32_t operand;  // number in the descriptor; -1: launch scalar `scalar`
   uint32_t scalar;
-  dnnl::memory::desc given;   // as it lies
-  dnnl::memory::desc wanted;  // as the post-op reads it
-  bool sum = false;           // DST holds it beforehand, and the work is added to it
+  dnnl::memory::desc given;   // layout of the operand
+  dnnl::memory::desc wanted;  // layout that the post-op reads
+  bool sum = false;           // DST holds the operand beforehand, and the result is added to it
 };
 
-// Adds the post_op_count(desc) post-ops to `attr`; `layout` makes the memory descriptor of an operand with DST's dims.
-// A tensor as large as the result is wanted in the result's layout `dst`: oneDNN 2.6 takes others and misreads them.
-// With `sum` a first addition of such a tensor is made by working onto a copy of it: oneDNN's convolution by gemm adds
-// a separate operand element by element (148 ms where the convolution takes 1.5).
+// Adds the post_op_count(desc) post-ops to `attr`. `layout` makes the memory descriptor of an operand with DST's dims.
+// An operand as large as the result is wanted in the result's layout `dst`: oneDNN 2.6 accepts other layouts but
+// misreads them. With `sum`, the first addition of such an operand copies the operand to DST, and oneDNN adds its
+// result to DST. Without `sum`, oneDNN's convolution by gemm adds a separate operand element by element (148 ms where
+// the convolution takes 1.5 ms).
 std::vector<EpilogueOperand> add_epilogues(const ep_primitive_desc& desc,
                                            dnnl::memory::desc (*layout)(const ep_operand_desc& operand, int32_t rank),
                                            const dnnl::memory::desc& dst, dnnl::primitive_attr* attr, bool sum = false);
 
-// The arguments of the step that carries them; `result` is the memory of its DST.
+// Adds the arguments of the step that carries the post-ops. `result` is the memory of the step's DST.
 void add_epilogue_arguments(const std::vector<EpilogueOperand>& operands, int32_t result, Program* program,
                             std::vector<ProgramArgument>* arguments);
 

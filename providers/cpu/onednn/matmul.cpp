@@ -1,4 +1,4 @@
-// matmul over f32 on oneDNN, with bias and epilogues as post-ops.
+// matmul over f32 on oneDNN, with bias, and with epilogues as post-ops.
 #include "providers/cpu/onednn/epilogue.h"
 #include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/threads/lease.h"
@@ -6,7 +6,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// dims of the operand as oneDNN wants them: 1 where a stride of 0 repeats, and `rank` of them.
+// The dims of the operand in oneDNN's form: `rank` of them, and 1 where a stride of 0 repeats elements.
 dnnl::memory::desc operand_layout(const ep_operand_desc& operand, int32_t rank) {
   dnnl::memory::dims dims;
   dnnl::memory::dims strides;
@@ -15,14 +15,14 @@ dnnl::memory::desc operand_layout(const ep_operand_desc& operand, int32_t rank) 
     dims.push_back(repeated ? 1 : operand.dims[axis]);
     strides.push_back(repeated ? 1 : operand.strides[axis]);
   }
-  for (size_t axis = dims.size(); axis-- > 0;) {  // a length of 1 gets the stride a dense tensor would have
+  for (size_t axis = dims.size(); axis-- > 0;) {  // an axis of length 1 gets the stride of a dense tensor
     if (dims[axis] == 1) strides[axis] = axis + 1 < dims.size() ? dims[axis + 1] * strides[axis + 1] : 1;
   }
   return memory_desc(dims, strides);
 }
 
-// Where SRC_B is the same for the whole batch and the rows of SRC, DST and the rest follow each other through it, the
-// batch is only more rows. One batch axis is left after the host's folding in the common case.
+// Merges the batch axis with the rows, where SRC_B is the same for the whole batch and the rows of SRC and DST continue
+// from matrix to matrix. The host usually folds the batch to one axis before.
 bool merge_batch(ep_primitive_desc* desc) {
   if (desc->operands[0].rank != 3) return false;
   for (uint32_t i = 0; i < desc->operand_count; ++i) {

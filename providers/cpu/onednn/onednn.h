@@ -1,4 +1,4 @@
-// What oneDNN does for us: matmul and convolution over f32.
+// The implementations that call oneDNN: matmul and convolution over f32.
 #pragma once
 
 #include "providers/cpu/primitive.h"

@@ -5,7 +5,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// Code and tables of a generated kernel: what the process grew by, measured over hundreds of matmuls and convolutions.
+// Code and tables of one generated kernel: the growth of a process, measured over hundreds of matmuls and convolutions.
 constexpr uint64_t bytes_of_step = 160 * 1024;
 
 }  // namespace
@@ -39,7 +39,7 @@ int32_t Program::reordered(int32_t memory, const dnnl::memory::desc& desc) {
   return to;
 }
 
-// The objects of one launch at a time.
+// The oneDNN objects of one launch. No two launches use one State at the same time.
 struct OneDnnPrimitive::State {
   explicit State(const Program& program) : stream(program.engine()) {
     if (program.keeps_own_room()) room.resize(program.room_bytes() / sizeof(Line));
@@ -60,7 +60,7 @@ struct OneDnnPrimitive::State {
   };
 
   dnnl::stream stream;
-  std::vector<Line> room;  // in place of a workspace
+  std::vector<Line> room;  // the temporaries, where the program keeps its own room
   std::vector<dnnl::memory> memories;
   std::vector<void*> addresses;
   std::vector<std::vector<dnnl_exec_arg_t>> arguments;

@@ -1,6 +1,6 @@
-// Program: a few oneDNN primitives run one after the other over the operands of a launch, with its workspace between
-// them. It is what every primitive of onednn/ is made of: a reorder into the layout oneDNN likes, the work, a reorder
-// back, or the work alone.
+// Program: a few oneDNN primitives that run one after the other on the operands of a launch, with temporaries in its
+// workspace. Every primitive of onednn/ is a Program: the work alone, or the work between a reorder into the layout
+// that oneDNN likes and a reorder back.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace tenon::provider::cpu {
 
-// Where a memory object of the program finds its bytes at launch.
+// Where a memory object of the program finds its bytes in a launch.
 enum class Place : uint8_t { operand, workspace, scalar };
 
 struct ProgramMemory {
@@ -24,7 +24,7 @@ struct ProgramMemory {
 
 struct ProgramArgument {
   int32_t name;    // DNNL_ARG_*
-  int32_t memory;  // index into the program's memories
+  int32_t memory;  // index into the memories of the program
 };
 
 struct ProgramStep {
@@ -32,7 +32,7 @@ struct ProgramStep {
   std::vector<ProgramArgument> arguments;
 };
 
-// Collects memories and steps; then given to make_primitive<OneDnnPrimitive>.
+// Collects memories and steps. make_primitive<OneDnnPrimitive> takes the finished program.
 class Program {
  public:
   explicit Program(const dnnl::engine& engine) : engine_(engine) {}
@@ -42,20 +42,21 @@ class Program {
   }
   // The f32 value of launch scalar `slot`.
   int32_t scalar(uint32_t slot, const dnnl::memory::desc& desc) { return add({desc, Place::scalar, slot}); }
-  // Room in the workspace.
+  // A memory in the workspace.
   int32_t temporary(const dnnl::memory::desc& desc);
-  // A step of `desc`, to which its scratchpad is added.
+  // Adds a step of `desc`, with a scratchpad.
   void step(const dnnl::primitive_desc_base& desc, std::vector<ProgramArgument> arguments);
-  // `memory` in the layout of `desc`: itself where they agree, else a temporary and the reorder that fills it.
+  // `memory` in the layout of `desc`: the same memory if the layouts agree, else a temporary and a reorder that fills
+  // it.
   int32_t reordered(int32_t memory, const dnnl::memory::desc& desc);
 
   const dnnl::memory::desc& desc_of(int32_t memory) const { return memories_[static_cast<size_t>(memory)].desc; }
   const dnnl::engine& engine() const { return engine_; }
   const std::vector<ProgramMemory>& memories() const { return memories_; }
   const std::vector<ProgramStep>& steps() const { return steps_; }
-  // Bytes the steps need beside the operands; little is kept with the memory objects, so that small launches need no
-  // workspace of the host. (oneDNN's own scratchpad cannot be used: a primitive would be bound to the thread it was
-  // made on.)
+  // The bytes that the steps need besides the operands. A program that needs few keeps them with its memory objects, so
+  // that small launches need no workspace of the host. oneDNN's own scratchpad is no choice: it would bind a primitive
+  // to the thread that made it.
   bool keeps_own_room() const { return workspace_bytes_ <= own_room_limit; }
   uint64_t room_bytes() const { return workspace_bytes_; }
   uint64_t workspace_bytes() const { return keeps_own_room() ? 0 : workspace_bytes_; }
@@ -73,11 +74,12 @@ class Program {
   uint64_t host_bytes_ = 4096;
 };
 
-// Launches a program, and its tail. Memory objects cost 150 ns each to make, so a launch takes a set of them from a
-// small pool, one per concurrent launch, and only changes addresses.
+// Launches a program and then its tail. Making the memory objects takes 150 ns each. So each launch takes a State from
+// a small pool and only changes the addresses.
+// Threads: any number of launches at once.
 class OneDnnPrimitive : public ep_primitive {
  public:
-  // `nanoseconds`: about how long it takes on one thread. `tail` comes last.
+  // `nanoseconds` is the rough duration on one thread. `tail` runs last.
   OneDnnPrimitive(Program program, Tail tail, int64_t nanoseconds);
   ~OneDnnPrimitive() override;
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error** error) override;
@@ -98,13 +100,14 @@ class OneDnnPrimitive : public ep_primitive {
   std::atomic<State*> pool_[pool_size] = {};
 };
 
-// Attributes with the scratchpad in the workspace.
+// Attributes that put the scratchpad into the workspace.
 dnnl::primitive_attr user_scratchpad();
 
-// The memory descriptor of an operand, f32 only here.
+// The memory descriptor of an f32 operand.
 dnnl::memory::desc memory_desc(const dnnl::memory::dims& dims, const dnnl::memory::dims& strides);
 
-// oneDNN 2.6 divides by products of dims that it keeps in 32 bits: it crashes on operands of more elements than that.
+// True if an operand has more elements than 32 bits count. oneDNN 2.6 divides by products of dims that it keeps in 32
+// bits, and crashes on such operands.
 inline bool is_huge(const ep_primitive_desc& desc) {
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
@@ -116,7 +119,7 @@ inline bool is_huge(const ep_primitive_desc& desc) {
   return false;
 }
 
-// oneDNN's own slow loops: we would rather say no.
+// True if oneDNN offers only its slow reference loops. Then we refuse.
 inline bool is_reference(const dnnl::primitive_desc_base& desc) { return implementation_of(desc).rfind("ref", 0) == 0; }
 
 }  // namespace tenon::provider::cpu

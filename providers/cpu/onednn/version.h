@@ -1,5 +1,5 @@
-// What differs between versions of oneDNN: how primitive descriptors are made. Everything else of onednn/ is written
-// once. 2.6 (Debian 12) builds a descriptor struct first; 3.x takes the same arguments in one constructor.
+// The part of the oneDNN interface that differs between versions: how a program makes primitive descriptors. oneDNN 2.6
+// (Debian 12) builds a descriptor struct first; 3.x takes the same arguments in one constructor.
 #pragma once
 
 #include <dnnl.hpp>
@@ -10,16 +10,16 @@ namespace tenon::provider::cpu {
 // "2.6.3"
 std::string onednn_version();
 
-// oneDNN keeps the last thousand primitives it made, some hundred kilobytes each, for whoever asks for the same again.
-// The host has a cache of its own, bounded by bytes; this one is the process's, so it is switched off.
+// Switches off oneDNN's cache of primitives. The cache would keep the last thousand primitives of the process, some
+// hundred kilobytes each. The host has its own cache, which is bounded by bytes.
 void switch_off_primitive_cache();
 
-// Geometry of a convolution; dilation counts the zeros between taps (0: none), as oneDNN does.
+// Geometry of a convolution. As in oneDNN, dilation counts the zeros between taps (0: none).
 struct Window {
   dnnl::memory::dims kernel, stride, dilation, pad_low, pad_high;
 };
 
-// The descriptors below are empty where oneDNN has no implementation. `bias` may be a zero descriptor.
+// Each function returns an empty descriptor if oneDNN has no implementation. `bias` may be a zero descriptor.
 dnnl::primitive_desc_base make_matmul(const dnnl::engine& engine, const dnnl::memory::desc& src,
                                       const dnnl::memory::desc& weights, const dnnl::memory::desc& bias,
                                       const dnnl::memory::desc& dst, const dnnl::primitive_attr& attr);
@@ -33,7 +33,7 @@ dnnl::primitive_desc_base make_reorder(const dnnl::engine& engine, const dnnl::m
 // "brg:avx512_core", "gemm:jit", "ref:any"
 std::string implementation_of(const dnnl::primitive_desc_base& desc);
 
-// The address a memory object stands for changes with every launch.
+// Gives a memory object the address of an operand. The address changes with every launch.
 inline bool set_address(const dnnl::memory& memory, void* address) {
   return dnnl_memory_set_data_handle(memory.get(), address) == dnnl_success;
 }

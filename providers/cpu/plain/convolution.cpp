@@ -1,4 +1,4 @@
-// convolution and its transpose on any floating type, element by element, accumulated in double.
+// convolution and transposed convolution on any floating type, element by element, accumulated in double.
 #include <vector>
 
 #include "providers/cpu/plain/epilogue.h"
@@ -9,7 +9,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// Three spatial dims, absent ones of length 1.
+// The geometry with three spatial dims; absent dims have length 1.
 struct Geometry {
   int64_t n, c, o, groups;
   int64_t src[3] = {1, 1, 1}, dst[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
@@ -57,7 +57,7 @@ class ConvolutionPrimitive final : public ep_primitive {
     return shape_of(desc_.operands[i], launch.shapes, static_cast<uint32_t>(i));
   }
 
-  // An operand, dense and in double.
+  // Reads operand `i` into a dense array of doubles.
   std::vector<double> read(const ep_launch& launch, int32_t i) const {
     const Axes axes = axes_of(shape(launch, i), ~0U, true);
     const RowFormat format(desc_.operands[i].dtype);
@@ -109,7 +109,7 @@ class ConvolutionPrimitive final : public ep_primitive {
     }
   }
 
-  // The sum over channels and taps; weight_at(channel within the group, tap number) gives the weight's index.
+  // The sum over channels and taps. weight_at(channel within the group, tap number) gives the index of the weight.
   template <class WeightAt>
   static double sum(const Geometry& g, const std::vector<double>& src, const std::vector<double>& weight, int64_t n,
                     int64_t first_channel, const int64_t* position, const WeightAt& weight_at) {

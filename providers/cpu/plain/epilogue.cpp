@@ -22,7 +22,7 @@ Refusal why_no_plain_epilogues(const ep_primitive_desc& desc, SimdLevel simd, in
 
 namespace {
 
-// The operand of a binary epilogue for one row of results, in the compute type.
+// The second operand of a binary epilogue for one row of results, in the compute type.
 const void* epilogue_operand(const ep_primitive_desc& desc, const ep_epilogue& epilogue, int32_t compute,
                              const ep_launch& launch, const int64_t* index, int64_t n, std::vector<char>* buffer) {
   const int32_t size = dtype_size(compute);

@@ -1,4 +1,4 @@
-// Epilogues over one row of results, through the kernels of elementwise/.
+// Computes epilogues over one row of results, with the kernels of elementwise/.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,10 @@
 
 namespace tenon::provider::cpu {
 
-// Why some epilogue has no kernel on results computed in `compute`.
+// Why some epilogue has no kernel for results of type `compute`. Pure.
 Refusal why_no_plain_epilogues(const ep_primitive_desc& desc, SimdLevel simd, int32_t compute);
 
-// Applies the epilogues of `desc` to `row`, the `n` results of the innermost axis whose other indices are `index`.
+// Applies the epilogues of `desc` to `row`: the `n` results along the innermost axis, whose other indices are `index`.
 void apply_epilogues(const ep_primitive_desc& desc, SimdLevel simd, int32_t compute, const ep_launch& launch,
                      const int64_t* index, int64_t n, void* row, std::vector<char>* buffer);
 

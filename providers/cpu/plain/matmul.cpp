@@ -1,4 +1,4 @@
-// matmul on any type: f32 (and the narrow floats in it), f64, and integers that wrap.
+// matmul on any type: narrow floats compute in f32, f64 in f64, and integers wrap.
 #include <type_traits>
 #include <vector>
 
@@ -10,7 +10,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// Integers wrap: sums are taken unsigned.
+// Adds integers as unsigned ones, so that sums wrap.
 template <class T>
 using SumOf = std::conditional_t<std::is_floating_point_v<T>, T, uint64_t>;
 

@@ -1,7 +1,7 @@
-// pooling: maximum (with or without positions) and average, 1 to 3 spatial dims.
+// pooling: maximum (with or without positions) and average, with 1 to 3 spatial dims.
 //
-// A plane is pooled a row of the result at a time: each tap of the window adds to, or is compared with, all results of
-// the row it reaches, which is a loop over consecutive results.
+// The loop pools one row of the result at a time: each tap of the window is added to, or compared with, all results of
+// the row that it reaches. So the inner loop runs over consecutive results.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -14,7 +14,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// Three spatial dims, absent ones of length 1.
+// One plane with three spatial dims; absent dims have length 1.
 struct Plane {
   int64_t src[3] = {1, 1, 1}, dst[3] = {1, 1, 1};
   int64_t src_strides[3] = {0, 0, 0}, dst_strides[3] = {0, 0, 0}, index_strides[3] = {0, 0, 0};
@@ -22,7 +22,7 @@ struct Plane {
           pad_high[3] = {0, 0, 0};
 };
 
-// The taps of a window at `position` that meet the source: [first, last).
+// The taps [first, last) of a window at `position` that lie within the source.
 struct Taps {
   int64_t first, last;
 };
@@ -35,14 +35,14 @@ Taps taps_at(const Plane& p, int axis, int64_t position) {
   return {std::min(first, p.kernel[axis]), std::min(beyond, p.kernel[axis])};
 }
 
-// The same with the padding counted as inside.
+// The number of taps of a window at `position` that lie within the source or its padding.
 int64_t padded_taps(const Plane& p, int axis, int64_t position) {
   const int64_t start = position * p.stride[axis];
   const int64_t length = p.src[axis] + p.pad[axis] + p.pad_high[axis];
   return std::min(p.kernel[axis], (length - start + p.dilation[axis] - 1) / p.dilation[axis]);
 }
 
-// The results [first, last) of the innermost axis whose tap `k` meets the source.
+// The results [first, last) of the innermost axis whose tap `k` lies within the source.
 Taps results_of_tap(const Plane& p, int64_t k) {
   const int64_t offset = k * p.dilation[2] - p.pad[2];
   const int64_t first = offset >= 0 ? 0 : (-offset + p.stride[2] - 1) / p.stride[2];
@@ -89,7 +89,7 @@ constexpr T lowest() {
   return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 }
 
-// Pools row (z, y) of a plane into `row` (and `where`, if not NULL).
+// Pools row (z, y) of a plane into `row`. Writes the positions of maxima into `where` if it is not NULL.
 template <class T>
 void pool_row(const Plane& p, int32_t op, const T* src, int64_t z, int64_t y, T* row, int64_t* where) {
   const Taps tz = taps_at(p, 0, z);

@@ -6,7 +6,7 @@
 namespace tenon::provider::cpu {
 namespace {
 
-// True if x takes the place of `best`: NaN takes it from every number.
+// True if `x` replaces `best`. NaN replaces every number.
 template <bool greatest, class T>
 bool better(T x, T best, bool last) {
   if (scalar::ep_isnan(best)) return last && scalar::ep_isnan(x);

@@ -1,8 +1,8 @@
 // reduce over any set of axes.
 //
-// Where the innermost axis is reduced, rows are reduced to one value each and the values combined (in double for
-// floats). Where it is kept, rows are combined element by element. The work is cut by the shape alone, never by the
-// number of threads, so one and two threads give equal bits.
+// If the innermost axis is reduced, each row becomes one value, and the values are combined (floats in double). If the
+// innermost axis is kept, rows are combined element by element. The shape alone decides how the work is cut, never the
+// number of threads, so the result has the same bits on any number of threads.
 #include <cmath>
 #include <limits>
 
@@ -15,10 +15,10 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t block = 1024;       // elements per call of a kernel
-constexpr int64_t merge_after = 256;  // rows added in f32 before their sum joins the total
+constexpr int64_t merge_after = 256;  // rows that are added in f32 before the sum joins the total
 constexpr int64_t most_parts = 64;
 
-// The row in one scalar type: f64 (for f32 too, once blocks are reduced), i64, u64.
+// A reduction in one scalar type: f64 (also for f32, once blocks are reduced), i64 or u64.
 template <class T>
 struct ScalarReduce {
   T (*init)();
@@ -71,14 +71,14 @@ ScalarReduce<T> scalar_reduce(int32_t op) {
   }
 }
 
-// A computation type: what blocks are made of (B), and what their values are combined in (T).
+// The kernels for blocks of type B, and the type T in which the values of blocks are combined.
 template <class B>
 struct Kernels {
   using T = std::conditional_t<std::is_same_v<B, float>, double, B>;
   ScalarReduce<T> row;
   B (*block)(const B*, int64_t) = nullptr;
   void (*accumulate)(B*, const B*, int64_t) = nullptr;
-  void (*merge)(B*, const B*, int64_t) = nullptr;  // NULL: accumulate in one go
+  void (*merge)(B*, const B*, int64_t) = nullptr;  // NULL: accumulate without partial sums
 };
 
 template <class B>
@@ -93,7 +93,7 @@ Kernels<B> kernels_of(const ep_device& on, int32_t op) {
   }
 }
 
-// The shape of a launch: kept axes (of both operands) and reduced axes of the source.
+// The axes of a launch: kept axes of both operands, and reduced axes of the source.
 struct Split {
   Axes kept_dst, kept_src, reduced;
 };
@@ -137,7 +137,7 @@ class ReducePrimitive final : public RowPrimitive {
     narrow(wide, format_.dtype)(to, 1, &value, 1, 1);
   }
 
-  // Reduces elements [begin, end) of the reduced axes, whose first lies at `from`.
+  // Reduces elements [begin, end) of the reduced axes. `from` is the address of element 0.
   T span(const Axes& axes, const char* from, int64_t begin, int64_t end) const {
     alignas(64) B buffer[block];
     const int32_t last = axes.rank - 1;
@@ -157,7 +157,8 @@ class ReducePrimitive final : public RowPrimitive {
     return value;
   }
 
-  // One value per kept element. Few long ones are cut into parts of a length that only the shape decides.
+  // Computes one value per kept element. If few long reductions share many threads, each is cut into parts; the shape
+  // alone decides the length of a part.
   void values(const Split& split, const char* from, char* to, int64_t cost) const {
     const int64_t outputs = split.kept_src.count();
     const int64_t n = split.reduced.count();
@@ -185,7 +186,7 @@ class ReducePrimitive final : public RowPrimitive {
     }
   }
 
-  // Rows of the innermost kept axis, block by block.
+  // Combines rows of the innermost kept axis, block by block.
   void columns(const Split& split, const char* from, char* to, int64_t cost) const {
     const int32_t last = split.kept_src.rank - 1;
     const int64_t length = split.kept_src.dims[last];

@@ -5,8 +5,8 @@
 
 namespace tenon::provider::cpu {
 
-// Each kind has a fast loop for f32 (and the narrow floats through it), called simd, and the same in double, called
-// plain.
+// Each kind has two implementations. `simd` works on f32, and on narrow floats widened to f32. `plain` works on every
+// type, and sums floats in double. Both share one make().
 struct Reduce {
   static Refusal simd_why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);

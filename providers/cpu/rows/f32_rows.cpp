@@ -1,4 +1,4 @@
-// The kernels over rows of f32, compiled once per dispatch target.
+// The kernels over one row of f32, compiled once per dispatch target.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/rows/f32_rows.cpp"
 #include "hwy/foreach_target.h"
@@ -14,14 +14,14 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::provider::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr int64_t sum_block = 4096;  // floats added in f32 before double takes over
+constexpr int64_t sum_block = 4096;  // floats added in f32 before the sum is added to a double
 
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
 HWY_INLINE int64_t lane_count() { return static_cast<int64_t>(hn::Lanes(D())); }
 
-// Calls vector(i) for whole vectors and scalar(i) for what is left.
+// Calls vector(i) for whole vectors and scalar(i) for the remaining elements.
 template <class Vector, class Scalar>
 HWY_INLINE void over(int64_t begin, int64_t end, Vector vector, Scalar scalar) {
   const int64_t lanes = lane_count();
@@ -30,7 +30,7 @@ HWY_INLINE void over(int64_t begin, int64_t end, Vector vector, Scalar scalar) {
   for (; i < end; ++i) scalar(i);
 }
 
-// The same with the value of `f`, a function of vectors, stored to dst; single elements go through a vector too.
+// Stores f(vector) to dst, for every vector of src. The remaining elements go through a vector of their own.
 template <class F>
 HWY_INLINE void transform(float* dst, const float* src, int64_t n, bool stream, F f) {
   const D d;
@@ -62,11 +62,10 @@ float greatest(const float* src, int64_t n) {
   return result;
 }
 
-// Asks for the line of the next row while this one is computed: rows follow each other in the common case, and a wrong
-// guess is harmless.
+// Prefetches the same place of the next row. The next row usually follows this one; a wrong guess does no harm.
 HWY_INLINE void prefetch(const float* src, int64_t i, int64_t n) { hwy::Prefetch(src + n + i); }
 
-// dst = exp(src - most); returns the sum.
+// dst = exp(src - most). Returns the sum of dst.
 double exponentials(float* dst, const float* src, int64_t n, float most) {
   const D d;
   const V offset = hn::Set(d, most);
@@ -123,8 +122,8 @@ void softmax(float* dst, const float* src, float* buffer, int64_t n, bool log, b
   transform(dst, values, n, stream, [&](V x, int64_t) HWY_ATTR { return hn::Mul(x, factor); });
 }
 
-// One loop reads row r + 1 for its maximum, computes the exponentials of row r, and writes what row r - 1 came to, so
-// that memory is busy in both directions while the exponentials are computed.
+// One loop reads row r + 1 for its maximum, computes the exponentials of row r, and writes the result of row r - 1. So
+// memory is busy in both directions while the processor computes exponentials.
 void softmax_rows(float* dst, const float* src, float* buffer, int64_t n, int64_t rows) {
   const D d;
   const int64_t lanes = lane_count();
@@ -190,7 +189,7 @@ void layer_norm(float* dst, const float* src, const float* scale, const float* s
   const auto inv_std = static_cast<float>(1.0 / std::sqrt(squares / count + eps));
   const V factor = hn::Set(d, inv_std);
   const int64_t whole = n - lane_count();
-  // Single elements at the ends take their scale and shift alone.
+  // The elements at both ends read their scale and shift one by one.
   const auto parameter = [whole, d](const float* from, int64_t i, float none) HWY_ATTR {
     if (from == nullptr) return hn::Set(d, none);
     return i <= whole ? hn::LoadU(d, from + i) : hn::Set(d, from[i]);
@@ -229,7 +228,7 @@ void stream_copy(float* dst, const float* src, int64_t n) {
 template <int32_t id>
 using Op = std::integral_constant<int32_t, id>;
 
-// The rows of the reductions, over vectors. Those on bool have no vector form.
+// The reductions of scalar_ops.def over vectors. Reductions of bool have no vector form.
 #define EP_REDUCE(name, id, domain, init, map, combine, finish)                               \
   HWY_INLINE float reduce_init(Op<id>) {                                                      \
     [[maybe_unused]] auto ep_lit = [](double v) { return static_cast<float>(v); };            \

@@ -1,4 +1,4 @@
-// Kernels over one contiguous row of f32: what softmax, the norms and the reductions are made of, per dispatch target.
+// Kernels over one contiguous row of f32, per dispatch target. softmax, the norms and the reductions use them.
 #pragma once
 
 #include <cstdint>
@@ -7,25 +7,26 @@
 
 namespace tenon::provider::cpu {
 
-// Results larger than this are written past the cache.
+// Kernels write results of more bytes past the cache.
 inline constexpr int64_t stream_bytes = 16 * 1024 * 1024;
 
-// Copies n floats past the cache; before others read them the writing thread calls store_fence.
+// Copies n floats past the cache. The writing thread calls store_fence before another thread reads them.
 using StreamCopy = void (*)(float* dst, const float* src, int64_t n);
 void store_fence();
 
-// Partial results of a long row are combined in double, so that a sum of millions keeps f32's precision.
+// Partial results of a long row are combined in double, so that a sum of millions of floats keeps the precision of f32.
 struct RowKernels {
-  // dst = softmax(src), or its logarithm; `dst` may be `src`. With `stream` dst is written past the cache; it must then
-  // not overlap `src` or `buffer`, which holds n floats.
+  // dst = softmax(src) or its logarithm. `dst` may be `src`. With `stream`, the kernel writes dst past the cache; dst
+  // must then overlap neither `src` nor `buffer`. `buffer` holds n floats.
   void (*softmax)(float* dst, const float* src, float* buffer, int64_t n, bool log, bool stream);
-  // The same over `rows` > 0 rows that follow each other in both, written past the cache: n a multiple of 16 and at
-  // most 4096, `dst` a multiple of 64, `buffer` of 2 n floats.
+  // softmax of `rows` > 0 consecutive rows, written past the cache. n is a multiple of 16 and at most 4096; the address
+  // `dst` is a multiple of 64; `buffer` holds 2 n floats.
   void (*softmax_rows)(float* dst, const float* src, float* buffer, int64_t n, int64_t rows);
-  // dst = (src - mean) * inv_std * scale + shift; scale and shift may be NULL. Gives mean and inv_std.
+  // dst = (src - mean) * inv_std * scale + shift. `scale` and `shift` may be NULL. Returns mean and inv_std.
   void (*layer_norm)(float* dst, const float* src, const float* scale, const float* shift, int64_t n, double eps,
                      bool stream, float* out_mean, float* out_inv_std);
-  // dst = (src - mean) * factor + shift, each of the three a vector of n or, with step 0, one value.
+  // dst = (src - mean) * factor + shift. mean, factor and shift are vectors of n values (step 1) or single values (step
+  // 0).
   void (*normalize)(float* dst, const float* src, const float* mean, const float* factor, const float* shift,
                     int64_t step, int64_t n);
   StreamCopy stream_copy;
@@ -33,8 +34,8 @@ struct RowKernels {
 
 const RowKernels& row_kernels(SimdLevel level);
 
-// The reduction `op` over f32: of a block of at most 4096, and of rows element by element. Values are mapped, combined,
-// not finished.
+// Reduction `op` over f32. The values are mapped and combined but not finished. `block` reduces at most 4096 elements
+// to one value; `accumulate` and `merge` combine rows element by element.
 struct ReduceKernels {
   float (*block)(const float* src, int64_t n) = nullptr;
   void (*accumulate)(float* values, const float* src, int64_t n) = nullptr;  // values = combine(values, map(src))

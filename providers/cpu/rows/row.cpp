@@ -21,7 +21,7 @@ RowFormat::RowFormat(int32_t dtype_in)
 
 namespace {
 
-// Calls move(element offset in storage, element number) for each run along the innermost axis.
+// Calls move(offset in storage, element number, length, stride) for each run along the innermost axis.
 template <class Move>
 void for_each_run(const Axes& row, const Move& move) {
   if (row.rank == 0) return move(0, 0, int64_t{1}, int64_t{1});

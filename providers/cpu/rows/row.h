@@ -1,5 +1,5 @@
-// Rows: what the kinds that work along axes have in common. An operand is cut into rows over "inner" axes; the others
-// are walked. A row of f32 with unit stride is used where it lies, every other is brought into a buffer and back.
+// Rows: a kind that works along axes cuts each operand into rows. A row spans the "inner" axes; the outer axes are
+// walked. A contiguous row of the compute type is used in place; every other row is copied to a buffer and back.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tenon::provider::cpu {
 
-// Some axes of an operand, by length and stride in elements.
+// Some axes of an operand: their lengths, and their strides in elements.
 struct Axes {
   int32_t rank = 0;
   int64_t dims[EP_MAX_RANK];
@@ -25,7 +25,7 @@ struct Axes {
     for (int32_t axis = 0; axis < rank; ++axis) product *= dims[axis];
     return product;
   }
-  // Elements from the first to element number `index` in row-major order.
+  // The distance, in elements, from the first element to element number `index` in row-major order.
   int64_t offset(int64_t index) const {
     int64_t sum = 0;
     for (int32_t axis = rank - 1; axis >= 0; --axis) {
@@ -34,7 +34,7 @@ struct Axes {
     }
     return sum;
   }
-  // True if the elements lie one after the other, `unit` apart.
+  // True if consecutive elements lie `unit` apart.
   bool contiguous(int64_t unit = 1) const {
     int64_t expected = unit;
     for (int32_t axis = rank - 1; axis >= 0; --axis) {
@@ -45,32 +45,32 @@ struct Axes {
   }
 };
 
-// The axes of `shape` whose bit in `mask` is set, or is not.
+// The axes of `shape` whose bit in `mask` equals `set`.
 Axes axes_of(const OperandShape& shape, uint32_t mask, bool set);
 
-// How elements of a dtype become f32 or f64 and return.
+// How elements of a dtype become elements of the compute type and return.
 struct RowFormat {
   int32_t dtype = 0;
   int32_t size = 0;
-  int32_t compute = 0;  // EP_DTYPE_f32, f64, i64 or u64
+  int32_t compute = 0;  // compute type: EP_DTYPE_f32, f64, i64 or u64
   int32_t compute_size = 0;
-  ConvertFunction read = nullptr;   // storage to compute
-  ConvertFunction write = nullptr;  // compute to storage
+  ConvertFunction read = nullptr;   // from storage to compute type
+  ConvertFunction write = nullptr;  // from compute type to storage
   bool same = false;
 
   explicit RowFormat(int32_t dtype = EP_DTYPE_f32);
 
-  // The row at `base`, in place if it is contiguous there and of the compute type, else in `buffer`.
+  // The address of the row at `base`: the row in place if in_place(row), else a copy in `buffer`.
   const void* fetch(const char* base, const Axes& row, void* buffer) const;
-  // Writes `count` elements from `values` to the row at `base`.
+  // Writes `values` to the row at `base`.
   void put(char* base, const Axes& row, const void* values) const;
   bool in_place(const Axes& row) const { return same && row.contiguous(); }
 };
 
-// Room for rows: on the stack up to this many elements, else in the workspace.
+// A buffer holds rows of up to this many elements on the stack. Longer rows take the workspace.
 inline constexpr int64_t stack_row = 4096;
 
-// Bytes of workspace that `threads` threads need for `rows` rows of `count` elements each, of 8 bytes at most.
+// The bytes of workspace that `threads` threads need for `rows` rows of `count` elements of at most 8 bytes each.
 inline uint64_t row_workspace(int32_t threads, int64_t rows, int64_t count) {
   return count <= stack_row ? 0 : static_cast<uint64_t>(threads * rows * count * 8);
 }

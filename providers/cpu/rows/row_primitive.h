@@ -1,4 +1,4 @@
-// RowPrimitive: a primitive whose launch is a loop over independent rows, cut among threads.
+// RowPrimitive: a primitive that loops over independent rows and cuts the loop among threads.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace tenon::provider::cpu {
 
 class RowPrimitive : public ep_primitive {
  public:
-  // Copies what `desc` says of operands; `rows_of_buffer` rows of row_length() elements are kept per thread.
+  // Copies `desc`. Each thread gets a buffer of `rows_of_buffer` rows of row_length() elements.
   RowPrimitive(const ep_device& on, const ep_primitive_desc& desc, int64_t rows_of_buffer);
   uint64_t workspace(const ep_shape* shapes) const override;
   bool has_workspace() const override { return rows_of_buffer_ != 0; }
@@ -19,10 +19,11 @@ class RowPrimitive : public ep_primitive {
   OperandShape shape(const ep_shape* shapes, int32_t index) const {
     return shape_of(desc_.operands[index], shapes, static_cast<uint32_t>(index));
   }
-  // Elements of the longest row.
+  // The number of elements of the longest row.
   virtual int64_t row_length(const ep_shape* shapes) const = 0;
 
-  // Calls body(begin, end, buffer) on each thread, for its share of `rows`; `buffer` holds rows_of_buffer rows.
+  // Calls body(begin, end, buffer) on each thread, for the thread's share of `rows`. `buffer` is the buffer of that
+  // thread.
   template <class Body>
   void for_rows(const ep_launch& launch, int64_t rows, int64_t nanoseconds, const Body& body) const {
     const int64_t length = row_length(launch.shapes);

@@ -1,9 +1,10 @@
-// The SIMD dialect of the prelude of ep_api/scalar_ops.def, for Highway vectors of float. Included once per dispatch
-// target, inside no namespace; offers HWY_NAMESPACE::ep_add(V, V) and the rest.
+// The SIMD dialect of the prelude of ep_api/scalar_ops.def, for Highway vectors of float. A file includes it once per
+// dispatch target, outside every namespace, and gets HWY_NAMESPACE::ep_add(V, V) and the other functions of the
+// prelude.
 //
-// A truth value is a mask. Bounds are those of scalar_ops.def: the functions below that are not exact are tested over
-// dense samples against double on every target. Functions without a vector form of their own (pow, fmod and the rarer
-// trigonometric ones) go lane by lane through the scalar dialect.
+// A truth value is a mask. scalar_ops.def states the error bounds; tests compare the inexact functions with double over
+// dense samples on every target. A function without a vector form (pow, fmod and the rarer trigonometric ones) calls
+// the scalar dialect lane by lane.
 #if defined(TENON_CPU_SIMD_PRELUDE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_SIMD_PRELUDE_INL_H_
 #undef TENON_CPU_SIMD_PRELUDE_INL_H_
@@ -159,7 +160,7 @@ HWY_INLINE V ep_min(V x, V y) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenElse(hn::Lt(x, y), x, y));
 }
 
-// From 2^23 on every float is an integer; below it the sign of a result of 0 is the argument's.
+// Every float from 2^23 on is an integer. Below 2^23 a result of 0 takes the sign of the argument.
 template <class V, class F>
 HWY_INLINE V round_by(V x, F function) {
   const V magnitude = hn::Abs(x);
@@ -190,14 +191,14 @@ HWY_INLINE V power_of_two(V n) {
   const hn::RebindToSigned<DOf<V>> di;
   return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127))));
 }
-// y * 2^n for whole n within [-252, 254], rounded once where the result is denormal.
+// y * 2^n for whole n within [-252, 254]. A denormal result is rounded once.
 template <class V>
 HWY_INLINE V scale(V y, V n) {
   const V half = hn::Floor(hn::Mul(n, lit<V>(0.5)));
   return hn::Mul(hn::Mul(y, power_of_two(half)), power_of_two(hn::Sub(n, half)));
 }
 
-// x - n ln 2 with n the nearest whole number to x / ln 2.
+// x - n ln 2, where n is the whole number nearest to x / ln 2.
 template <class V>
 struct Reduced {
   V n, r;
@@ -227,16 +228,16 @@ HWY_INLINE V ep_exp(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, scale(y, e.n));
 }
 
-// exp where the argument is known to lie within [-86, 88]: nothing to clamp, nothing denormal.
+// exp of an argument within [-86, 88]: the result needs no clamp and is not denormal.
 template <class V>
 HWY_INLINE V exp_of_bounded(V x) {
   const Reduced<V> e = reduce_by_ln2(x);
   return hn::Mul(hn::Add(madd(exp_tail(e.r), hn::Mul(e.r, e.r), e.r), lit<V>(1)), power_of_two(e.n));
 }
 
-// exp for x <= 0 where results below the least normal number may be 0 (softmax), in half the steps. NaN gives NaN. The
-// nearest whole number to x / ln 2 comes out of the addition of 1.5 * 2^23, and with 127 more the exponent field of
-// 2^n, which is that of 0 at the bound of x. The polynomial is a minimax fit, 3e-9 off before rounding.
+// exp for x <= 0 in half the steps, for softmax: results below the least normal number may be 0. NaN gives NaN. Adding
+// 1.5 * 2^23 gives n, the whole number nearest to x / ln 2, and adding 127 gives the exponent field of 2^n, which is 0
+// at the bound of x. The polynomial is a minimax fit with an error of 3e-9 before rounding.
 template <class V>
 HWY_INLINE V exp_of_nonpositive(V x) {
   const DOf<V> d;
@@ -247,7 +248,7 @@ HWY_INLINE V exp_of_nonpositive(V x) {
   const V shifted = hn::MulAdd(bounded, lit<V>(1.44269504088896341), shifter);
   const V n = hn::Sub(shifted, shifter);
 #if HWY_NATIVE_FMA
-  const V r = hn::NegMulAdd(n, lit<V>(0.69314718055994531), bounded);  // the nearest float is 2e-9 off
+  const V r = hn::NegMulAdd(n, lit<V>(0.69314718055994531), bounded);  // the nearest float to ln 2 is 2e-9 off
 #else
   const V r = hn::NegMulAdd(n, lit<V>(-2.12194440e-4), hn::NegMulAdd(n, lit<V>(0.693359375), bounded));
 #endif
@@ -266,14 +267,14 @@ HWY_INLINE V ep_expm1(V x) {
   const V clamped = hn::Min(hn::Max(x, lit<V>(-25.0)), lit<V>(89.0));
   const Reduced<V> e = reduce_by_ln2(clamped);
   const V p = madd(exp_tail(e.r), hn::Mul(e.r, e.r), e.r);
-  // 2^n (p + 1) - 1, with one factor 2 kept back so that 2^128 does not overflow before its time.
+  // 2^n (p + 1) - 1. One factor 2 is applied last, so that 2^128 does not overflow too early.
   const V half = power_of_two(hn::Sub(e.n, lit<V>(1)));
   const V y = madd(half, p, hn::Sub(half, lit<V>(0.5)));
   const V result = hn::IfThenElse(hn::Eq(e.n, lit<V>(0)), p, hn::Add(y, y));
   return hn::IfThenElse(hn::Or(hn::IsNaN(x), hn::Eq(x, lit<V>(0))), x, result);
 }
 
-// x = m 2^e with sqrt(1/2) <= m < sqrt(2); returns e, log(m) in two parts: m - 1 and the rest.
+// x = m 2^e with sqrt(1/2) <= m < sqrt(2). Returns e, and log(m) in two parts: m - 1 and the rest.
 template <class V>
 struct Logarithm {
   V e, f, rest;
@@ -285,7 +286,7 @@ HWY_INLINE Logarithm<V> split_log(V x) {
   const auto denormal = hn::Lt(x, lit<V>(1.17549435e-38));
   const V normal = hn::IfThenElse(denormal, hn::Mul(x, lit<V>(33554432.0)), x);
   const auto bits = hn::BitCast(di, normal);
-  // Adding the distance from sqrt(1/2) to 1 carries into the exponent exactly where m is to be halved.
+  // Adding the distance from sqrt(1/2) to 1 carries into the exponent exactly where m must be halved.
   const auto shifted = hn::Add(bits, hn::Set(di, 0x3f800000 - 0x3f3504f3));
   const V exponent = hn::ConvertTo(d, hn::Sub(hn::ShiftRight<23>(shifted), hn::Set(di, 127)));
   const auto mantissa = hn::Add(hn::And(shifted, hn::Set(di, 0x007fffff)), hn::Set(di, 0x3f3504f3));
@@ -303,7 +304,7 @@ HWY_INLINE Logarithm<V> split_log(V x) {
   p = madd(p, f, 3.3333331174e-1);
   return {e, f, hn::MulSub(hn::Mul(p, f), z, hn::Mul(z, lit<V>(0.5)))};
 }
-// NaN below 0 and for NaN, -inf at 0, +inf at +inf.
+// log: NaN below 0 and for NaN, -inf at 0, +inf at +inf.
 template <class V>
 HWY_INLINE V log_edges(V x, V result) {
   const V infinity = lit<V>(std::numeric_limits<double>::infinity());
@@ -322,7 +323,7 @@ HWY_INLINE V ep_log(V x) {
 template <class V>
 HWY_INLINE V ep_log2(V x) {
   const Logarithm<V> l = split_log(x);
-  // log2(e) = 1 + 0.4427: the product with the long part is kept apart.
+  // log2(e) = 1 + 0.4427. The product of the long part is added separately.
   const V log_m = hn::Add(l.f, l.rest);
   const V low = hn::Mul(log_m, lit<V>(0.44269504088896341));
   return log_edges(x, hn::Add(hn::Add(low, l.rest), hn::Add(l.f, l.e)));
@@ -360,7 +361,7 @@ HWY_INLINE V ep_tanh(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
 }
 
-// Below 0.92 an odd polynomial, above it 1 - exp of one (N. Juffa's erff).
+// An odd polynomial below 0.92; 1 - exp of a polynomial above it (N. Juffa's erff).
 template <class V>
 HWY_INLINE V ep_erf(V x) {
   const V t = hn::Min(hn::Abs(x), lit<V>(4.0));
@@ -384,7 +385,7 @@ HWY_INLINE V ep_erf(V x) {
   return hn::IfThenElse(hn::IsNaN(x), x, hn::CopySign(result, x));
 }
 
-// Lane by lane.
+// These functions have no vector form.
 
 #define TENON_LANEWISE(name)                                                                     \
   template <class V>                                                                             \

@@ -1,5 +1,5 @@
-// The rows of ep_api/scalar_ops.def over Highway vectors of float, and the loop that runs one of them over an array.
-// Included once per dispatch target.
+// The scalar functions of ep_api/scalar_ops.def over Highway vectors of float, and the loop that runs one of them over
+// an array. A file includes it once per dispatch target.
 #if defined(TENON_CPU_SIMD_SCALAR_OPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_CPU_SIMD_SCALAR_OPS_INL_H_
 #undef TENON_CPU_SIMD_SCALAR_OPS_INL_H_
@@ -38,7 +38,7 @@ using Op = std::integral_constant<int32_t, id>;
     TENON_VECTOR_LIT                                     \
     return TENON_ROW_IN(domain, expression);             \
   }
-// Rows that floats do not have become x, and stand in no table.
+// A scalar function that floats do not have becomes x here, and no table holds it.
 #define TENON_ROW_IN(domain, expression) TENON_ROW_IN_##domain(expression)
 #define TENON_ROW_IN_FLOAT(expression) expression
 #define TENON_ROW_IN_SIGNED(expression) expression
@@ -67,7 +67,7 @@ using F32 = hn::ScalableTag<float>;
 using VecF32 = hn::Vec<F32>;
 inline constexpr bool masked_access_is_safe = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
 
-// The first `count` < Lanes floats at `from`, the rest 0.
+// The first `count` < Lanes floats at `from`; the other lanes are 0.
 HWY_INLINE VecF32 load_some(const float* from, size_t count) {
   const F32 d;
   if constexpr (masked_access_is_safe) {
@@ -89,7 +89,7 @@ HWY_INLINE void store_some(VecF32 value, float* to, size_t count) {
   }
 }
 
-// One result vector to memory: floats as they are, masks as bytes 0 and 1.
+// Stores one result vector: floats as floats, a mask as bytes 0 and 1.
 HWY_INLINE void store_result(VecF32 value, void* dst, int64_t i, size_t count) {
   float* to = static_cast<float*>(dst) + i;
   if (hn::MaxLanes(F32()) == 1 || count == hn::Lanes(F32()))
@@ -118,7 +118,7 @@ HWY_INLINE VecF32 broadcast_parameter(const unsigned char* bytes) {
   return hn::Set(F32(), value);
 }
 
-// row(src[0][i..], ...) of whole vectors, or of the first `count` elements.
+// Computes f(src[0][i..], ...) for one whole vector, or for the first `count` elements.
 template <int arity, class Row>
 HWY_INLINE auto row_at(const float* const* from, int64_t i, const Row& row) {
   constexpr F32 d;
@@ -139,7 +139,7 @@ HWY_INLINE auto row_of_some(const float* const* from, int64_t i, size_t count, c
     return row(load_some(from[0] + i, count), load_some(from[1] + i, count), load_some(from[2] + i, count));
 }
 
-// dst[i] = row(src[0][i], ...) with `arity` sources; `row` takes and gives vectors. With `stream` past the cache.
+// dst[i] = f(src[0][i], ...) with `arity` sources. `row` is f on vectors. `stream` writes past the cache.
 template <int arity, class Row>
 HWY_INLINE void for_each_vector(void* dst, const void* const* src, int64_t n, bool stream, const Row& row) {
   constexpr F32 d;

@@ -1,5 +1,5 @@
-// The kernel of a small product, compiled once per dispatch target: tiles of the result stay in registers while the
-// rows of b go by, nothing is packed.
+// The kernel of a small product, compiled once per dispatch target. A tile of the result stays in registers while the
+// loop walks the rows of b. Nothing is packed.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "providers/cpu/small_matmul/f32_product.cpp"
 #include "hwy/foreach_target.h"
@@ -13,7 +13,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// kRows x (kVectors vectors) of the result, from row i and column j on.
+// Computes kRows rows by kVectors vectors of the result, from row i and column j on.
 template <int kRows, int kVectors, class D>
 HWY_INLINE void tile(D d, const Product& p, int64_t i, int64_t j) {
   using V = hn::Vec<D>;
@@ -39,8 +39,8 @@ HWY_INLINE void tile(D d, const Product& p, int64_t i, int64_t j) {
   }
 }
 
-// As many strips of kVectors vectors as there are columns for, from column j on; returns the first column left. A tile
-// has kRows x kVectors sums: enough of them to hide how long one addition takes.
+// Computes strips of kVectors vectors from column j on, as many as fit, and returns the first column left. A tile has
+// kRows x kVectors sums: enough of them hide the latency of an addition.
 template <int kRows, int kVectors, class D>
 HWY_INLINE int64_t strips(D d, const Product& p, int64_t j) {
   const int64_t width = kVectors * static_cast<int64_t>(hn::Lanes(d));
@@ -58,11 +58,11 @@ HWY_INLINE int64_t strips(D d, const Product& p, int64_t j) {
 void product(const Product& p) {
   const hn::ScalableTag<float> full;
   int64_t j = 0;
-  if constexpr (HWY_TARGET == HWY_AVX3) {  // of 32 registers
+  if constexpr (HWY_TARGET == HWY_AVX3) {  // 32 registers
     j = strips<4, 4>(full, p, j);
     j = strips<6, 3>(full, p, j);
     j = strips<8, 2>(full, p, j);
-  } else {  // of 16
+  } else {  // 16 registers
     j = strips<4, 2>(full, p, j);
   }
   j = strips<8, 1>(full, p, j);

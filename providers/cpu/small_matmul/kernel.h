@@ -7,8 +7,8 @@
 
 namespace tenon::provider::cpu {
 
-// c[i, j] = bias[i, j] + sum over p of a[i, p] * b[p, j], in the order of p. Strides in elements; columns of b, c and
-// bias follow each other.
+// c[i, j] = bias[i, j] + sum over p of a[i, p] * b[p, j], added in the order of p. Strides are in elements; the columns
+// of b, c and bias are contiguous.
 struct Product {
   const float* a;
   const float* b;

@@ -8,11 +8,11 @@ namespace tenon::provider::cpu {
 namespace {
 
 constexpr int64_t most_multiplications = 64 * 64 * 64;
-constexpr int64_t longest_sum = 1024;  // longer ones are oneDNN's, which adds them in parts
+constexpr int64_t longest_sum = 1024;  // oneDNN takes longer sums, because it adds them in parts
 
-// One operand: its matrix, and where the matrices of a batch begin.
+// One operand: the strides of its matrix, and the axes of its batch.
 struct Matrices {
-  int32_t index = -1;  // in the descriptor; -1: there is none
+  int32_t index = -1;  // number in the descriptor; -1: the descriptor has no such operand
   int64_t row = 0;
   int64_t column = 0;
   Axes batch;

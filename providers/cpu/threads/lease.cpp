@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 
-// The entry points of libgomp that -fopenmp of gcc compiles to; clang's would bring a second runtime.
+// The entry points of libgomp, which gcc's -fopenmp calls. clang's -fopenmp would bring a second run time.
 extern "C" {
 void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
 int omp_get_thread_num(void);
@@ -21,12 +21,12 @@ namespace {
 constexpr int64_t worth_taking = 50'000;  // nanoseconds of work
 constexpr int64_t worth_keeping = 3'000;
 constexpr int64_t idle_limit = 1'000'000;
-// A region that took longer than this has waited for a processor that somebody else had.
+// A region that took longer waited for a processor that another program had.
 constexpr int64_t waited(int64_t nanoseconds) { return 4 * nanoseconds + 200'000; }
-constexpr int64_t shortest_pause = 10'000'000;  // without regions after such a one; doubled each time it happens again
+constexpr int64_t shortest_pause = 10'000'000;  // without regions after such a wait; doubled with each further wait
 constexpr int64_t longest_pause = 640'000'000;
 
-// The holder's mark, with the lowest bit set while it is in a region; 0: nobody.
+// The mark of the holding thread; its lowest bit is set during a region. 0: nobody holds the lease.
 std::atomic<uintptr_t> holder{0};
 std::atomic<int64_t> last_use{0};
 std::atomic<int64_t> narrow_until{0};
@@ -39,8 +39,8 @@ int64_t now() {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
-// Work this thread would have liked to do wide, of late: much of it in a millisecond earns the lease as one long piece
-// does.
+// The work that this thread lately wanted to run on several threads. Many short pieces within a millisecond earn the
+// lease, as one long piece does.
 struct Recent {
   int64_t since = 0;
   int64_t work = 0;

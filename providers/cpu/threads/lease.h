@@ -1,16 +1,16 @@
-// WideLease: who may open a parallel region now.
+// WideLease: the right to open a parallel region.
 //
-// libgomp keeps a team of threads per calling thread, so several callers with a region each would fight for the same
-// processors. One lease per process says who is wide; it stays with its last holder until that has been idle for a
-// millisecond, because handing it over costs 36 to 172 microseconds of waking. It is worth taking for work above 50
-// microseconds, or as much of it in pieces within a millisecond; while it is warm its holder widens from 3
-// microseconds. Everybody else runs narrow, on its own thread.
+// libgomp keeps a team of threads per calling thread, so the regions of several callers would fight for the same
+// processors. A process has one lease, and only its holder is wide. The last holder keeps the lease until it has been
+// idle for a millisecond, because a change of holder costs 36 to 172 microseconds of waking. A thread takes the lease
+// for 50 microseconds of work or more, in one piece or in several within a millisecond. A warm holder is wide from 3
+// microseconds on. Every other thread runs its work alone.
 //
-// Where other programs use the processors too, a region waits for its last thread until that is scheduled: milliseconds
-// for work of microseconds. A region that took far longer than its work takes on one thread is followed by a pause
-// without regions, of 10 milliseconds, and up to 640 as it happens again and again.
+// Other programs may use the processors too. Then a region waits for the scheduling of its last thread: milliseconds
+// for microseconds of work. After a region that took far longer than its work would take on one thread, there are no
+// regions for 10 milliseconds; each further such region doubles this pause, up to 640 milliseconds.
 //
-// The lease is the one piece of state outside a device, since libgomp's own state is the process's.
+// The lease is the only state outside a device, because the state of libgomp belongs to the process too.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ namespace tenon::provider::cpu {
 
 class WideLease {
  public:
-  // Asks for `limit` threads for work of about `nanoseconds`. Never waits.
+  // Wants `limit` threads for about `nanoseconds` of work. Never waits.
   WideLease(int32_t limit, int64_t nanoseconds);
   ~WideLease();
   WideLease(const WideLease&) = delete;
   WideLease& operator=(const WideLease&) = delete;
 
-  // Threads to use: the limit, or 1.
+  // The number of threads to use: the limit, or 1.
   int32_t width() const { return width_; }
 
  private:
@@ -33,7 +33,8 @@ class WideLease {
   int32_t width_ = 1;
 };
 
-// Calls body(context, thread, width) for every thread below `width`, on that many threads, the caller being the first.
+// Calls body(context, thread, width) for every thread below `width`, each on a thread of its own. The caller is thread
+// 0.
 void run_on_threads(int32_t width, void (*body)(void* context, int32_t thread, int32_t width), void* context);
 
 // Runs body(thread, width) on as many threads as the lease gives.
@@ -46,7 +47,7 @@ void parallel(int32_t limit, int64_t nanoseconds, Body&& body) {
       [](void* context, int32_t thread, int32_t width) { (*static_cast<Body*>(context))(thread, width); }, &body);
 }
 
-// Within its scope OpenMP regions of this thread (oneDNN's) have `width` threads.
+// OpenMP regions of this thread (oneDNN opens them) have `width` threads during the lifetime of an OpenMpWidth.
 class OpenMpWidth {
  public:
   explicit OpenMpWidth(int32_t width);
