@@ -7,8 +7,9 @@ namespace {
 
 void device_close(ep_device* device) noexcept { close_device(device); }
 
-// A pool of our own: who else uses the device keeps the policy of its pool, and with ours everything in it goes. A
-// driver that has pools and none for us (inside some virtual machines) leaves us with plain blocks.
+// Makes a pool of our own. Other users of the device keep the settings of their pools, and all our blocks go when our
+// pool goes. Some virtual machines have a driver with pools that refuses to make one; the device then uses plain
+// blocks.
 CUresult make_pool(ep_device* device) {
   CUmemPoolProps wanted{};
   wanted.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -23,7 +24,7 @@ CUresult make_pool(ep_device* device) {
   return status_of(result) == EP_STATUS_DEVICE_LOST ? result : CUDA_SUCCESS;
 }
 
-// What the first use of a device can meet that its description could not tell.
+// Errors that only the first use of a device shows.
 DriverFailure why_not_open(const Driver& driver, const DeviceFacts& facts, CUresult result) {
   if (result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
       result == CUDA_ERROR_INVALID_PTX) {

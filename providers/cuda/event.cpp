@@ -47,7 +47,7 @@ ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
   return EP_STATUS_OK;
 }
 
-// What the event holds now. CUDA itself takes an event that was never recorded for one that has fired.
+// The last record of the event. CUDA reports an event that was never recorded as fired.
 struct Point {
   std::shared_ptr<FaultLog> faults;
   uint64_t sequence = 0;
@@ -62,7 +62,7 @@ ep_status never_recorded(ep_event* event, ep_error** error) {
   return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The event was never recorded.");
 }
 
-// EP_STATUS_OK, or BUSY with `error` untouched.
+// EP_STATUS_OK if the event has fired; BUSY if not, with `error` unchanged.
 ep_status ask(ep_event* event, const Point& point, ep_error** error) {
   ep_device* device = event->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
@@ -81,7 +81,7 @@ ep_status event_query(ep_event* event, ep_error** error) {
   return point.faults == nullptr ? never_recorded(event, error) : ask(event, point, error);
 }
 
-// Asks for as long as `limit`, which is short.
+// Polls the event for `limit`, which is short.
 ep_status ask_until(ep_event* event, const Point& point, std::chrono::nanoseconds limit, ep_error** error) {
   const auto end = std::chrono::steady_clock::now() + limit;
   ep_status status = ask(event, point, error);
@@ -105,8 +105,8 @@ ep_status wait_for_ever(ep_event* event, const Point& point, ep_error** error) {
   return EP_STATUS_OK;
 }
 
-// Being woken takes longer than most of what is waited for, so the driver is asked first. It cannot wait with a limit:
-// then it is asked further, every 50 microseconds.
+// Most waits are shorter than a wake-up of the thread, so the wait polls first. The driver has no wait with a time
+// limit: a wait with a limit goes on polling, every 50 microseconds.
 ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error) {
   using clock = std::chrono::steady_clock;
   const Point point = point_of(event);

@@ -1,4 +1,4 @@
-// Which implementation computes which kind, best first.
+// The implementations of each kind, best first.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// Blocks: pool 0 is the device's memory, pool 1 pinned host memory that the device reaches. Device memory comes from
-// a pool of the driver's stream-ordered allocator where there is one: cuMemFree would wait for whatever runs there.
+// Blocks of memory. Pool 0 is device memory; pool 1 is pinned host memory that the device reaches. Device memory comes
+// from the driver's stream-ordered allocator if the device has one, because cuMemFree waits for all work of the device.
 #include "providers/cuda/device.h"
 
 namespace tenon::provider::cuda {
@@ -19,8 +19,8 @@ ep_status out_of_memory(ep_device* device, uint32_t pool, uint64_t size, ep_erro
               total);
 }
 
-// The block can be used by every stream once this returns: nothing else is ordered on the stream of allocations. Memory
-// that was freed just now counts.
+// Returns when every stream can use the block, because the allocation stream has no other work. The pool reuses memory
+// that was just freed.
 CUresult allocate_ordered(ep_device* device, uint64_t size, CUdeviceptr* out) {
   const Driver& driver = *device->driver;
   CUresult result = driver.mem_alloc_from_pool_async(out, size, device->pool, device->allocation_stream);
@@ -38,7 +38,7 @@ CUresult allocate_in(ep_device* device, uint32_t pool, uint64_t size, ep_memory*
   if (pool == pinned_pool) {
     const CUresult result =
         driver.mem_host_alloc(&memory->mapped, size, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
-    memory->address = reinterpret_cast<CUdeviceptr>(memory->mapped);  // one address space for host and device
+    memory->address = reinterpret_cast<CUdeviceptr>(memory->mapped);  // host and device share one address space
     return result;
   }
   memory->ordered = device->pool != nullptr;
@@ -93,7 +93,7 @@ ep_status memory_native_handle(ep_device*, ep_memory* memory, uint64_t* out_hand
   return EP_STATUS_OK;
 }
 
-// What was freed goes back from the pool to the driver.
+// Returns freed memory from the pool to the driver.
 void device_trim(ep_device* device) noexcept {
   if (device->pool == nullptr) return;
   const Current current(device);

@@ -1,6 +1,6 @@
-// Copies between two devices. What opens the way depends on where the peer's blocks come from: accesses to a pool are
-// granted by the pool, accesses to plain blocks by the contexts. A way that was opened stays open, since other users of
-// the primary contexts may have come to rely on it; it ends with the peer's pool and context.
+// Copies between two devices. First one device needs access to the other's blocks: a pool grants access to its blocks,
+// and contexts grant access to plain blocks. Granted access is never withdrawn, because other users of the primary
+// contexts may rely on it. It ends with the peer's pool and context.
 #include <fmt/core.h>
 
 #include "providers/cuda/device.h"
@@ -8,7 +8,7 @@
 namespace tenon::provider::cuda {
 namespace {
 
-// GPUs of one kind have one name.
+// The name of the device's model.
 std::string name_of(const ep_device* device) {
   return fmt::format("{} (cuda:{})", device->facts.name, device->facts.index);
 }
@@ -18,7 +18,7 @@ ep_status no_way(ep_device* device, const ep_device* peer, const std::string& wh
               name_of(device).c_str(), name_of(peer).c_str(), why.c_str());
 }
 
-// In the device's context.
+// Grants `device` access to blocks of `peer`. The device's context is current.
 CUresult open_way(const ep_device* device, const ep_device* peer) {
   const Driver& driver = *device->driver;
   if (peer->pool != nullptr) {
@@ -53,7 +53,7 @@ ep_status peer_open(ep_device* device, ep_device* peer, ep_error** error) {
   }
 }
 
-// Pinned memory belongs to no device: a copy of it is like any other in the context of the stream.
+// Pinned memory belongs to no device, so its copies are ordinary copies in the stream's context.
 ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer src, uint64_t size, ep_error** error) {
   ep_device* device = stream->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;

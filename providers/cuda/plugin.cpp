@@ -71,7 +71,7 @@ DeviceFacts describe(const Driver& driver, int index) {
   return facts;
 }
 
-// Loads the driver when first asked. Errors: why it cannot be used.
+// Loads the driver at the first call. Errors: the driver is unusable.
 ep_status load(ep_plugin* plugin, ep_error** error) {
   std::call_once(plugin->loaded, [plugin] {
     plugin->driver = load_driver();

@@ -43,7 +43,7 @@ bool find(const Library& library, const char* symbol, Function* out) {
   return *out != nullptr;
 }
 
-// The version is asked for before anything else: an older driver lacks functions, too.
+// Reads the version before the other functions, because an older driver lacks some of them.
 DriverFailure load(Driver* driver) {
   const Library& library = driver->library;
   if (!library.loaded()) return missing_library(library);
@@ -88,7 +88,7 @@ Driver load_driver() {
 }
 
 ep_status status_of(CUresult result) {
-  constexpr int contained = 226;  // CUDA_ERROR_CONTAINED and CUDA_ERROR_TENSOR_MEMORY_LEAK in headers that know them
+  constexpr int contained = 226;  // CUDA_ERROR_CONTAINED and CUDA_ERROR_TENSOR_MEMORY_LEAK in newer headers
   constexpr int tensor_memory_leak = 721;
   const int number = static_cast<int>(result);
   if (number == contained || number == tensor_memory_leak) return EP_STATUS_DEVICE_LOST;
@@ -96,7 +96,7 @@ ep_status status_of(CUresult result) {
     case CUDA_SUCCESS: return EP_STATUS_OK;
     case CUDA_ERROR_NOT_READY: return EP_STATUS_BUSY;
     case CUDA_ERROR_OUT_OF_MEMORY: return EP_STATUS_OUT_OF_DEVICE_MEMORY;
-    case CUDA_ERROR_NOT_INITIALIZED:  // of a device that was open: this is a child of the process that opened it
+    case CUDA_ERROR_NOT_INITIALIZED:  // an open device gives this in a child of the process that opened it
     case CUDA_ERROR_DEINITIALIZED:
     case CUDA_ERROR_DEVICE_UNAVAILABLE:
     case CUDA_ERROR_ECC_UNCORRECTABLE:

@@ -1,4 +1,4 @@
-// The CUDA driver as a table of functions, and what its answers mean.
+// The CUDA driver as a table of functions, and the meaning of its results.
 #pragma once
 
 #include <cuda.h>
@@ -10,11 +10,11 @@
 
 namespace tenon::provider::cuda {
 
-// Versions as the driver counts them: 12040 is 12.4. The code of this provider was compiled by a toolkit of major
-// version CUDA_VERSION / 1000, and runs on every driver of that major version or a later one.
+// Driver versions as numbers: 12040 is 12.4. A toolkit of major version CUDA_VERSION / 1000 compiled this provider, so
+// the provider runs on every driver of that major version or a later one.
 inline constexpr int needed_driver_version = CUDA_VERSION / 1000 * 1000;
 
-// Why the driver cannot be used: nothing, or one sentence, and what to do about it.
+// Why the driver is unusable: one sentence, and a remedy. Empty if the driver is usable.
 struct DriverFailure {
   ep_status status = EP_STATUS_OK;
   std::string sentence;
@@ -37,10 +37,10 @@ struct Driver {
   std::string text_of(CUresult result) const;
 };
 
-// Loads and initialises the driver: `failure` of the result says if that did not work. Touches hardware.
+// Loads and initialises the driver. On failure `failure` of the result is set. Touches hardware.
 Driver load_driver();
 
-// What a failed call of the driver means to the host.
+// The ep_status for a failed call of the driver.
 ep_status status_of(CUresult result);
 
 // "13.0" for 13000.

@@ -17,7 +17,7 @@ Library Library::open(std::span<const char* const> names) {
     }
     const char* text = dlerror();
     const std::string why = text != nullptr ? text : "unknown error";
-    // The loader names the file it looked for in front of what it says.
+    // If the file is absent, the loader's message begins with the name of the file.
     const bool absent = why.find(fmt::format("{}: cannot open shared object file", name)) == 0;
     if (!absent) library.found_broken_ = true;
     if (!library.failure_.empty()) library.failure_ += "; ";

@@ -31,7 +31,7 @@ MapPlan plan_of(const ep_primitive_desc& desc) {
   return plan;
 }
 
-// Elements of one type to another, or bits where the two are one.
+// Plans a cast, or a copy of bits between equal types.
 Planned plan_move(const ep_primitive_desc& desc, const ep_operand_desc& src) {
   const ep_operand_desc& dst = desc.operands[0];
   Planned planned;
@@ -64,7 +64,8 @@ Planned plan_copy(const ep_primitive_desc& desc) {
   return plan_move(desc, desc.operands[1]);
 }
 
-// The kernel of one row in f32, else the one that holds all rows of the class.
+// Chooses the f32 kernel of one scalar function, or the kernel of a class, which holds all scalar functions of the
+// class.
 void choose_row_kernel(MapPlan* plan, Family family, int32_t dtype_class, int32_t op, const char* row) {
   if (dtype_class == EP_DTYPE_f32) return name_kernel(plan, family, "{}_{}_f32", family_name(family), row);
   name_kernel(plan, family, "{}_{}", family_name(family), class_name(dtype_class));
@@ -113,7 +114,7 @@ Planned plan_ternary(const ep_primitive_desc& desc) {
   const bool condition = facts.domain == scalar::Domain::COND;
   if (Refusal refusal = check_row(facts, "ternary", op, ternary_name(op), dtype)) return {{}, refusal};
   for (uint32_t i = 1; i < 4; ++i) {
-    if (condition && i > 1 && !is_scalar(desc.operands[i])) continue;  // bits are moved, whatever they mean
+    if (condition && i > 1 && !is_scalar(desc.operands[i])) continue;  // `where` moves bits, whatever their type
     if (Refusal refusal = check_class(desc.operands[i])) return {{}, refusal};
   }
   if (desc.operands[1].dtype != (condition ? EP_DTYPE_bool : dtype) || desc.operands[3].dtype != dtype) {
@@ -160,7 +161,7 @@ class MapPrimitive final : public ep_primitive {
 
   Map map_;
   bool dynamic_;
-  MapShape shape_;  // where the descriptor is static
+  MapShape shape_;  // set if the descriptor is static
 };
 
 }  // namespace

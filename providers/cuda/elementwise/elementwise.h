@@ -10,10 +10,10 @@ struct Planned {
   Refusal refusal;
 };
 
-// The plan of a descriptor of one of these kinds, or why there is none. Pure.
+// The plan of a descriptor of an element-wise kind, or the refusal. Pure.
 Planned plan_elementwise(const ep_primitive_desc& desc);
 
-// Its kernel. The device's context is current.
+// Finds the kernel of `plan`. The device's context is current.
 Refusal make_map(ep_device& device, const MapPlan& plan, Map* out);
 
 struct Elementwise {

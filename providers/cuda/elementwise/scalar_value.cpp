@@ -15,7 +15,7 @@ uint64_t bits_of(T value) {
   return bits;
 }
 
-// visit(value) with the value in double, int64_t or uint64_t.
+// Calls visit(value) with the scalar as double, int64_t or uint64_t.
 template <class Visit>
 void with_value(const ep_scalar& scalar, const Visit& visit) {
   switch (dtype_class(scalar.dtype)) {

@@ -1,14 +1,14 @@
-// Launch scalars as the kernels take them.
+// Converts launch scalars to the form that kernels take.
 #pragma once
 
 #include "ep_api/ep_api.h"
 
 namespace tenon::provider::cuda {
 
-// The classes that kernels compute in, named by the widest dtype of each: f32 (f16, bf16), f64, i64, u64, bool.
-// 0 for dtypes that no kernel computes with.
+// The class in which kernels compute `dtype`. A class is named by its widest dtype: f32 (f16, bf16), f64, i64, u64 or
+// bool. 0 if no kernel computes with `dtype`.
 int32_t class_of(int32_t dtype);
-// "f32": what the kernels of a class end with.
+// The name of a class, such as "f32". Kernel names end with it.
 const char* class_name(int32_t dtype_class);
 
 // `scalar` rounded to `dtype`, as bits of the class of `dtype`.
@@ -18,7 +18,7 @@ uint64_t parameter_bits(const ep_scalar& scalar, int32_t dtype_class);
 // `scalar` as an element of `dtype`.
 uint64_t element_bits(const ep_scalar& scalar, int32_t dtype);
 
-// The least value of an integer dtype; 0 for those without sign.
+// The least value of a signed integer dtype; 0 for other dtypes.
 int64_t least_value(int32_t dtype);
 
 }  // namespace tenon::provider::cuda

@@ -1,8 +1,8 @@
-// FaultLog: the faults of one stream, in the order of its launches. A launch that may meet bad data is given a number
-// and a slot in pinned memory; its kernels write there what they met first. Once an event behind the launch has been
-// seen, the slot says whether it faulted.
+// FaultLog: the faults of one stream, in the order of its launches. A launch that may meet bad data gets a number and a
+// slot in pinned memory. Its kernels write the first fault into the slot. Once an event behind the launch has fired,
+// the slot says whether the launch faulted.
 //
-// Owned by its stream and by the events recorded on it, since an event may be asked about after its stream has gone.
+// Owner: the stream, and every event recorded on it, because an event may be queried after its stream is gone.
 #pragma once
 
 #include <cuda.h>
@@ -20,26 +20,26 @@ namespace tenon::provider::cuda {
 
 struct Driver;
 
-inline constexpr uint64_t fault_slots = 256;  // launches that may fault and are pending at once, per stream
+inline constexpr uint64_t fault_slots = 256;  // pending launches that may fault, per stream
 
 class FaultLog {
  public:
-  // Makes sure that a launch on `stream` can be added: takes the memory when first asked, and waits for the stream
-  // where every slot belongs to a launch that has not been seen to be done. The device's context is current.
+  // Makes room for one more launch on `stream`. Allocates the slots at the first call. If every slot belongs to a
+  // pending launch, waits for the stream. The device's context is current.
   CUresult make_room(const Driver& driver, CUstream stream);
-  // The stream goes away; what was not taken is forgotten.
+  // The stream is being destroyed. Faults that nobody took are dropped.
   void release(const Driver& driver);
 
-  // The target of a launch named `tag` whose operand `operand` may be bad.
+  // The fault target of a launch named `tag`; the fault blames `operand`.
   FaultTarget add(uint64_t tag, int32_t operand, int64_t least);
-  // Takes the last `add` back: that launch did not happen.
+  // Undoes the last add(), because the launch failed.
   void cancel();
 
-  // The number of the last launch added so far, to be kept with an event.
+  // The number of the last launch added. An event keeps it.
   uint64_t last() const { return last_.load(std::memory_order_acquire); }
-  // Everything up to launch number `sequence` is done.
+  // Marks every launch up to number `sequence` as done.
   void complete(uint64_t sequence);
-  // The oldest fault of a launch that is done, once.
+  // Returns the oldest fault of a done launch. Returns each fault once.
   std::optional<ep_fault> take();
 
  private:
@@ -56,7 +56,7 @@ class FaultLog {
   CUdeviceptr claim_ = 0;
   std::atomic<uint64_t> last_{0};
   std::atomic<uint64_t> completed_{0};
-  std::atomic<uint64_t> open_{0};  // entries of the two below, to be read without the lock
+  std::atomic<uint64_t> open_{0};  // number of entries, readable without the lock
   std::deque<Pending> pending_;
   std::deque<ep_fault> ready_;
 };

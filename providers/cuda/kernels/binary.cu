@@ -1,5 +1,5 @@
-// The binary rows of scalar_ops.def. binary_<row>_f32: a kernel per row, for the floats computed in f32.
-// binary_<class>: one kernel that holds every row of a class, for the rest; it reports the faults of integer division.
+// The binary scalar functions. binary_<function>_f32: one kernel per function, for floats computed in f32.
+// binary_<class>: one kernel for all functions of any other class. It reports the faults of integer division.
 #include "providers/cuda/kernels/map.h"
 #include "sdk/provider/scalar_rows.h"
 
@@ -34,7 +34,7 @@ TENON_ON_GPU Class binary_value(int32_t op, Class x, Class y) {
   }
 }
 
-// What x / y meets on the storage type, whose least value is `least`; narrower types are divided as 64 bits.
+// The fault of x / y in the storage type, whose least value is `least`. Narrow types are divided in 64 bits.
 template <class Class>
 TENON_ON_GPU int32_t division_fault(Class x, Class y, int64_t least) {
   if (y == 0) return EP_FAULT_DIVISION_BY_ZERO;

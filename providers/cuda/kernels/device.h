@@ -1,6 +1,6 @@
-// The few words that differ where the same kernel text is compiled by nvcc and, for the tests without a GPU, by the
-// host's compiler. There a block runs thread after thread, and the threads of a team by turns, from one meeting of its
-// members to the next (team.h).
+// The few macros and functions that differ between nvcc and the host's compiler. The host's compiler compiles the
+// kernels for tests without a GPU. There the threads of a block run one after the other, and the threads of a team take
+// turns between two meetings of the team (team.h).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #define TENON_KERNEL extern "C" __global__ void
 #define TENON_ON_GPU __device__ __forceinline__
-#define TENON_ON_GPU_CALL __device__ __noinline__  // one copy, called: for what would be inlined too often
+#define TENON_ON_GPU_CALL __device__ __noinline__  // one copy, called: inlining would repeat much code
 #define TENON_ARGUMENT(Type) const __grid_constant__ Type
 #define TENON_UNROLL _Pragma("unroll")
 #define TENON_UNROLL_4 _Pragma("unroll 4")
@@ -26,7 +26,7 @@ TENON_ON_GPU int64_t threads_in_block() { return blockDim.x; }
 TENON_ON_GPU int64_t block_in_grid() { return blockIdx.x; }
 TENON_ON_GPU int64_t blocks_in_grid() { return gridDim.x; }
 
-// True for the one caller that raises *claim to `sequence`.
+// Raises *claim to `sequence`. True for the one caller that raised it.
 TENON_ON_GPU bool claim_raised(uint64_t* claim, uint64_t sequence) {
   return atomicMax(reinterpret_cast<unsigned long long*>(claim), static_cast<unsigned long long>(sequence)) < sequence;
 }
@@ -48,7 +48,7 @@ TENON_ON_GPU void publish() { __threadfence_system(); }
 
 namespace tenon::provider::cuda {
 
-// Where the emulated thread is. Set by whoever runs the kernel (tests/fakes/cuda).
+// The position of the emulated thread. The code that runs the kernel sets it (tests/fakes/cuda).
 struct EmulatedThread {
   int64_t thread = 0;
   int64_t threads = 1;

@@ -1,6 +1,5 @@
-// Elements of every storage type, to and from the class they are computed in: float (f16, bf16, f32), double, int64_t
-// and uint64_t (integers of either sign), bool. The type is a number known at launch: the branches on it are the same
-// for all threads.
+// Converts elements between every storage type and its compute class: float (f16, bf16, f32), double, int64_t and
+// uint64_t (integers), bool. The type is a number in the arguments, so all threads take the same branch.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +37,7 @@ TENON_ON_GPU To bits_as(From from) {
   return to;
 }
 
-// --- narrowing of floats, once, to nearest even ---
+// --- rounding to narrow floats: once, to nearest even ---
 
 #if defined(__CUDACC__)
 TENON_ON_GPU float half_to_float(uint16_t bits) { return __half2float(__ushort_as_half(bits)); }
@@ -55,8 +54,8 @@ TENON_ON_GPU uint16_t bfloat_from_float(float value) {
   return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
 }
 
-// The float nearest to `value` toward zero whose last bit is set if anything fell away: rounding it again to fewer bits
-// gives what rounding `value` once would have given (Boldo and Melquiond, "Emulation of FMA", 2008).
+// Rounds to float by "round to odd": toward zero, with the last bit set if the result is inexact. A second rounding, to
+// fewer bits, then gives the same as rounding `value` directly (Boldo and Melquiond, "Emulation of FMA", 2008).
 TENON_ON_GPU float to_odd(double value) {
   const float near = static_cast<float>(value);
   const double back = near;
@@ -78,9 +77,10 @@ TENON_ON_GPU float to_odd(uint64_t value) {
   return static_cast<float>(value | rest) * scale;
 }
 
-// --- one number of class From as class or storage To: the casts of `copy` ---
+// --- casts of `copy`: one number of class From becomes an element of type To ---
 
-// A float to an integer type truncates toward zero and saturates; NaN gives 0. The bounds are powers of two, so exact.
+// A float becomes an integer by truncation toward zero, and saturates. NaN becomes 0. The bounds are powers of two, so
+// they are exact.
 template <class To, class From>
 TENON_ON_GPU To saturated(From value) {
   constexpr int digits = std::numeric_limits<To>::digits;
@@ -126,7 +126,7 @@ TENON_ON_GPU Class widen(Storage value) {
     return static_cast<Class>(value);
 }
 
-// --- the storage types of a class: f.template operator()<Storage>() for the one that `dtype` names ---
+// --- calls f.template operator()<Storage>() for the storage type that `dtype` names ---
 
 template <class Class, class Visit>
 TENON_ON_GPU void with_storage(int32_t dtype, const Visit& visit) {
@@ -162,7 +162,7 @@ TENON_ON_GPU void with_storage(int32_t dtype, const Visit& visit) {
   }
 }
 
-// Whatever `dtype` is.
+// Serves every `dtype`.
 template <class Visit>
 TENON_ON_GPU void with_any_storage(int32_t dtype, const Visit& visit) {
   switch (dtype) {
@@ -179,7 +179,7 @@ TENON_ON_GPU void with_any_storage(int32_t dtype, const Visit& visit) {
   }
 }
 
-// `count` elements in one or two transactions, from an address that is a multiple of pack_alignment(sizeof(Storage)).
+// Loads `count` elements in one or two accesses from an address that is a multiple of pack_alignment(sizeof(Storage)).
 constexpr int64_t pack_alignment(int64_t size) { return size >= 4 ? 16 : size * map_chunk; }
 template <class Storage, int count>
 struct alignas(count == 1 ? alignof(Storage) : pack_alignment(sizeof(Storage))) Pack {
@@ -202,7 +202,8 @@ TENON_ON_GPU void store(uint64_t address, int64_t index, int32_t dtype, Class va
   });
 }
 
-// The first `count` <= `chunk` of the elements `stride` apart from `index` on; in one go where `vector`.
+// Loads the first `count` <= `chunk` elements from `index` on, `stride` apart. With `vector` it loads them in one
+// access.
 template <int chunk, class Storage, class Class>
 TENON_ON_GPU void load_chunk_as(Class* values, uint64_t address, int64_t index, int64_t stride, bool vector,
                                 int64_t count) {

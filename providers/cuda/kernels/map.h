@@ -1,19 +1,19 @@
-// The walk of the element-wise kernels: a thread takes chunks of the innermost axis, looks up where each operand has
-// them, and hands them to a row. Strides, storage types and odd addresses are dealt with here, once.
+// The loop of the element-wise kernels. A thread takes chunks of the innermost axis, finds each operand's part of the
+// chunk, and computes the scalar function on it. This file alone deals with strides, storage types and alignment.
 #pragma once
 
 #include "providers/cuda/kernels/element.h"
 
 namespace tenon::provider::cuda {
 
-// Where one chunk begins, in elements of each operand.
+// The place of one chunk: an offset in elements for each operand.
 struct MapPlace {
   int64_t count;  // elements of the chunk
   int64_t offsets[map_max_operands];
-  bool asked = false;  // its packs have been asked for ahead
+  bool asked = false;  // the loads of its packs have been issued
 };
 
-// How a source is read: as numbers of a class, or as bits, for which unsigned integers of their size stand.
+// How a source is read: as numbers of a class, or as bits in unsigned integers.
 template <class Class>
 struct Numbers {
   using Value = Class;
@@ -31,8 +31,8 @@ struct BitsOf {
   }
 };
 
-// A pack of elements of `size` bytes in words. Nothing looks into them before their turn: a thread that took narrow
-// elements out of a word would wait for it.
+// The words of one pack: `map_chunk` elements of `size` bytes. A thread does not extract elements until it needs them,
+// because extracting would wait for the load.
 template <int size>
 struct alignas(pack_alignment(size)) PackWords {
   uint32_t at[size * map_chunk / 4];
@@ -49,7 +49,7 @@ TENON_ON_GPU Storage element_of(const uint32_t* words, int i) {
     return bits_as<Storage>(static_cast<uint8_t>(words[i / 4] >> (8 * (i % 4))));
 }
 
-// The packs of sources `operand` and those after it, asked for before they are needed.
+// The packs of source `operand` and of the sources after it. Their loads are issued before their values are needed.
 template <int operand, class... Sources>
 struct Ahead {
   TENON_ON_GPU void ask(const MapArguments&, int64_t) {}
@@ -123,7 +123,7 @@ TENON_ON_GPU void load_operand(Class* values, const MapArguments& map, int opera
   });
 }
 
-// The same of a walk that asks ahead.
+// Loads a source in a loop that issues loads early.
 template <int operand, class Source, class... Rest>
 TENON_ON_GPU void load_source(typename Source::Value* values, const MapArguments& map, const MapPlace& place,
                               const Ahead<operand, Source, Rest...>& ahead) {
@@ -147,7 +147,7 @@ TENON_ON_GPU void load_source(typename Source::Value* values, const MapArguments
   });
 }
 
-// Values of class Class, or truth values for rows that answer a question.
+// Stores values of class Class, or truth values.
 template <class Class, int chunk, class Value>
 TENON_ON_GPU void store_result(const Value* values, const MapArguments& map, const MapPlace& place) {
   const MapOperand& to = map.operands[0];
@@ -169,9 +169,9 @@ TENON_ON_GPU void for_each_chunk(const MapArguments& map, const Body& body) {
   }
 }
 
-// The same in chunks of map_chunk, with what its sources hold: body(place, ahead). Where all is one run, each thread
-// takes one chunk, or two that are a block's width apart, both asked for before either is looked at: their code is one,
-// so that a long row does not stand there twice.
+// Calls body(place, ahead) for every chunk of map_chunk elements, where `ahead` holds the packs of the sources. If all
+// operands are one run, each thread takes one chunk, or two chunks that lie a block's width apart, and issues the loads
+// of both first. One copy of the body computes both chunks, so that a long scalar function is compiled once.
 template <class... Sources, class Body>
 TENON_ON_GPU void for_each_chunk_of(const MapArguments& map, const Body& body) {
   constexpr int operands = 1 + static_cast<int>(sizeof...(Sources));
@@ -202,7 +202,7 @@ TENON_ON_GPU void for_each_chunk_of(const MapArguments& map, const Body& body) {
   }
 }
 
-// Keeps the first fault of the launch.
+// Keeps the first fault of a launch.
 TENON_ON_GPU void report_fault(const FaultTarget& target, int32_t code, int64_t value) {
   if (target.claim == 0 || !claim_raised(reinterpret_cast<uint64_t*>(target.claim), target.sequence)) return;
   auto* slot = reinterpret_cast<FaultSlot*>(target.slot);

@@ -1,12 +1,12 @@
-// matmul_<class>: one thread per element of the result. For what cuBLASLt does not take: types, strides, addresses.
+// matmul_<class>: one thread per element of the result, for types, strides and alignments that cuBLASLt does not take.
 #include "providers/cuda/kernels/element.h"
 
 namespace tenon::provider::cuda {
 
-// The class an operand is stored in may be narrower than the one computed in: f16 in f32, i8 in i64.
+// The storage type may be narrower than the compute class: f16 in f32, i8 in i64.
 template <class Class>
 TENON_ON_GPU void matmul(const MatmulArguments& matmul) {
-  // Integers wrap: they are added and multiplied without sign.
+  // Integers wrap, so they are added and multiplied as unsigned ones.
   using Value = std::conditional_t<std::is_floating_point_v<Class>, Class, uint64_t>;
   const int32_t row = matmul.rank - 2;
   const int32_t column = matmul.rank - 1;

@@ -2,7 +2,7 @@
 
 #include "providers/cuda/driver/driver.h"
 
-// The fat binaries, put in between by the assembler.
+// The assembler embeds the fat binaries here.
 #define TENON_EMBED(family)                                                                 \
   asm(".pushsection .rodata\n.balign 64\ntenon_cuda_code_" #family                          \
       ":\n"                                                                                 \

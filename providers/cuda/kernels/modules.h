@@ -1,5 +1,5 @@
-// Modules: the device code that stands in this library, one fat binary per family of kernels with code for every
-// architecture it was built for. A family is loaded into the device when its first kernel is asked for.
+// Modules: the embedded device code, one fat binary per family of kernels, with code for every architecture of the
+// build. A family is loaded into the device when its first kernel is wanted.
 #pragma once
 
 #include <cuda.h>
@@ -21,7 +21,8 @@ const char* family_name(Family family);
 
 class Modules {
  public:
-  // Kernel `name` of `family`. The device's context is current. The function lives until release.
+  // Finds kernel `name` of `family`. The device's context is current. The function is valid until release(). Threads:
+  // any.
   CUresult find(const Driver& driver, Family family, const char* name, CUfunction* out);
   void release(const Driver& driver);
 

@@ -1,5 +1,5 @@
-// What moves elements: bits_<size> (fill, and copy between equal types), cast_<class of the source> (copy with cast),
-// where_<size>, clamp_<class>, fma_<class>.
+// Kernels that move elements: bits_<size> (fill, and copy between equal types), cast_<class of the source> (casts),
+// where_<size>, clamp_<class> and fma_<class>.
 #include "providers/cuda/kernels/map.h"
 #include "sdk/provider/scalar_rows.h"
 

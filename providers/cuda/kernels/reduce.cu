@@ -1,12 +1,12 @@
-// reduce_<row>_f32_<team> and reduce_<class>_<team>: the reductions of scalar_ops.def. A team (warp, block, or a single
-// thread) makes one value of one part of the reduced axes; which part and which team is the host's choice and depends
-// on the shape alone.
+// reduce_<reduction>_f32_<team> and reduce_<class>_<team>: the reductions of scalar_ops.def. A team (block, warp or
+// single thread) computes one value of one part of the reduced axes. The host chooses parts and team by the shape
+// alone.
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/scalar_rows.h"
 
 namespace tenon::provider::cuda {
 
-// One row, known when compiled.
+// One reduction, known at compile time.
 template <class Class, int32_t op>
 struct OneRow {
   TENON_ON_GPU explicit OneRow(int32_t) {}
@@ -17,7 +17,7 @@ struct OneRow {
   TENON_ON_GPU Class finish(Class x, Class n) const { return scalar::reduce_finish(scalar::Op<op>(), x, n); }
 };
 
-// Calls visit(row) for the row that `op` names.
+// Calls visit(row) for the reduction that `op` names.
 template <class Class, class Visit>
 TENON_ON_GPU Class with_row(int32_t op, const Visit& visit) {
   switch (op) {
@@ -45,7 +45,7 @@ TENON_ON_GPU_CALL Class finish_value(int32_t op, Class x, Class n) {
   return with_row<Class>(op, [x, n](auto row) { return row.finish(x, n); });
 }
 
-// Any row of the class, chosen by number.
+// Any reduction of the class, chosen at run time.
 template <class Class>
 struct AnyRow {
   int32_t op;
@@ -58,9 +58,9 @@ struct AnyRow {
   TENON_ON_GPU Class finish(Class x, Class n) const { return finish_value(op, x, n); }
 };
 
-constexpr int reduce_ahead = 4;  // loads that a thread has on their way
+constexpr int reduce_ahead = 4;  // loads that a thread issues before it uses the first
 
-// Elements that follow each other, in packs; `value` and what they add to it.
+// Reduces contiguous elements in packs and adds them to `value`.
 template <class Class, class Row, class Storage>
 TENON_ON_GPU Class reduce_packs(Class value, const Row& row, const Storage* src, int64_t begin, int64_t end, int member,
                                 int members) {
@@ -91,7 +91,7 @@ TENON_ON_GPU Class reduce_packs(Class value, const Row& row, const Storage* src,
   return value;
 }
 
-// Elements anywhere.
+// Reduces elements of any stride.
 template <class Class, class Row, class Storage>
 TENON_ON_GPU Class reduce_strided(Class value, const Row& row, const AxisSet& axes, const Storage* src, int64_t begin,
                                   int64_t end, int member, int members) {
@@ -109,7 +109,7 @@ TENON_ON_GPU Class reduce_strided(Class value, const Row& row, const AxisSet& ax
   return value;
 }
 
-// The share of one member in elements [begin, end) of the reduced axes.
+// Reduces one thread's share of elements [begin, end) of the reduced axes.
 template <class Class, class Row>
 TENON_ON_GPU Class reduce_share(const ReduceArguments& reduce, const Row& row, int64_t base, int64_t begin, int64_t end,
                                 int member, int members) {

@@ -1,7 +1,7 @@
-// softmax_<class>_<team> for rows of any length, and softmax_f32_<team>_held for contiguous rows that fit the registers
-// of their team: those are read once.
+// softmax_<class>_<team> serves rows of any length. softmax_f32_<team>_held serves contiguous rows that fit the
+// registers of their team, and reads each row once.
 //
-// The greatest of a row is looked for without regard to NaN: one in the row makes the sum NaN, and so every result.
+// The maximum ignores NaN: a NaN in the row makes the sum NaN, and so every result.
 #include "providers/cuda/kernels/team.h"
 #include "sdk/provider/prelude.h"
 
@@ -16,14 +16,14 @@ struct Sum {
   TENON_ON_GPU Class operator()(Class x, Class y) const { return x + y; }
 };
 
-// x / total, where `inverse` is 1 / total: the quotient that it gives, corrected by what is left.
+// x / total. `inverse` is 1 / total; the product x * inverse is corrected by its remainder.
 template <class Class>
 TENON_ON_GPU Class share(Class x, Class total, Class inverse) {
   const Class near = x * inverse;
   return std::fma(std::fma(-near, total, x), inverse, near);
 }
 
-// Three passes over a row of any length and stride; the second and third find it in the cache, mostly.
+// Three passes over a row of any length and stride. The second and third pass mostly find the row in the cache.
 template <class Class, class Storage, class Team>
 TENON_ON_GPU void softmax_row(const SoftmaxArguments& softmax, Team& team, int64_t row) {
   const auto* src = reinterpret_cast<const Storage*>(softmax.src) + offset_in(softmax.rows, softmax.rows.src, row);
@@ -56,13 +56,13 @@ TENON_ON_GPU void softmax_rows(const SoftmaxArguments& softmax) {
   }
 }
 
-// A row of at most `chunks` chunks per member, held in registers. What of them is past its end is minus infinity, which
-// adds nothing.
+// A row of at most `chunks` chunks per thread, held in registers. Elements past the end of the row are minus infinity,
+// which adds nothing to the sum.
 template <class Team, int chunks>
 struct HeldRow {
   float at[chunks][map_chunk];
   int length;
-  int used;  // chunks, of the member that has most
+  int used;  // most chunks of any thread
 
   TENON_ON_GPU explicit HeldRow(int64_t of_length)
       : length(static_cast<int>(of_length)),
@@ -72,7 +72,7 @@ struct HeldRow {
     return (c * Team::size + team.rank()) * static_cast<int>(map_chunk);
   }
 
-  // visit(value) for each that is used.
+  // Calls visit(value) for each element of the used chunks.
   template <class Visit>
   TENON_ON_GPU void each(const Visit& visit) {
     TENON_UNROLL
@@ -83,7 +83,7 @@ struct HeldRow {
     }
   }
 
-  // In packs, all of them on their way before the first is looked at.
+  // Loads the row in packs. All loads are issued before the first pack is used.
   template <class Storage>
   TENON_ON_GPU void load_packs(const Team& team, const Storage* src) {
     Pack<Storage, map_chunk> packs[chunks];
@@ -126,7 +126,7 @@ struct HeldRow {
   }
 };
 
-// One row per team: a walk over several would have its invariants take the registers of the row.
+// Each team computes one row. A loop over several rows would need registers for its invariants, which the row needs.
 template <class Team, int chunks>
 TENON_ON_GPU void softmax_held(const SoftmaxArguments& softmax) {
   Team team;

@@ -1,6 +1,6 @@
 // Team: the threads that work on one row together, a warp or a block. all(value, combine) combines the values of all
-// members and gives the result to each, first(value, combine) to member 0 alone; every member makes the same calls. By
-// CUB's primitives.
+// threads and gives each thread the result; first(value, combine) gives it to thread 0 alone. Every thread of a team
+// makes the same calls. The combining is CUB's.
 #pragma once
 
 #include "providers/cuda/kernels/element.h"
@@ -8,8 +8,8 @@
 #if defined(__CUDACC__)
 #include <cub/block/block_reduce.cuh>
 #include <cub/warp/warp_reduce.cuh>
-// A kernel of blocks of row_block threads, of which a multiprocessor must hold `blocks`: while some compute, others
-// wait for memory.
+// A kernel of blocks of row_block threads. A multiprocessor must hold at least `blocks` of them, so that some compute
+// while others wait for memory.
 #define TENON_TEAM_KERNEL(blocks) extern "C" __global__ void __launch_bounds__(tenon::provider::cuda::row_block, blocks)
 #else
 #define TENON_TEAM_KERNEL(blocks) TENON_KERNEL
@@ -17,7 +17,8 @@
 
 namespace tenon::provider::cuda {
 
-// A 64-bit division is a long piece of code on a GPU, and most numbers have 32 bits: one copy of it, called.
+// A 64-bit division takes much code on a GPU, and most numbers fit 32 bits. So there is one copy of the 64-bit
+// division, which is called.
 TENON_ON_GPU_CALL int64_t divided(int64_t value, int64_t by) { return value / by; }
 TENON_ON_GPU int64_t quotient(int64_t value, int64_t by) {
   if (((static_cast<uint64_t>(value) | static_cast<uint64_t>(by)) >> 32) != 0) return divided(value, by);
@@ -34,7 +35,7 @@ TENON_ON_GPU_CALL int64_t offset_along(const AxisSet& axes, const int64_t* strid
   return offset + index * strides[0];
 }
 
-// Where element `index` of the axes lies.
+// The offset of element `index` of `axes`.
 TENON_ON_GPU int64_t offset_in(const AxisSet& axes, const int64_t* strides, int64_t index) {
   return axes.rank == 1 ? index * strides[0] : offset_along(axes, strides, index);
 }
@@ -110,8 +111,8 @@ class BlockTeam {
 
 #else
 
-// Where the members of an emulated team meet. Set by whoever runs the kernel (tests/fakes/cuda): wait() returns when
-// all of them have called it.
+// The meeting of an emulated team. The code that runs the kernel sets it (tests/fakes/cuda). wait() returns when all
+// threads of the team have called it.
 struct EmulatedMeeting {
   void (*wait)() = nullptr;
   alignas(8) unsigned char values[row_block][8] = {};
@@ -159,7 +160,7 @@ using BlockTeam = EmulatedTeam<T, row_block>;
 
 #endif
 
-// A team of one: columns, where neighbouring threads work on neighbouring rows.
+// A team of one thread, for columns: neighbouring threads work on neighbouring rows.
 template <class T>
 class SoloTeam {
  public:

@@ -1,5 +1,5 @@
-// The unary rows of scalar_ops.def. unary_<row>_f32: a kernel per row, for the floats computed in f32. unary_<class>:
-// one kernel that holds every row of a class, for the rest.
+// The unary scalar functions. unary_<function>_f32: one kernel per function, for floats computed in f32. unary_<class>:
+// one kernel for all functions of any other class.
 #include "providers/cuda/kernels/map.h"
 #include "sdk/provider/scalar_rows.h"
 
@@ -19,7 +19,7 @@ TENON_ON_GPU void unary_row(const MapArguments& map) {
   });
 }
 
-// The value of row `op`, or its truth value.
+// The value of scalar function `op`: a number or a truth value.
 template <class Class>
 TENON_ON_GPU Class unary_value(int32_t op, Class x, Class a, Class b) {
   switch (op) {

@@ -11,8 +11,8 @@ namespace {
 
 constexpr size_t needed_version = 120000;  // 12.0
 
-// The version of the toolkit this was built by, then the others; last where NVIDIA's packages put it, for systems whose
-// loader does not look there.
+// The names of the library: first the version of our toolkit, then the others. The last ones are paths of NVIDIA's
+// packages, for systems whose loader does not search there.
 #if CUDA_VERSION >= 13000
 constexpr std::array cublaslt_names = {"libcublasLt.so.13", "libcublasLt.so.12",
                                        "/usr/local/cuda/lib64/libcublasLt.so.13"};

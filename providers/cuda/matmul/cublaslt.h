@@ -1,4 +1,4 @@
-// CublasLt: the library, loaded when the first matmul is made, and a handle to it on one device.
+// CublasLt: the library cuBLASLt, loaded for the first matmul, and a handle to it on one device.
 #pragma once
 
 #include <cublasLt.h>
@@ -16,11 +16,11 @@ class CublasLt {
 #include "providers/cuda/matmul/functions.def"
 #undef TENON_CUBLASLT
 
-  // Empty, or one clause that says why there is none: the versions looked for and found. The device's context is
-  // current.
+  // Loads the library at the first call. Returns an empty string, or one clause that says which versions were looked
+  // for and found. The device's context is current.
   const std::string& load();
   cublasLtHandle_t handle() const { return handle_; }
-  // Calls tell() the first time.
+  // Loads the library and, at the first call only, calls tell().
   template <class Tell>
   void tell_once(const Tell& tell) {
     std::call_once(told_, tell);

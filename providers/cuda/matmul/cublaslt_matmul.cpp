@@ -1,6 +1,6 @@
-// matmul on cuBLASLt. f32 is f32: no TF32, no reduced precision in sums that are cut, unless the caller asked for
-// speed. (CUBLAS_COMPUTE_32F never takes TF32. The pedantic type besides forbids what changes no precision, and with it
-// the library's fast kernels.)
+// matmul on cuBLASLt. f32 stays f32: no TF32, and no reduced precision in partial sums, unless the caller wants speed.
+// (CUBLAS_COMPUTE_32F never takes TF32. The pedantic type would also forbid what does not change precision, and thereby
+// the fast kernels.)
 #include <algorithm>
 #include <memory>
 
@@ -11,7 +11,8 @@ namespace tenon::provider::cuda {
 namespace {
 
 constexpr int32_t wanted_alignment = 16;
-constexpr uint64_t most_workspace = 32 * 1024 * 1024;  // what NVIDIA recommends for Hopper, and more than elsewhere
+constexpr uint64_t most_workspace =
+    32 * 1024 * 1024;  // NVIDIA's advice for Hopper, and more than its advice for others
 
 cudaDataType_t data_type(int32_t dtype) {
   switch (dtype) {
@@ -22,7 +23,7 @@ cudaDataType_t data_type(int32_t dtype) {
   }
 }
 
-// The arithmetic for inputs of `dtype`, what is wanted first.
+// The compute types for inputs of `dtype`, the preferred one first.
 std::vector<cublasComputeType_t> compute_types(int32_t dtype, int32_t precision) {
   if (dtype == EP_DTYPE_f64) return {CUBLAS_COMPUTE_64F};
   if (dtype == EP_DTYPE_f32 && precision == EP_PRECISION_FAST) {
@@ -31,7 +32,7 @@ std::vector<cublasComputeType_t> compute_types(int32_t dtype, int32_t precision)
   return {CUBLAS_COMPUTE_32F};
 }
 
-// One of cuBLASLt's descriptors, which its function frees.
+// Owns one of cuBLASLt's descriptors.
 template <class Handle, class Destroy>
 class Owned {
  public:
@@ -59,7 +60,7 @@ using Layout = Owned<cublasLtMatrixLayout_t, decltype(CublasLt::layout_destroy)>
 using MatmulDesc = Owned<cublasLtMatmulDesc_t, decltype(CublasLt::desc_destroy)>;
 using Preference = Owned<cublasLtMatmulPreference_t, decltype(CublasLt::preference_destroy)>;
 
-// Remembers the first failure of several calls.
+// Keeps the first failure of several calls.
 class Calls {
  public:
   Calls& operator()(cublasStatus_t status) {
@@ -73,7 +74,7 @@ class Calls {
   cublasStatus_t status_ = CUBLAS_STATUS_SUCCESS;
 };
 
-// A problem in the library's own descriptors, with the algorithm it chose.
+// A problem in cuBLASLt's own descriptors, and the algorithm that the library chose.
 struct Prepared {
   LtProblem problem;
   Layout layouts[lt_operands];
@@ -111,7 +112,7 @@ cublasStatus_t make_desc(const CublasLt& lt, const ep_primitive_desc& matmul, co
     epilogue = problem.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
     const cudaDataType_t type = data_type(dtype);
     call(lt.desc_set_attribute(out->get(), CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &type, sizeof type));
-    // The choice of an algorithm looks at the alignment of this address, and at nothing else of it.
+    // The choice of an algorithm looks at the alignment of this address only.
     const auto bias = static_cast<uint64_t>(std::max(matmul.operands[problem.bias].alignment, dtype_size(dtype)));
     call(lt.desc_set_attribute(out->get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias));
   }
@@ -119,7 +120,7 @@ cublasStatus_t make_desc(const CublasLt& lt, const ep_primitive_desc& matmul, co
   return call.status();
 }
 
-// The alignment in bytes that every call's address of a matrix has.
+// The alignment in bytes that a matrix has in every launch.
 uint32_t alignment_of(const ep_primitive_desc& desc, const LtProblem& problem, int32_t which) {
   const int32_t index = problem.operands[which] >= 0 ? problem.operands[which] : 0;
   const ep_operand_desc& operand = desc.operands[index];
@@ -140,7 +141,7 @@ cublasStatus_t make_preference(const CublasLt& lt, const ep_primitive_desc& desc
     call(lt.preference_set_attribute(out->get(), attribute, &value, sizeof value));
   };
   set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
-  // Sums of parts in the type of the result would be less exact than the sum.
+  // Partial sums in the type of the result would be less exact, so they must be in the compute type.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(desc, problem, LT_SRC_B));
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(desc, problem, LT_SRC));
@@ -150,7 +151,7 @@ cublasStatus_t make_preference(const CublasLt& lt, const ep_primitive_desc& desc
   return call.status();
 }
 
-// Asks the library for an algorithm; CUBLAS_STATUS_NOT_SUPPORTED if it has none.
+// Lets the library choose an algorithm. CUBLAS_STATUS_NOT_SUPPORTED if it has none.
 cublasStatus_t prepare(const ep_device& device, const ep_primitive_desc& desc, cublasComputeType_t compute,
                        Prepared* out) {
   const CublasLt& lt = device.cublaslt;
@@ -191,7 +192,7 @@ class CublasLtPrimitive final : public ep_primitive {
   bool has_workspace() const override { return prepared_->workspace != 0; }
 
  private:
-  // The library says that it failed; whether the device was lost, the driver says.
+  // The library only says that it failed. The driver says whether the device is lost.
   ep_status failed(cublasStatus_t status, ep_error** error) const {
     size_t free_bytes = 0;
     size_t total = 0;
@@ -203,7 +204,7 @@ class CublasLtPrimitive final : public ep_primitive {
                 static_cast<long long>(matrix.rows), device->cublaslt.get_status_string(status));
   }
 
-  // The address of the bias is part of the library's descriptor, so one launch at a time.
+  // The library's descriptor holds the address of the bias, so launches run one at a time.
   cublasStatus_t multiply_all(ep_stream* stream, const ep_launch& launch) {
     const LtProblem& problem = prepared_->problem;
     const std::lock_guard lock(mutex_);
@@ -279,8 +280,8 @@ Refusal check_types(const ep_primitive_desc& desc) {
   return {};
 }
 
-// Fusions to try, the most first. Where the result is narrow nothing may be left for afterwards, which would round
-// twice.
+// The fusions to try, the largest first. If the result is a narrow type, nothing may run after the call, because the
+// result would be rounded twice.
 constexpr LtFusion fusions[] = {{true, true, true}, {true, false, false}, {false, true, false}, {false, false, false}};
 
 Refusal check_rest(const ep_primitive_desc& desc, const LtProblem& problem) {
@@ -291,7 +292,7 @@ Refusal check_rest(const ep_primitive_desc& desc, const LtProblem& problem) {
   return why_no_epilogues(desc, problem.first_epilogue);
 }
 
-// The bias as an element-wise sum in place.
+// Adds the bias to the result by an element-wise kernel, in place.
 Refusal add_bias(ep_device& device, const ep_primitive_desc& desc, int32_t bias, Tail* tail) {
   ep_primitive_desc sum{};
   sum.kind = EP_PRIMITIVE_binary;

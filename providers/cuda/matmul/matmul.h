@@ -1,4 +1,4 @@
-// matmul: on cuBLASLt, and by a kernel of our own for what that does not take.
+// matmul: on cuBLASLt, and by a plain kernel for what cuBLASLt does not take.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace tenon::provider::cuda {
 
-// What is applied to the result after the product has been stored: element-wise kernels in place, in order.
+// Tail: element-wise kernels that change the stored product in place, in order.
 class Tail {
  public:
-  // Adds what `desc`, a unary or binary one with DST as its source, computes; `slot`: of its first launch scalar;
-  // `operand`: index of the tensor it takes besides, in the launch, or -1.
+  // Adds the step that `desc` describes, a unary or binary with DST as its source. `slot` is its first launch scalar;
+  // `operand` is the number of its other tensor in the launch, or -1.
   Refusal add(ep_device& device, const ep_primitive_desc& desc, int32_t slot, int32_t operand);
   bool empty() const { return steps_.empty(); }
   ep_status run(ep_stream* stream, const ep_launch& launch, const ep_operand_desc* operands, ep_error** error) const;
@@ -25,9 +25,9 @@ class Tail {
   std::vector<Step> steps_;
 };
 
-// Adds the epilogues of `desc` from number `first` on to `tail`.
+// Adds the epilogues of `desc`, from number `first` on, to `tail`.
 Refusal add_epilogues(ep_device& device, const ep_primitive_desc& desc, uint32_t first, Tail* tail);
-// Why epilogues from number `first` on cannot be applied. Pure.
+// Why the epilogues from number `first` on cannot be a Tail. Pure.
 Refusal why_no_epilogues(const ep_primitive_desc& desc, uint32_t first);
 
 struct CublasLtMatmul {

@@ -1,4 +1,4 @@
-// matmul by a kernel that computes one element per thread: types, strides and addresses of every kind.
+// matmul by a kernel that computes one element per thread. It takes every type, stride and alignment.
 #include <fmt/core.h>
 
 #include <algorithm>

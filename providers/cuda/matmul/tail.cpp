@@ -5,7 +5,7 @@
 namespace tenon::provider::cuda {
 namespace {
 
-// The element-wise descriptor of one epilogue on the result; its other operand, if it has one, gets `other`.
+// The element-wise descriptor of one epilogue on the result. `other` receives the epilogue's second operand, if any.
 ep_primitive_desc epilogue_desc(const ep_primitive_desc& desc, const ep_epilogue& epilogue) {
   ep_primitive_desc step{};
   step.kind = epilogue.arity == 1 ? EP_PRIMITIVE_unary : EP_PRIMITIVE_binary;
@@ -76,7 +76,7 @@ ep_status Tail::run(ep_stream* stream, const ep_launch& launch, const ep_operand
       shapes[2] = shape_of(operands[index], launch.shapes, index);
       from.addresses[2] = address_of(launch.operands[index]);
     }
-    // A scalar operand stands in slot 1 of an element-wise launch, parameters in 0 and 1.
+    // An element-wise launch has a scalar operand in slot 1, and parameters in slots 0 and 1.
     const auto slot = static_cast<uint32_t>(step.slot);
     ep_scalar scalars[2] = {};
     const bool binary = step.map.plan().count == 3;

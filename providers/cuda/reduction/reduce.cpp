@@ -1,4 +1,4 @@
-// reduce over any set of axes, in one launch or in two: parts first, then their values.
+// reduce over any set of axes, in one launch, or in two: values of parts first, then their combination.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t short_row = 8;         // elements one thread reduces alone
 constexpr int64_t warp_row = 2048;       // elements a warp reduces
 constexpr int64_t least_part = 4096;     // elements of a part that a block reduces
-constexpr int64_t least_solo_part = 64;  // and of one that a thread reduces
+constexpr int64_t least_solo_part = 64;  // elements of a part that a thread reduces
 constexpr int64_t most_parts = 1024;
 constexpr int64_t blocks_per_processor = 8;
 
@@ -31,7 +31,7 @@ constexpr const char* reduce_name(int32_t op) {
 
 class ReducePrimitive final : public ep_primitive {
  public:
-  // `functions`: one per team.
+  // `functions` has one kernel per team.
   ReducePrimitive(const ep_device& on, const ep_primitive_desc& desc, const CUfunction* functions)
       : desc_(desc),
         dynamic_(is_dynamic(desc)),
@@ -91,7 +91,7 @@ class ReducePrimitive final : public ep_primitive {
     return reduce;
   }
 
-  // The launch that combines the parts of `first`, which lie one after the other at `parts`.
+  // The launch that combines the values of the parts of `first`. The values lie at `parts`, one after the other.
   static ReduceArguments combining(const ReduceArguments& first, uint64_t parts) {
     ReduceArguments second = first;
     second.src = parts;

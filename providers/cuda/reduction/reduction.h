@@ -1,4 +1,4 @@
-// reduce and softmax.
+// The kinds reduce and softmax.
 #pragma once
 
 #include "providers/cuda/primitive.h"
@@ -6,8 +6,8 @@
 
 namespace tenon::provider::cuda {
 
-// How a reduction of `kept` values over `reduced` elements each is cut. Decided by the shape and the device alone, so
-// that the same reduction gives the same bits each time.
+// How a reduction of `kept` values, each over `reduced` elements, is cut. The shape and the device alone decide it, so
+// that a repeated reduction gives the same bits.
 struct ReducePlan {
   Team team = Team::BLOCK;
   int64_t parts = 1;
@@ -15,12 +15,14 @@ struct ReducePlan {
 };
 ReducePlan plan_reduce(const AxisSet& kept, const AxisSet& reduced, int64_t processors);
 
-// The kernels of softmax: for any rows, then those that hold a contiguous row of f32 or narrower in registers.
+// The kernels of softmax. SOLO, WARP and BLOCK take any row; the others hold a contiguous row of f32 or a narrower
+// float in registers.
 enum class SoftmaxKernel : size_t { SOLO, WARP, BLOCK, WARP_HELD, WARP_HELD_LONG, BLOCK_HELD, BLOCK_HELD_LONG };
 inline constexpr size_t softmax_kernels = static_cast<size_t>(SoftmaxKernel::BLOCK_HELD_LONG) + 1;
-inline constexpr size_t softmax_kernels_f64 = static_cast<size_t>(SoftmaxKernel::BLOCK) + 1;  // the first of them
+inline constexpr size_t softmax_kernels_f64 =
+    static_cast<size_t>(SoftmaxKernel::BLOCK) + 1;  // f64 has only the first three
 
-// Which of them takes rows of `length`.
+// The kernel for rows of `length`.
 struct SoftmaxPlan {
   Team team = Team::BLOCK;
   SoftmaxKernel kernel = SoftmaxKernel::BLOCK;

@@ -48,7 +48,7 @@ class SoftmaxPrimitive final : public ep_primitive {
 
  private:
   ep_status run(ep_stream* stream, const SoftmaxArguments& softmax, bool contiguous, ep_error** error) const {
-    // The kernels that hold rows take one per team.
+    // A kernel that holds its row computes one row per team.
     const bool may_be_held = contiguous && softmax.rows.count <= most_blocks;
     const SoftmaxPlan plan = plan_softmax(softmax.length, may_be_held, softmax.dtype == EP_DTYPE_f64);
     const int64_t per_block = teams_per_block(plan.team);
@@ -70,7 +70,7 @@ SoftmaxPlan plan_softmax(int64_t length, bool contiguous, bool is_f64) {
     if (length <= held_block_long) return {Team::BLOCK, SoftmaxKernel::BLOCK_HELD_LONG};
     return {Team::BLOCK, SoftmaxKernel::BLOCK};
   }
-  // Where rows are columns of memory, neighbouring threads had better take neighbouring rows.
+  // If consecutive rows are neighbours in memory, neighbouring threads should compute neighbouring rows.
   if (length <= short_row || (!contiguous && length <= held_warp)) return {Team::SOLO, SoftmaxKernel::SOLO};
   if (length <= held_warp) return {Team::WARP, SoftmaxKernel::WARP};
   return {Team::BLOCK, SoftmaxKernel::BLOCK};

@@ -50,7 +50,7 @@ CUresult Staging::host_copy(const Driver& driver, CUstream stream, void* dst, co
   return result;
 }
 
-// `*out_done` stays false where the next slot of the ring is still being read.
+// `*out_done` stays false if the device still reads the next slot of the ring.
 CUresult Staging::small_upload(const Driver& driver, CUstream stream, CUdeviceptr dst, const void* src, uint64_t size,
                                bool* out_done) {
   if (const CUresult result = take_ring(driver); result != CUDA_SUCCESS) return result;

@@ -1,11 +1,11 @@
-// Staging: how bytes go between the device and host memory that the driver has not pinned. Such a transfer would be
-// synchronous, or wait inside the call; through pinned memory of the stream's own it is neither:
+// Staging: transfers between the device and host memory that the driver has not pinned. The driver's own copy would be
+// synchronous or wait inside the call. Staging goes through pinned memory of the stream:
 //
-//   small uploads   are copied at the call into a ring of pinned slots, from where the device takes them;
-//   all others      go chunk by chunk through one pinned buffer, and the host's half of the copy is a function that the
-//                   stream calls in its order, so that the buffer needs no waiting for.
+// - small uploads: the call copies them into a ring of pinned slots, from which the device reads;
+// - other transfers: chunks go through one pinned buffer. The stream calls a host function for the host's half of each
+//   chunk, in its order, so nobody waits for the buffer.
 //
-// One per stream, used under the stream's order and its own lock. Memory is taken when first needed.
+// Owner: one stream. Threads: any, under the lock. Memory is allocated at first use.
 #pragma once
 
 #include <cuda.h>
@@ -22,16 +22,16 @@ struct Driver;
 
 class Staging {
  public:
-  static constexpr uint64_t slot_bytes = 64 * 1024;  // a small upload has at most as many
+  static constexpr uint64_t slot_bytes = 64 * 1024;  // most bytes of a small upload
   static constexpr uint64_t slots = 16;
   static constexpr uint64_t chunk_bytes = 4 * 1024 * 1024;
 
-  // The device's context is current in all of these.
+  // The device's context is current in every function below.
   CUresult upload(const Driver& driver, CUstream stream, CUdeviceptr dst, const void* src, uint64_t size);
   CUresult download(const Driver& driver, CUstream stream, void* dst, CUdeviceptr src, uint64_t size);
-  // Between two places in pinned memory: the driver's own copy would wait in the call.
+  // Copies within pinned memory. The driver's own copy would wait inside the call.
   CUresult copy(const Driver& driver, CUstream stream, void* dst, const void* src, uint64_t size);
-  // The stream has been synchronised, or its device was lost.
+  // Frees everything. The stream has been synchronised, or its device is lost.
   void release(const Driver& driver);
 
  private:
@@ -51,14 +51,14 @@ class Staging {
 
   std::mutex mutex_;
   char* ring_ = nullptr;
-  std::array<CUevent, slots> taken_{};  // fires when the slot has been read
+  std::array<CUevent, slots> taken_{};  // fires when the device has read the slot
   uint64_t next_slot_ = 0;
   char* buffer_ = nullptr;
-  std::deque<HostCopy> copies_;  // those handed to the stream; the oldest first
+  std::deque<HostCopy> copies_;  // copies that the stream has, the oldest first
 };
 
-// True if the driver has pinned the `size` bytes at `pointer`, so that they can be copied from and to directly: asked
-// of the first and the last of them, since part of what is allocated in one may be pinned.
+// True if the driver has pinned the `size` bytes at `pointer`, so that the device can copy them directly. It checks the
+// first and the last byte, because only part of an allocation may be pinned.
 bool is_pinned(const Driver& driver, const void* pointer, uint64_t size);
 
 }  // namespace tenon::provider::cuda
