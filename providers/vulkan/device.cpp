@@ -35,7 +35,7 @@ VkResult create_logical_device(const Api& api, const PhysicalDevice& physical, u
   return api.vkCreateDevice(physical.handle, &info, nullptr, out_device);
 }
 
-// The plan over the types that really serve buffers, which only the open device tells.
+// Plans memory over the types that really serve buffers. Only the open device knows them.
 ep_status plan_buffers(Context& context, ep_error** error) {
   uint32_t types = 0;
   const VkResult result = buffer_memory_types(context, &types);
@@ -50,7 +50,7 @@ ep_status plan_buffers(Context& context, ep_error** error) {
   return EP_STATUS_OK;
 }
 
-// Streams are gone: what they kept alive goes with the members.
+// The host has destroyed all streams. The members free everything that streams kept alive.
 void device_close(ep_device* device) noexcept { destroy(device); }
 
 void device_trim(ep_device* device) noexcept {

@@ -1,4 +1,4 @@
-// The structs behind the handles of this provider, and what its files offer each other.
+// The structs behind the handles of the vulkan provider, and the functions that its files offer each other.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 struct ep_plugin {
   const ep_host* host = nullptr;
-  std::mutex mutex;  // the three below
+  std::mutex mutex;  // guards the three below
   bool discovered = false;
   tenon::provider::vulkan::Options options;
   tenon::provider::vulkan::Instance instance;
@@ -37,7 +37,7 @@ struct ep_stream {
   std::shared_ptr<tenon::provider::vulkan::CommandStream> commands;
 };
 
-// A point of a stream; it outlives the stream's handle.
+// A point of a stream. An event outlives the handle of its stream.
 struct ep_event {
   const ep_host* host;
   std::mutex mutex;
@@ -51,16 +51,16 @@ inline uint64_t address_of(ep_buffer buffer) {
   return buffer.memory == nullptr ? 0 : buffer.memory->block.address + buffer.offset;
 }
 
-// Makes the logical device `physical` of `plugin` with its queues, pipelines and staging.
+// Makes the logical device for `physical`, with its queues, pipelines and staging.
 ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, ep_device* device, ep_error** error);
 
-// Each fills its slots of a device's table.
+// Each function fills its slots of a device's table.
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_event(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 
-// The table of a device, all of the above.
+// The table of a device, filled by the functions above.
 ep_device_ops device_ops();
 
 }  // namespace tenon::provider::vulkan

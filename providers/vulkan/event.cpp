@@ -8,7 +8,7 @@ struct Point {
   uint64_t value;
 };
 
-// What the event holds now; INVALID_ARGUMENT if it was never recorded.
+// The last record of the event. Errors: INVALID_ARGUMENT if the event was never recorded.
 ep_status point_of(ep_event* event, Point* out_point, ep_error** error) {
   std::lock_guard lock(event->mutex);
   if (event->commands == nullptr) {

@@ -1,4 +1,4 @@
-// Every implementation of this provider, per kind, best first.
+// The implementations of each kind, best first.
 #pragma once
 
 #include <span>

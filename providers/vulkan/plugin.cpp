@@ -5,7 +5,7 @@ EP_PLUGIN_NOTE("vulkan", "0.1.0", 0)
 namespace tenon::provider::vulkan {
 namespace {
 
-// Looks for devices once; a failure is met again by whoever asks again.
+// Looks for devices until that succeeds once. After a failure the next call tries again.
 ep_status discover(ep_plugin* plugin, ep_error** error) {
   std::lock_guard lock(plugin->mutex);
   if (plugin->discovered) return EP_STATUS_OK;

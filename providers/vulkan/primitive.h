@@ -1,4 +1,4 @@
-// The base of every primitive of this provider, and how its pipeline is had.
+// The base of every primitive of the vulkan provider, and the way to its pipeline.
 #pragma once
 
 #include <memory>
@@ -7,14 +7,14 @@
 #include "providers/vulkan/device.h"
 #include "sdk/provider/primitive.h"
 
-// One created primitive. Launches may run on several threads at once: launch() changes nothing in it.
+// One created primitive. Threads: several may launch it at once, so launch() changes nothing in it.
 struct ep_primitive : tenon::provider::PrimitiveBase {
   virtual ep_status launch(ep_stream& stream, const ep_launch& launch, ep_error** error) const = 0;
 };
 
 namespace tenon::provider::vulkan {
 
-// The pipeline, or a refusal that says that the driver does not compile it.
+// Gets the pipeline. The refusal says that the driver does not compile it.
 Refusal compile(ep_device& device, const std::string& module, const Constants& constants,
                 std::shared_ptr<Pipeline>* out_pipeline);
 

@@ -1,5 +1,5 @@
-// Api: the functions of Vulkan, found at run time. The plug-in links no libvulkan; the loader library is opened when
-// devices are first asked for, so that a machine without Vulkan gets a sentence and not a load failure.
+// Api: the functions of Vulkan, found at run time. The provider does not link libvulkan; it opens the Vulkan loader
+// when the host first counts devices. So a machine without Vulkan gets a message, not a load failure.
 #pragma once
 
 #define VK_NO_PROTOTYPES
@@ -58,22 +58,22 @@ namespace tenon::provider::vulkan {
   X(vkCreateComputePipelines)            \
   X(vkDestroyPipeline)
 
-// Functions of the loader itself; `open` fills them.
+// The functions of the Vulkan loader. open() fills them.
 struct Api {
   PFN_vkGetInstanceProcAddr vkGetInstanceProcAddr = nullptr;
   PFN_vkCreateInstance vkCreateInstance = nullptr;
   PFN_vkEnumerateInstanceVersion vkEnumerateInstanceVersion = nullptr;
   PFN_vkEnumerateInstanceExtensionProperties vkEnumerateInstanceExtensionProperties = nullptr;
-  PFN_vkCreateDebugUtilsMessengerEXT vkCreateDebugUtilsMessengerEXT = nullptr;    // with the validation layer
-  PFN_vkDestroyDebugUtilsMessengerEXT vkDestroyDebugUtilsMessengerEXT = nullptr;  // alike
+  PFN_vkCreateDebugUtilsMessengerEXT vkCreateDebugUtilsMessengerEXT = nullptr;    // only with the validation layer
+  PFN_vkDestroyDebugUtilsMessengerEXT vkDestroyDebugUtilsMessengerEXT = nullptr;  // only with the validation layer
 #define TENON_VULKAN_MEMBER(name) PFN_##name name = nullptr;
   TENON_VULKAN_INSTANCE_FUNCTIONS(TENON_VULKAN_MEMBER)
 #undef TENON_VULKAN_MEMBER
 
-  // Opens the loader library (which stays open: drivers leave thread-locals behind that outlive a close). What dlopen
-  // said, or empty.
+  // Opens the Vulkan loader. Returns the message of dlopen, or an empty string. The library stays open, because drivers
+  // leave thread-locals that outlive a close.
   std::string open(const std::string& library);
-  // The functions of an instance; the name of the first that is missing, or NULL.
+  // Fills the functions of an instance. Returns the name of the first missing one, or NULL.
   const char* load_instance(VkInstance instance);
 };
 

@@ -18,7 +18,7 @@ constexpr uint64_t every_dtype = 0
     ;
 
 constexpr uint64_t operand_alignment = 256;
-constexpr uint64_t own_allocations = 256;  // staging blocks, beside the host's
+constexpr uint64_t own_allocations = 256;  // staging blocks, beside the blocks of the host
 
 std::vector<VkExtensionProperties> extensions_of(const Api& api, VkPhysicalDevice handle) {
   uint32_t count = 0;
@@ -108,7 +108,7 @@ PhysicalFacts read_facts(const Api& api, VkPhysicalDevice handle) {
   api.vkGetPhysicalDeviceProperties(handle, &facts.properties);
   api.vkGetPhysicalDeviceMemoryProperties(handle, &facts.memory);
   read_queues(api, handle, &facts);
-  // The structures of Vulkan 1.2 mean nothing to an older driver.
+  // A driver older than Vulkan 1.2 ignores the structures of 1.2.
   if (facts.properties.apiVersion < VK_API_VERSION_1_2) return facts;
   read_properties(api, handle, &facts);
   read_features(api, handle, &facts);
@@ -142,7 +142,7 @@ int32_t class_of(VkPhysicalDeviceType type) {
     case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
     case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return EP_DEVICE_CLASS_DISCRETE;
     case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return EP_DEVICE_CLASS_INTEGRATED;
-    default: return EP_DEVICE_CLASS_SOFTWARE;  // a processor, or something that does not say what it is
+    default: return EP_DEVICE_CLASS_SOFTWARE;  // a processor, or an unknown kind
   }
 }
 

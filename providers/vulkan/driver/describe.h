@@ -1,4 +1,5 @@
-// What a physical device is, and whether it can be used: read from the driver once, judged by pure functions.
+// Describes a physical device and judges whether it is usable. The facts are read from the driver once; pure functions
+// judge them.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +11,24 @@
 
 namespace tenon::provider::vulkan {
 
-// What the driver says of a device.
+// The driver's facts about a device.
 struct PhysicalFacts {
   VkPhysicalDeviceProperties properties{};
   VkPhysicalDeviceVulkan12Features features12{};
   VkPhysicalDeviceMemoryProperties memory{};
   uint8_t uuid[16]{};
-  uint64_t largest_allocation = 0;  // a multiple of a block's granularity that a memory and a buffer may both have
+  uint64_t largest_allocation = 0;  // most bytes of a block, in granules: a limit of memories and of buffers
   int64_t pci[4]{-1, -1, -1, -1};   // domain, bus, device, function
   bool int64 = false;
   bool storage16 = false;
-  bool layered = false;                  // the driver has VK_KHR_portability_subset, which is then to be enabled
-  bool keeps_nan = false;                // f32 in shaders can be asked to keep NaN, infinities and the sign of 0
-  bool rounds_even = false;              // f32 in shaders can be asked to round to nearest even
-  std::optional<uint32_t> queue_family;  // with compute; one that draws too is taken last
+  bool layered = false;                  // the driver has VK_KHR_portability_subset, which must then be enabled
+  bool keeps_nan = false;                // shaders can demand that f32 keeps NaN, infinities and the sign of 0
+  bool rounds_even = false;              // shaders can demand that f32 rounds to nearest even
+  std::optional<uint32_t> queue_family;  // a family with compute; one with graphics too is the last choice
   uint32_t queue_count = 0;
 };
 
-// The optional features this provider uses; without them some element types are left to the ladder.
+// The optional features that the provider uses. Without them the host computes some element types.
 struct Features {
   bool narrow = false;  // 8- and 16-bit storage: types of 1 and 2 bytes
   bool int64 = false;   // arithmetic on i64 and u64
@@ -46,10 +47,11 @@ struct PhysicalDevice {
 
 PhysicalFacts read_facts(const Api& api, VkPhysicalDevice handle);
 
-// The largest block: what a memory and (0: the driver does not say) a buffer may have, in whole granules of 256 bytes.
+// The largest block in whole granules of 256 bytes. `memory` and `buffer` are the limits; 0 means that the driver
+// states none.
 uint64_t largest_block(uint64_t memory, uint64_t buffer);
 
-// Why the device cannot be used: one sentence with everything that is missing; empty if it can.
+// Why the device is unusable: one sentence that names everything that is missing. Empty if the device is usable.
 std::string why_unusable(const PhysicalFacts& facts);
 
 // EP_DEVICE_CLASS_*
@@ -57,7 +59,7 @@ int32_t class_of(VkPhysicalDeviceType type);
 
 PhysicalDevice describe(const Api& api, VkPhysicalDevice handle, const Options& options);
 
-// The operands' pool and, where they are not the host's, one for staging.
+// Describes the pool of the operands, and the staging pool if operands are not in host memory.
 void fill_info(const PhysicalDevice& device, ep_device_info* info);
 
 }  // namespace tenon::provider::vulkan

@@ -13,7 +13,7 @@ constexpr const char* install_remedy =
     "VK_ICD_FILENAMES is set, see that it names a driver's manifest.";
 constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
 
-// A loader that knows it hides drivers that are layered on another interface (MoltenVK) unless it is asked for them.
+// True if the Vulkan loader hides drivers that are layered on another interface (MoltenVK) until a program wants them.
 bool hides_layered_drivers(const Api& api) {
   uint32_t count = 0;
   if (api.vkEnumerateInstanceExtensionProperties == nullptr ||
@@ -48,7 +48,7 @@ void Instance::close() {
 }
 
 ep_status Instance::open(const ep_host* host, const Options& options, ep_error** error) {
-  close();  // what an attempt that failed has left
+  close();  // frees what a failed attempt has left
   if (const std::string reason = api_.open(options.library); !reason.empty()) {
     return fail_with_remedy(host, error, EP_STATUS_NOT_FOUND, install_remedy, "The Vulkan loader cannot be opened: %s.",
                             reason.c_str());
@@ -60,7 +60,7 @@ ep_status Instance::open(const ep_host* host, const Options& options, ep_error**
   if (result == VK_SUCCESS && count != 0) {
     result = api_.vkEnumeratePhysicalDevices(instance_, &count, handles.data());
   }
-  // A loader whose drivers all fail says so here: that there is no device is an answer.
+  // These results mean that every driver failed. "No device" is a valid answer.
   if (result == VK_ERROR_INITIALIZATION_FAILED || result == VK_ERROR_INCOMPATIBLE_DRIVER) return EP_STATUS_OK;
   if (result < VK_SUCCESS) return failed(host, error, "vkEnumeratePhysicalDevices", result);
   for (uint32_t i = 0; i < count; ++i) devices_.push_back(describe(api_, handles[i], options));
@@ -106,7 +106,7 @@ ep_status Instance::create(const ep_host* host, const Options& options, ep_error
                             "The setting validation of provider vulkan is 'on', and there is no layer %s.",
                             validation_layer);
   }
-  // A loader that cannot read a driver's manifest may call that VK_ERROR_OUT_OF_HOST_MEMORY.
+  // A Vulkan loader that cannot read a driver's manifest may return VK_ERROR_OUT_OF_HOST_MEMORY here.
   if (result != VK_SUCCESS) {
     return fail_with_remedy(host, error, EP_STATUS_NOT_FOUND, install_remedy,
                             "The Vulkan loader %s found no driver that works (vkCreateInstance answered %s).",

@@ -15,8 +15,9 @@ class Chooser {
  public:
   Chooser(const VkPhysicalDeviceMemoryProperties& memory, uint32_t allowed) : memory_(memory), allowed_(allowed) {}
 
-  // The type that has all of `needed` and the best points: 100 for each flag of `wanted`, minus 10 for each of
-  // `unwanted`; of equals the one on the largest heap, then the first, as Vulkan orders them by speed.
+  // The best type that has all flags of `needed`: 100 points for first_choice, 20 for second_choice, minus 10 for any
+  // flag of `unwanted`. Among equals, the one on the largest heap wins, then the first, because Vulkan orders types by
+  // speed.
   std::optional<MemoryType> best(VkMemoryPropertyFlags needed, VkMemoryPropertyFlags first_choice,
                                  VkMemoryPropertyFlags second_choice, VkMemoryPropertyFlags unwanted) const {
     std::optional<MemoryType> found;
@@ -34,7 +35,7 @@ class Chooser {
     return found;
   }
 
-  // True if no heap is the host's alone.
+  // True if every heap is device-local.
   bool unified() const {
     for (uint32_t i = 0; i < memory_.memoryHeapCount; ++i) {
       if ((memory_.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) return false;
@@ -42,7 +43,7 @@ class Chooser {
     return true;
   }
 
-  // The types of DEVICE_LOCAL memory on the largest heap that has any.
+  // The device-local types on the largest heap that has any.
   Chooser on_largest_device_heap() const {
     uint64_t largest = 0;
     uint32_t types = 0;

@@ -1,5 +1,5 @@
-// Which of a device's memory types serves what: a pure function of what vkGetPhysicalDeviceMemoryProperties says, so
-// that it is tested against recorded tables of devices nobody here has.
+// Chooses which memory type serves which purpose. The choice is a pure function of vkGetPhysicalDeviceMemoryProperties,
+// so tests run it on recorded tables of devices that no tester has.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ struct MemoryType {
 };
 
 struct MemoryPlan {
-  MemoryType operands;    // where primitives' operands lie
+  MemoryType operands;    // the operands of primitives
   MemoryType upload;      // the host writes, the device reads; coherent
-  MemoryType download;    // the device writes, the host reads: cached where there is such a type
-  MemoryType parameters;  // small, written by the host for each launch and read by every workgroup; coherent
+  MemoryType download;    // the device writes, the host reads; cached if possible
+  MemoryType parameters;  // small; the host writes them for each launch, every workgroup reads them; coherent
 };
 
-// Of the types in `allowed` (VkMemoryRequirements::memoryTypeBits):
-//   operands    DEVICE_LOCAL on the largest such heap. Where all of the device's memory is the host's too (integrated,
-//               software) a mapped type is preferred, cached first, then coherent; on a discrete GPU one that is not
-//               mapped, since a mapped type may be a small window, or slow. If there is nothing else, a mapped one.
-//   upload      HOST_VISIBLE and COHERENT, not DEVICE_LOCAL where there is a choice.
-//   download    HOST_VISIBLE and CACHED, COHERENT preferred; else as upload.
-//   parameters  DEVICE_LOCAL, HOST_VISIBLE and COHERENT where there is such a type; else as upload.
-// Lazily allocated, protected and AMD's uncached types are never taken. Nothing if no type serves one of the four.
+// Chooses among the types in `allowed` (VkMemoryRequirements::memoryTypeBits):
+//   operands    DEVICE_LOCAL on the largest such heap. If the host shares all memory of the device (integrated,
+//               software), a mapped type is better, cached first, then coherent. On a discrete GPU an unmapped type
+//               is better, because a mapped one may be a small window, or slow; a mapped one is the last choice.
+//   upload      HOST_VISIBLE and COHERENT, if possible not DEVICE_LOCAL.
+//   download    HOST_VISIBLE and CACHED, COHERENT if possible; else as upload.
+//   parameters  DEVICE_LOCAL, HOST_VISIBLE and COHERENT if such a type exists; else as upload.
+// Lazily allocated, protected and AMD's uncached types are never chosen. Returns nothing if a purpose has no type.
 std::optional<MemoryPlan> plan_memory(const VkPhysicalDeviceMemoryProperties& memory, uint32_t allowed,
                                       VkPhysicalDeviceType device_type);
 

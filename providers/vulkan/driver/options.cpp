@@ -9,7 +9,7 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-// The text of setting `key`, or `otherwise`.
+// The text of setting `key`, or `otherwise` if the setting is absent.
 std::string text_of(const ep_host* host, const char* key, const std::string& otherwise) {
   ep_string text{};
   if (host->config_get(host, to_ep_string(key), &text) != EP_STATUS_OK) return otherwise;
@@ -27,7 +27,7 @@ ep_status read_word(const ep_host* host, const char* key, const char* yes, const
   return EP_STATUS_OK;
 }
 
-// As that, and nothing where the setting is not there.
+// Reads a setting of two words. An absent setting leaves `value` empty.
 ep_status read_choice(const ep_host* host, const char* key, const char* yes, const char* no, std::optional<bool>* value,
                       ep_error** error) {
   if (text_of(host, key, "").empty()) return EP_STATUS_OK;

@@ -1,4 +1,4 @@
-// Element types as the shaders see them: which module computes a type, how a launch scalar is handed over.
+// Element types in shaders: the module that computes a type, and the form of launch scalars.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace tenon::provider::vulkan {
 
-// The class of modules that compute `dtype`: "f32", "i32", "u32", "i64" or "u64"; NULL where there is none.
+// The class of modules that compute `dtype`: "f32", "i32", "u32", "i64" or "u64". NULL if no module computes it.
 const char* class_of_dtype(int32_t dtype);
 
-// Bits at which integers of `dtype` wrap; 1 for bool.
+// The number of bits at which integers of `dtype` wrap; 1 for bool.
 uint32_t width_of(int32_t dtype);
 
-// Why elements of `dtype` cannot be read and written by kernels of a device with `features`.
+// Why kernels of a device with `features` cannot read and write elements of `dtype`.
 Refusal why_not_stored(const Features& features, int32_t dtype);
-// As that, and be computed with.
+// Why kernels of a device with `features` cannot compute elements of `dtype`.
 Refusal why_not_computed(const Features& features, int32_t dtype);
 
-// "map2_f32", of the variant for the device.
+// The name of a module, such as "map2_f32", in the version (narrow or words) for a device with `features`.
 std::string module_name(const std::string& shader, const std::string& variant, const Features& features);
 
-// A scalar in the type the class of `dtype` computes in, rounded to `dtype` first.
+// The bits of `scalar`, rounded to `dtype`, in the type in which the class of `dtype` computes.
 uint64_t scalar_bits(const ep_scalar& scalar, int32_t dtype);
-// The same as an element in memory.
+// The bits of `scalar` as an element of `dtype` in memory.
 uint64_t element_bits(const ep_scalar& scalar, int32_t dtype);
 
 }  // namespace tenon::provider::vulkan

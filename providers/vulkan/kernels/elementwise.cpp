@@ -1,6 +1,5 @@
-// fill, copy, unary, binary, ternary: one invocation computes an element, or, where every operand lies one element
-// after the other, a pack of them; which, is said at the launch, by the operands' addresses. Elsewhere dims and strides
-// come with the launch.
+// fill, copy, unary, binary, ternary. If every operand is contiguous, one invocation computes an element or a pack of
+// elements; the addresses of a launch decide which. If an operand is strided, each launch passes dims and strides.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,7 +19,7 @@ constexpr uint32_t most_threads = 256;
 
 enum MoveMode : uint32_t { MOVE_FILL, MOVE_COPY, MOVE_WHERE };
 
-// As shaders/shape.glsl has them.
+// Mirrors the push constants of shaders/shape.glsl.
 struct Push {
   uint64_t dst;
   uint64_t src[most_inputs];
@@ -36,12 +35,12 @@ struct ShapeBlock {
   uint32_t strides[1 + most_inputs][EP_MAX_RANK];
 };
 
-// What a descriptor comes to: the module, the constants but for the layout, and how scalars are handed over.
+// The plan of a descriptor: the module, all constants but those of the layout, and the form of scalars.
 struct Plan {
   std::string shader;
   std::string variant;
   Constants constants;
-  bool element_scalars = false;  // scalars as elements in memory, not as values
+  bool element_scalars = false;  // scalars are passed in their dtype, not in the type of the class
   int32_t scalar_dtypes[most_inputs]{};
   bool checks_divisor = false;
   Refusal refusal;
@@ -49,7 +48,7 @@ struct Plan {
 
 uint32_t threads_of(const ep_device& device) { return std::min(most_threads, device.context->most_threads()); }
 
-// The row is defined on `dtype` and gives what the destination holds.
+// Refuses unless the scalar function takes `dtype` and its result has the type of the destination.
 Refusal check_row_and_result(const ep_primitive_desc& desc, const scalar::RowFacts& facts, const char* arity,
                              int32_t op, const char* name, int32_t dtype) {
   if (Refusal refusal = check_row(facts, arity, op, name, dtype)) return refusal;
@@ -62,7 +61,7 @@ uint32_t scalar_mask(const ep_primitive_desc& desc) {
   return mask;
 }
 
-// fill, copy of one type, where: elements are moved as bits.
+// fill, where, and copy between equal types move elements as bits.
 Plan plan_move(const ep_device& device, const ep_primitive_desc& desc, MoveMode mode) {
   Plan plan;
   const int32_t dtype = desc.operands[0].dtype;
@@ -81,12 +80,12 @@ Plan plan_move(const ep_device& device, const ep_primitive_desc& desc, MoveMode 
   plan.element_scalars = true;
   plan.shader = "move";
   plan.variant = dtype_size(dtype) == 8 ? "long" : "bits";
-  const uint32_t absent[] = {0b111, 0b110, 0};  // by mode: inputs that are not in memory
+  const uint32_t absent[] = {0b111, 0b110, 0};  // by mode: inputs that have no memory
   plan.constants = {threads_of(device), 32, mode, 0, 0, absent[mode] | scalar_mask(desc)};
   return plan;
 }
 
-// copy to another type.
+// copy between different types.
 Plan plan_cast(const ep_device& device, const ep_primitive_desc& desc) {
   Plan plan;
   const Features& features = device.context->physical->features;
@@ -243,7 +242,8 @@ class ElementwisePrimitive final : public ep_primitive {
       addresses[i] = address_of(launch.operands[i]) + static_cast<uint64_t>(piece.offsets[i] * piece.sizes[i]);
     }
     const uint64_t packs = packs_in(layout_, count, addresses);
-    // Of each piece: one slot would be given back with the first's batch, which may be submitted before the next.
+    // Each piece has its own fault slot. A shared slot would be freed with the first piece's batch, which may be
+    // submitted before the next piece.
     if (checks_divisor_) {
       if (const ep_status status = recording.watch_faults(launch.tag, 2, &push.fault, error); status != EP_STATUS_OK) {
         return status;

@@ -5,7 +5,7 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-// a * b, or the greatest number where that overflows.
+// a * b, or the greatest int64_t if the product overflows.
 int64_t product(int64_t a, int64_t b) {
   int64_t result = 0;
   return __builtin_mul_overflow(a, b, &result) ? INT64_MAX : result;
@@ -67,7 +67,7 @@ int32_t Space::widest() const {
   int64_t most = -1;
   for (int32_t axis = 0; axis < rank; ++axis) {
     if (dims[axis] == 1) continue;
-    int64_t width = dims[axis];  // counts where the strides say nothing
+    int64_t width = dims[axis];  // decides if no operand has a stride along the axis
     for (int32_t i = 0; i < operands; ++i) width = std::max(width, product(dims[axis], strides[i][axis]));
     if (width > most) {
       most = width;

@@ -1,6 +1,6 @@
-// Launch geometry: how work is cut into dispatches and a dispatch into workgroups. Pure, so that sizes no device here
-// can hold are tested. Kernels count and index in 32 bits; what is larger is cut into pieces whose bases the host adds
-// in 64.
+// Launch geometry: cuts work into dispatches, and a dispatch into workgroups. Kernels count and index in 32 bits. The
+// host cuts larger work into pieces and adds their bases in 64 bits. Pure, so that tests cover sizes that no device
+// holds.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace tenon::provider::vulkan {
 
-// Elements of one piece at most, and bytes from an operand's first element in it to its last. A row or a matrix may add
-// as many bytes again, and an index is still below 2^31, where the sign of SPIR-V's indices begins.
+// Limits of one piece: its elements, and the bytes from an operand's first element in the piece to the last. A row or a
+// matrix may reach as many bytes further. The index still stays below 2^31, from which on SPIR-V takes it for negative.
 inline constexpr int64_t most_elements = INT64_C(1) << 30;
 inline constexpr int64_t most_bytes = INT64_C(1) << 30;
 
-// Matmul: results are made in tiles of 64 x 64. A dispatch takes so many tiles of so many matrices that they are not
-// much more than `most_work` multiplications, at least one, and matrices for the 65535 groups every device has in z.
+// matmul computes tiles of 64 x 64 results. A dispatch takes tiles of several matrices: at least one tile, about
+// `most_work` multiplications at most, and at most 65535 matrices, the limit of every device for groups in z.
 inline constexpr uint32_t matmul_tile = 64;
 inline uint64_t matmul_tile_work(uint64_t k) { return uint64_t{matmul_tile} * matmul_tile * (k + 1); }
 struct MatmulCut {
@@ -30,14 +30,14 @@ struct Grid {
   uint32_t y = 1;
 };
 
-// `groups` workgroups in at most max_x columns; kernels take y * columns + x as their number and leave those past the
-// end idle. `groups` is below 2^31, so two axes of 65535 hold it.
+// A grid of `groups` workgroups in at most max_x columns. A kernel's number is y * columns + x; groups past the end do
+// nothing. `groups` is below 2^31, so two axes of 65535 hold it.
 Grid grid_of(uint64_t groups, uint32_t max_x);
 
 inline uint64_t divide_up(uint64_t n, uint64_t by) { return (n + by - 1) / by; }
 
-// The space of a launch: dims, and for each operand its strides in elements and its element's size. Offsets are where
-// this piece begins, in elements.
+// The space of one piece of a launch: its dims, and for each operand the strides in elements and the size of an
+// element. `offsets` say where the piece begins, in elements.
 struct Space {
   static constexpr int32_t most_operands = 8;
 
@@ -49,19 +49,19 @@ struct Space {
   int64_t offsets[most_operands]{};
 
   int64_t count() const;
-  // Bytes from the first element of `operand` to its last.
+  // The number of bytes from the first element of `operand` to the last.
   int64_t reach(int32_t operand) const;
-  // True if every operand's elements lie one after the other in row-major order.
+  // True if every operand is contiguous in row-major order.
   bool contiguous() const;
   bool fits() const;
-  // The axis to cut: that along which most lies.
+  // The axis to cut: the one that spans most memory.
   int32_t widest() const;
 };
 
-// About half of `n`, where it can be a multiple of 16, so that what is aligned stays so when it is cut.
+// About half of `n`, a multiple of 16 if possible, so that both halves of an aligned piece are aligned.
 inline int64_t half_of(int64_t n) { return n < 32 ? n / 2 : n / 2 / 16 * 16; }
 
-// Calls f(piece) for pieces of `space` that fit, which together are the whole, until one does not answer EP_STATUS_OK.
+// Cuts `space` into pieces that fit and calls f(piece) for each. Stops at the first status other than EP_STATUS_OK.
 template <class F>
 ep_status for_each_piece(const Space& space, const F& f) {
   if (space.fits()) [[likely]]

@@ -1,4 +1,4 @@
-// matmul: batched, every operand strided, with bias and epilogues.
+// matmul: batched, with strided operands, bias and epilogues.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -16,7 +16,7 @@ constexpr uint32_t matmul_threads = 256;
 constexpr int32_t most_batch_axes = EP_MAX_RANK - 2;
 constexpr int64_t most_matrix_bytes = INT64_C(1) << 30;
 
-// Places of the operands in shaders/matmul.comp.
+// The positions of operands in shaders/matmul.comp.
 enum Slot : int32_t {
   SLOT_DST,
   SLOT_SRC,
@@ -44,7 +44,7 @@ struct Push {
   uint32_t tiles;
 };
 
-// The descriptor's operand at each place, -1 where it has none.
+// The number of the operand at each position; -1 if the descriptor has none.
 std::array<int32_t, slots> operands_of(const ep_primitive_desc& desc) {
   std::array<int32_t, slots> found{};
   found[SLOT_DST] = find_operand(desc, EP_ROLE_DST);
@@ -101,7 +101,7 @@ Refusal check_operands(const ep_device& device, const ep_primitive_desc& desc) {
   return {};
 }
 
-// One matrix of each operand has to be within reach of 32-bit indices.
+// Refuses if one matrix of an operand is too large for 32-bit indices.
 Refusal check_matrices(const ep_primitive_desc& desc) {
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
@@ -159,7 +159,7 @@ class MatmulPrimitive final : public ep_primitive {
     return EP_STATUS_OK;
   }
 
-  // With parameters of its own: those of another may go with another batch.
+  // Each dispatch has its own parameters: parameters of an earlier dispatch may belong to another batch.
   ep_status dispatch(CommandStream::Recording& recording, const Problem& problem, Push push, uint64_t tiles,
                      uint64_t depth, ep_error** error) const {
     StagedRange range;

@@ -1,4 +1,4 @@
-// The SPIR-V modules, compiled from shaders/ when this is built; named <shader>_<variant>, as the build lists them.
+// The SPIR-V modules. The build compiles them from shaders/ and names them <shader>_<variant>.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace tenon::provider::vulkan {
 
-// The words of module `name`, empty if there is none.
+// The words of module `name`; empty if no module has that name.
 std::span<const uint32_t> module_words(std::string_view name);
 
 }  // namespace tenon::provider::vulkan

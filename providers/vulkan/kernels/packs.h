@@ -1,6 +1,6 @@
-// Packs: neighbouring elements that one invocation of an element-wise kernel reads and writes by one access of 4, 8 or
-// 16 bytes per operand. Whether a descriptor has them follows from types and strides; whether a launch does, from
-// addresses.
+// Packs: consecutive elements that one invocation of an element-wise kernel reads or writes by one access of 4, 8 or 16
+// bytes per operand. Types and strides decide whether a descriptor can have packs; addresses decide whether a launch
+// has them.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@ namespace tenon::provider::vulkan {
 
 inline constexpr int32_t most_inputs = 3;
 
-// How the elements of every launch of a descriptor lie.
+// How elements lie in every launch of a descriptor.
 struct Layout {
-  bool strided = false;   // dims and strides come with the launch; else every operand is one of the following
-  uint32_t repeated = 0;  // bit i: input i is one element for all
-  int32_t sizes[1 + most_inputs]{};  // bytes of an element of those that lie one after the other, 0 of the others
-  int32_t pack = 1;                  // elements of a pack; those of the largest type fill 16 bytes
+  bool strided = false;              // each launch passes dims and strides; else operands are contiguous or repeated
+  uint32_t repeated = 0;             // bit i: input i is one element, used for all results
+  int32_t sizes[1 + most_inputs]{};  // bytes of an element of a contiguous operand; 0 for other operands
+  int32_t pack = 1;                  // elements of a pack: as many of the largest type as fill 16 bytes
 };
 
-// Operand 0 is the destination, which is not repeated. There are packs only if they are asked for, and none where the
-// smallest type would fill less than 4 bytes.
+// Operand 0 is the destination and is not repeated. No packs if `packs` is false, or if a pack of the smallest type
+// would have less than 4 bytes.
 Layout layout_of(const ep_primitive_desc& desc, bool packs);
 
-// How many packs the first `count` elements have, one after the other from `addresses` on: none where an address is no
-// multiple of its operand's pack. What is left over is less than a pack, or everything.
+// The number of whole packs in `count` consecutive elements from `addresses` on. 0 if an address is not a multiple of
+// its operand's pack.
 uint64_t packs_in(const Layout& layout, uint64_t count, const uint64_t (&addresses)[1 + most_inputs]);
 
 }  // namespace tenon::provider::vulkan

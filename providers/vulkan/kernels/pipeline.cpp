@@ -6,7 +6,7 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-constexpr uint32_t push_bytes = 128;  // what every device has
+constexpr uint32_t push_bytes = 128;  // the least limit of Vulkan devices
 
 }  // namespace
 
@@ -91,7 +91,7 @@ ep_status Pipelines::compile(const std::string& module, const Constants& constan
 
 void Pipelines::trim() {
   std::lock_guard lock(mutex_);
-  // Nobody compiles what nobody but the map holds.
+  // A pipeline that only the map holds is not being compiled.
   std::erase_if(slots_, [](const auto& entry) {
     const std::shared_ptr<Slot>& slot = entry.second;
     if (slot.use_count() != 1) return false;

@@ -1,6 +1,6 @@
-// Pipelines: compute pipelines of one device, made from a module and the values of its specialization constants. A
-// primitive holds those it needs; those nobody holds are kept, since they depend on op and types but never on shapes
-// and are few, until the host trims the device.
+// Pipelines: the compute pipelines of one device. A pipeline comes from a module and the values of its specialization
+// constants. Primitives hold their pipelines. A pipeline that no primitive holds stays until the host trims the device:
+// pipelines depend on op and types but never on shapes, so there are few.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@
 
 namespace tenon::provider::vulkan {
 
-// Values of specialization constants; constant i of the shader is values[i].
+// Values of specialization constants: values[i] is constant i of the shader.
 using Constants = std::vector<uint32_t>;
 
 class Pipeline {
@@ -37,13 +37,14 @@ class Pipelines {
   Pipelines& operator=(const Pipelines&) = delete;
 
   ep_status create(ep_error** error);
-  // All kernels have one layout: 128 bytes of push constants, no descriptors.
+  // All kernels share one layout: 128 bytes of push constants and no descriptors.
   VkPipelineLayout layout() const { return layout_; }
 
-  // Thread-safe. The first call for a module and constants compiles; others for the same wait, for another they do not.
+  // Gets a pipeline and compiles it at the first call. A call for the same pipeline waits for its compilation; a call
+  // for another pipeline does not. Threads: any.
   ep_status get(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline,
                 ep_error** error);
-  // Drops the pipelines nobody holds.
+  // Drops the pipelines that no primitive holds.
   void trim();
 
  private:

@@ -1,6 +1,6 @@
-// reduce: one dispatch, or two where few values are made of many elements: the first makes a value of each part, in the
-// workspace, the second one of those. How many parts there are follows from the shape alone, so results are the same
-// bits.
+// reduce in one dispatch or two. If few values come from many elements, the first dispatch writes the value of each
+// part to the workspace, and the second one combines them. The shape alone decides the number of parts, so a repeated
+// reduction gives the same bits.
 #include "providers/vulkan/kernels/element.h"
 #include "providers/vulkan/kernels/kernels.h"
 #include "providers/vulkan/kernels/rows.h"
@@ -13,7 +13,7 @@ constexpr int64_t enough_threads = 65536;
 constexpr int64_t least_part = 1024;
 constexpr int64_t most_parts = 256;
 
-// The type partial values are kept in: as wide as the class computes in.
+// The dtype of the values of parts: as wide as the class computes.
 int32_t value_dtype(int32_t dtype) {
   switch (dtype_class(dtype)) {
     case DTypeClass::FLOAT: return EP_DTYPE_f32;
@@ -83,7 +83,7 @@ class ReducePrimitive final : public ep_primitive {
     return recording.add_dispatch({pipeline.handle(), &push, sizeof push, {grid.x, grid.y, 1}}, error);
   }
 
-  // One value of the parts of each row, which lie one after the other.
+  // Combines the values of the parts of each row. The values are contiguous.
   ep_status combine(CommandStream::Recording& recording, const Space& piece, uint64_t dst, uint64_t partial,
                     ep_error** error) const {
     StagedRange range;
@@ -119,9 +119,9 @@ class ReducePrimitive final : public ep_primitive {
   RowsSpace space_;
   uint32_t lane_bits_;
   int64_t parts_;
-  int64_t part_length_;  // whole blocks
+  int64_t part_length_;  // a multiple of the block
   int64_t value_size_;
-  std::shared_ptr<Pipeline> first_;  // where there are parts
+  std::shared_ptr<Pipeline> first_;  // set if the reduction has parts
   std::shared_ptr<Pipeline> last_;
 };
 

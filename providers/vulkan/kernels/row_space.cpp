@@ -20,7 +20,7 @@ RowsSpace::RowsSpace(const ep_primitive_desc& desc, uint32_t walked) {
     const bool is_walked = (walked >> axis & 1U) != 0;
     Space& space = is_walked ? walked_ : kept_;
     const int32_t last = space.rank - 1;
-    const bool joins = is_walked && last >= 0;  // what is walked along more than one axis has no dst
+    const bool joins = is_walked && last >= 0;  // only a row along one axis can have a dst
     if (joins && src.dims[axis] == 1) continue;
     if (joins && (space.dims[last] == 1 || space.strides[1][last] == src.dims[axis] * src.strides[axis])) {
       space.dims[last] *= src.dims[axis];

@@ -1,11 +1,11 @@
-// The axes of an operand split into those that are walked (a row) and those that are kept (they number the rows). Pure.
+// Splits the axes of an operand into walked axes, which span a row, and kept axes, which number the rows. Pure.
 #pragma once
 
 #include "providers/vulkan/kernels/geometry.h"
 
 namespace tenon::provider::vulkan {
 
-// As shaders/rows.glsl has it.
+// Mirrors the block of shaders/rows.glsl.
 struct RowsBlock {
   uint32_t kept_rank;
   uint32_t walked_rank;
@@ -19,7 +19,7 @@ struct RowsBlock {
 
 inline constexpr uint32_t row_threads = 256;
 
-// The rows of one descriptor: `walked` is a mask of axes. Operand 0 is DST, operand 1 SRC, static.
+// The rows of one static descriptor. `walked` is a mask of axes. Operand 0 is DST, operand 1 SRC.
 class RowsSpace {
  public:
   RowsSpace() = default;
@@ -28,12 +28,12 @@ class RowsSpace {
   const Space& kept() const { return kept_; }
   int64_t rows() const { return kept_.count(); }
   int64_t length() const { return length_; }
-  // True if neighbouring rows lie nearer to each other than neighbours in a row.
+  // True if neighbouring rows are closer in memory than neighbouring elements of a row.
   bool rows_are_dense() const { return rows_are_dense_; }
-  // Neighbouring elements of a row that fill 16 bytes, where every row's elements lie one after the other and rows
-  // begin at multiples of them, in the first `operands` of SRC and DST; else 1.
+  // The number of elements that fill 16 bytes, if the rows of the first `operands` of SRC and DST are contiguous and
+  // begin at multiples of 16 bytes; else 1.
   int32_t block(int32_t operands) const;
-  // The parameters of one piece of kept().
+  // Writes the parameters of one piece of kept().
   void write(const Space& piece, RowsBlock* block) const;
 
  private:
@@ -43,7 +43,7 @@ class RowsSpace {
   bool rows_are_dense_ = false;
 };
 
-// 2 to the power of this many invocations share a row: 1, 32 or 256.
+// The binary logarithm of the number of invocations that share a row: of 1, 32 or 256.
 uint32_t lane_bits_for(const RowsSpace& space);
 
 }  // namespace tenon::provider::vulkan

@@ -1,4 +1,4 @@
-// Rows: what reduce, arg_reduce and softmax have in common (row_space.h says what a row is).
+// What reduce, arg_reduce and softmax share. row_space.h defines a row.
 #pragma once
 
 #include "providers/vulkan/kernels/row_space.h"
@@ -6,7 +6,7 @@
 
 namespace tenon::provider::vulkan {
 
-// As shaders/rows.glsl has it.
+// Mirrors the push constants of shaders/rows.glsl.
 struct RowsPush {
   uint64_t dst;
   uint64_t src;
@@ -20,19 +20,19 @@ struct RowsPush {
   uint32_t aligned;
 };
 
-// Why `desc` is no DST and SRC of one rank of at least 1, static, the rows not too long for 32-bit indices.
+// Refuses unless `desc` has a static DST and SRC of equal rank, at least 1, with rows that fit 32-bit indices.
 Refusal why_no_rows(const ep_device& device, const ep_primitive_desc& desc, uint32_t walked);
 
-// The block (space.block()) that invocations of `device` take at once, constant 8 of a module over rows.
+// The block that invocations of `device` take at once: constant 8 of a module over rows.
 int32_t block_for(const ep_device& device, const RowsSpace& space, int32_t operands);
 
-// True if a block of `address` on may be accessed at once.
+// True if a block at `address` can be accessed at once.
 inline bool block_aligned(uint64_t address) { return address % 16 == 0; }
 
-// The dispatch of `values` values with 2^lane_bits invocations each.
+// The grid for `values` values with 2^lane_bits invocations each.
 Grid rows_grid(const ep_device& device, uint64_t values, uint32_t lane_bits);
 
-// A primitive that is one dispatch over rows.
+// A primitive that consists of one dispatch over rows.
 class RowPrimitive final : public ep_primitive {
  public:
   RowPrimitive(const RowsSpace& space, std::shared_ptr<Pipeline> pipeline)

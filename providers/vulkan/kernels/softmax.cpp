@@ -1,4 +1,4 @@
-// softmax and its logarithm along an axis.
+// softmax and log-softmax along an axis.
 #include "providers/vulkan/kernels/element.h"
 #include "providers/vulkan/kernels/kernels.h"
 #include "providers/vulkan/kernels/rows.h"
@@ -6,7 +6,7 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-constexpr int64_t kept_per_lane = 12;  // as shaders/softmax.comp has it
+constexpr int64_t kept_per_lane = 12;  // the same number stands in shaders/softmax.comp
 
 uint32_t mask_of(const ep_primitive_desc& desc) {
   const int32_t axis = desc.attributes.softmax.axis;

@@ -50,13 +50,13 @@ struct Instruction {
 };
 
 struct BasicBlock {
-  std::vector<Instruction> instructions;  // OpLabel first
+  std::vector<Instruction> instructions;  // the first is OpLabel
   bool kept = false;
 };
 
 struct Function {
   std::vector<Instruction> head;  // OpFunction and its parameters
-  std::vector<uint32_t> order;    // labels
+  std::vector<uint32_t> order;    // labels in the order of the module
   std::map<uint32_t, BasicBlock> blocks;
   Instruction end{};
   bool kept = false;
@@ -115,7 +115,7 @@ class Specializer {
     }
   }
 
-  // Replaces the switches over constants of `function`; what replaces them lives in branches_.
+  // Replaces the switches over constants in `function`. branches_ holds the replacements.
   void resolve(Function& function) {
     for (auto& [label, block] : function.blocks) {
       const Instruction last = block.instructions.back();
@@ -179,7 +179,7 @@ class Specializer {
     }
   }
 
-  // The id an instruction of a function defines, 0 for none.
+  // The id that an instruction defines; 0 if it defines none.
   static uint32_t result_of(const Instruction& one) {
     switch (one.op) {
       case OP_STORE:

@@ -1,4 +1,4 @@
-// Block: one allocation of device memory with a buffer over the whole of it, and where it lies.
+// Block: one allocation of device memory, with a buffer over all of it.
 #pragma once
 
 #include "providers/vulkan/queue/context.h"
@@ -8,23 +8,23 @@ namespace tenon::provider::vulkan {
 struct Block {
   VkDeviceMemory memory = VK_NULL_HANDLE;
   VkBuffer buffer = VK_NULL_HANDLE;
-  uint64_t address = 0;  // what kernels are given
+  uint64_t address = 0;  // the address that kernels get
   uint64_t size = 0;
-  char* host = nullptr;  // mapped for its whole life where the type is the host's
+  char* host = nullptr;  // host address if the type is host-visible; mapped as long as the block lives
   MemoryType type;
 
   bool needs_flush() const { return !type.is_coherent(); }
 };
 
-// VkMemoryRequirements::memoryTypeBits of every buffer made here, which differ in nothing but their size.
+// VkMemoryRequirements::memoryTypeBits of the buffers made here. They differ only in size, so one answer holds for all.
 VkResult buffer_memory_types(const Context& context, uint32_t* out_types);
 
-// Allocates `size` bytes of `type`. On failure nothing is left behind and `*out_call` names the call that failed.
+// Allocates `size` bytes of `type`. On failure nothing stays allocated, and `*out_call` names the call that failed.
 VkResult allocate_block(const Context& context, const MemoryType& type, uint64_t size, Block* out_block,
                         const char** out_call);
 void free_block(const Context& context, Block* block);
 
-// Makes host writes visible to the device, or the device's to the host; rounds to whole atoms.
+// Makes host writes visible to the device, or device writes visible to the host. Rounds to whole atoms.
 VkResult flush_block(const Context& context, const Block& block, uint64_t offset, uint64_t size);
 VkResult invalidate_block(const Context& context, const Block& block, uint64_t offset, uint64_t size);
 

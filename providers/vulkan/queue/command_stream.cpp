@@ -6,9 +6,11 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-constexpr uint32_t look_every = 64;                      // operations after which an idle device gets the batch
-constexpr uint64_t most_in_flight = UINT64_C(64) << 20;  // staged bytes; beyond it the oldest batch is waited for
-constexpr uint64_t longest_farewell = UINT64_C(5'000'000'000);  // ns for what runs on when its stream goes
+constexpr uint32_t look_every = 64;  // an idle device gets the batch after so many operations
+constexpr uint64_t most_in_flight = UINT64_C(64)
+                                    << 20;  // staged bytes; beyond it, a transfer waits for the oldest batch
+constexpr uint64_t longest_farewell =
+    UINT64_C(5'000'000'000);  // ns to wait for running work when the stream is destroyed
 constexpr VkPipelineStageFlags device_stages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
 constexpr VkAccessFlags device_writes = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
 constexpr VkAccessFlags device_accesses = device_writes | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
@@ -39,9 +41,9 @@ CommandStream::CommandStream(std::shared_ptr<Context> context, std::shared_ptr<S
   queue_ = &context_->queues[context_->next_queue.fetch_add(1) % context_->queue_count];
 }
 
-// The host has synchronised, or the device is lost: nobody waits for what is left.
+// The host has synchronised the stream, or the device is lost. Nobody waits for work that is left.
 CommandStream::~CommandStream() {
-  // A submission that failed for want of memory leaves those before it running.
+  // After a submission failed for lack of memory, earlier submissions may still run.
   if (!in_flight_.empty() && submitted_ > settled_) (void)await(submitted_, longest_farewell);
   if (open_ != nullptr) in_flight_.push_back(std::move(open_));
   for (const std::unique_ptr<Batch>& batch : in_flight_) {
@@ -91,7 +93,7 @@ ep_status CommandStream::make_batch(std::unique_ptr<Batch>* out_batch, ep_error*
   return EP_STATUS_OK;
 }
 
-// Makes sure that there is a batch to record into.
+// Opens a batch unless one is open.
 ep_status CommandStream::open_batch(ep_error** error) {
   if (open_ != nullptr) return EP_STATUS_OK;
   if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
@@ -159,7 +161,7 @@ VkResult CommandStream::queue_submit(Batch& batch) {
   return context_->api.vkQueueSubmit(queue_->handle, 1, &info, VK_NULL_HANDLE);
 }
 
-// Work that was accepted must run: a submission that fails, for whatever reason, loses the device.
+// Accepted work must run. So a failed submission loses the device, whatever the reason.
 ep_status CommandStream::submit(ep_error** error) {
   if (open_ == nullptr) return EP_STATUS_OK;
   barrier(VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT | VK_ACCESS_HOST_WRITE_BIT);
@@ -206,11 +208,11 @@ ep_status CommandStream::stage(StagingKind kind, uint64_t size, uint64_t alignme
   return EP_STATUS_OK;
 }
 
-// --- what the device is done with ---
+// --- settling: what the device has completed ---
 
 ep_status CommandStream::read_completed(uint64_t* out_value, ep_error** error) {
   VkResult result = context_->api.vkGetSemaphoreCounterValue(context_->device, semaphore_, out_value);
-  // Drivers let every wait end once the device is lost: some by a counter that is beyond all that was submitted.
+  // After a device is lost, drivers end every wait. Some of them do so with a counter beyond all submitted values.
   if (result == VK_SUCCESS && *out_value > submitted_) result = VK_ERROR_DEVICE_LOST;
   return result == VK_SUCCESS ? EP_STATUS_OK : context_->failed(error, "vkGetSemaphoreCounterValue", result);
 }
@@ -348,7 +350,7 @@ ep_status CommandStream::make_room(ep_error** error) {
 
 void CommandStream::forget_waits() {
   if (!context_->lost.load()) return;
-  std::vector<Wait> waits;  // goes when the lock is gone
+  std::vector<Wait> waits;  // destroyed after the lock is released
   std::lock_guard lock(mutex_);
   const auto take = [&waits](Batch& batch) {
     waits.insert(waits.end(), batch.waits.begin(), batch.waits.end());

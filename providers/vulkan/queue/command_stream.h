@@ -1,12 +1,13 @@
-// CommandStream: an in-order stream. Work is recorded into the open batch, one command buffer; a batch is submitted
-// when it is full or much work, when the host asks (flush, or a query or wait for something in it), never by time. Each
-// batch signals the next value of the stream's timeline semaphore, so a point in the stream is a number: the value its
-// batch signals.
+// CommandStream: an in-order stream. Work is recorded into the open batch, which is one command buffer. The stream
+// submits a batch when the batch is full or holds much work, and when the host flushes, queries or waits for work in
+// it; never after a time. Each batch signals the next value of the stream's timeline semaphore. So a point in the
+// stream is a number: the value that its batch signals.
 //
-// Every operation is recorded behind a barrier on all that came before it on the queue, so order holds within a batch,
-// between batches, and between streams that share the queue. Streams on different queues wait for each other's values.
+// A barrier on all earlier work of the queue precedes every operation. So order holds within a batch, between batches,
+// and between streams that share the queue. Streams on different queues wait for each other's values.
 //
-// Thread-safe: one thread records while others query, wait and flush. Events and other streams' waits keep it alive.
+// Threads: one records, while others query, wait and flush. Owner: the stream handle, its events, and streams that wait
+// for it.
 #pragma once
 
 #include <deque>
@@ -20,12 +21,12 @@ namespace tenon::provider::vulkan {
 
 class CommandStream;
 
-// All streams of a device: who sees an event of one stream has also seen what that stream had waited for, and downloads
-// are finished on the host.
+// All streams of a device. A thread that sees an event of one stream also sees all work that the stream had waited for;
+// the host must then have finished the downloads of those other streams too.
 class StreamSet {
  public:
   void add(const std::shared_ptr<CommandStream>& stream);
-  // Finishes the downloads of every stream that the device is done with.
+  // Finishes the completed downloads of every stream.
   void finish_downloads();
   std::atomic<int64_t> pending_downloads{0};
 
@@ -40,7 +41,7 @@ struct Dispatch {
   const void* push = nullptr;
   uint32_t push_size = 0;
   uint32_t groups[3] = {1, 1, 1};
-  uint64_t work = 0;  // steps, where there are many for what is moved: multiplications of a matmul
+  uint64_t work = 0;  // steps, if they are many for the bytes moved: the multiplications of a matmul
 };
 
 class CommandStream : public std::enable_shared_from_this<CommandStream> {
@@ -53,26 +54,26 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
 
   ep_status create(ep_error** error);
 
-  // --- recording: hold a Recording while adding to it ---
+  // --- recording: hold a Recording to add operations ---
   class Recording;
 
   // --- points ---
-  // The value that is signalled when all work submitted so far is done.
+  // The value that will be signalled when all work submitted so far is done.
   uint64_t point();
   ep_status flush(ep_error** error);
-  // OK: done and its downloads finished; BUSY: not yet. Flushes if the point is still being recorded.
+  // OK: the work is done and its downloads are finished. BUSY: it is not. Flushes if the open batch holds the point.
   ep_status query(uint64_t value, ep_error** error);
   ep_status wait(uint64_t value, uint64_t timeout_ns, ep_error** error);
   // Work recorded from now on waits for `value` of `other`.
   ep_status wait_for(CommandStream& other, uint64_t value, ep_error** error);
-  // NOT_FOUND if there is none.
+  // Errors: NOT_FOUND if there is no fault.
   ep_status take_fault(ep_fault* out_fault);
   ep_status check(ep_error** error) const { return context_->check(error); }
-  // Settles what the device is done with.
+  // Settles the batches that the device has completed.
   ep_status retire(ep_error** error);
-  // Of a lost device: lets go of the streams that are waited for, which may wait for this one.
+  // The device is lost: drops the streams that this one waits for, which may in turn wait for this one.
   void forget_waits();
-  // Before a piece is staged: while much is under way, submits and waits for the oldest batch.
+  // Call before staging a piece. If much is in flight, submits the open batch and waits for the oldest one.
   ep_status make_room(ep_error** error);
 
  private:
@@ -129,29 +130,28 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   std::deque<std::unique_ptr<Batch>> in_flight_;
   std::vector<std::unique_ptr<Batch>> idle_;
   uint64_t submitted_ = 0;
-  uint64_t settled_ = 0;  // batches up to here are done and finished
+  uint64_t settled_ = 0;  // batches up to this value are completed and settled
   uint64_t in_flight_bytes_ = 0;
   std::deque<ep_fault> faults_;
   uint64_t recordings_ = 0;
-  uint64_t faulted_ = 0;  // the last recording of which a fault was kept
+  uint64_t faulted_ = 0;  // the last recording whose fault is kept
 };
 
-// The right to add operations to a stream. Each add_ either adds one whole operation or leaves the stream as it was.
+// The right to add operations to a stream. Each add_ function adds one whole operation or leaves the stream unchanged.
 class CommandStream::Recording {
  public:
   explicit Recording(CommandStream& stream) : stream_(stream), lock_(stream.mutex_), number_(++stream.recordings_) {}
 
-  // A place for `size` bytes of parameters until the batch is done.
+  // Room for `size` bytes of parameters until the batch is done.
   ep_status parameters(uint64_t size, StagedRange* out_range, ep_error** error) {
     return stream_.stage(StagingKind::PARAMETERS, size, 16, out_range, error);
   }
-  // A zeroed fault slot, looked at when the batch is done; of the slots of one recording the first that was taken
-  // counts.
+  // A zeroed fault slot, read when the batch is done. Among the slots of one recording, the first fault counts.
   ep_status watch_faults(uint64_t tag, int32_t operand, uint64_t* out_address, ep_error** error);
   ep_status add_dispatch(const Dispatch& dispatch, ep_error** error);
   ep_status add_copy(VkBuffer dst, uint64_t dst_offset, VkBuffer src, uint64_t src_offset, uint64_t size,
                      ep_error** error);
-  // At most Staging::largest_piece bytes.
+  // `size` is at most Staging::largest_piece.
   ep_status add_upload(VkBuffer dst, uint64_t dst_offset, const void* src, uint64_t size, ep_error** error);
   ep_status add_download(void* dst, VkBuffer src, uint64_t src_offset, uint64_t size, ep_error** error);
 

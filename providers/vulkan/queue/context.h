@@ -1,4 +1,4 @@
-// Context: what everything made from one open device shares: its functions, its queues, whether it is lost.
+// Context: the functions, queues and state that all objects of one open device share.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace tenon::provider::vulkan {
 
-// One queue of the device; streams share it, submissions are made one at a time.
+// One queue of the device. Streams share it; its mutex lets one submission run at a time.
 struct Queue {
   VkQueue handle = nullptr;
   std::mutex mutex;
@@ -21,9 +21,9 @@ struct Queue {
 
 struct Context {
   const ep_host* host = nullptr;
-  ep_device* owner = nullptr;  // for reports of memory
+  ep_device* owner = nullptr;  // the device that memory reports name
   const PhysicalDevice* physical = nullptr;
-  MemoryPlan memory;  // of the types that serve the buffers made here
+  MemoryPlan memory;  // the memory types of our buffers
   DeviceApi api;
   VkDevice device = nullptr;
   std::array<Queue, 4> queues;
@@ -32,8 +32,8 @@ struct Context {
   std::atomic<bool> lost{false};
   bool barriers = true;
   uint32_t batch = 256;
-  // Dispatch::work of one submission, and of one dispatch: what a slow device does in a second or two. Kernel drivers
-  // reset a device that they see in one submission for longer (i915 after some seconds, amdgpu after ten).
+  // The most work (Dispatch::work) of one submission and of one dispatch: what a slow device does in a second or two.
+  // Kernel drivers reset a device whose submission runs longer (i915 after some seconds, amdgpu after ten).
   uint64_t most_work = UINT64_C(1) << 36;
   bool packs = true;  // kernels may access 16 bytes at once
   std::atomic<uint64_t> submissions{0};
@@ -44,13 +44,13 @@ struct Context {
   Context& operator=(const Context&) = delete;
 
   const VkPhysicalDeviceLimits& limits() const { return physical->facts.properties.limits; }
-  // Invocations of a workgroup along its first axis, at most.
+  // The most invocations of a workgroup along its first axis.
   uint32_t most_threads() const {
     return std::min(limits().maxComputeWorkGroupInvocations, limits().maxComputeWorkGroupSize[0]);
   }
-  // The failure of `call` as an error; a lost device is noted.
+  // The error of the failed call `call`. Marks the device as lost if it is.
   ep_status failed(ep_error** error, const char* call, VkResult result);
-  // EP_STATUS_DEVICE_LOST once the device is.
+  // Errors: EP_STATUS_DEVICE_LOST if the device is lost.
   ep_status check(ep_error** error) const;
 };
 

@@ -35,7 +35,7 @@ VkResult Staging::take(StagingKind kind, uint64_t size, StagingBlock** out_block
   auto made = std::make_unique<StagingBlock>();
   made->kind = kind;
   VkResult result = allocate_block(context_, type_of(context_, kind), wanted, &made->block, out_call);
-  // The window of a card that parameters lie in is small, and every process has its share: the host's memory will do.
+  // The window of device memory for parameters is small, and all processes share it. Host memory takes its place.
   if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY && kind == StagingKind::PARAMETERS) {
     result = allocate_block(context_, context_.memory.upload, wanted, &made->block, out_call);
   }

@@ -1,5 +1,5 @@
-// Staging: blocks of host-visible memory for the bytes that go to and fro, and for the parameters of launches. A batch
-// of commands takes blocks, fills them from the front, and gives them back when the device is done with it.
+// Staging: blocks of host-visible memory for transfers and for the parameters of launches. A batch of commands takes
+// blocks, fills them from the front, and gives them back when the device is done with the batch.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct StagingBlock {
   uint64_t used = 0;
 };
 
-// Where some bytes of a staging block lie.
+// A range of bytes in a staging block.
 struct StagedRange {
   StagingBlock* block = nullptr;
   uint64_t offset = 0;
@@ -31,15 +31,15 @@ struct StagedRange {
 class Staging {
  public:
   static constexpr uint64_t block_size = UINT64_C(256) << 10;
-  static constexpr uint64_t largest_piece = UINT64_C(16) << 20;  // transfers are cut into pieces of at most this
-  static constexpr uint64_t kept = UINT64_C(64) << 20;           // bytes of idle blocks that are kept
+  static constexpr uint64_t largest_piece = UINT64_C(16) << 20;  // largest piece of a transfer
+  static constexpr uint64_t kept = UINT64_C(64) << 20;           // idle blocks of up to so many bytes are kept
 
   explicit Staging(Context& context) : context_(context) {}
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  // A block of at least `size` bytes, empty.
+  // Takes an empty block of at least `size` bytes.
   VkResult take(StagingKind kind, uint64_t size, StagingBlock** out_block, const char** out_call);
   void give_back(StagingBlock* block);
   // Frees the idle blocks.

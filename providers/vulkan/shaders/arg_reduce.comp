@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// arg_reduce: as reduce, with the position beside the value. Positions are written as 64 bits.
+// arg_reduce: like reduce, with a position beside each value. Positions are written as 64 bits.
 #include "class.glsl"
 #include "prelude.glsl"
 
@@ -15,7 +15,7 @@ layout(constant_id = 4) const int LAST_OF_EQUALS = 0;
 shared T best_value[THREADS];
 shared uint best_place[THREADS];
 
-// True if x at i takes the place of y at k: NaN takes it from every number, of equals the first or the last.
+// True if x at position i replaces y at position k. NaN replaces every number; among equals the first or the last wins.
 bool better(T x, uint i, T y, uint k) {
   const bool x_nan = ep_isnan(x);
   const bool y_nan = ep_isnan(y);

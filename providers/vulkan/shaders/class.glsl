@@ -1,5 +1,6 @@
-// The class of a module: the type T in which it computes, one of f32 (all floats up to 32 bits), i32 and u32 (integers up
-// to 32 bits; bool is an unsigned integer of one bit), i64, u64. Elements are brought into T at load and back at store.
+// The class of a module: the type T in which it computes. The classes are f32 (all floats up to 32 bits), i32 and u32
+// (integers up to 32 bits; bool is an unsigned integer of one bit), i64 and u64. A load converts an element to T, a
+// store converts it back.
 #if defined(CLASS_i64) || defined(CLASS_u64)
 #define WIDE
 #endif
@@ -23,7 +24,7 @@
 #define T uint64_t
 #endif
 
-// Bits of an integer of the result: arithmetic wraps at this width.
+// The bits of an integer result. Arithmetic wraps at this width.
 layout(constant_id = 1) const int WIDTH = 32;
 
 T wrap(T x) {
@@ -60,7 +61,7 @@ uvec2 to_pair(T x) {
 #endif
 }
 
-// The value of an element, and its bits.
+// decode gives the value of an element; encode gives its bits.
 T decode(uvec2 bits, const int dtype) {
 #if defined(WIDE)
   return from_pair(bits);

@@ -1,6 +1,7 @@
-// Element-wise kinds: the traffic between operands and what a shader makes of an element's bits, uvec2 computed(x, y, z) of
-// those of its inputs, INPUTS in number; INPUT_SIZE(i) are the bytes of one. An invocation makes one element, or a pack of
-// them where every operand lies one element after the other: the first push.packs invocations make one of PACK elements
+// The frame of element-wise shaders: it loads inputs and stores results. A shader defines uvec2 computed(x, y, z) on
+// the bits of its INPUTS inputs; INPUT_SIZE(i) is the size of input i in bytes. The first push.packs invocations
+// compute a pack of PACK elements each, if every operand is contiguous and aligned. The other invocations compute one
+// element each.
 // each, the others one of the rest each, which is all of them where an operand is not aligned.
 
 bool in_memory(const int i) { return (SCALARS & (1 << i)) == 0; }
@@ -45,7 +46,7 @@ void make_pack(uint number) {
 void main() {
   const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
   const uint number = group * gl_WorkGroupSize.x + gl_LocalInvocationID.x;
-  switch (PACK) {  // kernels/specialize leaves one case
+  switch (PACK) {  // kernels/specialize keeps one case
     case 1:
       if (number < push.count) make_element(number);
       break;

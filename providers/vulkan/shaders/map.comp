@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Element-wise kinds: unary (ARITY 1), binary (2), ternary (3). One module per arity and class; the row, the dtypes and the
-// layout are specialization constants.
+// Unary (ARITY 1), binary (2) and ternary (3) kinds. One module per arity and class. The scalar function, the dtypes
+// and the layout are specialization constants.
 #include "class.glsl"
 #include "prelude.glsl"
 
@@ -9,7 +9,7 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const int OP = 0;
 layout(constant_id = 3) const int SRC_DTYPE = 12;
 layout(constant_id = 4) const int DST_DTYPE = 12;
-layout(constant_id = 7) const int CHECKED = 0;  // divisors are looked at
+layout(constant_id = 7) const int CHECKED = 0;  // 1: check divisors for faults
 
 #include "shape.glsl"
 

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// matmul: a workgroup of 16 x 16 invocations makes a tile of 64 x 64 results, 4 x 4 each, from slices of 16 along k that
-// lie in shared memory. Operands are strided, so a transpose costs nothing but the order in which a slice is read.
+// matmul: a workgroup of 16 x 16 invocations computes a tile of 64 x 64 results, 4 x 4 each, from slices of 16 along k
+// in shared memory. Operands are strided, so a transpose only changes the order in which a slice is read.
 #extension GL_EXT_control_flow_attributes : require
 #include "class.glsl"
 #include "prelude.glsl"
@@ -10,8 +10,8 @@ layout(local_size_x = 256) in;
 layout(constant_id = 2) const int DST_DTYPE = 12;
 layout(constant_id = 3) const int SRC_DTYPE = 12;
 layout(constant_id = 4) const int SRC_B_DTYPE = 12;
-layout(constant_id = 5) const int BIAS_DTYPE = 0;  // 0: none
-// Epilogues: arity (0: none), row, dtype of the tensor operand (0: a scalar)
+layout(constant_id = 5) const int BIAS_DTYPE = 0;  // 0: no bias
+// Epilogues: arity (0: none), scalar function, dtype of the tensor operand (0: a scalar).
 layout(constant_id = 6) const int ARITY_0 = 0;
 layout(constant_id = 7) const int OP_0 = 0;
 layout(constant_id = 8) const int DTYPE_0 = 0;
@@ -43,14 +43,14 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Pro
 
 layout(push_constant, scalar) uniform Push {
   uvec2 problem;
-  uint tiles_n;      // columns of tiles
+  uint tiles_n;      // tiles along n
   uint first_batch;
   uint first_tile;
   uint tiles;
 } push;
 
-// What an operand along k is written down a column of: without the pad all of it would be one bank's. Those of 8 bytes fill
-// the 16 KiB every device has.
+// One column of pad. Without it, a slice that is contiguous along k would be written to one bank of shared memory.
+// Slices of 8-byte elements fill the 16 KiB that every device has.
 #ifdef WIDE
 const int PITCH = TILE;
 #else
@@ -126,7 +126,7 @@ void main() {
   const uint me = gl_LocalInvocationID.x;
   const uint batch = push.first_batch + gl_WorkGroupID.z;
   const uint number = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-  if (number >= push.tiles) return;  // the whole workgroup
+  if (number >= push.tiles) return;  // the whole workgroup returns
   const uint tile = push.first_tile + number;
   const uint row0 = tile / push.tiles_n * uint(TILE);
   const uint column0 = tile % push.tiles_n * uint(TILE);

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Kinds that move bits: fill, copy without a cast, where. Elements of up to 4 bytes, or (WIDE) of 8.
+// Kinds that move bits: fill, copy without a cast, where. Elements have up to 4 bytes, or 8 with WIDE.
 #include "memory.glsl"
 
 layout(local_size_x_id = 0) in;

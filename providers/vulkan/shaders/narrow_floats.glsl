@@ -1,6 +1,6 @@
-// The narrow floating formats, as bits, to and from f32: sdk/provider/float_formats.h in GLSL. packHalf2x16 may round either
-// way and conversions may flush denormals, so that they are made of integers; of f16, which has to be fast, the denormals by
-// a sum of normal numbers that puts their last bit where f32 rounds.
+// Converts narrow floats, as bits, to f32 and back: sdk/provider/float_formats.h in GLSL. packHalf2x16 may round in
+// either direction, and the device's conversions may flush denormals, so the conversions here use integers. f16 must be
+// fast: a sum of normal numbers places the last bit of a denormal where f32 rounds.
 
 struct Format {
   int exponent_bits;
@@ -14,7 +14,7 @@ Format format_of(const int dtype) {
 }
 
 float f16_to_f32(uint bits) {
-  const uint shifted = (bits & 0x7fffu) << 13;  // the exponent and the digits where f32 has them
+  const uint shifted = (bits & 0x7fffu) << 13;  // exponent and digits in the place that f32 has for them
   precise float denormal = uintBitsToFloat(shifted + 0x38800000u) - 6.103515625e-5;
   uint magnitude = shifted < 0x800000u ? floatBitsToUint(denormal) : shifted + 0x38000000u;
   if (shifted >= 0x0f800000u) magnitude = shifted == 0x0f800000u ? 0x7f800000u : 0x7fc00000u;

@@ -1,8 +1,8 @@
-// The prelude on f32. GLSL's own exp, log, sin, pow are not used: Vulkan allows exp(80) to be off by 163 units in the
-// last place. What stands here needs add, subtract, multiply (exact in Vulkan) and integers. Quotients and roots are those of
-// exact.glsl; a plain `/` stands where 2.5 units in the last place of it, which Vulkan promises, leave the result within its
-// bound. `precise` keeps a compiler from fusing and reordering. NaN is told by its bits: a compiler may assume that isnan()
-// is false.
+// The prelude on f32. GLSL's exp, log, sin and pow are not used: Vulkan permits exp(80) to be off by 163 units in the
+// last place. The functions here use add, subtract and multiply (exact in Vulkan) and integers. ep_div and ep_sqrt are
+// those of exact.glsl. A plain `/` stands only where Vulkan's bound for it, 2.5 units in the last place, keeps the
+// result within our bound. `precise` forbids the compiler to fuse and reorder. NaN is recognised by its bits, because a
+// compiler may assume that isnan() is false.
 #include "exact.glsl"
 
 #define NAN uintBitsToFloat(0x7fc00000u)
@@ -28,7 +28,7 @@ float ep_max(float x, float y) { return ep_isnan(x) ? x : (x > y ? x : y); }
 float ep_lowest() { return -INFINITY; }
 float ep_highest() { return INFINITY; }
 
-// From 2^23 on every float is an integer.
+// Every float from 2^23 on is an integer.
 bool is_whole(float x) { return !(ep_abs(x) < 8388608.0); }
 float ep_floor(float x) { return is_whole(x) ? x : with_sign_of(floor(x), x); }
 float ep_ceil(float x) { return is_whole(x) ? x : with_sign_of(ceil(x), x); }
@@ -38,7 +38,7 @@ float ep_rint(float x) { return is_whole(x) ? x : with_sign_of(roundEven(x), x);
 // 2^n for n within [-126, 127].
 float power_of_two(int n) { return uintBitsToFloat(uint(n + 127) << 23); }
 
-// y * 2^n for n within [-252, 254], rounded once where the result is denormal.
+// y * 2^n for n within [-252, 254]. A denormal result is rounded once.
 float scale(float y, int n) {
   const int low = n >> 1;
   precise float r = y * power_of_two(low) * power_of_two(n - low);
@@ -55,7 +55,8 @@ float exp_tail(float r) {
   p = p * r + 5.0000001201e-1;
   return p;
 }
-// x - n ln 2, n the nearest whole number to x / ln 2; ln 2 in two parts of which n times the first is exact.
+// x - n ln 2, where n is the whole number nearest to x / ln 2. ln 2 is split in two parts; n times the first part is
+// exact.
 float reduce_by_ln2(float x, out int n) {
   precise float whole = roundEven(x * 1.44269504088896341);
   precise float r = (x - whole * 0.693359375) - whole * -2.12194440e-4;
@@ -78,7 +79,7 @@ float ep_expm1(float x) {
   const float r = reduce_by_ln2(x < -25.0 ? -25.0 : (x > 89.0 ? 89.0 : x), n);
   precise float p = exp_tail(r) * (r * r) + r;
   if (n == 0) return p;
-  // One factor 2 is kept back so that 2^128 does not overflow before its time.
+  // One factor 2 is applied last, so that 2^128 does not overflow too early.
   const float half_power = power_of_two(n - 1);
   precise float y = half_power * p + (half_power - 0.5);
   y = y + y;
@@ -90,10 +91,10 @@ void split_log(float x, out float e, out float f, out float rest) {
   uint bits = floatBitsToUint(x);
   int denormal = 0;
   if (bits < 0x00800000u && bits != 0u) {
-    denormal = findMSB(bits) - 23;  // made normal with integers: a device may flush denormals
+    denormal = findMSB(bits) - 23;  // integers make it normal, because a device may flush denormals
     bits = (uint(1) << 23) | ((bits << -denormal) & 0x7fffffu);
   }
-  // Adding the distance from sqrt(1/2) to 1 carries into the exponent exactly where m is to be halved.
+  // Adding the distance from sqrt(1/2) to 1 carries into the exponent exactly where m must be halved.
   const uint shifted = bits + (0x3f800000u - 0x3f3504f3u);
   e = float(int(shifted >> 23) - 127 + denormal);
   precise float g = uintBitsToFloat((shifted & 0x7fffffu) + 0x3f3504f3u) - 1.0;
@@ -111,7 +112,7 @@ void split_log(float x, out float e, out float f, out float rest) {
   f = g;
   rest = tail;
 }
-// NaN below 0 and for NaN, -inf at 0, +inf at +inf.
+// log: NaN below 0 and for NaN, -inf at 0, +inf at +inf.
 float log_edges(float x, float result) {
   if (ep_isnan(x)) return x;
   if (magnitude_bits(x) == 0u) return -INFINITY;
@@ -164,7 +165,7 @@ float ep_tanh(float x) {
   return with_sign_of(large, x);
 }
 
-// Below 0.92 an odd polynomial, above it 1 - exp of one (N. Juffa's erff).
+// An odd polynomial below 0.92; 1 - exp of a polynomial above it (N. Juffa's erff).
 float ep_erf(float x) {
   if (ep_isnan(x)) return x;
   const float t = ep_abs(x) < 4.0 ? ep_abs(x) : 4.0;
@@ -193,8 +194,8 @@ float ep_erf(float x) {
 
 // --- trigonometry ---
 
-// x - q pi/2 within [-pi/4, pi/4]: x times 96 bits of 2/pi in integers (Payne and Hanek), so that no cancellation is left
-// to the floats.
+// x - q pi/2 within [-pi/4, pi/4]: integers multiply x by 96 bits of 2/pi (Payne and Hanek), so no float operation
+// cancels.
 float reduce_by_half_pi(float x, out int quadrant) {
   const uint bits = magnitude_bits(x);
   if (bits <= 0x3f490fdbu) {  // pi/4
@@ -231,7 +232,7 @@ float reduce_by_half_pi(float x, out int quadrant) {
     product = ~product + 1u;
     whole = ~whole + (product == 0u ? 1u : 0u);
   }
-  // The fraction, whole:product / 2^62, with its leading bit first.
+  // The fraction is whole:product / 2^62. Shifts its leading bit to the top.
   int zeros;
   if (whole != 0u) {
     zeros = 31 - findMSB(whole);
@@ -448,7 +449,7 @@ float product_error(float x, float y, float p) {
   return e;
 }
 
-// log(x) = high + low for x > 0, to about 2^-40 of itself (after N. Juffa).
+// log(x) = high + low for x > 0, with a relative error of about 2^-40 (after N. Juffa).
 void log_extended(float x, out float high, out float low) {
   uint bits = floatBitsToUint(x);
   int denormal = 0;
@@ -475,7 +476,7 @@ void log_extended(float x, out float high, out float low) {
   precise float cl = product_error(s, q, c) + (sl * q + s * ql);
   precise float tail = p * c + (p * cl + ql);
   precise float twice = 2.0 * q;
-  // ln 2 in parts of which e times the first is exact
+  // ln 2 in two parts; e times the first part is exact.
   precise float sum = e * 0.693359375 + twice;
   precise float rest = twice - (sum - e * 0.693359375);
   precise float l = e * -2.12194440e-4 + (2.0 * tail + rest);
@@ -492,7 +493,7 @@ float power_of_positive(float x, float y) {
   log_extended(x, high, low);
   precise float t = high * y;
   if (!(ep_abs(t) < 120.0)) return t > 0.0 ? INFINITY : 0.0;
-  // The part that t lost, and low's; y is kept from overflowing inside product_error by |t| < 120 and |log x| > 1e-8.
+  // Adds the part that t lost, and low's part. |t| < 120 and |log x| > 1e-8 keep y small enough for product_error.
   const float small = 1.0 / 1048576.0;
   precise float scaled = product_error(high * 1048576.0, y * small, t);
   precise float rest = scaled + low * y;
@@ -525,7 +526,7 @@ float ep_pow(float x, float y) {
   return negate ? -power : power;
 }
 
-// Exact: the remainder of the mantissas, eight bits of the exponents' difference at a time.
+// Exact: the remainder of the mantissas, taken for eight bits of the exponents' difference at a time.
 float ep_fmod(float x, float y) {
   const uint a = magnitude_bits(x);
   const uint b = magnitude_bits(y);
@@ -558,7 +559,7 @@ float ep_floor_div(float x, float y) {
   return floored;
 }
 
-// Rows of integers only.
+// Functions that only integers have.
 float ep_bit_and(float x, float y) { return x; }
 float ep_bit_or(float x, float y) { return x; }
 float ep_bit_xor(float x, float y) { return x; }

@@ -1,4 +1,5 @@
-// The prelude on integers: arithmetic wraps at WIDTH bits. Functions of floats only are identities that no row reaches.
+// The prelude on integers. Arithmetic wraps at WIDTH bits. Functions that only floats have are identities here; no
+// integer reaches them.
 
 #if defined(CLASS_i32)
 #define LEAST (T(-1) << (WIDTH - 1))
@@ -30,7 +31,7 @@ T ep_max(T x, T y) { return x > y ? x : y; }
 T ep_lowest() { return LEAST; }
 T ep_highest() { return GREATEST; }
 
-// The code of the fault (EP_FAULT_*) an integer division x / y meets; 0 for none.
+// The code of the fault (EP_FAULT_*) of an integer division x / y; 0 if it has none.
 uint divisor_fault(T x, T y) {
   if (y == T(0)) return 2u;
 #ifdef SIGNED
@@ -38,7 +39,7 @@ uint divisor_fault(T x, T y) {
 #endif
   return 0u;
 }
-// GLSL leaves quotient and remainder of negative numbers open, so they are made of magnitudes.
+// GLSL does not define quotient and remainder of negative numbers, so these are computed from magnitudes.
 T ep_div(T x, T y) {
   if (divisor_fault(x, y) != 0u) return T(0);
 #if defined(CLASS_i32)

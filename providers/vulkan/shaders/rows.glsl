@@ -1,4 +1,4 @@
-// Rows: what the kinds along axes are given. A row is what the walked axes span; the kept axes number the rows.
+// The parameters of kinds along axes. The walked axes span a row; the kept axes number the rows.
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Rows {
   uint kept_rank;
   uint walked_rank;
@@ -17,23 +17,23 @@ layout(push_constant, scalar) uniform Push {
   uint values;       // rows
   uint row_length;   // elements of a row in this dispatch
   uint count;        // elements of a row in the operand
-  uint parts;        // a row is cut into
+  uint parts;        // parts of a row
   uint part_length;
   uint lane_bits;    // 2^lane_bits invocations share a row
-  uint aligned;      // rows begin at multiples of a block
+  uint aligned;      // 1: rows begin at multiples of a block
 } push;
 
-// An invocation takes every lanes()th block of a row: one element, or where a row's lie one after the other those of 16
-// bytes. Who takes what, and so the result, does not depend on whether one access moves them.
+// An invocation takes every lanes()-th block of a row. A block is one element, or 16 bytes if rows are contiguous.
+// Whether one access moves a block does not change which invocation takes it, so the result does not depend on it.
 layout(constant_id = 8) const int BLOCK = 1;
 layout(constant_id = 9) const int SRC_SIZE = 4;  // bytes of an element
 
 uint lanes() { return 1u << push.lane_bits; }
 uint my_lane() { return gl_LocalInvocationID.x & (lanes() - 1u); }
-// The number of this invocation's row among those of the dispatch.
+// The number of this invocation's row in the dispatch.
 uint my_row() {
   const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-  // Rows may be as many as 32 bits hold, their invocations not.
+  // 32 bits hold the number of a row but not always the number of an invocation.
   return group * (gl_WorkGroupSize.x >> push.lane_bits) + (gl_LocalInvocationID.x >> push.lane_bits);
 }
 
@@ -59,10 +59,10 @@ uint place_in_row(Rows shape, uint index) {
   return at;
 }
 
-// Elements `first` to `end` (at most a block) of the row that begins at `row`, as a pack.
+// Loads elements `first` to `end` (at most a block) of the row that begins at `row`, as a pack.
 uvec4 load_block(Rows shape, uint row, uint first, uint end) {
   uvec4 block = uvec4(0u);
-  switch (BLOCK) {  // kernels/specialize leaves one case
+  switch (BLOCK) {  // kernels/specialize keeps one case
     case 1:
       put_element(block, 0, SRC_SIZE, load_element(push.src, row + place_in_row(shape, first), SRC_SIZE));
       break;
@@ -78,7 +78,7 @@ uvec4 load_block(Rows shape, uint row, uint first, uint end) {
   }
   return block;
 }
-// The same of dst, whose elements are as large.
+// Stores a block of dst, whose elements are as large as those of src.
 void store_block(Rows shape, uint row, uint first, uint end, uvec4 block) {
   switch (BLOCK) {
     case 1:

@@ -1,6 +1,6 @@
-// What a launch over elements is given, and where element `index` of each operand lies.
+// The parameters of a launch over elements, and the place of element `index` in each operand.
 
-// Dims of a strided launch, strides of dst and of the inputs.
+// Dims of a strided launch, and strides of dst and of the inputs.
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Shape {
   uint rank;
   uint dims[8];
@@ -18,14 +18,14 @@ layout(push_constant, scalar) uniform Push {
 } push;
 
 layout(constant_id = 5) const int SCALARS = 0;   // bit i: input i is launch scalar i
-layout(constant_id = 6) const int STRIDED = 0;   // 0: every operand lies one element after the other, or is
-layout(constant_id = 8) const int PACK = 1;      // elements
-layout(constant_id = 9) const int REPEATED = 0;  // bit i: input i is one element for all, where not STRIDED
+layout(constant_id = 6) const int STRIDED = 0;   // 0: every operand is contiguous or repeated
+layout(constant_id = 8) const int PACK = 1;      // elements of a pack
+layout(constant_id = 9) const int REPEATED = 0;  // bit i: input i is one element, used for all results, if not STRIDED
 layout(constant_id = 10) const int DST_SIZE = 4;  // bytes of an element
-layout(constant_id = 11) const int SRC_SIZE = 4;  // of the inputs
+layout(constant_id = 11) const int SRC_SIZE = 4;  // bytes of an element of the inputs
 
 struct Places {
-  uint of[4];  // dst and the inputs
+  uint of[4];  // offsets of dst and of the inputs
 };
 
 Places places_of(uint index, const int inputs) {

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// softmax and its logarithm: 2^lane_bits invocations share a row. A row of up to 12 elements per lane is read once and kept in
-// shared memory; a longer one is read twice: its greatest element and the sum, which is scaled as the greatest grows, and then
-// the results.
+// softmax and log-softmax: 2^lane_bits invocations share a row. A row of up to 12 elements per invocation is read once
+// and kept in shared memory. A longer row is read twice: first for its maximum and its sum, which is rescaled whenever
+// the maximum grows, then for the results.
 #include "class.glsl"
 #include "prelude.glsl"
 
@@ -10,7 +10,7 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const int THREADS = 256;
 layout(constant_id = 2) const int LOGARITHM = 0;
 layout(constant_id = 3) const int DTYPE = 12;
-layout(constant_id = 6) const int KEPT = 1;  // the row is kept in shared memory
+layout(constant_id = 6) const int KEPT = 1;  // 1: shared memory keeps the row
 
 #include "rows.glsl"
 
@@ -18,13 +18,13 @@ const int PER_LANE = 12;
 shared float meeting[THREADS];
 shared float kept[THREADS * PER_LANE];
 
-// Where this invocation keeps the element it takes as number n.
+// The place of element number n of this invocation.
 uint slot(uint n) { return n * uint(THREADS) + gl_LocalInvocationID.x; }
 
-// e to the x - greatest, 1 where both are the same infinity.
+// exp(x - greatest); 1 if both are the same infinity.
 float part_of(float x, float greatest) { return x == greatest ? 1.0 : ep_exp(ep_sub(x, greatest)); }
 
-// The greatest `x` of the lanes of a row, and their sum.
+// The maximum of `x` over the invocations of a row.
 float meet_greatest(float x) {
   const uint me = gl_LocalInvocationID.x;
   meeting[me] = x;
@@ -107,7 +107,7 @@ void main() {
     for (int k = 0; k < BLOCK; ++k) {
       float x;
       if (KEPT != 0) {
-        x = kept[slot(n++)];  // past the row's end: what nobody asks for
+        x = kept[slot(n++)];  // past the end of the row this reads a value that nobody uses
       } else {
         x = ep_sub(decode(element_of(block, k, SRC_SIZE), DTYPE), greatest);
         if (LOGARITHM == 0) x = ep_exp(x);

@@ -1,4 +1,5 @@
-// T ROW_FUNCTION(T x, T a, T b): the unary row whose id is the constant ROW_OP. Included once per function.
+// T ROW_FUNCTION(T x, T a, T b): the unary scalar function whose id is the constant ROW_OP. Included once per name
+// ROW_FUNCTION.
 T ROW_FUNCTION(T x, T a, T b) {
   switch (ROW_OP) {
 #define EP_UNARY(name, id, domain, result, expression) case id: return as_T(expression);
