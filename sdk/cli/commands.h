@@ -1,5 +1,5 @@
-// The commands of the tool: options as the command line gives them, and the function that does the work and returns the
-// exit code. Errors are thrown as tenon::Error and printed by main.
+// The commands of the tool. Each command has a struct with its options and a function that does the work and returns
+// the exit code. Errors: tenon::Error, which main prints.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ int run_model(const RunOptions& options);
 
 struct CompareOptions {
   std::string model, external_data;
-  std::vector<std::string> devices;       // two; the first is held to be right
-  std::vector<std::string> inputs, dims;  // as for run; inputs not given are random
+  std::vector<std::string> devices;       // two; the first one counts as right
+  std::vector<std::string> inputs, dims;  // as in RunOptions; a missing input is random
   uint64_t seed = 1;
-  std::optional<double> tolerance;  // relative, of every float; else by dtype
-  bool isolate = false;             // B's nodes get the values of A
+  std::optional<double> tolerance;  // relative, for all floats; without it the dtype decides
+  bool isolate = false;             // nodes on the second device get the values of the first
   bool json = false;
 };
-// The exit code is 1 where a node diverges.
+// Returns 1 if a node diverges.
 int compare_devices(const CompareOptions& options);
 
 struct ReportOptions {
@@ -39,14 +39,14 @@ int list_devices(const ReportOptions& options);
 int doctor(const ReportOptions& options);
 
 struct OpsOptions {
-  std::string name;  // of one op, or empty
+  std::string name;  // one op; empty: all ops
   bool json = false, onnx = false;
 };
 int list_ops(const OpsOptions& options);
 
-// "tenon 0.1.0 (commit ...)", with the libraries it was built with and found.
+// "tenon 0.1.0 (commit ...)", and the libraries of the build and of this machine.
 std::string version_text();
-// The topics of `tenon help` that are not commands.
+// The topics of `tenon help` besides the commands.
 std::string help_topics();
 
 struct OnnxTestOptions {
@@ -60,7 +60,7 @@ struct OnnxTestOptions {
 };
 int onnx_test(const OnnxTestOptions& options);
 
-// Everything after `conform`, as it stands: the kit reads it.
+// The arguments after `conform`, unchanged: the conformance kit parses them.
 struct ConformOptions {
   std::vector<std::string> words;
 };
@@ -69,7 +69,7 @@ int conform(const ConformOptions& options);
 struct NewProviderOptions {
   std::string name;
   std::string to;      // the folder; empty: one called `name`
-  bool force = false;  // although a provider of that name is found
+  bool force = false;  // make it even if a provider of that name exists
 };
 int new_provider(const NewProviderOptions& options);
 

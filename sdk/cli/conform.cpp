@@ -10,7 +10,7 @@
 
 namespace tenon::cli {
 
-// The kit is a program beside this one, so that its child processes hold the provider and nothing of ours.
+// The conformance kit is a program of its own, so that its child processes load the provider and nothing of Tenon.
 int conform(const ConformOptions& options) {
   std::error_code failed;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", failed);

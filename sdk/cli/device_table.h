@@ -1,4 +1,4 @@
-// Devices as `devices` and `doctor` show them.
+// The form in which `devices` and `doctor` show devices.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,10 +9,10 @@
 
 namespace tenon::cli {
 
-// `chosen` is the default device's spelling, empty where there is none.
+// `chosen` is the spelling of the default device; empty if there is no default device.
 nlohmann::json device_json(const loader::ListedDevice& device, const std::string& chosen);
 
-// One row for each piece of hardware; what other providers call it stands in the rows below it.
+// One row per piece of hardware. Devices of other providers on the same hardware follow in rows of their own.
 std::vector<std::vector<std::string>> device_rows(const std::vector<loader::ListedDevice>& devices,
                                                   const std::string& chosen);
 

@@ -20,8 +20,7 @@ bool has_settings(const loader::Candidate& candidate) {
   return loader::settings().provider_values.count(candidate.provider) != 0;
 }
 
-// What is wrong with the settings: with those of the loader, with the default device, and with those of a provider that
-// did not start with them. One sentence each.
+// One sentence per wrong setting: of the loader, of the default device, and of providers that refused to start.
 std::vector<std::string> wrong_settings(const Status& default_device,
                                         const std::vector<loader::Candidate>& candidates) {
   std::vector<std::string> sentences;

@@ -69,7 +69,7 @@ json report() {
 
 std::string text(const json& value) { return value.get<std::string>(); }
 
-// `words`, each line of it indented.
+// Prints `words` with every line indented.
 void print_indented(const std::string& words, const char* indent) {
   size_t at = 0;
   while (at < words.size()) {

@@ -49,7 +49,7 @@ struct CommandLine {
     return app.get_subcommands([](const CLI::App*) { return true; });
   }
 
-  // Null if there is none.
+  // NULL if no command has that name.
   const CLI::App* command_called(const std::string& name) const {
     for (const CLI::App* command : commands()) {
       if (command->get_name() == name) return command;
@@ -63,7 +63,7 @@ struct CommandLine {
     return names;
   }
 
-  // Exit codes as main's.
+  // Returns an exit code, as main does.
   int help_on(const std::string& word) {
     if (word == "conform") {
       conform.words = {"--help"};
@@ -79,7 +79,7 @@ struct CommandLine {
     return refuse_word("command or topic", word, topics, help_topics());
   }
 
-  // Of a word where a command should stand.
+  // Refuses a word that is not the name of a command.
   int refuse_command(const std::string& word) {
     std::vector<std::string> names = command_names();
     std::string list;
@@ -172,7 +172,7 @@ struct CommandLine {
     });
   }
 
-  // Its words are the kit's to read, --help too.
+  // The conformance kit parses the arguments of `conform`, --help included.
   void add_conform() {
     CLI::App* command = app.add_subcommand("conform", "Hold a provider's file to the contract and the reference");
     command->prefix_command()->set_help_flag();

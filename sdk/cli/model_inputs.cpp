@@ -104,7 +104,7 @@ class InputMaker {
     }
   }
 
-  // Before any file is opened.
+  // Runs before any file is opened.
   void check_input_names(const std::map<std::string, std::string>& values) const {
     std::set<std::string> names;
     for (const auto& [name, value] : values) names.insert(name);
@@ -130,7 +130,7 @@ class InputMaker {
     throw Error(Code::internal, fmt::format("The model has no input '{}'.", input.name));
   }
 
-  // Dynamic dims are what --dim says, else 1.
+  // A dynamic dim has the value that --dim gives, else 1.
   Dims default_dims(const onnx::ValueInfo& info) const {
     Dims dims;
     for (const onnx::Dim& dim : info.dims) {
@@ -140,7 +140,8 @@ class InputMaker {
     return dims;
   }
 
-  // Floats from a normal distribution; integers and bools 0 or 1, which are indices of anything that has two elements.
+  // Floats come from a normal distribution. Integers and bools are 0 or 1: these are valid indices of every axis of two
+  // elements or more.
   Tensor random(const onnx::ValueInfo& info, const Dims& dims) {
     const std::optional<int64_t> count = checked_count(dims);
     if (!count) {

@@ -1,4 +1,4 @@
-// The inputs of a model as the command line gives them.
+// Makes the inputs of a model from the command line.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace tenon::cli {
 
-// `given`: NAME=FILE.npy, NAME=FILE.pb, NAME=random or NAME=random:1x3x224x224, once per input of `model`; `dims`:
-// NAME=NUMBER for named dynamic dims of random ones. On the model's device. Errors: a sentence about the argument.
+// The inputs of `model`, on its device. `given` has NAME=FILE.npy, NAME=FILE.pb, NAME=random or
+// NAME=random:1x3x224x224, once per input. `dims` has NAME=NUMBER for the named dynamic dims of random inputs. Errors:
+// a sentence about the argument.
 onnx::Inputs make_inputs(const onnx::Model& model, const std::vector<std::string>& given,
                          const std::vector<std::string>& dims, uint64_t seed);
 

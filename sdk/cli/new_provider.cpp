@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t longest_name = 31;  // ep_plugin_note::name and its end
+constexpr size_t longest_name = 31;  // ep_plugin_note::name has one more byte, for the end
 
 void check_name(const std::string& name) {
   const bool letters = std::all_of(name.begin(), name.end(),
@@ -33,7 +33,7 @@ void check_name(const std::string& name) {
               "Names like it: 'foo', 'my_npu2'. It becomes libtenon_<name>.so and the device <name>:0.");
 }
 
-// Words that mean something where a provider's name may stand: in reports, settings and names of files.
+// Reserved words: reports, settings or file names use them where a provider's name may stand.
 void check_not_reserved(const std::string& name) {
   std::set<std::string_view> words = {"tenon", "onnx", "default"};
   for (const Rung rung : {Rung::native, Rung::decomposed, Rung::compiled, Rung::host}) words.insert(rung_name(rung));
@@ -44,7 +44,7 @@ void check_not_reserved(const std::string& name) {
       "Choose another name.");
 }
 
-// Of several files of one name the first that is found is loaded and hides the others.
+// If several files have one provider name, the loader takes the first and ignores the others.
 void check_not_taken(const std::string& name) {
   for (const loader::Candidate& candidate : loader::explain(loader::Stage::found)) {
     if (candidate.provider != name) continue;
@@ -56,7 +56,7 @@ void check_not_taken(const std::string& name) {
   }
 }
 
-// The sample stands where the package put it, seen from this program: nothing depends on where the package was moved.
+// Finds the sample relative to this program, so that an installation can be moved.
 fs::path sample_folder() {
   std::error_code failed;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);
@@ -101,7 +101,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
-// Every spelling of the sample's name becomes the same spelling of the new one, in text.
+// Replaces every spelling of the sample's name by the same spelling of the new name.
 std::string renamed(std::string text, const std::string& name) {
   if (text.find('\0') != std::string::npos) return text;
   std::string upper = name, capital = name;
@@ -136,7 +136,7 @@ std::string quoted(const std::string& path) {
   return plain ? path : '"' + path + '"';
 }
 
-// Paths that can be pasted at the place where the tool was called.
+// Prints paths that work in the folder where the tool was called.
 void print_what_next(const fs::path& folder, const std::string& name, const fs::path& prefix) {
   const std::string source = quoted(folder.string()), build = quoted((folder / "build").string());
   const std::string plugins = quoted(fs::absolute(folder / "build").lexically_normal().string());

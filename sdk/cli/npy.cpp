@@ -27,7 +27,7 @@ constexpr TypeRow kTypes[] = {
   throw Error(Code::invalid_argument, fmt::format("This is not a usable .npy file: {}.", what));
 }
 
-// The text after 'key': in the header, a Python dict literal.
+// The text after 'key': in the header, which is a Python dict literal.
 std::string_view value_of(std::string_view header, std::string_view key) {
   const size_t at = header.find(fmt::format("'{}'", key));
   if (at == std::string_view::npos) bad(fmt::format("its header has no '{}'", key));

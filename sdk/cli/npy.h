@@ -8,11 +8,11 @@
 
 namespace tenon::cli {
 
-// A tensor on `device` from the bytes of a .npy file; Fortran order is turned round. Errors: invalid_argument (not such
-// a file, a type Tenon does not have, less data than the shape needs).
+// A tensor on `device` from the bytes of a .npy file. Fortran order becomes row-major order. Errors: invalid_argument
+// (no .npy file, a type that Tenon lacks, too few bytes for the shape).
 Tensor npy_decode(std::string_view bytes, Device device);
 
-// The bytes of a .npy file. bf16 and f8, which NumPy does not have, are written as f32.
+// The bytes of a .npy file. NumPy has no bf16 and no f8, so they are written as f32.
 std::string npy_encode(const Tensor& tensor);
 
 }  // namespace tenon::cli

@@ -25,7 +25,7 @@ const char* form_name(OpForm form) {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// Prints one of the two: a JSON document with `list` under `key`, or the rows.
+// Prints a JSON document with `list` under `key`, or the rows.
 int print_list(const OpsOptions& options, const char* key, const nlohmann::json& list, const Rows& rows) {
   if (options.json) {
     std::printf("%s\n", nlohmann::json{{key, list}}.dump(2).c_str());
@@ -43,7 +43,7 @@ int print_list(const OpsOptions& options, const char* key, const nlohmann::json&
                                            nearest.empty() ? "." : fmt::format("; did you mean {}?", nearest)));
 }
 
-// All operators, or the one that is named.
+// Lists all operators, or the named one.
 int list_onnx(const OpsOptions& options) {
   nlohmann::json list = nlohmann::json::array();
   Rows rows = {{"operator", "domain", "opset versions"}};
@@ -56,7 +56,7 @@ int list_onnx(const OpsOptions& options) {
   return print_list(options, "operators", list, rows);
 }
 
-// What a caller may write for the op, and what it gives.
+// Shows how to call the op and what the op returns.
 int show_op(const OpsOptions& options) {
   const DynamicOp& op = find_op(options.name);
   std::vector<std::string> signatures;

@@ -10,13 +10,13 @@
 namespace tenon::cli {
 namespace {
 
-// Ends a sentence with the nearest word, where there is one.
+// Ends a sentence with the nearest known word, if one is near.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
   const std::string nearest = loader::nearest_word(word, known);
   return nearest.empty() ? "." : fmt::format("; did you mean {}?", nearest);
 }
 
-// CLI11 says "Could not convert: --seed = x".
+// Rewrites CLI11's text "Could not convert: --seed = x".
 std::string misfit(const std::string& said) {
   const size_t colon = said.find(": "), equals = said.find(" = ");
   if (colon == std::string::npos || equals == std::string::npos) return fmt::format("{}.", said);
@@ -32,7 +32,7 @@ std::vector<std::string> option_names(const CLI::App& command) {
   return names;
 }
 
-// Of arguments that `command` does not expect: the first option, else the first of them.
+// The sentence about arguments that `command` does not expect. It names the first option, or else the first argument.
 std::string unexpected(const CLI::App& command, const std::vector<std::string>& extras) {
   for (const std::string& word : extras) {
     if (!word.starts_with('-') || word == "-") continue;

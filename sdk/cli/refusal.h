@@ -1,5 +1,5 @@
-// What the tool says of arguments that it cannot take, each with the nearest one that it can. CLI11 names those that
-// nobody expects in reverse, no nearest one, and of a range without an end its end.
+// Messages about wrong arguments, with the nearest right one. CLI11's own messages list unexpected arguments in
+// reverse, suggest nothing, and print the limit of a range that has none.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,14 +8,14 @@
 
 namespace tenon::cli {
 
-// The text for an error of parsing the command line of `app`.
+// The message for an error in the command line of `app`.
 std::string refusal(const CLI::App& app, const CLI::Error& error);
 
-// Prints that there is no `kind` called `word`, the nearest of `known`, and `hint`. Returns the exit code.
+// Prints that no `kind` is called `word`, the nearest word of `known`, and `hint`. Returns the exit code.
 int refuse_word(const char* kind, const std::string& word, const std::vector<std::string>& known,
                 const std::string& hint);
 
-// Checks of values: `rule` ends the sentence "must be a number".
+// Checks a number. `rule` ends the sentence "must be a number".
 CLI::Validator number_that(bool (*holds)(double), const char* rule);
 CLI::Validator is_folder();
 

@@ -21,7 +21,7 @@ using nlohmann::json;
 
 double milliseconds(Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-// A file name of an output: letters that a path could misread become '_'.
+// The file name of an output. Letters that have a meaning in paths become '_'.
 std::string file_name(const std::string& name, const std::string& format) {
   std::string safe = name.empty() ? "output" : name;
   for (char& c : safe) {
@@ -58,7 +58,7 @@ void print_executions(const std::vector<onnx::NodeExecution>& executions) {
   print_table(rows);
 }
 
-// "12.34 ms"; below a millisecond, of which hundredths say little, "420.0 us".
+// "12.34 ms", or "420.0 us" below a millisecond.
 std::string time_text(double ms) { return ms < 1 ? fmt::format("{:.1f} us", ms * 1000) : fmt::format("{:.2f} ms", ms); }
 
 struct Times {
@@ -73,17 +73,17 @@ struct Times {
   double least() const { return runs.empty() ? 0 : *std::min_element(runs.begin(), runs.end()); }
 };
 
-// What a run came to.
+// The results of all runs.
 struct Results {
   onnx::Model model;
   Times times;
   TensorList outputs;
-  std::vector<json> summaries;     // of outputs
-  std::vector<std::string> files;  // of outputs; empty without --output
+  std::vector<json> summaries;     // one per output
+  std::vector<std::string> files;  // one per output; empty without --output
   std::vector<onnx::NodeExecution> executions;
 };
 
-// Runs and waits for the device: an asynchronous run is over when its results are.
+// Runs the model and waits for the device, because the run of an asynchronous device ends with its results.
 TensorList timed_run(const onnx::Model& model, const onnx::Inputs& inputs, std::vector<onnx::NodeExecution>* executions,
                      double* time) {
   const Clock::time_point begin = Clock::now();
@@ -160,12 +160,12 @@ void print_report(const RunOptions& options, const Results& results) {
   }
 }
 
-// One line where a device that is not the host left launches to it.
+// Prints one line if a device other than the host left launches to the host.
 void print_host_launches(const Results& results) {
   if (results.model.device() == Device::host()) return;
   size_t launches = 0, host = 0;
   for (const onnx::NodeExecution& p : results.executions) {
-    launches += p.rung != rung_name(Rung::decomposed);  // its parts are listed
+    launches += p.rung != rung_name(Rung::decomposed);  // the ops of a decomposition are listed too
     host += p.rung == rung_name(Rung::host);
   }
   if (host == 0) return;

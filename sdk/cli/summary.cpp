@@ -45,7 +45,7 @@ struct Range {
   }
 };
 
-// `tensor` in T, block after block.
+// Calls visit with the elements of `tensor` as T, block after block.
 template <class T>
 Range<T> range_of(const Tensor& tensor) {
   Range<T> range;

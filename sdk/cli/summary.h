@@ -1,4 +1,4 @@
-// What a tensor holds, for reports: its values where there are few, else the least, the greatest and the mean.
+// Summaries of tensors for reports: all values of a small tensor, else minimum, maximum and mean.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,12 +8,13 @@
 
 namespace tenon::cli {
 
-// {"values": [...]} of at most 8 elements, row-major; {"least", "greatest"} of any, and of floats {"mean", "nan"}, the
-// number of NaNs, which the other three leave out. What JSON has no number for is "inf", "-inf" or "nan". Null where no
-// element counts. Waits for the tensor. Errors: those of the ops that made it.
+// A tensor of at most 8 elements gives {"values": [...]}, row-major. Every tensor gives {"least", "greatest"}; floats
+// also give {"mean", "nan"}, where "nan" counts NaNs and the other three ignore them. Numbers that JSON lacks become
+// "inf", "-inf" or "nan". A member is null if no element counts. Waits for the tensor. Errors: those of the ops that
+// computed the tensor.
 nlohmann::json summarize(const Tensor& tensor);
 
-// The same as a text: "values 1, 0, 3", or "least -2.5, greatest 3, mean 0.1, 0 of 12 NaN".
+// A summary as text: "values 1, 0, 3", or "least -2.5, greatest 3, mean 0.1, 0 of 12 NaN".
 std::string summary_text(const nlohmann::json& summary, int64_t elements);
 
 }  // namespace tenon::cli

@@ -1,4 +1,4 @@
-// A table as the commands print it.
+// Prints a table.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace tenon::cli {
 
-// On stdout: columns as wide as their widest cell.
+// Prints to stdout. A column is as wide as its widest cell.
 void print_table(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace tenon::cli

@@ -1,4 +1,4 @@
-// Tensors in files, by their extension: .npy (NumPy) or .pb (ONNX's TensorProto).
+// Reads and writes tensors in files: .npy (NumPy) or .pb (ONNX's TensorProto).
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ std::string read_bytes(const std::string& path);
 void write_bytes(const std::string& path, const std::string& bytes);
 
 Tensor read_tensor_file(const std::string& path, Device device);
-// `name` goes into a .pb file.
+// A .pb file stores `name`.
 void write_tensor_file(const std::string& path, const Tensor& tensor, const std::string& name);
 
 }  // namespace tenon::cli

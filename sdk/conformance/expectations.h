@@ -1,12 +1,12 @@
-// What a provider says of itself beforehand, in a text file of lines:
+// The claims of a provider, in a text file of lines:
 //
-//   supports unary/relu/f32/*          each of these must run: "unsupported" is a failure
-//   supports nothing                   it claims no primitive, and knows it
-//   fails events/time_out why          a known defect: it failing is expected, it passing is news
+//   supports unary/relu/f32/*          each of these cases must run: "unsupported" is a failure
+//   supports nothing                   the provider claims no primitive
+//   fails events/time_out why          a known defect: its failure is expected, and a pass is reported
 //   skips primitives/*/long why        not run
 //   # ...
 //
-// A name may hold *, ? and [], which match / too; a leading "primitives/" may be left out before a letter.
+// A name may hold *, ? and [], which match / too. A name without "primitives/" before its kind means a primitive.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ namespace tenon::conformance {
 
 bool matches(const std::string& pattern, const std::string& name);
 
-// What may have been meant by a pattern that matches no test: "Did you mean ...?", and where all names are.
+// "Did you mean ...?" for a pattern that matches no test, and where to find all names.
 std::string suggestion(const std::string& pattern, const std::vector<Test>& tests);
 
 struct Expectation {
@@ -30,17 +30,17 @@ struct Expectation {
 
 class Expectations {
  public:
-  // Errors: a line that is none of the above, with its number.
+  // Errors: a line of another form, with its number.
   static Result<Expectations> parse(std::string_view text, const std::string& file);
   static Result<Expectations> read(const std::string& file);
 
   bool given() const { return given_; }
   bool claims_nothing() const { return claims_nothing_; }
-  // The line that says `name` is not to be run; null if none does.
+  // The line that skips the test `name`; NULL if none does.
   const Expectation* skip(const std::string& name) const;
-  // What becomes of `finding` in the light of the file.
+  // The finding that the claims make of `finding`.
   Finding judge(const std::string& name, Finding finding) const;
-  // A pattern that is the name of no test: a spelling mistake, or a test that is gone.
+  // Errors: a pattern that matches no test, because of a spelling mistake or a removed test.
   Status check(const std::vector<Test>& tests) const;
 
  private:

@@ -182,7 +182,7 @@ Status Host::take(const char* function, ep_status status, ep_error* error) {
     return Status(Code::internal, fmt::format("{} answered {}.", function, status));
   }
   const bool is_answer = status == EP_STATUS_BUSY || status == EP_STATUS_TIMEOUT || status == EP_STATUS_NOT_FOUND ||
-                         status == EP_STATUS_FAULT;  // ep_fault says it
+                         status == EP_STATUS_FAULT;  // the fault is in an ep_fault
   if (text.empty() && !is_answer) {
     violate(broken("E02", "{} answered '{}' without a sentence{}", function, code_name(static_cast<Code>(status)),
                    descriptor_text_for(function)));

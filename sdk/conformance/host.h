@@ -1,5 +1,5 @@
-// The host a provider under test gets: it counts what is allocated, makes allocations fail, remembers every error it
-// made, and notes what the provider did to it that no host could see by the answer of a call.
+// The host of a provider under test. It counts allocations, makes allocations fail, remembers every error that it made,
+// and notes violations that no return value shows.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace tenon::conformance {
 
-// The settings a plug-in may ask for: key and value.
+// The settings that a plug-in can read: key and value.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 class Host {
@@ -28,16 +28,17 @@ class Host {
   ep_host* table() { return &table_; }
 
   int64_t bytes_held() const;
-  int64_t device_bytes() const;  // the sum of what device_memory_report was told
+  int64_t device_bytes() const;  // the sum of the reports to device_memory_report
   int64_t errors_alive() const;
-  int64_t allocations() const;  // so far
+  int64_t allocations() const;  // number of allocations so far
 
-  // The allocation after `count` more answers NULL, once; -1: none.
+  // Makes one allocation return NULL: the one after `count` more. -1: none.
   void fail_allocation_after(int64_t count);
   bool allocation_failed() const;
 
-  // What a function of the plug-in answered, as a Status; releases `error`. Notes what is wrong with the answer itself:
-  // an error beside EP_STATUS_OK, none beside a failure, one this host did not make, an unknown status.
+  // Turns the result of a plug-in's `function` into a Status and releases `error`. Notes a violation if the result
+  // itself is wrong: an error beside EP_STATUS_OK, no error beside a failure, an error that this host did not make, an
+  // unknown status.
   Status take(const char* function, ep_status status, ep_error* error);
 
   void violate(Status violation);

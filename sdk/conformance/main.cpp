@@ -1,4 +1,4 @@
-// tenon-conform, which `tenon conform` runs: the conformance kit on one provider.
+// tenon-conform, the conformance kit on one provider. `tenon conform` runs it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -51,7 +51,7 @@ Target target_of(const Options& options) {
   return target;
 }
 
-// What to paste for a case alone; quoted where a shell would take it apart.
+// The command that repeats a single case, quoted for a shell.
 std::string command_text(const Options& options) {
   const auto quoted = [](const std::string& word) { return fmt::format("'{}'", word); };
   std::string command = fmt::format("tenon conform {}", quoted(options.path));
@@ -60,7 +60,8 @@ std::string command_text(const Options& options) {
   return command;
 }
 
-// Named on the command line, or beside the library: libtenon_foo.so, libtenon_foo.expect.
+// The file of claims: the one on the command line, or the one beside the library (libtenon_foo.so,
+// libtenon_foo.expect).
 Result<Expectations> find_expectations(const Options& options) {
   if (!options.expectations.empty()) return Expectations::read(options.expectations);
   const std::string beside = std::filesystem::path(options.path).replace_extension(".expect");
@@ -81,7 +82,7 @@ class Run {
       : options_(options), expectations_(expectations), info_(std::move(info)), human_(options.json != "-") {}
 
   void run(const std::vector<Test>& tests);
-  // 0: nothing bad; 1: something is.
+  // Returns 0 if nothing failed, else 1.
   int report();
 
  private:
@@ -116,7 +117,7 @@ void Run::add(const Test& test, Finding finding) {
   std::fflush(stdout);
 }
 
-// The first of each group; one broken kernel fails hundreds of cases.
+// Prints the first failure of each group, because one broken kernel fails hundreds of cases.
 void Run::print_failure(const Row& row) {
   constexpr int shown = 5;
   const std::string group = group_of(row.test->name);
@@ -147,7 +148,7 @@ void Run::run_chosen(std::span<const Test> tests) {
   }
 }
 
-// Only where all tests ran: a provider that supports none of the cases must have said so.
+// Judges claims only if all tests ran. A provider that supports no case must say so.
 void Run::judge_claims() {
   const bool claims = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) {
     return row.test->name.starts_with("primitives/") && row.test->name != "primitives/closing" &&

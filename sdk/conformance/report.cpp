@@ -10,7 +10,7 @@
 namespace tenon::conformance {
 namespace {
 
-// What to paste. What is claimed is judged when all tests have run.
+// The command that repeats a test. Claims can only be judged after all tests.
 std::string command_text(const Row& row, const RunInfo& info) {
   return row.test->name.starts_with("claims/") ? info.command
                                                : fmt::format("{} --case {}", info.command, row.test->name);
@@ -69,7 +69,7 @@ int count_unclaimed(const std::vector<Row>& rows) {
   }));
 }
 
-// " (not claimed)", " (3 not claimed)", or empty: which of the skipped the provider says that it cannot do.
+// " (not claimed)", " (3 not claimed)", or empty: how many of the skipped tests the provider does not claim.
 std::string unclaimed_text(int number, const Counts& counts) {
   if (number == 0) return {};
   const bool all = number == counts[static_cast<size_t>(Outcome::skipped)];
@@ -95,7 +95,7 @@ std::string failure_text(const Row& row, const RunInfo& info) {
   std::transform(outcome.begin(), outcome.end(), outcome.begin(), [](unsigned char c) { return std::toupper(c); });
   std::string text = fmt::format("{} {}\n{}\n", outcome, row.test->name, indented(row.finding.sentence));
   if (!row.test->claim.empty()) {
-    // What dies or hangs breaks X01 or X02, and the rule of its test with it.
+    // A crash or a hang breaks rule X01 or X02, and the rule of the test too.
     const bool ended = row.finding.outcome == Outcome::crashed || row.finding.outcome == Outcome::hung;
     text += fmt::format("    held to: {}\n", ended ? with_rule(row.test->claim, row.test->rule) : row.test->claim);
   }

@@ -9,7 +9,7 @@
 namespace tenon::conformance {
 namespace {
 
-std::mutex mutex;  // tests may call on several threads
+std::mutex mutex;  // several threads of a test may note calls
 Running own;
 Running* running = &own;
 

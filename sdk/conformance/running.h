@@ -1,5 +1,5 @@
-// What a test is doing, kept where the parent process can read it when the child has died or hangs: the function called
-// last and the descriptor spoken of last.
+// What a test is doing: the last function that it called and the last descriptor that it passed. The notes are in
+// memory that the parent process can read after the child has died or hung.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct Running {
   char descriptor[2000];
 };
 
-// From here on notes go to `notes`, which is cleared. For the child, once per test.
+// Clears `place` and writes all further notes there. The child calls it once per test.
 void note_into(Running* notes);
 
 void note_call(std::string_view function);
@@ -23,7 +23,7 @@ void note_descriptor(std::string_view text);
 std::string call_text(const Running& running);
 // "\n  the last descriptor: softmax axis=1 : ...", or empty.
 std::string descriptor_text(const Running& running);
-// The same of this process, for what `function` was found to do; empty for one that takes no descriptor.
+// The last descriptor of this process, for a violation of `function`. Empty if `function` takes no descriptor.
 std::string descriptor_text_for(std::string_view function);
 
 }  // namespace tenon::conformance

@@ -1,5 +1,5 @@
-// Subject: a plug-in driven through the raw C ABI, with a Host of the kit: no loader, no core, so that a test knows
-// what the plug-in does and not what a host makes of it.
+// Subject: a plug-in driven through the raw C ABI, with a Host of the conformance kit. Neither loader nor core is
+// involved, so a test sees the plug-in's own behaviour.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tenon::conformance {
 
-// What is tested.
+// The plug-in, device and settings under test.
 struct Target {
   std::string path;
   Settings settings;
@@ -26,7 +26,7 @@ struct Target {
 
 class Subject;
 
-// A handle made by the device of a Subject; destroys it. T is ep_memory, ep_stream, ep_event or ep_primitive.
+// Owns a handle that the device of a Subject made. T is ep_memory, ep_stream, ep_event or ep_primitive.
 template <class T>
 class Owned {
  public:
@@ -59,15 +59,15 @@ class Subject {
   Subject(const Subject&) = delete;
   Subject& operator=(const Subject&) = delete;
 
-  // Each does what the one before has not done yet.
+  // Each function does the missing earlier steps first.
   Status load();   // maps the library, once per process
   Status start();  // queries: `plugin` is set
   Status open();   // describes and opens the device: `info`, `ops` and `device` are set
-  // Closes the device and shuts the plug-in down; the library stays mapped.
+  // Closes the device and shuts the plug-in down. The library stays mapped.
   void close();
 
-  // Calls a function of the ABI, whose last parameter is an ep_error**; its failure as a Status. An exception that
-  // comes out of it is a violation.
+  // Calls a function of the ABI whose last parameter is an ep_error**, and returns its failure as a Status. A C++
+  // exception is a violation.
   template <class Function, class... Args>
   Status call(const char* name, Function function, Args... args) {
     ep_error* error = nullptr;
@@ -96,7 +96,7 @@ class Subject {
               uint64_t size);
   Status record_event(const Event& event, const Stream& stream);
   Status wait(const Event& event);
-  // Waits for all work of `stream` through an event, or stream_synchronize where the device needs none.
+  // Waits for all work of `stream`: by an event, or by stream_synchronize on a device without events.
   Status finish(const Stream& stream);
 
   void destroy(ep_memory* memory) { drop("memory_free", ops.memory_free, memory); }
@@ -126,8 +126,8 @@ void Owned<T>::reset() {
   if (handle_ != nullptr) subject_->destroy(std::exchange(handle_, nullptr));
 }
 
-// Waits for all work of `stream` when it goes, so that a test that returns early frees nothing in flight. Declared
-// after what the work uses.
+// Waits for all work of `stream` in its destructor, so that a test that returns early frees nothing in flight. Declare
+// it after everything that the work uses.
 class Drain {
  public:
   Drain(Subject& subject, const Stream& stream) : subject_(subject), stream_(stream) {}
@@ -145,7 +145,7 @@ class Drain {
 
 constexpr uint64_t wait_limit_ns = 60'000'000'000;
 
-// A struct of the ABI with its header set, the rest zero.
+// A struct of the ABI with its header set and everything else zero.
 template <class T>
 T with_header(uint32_t type) {
   T value{};

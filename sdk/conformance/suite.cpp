@@ -9,7 +9,7 @@
 namespace tenon::conformance {
 namespace {
 
-// What the cases of the primitives share in their process: one open device, one stream.
+// The device and stream that all primitive cases of one process share.
 class OpenDevice {
  public:
   explicit OpenDevice(const Target& target) : subject_(target) {}

@@ -1,4 +1,4 @@
-// The suite: the tests of the contract and the cases of the primitives as one list, for one provider.
+// The suite: the tests of the contract and the cases of the primitives in one list, for one provider.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace tenon::conformance {
 
-// All tests, in a fixed order: the first is loader/accepts, for where that fails no host would take the provider; the
-// primitives are last.
+// All tests, in a fixed order. loader/accepts is first, because no host takes a provider that fails it. The primitives
+// are last.
 std::vector<Test> make_suite(const Target& target);
 
 }  // namespace tenon::conformance

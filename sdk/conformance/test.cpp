@@ -27,9 +27,9 @@ constexpr int64_t most_output = 2000;
 struct Frame {
   int16_t outcome;
   int16_t not_claimed;
-  uint32_t size;  // of the sentence, which follows
+  uint32_t size;  // bytes of the sentence, which follows
   double milliseconds;
-  int64_t output_end;  // how much had been printed by then: the child may be ahead of whoever reads
+  int64_t output_end;  // bytes printed so far: the child may be ahead of the reader
 };
 
 Finding run_one(const Test& test) {
@@ -64,12 +64,12 @@ bool write_all(int fd, const void* data, size_t size) {
   return true;
 }
 
-// A child that runs `tests[numbers...]` one after the other, seen from the parent.
+// The parent's view of a child that runs `tests[numbers...]` one after the other.
 class Child {
  public:
   Child(const std::vector<Test>& tests, const std::vector<size_t>& numbers);
   ~Child();
-  // What came of the next test; sets *alive to false where the child is gone with it.
+  // The finding of the next test. Sets *alive to false if the child has ended.
   Finding next(double time_limit, bool* alive);
 
  private:
@@ -214,7 +214,7 @@ Finding run_alone(const std::vector<Test>& tests, size_t number, double time_lim
   return child.next(time_limit, &alive);
 }
 
-// Those that share a process, until one of them ends it; returns how many are settled.
+// Runs tests in one child until a test ends it. Returns how many tests are settled.
 size_t run_sharing(const std::vector<Test>& tests, const std::vector<size_t>& numbers, double time_limit,
                    const std::function<void(size_t, const Finding&)>& done) {
   Child child(tests, numbers);

@@ -1,4 +1,4 @@
-// A test of the kit, and what came of it.
+// A test of the conformance kit, and its finding.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace tenon::conformance {
 
 struct Test {
   std::string name;   // "events/never_recorded", "primitives/unary/relu/f32/vector"
-  std::string rule;   // of ep_api/README.md, named where the failure names none
-  std::string claim;  // what it holds the provider to
-  // Runs in a child process. Ok, skipped(...), or a failure.
+  std::string rule;   // rule of ep_api/README.md, for failures that name none
+  std::string claim;  // the claim that the test checks
+  // Runs in a child process. Returns ok, skipped(...) or a failure.
   std::function<Status()> run;
-  // Runs in one process with the others that share; alone if it crashes or hangs there.
+  // Shares one process with other such tests. A test that crashes or hangs there runs again alone.
   bool shares_process = false;
 };
 
@@ -27,10 +27,10 @@ std::string_view outcome_name(Outcome outcome);
 
 struct Finding {
   Outcome outcome = Outcome::passed;
-  std::string sentence;  // why it is not passed
-  std::string output;    // what was printed meanwhile, cut
+  std::string sentence;  // reason of a failure or a skip
+  std::string output;    // what the test printed, shortened
   double milliseconds = 0;
-  bool not_claimed = false;  // skipped because the provider says that it cannot do it
+  bool not_claimed = false;  // skipped because the provider does not claim it
 };
 
 inline bool is_bad(Outcome outcome) {
@@ -38,16 +38,16 @@ inline bool is_bad(Outcome outcome) {
          outcome == Outcome::unexpected_pass;
 }
 
-// The rule a sentence names last, "E01" of "... (rule E01).", or empty.
+// The rule that a sentence names last ("E01" in "... (rule E01)."), or empty.
 std::string rule_in(std::string_view sentence);
 
-// Runs every test and calls done(number, finding) here, in the order of `tests`. The process must have no threads and
-// must not have loaded the provider: each child does so by itself. A test that takes longer than `time_limit` seconds
-// has hung.
+// Runs every test in child processes, and calls done(number, finding) in this process, in the order of `tests`. This
+// process must have no threads and must not have loaded the provider; each child loads it. A test that takes longer
+// than `time_limit` seconds counts as hung.
 void run_in_children(const std::vector<Test>& tests, double time_limit,
                      const std::function<void(size_t, const Finding&)>& done);
 
-// The same in this process, for a debugger: nothing is caught and nothing is timed.
+// Runs every test in this process, for a debugger. Catches nothing and has no time limit.
 void run_here(const std::vector<Test>& tests, const std::function<void(size_t, const Finding&)>& done);
 
 }  // namespace tenon::conformance

@@ -1,5 +1,5 @@
-// How a test of the kit says what it found: a Status. Ok is passed; skipped(), not_claimed() and broken() make the
-// others.
+// The result of a test of the conformance kit as a Status. Ok means passed. skipped(), not_claimed() and broken() make
+// the other results.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace tenon::conformance {
 
-// Code::cancelled means skipped, in the kit and nowhere else: Subject::call never passes a provider's own on.
+// Code::cancelled means "skipped" inside the conformance kit. Subject::call never returns a provider's own `cancelled`.
 constexpr Code skip_code = Code::cancelled;
 constexpr std::string_view unclaimed_remedy = "not claimed";
 
@@ -19,7 +19,7 @@ Status skipped(fmt::format_string<const Parts&...> text, const Parts&... parts) 
   return Status(skip_code, fmt::format(text, parts...));
 }
 
-// Skipped because the provider says that it cannot do it.
+// Skipped because the provider does not claim it.
 template <class... Parts>
 Status not_claimed(fmt::format_string<const Parts&...> text, const Parts&... parts) {
   return Status(skip_code, fmt::format(text, parts...), std::string(unclaimed_remedy));
@@ -28,17 +28,17 @@ inline bool is_unclaimed(const Status& status) {
   return status.code() == skip_code && status.remedy() == unclaimed_remedy;
 }
 
-// `text` with " (rule E01)." at the end of its first line, and no other rule.
+// `text` with " (rule E01)." at the end of its first line, in place of any other rule.
 std::string with_rule(std::string text, std::string_view rule);
 
-// Without what the layers above have added.
+// The first line of `text`: the message without the context of the layers above.
 inline std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// "'unsupported'", or the number where it is no status of ep_api.h.
+// "'unsupported'", or the number if ep_api.h has no such status.
 std::string status_text(ep_status status);
 
-// A rule of ep_api/README.md was broken: "<what happened> (rule E01)." What happened may be the message of another
-// failure, whose rule then goes.
+// A rule of ep_api/README.md was broken: "<what happened> (rule E01)." The text may be the message of another failure;
+// the rule of that message is dropped.
 template <class... Parts>
 Status broken(std::string_view rule, fmt::format_string<const Parts&...> text, const Parts&... parts) {
   return Status(Code::internal, with_rule(fmt::format(text, parts...), rule));

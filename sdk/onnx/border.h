@@ -1,4 +1,4 @@
-// The border of the importer: whatever happens inside, a caller meets tenon::Error and no other exception.
+// The border of the importer: a caller sees tenon::Error and no other exception.
 #pragma once
 
 #include <exception>
@@ -11,8 +11,8 @@
 
 namespace tenon::onnx {
 
-// `work()`, every public function's body. An exception of the standard library becomes a tenon::Error: one about memory
-// out_of_host_memory, any other internal, because none is part of how the importer works.
+// Runs `work()`, the body of a public function. An exception of the standard library becomes a tenon::Error:
+// out_of_host_memory for a failed allocation, internal for any other, because the importer never throws one on purpose.
 template <class F>
 auto at_border(F work) {
   const auto no_memory = [] { return Error(Code::out_of_host_memory, "There is not enough memory on the host."); };

@@ -1,4 +1,4 @@
-// Reading a primitive's descriptor: operands by role, names for messages, and the shape a launch gives.
+// Reads a primitive's descriptor: operands by role, names for messages, and the shape that a launch gives.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace tenon::provider {
 
-// "matmul", "f32", "relu", "add", "where"; "unknown" for an id this provider was not compiled with.
+// "matmul", "f32", "relu", "add", "where"; "unknown" for an id that our ep_api.h does not have.
 constexpr const char* kind_name(int32_t kind) { return ep_primitive_name(kind); }
 constexpr const char* dtype_name(int32_t dtype) { return ep_dtype_name(dtype); }
 constexpr const char* unary_name(int32_t op) { return ep_unary_name(op); }
 constexpr const char* binary_name(int32_t op) { return ep_binary_name(op); }
 constexpr const char* ternary_name(int32_t op) { return ep_ternary_name(op); }
 
-// Bytes of one element, 0 for packed and unknown types.
+// The bytes of one element; 0 for packed and unknown types.
 constexpr int32_t dtype_size(int32_t dtype) {
   switch (dtype) {
 #define EP_DTYPE(name, id, bits, type_class) \
@@ -42,7 +42,7 @@ constexpr DTypeClass dtype_class(int32_t dtype) {
 
 constexpr bool is_floating(int32_t dtype) { return dtype_class(dtype) == DTypeClass::FLOAT; }
 
-// Position of the operand of `role`, or -1.
+// The number of the operand of `role`, or -1.
 inline int32_t find_operand(const ep_primitive_desc& desc, int32_t role) {
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     if (desc.operands[i].role == role) return static_cast<int32_t>(i);
@@ -50,7 +50,7 @@ inline int32_t find_operand(const ep_primitive_desc& desc, int32_t role) {
   return -1;
 }
 
-// The operand of `role`, or NULL where the descriptor has none.
+// The operand of `role`, or NULL if the descriptor has none.
 inline const ep_operand_desc* operand(const ep_primitive_desc& desc, int32_t role) {
   const int32_t i = find_operand(desc, role);
   return i < 0 ? nullptr : &desc.operands[i];
@@ -58,7 +58,7 @@ inline const ep_operand_desc* operand(const ep_primitive_desc& desc, int32_t rol
 
 inline bool is_scalar(const ep_operand_desc& operand) { return (operand.flags & EP_OPERAND_FLAG_SCALAR) != 0; }
 
-// True if a dim or a stride of any operand is given at launch.
+// True if the launch gives a dim or a stride of any operand.
 inline bool is_dynamic(const ep_primitive_desc& desc) {
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     for (int32_t axis = 0; axis < desc.operands[i].rank; ++axis) {

@@ -1,5 +1,5 @@
-// What a provider asks of the descriptor of an element-wise kind, whatever its kernels are: operands, and whether the
-// row of scalar_ops.def is one, is defined on the type and gives what the destination holds.
+// Checks of element-wise descriptors that every provider needs: the operands, and whether the scalar function exists,
+// takes the dtype, and gives the dtype of the destination.
 #pragma once
 
 #include <initializer_list>
@@ -9,8 +9,8 @@
 
 namespace tenon::provider {
 
-// Operands of `roles`, in that order and no others, none of a packed type; in memory all have the rank of the first,
-// which is the destination. The others may be scalars.
+// Refuses unless the operands have exactly `roles`, in that order, and none has a packed type. Operands in memory must
+// have the rank of the first one, the destination. The others may be scalars.
 inline Refusal check_operands(const ep_primitive_desc& desc, std::initializer_list<int32_t> roles) {
   if (desc.operand_count != roles.size()) return Refusal::because("%u operands", desc.operand_count);
   uint32_t i = 0;
@@ -27,14 +27,14 @@ inline Refusal check_operands(const ep_primitive_desc& desc, std::initializer_li
   return {};
 }
 
-// The row is one that this provider was compiled with, and defined on `dtype`. `arity`: "unary"; `name`: of the row.
+// Refuses a scalar function that is unknown or does not take `dtype`. `arity` is "unary", say; `name` is its name.
 inline Refusal check_row(const scalar::RowFacts& facts, const char* arity, int32_t op, const char* name,
                          int32_t dtype) {
   if (facts.known && scalar::defined_on(facts.domain, dtype)) return {};
   return Refusal::because("%s row %d (%s) is not defined on %s", arity, op, name, dtype_name(dtype));
 }
 
-// The destination is of the type that the row gives for inputs of `dtype`.
+// Refuses unless the destination has the dtype that the scalar function gives for inputs of `dtype`.
 inline Refusal check_result(const ep_primitive_desc& desc, const scalar::RowFacts& facts, int32_t dtype) {
   const int32_t expected = facts.bool_result ? EP_DTYPE_bool : dtype;
   if (desc.operands[0].dtype == expected) return {};

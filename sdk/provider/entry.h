@@ -2,9 +2,9 @@
 //
 //   ops.copy = entry<copy>;   // ep_status copy(ep_stream*, ep_buffer, ep_buffer, uint64_t, ep_error**), may throw
 //
-// The first parameter of `f` is a handle whose struct has a member `const ep_host* host`, the last is `ep_error**`.
-// std::bad_alloc becomes EP_STATUS_OUT_OF_HOST_MEMORY, every other exception EP_STATUS_INTERNAL with its text. A
-// function of the table that returns nothing (destroy, free, close) needs no barrier: declare it noexcept.
+// The first parameter of `f` is a handle whose struct has a member `const ep_host* host`; the last one is `ep_error**`.
+// std::bad_alloc becomes EP_STATUS_OUT_OF_HOST_MEMORY; any other exception becomes EP_STATUS_INTERNAL with its text. A
+// function of the table without a result (destroy, free, close) needs no barrier: declare it noexcept.
 #pragma once
 
 #include <exception>
@@ -15,7 +15,7 @@
 
 namespace tenon::provider {
 
-// Turns the exception being handled into the error of a call.
+// Turns the exception that is being handled into the error of a call.
 inline ep_status caught(const ep_host* host, ep_error** error) noexcept {
   try {
     throw;

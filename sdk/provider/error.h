@@ -1,4 +1,4 @@
-// fail: makes the error of a call and returns its status; log_line: one line into the host's log.
+// fail makes the error of a call and returns its status; log_line writes one line into the host's log.
 #pragma once
 
 #include <cstdarg>
@@ -13,14 +13,14 @@ namespace tenon::provider {
 inline ep_string to_ep_string(std::string_view text) { return {text.data(), text.size()}; }
 inline std::string_view to_view(ep_string text) { return {text.data, static_cast<size_t>(text.size)}; }
 
-// Fills `*error` (if the caller wants it) with `status`, a sentence and what to do about it. Returns `status`.
+// Fills `*error`, unless `error` is NULL, with `status`, a sentence and a remedy. Returns `status`.
 inline ep_status fail_text(const ep_host* host, ep_error** error, ep_status status, std::string_view sentence,
                            std::string_view remedy = {}) {
   if (error != nullptr) *error = host->error_make(host, status, to_ep_string(sentence), to_ep_string(remedy));
   return status;
 }
 
-// As fail_text, the sentence formatted as by printf and cut at 511 bytes.
+// Like fail_text, with a sentence that printf rules format. The sentence is cut at 511 bytes.
 [[gnu::format(printf, 4, 5)]] inline ep_status fail(const ep_host* host, ep_error** error, ep_status status,
                                                     const char* format, ...) {
   char sentence[512];
@@ -31,7 +31,7 @@ inline ep_status fail_text(const ep_host* host, ep_error** error, ep_status stat
   return fail_text(host, error, status, sentence);
 }
 
-// As fail, with what to do about it.
+// Like fail, with a remedy.
 [[gnu::format(printf, 5, 6)]] inline ep_status fail_with_remedy(const ep_host* host, ep_error** error, ep_status status,
                                                                 std::string_view remedy, const char* format, ...) {
   char sentence[512];
@@ -42,7 +42,7 @@ inline ep_status fail_text(const ep_host* host, ep_error** error, ep_status stat
   return fail_text(host, error, status, sentence, remedy);
 }
 
-// One line on `topic` if anybody listens at `level` (EP_LOG_*); formats nothing otherwise.
+// Writes one line on `topic` if the host listens at `level` (EP_LOG_*). Otherwise it formats nothing.
 [[gnu::format(printf, 4, 5)]] inline void log_line(const ep_host* host, int32_t level, std::string_view topic,
                                                    const char* format, ...) {
   if (host->log_enabled(host, level, to_ep_string(topic)) == 0) return;

@@ -1,7 +1,8 @@
-// The narrow floating formats, as bits, to and from f32. To f32 is exact; from f32 rounds once, to nearest even.
+// Converts narrow floats, as bits, to f32 and back. The way to f32 is exact; the way from f32 rounds once, to nearest
+// even.
 //
-// f16: IEEE binary16. bf16: the upper half of f32. f8e5m2: IEEE-like with infinities. f8e4m3fn: no infinities, one NaN
-// (0x7f), overflow gives NaN.
+// f16 is IEEE binary16. bf16 is the upper half of f32. f8e5m2 is like IEEE, with infinities. f8e4m3fn has no infinities
+// and one NaN (0x7f); overflow gives NaN.
 #pragma once
 
 #include <bit>
@@ -17,7 +18,7 @@ inline uint16_t bf16_from_f32(float value) {
   return static_cast<uint16_t>((bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16);
 }
 
-// A format of 1 sign bit, `exponent_bits` and `mantissa_bits`; `has_infinity` as in IEEE, else the f8e4m3fn rule.
+// A format of 1 sign bit, `exponent_bits` and `mantissa_bits`. `has_infinity` means IEEE's rule, else that of f8e4m3fn.
 template <int exponent_bits, int mantissa_bits, bool has_infinity>
 struct NarrowFloat {
   static constexpr int bias = (1 << (exponent_bits - 1)) - 1;
@@ -49,7 +50,7 @@ struct NarrowFloat {
     if (magnitude > 0x7f800000U) return sign | nan_bits;
     if (magnitude == 0x7f800000U) return sign | overflow_bits;
     const int exponent = static_cast<int>(magnitude >> 23) - 127;
-    // How many low bits of the 24-bit significand fall away; more for denormals of the narrow format.
+    // The number of low bits that the 24-bit significand loses: more for denormals of the narrow format.
     int drop = 23 - mantissa_bits;
     if (exponent < 1 - bias) drop += 1 - bias - exponent;
     if (drop > 25) return sign;
@@ -58,7 +59,7 @@ struct NarrowFloat {
     const uint32_t rest = significand & ((1U << drop) - 1);
     const uint32_t half = 1U << (drop - 1);
     if (rest > half || (rest == half && (rounded & 1U) != 0)) ++rounded;
-    // A carry out of the significand moves into the exponent by itself.
+    // A carry out of the significand moves into the exponent.
     const uint32_t result =
         exponent < 1 - bias ? rounded : rounded + (static_cast<uint32_t>(exponent + bias - 1) << mantissa_bits);
     return sign | (result > greatest_finite ? overflow_bits : result);

@@ -1,4 +1,4 @@
-// The structs behind handles live in memory the host gives and counts, so that a leak has a name.
+// Memory for the structs behind handles. The host gives and counts it, so the host can report a leak.
 #pragma once
 
 #include <new>
@@ -8,7 +8,7 @@
 
 namespace tenon::provider {
 
-// A new T, whose member `host` is set. Throws std::bad_alloc.
+// Makes a T and sets its member `host`. Throws std::bad_alloc.
 template <class T, class... Args>
 T* make(const ep_host* host, Args&&... args) {
   void* memory = host->allocate(host, sizeof(T), alignof(T));
@@ -23,7 +23,7 @@ T* make(const ep_host* host, Args&&... args) {
   }
 }
 
-// Undoes make<T> for exactly this T. NULL is fine.
+// Undoes make<T>, for exactly this T. NULL is fine.
 template <class T>
 void destroy(T* object) noexcept {
   if (object == nullptr) return;

@@ -1,12 +1,12 @@
-// Kernels are listed, not registered: one ordered array per kind, best first; each entry says why not.
+// Implementations are listed, not registered: one ordered array per kind, best first. Each entry can say why not.
 //
 //   constexpr Implementation matmul_list[] = {
 //       {"onednn", onednn_why_not, onednn_make},
 //       {"plain", plain_why_not, plain_make},
 //   };
 //
-// The first that does not refuse wins. The refusals before it are lines of topic `dispatch` ("matmul cpu onednn: bf16
-// needs avx512_core_bf16"); if all refuse, they are joined in the reason.
+// The first implementation that does not refuse wins. Each earlier refusal is a line of the log topic `dispatch`
+// ("matmul cpu onednn: bf16 needs avx512_core_bf16"). If all refuse, the reason of the error joins the refusals.
 #pragma once
 
 #include <cstdarg>
@@ -20,7 +20,7 @@
 
 namespace tenon::provider {
 
-// Why an implementation refuses: one clause with the values in it. Empty: it does not refuse.
+// Why an implementation refuses: one clause with the values in it. Empty if it does not refuse.
 class Refusal {
  public:
   Refusal() { text_[0] = '\0'; }
@@ -41,19 +41,19 @@ class Refusal {
 
 struct Implementation {
   const char* name;  // "onednn", "simd", "plain": static text
-  // Pure and quick. May set flags, baked scalars and alignments of `info` when it does not refuse.
+  // Pure and quick. If it accepts, it may set flags, baked scalars and alignments of `info`.
   Refusal (*why_not)(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
-  // Makes it; may still refuse, then `*out` is untouched. May set sizes of `info`.
+  // Makes the primitive. It may still refuse; then it does not write `*out`. It may set sizes of `info`.
   Refusal (*make)(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
-// The list of one kind.
+// The implementations of one kind, best first.
 struct ImplementationList {
   int32_t kind;
   std::span<const Implementation> implementations;
 };
 
-// Tries the implementations of `desc.kind` in order, each with `attempt(implementation) -> Refusal`, until one accepts.
+// Calls attempt(implementation) for the implementations of `desc.kind`, in order, until one does not refuse.
 template <class Attempt>
 ep_status choose(const ep_host* host, const char* provider, std::span<const ImplementationList> lists,
                  const ep_primitive_desc& desc, ep_error** error, const Attempt& attempt) {
@@ -82,7 +82,7 @@ inline bool is_known_role(int32_t role) {
          within(EP_ROLE_SRC_0, EP_MAX_OPERANDS) || within(EP_ROLE_DST_0, EP_MAX_OPERANDS);
 }
 
-// What no provider may guess at: bits, roles and extensions this header does not know.
+// Refuses bits, roles and extensions that our ep_api.h does not have. No provider may guess at them.
 inline Refusal unknown_parts(const ep_primitive_desc& desc) {
   if ((desc.flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) != 0) {
     return Refusal::because("unknown flags 0x%llx", static_cast<unsigned long long>(desc.flags));

@@ -1,4 +1,4 @@
-// What happens once between host and plug-in: the version check, and the filling of tables that may differ in length.
+// What happens once between host and plug-in: the check of versions, and the filling of tables of different lengths.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tenon::provider {
 
-// The fewest bytes that the ep_host of a host this provider works with can have: that of an older minor is shorter, and
-// what was appended since is then to be held against host->struct_size before it is called.
+// The least size of an ep_host that this provider works with. A host of an older minor has a shorter table; check
+// host->struct_size before you call a function that was appended later.
 constexpr uint32_t least_host_size() {
   uint32_t least = sizeof(ep_host);
 #define EP_FROZEN_SIZE(type, minor, bytes)                                              \
@@ -22,8 +22,8 @@ constexpr uint32_t least_host_size() {
   return least;
 }
 
-// EP_STATUS_VERSION unless the host speaks a version that agrees with the one this provider was compiled for; without a
-// reason where what came is no ep_host that could make one.
+// Errors: EP_STATUS_VERSION if the host's version does not agree with the version of our ep_api.h. The error has no
+// text if `host` is too short to make one.
 inline ep_status negotiate(const ep_host* host, const ep_plugin_ops* out_ops, ep_error** error) {
   if (host->struct_type != EP_STRUCT_HOST || host->struct_size < offsetof(ep_host, log_enabled))
     return EP_STATUS_VERSION;
@@ -41,8 +41,7 @@ inline ep_status negotiate(const ep_host* host, const ep_plugin_ops* out_ops, ep
   return EP_STATUS_OK;
 }
 
-// Writes `full` into `*out`, a struct that begins with struct_size and struct_type, at most out->struct_size bytes of
-// it.
+// Copies `full` into `*out`, but at most out->struct_size bytes. The struct begins with struct_size and struct_type.
 template <class T>
 void fill(T* out, T full) {
   const uint32_t size = std::min<uint32_t>(out->struct_size, sizeof(T));

@@ -1,9 +1,9 @@
-// The scalar C++ dialect of the prelude of ep_api/scalar_ops.def: every function it names, for float, double, the
-// integer types and bool. f16, bf16 and f8 are computed in float: convert at load and store (float_formats.h).
+// The scalar C++ dialect of the prelude of ep_api/scalar_ops.def: every function of the prelude for float, double, the
+// integer types and bool. f16, bf16 and f8 compute in float: convert them at load and store (float_formats.h).
 //
-// Bounds: as the table in scalar_ops.def; on floats and doubles these are the C library's functions (glibc: below 2
-// units in the last place) and so keep C99 Annex F; min and max give NaN if either argument is. Integers wrap; division
-// by 0 and of the least integer by -1 give 0 (the caller checks first, see divisor_fault).
+// Bounds are those of the table in scalar_ops.def. On float and double these are the functions of the C library (glibc:
+// below 2 units in the last place), so they keep C99 Annex F. min and max give NaN if either argument is NaN. Integers
+// wrap. Division by 0, and of the least integer by -1, gives 0; the caller checks first (divisor_fault).
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 
 #include "ep_api/ep_api.h"
 
-// nvcc compiles the same text for the device: CUDA's functions of these names keep the same bounds there.
+// nvcc compiles this text for the device too. CUDA's functions of the same names keep the same bounds.
 #if defined(__CUDACC__)
 #define TENON_SCALAR __host__ __device__
 #else
@@ -27,7 +27,7 @@ inline constexpr bool is_float = std::is_floating_point_v<T>;
 template <class T>
 inline constexpr bool is_int = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-// An unsigned type at least as wide as `unsigned` in which T's arithmetic wraps without being undefined.
+// An unsigned type, at least as wide as `unsigned`, in which the arithmetic of T wraps without undefined behaviour.
 template <class T>
 struct WrapOf {
   using type = std::conditional_t<(sizeof(T) > 4), uint64_t, uint32_t>;
@@ -73,7 +73,7 @@ TENON_SCALAR T ep_abs(T x) {
     return x;
 }
 
-// The code of the fault an integer division x / y meets, 0 for none; never one on floats.
+// The code of the fault of an integer division x / y; 0 if it has none. Floats have none.
 template <class T>
 TENON_SCALAR int32_t divisor_fault(T x, T y) {
   if constexpr (is_int<T>) {
@@ -113,8 +113,7 @@ TENON_SCALAR T ep_mod(T x, T y) {
 template <class T>
 TENON_SCALAR T ep_floor_div(T x, T y) {
   if constexpr (is_float<T>) {
-    // As Python: the quotient of what is left when the remainder is taken away, so that rounding of x / y cannot step
-    // over an integer.
+    // As in Python: subtracts the remainder before it divides, so that rounding of x / y cannot step over an integer.
     if (y == T{0}) return x / y;
     const T remainder = std::fmod(x, y);
     T quotient = (x - remainder) / y;

@@ -1,6 +1,5 @@
-// The functions of the ABI that are the same wherever kernels are listed (implementation.h): support, create, destroy
-// and workspace. A provider derives its handle from PrimitiveBase, adds the launch() its device wants, and forwards its
-// slots:
+// The functions of the ABI that every provider with lists (implementation.h) shares: support, create, destroy and
+// workspace. A provider derives its handle from PrimitiveBase, adds a launch() of its own, and forwards its slots:
 //
 //   struct ep_primitive : tenon::provider::PrimitiveBase { virtual ep_status launch(...) = 0; };
 //
@@ -19,24 +18,24 @@
 
 namespace tenon::provider {
 
-// What every created primitive has, whatever launches it. It lives in memory the host gives and counts.
+// The members of every created primitive. A primitive lives in memory that the host gives and counts.
 struct PrimitiveBase {
   const ep_host* host = nullptr;
   ep_device* device = nullptr;
-  uint64_t size = 0;  // of the whole object
+  uint64_t size = 0;  // bytes of the whole object
 
   PrimitiveBase() = default;
   virtual ~PrimitiveBase() = default;
   PrimitiveBase(const PrimitiveBase&) = delete;
   PrimitiveBase& operator=(const PrimitiveBase&) = delete;
 
-  // Bytes of workspace a launch of these shapes needs; `shapes` is NULL where the descriptor is static.
+  // The bytes of workspace that a launch of these shapes needs. `shapes` is NULL if the descriptor is static.
   virtual uint64_t workspace(const ep_shape* /*shapes*/) const { return 0; }
-  // False: no launch needs any, whatever its shape.
+  // False if no launch needs a workspace, whatever its shape.
   virtual bool has_workspace() const { return false; }
 };
 
-// A primitive of class T, for the `make` of an Implementation. Throws std::bad_alloc.
+// Makes a primitive of class T, for the `make` of an Implementation. Throws std::bad_alloc.
 template <class T, class Device, class... Args>
 T* make_primitive(Device& device, Args&&... args) {
   void* memory = device.host->allocate(device.host, sizeof(T), alignof(T));
@@ -53,7 +52,7 @@ T* make_primitive(Device& device, Args&&... args) {
   }
 }
 
-// Undoes make_primitive, whatever the class. NULL is fine.
+// Undoes make_primitive for any class. NULL is fine.
 template <class Primitive>
 void destroy_primitive(Primitive* primitive) noexcept {
   if (primitive == nullptr) return;
@@ -63,7 +62,7 @@ void destroy_primitive(Primitive* primitive) noexcept {
   host->release(host, primitive, size);
 }
 
-// Why `implementation` does not take `desc`; if it does, `info` has its name and terms.
+// Why `implementation` does not take `desc`. If it does take it, `info` has its name and terms.
 inline Refusal why_not(const Implementation& implementation, const ep_device& device, const ep_primitive_desc& desc,
                        ep_support_info& info) {
   if (Refusal refusal = unknown_parts(desc)) return refusal;
@@ -75,7 +74,7 @@ inline Refusal why_not(const Implementation& implementation, const ep_device& de
   return implementation.why_not(device, desc, info);
 }
 
-// primitive_support: the terms of the first implementation that takes `desc`. Errors: UNSUPPORTED with every reason.
+// primitive_support: the terms of the first implementation that takes `desc`. Errors: UNSUPPORTED with every refusal.
 template <class Device>
 ep_status support(const Device& device, const char* provider, std::span<const ImplementationList> lists,
                   const ep_primitive_desc& desc, ep_support_info* out_info, ep_error** error) {
@@ -87,7 +86,7 @@ ep_status support(const Device& device, const char* provider, std::span<const Im
   return status;
 }
 
-// primitive_create: a primitive of the first implementation that takes `desc`, and what the host may know of it.
+// primitive_create: a primitive of the first implementation that takes `desc`, and its facts for the host.
 template <class Device, class Primitive>
 ep_status create(Device& device, const char* provider, std::span<const ImplementationList> lists,
                  const ep_primitive_desc& desc, Primitive** out_primitive, ep_primitive_info* out_info,

@@ -1,5 +1,5 @@
-// Every row of ep_api/scalar_ops.def as a function of C++ scalars: unary_row(Op<EP_UNARY_relu>{}, x, a, b), and on
-// which C++ types it is defined: unary_defined<T>(EP_UNARY_relu). Rows of result BOOL return bool.
+// Every scalar function of ep_api/scalar_ops.def as a C++ function: unary_row(Op<EP_UNARY_relu>{}, x, a, b).
+// unary_defined<T>(EP_UNARY_relu) says whether it takes T. A function whose result is BOOL returns bool.
 #pragma once
 
 #include "sdk/provider/prelude.h"
@@ -26,7 +26,7 @@ constexpr bool in_domain(Domain domain) {
   return false;
 }
 
-// What a row's expression may call besides the prelude: literals and limits in the type of x.
+// What an expression may use besides the prelude: literals and limits in the type of x.
 #define TENON_ROW_LITERALS(T)                                                                    \
   [[maybe_unused]] auto ep_lit = [](double value) { return static_cast<T>(value); };             \
   [[maybe_unused]] auto ep_lowest = [] {                                                         \
@@ -79,7 +79,7 @@ constexpr bool in_domain(Domain domain) {
 #undef EP_REDUCE
 #undef TENON_ROW_LITERALS
 
-// The facts of a row beside its expression; `known` is false for an id that no row has.
+// The facts of a scalar function besides its expression. `known` is false for an id that no function has.
 struct RowFacts {
   bool known = false;
   Domain domain = Domain::ANY;
@@ -133,7 +133,7 @@ constexpr RowFacts reduce_facts(int32_t op) {
   }
 }
 
-// True if the rows of `domain` are defined on elements of type `dtype`.
+// True if the scalar functions of `domain` take elements of type `dtype`.
 constexpr bool defined_on(Domain domain, int32_t dtype) {
   switch (dtype) {
     case EP_DTYPE_bool: return in_domain<bool>(domain);

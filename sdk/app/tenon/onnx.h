@@ -1,4 +1,4 @@
-// Tenon for applications: ONNX models, loaded and run. Link tenon::onnx.
+// Tenon for applications: loads and runs ONNX models. Link tenon::onnx.
 //
 //   #include <tenon/onnx.h>
 //   tenon::onnx::Model model = tenon::onnx::load("model.onnx");

@@ -5,7 +5,7 @@
 //   auto y = tenon::softmax(2 * x + 1, -1);
 //   std::cout << y << std::endl;
 //
-// Every function throws tenon::Error, whose text says what was given and what the limit is. Models: <tenon/onnx.h>.
+// Errors: every function throws tenon::Error, whose text gives the value and the limit. Models: <tenon/onnx.h>.
 #pragma once
 
 #include "core/interpreter/execution_report.h"

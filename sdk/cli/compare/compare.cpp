@@ -15,9 +15,9 @@ namespace {
 
 using nlohmann::json;
 
-// One value that a node made, on both devices.
+// One value that a node computed on both devices.
 struct Row {
-  onnx::NodeResult node;  // on A, without the tensors
+  onnx::NodeResult node;  // from device A, without the tensors
   std::string value, type, rung_a, rung_b;
   Dims dims;
   double tolerance = 0;
@@ -28,7 +28,7 @@ std::string number(double value) { return fmt::format("{:.3g}", value); }
 
 std::string exact(double value) { return fmt::format("{:.9g}", value); }
 
-// JSON has no infinities.
+// JSON has no infinities, so they become strings.
 json json_number(double value) { return std::isfinite(value) ? json(value) : json(number(value)); }
 
 std::string node_text(const onnx::NodeResult& node) {
@@ -36,7 +36,7 @@ std::string node_text(const onnx::NodeResult& node) {
                      node.op_type);
 }
 
-// "native", or each rung that was taken: "native, host".
+// The rungs that the node's launches took: "native" or "native, host".
 std::string rungs(const onnx::NodeResult& result) {
   if (result.known) return "at loading";
   std::string text;

@@ -26,7 +26,7 @@ std::string bytes_of(const Tensor& tensor) {
   return bytes;
 }
 
-// Position of a float on the line of all values of its type, from its bytes: sign and magnitude.
+// The position of a float among all values of its type in increasing order, from its bytes (sign and magnitude).
 int64_t position(const char* bytes, size_t size) {
   uint64_t bits = 0;
   std::memcpy(&bits, bytes, size);

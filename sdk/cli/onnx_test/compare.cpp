@@ -29,7 +29,8 @@ std::string report(int64_t first, int64_t count, const Dims& dims, const std::st
                      count, element_count(dims));
 }
 
-// Signed positions on the line of all bf16 values, so that a difference is a number of units in the last place.
+// The position of a bf16 among all bf16 values in increasing order. The difference of two is a number of units in the
+// last place.
 int64_t bf16_position(uint16_t bits) {
   const int64_t magnitude = bits & 0x7fff;
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;

@@ -1,4 +1,4 @@
-// Comparing a result with what a test case expects.
+// Compares a result with the expected tensor of a test case.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace tenon::cli {
 
-// Empty if `actual` is as `expected`: same dtype and shape; integers and bools equal, floats within atol + rtol *
-// |expected| (NaN with NaN, infinities equal), bf16 within two units in the last place. Else a sentence with the first
-// difference.
+// Empty if `actual` equals `expected`: dtype and shape are the same, integers and bools are equal, floats are within
+// atol + rtol * |expected| (NaN equals NaN, infinities are equal), bf16 is within two units in the last place.
+// Otherwise a sentence about the first difference.
 std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
 
 }  // namespace tenon::cli

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Case folders stand at most this far below the folder named.
+// Case folders are at most this many levels below the given folder.
 constexpr int kDepth = 4;
 
 std::string one_line(std::string text) {
@@ -51,7 +51,7 @@ std::string numbered(const std::string& set, const char* kind, size_t i) {
   return fmt::format("{}/{}_{}.pb", set, kind, i);
 }
 
-// A tensor of a data set. ONNX's own cases store bfloat16 as uint16: NumPy has no such type.
+// Reads a tensor of a data set. ONNX's own cases store bfloat16 as uint16, because NumPy has no such type.
 Tensor read_data(const std::string& path, DType wanted, Device device) {
   const Tensor tensor = read_tensor_file(path, device);
   if (wanted != DType::bf16 || tensor.dtype() != DType::u16) return tensor;
@@ -59,8 +59,8 @@ Tensor read_data(const std::string& path, DType wanted, Device device) {
   return Tensor::copy_from_host(bits.data(), tensor.dims(), DType::bf16, device);
 }
 
-// "it has 1 outputs, but test_data_set_0 holds 2", or empty. What a data set holds beyond the model is an expectation
-// that nothing would be held against.
+// "it has 1 outputs, but test_data_set_0 holds 2", or empty. A surplus file is an error, because no output would be
+// compared with it.
 std::string wrong_count(const std::string& set, const char* kind, size_t of_model) {
   const std::string prefix = fmt::format("{}_", kind);
   size_t held = 0;
@@ -70,7 +70,7 @@ std::string wrong_count(const std::string& set, const char* kind, size_t of_mode
   return fmt::format("it has {} {}s, but {} holds {}", of_model, kind, fs::path(set).filename().string(), held);
 }
 
-// The first difference between the model's outputs and the data set's, or empty.
+// The first difference between the outputs of the model and those of the data set, or empty.
 std::string run_data_set(const onnx::Model& model, const std::string& set, const Tolerance& tolerance,
                          RungCounts* launches) {
   for (const auto& [kind, count] :

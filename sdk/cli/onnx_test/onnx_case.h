@@ -15,7 +15,7 @@ struct Tolerance {
 enum class Verdict { passed, failed, skipped };
 const char* verdict_name(Verdict verdict);
 
-// The rungs of the ladder, by the names a report gives them, and launches on each.
+// The rungs of the ladder by their names in reports. A CaseResult counts the launches on each.
 inline constexpr const char* kRungs[] = {"native", "decomposed", "compiled", "host"};
 using RungCounts = std::array<uint64_t, 4>;
 
@@ -26,14 +26,15 @@ struct CaseResult {
   RungCounts launches{};
 };
 
-// Every case at or below `folders`, in their order and by name. Errors: a folder that does not exist or holds none.
+// Every case at or below `folders`: in the order of the folders, then by name. Errors: a folder does not exist or has
+// no case.
 std::vector<std::string> find_cases(const std::vector<std::string>& folders);
 
-// What `data.json` of the case says, else `initial`.
+// The tolerance in `data.json` of the case, else `initial`.
 Tolerance case_tolerance(const std::string& folder, const Tolerance& initial);
 
-// Loads the model, runs every data set and compares every output: dtype, shape, and elements. Skipped: refused when
-// loaded.
+// Loads the model, runs every data set and compares dtype, shape and elements of every output. A model that the
+// importer refuses is skipped.
 CaseResult run_case(const std::string& folder, const std::string& device, const Tolerance& tolerance);
 
 }  // namespace tenon::cli

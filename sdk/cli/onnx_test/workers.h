@@ -1,5 +1,5 @@
-// Child processes that run test cases one after the other. A child that crashes or overruns its time costs that case
-// alone: it is replaced.
+// Child processes that run test cases one after the other. If a child crashes or exceeds its time, only that case is
+// lost, and a new child replaces it.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct WorkerOptions {
   double time_limit = 20;  // seconds per case
 };
 
-// Runs run(i) for i below `count` in children and calls done(i, result) here, in the order in which they end. The
-// caller must not have opened a device: children could not use it.
+// Runs run(i) in children for every i below `count`. Calls done(i, result) in this process, in the order in which cases
+// end. The caller must not have opened a device, because children could not use it.
 void run_in_children(size_t count, const WorkerOptions& options, const std::function<CaseResult(size_t)>& run,
                      const std::function<void(size_t, const CaseResult&)>& done);
 

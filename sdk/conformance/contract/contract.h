@@ -1,6 +1,6 @@
-// The tests of the contract, one function each, registered in table.cpp. A test drives a Subject that is as far as it
-// needs it to be, and answers ok, skipped(...) or broken(rule, ...); the caller closes the Subject and asks its host
-// what else went wrong.
+// The tests of the contract, one function each; table.cpp lists them. A test gets a Subject that is loaded, started or
+// opened as the table says. A test returns ok, skipped(...) or broken(rule, ...). Afterwards the caller closes the
+// Subject and collects the violations that the Subject's host noticed.
 #pragma once
 
 #include <algorithm>
@@ -29,18 +29,18 @@ struct ContractTest {
 
 std::span<const ContractTest> contract_tests();
 
-// Brings a Subject as far as `test` needs, runs it, closes, and reports what the host noticed.
+// Loads, starts or opens a Subject as `test` needs, runs the test, closes the Subject, and reports violations.
 Status run_contract_test(const ContractTest& test, const Target& target);
 
-// --- what the tests share ---
+// --- shared by the tests ---
 
-// An out-parameter, by its name in ep_api.h, that a failing call must leave alone.
+// An out-parameter, under its name in ep_api.h, that a failing call must not write.
 template <class T>
 struct Poisoned {
   explicit Poisoned(std::string_view its_name) : name(its_name) {
     std::memset(static_cast<void*>(&value), 0xa5, sizeof value);
   }
-  // " out_info (byte 8 of it)" where it was written, else empty.
+  // " out_info (byte 8 of it)" if the call wrote there, else empty.
   std::string written() const {
     const auto* bytes = reinterpret_cast<const unsigned char*>(&value);
     const auto* end = bytes + sizeof value;
@@ -52,8 +52,8 @@ struct Poisoned {
   T value;
 };
 
-// `call(error)` must fail, with and without a place for its error, with one of `codes` (any if empty), and leave `outs`
-// untouched.
+// Checks that `call(error)` fails, with and without a place for the error, with one of `codes` (any if `codes` is
+// empty), and that it does not write `outs`.
 template <class Call, class... Outs>
 Status refuses(Subject& subject, const char* name, std::initializer_list<Code> codes, const Call& call,
                const Outs&... outs) {
@@ -71,11 +71,11 @@ Status refuses(Subject& subject, const char* name, std::initializer_list<Code> c
   return broken("E03", "{} answered '{}', not '{}'", name, code_name(status.code()), code_name(*codes.begin()));
 }
 
-// Bytes that look random and hold no zero, the same for the same seed.
+// Pseudo-random bytes without zeros. The same seed gives the same bytes.
 std::vector<uint8_t> random_bytes(size_t size, uint64_t seed);
 
-// Opens the device if need be and uses it: memory, a stream, an event, transfers, and one primitive of each kind it
-// claims (of the kind of find_sound_samples()[only] alone). Any failure of a call and any wrong result is returned.
+// Opens the device if it is closed, and uses memory, a stream, an event, transfers, and one primitive of each kind that
+// the provider claims (or only the kind of find_sound_samples()[only]). Returns the first failure or wrong result.
 Status exercise(Subject& subject);
 Status exercise(Subject& subject, size_t only);
 

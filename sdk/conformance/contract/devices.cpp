@@ -1,4 +1,4 @@
-// Devices: what they say of themselves, and those that are not there.
+// Devices: their descriptions, and indices without a device.
 #include <string_view>
 
 #include "primitives/text/format.h"

@@ -1,4 +1,4 @@
-// Events: never recorded, recorded again, waited for, captured.
+// Events: an event that was never recorded, one recorded again, one that a stream waits for, and what a wait captures.
 #include <chrono>
 #include <thread>
 
@@ -8,7 +8,7 @@
 namespace tenon::conformance {
 namespace {
 
-// Enough copies that they do not end before the call returns, and a download of the last.
+// Copies that take longer than the call that submits them, and a download of the last one.
 class LongWork {
  public:
   explicit LongWork(Subject& subject) : subject_(subject) {}
@@ -56,7 +56,8 @@ Status events_never_recorded(Subject& subject) {
   return subject.finish(stream);
 }
 
-// Whoever has seen the event has all the work before it, the host's reads included; and a query alone makes it come.
+// A thread that sees an event also sees all work before the event, host reads included. Queries alone make the event
+// fire.
 Status events_mean_done(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
@@ -101,7 +102,7 @@ Status events_time_out(Subject& subject) {
   return work.done() ? Status() : broken("S04", "event_host_wait answered ok before the work was done");
 }
 
-// Recorded again, an event stands for the later point alone.
+// An event that is recorded again stands only for the later point.
 Status events_record_replaces(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Event event, subject.make_event());
@@ -119,8 +120,8 @@ Status events_record_replaces(Subject& subject) {
   return {};
 }
 
-// A stream waits for the point the event holds at the call. Were it the last point, the second stream would wait for
-// itself.
+// A stream waits for the point that the event held at the call. If it waited for the last point, the second stream
+// would wait for itself.
 Status events_wait_captures(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream first, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Stream second, subject.make_stream());

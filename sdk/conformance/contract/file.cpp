@@ -1,4 +1,4 @@
-// The file: what it exports and links, and what the loader of a host says of it, stage by stage.
+// The file: its exports and links, and every stage of the loader.
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -16,7 +16,7 @@
 namespace tenon::conformance {
 namespace {
 
-// "foo" of ".../libtenon_foo.so".
+// The provider's name in a path: "foo" in ".../libtenon_foo.so".
 std::string provider_name(const std::string& path) {
   std::string name = std::filesystem::path(path).stem();
   constexpr std::string_view head = "libtenon_";
@@ -49,7 +49,7 @@ Dynamic dynamic_of(const link_map& map) {
   return found;
 }
 
-// The defined symbols, which are those in the GNU hash table.
+// The defined symbols, which the GNU hash table lists.
 std::vector<std::string> exported(const Dynamic& dynamic) {
   std::vector<std::string> names;
   const uint32_t* hash = dynamic.gnu_hash;

@@ -1,4 +1,4 @@
-// Launches: the same bits twice, a primitive that outlives its first use, faults.
+// Launches: equal bits on repetition, a primitive used late, and faults.
 #include <memory>
 #include <set>
 
@@ -9,7 +9,7 @@
 
 namespace tenon::conformance {
 
-// One f32 case of each kind, with the flag that asks for it, twice, over different workspaces.
+// Launches one f32 case of each kind twice over different workspaces, with the flag for equal bits.
 Status launch_deterministic(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   std::set<int32_t> kinds;
@@ -54,7 +54,8 @@ Status use_late(Subject& subject, const Stream& stream, const cases::Case& sampl
 
 }  // namespace
 
-// A primitive is launched, used again later with other operands, while another of the same descriptor comes and goes.
+// Launches a primitive, then launches it again with other operands. In between a primitive of the same descriptor is
+// created and destroyed.
 Status launch_late(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   return for_each_sound_sample(subject, [&](const cases::Case& sample) { return use_late(subject, stream, sample); });
@@ -75,7 +76,7 @@ Status compare_tags(const std::vector<ep_fault>& faults) {
   return broken("F01", "three launches met a fault each, {} different launches were named", seen.size());
 }
 
-// Three launches that meet bad data, and a healthy one after them.
+// Submits three launches that meet bad data, and then a good one.
 Status meet_faults(Subject& subject, const Stream& stream, const cases::Case& test) {
   TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, test));
   std::vector<std::unique_ptr<Prepared>> all;
@@ -106,7 +107,8 @@ Status meet_faults(Subject& subject, const Stream& stream, const cases::Case& te
 
 }  // namespace
 
-// Faults come in the order of the launches, each with its launch's tag, and work after them runs; once per kind.
+// Checks for each kind that faults come in the order of the launches, each with the tag of its launch, and that later
+// work runs.
 Status faults_in_order(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   std::vector<cases::Case> tests;

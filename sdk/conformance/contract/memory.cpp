@@ -1,4 +1,4 @@
-// Memory: blocks that are apart, aligned, mapped, imported; and those there is no room for.
+// Memory: distinct, aligned, mapped and imported blocks, and blocks that are too large.
 #include <algorithm>
 
 #include "primitives/text/format.h"

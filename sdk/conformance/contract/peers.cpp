@@ -1,4 +1,4 @@
-// Copies between two devices of the plug-in, where it says that it can.
+// Copies between two devices of the plug-in, if the plug-in claims them.
 #include <algorithm>
 
 #include "primitives/text/format.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t room = 100000;
 
-// Another device of the plug-in: one block of memory in each of its pools, and a stream.
+// Another device of the plug-in, with a block of memory in each of its pools, and a stream.
 class Peer {
  public:
   explicit Peer(Subject& subject) : subject_(subject) {}
@@ -21,7 +21,7 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  // Code::unsupported where device `index` cannot be used.
+  // Errors: Code::unsupported if device `index` is unusable.
   Status open(uint32_t index) {
     const ep_plugin_ops& plugin = subject_.plugin;
     info = with_header<ep_device_info>(EP_STRUCT_DEVICE_INFO);
@@ -58,7 +58,7 @@ class Peer {
   ep_device_ops ops{};
   ep_device* device = nullptr;
   ep_stream* stream = nullptr;
-  std::vector<ep_memory*> blocks;  // by pool
+  std::vector<ep_memory*> blocks;  // one per pool
 
  private:
   Subject& subject_;
@@ -69,7 +69,7 @@ Status copy_from(Subject& subject, const Stream& stream, ep_buffer dst, const Pe
   return subject.call("peer_copy", subject.ops.peer_copy, stream.get(), dst, peer.device, src, size);
 }
 
-// From any offset to any offset, from each pool of the peer to each pool of the device.
+// Copies between many pairs of offsets, from each pool of the peer to each pool of the device.
 Status copy_all_pools(Subject& subject, const Stream& stream, Peer& peer) {
   struct Move {
     uint64_t src, dst, size;
@@ -105,7 +105,7 @@ Status copy_all_pools(Subject& subject, const Stream& stream, Peer& peer) {
   return {};
 }
 
-// Each step needs the one before; nothing is waited for in between.
+// Submits steps of which each needs the one before, without waiting in between.
 Status copy_in_order(Subject& subject, const Stream& stream, Peer& peer) {
   constexpr int steps = 16;
   TENON_ASSIGN_OR_RETURN(const Memory a, subject.allocate(room));
@@ -128,7 +128,7 @@ Status copy_in_order(Subject& subject, const Stream& stream, Peer& peer) {
   return {};
 }
 
-// `copies`: whether the two turned out to be peers.
+// `copies` says whether the two devices are peers.
 Status copy_from_device(Subject& subject, uint32_t index, std::string* refusal, bool* copies) {
   Peer peer(subject);
   const Status opened = peer.open(index);
@@ -149,7 +149,7 @@ Status copy_from_device(Subject& subject, uint32_t index, std::string* refusal, 
 
 }  // namespace
 
-// Twice with each device: what was agreed ends when one of the two is closed.
+// Runs twice with each device, because closing a device must end what was agreed with its peer.
 Status peers_copy(Subject& subject) {
   if (subject.ops.peer_open == nullptr) return skipped("it has no peer_open.");
   uint32_t count = 0;

@@ -1,4 +1,4 @@
-// The query: versions, a newer host, a second plug-in.
+// The query: versions, a host newer than the plug-in, and a second plug-in.
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -16,7 +16,7 @@ int64_t threads_now() {
 
 }  // namespace
 
-// While the major is 0 a host of another minor is refused; from 1.0 on every minor is served.
+// A plug-in of major version 0 must refuse a host of another minor. From 1.0 on it must serve every minor.
 Status query_versions(Subject& subject) {
   struct Version {
     uint32_t major, minor;
@@ -49,7 +49,7 @@ Status query_versions(Subject& subject) {
   return {};
 }
 
-// A host whose table is longer than the plug-in knows, with an extension in its chain that the plug-in does not know.
+// A host whose table is longer than the plug-in knows, and whose chain has an extension that the plug-in does not know.
 Status query_newer_host(Subject& subject) {
   struct {
     ep_host known;

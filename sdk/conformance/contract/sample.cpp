@@ -30,7 +30,8 @@ bool is_plain(const cases::Case& test) {
   return std::find(std::begin(plain_names), std::end(plain_names), test.name) != std::end(plain_names);
 }
 
-// What is tried first: plain cases, then f32 ones, then the smaller or, of those that are quick, the larger ones.
+// The order of candidates: plain cases first, then f32, then the smallest; for long samples the longest of the quick
+// ones.
 struct Candidate {
   const cases::Case* test;
   int order;
@@ -81,7 +82,7 @@ cases::Image filled(const cases::Case& test, const ep_primitive_desc& desc) {
 }
 
 cases::Case named(cases::Case test, uint64_t seed) {
-  test.name += std::to_string(seed);  // the name is the seed of the values
+  test.name += std::to_string(seed);  // the seed of the values follows from the name
   return test;
 }
 

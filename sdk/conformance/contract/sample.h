@@ -1,4 +1,4 @@
-// Launches that the provider can do, one of each kind it claims, for tests that need any or all of them.
+// Samples: launches that the provider can do, one of each kind that it claims.
 #pragma once
 
 #include <vector>
@@ -10,22 +10,22 @@
 
 namespace tenon::conformance {
 
-// A small case of each kind the provider supports, f32 where there is one, none that meets bad data; the plainest
-// first. Looked for once per process.
+// A small case of each kind that the provider supports: the plainest first, f32 if possible, none with bad data.
+// Computed once per process.
 const std::vector<cases::Case>& find_samples(Subject& subject);
-// Of these the ones that give the right result when nothing else goes on: what is wrong anyway shows in its own case,
-// and tells nothing of streams, threads or teardown.
+// The samples whose results are right when nothing else runs. A wrong kernel fails in its own case and says nothing
+// about streams, threads or teardown.
 const std::vector<cases::Case>& find_sound_samples(Subject& subject);
-// The first of them, or null.
+// The first sound sample, or NULL.
 const cases::Case* find_sound_sample(Subject& subject);
 
-// The same kinds, the longest case of each that is still quick to check, and sound.
+// For each of these kinds, the longest sound case that is still quick to check.
 const std::vector<cases::Case>& find_long_samples(Subject& subject);
 
-// `test` ready to be created and submitted, its operands filled by `seed`, and what the reference makes of it.
+// A `test` that is ready to be created and submitted, with operands filled by `seed`, and the result of the reference.
 struct Prepared {
   Prepared(Subject& subject, const cases::Case& test, const ep_primitive_desc& desc, uint64_t seed);
-  // After the stream has finished.
+  // Compares the result with the reference. The stream has finished.
   Status compare() const;
 
   cases::Case test;
@@ -34,10 +34,10 @@ struct Prepared {
   Work work;
 };
 
-// On the terms the provider asks for. Code::unsupported where it refuses.
+// The descriptor of `test` on the provider's terms. Errors: Code::unsupported if the provider refuses.
 Result<ep_primitive_desc> accepted_desc(Subject& subject, const cases::Case& test);
 
-// test(sample) for each of `samples`, until one fails; a provider may still refuse to create what it supports.
+// Calls test(sample) for each of `samples` until one fails. A provider may refuse to create what it supports.
 template <class Test>
 Status for_each_of(const std::vector<cases::Case>& samples, const Test& test) {
   for (const cases::Case& sample : samples) {

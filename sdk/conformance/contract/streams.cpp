@@ -1,4 +1,4 @@
-// Streams: ordered by events and by nothing else; objects that live while others go; threads.
+// Streams: only events order them; objects outlive unrelated ones; threads use them at once.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace tenon::conformance {
 
-// What one stream makes, another reads after an event; round and round, nothing waited for by the host.
+// One stream writes and another reads after an event, in many rounds. The host waits for nothing in between.
 Status streams_ordered_by_events(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream maker, subject.make_stream());
   TENON_ASSIGN_OR_RETURN(const Stream reader, subject.make_stream());
@@ -51,7 +51,7 @@ Status streams_ordered_by_events(Subject& subject) {
 
 namespace {
 
-// Launches of one primitive on two streams, turn by turn, each with operands of its own.
+// Launches one primitive on two streams in turn, each with operands of its own.
 Status keep_apart(Subject& subject, const cases::Case& sample) {
   TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
   TENON_ASSIGN_OR_RETURN(const Stream first, subject.make_stream());
@@ -74,7 +74,7 @@ Status keep_apart(Subject& subject, const cases::Case& sample) {
   return {};
 }
 
-// A launch is under way; a primitive, memory, an event and a stream that it does not use are destroyed.
+// During a launch, destroys a primitive, memory, an event and a stream that the launch does not use.
 Status outlive(Subject& subject, const cases::Case& sample) {
   TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
@@ -113,8 +113,8 @@ Status streams_outlive_unrelated(Subject& subject) {
 
 namespace {
 
-// One thread's share: memory, transfers, a primitive, events, all its own but for the one stream of a synchronous
-// device.
+// The work of one thread: memory, transfers, a primitive and events of its own. On a synchronous device the threads
+// share the one stream.
 Status use(Subject& subject, const Stream& stream, const cases::Case* sample, const ep_primitive_desc* desc,
            uint64_t seed) {
   for (uint64_t round = 0; round < 8; ++round) {
@@ -138,7 +138,7 @@ Status use(Subject& subject, const Stream& stream, const cases::Case* sample, co
   return {};
 }
 
-// Lets two threads go at once, nearer to each other than waking one up would.
+// A spinning barrier: two threads start closer together than waking a thread allows.
 class Gate {
  public:
   void pass() {
@@ -152,7 +152,7 @@ class Gate {
   std::atomic<int64_t> arrived_ = 0;
 };
 
-// What is submitted by one of two threads that launch one case at once, each on its stream, with values of its own.
+// What one of two threads submits. Both launch one case at once, each on its own stream, with its own values.
 struct Racer {
   Stream stream;
   std::unique_ptr<Prepared> prepared;
@@ -193,7 +193,7 @@ Status race_once(Subject& subject, Racer (&racers)[2]) {
   return {};
 }
 
-// A collision takes luck: 20 rounds, and more while there is time.
+// A collision takes luck, so this runs at least 20 rounds, and more while there is time.
 Status race(Subject& subject, const cases::Case& sample) {
   using Clock = std::chrono::steady_clock;
   constexpr auto patience = std::chrono::milliseconds(100);

@@ -1,4 +1,4 @@
-// The filler of a struct writes at most struct_size bytes of it.
+// A function that fills a struct writes at most struct_size bytes.
 #include <algorithm>
 #include <cstddef>
 
@@ -12,7 +12,7 @@ namespace {
 constexpr uint8_t canary = 0xa5;
 constexpr size_t room = 4096;
 
-// A struct the host says is `size` bytes long: zero so far, canaries after.
+// A struct whose struct_size is `size`. Zeros fill that size, canaries fill the rest.
 template <class T>
 class Sized {
  public:
@@ -65,7 +65,7 @@ Status fill_infos(Subject& s, const cases::Case& sample, const Size& sizes) {
   return {};
 }
 
-// Every function that fills a struct, with a struct of `size(full)` bytes.
+// Calls every function that fills a struct, with a struct of `size(full)` bytes.
 template <class Size>
 Status fill_all(Subject& subject, const Size& sizes) {
   Subject& s = subject;

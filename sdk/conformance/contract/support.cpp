@@ -1,4 +1,4 @@
-// What a provider says of the primitives: the same each time, no to what it does not know, and why.
+// primitive_support: it gives the same answer each time, refuses what it does not know, and says why.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -26,7 +26,7 @@ std::vector<cases::Case> one_per_kind(Subject& subject) {
   return found;
 }
 
-// A way to make a descriptor that no provider of this version can know.
+// Changes a descriptor into one that no provider of this version can know.
 struct Unknown {
   const char* what;
   void (*put)(ep_primitive_desc* desc);
@@ -53,7 +53,7 @@ constexpr Unknown unknowns[] = {
      }},
 };
 
-// Those of the kinds whose attributes begin with a scalar function or a mode.
+// Kinds whose attributes begin with a scalar function or a mode.
 constexpr Unknown unknown_op = {"function 0x7fff", [](ep_primitive_desc* desc) { desc->attributes.unary.op = 0x7fff; }};
 
 bool has_op(int32_t kind) {
@@ -110,7 +110,7 @@ Status support_unknown(Subject& subject) {
   return {};
 }
 
-// The same question, the same answer, and nothing kept. How long it takes is printed, not judged.
+// The same question gets the same answer, and the provider keeps nothing. The duration is printed, not judged.
 Status support_pure(Subject& subject) {
   const std::vector<cases::Case> all = cases::all_cases();
   std::vector<double> microseconds;
@@ -138,7 +138,7 @@ Status support_pure(Subject& subject) {
   return {};
 }
 
-// Every "unsupported" has a reason and leaves its out-parameters alone, with and without a place for the error.
+// Every refusal has a reason and leaves its out-parameters unwritten, with and without a place for the error.
 Status support_refusals(Subject& subject) {
   const std::vector<cases::Case> all = cases::all_cases();
   int refused = 0;

@@ -1,4 +1,4 @@
-// The tests of the contract. A new one is a function and a row.
+// The tests of the contract. A new test is a function and a row.
 #include <iterator>
 
 #include "sdk/conformance/contract/contract.h"

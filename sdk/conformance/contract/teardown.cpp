@@ -1,4 +1,4 @@
-// What must be true at the end, whatever happened: nothing held, nothing printed, nothing crashing at exit.
+// What must hold at the end: the provider holds nothing, has printed nothing, and the process exits without a crash.
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ Status teardown_again(Subject& subject) {
 
 namespace {
 
-// Allocation `number` of the host fails while the kind of sample `only` is used.
+// Makes allocation `number` of the host fail while the sample `only` is used.
 Status fail_allocation(Subject& subject, size_t only, int64_t number) {
   subject.host.fail_allocation_after(number);
   const Status status = exercise(subject, only);
@@ -73,8 +73,9 @@ Result<int64_t> count_allocations(Subject& subject, size_t only) {
 
 }  // namespace
 
-// The host's allocations fail one by one, from the query to the shutdown, for each kind it claims: each failure is an
-// error of a call or of no consequence, never a crash, a leak or a wrong number, and afterwards everything works.
+// Makes the allocations of the host fail one by one, from the query to the shutdown, for each kind that the provider
+// claims. Each failure must be an error of a call or have no effect: never a crash, a leak or a wrong result.
+// Afterwards everything must work.
 Status host_memory_fails(Subject& subject) {
   TENON_RETURN_IF_ERROR(exercise(subject));
   const size_t kinds = find_sound_samples(subject).size();
@@ -92,7 +93,7 @@ Status host_memory_fails(Subject& subject) {
   return exercise(subject).with_context("  after each allocation of the host has failed once");
 }
 
-// A process that used the provider ends as it should.
+// A process that used the provider exits normally.
 Status teardown_exit(Subject& subject) {
   const pid_t child = fork();
   if (child < 0) return skipped("no process can be started.");

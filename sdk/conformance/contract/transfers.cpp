@@ -1,4 +1,4 @@
-// Transfers: exactly the bytes that were asked for, in the order of the stream, between all pools.
+// Transfers: they move exactly the given bytes, in the order of the stream, between all pools.
 #include <algorithm>
 
 #include "primitives/text/format.h"
@@ -41,7 +41,7 @@ Status transfers_exact(Subject& subject) {
   return {};
 }
 
-// Each step needs the one before; nothing is waited for in between.
+// Submits steps of which each needs the one before, without waiting in between.
 Status transfers_in_order(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   constexpr uint64_t size = 20000;

@@ -14,7 +14,7 @@ namespace {
 using cases::Case;
 using cases::Image;
 
-// Dims and strides left to the launch, as far as `flags` allow; 0 and 1 among the strides keep their value.
+// Leaves dims and strides to the launch, as far as `flags` allow. Strides 0 and 1 stay fixed.
 ep_primitive_desc with_any(ep_primitive_desc desc, uint64_t flags) {
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     ep_operand_desc& operand = desc.operands[i];
@@ -80,8 +80,8 @@ Status run_once(Subject& subject, const Stream& stream, const Case& test, const 
   return cases::compare_images(test, fixed, start, work.image(), std::move(want));
 }
 
-// Where it goes wrong, once more with what was lent left alone: if that helps, the provider reads what it may no
-// longer.
+// If the result is wrong, runs again without overwriting what the call borrowed. If that helps, the provider reads
+// memory that it may no longer read.
 Status run_mode(Subject& subject, const Stream& stream, const Case& test, const ep_primitive_desc& launched,
                 bool in_place) {
   const Status status = run_once(subject, stream, test, launched, in_place, true);

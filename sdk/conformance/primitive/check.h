@@ -1,4 +1,4 @@
-// Holds a provider against the reference: one case of tests/cases, in every way it may be run.
+// Compares a provider with the reference: one case of tests/cases, in every way in which it can run.
 #pragma once
 
 #include "sdk/conformance/subject.h"
@@ -6,16 +6,16 @@
 
 namespace tenon::conformance {
 
-// Asks for the terms on which the provider takes `desc`. Code::unsupported where it does not.
+// The terms on which the provider takes `desc`. Errors: Code::unsupported if the provider refuses.
 Result<ep_support_info> ask_support(Subject& subject, const ep_primitive_desc& desc);
 
-// What the terms ask of the host: scalars in the descriptor, better aligned operands.
+// Applies the terms: puts scalars into the descriptor, and promises the alignment that the provider wants.
 ep_primitive_desc on_terms(const cases::Case& test, const ep_primitive_desc& asked, const ep_support_info& terms);
 
-// Runs `test` with static dims, in place where its kind allows it, and with dims and strides given at launch where the
-// provider says it can. Skipped where the provider does not support it.
+// Runs `test` with static dims, in place if its kind allows it, and with dims and strides given at launch if the
+// provider supports it. Skipped if the provider does not support the case.
 Status check_case(Subject& subject, const Stream& stream, const cases::Case& test);
-// The same; what the host noticed meanwhile stays with it.
+// Like check_case, but leaves violations with the host.
 Status run_case(Subject& subject, const Stream& stream, const cases::Case& test);
 
 }  // namespace tenon::conformance

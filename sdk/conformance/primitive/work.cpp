@@ -20,7 +20,7 @@ std::vector<ep_shape> shapes_of(const ep_primitive_desc& fixed) {
   return shapes;
 }
 
-// Overwrites what a call has borrowed: the provider must have copied what it still needs.
+// Overwrites what a call borrowed. The provider must have copied what it still needs.
 template <class T>
 void spoil(std::vector<T>* values) {
   if (!values->empty()) std::memset(static_cast<void*>(values->data()), 0xee, values->size() * sizeof(T));

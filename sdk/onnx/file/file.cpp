@@ -16,7 +16,7 @@
 namespace tenon::onnx {
 namespace {
 
-// At most this many external files are held open at a time.
+// At most so many external files are open at a time.
 constexpr size_t kMaxOpenFiles = 256;
 
 std::string why(int error) { return std::strerror(error); }
@@ -44,7 +44,7 @@ bool names_parent(std::string_view location) {
   return false;
 }
 
-// openat2 where the kernel has it, else one component after the other without following links.
+// Opens a file below `folder`: by openat2 if the kernel has it, else component by component without following links.
 int open_beneath(int folder, const std::string& location) {
   constexpr uint64_t kFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY;
   open_how how{};

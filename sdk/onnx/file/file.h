@@ -1,4 +1,4 @@
-// Reading untrusted files: whole model files, and ranges of external data below one folder.
+// Reads untrusted files: whole model files, and ranges of external data below one folder.
 #pragma once
 
 #include <cstdint>
@@ -31,16 +31,17 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// Files below one folder, as named by a model: relative, without "..", symbolic links, hard links or special files.
+// Files below one folder, under the names that a model gives: relative, without "..", symbolic links, hard links or
+// special files.
 class ExternalFiles {
  public:
-  // `root` empty: nothing may be opened.
+  // With an empty `root` no file may be opened.
   explicit ExternalFiles(std::string root) : root_(std::move(root)) {}
 
-  // Reads `length` bytes at `offset` of the file `location` into `data`; the range was checked against the file's size
-  // before.
+  // Reads `length` bytes at `offset` of the file `location` into `data`. The caller has checked the range against
+  // size().
   Status read(std::string_view location, uint64_t offset, uint64_t length, void* data);
-  // The size of the file, once opened and checked.
+  // The size of the file. Opens and checks the file first.
   Result<uint64_t> size(std::string_view location);
 
  private:

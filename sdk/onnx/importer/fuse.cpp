@@ -22,7 +22,7 @@ class Fuser {
         if (value >= 0) readers_[at(value)].push_back(static_cast<int32_t>(i));
       }
     }
-    // An output of the model counts as a reader that fits no pattern.
+    // An output of the model has a reader that fits no pattern.
     for (int32_t value : parsed_.output_values) readers_[at(value)].push_back(-1);
     gone_.assign(parsed_.nodes.size(), false);
   }
@@ -53,15 +53,15 @@ class Fuser {
   }
   bool one_output(int32_t i) { return node(i).outputs.size() == 1 && node(i).outputs[0] >= 0; }
   int32_t result(int32_t i) { return node(i).outputs[0]; }
-  // Input k of a node, -1 where it has none.
+  // The value number of input k of node i; -1 if the node has no such input.
   int32_t input(int32_t i, size_t k) { return k < node(i).inputs.size() ? node(i).inputs[k] : -1; }
 
-  // The one node that reads `value`, if it is of type `op`; else -1.
+  // The only node that reads `value`, if its type is `op`; else -1.
   int32_t only_reader(int32_t value, std::string_view op) {
     const std::vector<int32_t>& list = readers_[at(value)];
     return list.size() == 1 && is(list[0], op) && one_output(list[0]) ? list[0] : -1;
   }
-  // The other input of a node with two, if `value` is one of them; else -1.
+  // The other input of a node with two inputs, if `value` is one of them; else -1.
   int32_t other_input(int32_t i, int32_t value) {
     const std::vector<int32_t>& inputs = node(i).inputs;
     if (inputs.size() != 2 || inputs[0] < 0 || inputs[1] < 0 || (inputs[0] == value) == (inputs[1] == value)) return -1;
@@ -80,7 +80,7 @@ class Fuser {
     return found && std::fabs(*found - wanted) <= 1e-6 * std::fabs(wanted);
   }
 
-  // Makes `last` compute what the pattern of nodes did: `from` names those that vanish.
+  // Makes `last` compute the result of the whole pattern. `from` names the nodes that vanish.
   void replace(int32_t last, std::string_view op, int64_t version, std::vector<int32_t> inputs,
                std::initializer_list<int32_t> from) {
     for (int32_t i : from) {
@@ -114,7 +114,8 @@ class Fuser {
     return attribute && (keep == node(i).attributes.end() || keep->second.i == 1);
   }
 
-  // mean, x - mean, ()^2, mean, + eps, sqrt, (x - mean) / (), * weight, + bias; anchored at the first mean.
+  // The pattern: mean, x - mean, ()^2, mean, + eps, sqrt, (x - mean) / (), * weight, + bias. It is anchored at the
+  // first mean.
   void layer_norm_at(int32_t mean) {
     if (!is(mean, "ReduceMean") || !one_output(mean) || !reduces_last_axis(mean)) return;
     const int32_t x = input(mean, 0);
@@ -146,7 +147,7 @@ class Fuser {
     node(shift).attributes["epsilon"] = eps;
   }
 
-  // x / sqrt(2), erf, + 1, * x, * 0.5; anchored at the division.
+  // The pattern: x / sqrt(2), erf, + 1, * x, * 0.5. It is anchored at the division.
   void gelu_at(int32_t div) {
     if (!is(div, "Div") || !one_output(div) || !is_number(input(div, 1), std::sqrt(2.0))) return;
     const int32_t x = input(div, 0);
@@ -160,7 +161,7 @@ class Fuser {
     replace(half, "Gelu", 20, {x}, {div, erf, add, product, half});
   }
 
-  // Weights times scale / sqrt(var + eps), per output channel.
+  // Multiplies the weights by scale / sqrt(var + eps) of each output channel.
   void batch_norm_at(int32_t norm) {
     if (!is(norm, "BatchNormalization") || !one_output(norm) || node(norm).inputs.size() != 5 || input(norm, 0) < 0)
       return;
@@ -189,7 +190,7 @@ class Fuser {
     Dims column = Dims::filled(weight->rank(), 1);
     column[0] = weight->dims()[0];
     const Tensor shifted = bias != nullptr ? sub(*bias, *parameters[2]) : neg(*parameters[2]);
-    // Both first: a new constant moves the old ones.
+    // Computes both constants before it stores one: storing a constant moves the others.
     Tensor scaled = contiguous(mul(*weight, reshape(factor, column)));
     Tensor moved = add(mul(shifted, factor), *parameters[1]);
     const int32_t new_weight = add_constant(std::move(scaled)), new_bias = add_constant(std::move(moved));
@@ -205,7 +206,7 @@ class Fuser {
     return static_cast<int32_t>(parsed_.names.size()) - 1;
   }
 
-  // `main` now makes what `follower`, which vanishes, made.
+  // Makes `main` produce the result of `follower`. `follower` vanishes.
   void take_result(int32_t main, int32_t follower) {
     for (int32_t value : node(follower).inputs) forget_reader(value, follower);
     gone_[at(follower)] = true;
@@ -222,7 +223,7 @@ class Fuser {
     return {};
   }
 
-  // Moves `main` behind everything it reads now: to where `follower` stood.
+  // Moves `main` to the position of `follower`, behind everything that `main` now reads.
   void move_to(int32_t* main, int32_t follower) {
     Node moved = std::move(node(*main));
     moved.outputs = node(follower).outputs;
@@ -237,7 +238,7 @@ class Fuser {
     *main = follower;
   }
 
-  // Slots of the fused rows: 0 and 1 the factors, 2 the bias, 3 the other value added.
+  // Slots of a fused operator: 0 and 1 are the factors, 2 is the bias, 3 is the other added value.
   bool take_add(int32_t* main, size_t slots_used) {
     const int32_t add = only_reader(result(*main), "Add");
     if (add < 0) return false;
@@ -284,8 +285,8 @@ class Fuser {
   }
 
   ParsedModel& parsed_;
-  std::vector<int32_t> producer_;              // by value: the node that makes it
-  std::vector<std::vector<int32_t>> readers_;  // by value
+  std::vector<int32_t> producer_;              // by value: the node that produces it
+  std::vector<std::vector<int32_t>> readers_;  // by value: the nodes that read it
   std::vector<bool> gone_;
 };
 

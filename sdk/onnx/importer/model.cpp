@@ -12,9 +12,9 @@
 namespace tenon::onnx {
 namespace {
 
-// Model files may be this large; weights beyond belong into external data.
+// The largest model file. Larger weights belong into external data.
 constexpr uint64_t kLargestFile = uint64_t{16} << 30;
-// An input of at most this many elements may be taken by value when shapes in the model depend on it.
+// An input of at most so many elements may be taken by value if shapes in the program depend on it.
 constexpr int64_t kByValueElements = 64;
 
 std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
@@ -90,7 +90,7 @@ std::vector<int64_t> Model::Impl::signature(std::span<const Tensor> inputs, cons
   return key;
 }
 
-// Whether taking more inputs by value may make `value` known; marks them.
+// Marks inputs to be taken by value that may make `value` known. False if no further input helps.
 bool Model::Impl::take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const {
   const uint64_t bits = dependences[static_cast<size_t>(value)];
   bool more = false;
@@ -115,7 +115,7 @@ std::shared_ptr<const Recording> Model::Impl::make_recording(std::span<const Ten
     }
   }
   const std::lock_guard lock(mutex);
-  // A recording without a graph runs whatever the elements: they need not be in its signature.
+  // A plan without a graph serves all values, so its signature needs no values.
   if (recording->graph) {
     for (size_t i = 0; i < values.size(); ++i) by_value[i] = by_value[i] || values[i];
   }
@@ -200,7 +200,7 @@ TensorList Model::Impl::run_recording(const Recording& recording, std::span<cons
   return outputs;
 }
 
-// `result` as a tensor of the caller's own: on the model's device, sharing nothing with inputs, weights or other
+// A copy of `result` that belongs to the caller: on the model's device, sharing no memory with inputs, weights or other
 // outputs.
 Tensor Model::Impl::own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const {
   const Tensor here = contiguous(result.to(parsed.device));
@@ -270,7 +270,7 @@ Model load_checked(std::string_view bytes, const Options& options) {
     for (const std::string& line : refusals) text += fmt::format("\n  {}", line);
     throw Error(Code::unsupported, text);
   }
-  // A weight that did not arrive is an error of loading, not of every run.
+  // A weight whose copy failed is an error of load(), not of every run().
   for (const Tensor& weight : impl->parsed.constants) {
     if (weight.defined()) weight.wait();
   }

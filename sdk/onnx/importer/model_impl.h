@@ -1,4 +1,4 @@
-// Model::Impl: a checked model, and its recordings.
+// Model::Impl: a checked program and its plans.
 #pragma once
 
 #include <list>
@@ -14,11 +14,11 @@ namespace tenon::onnx {
 struct Model::Impl {
   ParsedModel parsed;
   Options options;
-  std::vector<uint64_t> dependences;  // of values on inputs
+  std::vector<uint64_t> dependences;  // by value: the inputs that it depends on
 
   std::mutex mutex;
   std::list<std::shared_ptr<const Recording>> recordings;  // latest used first
-  std::vector<bool> by_value;                              // inputs that are part of the signature with their elements
+  std::vector<bool> by_value;                    // inputs whose elements are part of the signature
 
   TensorList bind(const Inputs& inputs) const;
   std::vector<int64_t> signature(std::span<const Tensor> inputs, const std::vector<bool>& values) const;

@@ -17,10 +17,10 @@ namespace {
 namespace proto = onnx_proto;
 using proto::AttributeProto;
 
-// The newest version of the file format whose changes the reader knows; those since 8 add element types, which it meets
-// by name, and metadata.
+// The newest version of the file format whose changes the reader knows. Versions since 8 only add element types, which
+// the reader knows by name, and metadata.
 constexpr int64_t kNewestIrVersion = 14;
-// From this version on a file says which versions of operators it wants.
+// From this version on a file states the versions of its operators.
 constexpr int64_t kIrVersionWithOpsets = 3;
 
 std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
@@ -68,7 +68,7 @@ class ProgramReader {
     for (const proto::OperatorSetIdProto& opset : model_.opset_import) {
       const std::string domain = opset.domain == "ai.onnx" ? std::string() : std::string(opset.domain);
       int64_t& version = opsets_.emplace(domain, opset.version).first->second;
-      version = std::max(version, opset.version);  // of several the highest counts
+      version = std::max(version, opset.version);  // of several versions the highest counts
     }
     if (opsets_.empty() && model_.ir_version >= kIrVersionWithOpsets)
       malformed("it does not say which versions of operators it wants (opset_import)");
@@ -105,7 +105,7 @@ class ProgramReader {
     }
   }
 
-  // Fills `info`; false (and a refusal) when the value is no tensor Tenon can hold.
+  // Fills `info`. Returns false, and adds a refusal, if the value is no tensor that Tenon can hold.
   bool read_value_info(const proto::ValueInfoProto& value, const char* what, ValueInfo* info) {
     info->name = std::string(value.name);
     if (!value.type || !value.type->tensor_type) {
@@ -150,7 +150,7 @@ class ProgramReader {
       if (input.name.empty()) malformed("it has an input without a name");
       if (!names.insert(input.name).second)
         malformed(fmt::format("it has two inputs with the name {}", quoted(input.name)));
-      if (values_.count(input.name) != 0) continue;  // a weight that files of before IR version 4 list as an input too
+      if (values_.count(input.name) != 0) continue;  // before IR version 4, files list weights as inputs too
       ValueInfo info;
       const bool usable = read_value_info(input, "input", &info);
       const int32_t id = define(input.name, "an input");
@@ -174,15 +174,15 @@ class ProgramReader {
     if (to->kind == Attribute::Kind::tensor) read_tensor_attribute(node, from, to);
   }
 
-  // The ways in which an attribute holds its content.
+  // The forms in which an attribute holds its content.
   struct ContentRow {
     int32_t type;
     Attribute::Kind kind;
     bool (*there)(const AttributeProto& from);
   };
 
-  // The row of what `from` holds. Its tag and the field that is there must agree; files of IR version 1 have no tags,
-  // and writers leave out a field that is 0 or empty.
+  // The row for the content of `from`. The tag and the filled field must agree. Files of IR version 1 have no tags, and
+  // writers leave out fields that are 0 or empty.
   static const ContentRow* content_of(const Node& node, const AttributeProto& from) {
     using A = AttributeProto;
     using Kind = Attribute::Kind;
@@ -219,7 +219,7 @@ class ProgramReader {
   void read_tensor_attribute(const Node& node, const AttributeProto& from, Attribute* to) {
     if (!from.t)
       malformed(fmt::format("{} has the tensor attribute {} without a tensor", label(node), quoted(from.name)));
-    // An attribute's data stands in the file: data elsewhere would be an unannounced way to read other files.
+    // The data of an attribute must be in the model file. External data here would read other files unannounced.
     if (from.t->data_location == proto::TensorProto::DataLocation_EXTERNAL) {
       malformed(fmt::format("{} has the attribute {} with external data, which is for weights only", label(node),
                             quoted(from.name)));
@@ -257,7 +257,7 @@ class ProgramReader {
     return node;
   }
 
-  // Finds the schema of the node and holds the node against it.
+  // Finds the schema of the node and checks the node against it.
   static void check_form(Node* node) {
     node->schema = node->domain.empty() ? find_schema(node->op_type, node->version) : nullptr;
     if (node->schema == nullptr) return;

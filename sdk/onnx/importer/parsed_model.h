@@ -1,5 +1,4 @@
-// ParsedModel: a model file turned into nodes over numbered values, checked, with its weights as tensors. Immutable
-// once read.
+// Program: a model file as checked nodes over numbered values, with its weights as tensors. Immutable after reading.
 #pragma once
 
 #include <cstdint>
@@ -28,66 +27,66 @@ struct Attribute {
   Tensor tensor;  // on the host
 };
 
-// "a float", "a list of ints": for messages.
+// "a float" or "a list of ints", for messages.
 std::string_view attribute_kind_name(Attribute::Kind kind);
 
-// What importer/fuse has a product or convolution do besides. It is no attribute: no file can set it.
+// The steps that importer/fuse adds to a product or convolution. An Epilogue is no attribute, so no file can set it.
 struct Epilogue {
-  std::string_view activation;  // "relu", "clamp"; empty: none
+  std::string_view activation;  // "relu" or "clamp"; empty: none
   double low = 0, high = 0;     // of clamp
 };
 
 struct Node {
   int32_t position = 0;  // in the file
   std::string name, op_type, domain;
-  int64_t version = 0;           // opset version of its domain
-  std::vector<int32_t> inputs;   // value numbers, -1 absent
-  std::vector<int32_t> outputs;  // value numbers, -1 not wanted
+  int64_t version = 0;           // opset version of the node's domain
+  std::vector<int32_t> inputs;   // value numbers; -1: absent
+  std::vector<int32_t> outputs;  // value numbers; -1: nobody wants the output
   std::map<std::string, Attribute, std::less<>> attributes;
   Epilogue epilogue;
-  const Schema* schema = nullptr;          // null: the operator is not known, or importer/fuse made the node
-  const Translator* translator = nullptr;  // null: there is none
+  const Schema* schema = nullptr;          // NULL: unknown operator, or a node that importer/fuse made
+  const Translator* translator = nullptr;  // NULL: not translated
 };
 
 // "node 14 (/encoder/MatMul)"
 std::string label(const Node& node);
-// The same for texts that do not say the operator besides: without a name "node 14 (MatMul)".
+// A label that always names the operator: "node 14 (MatMul)" for a node without a name.
 std::string label_with_operator(const Node& node);
 
 struct ParsedModel {
-  std::vector<std::string> names;   // of values
-  std::vector<Tensor> constants;    // by value: weights, and what follows from weights alone; else undefined
-  std::vector<int32_t> drop_after;  // by value: the last node that reads it; -1 never to be dropped
-  std::vector<Node> nodes;          // in an order that can be run
+  std::vector<std::string> names;   // by value
+  std::vector<Tensor> constants;    // by value: weights, and results of weights alone; else undefined
+  std::vector<int32_t> drop_after;  // by value: the last node that reads it; -1: never dropped
+  std::vector<Node> nodes;          // in an order in which they can run
   std::vector<int32_t> input_values, output_values;
   std::vector<ValueInfo> inputs, outputs;
-  std::map<int32_t, ValueInfo> declared;  // by value: inputs and outputs of the file
+  std::map<int32_t, ValueInfo> declared;  // by value: declared inputs and outputs of the file
   ModelInfo info;
   Device device;
 
   bool is_constant(int32_t value) const { return constants[static_cast<size_t>(value)].defined(); }
 };
 
-// Integers of up to this many elements stay on the host: they are shapes, axes and indices more often than data.
+// Integer tensors of up to so many elements stay on the host, because they are usually shapes, axes or indices.
 constexpr int64_t kHostElements = 1024;
 bool stays_on_host(DType dtype, int64_t elements);
 
 // Throws invalid_argument: "The model is malformed: <what>."
 [[noreturn]] void malformed(const std::string& what);
 
-// Decodes and checks `bytes`. What is well-formed but cannot be run (an operator that is not translated, a value that
-// is no tensor) is appended to `refusals`, a line each; the result is then good for finding more of them only.
+// Decodes and checks `bytes`. A well-formed part that cannot run (an operator without a translator, a value that is no
+// tensor) adds a line to `refusals`. With refusals, the program only serves to find more of them.
 ParsedModel parse_model(std::string_view bytes, const std::string& external_root, Device device,
                         std::vector<std::string>* refusals);
 
-// Refuses nodes whose inputs, as far as their element types are known without running, are not of the types that ONNX
-// lets their operators take, and outputs that are not of their declared type. Errors: invalid_argument.
+// Checks the element types of inputs and outputs, as far as they are known without running: inputs against ONNX's rules
+// for the operator, outputs against their declared types. Errors: invalid_argument.
 void check_types(const ParsedModel& parsed);
 
-// Refuses output i if it is of the type `made` and the file declares another; none: its type is not known.
+// Checks that output i of the program has the declared type. `made` is its type; none: not known.
 void check_output_type(const ParsedModel& parsed, size_t i, DType made);
 
-// Fills drop_after from the nodes as they are.
+// Fills drop_after for the present nodes.
 void find_last_uses(ParsedModel* parsed);
 
 }  // namespace tenon::onnx

@@ -11,8 +11,8 @@
 namespace tenon::onnx {
 namespace {
 
-// What dynamic dims are taken to be when a model is checked: multiples of the strides and windows that models have. An
-// error that names neither number is an error whatever the number.
+// Values for dynamic dims during the check of a model. They are multiples of common strides and windows. An error
+// message without either number holds for any number.
 constexpr int64_t kProbeDims[] = {64, 32};
 
 std::string types_of(const ParsedModel& parsed, const Node& node, std::span<const Tensor> values) {
@@ -34,7 +34,7 @@ std::string types_of(const ParsedModel& parsed, const Node& node, std::span<cons
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// The recorder's input for `info`, dynamic dims being `dynamic`; exact is cleared where there are some.
+// The recorder's input for `info`. A dynamic dim becomes `dynamic`, and *exact becomes false.
 Tensor probe_input(graph::Recorder* recorder, const ValueInfo& info, int64_t dynamic, bool* exact) {
   Dims dims;
   for (const Dim& dim : info.dims) {
@@ -46,11 +46,11 @@ Tensor probe_input(graph::Recorder* recorder, const ValueInfo& info, int64_t dyn
   return recorder->input({info.dtype, dims, contiguous_strides(dims)});
 }
 
-// What came of recording every node with dynamic dims of one number.
+// The result of recording every node with one number for all dynamic dims.
 struct Probe {
-  bool exact = true;                    // there were no dynamic dims
+  bool exact = true;                    // no dim was dynamic
   std::map<size_t, Status> failures;    // by node
-  std::map<size_t, std::string> types;  // of the inputs of those nodes
+  std::map<size_t, std::string> types;  // input types of those nodes
 };
 
 bool all_constant(const ParsedModel& parsed, const std::vector<int32_t>& values) {
@@ -64,7 +64,7 @@ void settle_node(ParsedModel* parsed, const Node& node) {
   try {
     apply_node(*parsed, node, &parsed->constants);
   } catch (const Error&) {
-    return;  // found again, and told, when the model is checked
+    return;  // the check of the model finds and reports the error again
   } catch (const UnknownValue&) {
     return;
   }
@@ -93,7 +93,7 @@ Probe probe(const ParsedModel& parsed, int64_t dynamic) {
     try {
       apply_node(parsed, node, &values);
     } catch (const UnknownValue&) {
-      // Depends on elements, or on what another refused node would make: its own check was by its attributes.
+      // The node depends on elements, or on the result of another refused node. Its attributes were checked before.
     } catch (const Error& error) {
       if (error.code() != Code::unsupported && error.code() != Code::invalid_argument) throw;
       result.failures.emplace(i, error.status());
@@ -147,7 +147,7 @@ void settle_constants(ParsedModel* parsed) {
   }
   for (int32_t value : parsed->output_values) read[static_cast<size_t>(value)] = true;
   for (const Node& node : parsed->nodes) {
-    // What a settled node makes must stay, or the node would be run again.
+    // Values of a settled node must stay, because the node would otherwise run again.
     for (int32_t value : node.outputs) {
       if (value >= 0) read[static_cast<size_t>(value)] = true;
     }

@@ -1,4 +1,4 @@
-// Walks the nodes of a parsed model and applies their translators, for real or under a recorder.
+// Tracing: walks the nodes of a program and applies their translators, eagerly or under a recorder.
 #pragma once
 
 #include <cstdint>
@@ -11,37 +11,37 @@
 
 namespace tenon::onnx {
 
-// How a model runs for one signature: by the graph that was recorded for it, or, without a graph, node after node.
+// The way to run one signature: a recorded graph, or (without a graph) node after node.
 struct Recording {
   std::vector<int64_t> signature;
   std::shared_ptr<const graph::Graph> graph;
   std::vector<uint32_t> graph_inputs;  // the model's inputs that are inputs of the graph
-  std::vector<int32_t> nodes;          // by label of the graph: position in ParsedModel::nodes
+  std::vector<int32_t> nodes;      // by label of the graph: index into Program::nodes
 };
 
-// Applies the translator of `node` to `values` and stores its results there.
+// Applies the translator of `node` to `values` and stores the results there.
 // Errors: those of the ops with "  while running node 14 (...) on cpu:0"; UnknownValue.
 void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Tensor>* values);
 
-// The values of `parsed` before its first node: weights, and `inputs` in its order.
+// The values before the first node: the weights, and `inputs` in the order of the program.
 std::vector<Tensor> initial_values(const ParsedModel& parsed, std::span<const Tensor> inputs);
 
-// True if the node has nothing left to do: its outputs follow from weights alone and are known.
+// True if the outputs of the node follow from weights alone and are known.
 bool is_settled(const ParsedModel& parsed, const Node& node);
 
-// Computes what follows from weights alone, once, and frees weights that then nobody reads.
+// Computes once what follows from weights alone, and frees weights that no other node reads.
 void settle_constants(ParsedModel* parsed);
 
-// Records `parsed` for inputs of these shapes. Inputs i with by_value[i] are taken as constants.
+// Records `program` for inputs of these shapes. Input i is a constant if by_value[i].
 // Errors: those of the ops; UnknownValue.
 Recording record_model(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value);
 
-// Looks for what cannot run without running it: every node is recorded and its ops are put before the device. Dynamic
-// dims are taken to be one number, then another; what goes wrong for one of them only is not judged. Appends a line per
-// node that is refused. Errors: a node that cannot work, all shapes being known.
+// Finds what cannot run, without running it: records every node and asks the device about its ops. Dynamic dims get one
+// number and then another; a failure with only one of them is not judged. Adds a line per refused node. Errors: a node
+// that cannot work although all shapes are known.
 void find_refusals(const ParsedModel& parsed, std::vector<std::string>* refusals);
 
-// By value: the inputs (bit i, those from 63 on share bit 63) whose elements it depends on.
+// By value: the set of inputs whose elements it depends on (bit i; inputs from 63 on share bit 63).
 std::vector<uint64_t> input_dependences(const ParsedModel& parsed);
 
 }  // namespace tenon::onnx

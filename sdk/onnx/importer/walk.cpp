@@ -11,8 +11,8 @@ namespace tenon::onnx {
 struct Walk::State {
   std::shared_ptr<Model::Impl> model;
   std::vector<Tensor> values;
-  size_t done = 0;            // nodes
-  std::vector<int32_t> last;  // value numbers of the last result's tensors
+  size_t done = 0;            // number of nodes done
+  std::vector<int32_t> last;  // value numbers of the tensors in the last result
 
   const ParsedModel& parsed() const { return model->parsed; }
   void run(const Node& node, bool known, NodeResult* result);

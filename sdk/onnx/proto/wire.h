@@ -1,5 +1,5 @@
-// The protobuf wire format, as much of it as onnx.proto needs: a reader over one buffer with limits on nesting and on
-// the memory that decoded messages may take, and a writer. Strings and bytes are views into the buffer.
+// The protobuf wire format, as far as onnx.proto needs it. The reader works on one buffer and limits nesting and the
+// memory of decoded messages. Strings and bytes are views into the buffer.
 #pragma once
 
 #include <cstdint>
@@ -23,11 +23,11 @@ struct Tag {
 
 struct Limits {
   uint32_t depth = 64;
-  // Memory of decoded messages and numbers, views not counted; 0: 64 MiB and eight times the buffer.
+  // The limit for memory of decoded messages and numbers, without views. 0: 64 MiB plus eight times the buffer.
   uint64_t bytes = 0;
 };
 
-// Reads one message's fields in turn; sub-messages narrow `end` while they are read. The first error sticks.
+// Reads the fields of one message in turn. enter() narrows `end` to a sub-message. The first error stays.
 class Reader {
  public:
   Reader(std::string_view buffer, Limits limits)
@@ -43,7 +43,7 @@ class Reader {
   const std::string& error() const { return error_; }
   bool fail(std::string_view what);
 
-  // The next field's tag; false at the end of the message or after an error.
+  // Reads the tag of the next field. False at the end of the message or after an error.
   bool next(Tag* tag);
   bool skip(Tag tag);
   bool varint(uint64_t* value);
@@ -52,14 +52,14 @@ class Reader {
   bool at_end() const { return at_ == end_; }
   size_t left() const { return static_cast<size_t>(end_ - at_); }
 
-  // Narrows the reader to the next length-delimited field; leave() gives back what enter() returned.
+  // Narrows the reader to the next length-delimited field. leave() restores what enter() returned.
   bool enter(const char** outer_end);
   void leave(const char* outer_end) {
     at_ = end_;
     end_ = outer_end;
     ++depth_;
   }
-  // Accounts for memory about to be allocated.
+  // Accounts for memory that is about to be allocated. False if it exceeds the limit.
   bool spend(uint64_t bytes);
 
  private:
@@ -143,7 +143,7 @@ inline bool read_repeated_bytes(Reader& in, Tag tag, std::vector<std::string_vie
   return expect(in, tag, WireType::bytes) && in.spend(2 * sizeof(std::string_view)) && in.bytes(&out->emplace_back());
 }
 
-// Packed or one by one: readers must take both.
+// Takes packed and single numbers, because readers must accept both.
 template <class T>
 bool read_repeated_varint(Reader& in, Tag tag, std::vector<T>* out) {
   const char* outer = nullptr;
@@ -227,7 +227,7 @@ void write_repeated_fixed(Writer& out, uint32_t field, const std::vector<T>& val
   out.raw(values.data(), values.size() * sizeof(T));
 }
 
-// Reads `buffer` as one message; views in it point into `buffer`. The result is empty, or says what is wrong.
+// Reads `buffer` as one message; views in the message point into `buffer`. Returns an empty string or an error.
 template <class T>
 std::string decode(std::string_view buffer, T* out, Limits limits = {}) {
   Reader in(buffer, limits);

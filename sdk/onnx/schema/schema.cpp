@@ -34,7 +34,7 @@ std::vector<Text> split(Text text, char by) {
   return parts;
 }
 
-// What stands before the first `mark`, which goes with it; all of the text where there is none.
+// Takes the text before the first `mark`, and drops the mark. Takes all of the text if it has no mark.
 Text take_until(Text* text, char mark) {
   const size_t end = std::min(text->find(mark), text->size());
   const Text part = text->substr(0, end);
@@ -145,7 +145,7 @@ std::string range(size_t least, size_t most, bool many) {
   return least == most ? fmt::format("{}", least) : fmt::format("{} to {}", least, most);
 }
 
-// What is wrong with how many `values` there are for `rules`.
+// The sentence about a wrong number of `values`; empty if the number is right.
 std::string broken_count(const Schema& schema, const std::vector<ParameterRule>& rules,
                          const std::vector<int32_t>& values, const char* what) {
   const bool many = !rules.empty() && rules.back().many;
@@ -234,7 +234,7 @@ DType output_type(const Schema& schema, const Node& node, std::span<const DType>
     if (schema.inputs[std::min(j, schema.inputs.size() - 1)].letter == rule.letter && inputs[j] != DType::none)
       return inputs[j];
   }
-  // Only an attribute can say it then: a type, or a tensor of that type.
+  // Then only an attribute can give the type: a type, or a tensor of that type.
   for (const char* name : {"to", "dtype", "output_datatype"}) {
     const auto found = node.attributes.find(name);
     if (found != node.attributes.end()) return dtype_of_onnx(static_cast<int32_t>(found->second.i));

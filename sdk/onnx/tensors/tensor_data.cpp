@@ -18,7 +18,7 @@ struct TypeRow {
   DType dtype;
   const char* name;
 };
-// Ids of TensorProto.DataType, those younger than the onnx.proto at hand included.
+// The ids of TensorProto.DataType, also those newer than our onnx.proto.
 constexpr TypeRow kTypes[] = {
     {1, DType::f32, "float"},
     {2, DType::u8, "uint8"},
@@ -75,7 +75,7 @@ Status check_external(const Proto& proto, ExternalFiles& files, TensorHeader* he
   return {};
 }
 
-// How many elements the typed field of `dtype` holds.
+// The number of elements in the typed field for `dtype`.
 size_t typed_count(const Proto& proto, DType dtype) {
   switch (dtype) {
     case DType::f32: return proto.float_data.size();

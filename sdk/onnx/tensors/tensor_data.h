@@ -1,4 +1,4 @@
-// ONNX's tensors and Tenon's: element types, and the checked way from a TensorProto to elements.
+// Converts between ONNX's tensors and Tenon's: element types, and the checked way from a TensorProto to elements.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace tenon::onnx {
 
-// The dtype of a TensorProto.DataType; none where Tenon has no such type.
+// The dtype of a TensorProto.DataType; none if Tenon has no such type.
 DType dtype_of_onnx(int32_t data_type);
-// TensorProto.DataType of a dtype, 0 where ONNX has none.
+// The TensorProto.DataType of a dtype; 0 if ONNX has none.
 int32_t onnx_type_of(DType dtype);
 // "float", "string", "type 99"
 std::string onnx_type_name(int32_t data_type);
 
-// What a TensorProto says it holds, checked: supported dtype, at most 8 dims, none negative, no overflow, as much data
+// The checked header of a TensorProto: a supported dtype, at most 8 dims, none negative, no overflow, and as much data
 // as elements (for external data: a range inside the file).
 struct TensorHeader {
   DType dtype = DType::none;
@@ -30,10 +30,10 @@ struct TensorHeader {
 };
 Result<TensorHeader> check_tensor(const onnx_proto::TensorProto& proto, ExternalFiles& files);
 
-// Writes the elements of a checked tensor, row-major, to `out` (header.bytes of it).
+// Writes the elements of a checked tensor, row-major, to `out`, which has header.bytes bytes.
 Status read_elements(const onnx_proto::TensorProto& proto, const TensorHeader& header, ExternalFiles& files, void* out);
 
-// Both, into a tensor on `device`.
+// Reads header and elements into a tensor on `device`.
 Result<Tensor> read_tensor(const onnx_proto::TensorProto& proto, ExternalFiles& files, Device device);
 
 }  // namespace tenon::onnx

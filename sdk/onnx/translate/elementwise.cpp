@@ -31,7 +31,7 @@ Tensor mul2(const Tensor& a, const Tensor& b) { return mul(a, b); }
 Tensor div2(const Tensor& a, const Tensor& b) { return is_floating(a.dtype()) ? div(a, b) : div(a, b, "trunc"); }
 Tensor identity(const Tensor& x) { return x; }
 
-// Any number of inputs, taken two by two.
+// Takes any number of inputs, two at a time.
 template <Tensor (*op)(const Tensor&, const Tensor&)>
 TensorList variadic(NodeContext& n) {
   Tensor result = n.input(0);
@@ -44,7 +44,7 @@ TensorList mean_of_inputs(NodeContext& n) {
   return {mul(sum, Scalar(1.0 / static_cast<double>(n.input_count())))};
 }
 
-// The result has the type of the base; integer bases to float powers go through f64.
+// The result has the type of the base. An integer base with a float power computes in f64.
 TensorList translate_pow(NodeContext& n) {
   const DType base = n.dtype(0), exponent = n.dtype(1);
   if (base == exponent) return {tenon::pow(n.input(0), n.input(1))};
@@ -89,13 +89,13 @@ TensorList translate_selu(NodeContext& n) {
 TensorList translate_hard_sigmoid(NodeContext& n) {
   return {hard_sigmoid(n.input(0), n.number("alpha", 0.2), n.number("beta", 0.5))};
 }
-// NaN is not above alpha, so it gives 0; Tenon's own thresholded_relu keeps it, as PyTorch's does.
+// NaN is not above alpha, so it gives 0. Tenon's own thresholded_relu keeps NaN, as PyTorch's does.
 TensorList thresholded(NodeContext& n) {
   const Tensor& x = n.input(0);
   return {where(gt(x, Scalar(n.number("alpha", 1.0))), x, Scalar(0.0))};
 }
 
-// Integers are computed in floats, and the result is cast. NaN is on neither side, so it gives 0.
+// Integers compute in floats, and the result is cast. NaN is on neither side, so it gives 0.
 TensorList translate_shrink(NodeContext& n) {
   const DType dtype = n.dtype(0);
   const Tensor x = is_floating(dtype) ? n.input(0) : cast(n.input(0), DType::f64);
@@ -104,14 +104,14 @@ TensorList translate_shrink(NodeContext& n) {
 }
 TensorList translate_gelu(NodeContext& n) { return {gelu(n.input(0), n.text("approximate", "none"))}; }
 
-// The slope broadcasts in one direction only: to x. Nothing unsigned is below 0, where the slope counts.
+// The slope broadcasts to x only. An unsigned element is never below 0, so the slope does not matter.
 TensorList translate_prelu(NodeContext& n) {
   const Tensor &x = n.input(0), &slope = n.input(1);
   if (dtype_info(x.dtype()).type_class != DTypeClass::UINT) return {prelu(x, slope)};
   return {where(ge(x, Scalar(0)), x, slope)};
 }
 
-// Integers, which version 9 takes, are computed in floats.
+// Version 9 takes integers too; they compute in floats.
 TensorList translate_erf(NodeContext& n) { return {cast(erf(n.input(0)), n.dtype(0))}; }
 
 Tensor clip(const Tensor& x, const Tensor& low, const Tensor& high) {
@@ -150,7 +150,7 @@ std::string cast_why_not(const Node& node) {
   return fmt::format("it casts to {}, an element type that Tenon does not have.", onnx_type_name(type));
 }
 
-// To bool: whether the element is not 0.
+// A cast to bool asks whether the element is not 0.
 Tensor convert(const Tensor& x, DType dtype) {
   if (dtype == DType::boolean && x.dtype() != DType::boolean) return ne(x, Scalar(0));
   return cast(x, dtype);
@@ -165,7 +165,7 @@ std::string dropout_why_not(const Node& node) {
   return test != node.attributes.end() && test->second.i != 0 ? std::string() : "it drops at random (training mode).";
 }
 
-// Inference only: y = x, and a mask of ones.
+// Inference only: y = x, with a mask of ones.
 TensorList dropout(NodeContext& n) {
   if (n.version() >= 12 && n.has(2)) {
     const char* training = "it may drop at random (training mode), which Tenon does not do yet";

@@ -1,4 +1,4 @@
-// Operators that pick elements by index.
+// Operators that select elements by index.
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
@@ -13,15 +13,16 @@ TensorList translate_gather(NodeContext& n) {
 
 TensorList gather_elements(NodeContext& n) { return {gather(n.input(0), n.axis(0, n.dims(0).rank()), n.input(1))}; }
 
-// The position along an axis of `length` elements that each index means: a negative one counts from the end. An index
-// outside the axis is a fault of the gather, whose source is one zero repeated `length` times.
+// The position along an axis of `length` elements that each index means; a negative index counts from the end. An index
+// outside the axis is a fault of a gather, whose source is a single zero that is repeated `length` times.
 Tensor positions_of(NodeContext& n, const Tensor& index, int64_t length) {
   const Tensor zero = gather_slices(expand(zeros(1, DType::i64, n.device()), length), 0, index);
   return add(where(lt(index, Scalar(0)), add(index, Scalar(length)), index), zero);
 }
 
-// Rows of indices [.., k] name positions along the k axes after the batch axes: they become one index into those axes
-// flattened. Each index is checked against its own axis: by positions_of, or, where there is one axis, by the gather.
+// A row of indices [.., k] names a position along the k axes after the batch axes. The k indices become one index into
+// the flattened axes. Each index is checked against its own axis: by positions_of, or by the gather if there is only
+// one axis.
 TensorList gather_nd(NodeContext& n) {
   const Tensor& x = n.input(0);
   const Tensor& indices = n.input(1);
@@ -67,7 +68,7 @@ TensorList translate_one_hot(NodeContext& n) {
   return {where(eq(index, positions), select(values, 0, 1), select(values, 0, 0))};
 }
 
-// Sums of the elements up to each, as a product with a triangle of ones.
+// The sum of all elements up to each one, as a product with a triangle of ones.
 TensorList cum_sum(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.normalise_axis(n.scalar(1).to_int(), x.rank());

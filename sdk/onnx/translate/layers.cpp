@@ -25,7 +25,7 @@ TensorList gemm(NodeContext& n) {
   const Tensor b = n.flag("transB", false) ? t(second) : second;
   const double alpha = n.number("alpha", 1.0), beta = n.number("beta", 1.0);
   Tensor c = beta == 0.0 ? Tensor() : n.optional(2);
-  // Integers that are multiplied by alpha or beta are floats until the end.
+  // Integers that alpha or beta multiplies compute in floats.
   const auto scaled = [](const Tensor& x, double by) {
     if (by == 1.0) return x;
     return mul(is_floating(x.dtype()) ? x : cast(x, DType::f64), Scalar(by));
@@ -36,7 +36,7 @@ TensorList gemm(NodeContext& n) {
   return {cast(c.defined() ? add(product, c) : product, a.dtype())};
 }
 
-// A window over the spatial axes: lengths, one number per axis; pads are all low ends, then all high ends.
+// A window over the spatial axes, with one number per axis. pads has all low ends first, then all high ends.
 struct Window {
   Ints kernel, strides, dilations, pads;
   std::string auto_pad;
@@ -44,7 +44,7 @@ struct Window {
 
 int64_t reach(const Window& w, size_t i) { return (w.kernel[i] - 1) * w.dilations[i] + 1; }
 
-// Lengths beyond this are not taken: any product of two of them still fits 64 bits.
+// Limit of lengths: the product of any two of them fits 64 bits.
 constexpr int64_t too_long = int64_t{1} << 31;
 
 bool all_within(const Ints& values, int64_t least) {
@@ -68,7 +68,8 @@ std::string text_of(const Ints& values) {
   return fmt::format("[{}]", text);
 }
 
-// `weights`: the spatial dims of the weights, which kernel_shape may only repeat; empty: the node has no weights.
+// Reads the window. `weights` are the spatial dims of the weights, which kernel_shape must repeat; empty if the node
+// has no weights.
 Window read_window(NodeContext& n, const Ints& weights) {
   Window w;
   w.kernel = n.integers("kernel_shape").value_or(weights);
@@ -87,7 +88,7 @@ Window read_window(NodeContext& n, const Ints& weights) {
   check_window(n, w, axes);
   for (size_t i = 0; i < axes; ++i) {
     const int64_t length = n.dims(0)[static_cast<int64_t>(i) + 2];
-    // Padding lets a window be of any size: a file of a few bytes could ask for years of work.
+    // Padding would permit windows of any size, and a file of a few bytes could demand years of work.
     if (w.kernel[i] > 2 * length + 64) {
       n.unsupported(fmt::format("its window of {} is far longer than its input of {}", w.kernel[i], length));
     }
@@ -95,7 +96,7 @@ Window read_window(NodeContext& n, const Ints& weights) {
   return w;
 }
 
-// SAME_UPPER and SAME_LOWER: as much padding as gives ceil(length / stride) windows.
+// SAME_UPPER and SAME_LOWER: pads so much that there are ceil(length / stride) windows.
 void resolve_same(NodeContext& n, Window* w) {
   if (w->auto_pad == "VALID") w->pads.assign(w->pads.size(), 0);
   if (w->auto_pad != "SAME_UPPER" && w->auto_pad != "SAME_LOWER") return;
@@ -110,7 +111,7 @@ void resolve_same(NodeContext& n, Window* w) {
   }
 }
 
-// How many windows there are follows from auto_pad where the node sets it, and from ceil_mode only otherwise.
+// auto_pad decides the number of windows if the node sets it; otherwise ceil_mode does.
 bool rounds_up(NodeContext& n, const Window& w) { return w.auto_pad == "NOTSET" && n.flag("ceil_mode", false); }
 
 Ints spatial_dims(const Tensor& x) { return Ints(x.dims().begin() + std::min(2, x.rank()), x.dims().end()); }
@@ -151,7 +152,7 @@ TensorList average_pool(NodeContext& n) {
                    w.dilations)};
 }
 
-// Positions in a plane [.., h, w] become positions in the whole tensor, in row-major order or with the axes of the
+// Turns positions in a plane [.., h, w] into positions in the whole tensor, in row-major order or with the axes of the
 // plane reversed.
 Tensor whole_positions(NodeContext& n, const Tensor& positions, const Tensor& x, bool column_major) {
   const Ints plane = spatial_dims(x);
@@ -214,7 +215,7 @@ std::string batch_norm_why_not(const Node& node) {
   return {};
 }
 
-// Statistics of the batch, and the running ones moved towards them.
+// Computes the statistics of the batch, and moves the running statistics towards them.
 TensorList batch_norm_training(NodeContext& n) {
   const Tensor& x = n.input(0);
   Ints axes;
@@ -253,7 +254,7 @@ TensorList layer_normalization(NodeContext& n) {
   if (!n.wants(1) && !n.wants(2)) return {y};
   Ints axes(static_cast<size_t>(x.rank() - axis));
   std::iota(axes.begin(), axes.end(), axis);
-  // The statistics are of stash_type, whatever x is.
+  // The statistics have the type of stash_type, whatever type x has.
   const auto stash_type = static_cast<int32_t>(n.integer("stash_type", 1));
   const DType stash = dtype_of_onnx(stash_type);
   if (stash != DType::f32 && stash != DType::bf16)
@@ -263,7 +264,7 @@ TensorList layer_normalization(NodeContext& n) {
   return {y, cast(mean(wide, axes, true), stash), cast(reciprocal(deviation), stash)};
 }
 
-// Each element divided by a power of the sum of squares of its neighbours among the channels.
+// Divides each element by a power of the sum of squares of its neighbours among the channels.
 TensorList local_response_normalization(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t size = n.require("size", Attribute::Kind::integer).i;
@@ -288,7 +289,7 @@ TensorList lp_normalization(NodeContext& n) {
   return {div(x, n.integer("p", 2) == 1 ? l1_norm(x, axis, true) : l2_norm(x, axis, true))};
 }
 
-// What follows a product or convolution in a fused node.
+// The inputs and steps that a fused node has after its product or convolution.
 struct Rest {
   std::string activation = "none";
   double low = 0, high = 0;
@@ -308,7 +309,8 @@ Tensor activate(const Tensor& x, const Rest& rest) {
   return rest.activation == "clamp" ? clamp(x, Scalar(rest.low), Scalar(rest.high)) : x;
 }
 
-// One op where the value added has the shape of the result; else as the nodes were: an Add may also widen.
+// One op if the added value has the shape of the result; else the separate ops, because an Add may also widen the
+// result.
 template <class Op>
 TensorList with_epilogue(NodeContext& n, const Dims& result, Op op) {
   const Rest rest = rest_of(n);
@@ -341,7 +343,7 @@ TensorList fused_matmul(NodeContext& n) {
   Dims result = a;
   if (plain) result[a.rank() - 1] = b[1];
   Tensor bias = n.optional(2);
-  // A bias longer than the columns would widen the result.
+  // A bias that is longer than the columns would widen the result.
   if (!plain || (bias.defined() && (bias.elements() != b[1] || bias.dtype() != n.dtype(0)))) {
     const Rest rest = rest_of(n);
     Tensor y = matmul(n.input(0), n.input(1));

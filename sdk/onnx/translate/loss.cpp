@@ -16,8 +16,8 @@ std::string reduction_why_not(const Node& node) {
              : fmt::format("its reduction '{}' is not none, sum or mean.", text);
 }
 
-// -weight[target] * x[.., target, ..] per target; the mean is by the weights that took part. x is [n, c, d..], target
-// [n, d..].
+// -weight[target] * x[.., target, ..] for each target. The mean divides by the sum of the weights. x is [n, c, d..],
+// target is [n, d..].
 Tensor negative_log_likelihood(NodeContext& n, const Tensor& x, const Tensor& target, const Tensor& weight) {
   if (x.rank() < 2 || target.rank() != x.rank() - 1) {
     n.invalid(fmt::format("targets of shape {} do not fit scores of shape {}", target.dims(), x.dims()));

@@ -1,4 +1,4 @@
-// Quantisation, in floats: integers up to 2^24 are exact in f32.
+// Quantisation, computed in floats: f32 holds integers up to 2^24 exactly.
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
@@ -7,7 +7,7 @@
 namespace tenon::onnx {
 namespace {
 
-// A scale or zero point: one number, or one per index of the attribute `axis`.
+// A scale or zero point: one number, or one per index along the attribute `axis`.
 Tensor along_axis(NodeContext& n, const Tensor& value) {
   if (value.elements() == 1) return reshape(value, Dims());
   const int64_t axis = n.axis(1, n.dims(0).rank());
@@ -50,7 +50,7 @@ TensorList dequantize_linear(NodeContext& n) {
   return {mul(centred(n.input(0), zero), along_axis(n, n.input(1)))};
 }
 
-// u8 over the range of x, which is widened to hold 0.
+// u8 over the range of x, extended to include 0.
 TensorList dynamic_quantize_linear(NodeContext& n) {
   const Tensor& x = n.input(0);
   const Tensor low = minimum(amin(x), Scalar(0.0)), high = maximum(amax(x), Scalar(0.0));
@@ -59,13 +59,13 @@ TensorList dynamic_quantize_linear(NodeContext& n) {
   return {quantize(x, scale, zero, DType::u8), scale, zero};
 }
 
-// A zero point per row of a becomes a column.
+// One zero point per row of a becomes a column.
 Tensor row_zero(const Tensor& zero) {
   return zero.defined() && zero.rank() == 1 && zero.elements() > 1 ? unsqueeze(zero, 1) : zero;
 }
 
 void check_exact(NodeContext& n, int64_t terms) {
-  // The products are below 2^16, so this many sum up below 2^24.
+  // A product is below 2^16, so a sum of so many products is below 2^24.
   if (terms > 256) n.unsupported(fmt::format("it sums {} products of integers; at most 256 are exact here", terms));
 }
 

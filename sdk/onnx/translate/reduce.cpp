@@ -1,4 +1,4 @@
-// Reductions, softmax and what is made of them.
+// Reductions, softmax, and operators made of them.
 #include <algorithm>
 #include <limits>
 
@@ -11,8 +11,8 @@ namespace {
 
 // The axes to reduce.
 struct ReduceAxes {
-  bool nothing = false;       // noop_with_empty_axes: each element by itself, so ReduceLogSum is a logarithm
-  std::vector<int64_t> axes;  // empty: all
+  bool nothing = false;       // noop_with_empty_axes: each element is reduced alone, so ReduceLogSum is a logarithm
+  std::vector<int64_t> axes;  // empty: all axes
   bool keep = true;
 };
 
@@ -32,13 +32,13 @@ template <ReduceFunction function, int64_t since_input = 18>
 TensorList reduce(NodeContext& n) {
   const ReduceAxes r = reduce_axes(n, since_input);
   const Tensor& x = n.input(0);
-  // ONNX lets a scalar pass: there is nothing to reduce.
+  // ONNX permits a scalar here: it has no axis to reduce.
   if (r.nothing || (x.rank() == 0 && r.axes.empty()))
     return {reshape(function(reshape(x, {1, x.elements()}), {0}, false), x.dims())};
   return {function(x, r.axes, r.keep)};
 }
 
-// The dims of `x` without those of `axes` (all, if there are none), or with ones in their positions.
+// The dims of `x` without `axes` (without all axes if `axes` is empty), or with length 1 for them.
 Dims reduced_dims(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
   Dims dims;
   for (int64_t i = 0; i < x.rank(); ++i) {
@@ -48,7 +48,7 @@ Dims reduced_dims(const Tensor& x, const std::vector<int64_t>& axes, bool keep) 
   return dims;
 }
 
-// The lowest or the highest value of an element type; for floats the infinities.
+// The least or greatest value of an element type; for floats an infinity.
 Scalar end_of(DType dtype, bool highest) {
   const DTypeClass type_class = dtype_info(dtype).type_class;
   if (type_class == DTypeClass::FLOAT) {
@@ -61,14 +61,14 @@ Scalar end_of(DType dtype, bool highest) {
   return is_signed ? Scalar(std::numeric_limits<int64_t>::min() >> (64 - bits)) : Scalar(0);
 }
 
-// The extreme of no elements at all is the end of the type, infinite where it can be.
+// The extreme of no elements is the end of the type: an infinity for floats.
 Tensor extreme(const Tensor& x, const std::vector<int64_t>& axes, bool keep, ReduceFunction function, bool greatest) {
   const Dims dims = reduced_dims(x, axes, keep);
   if (x.elements() != 0 || element_count(dims) == 0) return function(x, axes, keep);
   return full(dims, end_of(x.dtype(), !greatest), x.dtype(), x.device());
 }
 
-// A mean or norm of integers is computed in floats and cut.
+// A mean or norm of integers computes in floats and truncates the result.
 Tensor through_floats(const Tensor& x, const std::vector<int64_t>& axes, bool keep, ReduceFunction function) {
   if (is_floating(x.dtype())) return function(x, axes, keep);
   return cast(function(cast(x, DType::f64), axes, keep), x.dtype());
@@ -98,7 +98,7 @@ Tensor reduce_log_sum(const Tensor& x, const std::vector<int64_t>& axes, bool ke
 Tensor reduce_log_sum_exp(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
   return through_floats(x, axes, keep, float_log_sum_exp);
 }
-// Sums of small integers have the type of their terms, not a wider one as Tenon's own.
+// Sums of small integers keep the type of the terms. Tenon's own sum would widen it.
 Tensor reduce_l1(const Tensor& x, const std::vector<int64_t>& axes, bool keep) {
   return cast(l1_norm(x, axes, keep), x.dtype());
 }
@@ -121,7 +121,7 @@ TensorList arg_extreme(NodeContext& n) {
   return {greatest ? argmax(n.input(0), axis, keep, last) : argmin(n.input(0), axis, keep, last)};
 }
 
-// Before opset 13 the axes from `axis` on are taken together.
+// Before opset 13 the axes from `axis` on count as one axis.
 template <class Op>
 Tensor along(NodeContext& n, int64_t initial_new, Op op) {
   const Tensor& x = n.input(0);
@@ -138,7 +138,7 @@ TensorList translate_log_softmax(NodeContext& n) {
   return {along(n, -1, [](const Tensor& x, int64_t axis) { return log_softmax(x, axis); })};
 }
 
-// 1 at the first greatest element along the axis, else 0.
+// 1 at the first greatest element along the axis, 0 elsewhere.
 TensorList hardmax(NodeContext& n) {
   return {along(n, -1, [&n](const Tensor& x, int64_t axis) {
     const Tensor first = argmax(x, axis, true);

@@ -1,5 +1,5 @@
 // Resize and Upsample. Every mode is linear and separable: along each axis the result is a matrix of weights times the
-// input (for nearest: a choice of elements), and the matrix follows from shapes and attributes alone.
+// input (for nearest: a selection of elements). Shapes and attributes alone give the matrix.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -23,7 +23,7 @@ struct Method {
   bool exclude_outside = false;
 };
 
-// Where element i of the result lies among those of the input, in elements.
+// The position of element i of the result in the input, in elements.
 double source_of(const Axis& axis, const Method& method, int64_t i) {
   const auto x = static_cast<double>(i);
   const double result = axis.scale * static_cast<double>(axis.length), last = static_cast<double>(axis.length - 1);
@@ -32,7 +32,7 @@ double source_of(const Axis& axis, const Method& method, int64_t i) {
   if (method.transform == "align_corners") return result == 1 ? 0 : x * last / (result - 1);
   if (method.transform == "pytorch_half_pixel" && axis.result == 1) return 0;
   if (method.transform == "half_pixel_symmetric") {
-    // The centre of the input is that of the result, which was cut to whole elements.
+    // Input and result share their centre. The result was truncated to whole elements.
     const double cut = static_cast<double>(axis.result) / result;
     return static_cast<double>(axis.length) / 2 * (1 - cut) + (x + 0.5) / axis.scale - 0.5;
   }
@@ -61,7 +61,7 @@ void cubic_weights(double t, double a, double* weights) {
   weights[3] = far(2 - t);
 }
 
-// Adds the weights of the row of the result at `x` to `row`, one per element of the input.
+// Adds to `row` the weights of the input's elements for the result at position `x`.
 void add_weights(double x, const Method& method, int64_t length, float* row) {
   const double below = std::floor(x), t = x - below;
   double weights[4] = {0, 1 - t, t, 0};
@@ -92,7 +92,7 @@ Tensor resize_axis(const Tensor& x, int64_t number, const Axis& axis, const Meth
   return transpose(matmul(transpose(x, number, -1), t(matrix)), number, -1);
 }
 
-// True where the result lies inside the input; undefined if it does everywhere.
+// True where the result lies inside the input. Undefined if it lies inside everywhere.
 Tensor inside(const Tensor& x, int64_t number, const Axis& axis, const Method& method) {
   std::vector<uint8_t> flags;
   for (int64_t i = 0; i < axis.result; ++i) {
@@ -185,7 +185,7 @@ TensorList translate_resize(NodeContext& n) {
   return resize(n, axes, method);
 }
 
-// Before opset 11: element i of the result lies at i / scale, rounded down.
+// Before opset 11: element i of the result is at i / scale, rounded down.
 TensorList upsample(NodeContext& n) {
   std::vector<double> scales;
   if (n.version() < 9) {

@@ -1,4 +1,4 @@
-// Operators that move elements about, and those that make tensors from shapes.
+// Operators that move elements, and operators that make tensors from shapes.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -68,7 +68,7 @@ TensorList translate_flatten(NodeContext& n) {
   return {reshape(x, {n.product(0, 0, axis), n.product(0, axis, x.rank())})};
 }
 
-// Numpy's rule in both directions: a 1 in the wanted shape keeps the input's dim.
+// NumPy's rule in both directions: a 1 in the wanted shape keeps the dim of the input.
 TensorList translate_expand(NodeContext& n) {
   const Tensor& x = n.input(0);
   const Dims wanted = checked_dims(n, n.ints(1));
@@ -84,7 +84,7 @@ TensorList translate_expand(NodeContext& n) {
   return {expand(x, dims)};
 }
 
-// Axis by axis: [before, 1, length, after] repeated along the 1.
+// Repeats axis by axis: [before, 1, length, after] is expanded along the 1.
 TensorList translate_tile(NodeContext& n) {
   Tensor x = n.input(0);
   const Ints repeats = n.ints(1);
@@ -174,7 +174,7 @@ TensorList translate_concat(NodeContext& n) {
   return {concat(n.inputs(), axis)};
 }
 
-// Lengths of `parts` parts of `length`, all alike but the last.
+// The lengths of `parts` parts of `length`: all equal but the last.
 Ints even_parts(int64_t length, int64_t parts) {
   const int64_t each = parts == 0 ? 0 : (length + parts - 1) / parts;
   Ints sizes;
@@ -214,7 +214,7 @@ TensorList translate_split(NodeContext& n) {
 Tensor slice_axis(NodeContext& n, const Tensor& x, int64_t axis, int64_t start, int64_t end, int64_t step) {
   if (step == 0) n.invalid("a step is 0");
   const int64_t length = x.dims()[axis];
-  // A negative step reaches element 0 only by an end "before" it, which Python writes as None.
+  // A negative step reaches element 0 only with an end "before" element 0, which Python writes as None.
   const bool to_first = step < 0 && end < 0 && end + length < 0;
   return slice(x, axis, start, to_first ? std::nullopt : std::optional(end), step);
 }
@@ -275,7 +275,7 @@ TensorList translate_pad(NodeContext& n) {
   return {pad(x, by_axis, mode == "edge" ? "replicate" : mode, value)};
 }
 
-// The row and the column number of each element of an [.., rows, columns] tensor.
+// The row number and the column number of each element of an [.., rows, columns] tensor.
 struct Grid {
   Tensor rows, columns;
 };
@@ -308,7 +308,7 @@ TensorList trilu(NodeContext& n) {
 
 constexpr int64_t kLargestBlock = 4096;
 
-// x [n, c, h, w] with blocks of channels laid out in space.
+// Moves blocks of channels of x [n, c, h, w] into its spatial axes.
 TensorList depth_to_space(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t b = n.require("blocksize", Attribute::Kind::integer).i;

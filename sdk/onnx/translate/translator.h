@@ -1,5 +1,5 @@
-// Translator: how one ONNX operator is written in Tenon's functional API. The rows stand in ordered lists, one per
-// family (elementwise.cpp, reduce.cpp, ...); nothing registers itself.
+// Translator: one ONNX operator in terms of Tenon's ops. Ordered lists hold the translators, one list per family
+// (elementwise.cpp, reduce.cpp, ...). No code registers itself.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace tenon::onnx {
 
 class NodeContext;
 
-// The newest version of ai.onnx whose changes the rows know.
+// The newest version of ai.onnx whose changes the translators know.
 constexpr int32_t kNewestOpset = 20;
 
-// One operator, for a range of opset versions. Versions outside every row of the operator are refused at load.
+// One operator for a range of opset versions. load() refuses versions outside all ranges of the operator.
 struct Translator {
   std::string_view name;
-  int32_t since = 1;  // of the opset, not of the operator
-  // The outputs, in the operator's order; those nobody wants may be undefined.
+  int32_t since = 1;  // version of the opset, not of the operator
+  // Returns the outputs in the operator's order. Outputs that nobody wants may be undefined.
   TensorList (*translate)(NodeContext& node) = nullptr;
-  // Why this node cannot be run, judged by its attributes alone; empty if it can. May be null.
+  // Why the node cannot run, by its attributes alone; empty if it can. May be NULL.
   std::string (*why_not)(const Node& node) = nullptr;
-  // The outputs tell of the inputs' shapes alone, not of their elements.
+  // The outputs depend on the shapes of the inputs, not on their elements.
   bool reads_shapes_only = false;
   int32_t until = kNewestOpset;
 };
@@ -41,11 +41,11 @@ std::span<const Translator> quantize_translators();
 std::span<const Translator> resize_translators();
 std::span<const Translator> window_translators();
 
-// The row of a Conv, MatMul or Gemm that also adds and activates (importer/fuse.h): input 2 the bias, 3 another value
-// to add, and Node::epilogue.
+// The translator of a Conv, MatMul or Gemm with an epilogue (importer/fuse.h): input 2 is the bias, input 3 another
+// value to add, and Node::epilogue holds the rest.
 const Translator* fused_translator(std::string_view op_type);
 
-// The row for `node`, or null and a sentence that says what is missing.
+// The translator for `node`, or NULL and a sentence about what is missing.
 const Translator* find_translator(const Node& node, std::string* reason);
 
 }  // namespace tenon::onnx
