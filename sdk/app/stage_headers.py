@@ -1,10 +1,11 @@
-"""Lays out the headers that are installed: those named, and every header of ours that they include.
+"""Lays out the headers of the installation: the named headers, and every header of ours that they include.
 
 Usage: stage_headers.py --out FOLDER --root FOLDER... --rename FROM=TO... HEADER...
 
-A header is named by its path below a root (the repository, or the folder of generated headers), and keeps that path below
-OUT/tenon unless --rename gives another. Inside, `#include "core/..."` becomes `#include "tenon/core/..."`, so that a
-program needs one include folder and can have a core/ of its own. Files that did not change are not touched.
+The name of a header is its path below a root (the repository, or the folder of generated headers). The header gets the
+same path below OUT/tenon, unless --rename gives another. In its text `#include "core/..."` becomes
+`#include "tenon/core/..."`, so that a program needs one include folder and may have a core/ of its own. A file that did
+not change keeps its time.
 """
 import argparse
 import os
@@ -23,7 +24,7 @@ def find(path, roots):
 
 
 def stage(path, roots, renames, out, done):
-    """Copies `path` and what it includes; returns the include name it has when installed."""
+    """Copies `path` and every header that it includes. Returns its include name in the installation."""
     target = "tenon/" + renames.get(path, path)
     if path in done:
         return target

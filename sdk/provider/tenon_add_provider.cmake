@@ -1,12 +1,12 @@
 # tenon_add_provider(<name> SOURCES <file>... [LIBS <target>...] [OUTPUT_DIRECTORY <dir>] [NO_INSTALL])
 #
-# Makes libtenon_<name>.so, a plug-in, from the given sources; the CMake target is called tenon_<name>.
-# It exports ep_plugin_query_v0 and nothing else, may leave no symbol to be found in the host (-z defs), and is
-# installed to <libdir>/tenon. Inside the Tenon tree it is built into <build>/lib/tenon, beside libtenon.so;
-# outside it goes where CMake puts libraries, and `cmake --install` or a copy brings it to the plug-in folder.
-#   LIBS              the vendor library and whatever else the plug-in links; never a library of the host
-#   OUTPUT_DIRECTORY  build it into this folder instead (test plug-ins that no one must find by default)
-#   NO_INSTALL        leave it out of the installation
+# Makes the plug-in libtenon_<name>.so from the sources, as CMake target tenon_<name>. The plug-in exports only
+# ep_plugin_query_v0, and every symbol that it needs comes from itself or its libraries (-z defs). The installation puts
+# it into <libdir>/tenon. The Tenon tree builds it into <build>/lib/tenon, beside libtenon.so; another tree builds it
+# where CMake puts libraries.
+#   LIBS              the vendor library and everything else that the plug-in links; never a library of the host
+#   OUTPUT_DIRECTORY  the folder to build into (for test plug-ins that the loader must not find by default)
+#   NO_INSTALL        leaves the plug-in out of the installation
 include_guard(GLOBAL)
 
 function(tenon_add_provider name)
@@ -35,10 +35,10 @@ function(tenon_add_provider name)
     INSTALL_RPATH ""
     LINK_DEPENDS "${exports}")
   if(CMAKE_CXX_COMPILER_LOADED)
-    target_compile_features(${target} PRIVATE cxx_std_20)  # what sdk/provider is written in
+    target_compile_features(${target} PRIVATE cxx_std_20)  # sdk/provider needs C++20
   endif()
   target_link_options(${target} PRIVATE "LINKER:--version-script=${exports}")
-  # clang leaves the sanitizers' run-time symbols of a shared library to the program.
+  # clang expects the program to provide the sanitizers' run-time symbols of a shared library.
   if(NOT ("${TENON_SANITIZE}${CMAKE_C_FLAGS}${CMAKE_CXX_FLAGS}" MATCHES "address|thread|undefined" AND
           "${CMAKE_C_COMPILER_ID}${CMAKE_CXX_COMPILER_ID}" MATCHES "Clang"))
     target_link_options(${target} PRIVATE LINKER:-z,defs)

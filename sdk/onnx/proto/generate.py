@@ -3,14 +3,14 @@
 
 Usage: generate.py onnx.proto OUTPUT_DIRECTORY
 
-Understands the part of the proto2 language that onnx.proto uses: messages (nested ones too), enums, optional and
-repeated fields, oneof, packed. Strings and bytes become views into the buffer that was read.
+The script understands the part of proto2 that onnx.proto uses: messages (nested ones too), enums, optional and repeated
+fields, oneof, packed. Strings and bytes become views into the buffer that a reader reads.
 """
 import pathlib
 import re
 import sys
 
-WIRE = {  # proto type: (C++ type, what wire.h calls it)
+WIRE = {  # proto type: (C++ type, name in wire.h)
     "int32": ("int32_t", "varint"),
     "int64": ("int64_t", "varint"),
     "uint64": ("uint64_t", "varint"),
@@ -115,7 +115,7 @@ def flatten(messages):
 
 
 def resolve(field, message, names):
-    """The C++ type of the field and how it is read: varint, fixed, bytes or message."""
+    """The C++ type of the field, and its wire form: varint, fixed, bytes or message."""
     if field.proto_type in WIRE:
         return WIRE[field.proto_type]
     if field.proto_type in message.enums:
@@ -184,7 +184,7 @@ def writer(message, names):
     return lines + ["}"]
 
 
-HEADER = """// Made from onnx.proto by sdk/onnx/proto/generate.py.
+HEADER = """// sdk/onnx/proto/generate.py makes this file from onnx.proto.
 #pragma once
 
 #include <cstdint>
@@ -198,7 +198,7 @@ class Reader;
 class Writer;
 """
 
-SOURCE = """// Made from onnx.proto by sdk/onnx/proto/generate.py.
+SOURCE = """// sdk/onnx/proto/generate.py makes this file from onnx.proto.
 #include "onnx_messages.h"
 
 #include "sdk/onnx/proto/wire.h"

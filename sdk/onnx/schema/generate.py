@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes operators.def, ONNX's own rules about each operator: its inputs, outputs, element types and attributes.
+"""Writes operators.def, ONNX's own rules for each operator: its inputs, outputs, element types and attributes.
 
-Usage: generate.py [OPERATOR...]     adds the operators named and writes the table again; needs Python's onnx, of a release
-                                     that knows NEWEST_OPSET
-       generate.py --check           says in which rows the installed onnx differs, of the opset versions that it knows
+Usage: generate.py [OPERATOR...]     adds the named operators and writes the table; needs a Python onnx that knows
+                                     NEWEST_OPSET
+       generate.py --check           prints the rows in which the installed onnx differs, for opset versions it knows
 
-The build reads operators.def only, so it needs no onnx. What onnx tells in prose alone, the values that an attribute
-may have, stands in CHOICES below.
+The build reads operators.def only, so it needs no onnx. CHOICES below has what onnx says in prose only: the allowed
+values of an attribute.
 """
 import os
 import re
@@ -21,7 +21,7 @@ TEXT = re.compile(r'"([^"]*)"')
 
 TYPES = {"float16": "f16", "float": "f32", "double": "f64", "bfloat16": "bf16", "int8": "i8", "int16": "i16", "int32": "i32",
          "int64": "i64", "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "bool",
-         "float8e4m3fn": "f8e4m3fn", "float8e5m2": "f8e5m2"}  # those that Tenon has
+         "float8e4m3fn": "f8e4m3fn", "float8e5m2": "f8e5m2"}  # the types that Tenon has
 GROUPS = {"floats": ["f16", "f32", "f64"], "ints": ["i8", "i16", "i32", "i64"], "uints": ["u8", "u16", "u32", "u64"],
           "f8": ["f8e4m3fn", "f8e5m2"]}
 KINDS = {"FLOAT": "float", "INT": "int", "STRING": "text", "FLOATS": "floats", "INTS": "ints", "STRINGS": "texts",
@@ -53,15 +53,15 @@ CHOICES = {
     ("Upsample", "mode"): {1: "nearest|bilinear", 7: "nearest|linear"},
 }
 
-# Rows that a later release of onnx corrected without a new version of the operator: the table has the correction.
+# A later release of onnx corrected these rows without a new version of the operator. The table has the correction.
 CORRECTED = {("Erf", 13)}  # releases before 1.16 let integers pass
 
 HEAD = """\
-// ONNX's rules about the operators that translate/ has: a row per version. generate.py writes this file.
+// ONNX's rules for the operators of translate/, one row per version. generate.py writes this file.
 //   OPERATOR(name, first opset version, inputs, outputs, types, attributes)
-// An input or output is name:type. "?" after the name: it may be absent; "+": it is the last, and there may be many.
-// types says what the letters stand for, as far as Tenon has the types. An attribute is name:kind; "!" after the kind:
-// a node must have it; "=": the values that it may have.
+// An input or output is name:type. "?" after the name: it may be absent. "+": it is the last and may occur many times.
+// `types` lists the types of each letter, as far as Tenon has them. An attribute is name:kind. "!" after the kind: a
+// node must have the attribute. "=": its allowed values.
 """
 
 
@@ -97,7 +97,7 @@ def attribute_text(schema, attribute):
 
 
 def row(schema):
-    """(inputs, outputs, types, attributes) as the table writes them."""
+    """(inputs, outputs, types, attributes) in the form of the table."""
     return (" ".join(parameter_text(p) for p in schema.inputs), " ".join(parameter_text(p) for p in schema.outputs),
             " ".join(f"{c.type_param_str}={types_text(c.allowed_type_strs)}"
                      for c in sorted(schema.type_constraints, key=lambda c: c.type_param_str)),
@@ -116,7 +116,7 @@ def rows_of_table():
     rows = {}
     for name, version, strings in ROW.findall(text):
         columns, column = [], ""
-        for piece in re.findall(r'"[^"]*"|,', strings):  # texts that stand side by side are one
+        for piece in re.findall(r'"[^"]*"|,', strings):  # adjacent texts are one text
             if piece == ",":
                 columns.append(column)
                 column = ""

@@ -1,7 +1,7 @@
 // What shape is this?  tenon_demo [--device cpu] [--model shapes.onnx] PICTURE...
 //
-// Reads the pictures, runs the network of train.py on all of them in one batch, and says what it sees in each, how sure
-// it is, on which device, in what time, and which implementation ran each op.
+// Reads the pictures and runs the network of train.py on all of them in one batch. Prints the shape in each picture,
+// with its chance, the device, the time, and which implementation ran each op.
 #include <tenon/onnx.h>
 #include <tenon/tenon.h>
 
@@ -60,7 +60,7 @@ double milliseconds_since(Clock::time_point start) {
 }
 
 struct Pictures {
-  std::vector<std::string> paths;  // of those that could be read
+  std::vector<std::string> paths;  // the readable pictures
   std::vector<float> pixels;       // [paths.size(), 3, side, side]
   bool all = true;
 };
@@ -91,7 +91,7 @@ void print_answer(const std::string& path, const float* chance) {
   std::printf("\n");
 }
 
-// One line per op and device: where it ran, how often, and why not on a better rung.
+// Prints one line per op and device: the rung, how often it ran, and why not on a better rung.
 void print_executions(const std::vector<tenon::onnx::NodeExecution>& executions) {
   std::map<std::string, int> lines;
   std::vector<std::string> order;
@@ -108,7 +108,7 @@ void print_executions(const std::vector<tenon::onnx::NodeExecution>& executions)
   }
 }
 
-// The middle of up to 21 runs within a second, in milliseconds; each waits for its answer.
+// The median of up to 21 runs within a second, in milliseconds. Each run waits for its answer.
 double median_time(const tenon::onnx::Model& model, const tenon::onnx::Inputs& inputs) {
   std::vector<double> times;
   const Clock::time_point begin = Clock::now();

@@ -41,18 +41,18 @@ Rgba decode(const std::string& path) {
   return out;
 }
 
-// How much of input pixel `pixel` lies in the output cell [from, to).
+// The part of input pixel `pixel` that lies in the output cell [from, to).
 float share(int pixel, double from, double to) {
   return static_cast<float>(std::min(pixel + 1.0, to) - std::max<double>(pixel, from));
 }
 
-// One channel, on white where the picture is transparent.
+// One channel of a pixel. Transparent pixels show white.
 float value(const stbi_uc* pixel, int channel) {
   const float alpha = pixel[3] / 255.0f;
   return alpha * (pixel[channel] / 255.0f) + (1 - alpha);
 }
 
-// The mean colour of [x0, x1) x [y0, y1), pixels at the edge counting by their share.
+// The mean colour of [x0, x1) x [y0, y1). Pixels at the edge count by their part inside.
 std::array<float, 3> average(const Rgba& picture, double x0, double x1, double y0, double y1) {
   std::array<float, 3> sum = {};
   float weight = 0;
