@@ -1,6 +1,5 @@
-// Struct sizes, from none to more than there is room for, against both negotiations: what the loader accepts of a
-// plug-in's tables, and what the provider SDK accepts of a host. Every size is tried, among them each that was ever
-// frozen.
+// Tries struct sizes from 0 to more than there is room for against both negotiations: the loader with a plug-in's
+// tables, and the provider SDK with a host. Every size is tried, including every frozen one.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -36,8 +35,7 @@ std::vector<unsigned char> random_bytes(size_t size, uint32_t seed) {
   return bytes;
 }
 
-// A table as a plug-in might leave it: `size` in its header, no byte of the struct zero, `tail` behind the struct's
-// end.
+// A table as a plug-in might fill it: `size` in its header, no zero byte in the struct, and `tail` behind the struct.
 template <class T>
 struct Filled {
   TableBuffer<T> buffer;
@@ -119,7 +117,7 @@ TEST(TableSizes, SdkFillWritesTheSmallerOfBothAndNotOneByteMore) {
   for (uint32_t room = 0; room <= sizeof(ep_device_ops) + 64; ++room) {
     std::vector<unsigned char> place = random_bytes(sizeof(ep_device_ops) + 128, room);
     const std::vector<unsigned char> before = place;
-    if (room < 8) continue;  // not even struct_size and struct_type
+    if (room < 8) continue;  // too small even for struct_size and struct_type
     const uint32_t header[2] = {room, EP_STRUCT_DEVICE_OPS};
     std::memcpy(place.data(), header, sizeof header);
     ep_device_ops full{};
@@ -132,8 +130,8 @@ TEST(TableSizes, SdkFillWritesTheSmallerOfBothAndNotOneByteMore) {
   }
 }
 
-// What a provider built with the SDK says of a host whose table claims `size` bytes, filled with `tail` behind our
-// struct.
+// The answer of a provider built with the SDK to a host whose table claims `size` bytes. `tail` fills the bytes behind
+// our struct.
 struct HostAnswer {
   ep_status status;
   int errors_made = 0;
@@ -163,7 +161,8 @@ HostAnswer ask(uint32_t size, unsigned char tail, uint32_t minor = EP_ABI_MINOR)
   return {status, made};
 }
 
-// The second trial minor's host is the first's and one service more, and a provider of either takes both.
+// The host of the second trial minor is the host of the first plus one service. A provider of either minor accepts
+// both.
 constexpr uint32_t shortest_host = EP_ABI_MINOR == 0x7002 ? sizeof(ep_host) - sizeof(void*) : sizeof(ep_host);
 
 TEST(HostSizes, AShortHostIsRefusedAndItsErrorMakeCalledOnlyWhereItHasOne) {

@@ -1,6 +1,6 @@
-// The shared list of cases: for each kind of primitive the dtypes, shapes, strides and attributes worth running, with
-// the values its operands hold and how close the answer must be. Read by the provider runner, by the references' own
-// tests and by whoever measures. Adding a kind: a function in one of the files beside this one, and a line in list.cpp.
+// The shared list of cases. For each kind of primitive it has the dtypes, shapes, strides and attributes that are worth
+// running, the values of the operands, and the tolerance of the result. The conformance kit, the tests of the reference
+// and the benchmarks read it. To add a kind: a function in one of the files here, and a line in list.cpp.
 #pragma once
 
 #include <cstdint>
@@ -14,20 +14,20 @@
 
 namespace tenon::cases {
 
-// What an operand is filled with before the run; never only zeros.
+// How to fill an operand before the run. No fill gives only zeros.
 enum class Fill : uint8_t {
-  RANDOM,     // uniform in [low, high], 0 left out; integers are the whole numbers in there
+  RANDOM,     // uniform in [low, high] without 0; integers are the whole numbers in that range
   SPECIAL,    // every special value of the dtype (NaN, infinities, -0, denormals, extremes), then random ones
-  SPECIAL_A,  // the special values in such an order that each
-  SPECIAL_B,  // meets each of the other operand, then random ones
+  SPECIAL_A,  // special values, then random ones; for a first operand
+  SPECIAL_B,  // the same in another order, for a second operand: every pair of special values meets
   FINITE,     // SPECIAL without NaN and infinities, and nothing above `high` in magnitude
-  GRID,  // multiples of 1/8 in [low, high] other than 0: differences and quotients of them are exact or far from a step
-  DIVISOR,  // RANDOM without 0 and -1 for integers
-  INDEX,    // whole numbers in [low, high], low and high among them
-  TIES,     // few distinct values, so that maxima repeat
-  LAST,     // `low`, but the last element `high`
-  PEAKS,    // RANDOM in [low, -low], but one element of each row of a matrix `high`: in row 0 the last, in row 1 the
-            // one before it, and so on
+  GRID,       // multiples of 1/8 in [low, high] without 0: differences and quotients are exact or far from a step
+  DIVISOR,    // RANDOM without 0 and -1 for integers
+  INDEX,      // whole numbers in [low, high], both ends included
+  TIES,       // few distinct values, so that maxima repeat
+  LAST,       // `low` everywhere, but `high` at the last element
+  PEAKS,      // RANDOM in [low, -low], but one element of each row of a matrix is `high`: in row 0 the last one, in
+              // row 1 the one before it, and so on
 };
 
 struct Values {
@@ -36,9 +36,9 @@ struct Values {
   double high = 2;
 };
 
-// How far from the reference, rounded to the dtype, an answer may be: `ulps` steps of the dtype, or `epsilons` times
-// the machine epsilon of the type computed in (f32 for narrower ones), or `tiny` times its least normal number,
-// whichever is most. Integers and bool are always exact; NaN matches NaN; 0 matches -0.
+// How far a result may be from the reference, rounded to the dtype: `ulps` steps of the dtype, `epsilons` times the
+// machine epsilon of the compute type (f32 for narrower types), or `tiny` times its least normal number, whichever is
+// greatest. Integers and bool are exact. NaN matches NaN; 0 matches -0.
 struct Tolerance {
   double ulps = 0;
   double epsilons = 0;
@@ -49,28 +49,28 @@ struct Case {
   std::string name;  // kind/op/dtype/layout
   ep_primitive_desc desc;
   std::vector<ep_scalar> scalars;
-  std::vector<Values> values;  // one per operand; outputs' are not looked at
+  std::vector<Values> values;  // one per operand; outputs ignore them
   Tolerance tolerance;
-  int32_t fault = 0;  // EP_FAULT_* that must be reported, once per launch at least
+  int32_t fault = 0;  // EP_FAULT_* that every launch must report
 };
 
-// All of them, in a fixed order.
+// All cases, in a fixed order.
 std::vector<Case> all_cases();
 
 // --- building descriptors ---
 
 ep_primitive_desc make_desc(int32_t kind);
-// Appends an operand; strides default to row-major. A rank-0 operand is scalar.
+// Appends an operand. Strides default to row-major. An operand of rank 0 is a scalar.
 ep_operand_desc& add_operand(ep_primitive_desc& desc, int32_t role, DType dtype, const Dims& dims);
 ep_operand_desc& add_operand(ep_primitive_desc& desc, int32_t role, DType dtype, const Dims& dims, const Dims& strides);
 void add_scalar_operand(ep_primitive_desc& desc, int32_t role, DType dtype);
 
 ep_scalar make_scalar(DType dtype, double value);
 
-// Row-major strides in which axis `order[0]` is the outermost, order.back() the innermost: a transposed layout of
-// `dims`.
+// The strides of a transposed layout of `dims`: row-major with order[0] as the outermost axis and order.back() as the
+// innermost.
 Dims permuted_strides(const Dims& dims, std::initializer_list<int32_t> order);
-// Row-major strides with `gap` elements left unused after each run of the last axis.
+// Row-major strides with `gap` unused elements after each run of the last axis.
 Dims gapped_strides(const Dims& dims, int64_t gap);
 
 // --- the parts of the list ---

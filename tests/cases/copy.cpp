@@ -1,4 +1,4 @@
-// fill, and copy with every cast.
+// Cases of fill, and of copy with every cast.
 #include <string_view>
 
 #include "primitives/text/format.h"

@@ -1,4 +1,4 @@
-// unary, binary, ternary: every row of scalar_ops.def, on every dtype it is defined on.
+// Cases of unary, binary and ternary: every scalar function of scalar_ops.def on every dtype that it takes.
 #include <string_view>
 
 #include "primitives/table/table.h"
@@ -16,9 +16,9 @@ constexpr DType all_types[] = {
 #undef EP_DTYPE
 };
 
-// What the rows are tried on, and how near they must come. Rows that are not named are exact: one IEEE operation, or
-// none. The functions of the prelude promise 4 ulp of their own, one more is for the rounding of the reference;
-// composite rows add up what their parts promise, `epsilons` for those that cancel.
+// The inputs and tolerances of scalar functions. A function without an entry is exact: it is one IEEE operation or
+// none. Each function of the prelude is accurate to 4 ulp, and the rounding of the reference adds one. A composite adds
+// the errors of its parts; `epsilons` are for functions that cancel.
 struct UnaryRule {
   std::string_view name;
   double low;
@@ -47,8 +47,8 @@ UnaryRule unary_rule(std::string_view name) {
   return {name, -8, 8, {}};
 }
 
-// Narrower types are computed in f32 and rounded once: at most the neighbour. f64 is held against a reference whose own
-// functions are as good as the provider's: twice the bound.
+// Narrow types compute in f32 and round once, so the result is at most one step off. f64 is compared with a reference
+// whose functions are no better than the provider's, so its bound is twice as wide.
 Tolerance on_type(Tolerance tolerance, DType dtype) {
   if (tolerance.ulps == 0 || !is_floating(dtype)) return tolerance;
   if (dtype == DType::f64) tolerance.ulps *= 2;

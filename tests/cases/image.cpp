@@ -19,14 +19,15 @@ constexpr uint64_t guard_bytes = 256;
 
 DType type_of(const ep_operand_desc& operand) { return static_cast<DType>(operand.dtype); }
 
-// Elements from the first to the last one addressed.
+// The number of elements from the first to the last addressed one.
 int64_t extent(const ep_operand_desc& operand) {
   int64_t last = 0;
   for (int32_t axis = 0; axis < operand.rank; ++axis) last += (operand.dims[axis] - 1) * operand.strides[axis];
   return last + 1;
 }
 
-// Visits each element of the operand once, however often it is repeated: its number in order, its place, its index.
+// Visits each element of the operand once, even if a stride of 0 repeats it: its number in order, its offset, its
+// index.
 template <class Visit>
 void for_each_element(const ep_operand_desc& operand, Visit&& visit) {
   int64_t dims[EP_MAX_RANK];
@@ -37,7 +38,7 @@ void for_each_element(const ep_operand_desc& operand, Visit&& visit) {
                             [&](const int64_t* index) { visit(number++, view.at(index), index); });
 }
 
-// Small, good enough, the same everywhere (splitmix64).
+// A generator that is small, good enough, and equal everywhere (splitmix64).
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -70,7 +71,7 @@ double greatest_finite(DType dtype) {
   }
 }
 
-// One step above 0, 1 and so on: what the bit patterns of a floating dtype say.
+// Special values of a floating dtype, including bit patterns one step from 0 and from 1.
 std::vector<uint64_t> special_floats(DType dtype) {
   const double greatest = greatest_finite(dtype);
   std::vector<uint64_t> bits;
@@ -80,9 +81,9 @@ std::vector<uint64_t> special_floats(DType dtype) {
     bits.push_back(encode_float(dtype, value));
   }
   bits.push_back(1);                              // the least denormal
-  bits.push_back(encode_float(dtype, -0.0) | 1);  // the same, negative
-  bits.push_back(encode_float(dtype, 1.0) + 1);   // the one after 1
-  bits.push_back(encode_float(dtype, 1.0) - 1);   // the one before
+  bits.push_back(encode_float(dtype, -0.0) | 1);  // the negative least denormal
+  bits.push_back(encode_float(dtype, 1.0) + 1);   // the successor of 1
+  bits.push_back(encode_float(dtype, 1.0) - 1);   // the predecessor of 1
   return bits;
 }
 
@@ -142,7 +143,7 @@ double value_of(DType dtype, const Values& values, int64_t number, Random* rando
   }
 }
 
-// Which special value element `number` gets, or -1.
+// The number of the special value for element `number`, or -1.
 int64_t special_number(Fill fill, int64_t number, int64_t count) {
   switch (fill) {
     case Fill::SPECIAL:
@@ -153,7 +154,7 @@ int64_t special_number(Fill fill, int64_t number, int64_t count) {
   }
 }
 
-// True where the fill puts its `high`: at one element of the whole operand, or of each row.
+// True if the fill puts `high` at this element: one element of the whole operand, or of each row.
 bool stands_out(Fill fill, const ep_operand_desc& operand, const int64_t* index) {
   const int64_t* dims = operand.dims;
   const int32_t last = operand.rank - 1;
@@ -179,8 +180,8 @@ void fill_operand(const Values& values, const ep_operand_desc& operand, void* ba
 
 // --- poison ---
 
-// What stands at place `number` before the run: NaN, a huge number, a huge negative one, in turn. Whoever adds to it,
-// keeps the greater or the lesser of the two, or leaves it there is far beyond every tolerance at one of three places.
+// The poison at element `number`: NaN, a huge number and a huge negative number in turn. A kernel that adds to poison,
+// takes a minimum or maximum with it, or leaves it, exceeds every tolerance at one of three elements.
 uint64_t poison_bits(DType dtype, uint64_t number) {
   const uint64_t turn = number % 3;
   if (is_floating(dtype)) {
@@ -189,7 +190,7 @@ uint64_t poison_bits(DType dtype, uint64_t number) {
   return turn == 0 ? 0xa7a7a7a7a7a7a7a7 : turn == 1 ? 0x5a5a5a5a5a5a5a5a : 0x9696969696969696;
 }
 
-// The operand, the places between its elements, and the guards before and after it.
+// Poisons the operand, the gaps between its elements, and the guards before and after it.
 void poison_operand(const ep_operand_desc& operand, uint64_t offset, uint64_t first, Image* image) {
   const auto unit = static_cast<uint64_t>(std::max<int64_t>(dtype_size(type_of(operand)), 1));
   const auto bytes = static_cast<uint64_t>(dtype_bytes(type_of(operand), extent(operand)));
@@ -202,21 +203,21 @@ void poison_operand(const ep_operand_desc& operand, uint64_t offset, uint64_t fi
 
 // --- comparing ---
 
-// The bit patterns of a floating dtype as whole numbers in the order of their values; -0 and 0 are both 0.
+// The bit patterns of a floating dtype as whole numbers in the order of their values. -0 and 0 are both 0.
 int64_t ordered(DType dtype, uint64_t bits) {
   const uint64_t sign = uint64_t{1} << (dtype_info(dtype).bits - 1);
   const auto magnitude = static_cast<int64_t>(bits & (sign - 1));
   return bits & sign ? -magnitude : magnitude;
 }
 
-// Counted in whole numbers: those of f64 are beyond what a double tells apart.
+// Counts in whole numbers, because a double cannot tell those of f64 apart.
 uint64_t steps_between(int64_t a, int64_t b) {
   return a > b ? static_cast<uint64_t>(a) - static_cast<uint64_t>(b)
                : static_cast<uint64_t>(b) - static_cast<uint64_t>(a);
 }
 
 uint64_t raw_bits(DType dtype, const void* base, int64_t place) {
-  const bool whole = is_floating(dtype) || dtype == DType::boolean;  // a bool is 0 or 1, nothing else
+  const bool whole = is_floating(dtype) || dtype == DType::boolean;  // a bool is 0 or 1
   if (!whole) return reference::load<uint64_t>(dtype, base, place);
   uint64_t bits = 0;
   const int32_t bytes = dtype_info(dtype).bits / 8;
@@ -247,7 +248,7 @@ std::string value_text(DType dtype, uint64_t bits) {
   return fmt::format("{:.9g}", value);
 }
 
-// True if `bits` can only come from poison: NaN or a huge number where the result is neither.
+// True if `bits` can only be poison: NaN or a huge number where the expected value is neither.
 bool is_poisoned(DType dtype, uint64_t bits, uint64_t want) {
   if (!is_floating(dtype)) return false;
   const double greatest = greatest_finite(dtype) / 4;
@@ -262,7 +263,7 @@ constexpr std::string_view poison_hint =
     "\n  NaN and huge numbers stand in the outputs before a launch, and between and beside the elements of all "
     "operands";
 
-// Compares output `i`, and writes what the reference has over what was near enough.
+// Compares output `i`, and overwrites acceptable elements with the reference.
 Status settle_output(const Case& test, const ep_primitive_desc& desc, uint32_t i, const Image& start, Image* got,
                      Image* want) {
   const ep_operand_desc& operand = desc.operands[i];

@@ -1,5 +1,6 @@
-// The bytes of a case's operands, laid out in one block: each operand between guards, at an odd element offset unless
-// the descriptor promises more, the places between strided elements included. Filled, handed to a kernel, compared.
+// The bytes of a case's operands in one block. Guards surround each operand, which begins at an odd element offset
+// unless the descriptor promises more. The gaps between strided elements are part of the block. An image is filled,
+// given to a kernel, and compared.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +14,24 @@ namespace tenon::cases {
 
 struct Image {
   std::vector<uint8_t> bytes;
-  std::vector<uint64_t> offsets;  // of element 0, per operand; scalars have none (0)
+  std::vector<uint64_t> offsets;  // of element 0 of each operand; 0 for scalars
 
   void* address(uint32_t operand) { return bytes.data() + offsets[operand]; }
 };
 
-// Room for all operands of `desc`, poisoned, the places between and beside their elements too: NaN, huge and hugely
-// negative numbers in turn (`turn` says which comes first), so that what is left there, added to or read by mistake is
-// beyond every tolerance. Where `in_place`, the operand that may be DST's alias lies where DST lies.
+// Room for all operands of `desc`, poisoned everywhere, gaps and guards included: NaN, huge and huge negative numbers
+// in turn; `turn` says which comes first. Poison that a kernel leaves, adds to or reads by mistake exceeds every
+// tolerance. With `in_place` the operand that may alias DST lies at DST.
 Image make_image(const ep_primitive_desc& desc, bool in_place, uint64_t turn = 0);
 
-// Gives every input its values, the same for the same case name.
+// Fills every input. The same case name gives the same values.
 void fill_inputs(const Case& test, const ep_primitive_desc& desc, Image* image);
 
-// True if `desc` may run with its source in DST's memory: the kind allows it, and the two agree in layout.
+// True if `desc` may run with its source in DST's memory: the kind allows it, and both have the same layout.
 bool can_run_in_place(const ep_primitive_desc& desc);
 
-// Ok if every output element of `got` is near enough to that of `want`, and every other byte is as `want` has it (which
-// began as the same image). The message names the first element that is not.
+// Ok if every output element of `got` is within the tolerance of `want`, and every other byte equals `want`. Both began
+// as the image `start`. The message names the first wrong element.
 Status compare_images(const Case& test, const ep_primitive_desc& desc, const Image& start, Image got, Image want);
 
 }  // namespace tenon::cases

@@ -38,7 +38,7 @@ const Shape shapes[] = {
     {"attention_scores", {2, 4}, {2, 4}, {2, 4}, 16, 16, 32, false, true, Bias::NONE},
 };
 
-// Strides of [batch..., rows, columns] stored one after the other, batch axes of 1 repeated where `full` is longer.
+// Strides of a dense [batch..., rows, columns]. A batch axis of 1 gets stride 0 where `full` is longer.
 Dims strides_of(const Dims& batch, const Dims& full, int64_t rows, int64_t columns, bool transposed) {
   Dims dims = batch;
   dims.push_back(rows);
@@ -78,12 +78,12 @@ Case matmul_case(const Shape& shape, DType in, DType out, std::string_view suffi
   }
   const double reach = is_floating(in) ? 1 : 100;
   made.values.assign(made.desc.operand_count, {Fill::RANDOM, -reach, reach});
-  // Products of numbers below 1, k of them, added in any order in the type computed in.
+  // The sum of k products of numbers below 1, added in any order in the compute type.
   if (is_floating(out)) made.tolerance = {dtype_info(out).bits < 32 ? 1.0 : 2.0, static_cast<double>(shape.k) + 2, 0};
   return made;
 }
 
-// --- layouts: strides that a view of something larger gives its operands ---
+// --- layouts: strides of operands that are views of a larger tensor ---
 
 using Strides = std::vector<int64_t>;  // empty: row-major
 
@@ -95,7 +95,7 @@ struct Layout {
   bool has_bias;
 };
 
-// dst [33, 17], src [33, 65], src_b [65, 17], and the same with a row, a column or a batch.
+// dst [33, 17], src [33, 65], src_b [65, 17], and the same with one row, one column or a batch.
 const Layout layouts[] = {
     {"src_padded", {}, 33, 17, 65, {}, {70, 1}, {}, {}, false},
     {"src_b_padded", {}, 33, 17, 65, {}, {}, {24, 1}, {}, false},
@@ -120,7 +120,7 @@ const Layout layouts[] = {
     {"bias_column", {}, 33, 17, 65, {}, {}, {}, {1, 0}, true},
     {"bias_one_value", {}, 33, 17, 65, {}, {}, {}, {0, 0}, true},
     {"bias_transposed", {}, 33, 17, 65, {}, {}, {}, {1, 33}, true},
-    // An axis of one element has any stride, 0 and 1 among them: it is no leading dimension.
+    // An axis of one element has any stride, 0 and 1 included, so its stride is no leading dimension.
     {"row_stride_0", {}, 1, 33, 65, {33, 1}, {0, 1}, {33, 1}, {}, false},
     {"row_stride_1", {}, 1, 33, 65, {1, 1}, {1, 1}, {33, 1}, {}, false},
     {"row_of_a_transposed", {}, 1, 33, 65, {1, 7}, {1, 9}, {1, 70}, {}, false},
@@ -133,7 +133,7 @@ const Layout layouts[] = {
     {"batch_inside", {3}, 9, 17, 33, {17, 51, 1}, {33, 99, 1}, {17, 51, 1}, {}, false},
     {"batch_row_repeated", {3}, 9, 17, 33, {}, {33, 0, 1}, {17, 0, 1}, {}, false},
     {"batch_one_matrix", {3}, 9, 17, 33, {}, {0, 40, 1}, {0, 1, 40}, {}, false},
-    // Heads inside of a row, as attention has them: [b, s, h, d] seen as [b, h, s, d], the keys also as [b, h, d, s].
+    // Attention heads inside a row: [b, s, h, d] seen as [b, h, s, d], and the keys also as [b, h, d, s].
     {"attention_heads", {2, 3}, 10, 11, 12, {}, {360, 12, 36, 1}, {396, 12, 1, 36}, {}, false},
     {"attention_context", {2, 3}, 10, 12, 11, {360, 12, 36, 1}, {}, {396, 12, 36, 1}, {}, false},
 };

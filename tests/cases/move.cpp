@@ -1,4 +1,4 @@
-// gather, concat, split, pad.
+// Cases of gather, concat, split and pad.
 #include <string_view>
 
 #include "primitives/infer/assemble.h"
@@ -77,7 +77,8 @@ void add_gathers(std::vector<Case>* cases) {
     transposed.desc.operands[1].strides[0] = 1;
     transposed.desc.operands[1].strides[1] = 9;
     cases->push_back(transposed);
-    // One step beyond the axis: outside the source, and, along an axis in the middle, another element of the source.
+    // Indices one step beyond the axis. They point outside the source, or, along an axis in the middle, at another
+    // element.
     const GatherShape beyond_shapes[] = {
         {"out_of_range", {9, 17}, 0, mode == EP_GATHER_SLICES ? Dims{6} : Dims{6, 17}},
         {"out_of_range_inside", {4, 9, 5}, 1, mode == EP_GATHER_SLICES ? Dims{6} : Dims{4, 6, 5}},
@@ -98,7 +99,7 @@ void add_gathers(std::vector<Case>* cases) {
 
 struct PartShape {
   std::string_view name;
-  Dims dims;  // of the whole
+  Dims dims;  // of the whole operand
   int32_t axis;
   std::vector<int64_t> lengths;
 };

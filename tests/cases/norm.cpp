@@ -1,4 +1,4 @@
-// layer_norm and batch_norm.
+// Cases of layer_norm and batch_norm.
 #include <string_view>
 
 #include "primitives/text/format.h"
@@ -23,7 +23,7 @@ std::string path(std::string_view kind, std::string_view what, DType dtype, std:
   return name.append("/").append(what).append("/").append(dtype_name(dtype)).append("/").append(layout);
 }
 
-// (x - mean) * inv_std is of magnitude 2; mean and variance of n numbers below 8 carry a few epsilon each.
+// (x - mean) * inv_std has magnitude 2. Mean and variance of n numbers below 8 have an error of a few epsilon each.
 Tolerance norm_tolerance(DType dtype) { return {dtype_info(dtype).bits < 32 ? 1.0 : 8.0, 64, 0}; }
 
 Case layer_norm_case(const Shape& shape, DType dtype, DType parameter, bool affine, bool statistics,

@@ -10,7 +10,7 @@ namespace {
 struct Shape {
   std::string_view name;
   Dims src;
-  ep_pooling_attributes attributes;  // op is filled in per case
+  ep_pooling_attributes attributes;  // each case sets op
   bool ceil_mode;
 };
 

@@ -1,4 +1,4 @@
-// reduce, arg_reduce, softmax.
+// Cases of reduce, arg_reduce and softmax.
 #include <cmath>
 #include <string_view>
 
@@ -62,8 +62,8 @@ int64_t reduced_count(const Layout& layout) {
   return count;
 }
 
-// A sum of n numbers of magnitude 1 added one by one in f32 is off by at most n epsilon, mostly far less; sums of
-// squares and magnitudes are of one sign, so n epsilon relative to them.
+// A sum of n numbers of magnitude 1, added one by one in f32, is off by at most n epsilon, and usually by far less.
+// Squares and magnitudes have one sign, so n epsilon is then a relative error.
 Tolerance reduce_tolerance(int32_t op, DType dtype, double count) {
   if (!is_floating(dtype)) return {};
   const double step = dtype_info(dtype).bits < 32 ? 1 : 0;
@@ -126,8 +126,8 @@ void add_plain_reductions(std::vector<Case>* cases) {
   }
 }
 
-// All elements but the last are alike, and the result is another without it: a reduction cut into parts, threads, rows
-// or blocks loses the end of one most easily. The numbers are exact whatever the order.
+// All elements but the last are equal, and the last one changes the result. A reduction cut into parts, threads, rows
+// or blocks most easily loses the end of one. The numbers are exact in any order.
 void add_last_elements(std::vector<Case>* cases) {
   const Layout last_layouts[] = {
       {"last_counts", {1037}, {1}, 0b1},
@@ -198,8 +198,8 @@ void add_arg_reductions(std::vector<Case>* cases) {
   }
 }
 
-// exp of a number of magnitude up to 16 that was itself rounded: 16 half ulps, 4 of exp, one of the division, and the
-// sum's.
+// exp of a rounded number of magnitude up to 16: 16 half ulps, 4 for exp, one for the division, and the error of the
+// sum.
 Tolerance softmax_tolerance(DType dtype, bool log, double length) {
   if (log) return {dtype_info(dtype).bits < 32 ? 1.0 : 4.0, 32 + length / 256, 0};
   return {dtype_info(dtype).bits < 32 ? 1.0 : 40 + length / 16, 0, 1};
@@ -229,7 +229,7 @@ void add_softmax(std::vector<Case>* cases) {
       }
       for (bool log : {false, true}) {
         Values values = {layout.name == "special" ? Fill::SPECIAL : Fill::RANDOM, -8, 8};
-        // exp of it overflows unless the row's greatest was taken off first.
+        // exp overflows here unless the kernel subtracts the maximum of the row first.
         if (layout.name.ends_with("peaks")) values = {Fill::PEAKS, -8, dtype == DType::f64 ? 1000.0 : 200.0};
         Case made = {path("softmax", log ? "log" : "plain", dtype, layout.name),
                      make_desc(EP_PRIMITIVE_softmax),

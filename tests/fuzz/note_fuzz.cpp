@@ -1,6 +1,6 @@
-// The note reader: any bytes give a note that can be believed, or a sentence; nothing is read outside the file, and of
-// a file of any size no more than the limits that the reader states. The limits are stated here again, since a target
-// that took them from the reader would not notice that one of them is held no more.
+// The note reader. For any bytes it gives a sound note or a sentence, reads nothing outside the file, and reads no more
+// than its stated limits. This file states the limits again: a target that took them from the reader would not notice a
+// limit that no longer holds.
 #include <elf.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void require(bool condition, const char* what) {
   std::abort();
 }
 
-// Of an accepted file everything that will be mapped is there, and nothing exceeds a limit.
+// Checks that an accepted file contains everything that will be mapped, and that nothing exceeds a limit.
 void require_segments(const uint8_t* data, size_t size) {
   Elf64_Ehdr header{};
   std::memcpy(&header, data, sizeof header);
@@ -42,7 +42,7 @@ void require_segments(const uint8_t* data, size_t size) {
   }
 }
 
-// What the reader reads after the header and the table of program headers, dynamic sections aside: notes.
+// What the reader reads after the header and the program headers, without dynamic sections: notes.
 class NoteBytes {
  public:
   NoteBytes(const uint8_t* data, size_t size) : data_(data), size_(size) {
@@ -78,8 +78,7 @@ struct Region {
   size_t begin, size;
 };
 
-// The header, the program headers, a note segment or the dynamic section: the few bytes among thousands that are read
-// at all.
+// Chooses the header, the program headers, a note segment or the dynamic section: the few bytes that are read at all.
 Region region_that_is_read(const uint8_t* data, size_t size, unsigned choice) {
   Elf64_Ehdr header{};
   if (size < sizeof header) return {0, size};
@@ -129,14 +128,14 @@ struct Field {
   size_t at, width;
 };
 
-// A number that says how many, how large or where: of the header, of a program header, or of the note in a segment.
+// Chooses a number that says how many, how large or where: of the header, of a program header, or of a note.
 Field number_that_is_read(const uint8_t* data, size_t size, std::minstd_rand& random) {
   const auto below = [&random](size_t limit) { return static_cast<size_t>(random() >> 8) % limit; };
   Elf64_Ehdr header{};
   std::memcpy(&header, data, sizeof header);
   const Field of_header[] = {{offsetof(Elf64_Ehdr, e_phoff), 8}, {offsetof(Elf64_Ehdr, e_phnum), 2}};
   const Field of_segment[] = {{offsetof(Elf64_Phdr, p_offset), 8}, {offsetof(Elf64_Phdr, p_filesz), 8}};
-  const size_t used = std::min<size_t>(header.e_phnum, 16);  // those that follow say nothing new
+  const size_t used = std::min<size_t>(header.e_phnum, 16);  // later ones say nothing new
   const size_t begin = used == 0 ? size : header.e_phoff + below(used) * sizeof(Elf64_Phdr);
   if (below(3) == 0 || begin > size || sizeof(Elf64_Phdr) > size - begin) return of_header[below(2)];
   Elf64_Phdr segment{};
@@ -147,7 +146,7 @@ Field number_that_is_read(const uint8_t* data, size_t size, std::minstd_rand& ra
   return {begin + field.at, field.width};
 }
 
-// A step up or down, which is what passes a limit.
+// Moves a number by a step, which is what passes a limit.
 void step(uint8_t* data, size_t size, std::minstd_rand& random) {
   const Field field = number_that_is_read(data, size, random);
   uint64_t number = 0;
@@ -157,7 +156,7 @@ void step(uint8_t* data, size_t size, std::minstd_rand& random) {
   std::memcpy(data + field.at, &number, field.width);
 }
 
-// Other bytes, or numbers that break arithmetic, among the few bytes that are read at all.
+// Overwrites some of the bytes that are read with other bytes, or with numbers that break arithmetic.
 void overwrite(uint8_t* data, const Region& region, std::minstd_rand& random) {
   const auto below = [&random](size_t limit) { return static_cast<size_t>(random() >> 8) % limit; };
   constexpr uint64_t numbers[] = {0, 1, 4, 8, 0x7f, 0xff, 0xffff, 0x7fffffff, 0xffffffff, UINT64_MAX, UINT64_MAX - 7};

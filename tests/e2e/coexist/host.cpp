@@ -1,5 +1,5 @@
-// Loads the shared libraries named on the command line in their order, into the global scope, as a program that links
-// them all would have them; then runs coexist_run of each, in turn and all at once, and exits through the normal path.
+// Loads the shared libraries of the command line in their order into the global scope, as a program that links all of
+// them does. Runs coexist_run of each, first in turn and then all at once, and exits normally.
 #include <dlfcn.h>
 
 #include <atomic>

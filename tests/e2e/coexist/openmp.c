@@ -1,4 +1,4 @@
-// Another OpenMP run-time library as a guest: clang's.
+// A guest with another OpenMP run-time library: clang's.
 #include <stdint.h>
 
 __attribute__((visibility("default"))) int coexist_run(void) {

@@ -1,5 +1,5 @@
-// Tenon as a guest: a matmul large enough for every thread, and a softmax, each against plain loops; and a model, since
-// others bring readers of ONNX too.
+// Tenon as a guest: a matmul large enough for every thread and a softmax, both compared with plain loops, and a model,
+// because other guests bring readers of ONNX too.
 #include <tenon/onnx.h>
 #include <tenon/tenon.h>
 

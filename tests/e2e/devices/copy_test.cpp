@@ -17,7 +17,7 @@ class Pair : public ::testing::Test {
  protected:
   ~Pair() override { EXPECT_EQ(violation(), ""); }
 
-  // `make` gives a tensor on the device it is told; every pair must carry it over unchanged.
+  // `make` makes a tensor on the given device. Every pair of devices must copy it unchanged.
   template <class Make>
   void carries(Make make) {
     for (Device from : all_devices()) {

@@ -1,4 +1,4 @@
-// Every device this machine has, and the fakes: one test program's view of several devices at once.
+// The devices of this machine and the fakes, for tests of several devices at once.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,22 +13,22 @@
 
 namespace tenon::testing {
 
-// cpu, null, the mirror (synchronous, out of the host's reach), two asynchronous fakes, two more that copy from each
-// other directly, and one of each further provider that is there (Vulkan, CUDA). Opened at the first call.
+// cpu, null, the mirror (synchronous, not addressable by the host), two asynchronous fakes, two more that copy from
+// each other directly, and one device of each other provider (Vulkan, CUDA) that works here. Opened at the first call.
 const std::vector<Device>& all_devices();
 Device device(const std::string& spelling);
 
-// What the asynchronous fakes saw out of order; empty if nothing.
+// The first access out of order that the asynchronous fakes saw; empty if there was none.
 std::string violation();
 
-// Waits for every device and forgets errors that nobody asked for.
+// Waits for every device and drops errors that nobody has read.
 void settle_all();
 
 // `count` random bytes, none zero.
 std::vector<uint8_t> random_bytes(std::mt19937_64& random, size_t count);
 
-// Leaves blocks of about `bytes` full of 0xa5 in the free lists of `device`, so that memory that is handed out next and
-// not written shows. Nothing above 1 MiB: the fakes' own memory begins like that.
+// Leaves blocks of about `bytes` in the free lists of `device`, filled with 0xa5, so that a later block that nobody
+// writes is recognisable. At most 1 MiB: the fakes' own memory begins filled like that.
 void poison_free_memory(Device device, int64_t bytes);
 
 }  // namespace tenon::testing

@@ -1,4 +1,4 @@
-// Work in flight on several devices at once, and errors that cross from one to another.
+// Work in flight on several devices at once, and errors that cross from one device to another.
 #include <thread>
 
 #include "tests/e2e/devices/fixture.h"
@@ -7,7 +7,7 @@
 namespace tenon::testing {
 namespace {
 
-// A tensor somewhere, and what it must hold: computed on the host with the same exact operations.
+// A tensor on some device, and the values that it must have. The host computes them by the same exact operations.
 struct Known {
   Tensor tensor;
   std::vector<float> values;  // row-major
@@ -89,7 +89,7 @@ class Program {
     if (pool_.size() > 10) pool_.erase(pool_.begin());
   }
 
-  // A tensor of its own, written from another device.
+  // Overwrites a tensor of the program from a tensor on another device.
   void overwrite(const Known& from) {
     Tensor target = Tensor::empty(from.tensor.dims(), DType::f32, any_device());
     copy_(target, from.tensor);
@@ -152,7 +152,7 @@ TEST_F(Flight, DevicesDoNotWaitForEachOther) {
   EXPECT_EQ(y.to_host<float>(), (std::vector<float>{0, 2, 0, 4}));
 }
 
-// What `tensor` says when it is read on `to`, at the copy or at the read; empty if it says nothing.
+// The error of copying `tensor` to `to` or of reading the copy; empty if there is none.
 std::string error_on(const Tensor& tensor, Device to) {
   try {
     std::vector<char> bytes(static_cast<size_t>(tensor.bytes()));

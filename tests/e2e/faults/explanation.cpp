@@ -18,7 +18,7 @@ std::string explain(const Program& program, const Outcome& outcome) {
 
 std::string explain_lost(const Program& program, const Outcome& outcome, int lost) {
   const Outcome wanted = replay(program);
-  std::map<int, bool> tainted;  // by buffer: something of `lost` may have reached it
+  std::map<int, bool> tainted;  // by buffer: the lost device may have written it
   std::set<int> doubtful;       // keys of the outcome
   for (size_t i = 0; i < program.instructions.size(); ++i) {
     const Instruction& one = program.instructions[i];

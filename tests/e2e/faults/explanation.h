@@ -1,4 +1,4 @@
-// Whether an outcome is one that a fault may lead to. Each answers with what is wrong, or nothing.
+// Decides whether a fault can lead to an outcome. Each function returns what is wrong, or an empty string.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace tenon::testing {
 
 // At most one instruction failed.
 std::string explain(const Program& program, const Outcome& outcome);
-// Device `lost` was lost: what nothing of it can have reached is right, and no number is wrong anywhere.
+// Device `lost` was lost. Results that do not depend on it are right, and no result is a wrong number.
 std::string explain_lost(const Program& program, const Outcome& outcome, int lost);
 
 }  // namespace tenon::testing

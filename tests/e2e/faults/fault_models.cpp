@@ -1,4 +1,4 @@
-// Chains of ops and real models on wrapped providers, of which one call goes wrong. See README.md.
+// Runs chains of ops and real models on wrapped providers. One call of each run goes wrong. See README.md.
 //
 //   fault_models --cpu libtenon_cpu.so [--demo shapes.onnx] [--models FOLDER] [--rounds 200] [--chains 2000] [--seed 1]
 //                [--slot copy] [--trouble refuse] [--tally FILE]
@@ -31,7 +31,7 @@ constexpr int kTries = 6;
 
 using Answer = std::vector<std::vector<float>>;
 
-// Something that computes on a device, and may keep what it needs there until it is dropped.
+// Work on a device. It may keep memory there until it is dropped.
 class Work {
  public:
   virtual ~Work() = default;
@@ -48,7 +48,7 @@ std::vector<float> random_floats(size_t count, uint64_t seed) {
   return floats;
 }
 
-// Ten ops, each on results of those before.
+// Ten ops, each on results of earlier ones.
 class Chain : public Work {
  public:
   explicit Chain(uint64_t seed) : seed_(seed) {}
@@ -70,7 +70,7 @@ class Chain : public Work {
   }
 
  private:
-  // The caller's memory, until the deleter says that nothing uses it.
+  // Memory of the caller, in use until the deleter runs.
   static Tensor borrowed(std::vector<float> values) {
     auto* own = new std::vector<float>(std::move(values));
     return Tensor::borrow(own->data(), {8, 8}, {8, 1}, DType::f32, [own] { delete own; });
@@ -140,7 +140,7 @@ std::unique_ptr<Work> test_case(const std::filesystem::path& folder) {
   });
 }
 
-// Empty, or where they differ.
+// The first difference, or an empty string.
 std::string compare(const Answer& got, const Answer& wanted) {
   if (got.size() != wanted.size()) return "another number of results";
   for (size_t i = 0; i < got.size(); ++i) {
@@ -155,7 +155,7 @@ std::string compare(const Answer& got, const Answer& wanted) {
   return {};
 }
 
-// A provider under its wrapped name, with what ran on it.
+// A provider under its wrapped name, and the work that ran on it.
 class Subject {
  public:
   Subject(int number, std::string provider, std::vector<Slot> slots, uint64_t seed)
@@ -167,7 +167,7 @@ class Subject {
   const std::string& provider() const { return provider_; }
   fakes::Faulty& faulty() { return fakes::faulty(number_); }
 
-  // Runs `work` with one fault under way, again and again until it is through; then once more without.
+  // Repeats `work` under faults until it succeeds, and then runs it once without a fault.
   std::string round(Work& work, const Answer& wanted) {
     const Strike strike = plan_.next();
     if (is_early(strike.slot)) close(work);
@@ -193,7 +193,7 @@ class Subject {
   }
 
  private:
-  // Called at the beginning alone, or until something is cached.
+  // True if the function is called only at the beginning, or only until its result is cached.
   static bool is_early(Slot slot) {
     return slot == Slot::memory_allocate || slot == Slot::memory_map || slot == Slot::stream_create ||
            slot == Slot::event_create || slot == Slot::primitive_support || slot == Slot::primitive_create;
@@ -252,7 +252,7 @@ class Campaign {
       subject.plan().only(options_.slot, options_.trouble);
       subject.plan().load(tally_of(subject));
     }
-    static_cast<void>(Device("cpu"));  // the host, and the judge
+    static_cast<void>(Device("cpu"));  // the host, which also computes the expected results
   }
 
   std::string run() {

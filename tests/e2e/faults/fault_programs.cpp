@@ -1,4 +1,4 @@
-// Random programs on two asynchronous devices, of which one call goes wrong. See README.md.
+// Runs random programs on two asynchronous devices. One call of each program goes wrong. See README.md.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -26,7 +26,7 @@ class Campaign {
   Plan& plan() { return plan_; }
   fakes::Faulty& faulty() { return fakes::faulty(0); }
 
-  // One program with one fault, then, now and then, one without.
+  // Runs one program with one fault, and sometimes one without.
   std::string round(uint64_t number) {
     verdict_.clear();
     fakes::async_control().delay_us = number % 4 == 0 ? 20 : 0;
@@ -34,7 +34,7 @@ class Campaign {
     const Program program = draw_program(seed_ * 1000003 + number);
     const Strike strike = plan_.next();
     prepare(strike, number);
-    // A stream is synchronised where an event cannot be had.
+    // The host synchronises a stream only if it cannot make an event.
     const bool led = strike.slot == Slot::stream_synchronize;
     faulty().arm(strike.slot, strike.trouble, led ? 0 : strike.nth,
                  led ? std::optional(Slot::event_record) : std::nullopt);
@@ -55,7 +55,7 @@ class Campaign {
            ": " + verdict_.text() + "\n" + print(program);
   }
 
-  // Nothing may be left of the devices.
+  // Checks that the devices hold nothing any more.
   std::string finish() {
     verdict_.clear();
     machine_.close();
@@ -63,7 +63,7 @@ class Campaign {
   }
 
  private:
-  // What the program itself asks for says so, and which op.
+  // An error of a request that the program itself made names the request and its op.
   Outcome run(const Program& program) {
     const auto judge = [this](Instruction::Kind, const Status& status) {
       if (status.message().find("mix: ") == std::string::npos) verdict_.check(status);
@@ -72,7 +72,7 @@ class Campaign {
     return perform(program, machine_, judge).outcome;
   }
 
-  // Brings about that the function will be called at all.
+  // Makes sure that the program will call the function.
   void prepare(const Strike& strike, uint64_t number) {
     const bool anew = strike.slot == Slot::stream_create || strike.slot == Slot::event_create ||
                       strike.slot == Slot::primitive_create || strike.slot == Slot::memory_allocate ||
@@ -85,7 +85,7 @@ class Campaign {
     if (strike.slot == Slot::stream_flush) fakes::async_control().lazy = true;
   }
 
-  // Waits for both devices; the one that is lost, or -1.
+  // Waits for both devices. Returns the number of the lost one, or -1.
   int settle() {
     int lost = -1;
     for (int i = 0; i < kDevices; ++i) {

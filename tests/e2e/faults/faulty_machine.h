@@ -1,4 +1,4 @@
-// FaultyMachine: the machine of the wrapped asynchronous fake, which can be opened anew and tries again what failed.
+// FaultyMachine: the machine of the wrapped asynchronous fake. It can be opened anew and repeats what failed.
 #pragma once
 
 #include "tests/e2e/faults/verdict.h"
@@ -8,15 +8,15 @@ namespace tenon::testing {
 
 class FaultyMachine final : public AsyncMachine {
  public:
-  // Errors of tries are checked by `verdict`.
+  // `verdict` checks the errors of failed attempts.
   explicit FaultyMachine(Verdict& verdict) : AsyncMachine("faulty"), verdict_(verdict) {}
 
-  // As many tries as it takes one fault to pass.
+  // Tries until the fault has passed.
   bool open_again();
-  // Retires the provider, of which nothing may be left.
+  // Retires the provider and checks that nothing of it is left.
   void close();
 
-  // What fails before anything is submitted is tried again; the answer is that of the last try.
+  // Repeats what failed before any submission. Returns the result of the last attempt.
   Result<StorageHandle> allocate(int device, uint64_t words) override;
   Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
              bool whole) override;

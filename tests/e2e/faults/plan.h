@@ -1,4 +1,4 @@
-// Plan: which function goes wrong next and how, and how often each did.
+// Plan: chooses the next function to fail and how, and counts how often each failed.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ class Plan {
     trouble_ = trouble;
   }
 
-  // The pair that struck least often so far.
+  // The pair of function and trouble that struck least often so far.
   Strike next() {
     std::vector<Strike> fewest;
     uint64_t least = ~uint64_t{0};
@@ -59,7 +59,7 @@ class Plan {
     return strike;
   }
 
-  // `calls`: of the function, since it was armed.
+  // `calls` is the number of calls of the function since it was armed.
   void done(const Strike& strike, bool struck, int64_t calls) {
     int64_t& reach = reach_[index(strike.slot)];
     reach = std::max<int64_t>(1, struck ? std::max(reach, std::min<int64_t>(calls, 400)) : std::min(reach / 2, calls));
@@ -68,7 +68,8 @@ class Plan {
     struck_[index(strike.slot)][kind] += struck;
   }
 
-  // Takes up the counts that an earlier process left in `path`, if any: a process opens at most 65,535 devices.
+  // Adds the counts that an earlier process wrote to `path`. A process opens at most 65,535 devices, so several run in
+  // turn.
   void load(const std::string& path) {
     std::ifstream file(path);
     for (std::string word; file >> word;) {
@@ -81,7 +82,7 @@ class Plan {
     }
   }
 
-  // The counts of all processes as a table, to standard output and to `path` (if it is not empty).
+  // Prints the counts of all processes as a table, and writes them to `path` unless it is empty.
   void report(const char* title, const fakes::Faulty& faulty, const std::string& path) const {
     std::ostringstream table;
     uint64_t all = 0;
@@ -105,7 +106,7 @@ class Plan {
   std::vector<Slot> slots_;
   std::mt19937_64 random_;
   std::string_view slot_, trouble_;
-  std::array<int64_t, slot_count> reach_;  // how many calls of a function a round makes, about
+  std::array<int64_t, slot_count> reach_;  // about how many calls of each function one round makes
   Counts tried_{}, struck_{}, misses_{};
   std::array<uint64_t, slot_count> calls_before_{};
 };

@@ -1,4 +1,4 @@
-// Verdict: the first thing that was not as it must be.
+// Verdict: the first result that was wrong.
 #pragma once
 
 #include <mutex>
@@ -22,7 +22,7 @@ class Verdict {
     std::lock_guard lock(mutex_);
     text_.clear();
   }
-  // An error must name the device, and what was being done there.
+  // Checks that an error names the device and the failed request.
   void check(const Status& status) {
     const std::string& text = status.message();
     const bool device = text.find("faulty:") != std::string::npos;

@@ -1,4 +1,4 @@
-// Beginnings and ends, as a program sees them: see README.md.
+// The beginnings and ends of processes and devices, as a program sees them. See README.md.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ void require(bool holds, const std::string& what) {
   if (!holds) throw std::runtime_error(what);
 }
 
-// The code of the error that `call` throws; ok if it throws none.
+// The code of the error that `call` throws; ok if it throws nothing.
 template <class Call>
 tenon::Code code_of(Call call) {
   try {
@@ -49,7 +49,7 @@ std::vector<float> ramp(float from) {
   return values;
 }
 
-// relu(a) + b, then that times itself, on `device`, against the same by hand.
+// Computes (relu(a) + b) squared on `device` and compares it with loops on the host.
 void use(Device device, float from) {
   const std::vector<float> x = ramp(from), y = ramp(from + 1);
   const Tensor a = Tensor::from<float>(x, {side, side}, device), b = Tensor::from<float>(y, {side, side}, device);
@@ -135,7 +135,7 @@ void threads(const std::string& provider) {
   use(Device(provider), 1);
 }
 
-// Work whose end nobody waits for.
+// Work that nobody waits for.
 Tensor start(Device device) {
   Tensor value = Tensor::from<float>(ramp(1), {side, side}, device);
   for (int i = 0; i < 100; ++i) value = tenon::relu(value);

@@ -100,7 +100,7 @@ ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_me
   if (due(control.fail_allocation, control.failed_allocations)) {
     return fail(device->host, error, EP_STATUS_OUT_OF_DEVICE_MEMORY, "this allocation was told to fail.");
   }
-  const bool counted = pool == 0;  // memory for transfers is the host's
+  const bool counted = pool == 0;  // the transfer pool is host memory and is not counted
   if (counted && device->allocated + size > control.memory.load()) {
     return fail(device->host, error, EP_STATUS_OUT_OF_DEVICE_MEMORY,
                 std::to_string(size) + " bytes do not fit beside the " + std::to_string(device->allocated) +
@@ -178,7 +178,7 @@ ep_status stream_take_fault(ep_stream* stream, ep_fault* out, ep_error** error) 
 
 // --- work ---
 
-// `foreign`: the source is not the device's own memory.
+// `foreign` means that the source is not memory of this device.
 ep_status transfer(ep_stream* stream, Command::Kind kind, char* dst, const char* src, uint64_t bytes, bool foreign) {
   Command command;
   command.kind = kind;
@@ -312,7 +312,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
 
 void shutdown(ep_plugin* plugin) { delete plugin; }
 
-// What the configuration sets; the rest stays as it is.
+// Applies the settings of the configuration. Other values stay unchanged.
 void configure(const ep_host* host) {
   const auto read = [host](const char* key, auto& target) {
     ep_string value{nullptr, 0};

@@ -1,5 +1,5 @@
-// AsyncControl: how a test steers the asynchronous fake, and what the fake saw. One for the process; the devices read
-// it as they work.
+// AsyncControl: the switches by which a test controls the asynchronous fake, and the fake's observations. The process
+// has one. The devices read it while they work.
 #pragma once
 
 #include <atomic>
@@ -11,51 +11,50 @@
 
 namespace tenon::fakes {
 
-// The kind of dst = 31*a + b + tag.
+// The kind that computes dst = 31*a + b + tag.
 constexpr int32_t kMix = 0x10000;
-// Values of launch scalar 1 of that kind.
+// Values of launch scalar 1 of kMix.
 constexpr int64_t kMixRuns = 0;
 constexpr int64_t kMixRefused = 1;    // the launch returns an error
-constexpr int64_t kMixFaults = 2;     // the kernel faults: found out later
-constexpr int64_t kMixOverflows = 3;  // it faults, and the device has lost count of the faults
-constexpr int64_t kMixSoils = 4;      // it leaves a 1 in its scratch, against the rules
-// Where it has scratch, its first word is added to the result; where it has workspace, 31*a passes through that.
+constexpr int64_t kMixFaults = 2;     // the kernel faults, which shows later
+constexpr int64_t kMixOverflows = 3;  // the kernel faults, and the device has lost count of its faults
+constexpr int64_t kMixSoils = 4;      // the kernel leaves a 1 in its scratch, against the rules
+// A kMix with scratch adds the first word of the scratch to the result; a kMix with workspace computes 31*a there.
 
 struct AsyncControl {
-  std::atomic<uint32_t> devices{2};                 // read when the provider is asked for them
+  std::atomic<uint32_t> devices{2};                 // read when the host counts the devices
   std::atomic<uint64_t> memory{uint64_t{1} << 20};  // bytes per device
-  std::atomic<uint64_t> delay_us{0};                // longest delay of one instruction; most have none
+  std::atomic<uint64_t> delay_us{0};                // longest delay of one instruction; most have no delay
   std::atomic<uint64_t> seed{1};
   std::atomic<bool> shadow{true};
-  std::atomic<bool> lazy{false};    // work starts only when flushed
-  std::atomic<bool> hold{false};    // the device's threads stand still
-  std::atomic<bool> early{false};   // uploads and peer copies read their source when they are asked for
+  std::atomic<bool> lazy{false};    // work starts only when it is flushed
+  std::atomic<bool> hold{false};    // the threads of the device stand still
+  std::atomic<bool> early{false};   // uploads and peer copies read their source when they are submitted
   std::atomic<bool> peers{false};   // devices copy from each other directly; read when the provider is loaded
   std::atomic<bool> mapped{false};  // the host can reach the devices' memory; read when the provider is loaded
   std::atomic<bool> pinned{false};  // a second pool for transfers; read when the provider is loaded
   std::atomic<bool> abort_on_violation{false};
 
-  // The allocation (launch) that comes after so many others, and those that follow it, `fail_count` in all, fail. -1:
-  // none.
+  // The allocation (launch) after so many others fails, and further ones, `fail_count` in all. -1: none fails.
   std::atomic<int64_t> fail_allocation{-1};
   std::atomic<int64_t> fail_launch{-1};
   std::atomic<int64_t> fail_count{1};
   std::atomic<int64_t> failed_allocations{0};
   std::atomic<int64_t> failed_launches{0};
-  std::atomic<bool> lose_device{false};  // every call answers that the device is lost
+  std::atomic<bool> lose_device{false};  // every call returns that the device is lost
 
   std::atomic<uint64_t> allocations{0};
-  std::atomic<uint64_t> allocated_bytes{0};  // now
+  std::atomic<uint64_t> allocated_bytes{0};  // at present
   std::atomic<uint64_t> launches{0};
   std::atomic<uint64_t> peer_copies{0};
-  std::atomic<uint64_t> overlaps{0};  // instructions that ran while one of another stream ran
+  std::atomic<uint64_t> overlaps{0};  // instructions that ran while an instruction of another stream ran
   std::atomic<uint64_t> faults{0};
   std::atomic<uint64_t> device_waits{0};
 
-  // The first access out of order, or empty.
+  // The first access out of order, or an empty string.
   std::string violation();
   void violate(const std::string& text);
-  // Back to the defaults, the counters to 0.
+  // Restores the defaults and sets the counters to 0.
   void reset();
 
  private:

@@ -1,4 +1,4 @@
-// The asynchronous fake's objects.
+// The objects of the asynchronous fake.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 #include "tests/fakes/async/control.h"
 #include "tests/fakes/async/shadow.h"
 
-// Bytes aligned as the pools promise.
+// Bytes with the alignment that the pools promise.
 class AlignedBytes {
  public:
   static constexpr uint64_t alignment = 64;
@@ -42,18 +42,18 @@ struct ep_memory {
   explicit ep_memory(uint64_t size) : bytes(size), shadow(0) {}
   AlignedBytes bytes;
   tenon::fakes::ShadowMemory shadow;
-  bool counted = true;  // within the bytes of its device
+  bool counted = true;  // counted among the bytes of its device
 };
 
-// What an event holds: the point that was recorded last.
+// An event holds the point of its last record.
 struct ep_event {
   const ep_host* host = nullptr;
   std::mutex mutex;
   std::condition_variable fired;
   ep_stream* stream = nullptr;
-  uint64_t recorded = 0;  // counts records; under `mutex`
+  uint64_t recorded = 0;  // number of records; guarded by `mutex`
   uint64_t completed = 0;
-  std::atomic<uint64_t> recorded_now{0};  // the same, to be read without the lock
+  std::atomic<uint64_t> recorded_now{0};  // the same number, readable without the lock
   std::atomic<uint64_t> completed_now{0};
   tenon::fakes::Clock clock;
 };
@@ -79,30 +79,30 @@ struct Command {
   char* scratch = nullptr;
   std::array<ep_scalar, 2> scalars{};
   uint64_t bytes = 0;
-  std::shared_ptr<std::vector<char>> early;  // the source, where it was read when it was asked for
+  std::shared_ptr<std::vector<char>> early;  // the source, if it was read at submission
 };
 
 }  // namespace tenon::fakes
 
-// An in-order stream. One of the device's threads at a time runs it.
+// An in-order stream. Only one thread of the device runs it at a time.
 struct ep_stream {
   explicit ep_stream(ep_device* device);
   ~ep_stream();
 
   void push(tenon::fakes::Command command);
-  // Starts what was put off because the device is lazy.
+  // Submits the work that a lazy device put off.
   void flush();
   void drain();
 
-  // The rest is the device's. Whether a thread could go on with it now; under ep_device::mutex.
+  // True if a thread could continue the stream now. Guarded by ep_device::mutex, as are the members below.
   bool ready() const;
-  // Runs what was handed over until nothing is left or a wait is not over.
+  // Runs submitted work until none is left or a wait is not over.
   void run();
 
   ep_device* device;
-  int number = 0;  // in the shadow
+  int number = 0;  // number of the stream in the shadow
 
-  // Under ep_device::mutex; `batch` and `at` belong to the thread that runs the stream while there is one.
+  // Guarded by ep_device::mutex. While a thread runs the stream, `batch` and `at` belong to that thread.
   std::vector<tenon::fakes::Command> put_off;  // not flushed yet
   std::atomic<bool> any_put_off{false};
   std::vector<tenon::fakes::Command> queue;
@@ -122,14 +122,14 @@ struct ep_stream {
   void delay();
 };
 
-// A device has a thread per stream; each runs whatever stream can go on. So work that hops between streams need not hop
-// between threads.
+// A device has as many threads as streams. A thread runs any stream that can continue, so work that hops between
+// streams need not hop between threads.
 struct ep_device {
   ~ep_device();
   void add_thread();
-  // `stream` has more to do; wakes a thread for it if none looks. Under `mutex`.
+  // `stream` has more work: wakes a thread unless one already looks for work. Guarded by `mutex`.
   void hand_over(const ep_stream& stream);
-  // Wakes a thread for what an event let go on, if one sleeps.
+  // Wakes a sleeping thread after an event let a stream continue.
   void look_again();
 
   const ep_host* host = nullptr;
@@ -137,12 +137,12 @@ struct ep_device {
   uint32_t index = 0;
   std::mutex mutex;
   uint64_t allocated = 0;
-  std::atomic<int32_t> busy{0};  // streams that run an instruction now
+  std::atomic<int32_t> busy{0};  // streams that are running an instruction
 
   std::condition_variable work, idle;
   std::vector<ep_stream*> streams;
   std::atomic<int32_t> sleeping{0};
-  std::atomic<uint64_t> handed_over{0};  // counts
+  std::atomic<uint64_t> handed_over{0};  // counts submissions
   bool looking = false;                  // a thread without work waits for `handed_over` to change
   bool stopping = false;
   std::vector<std::thread> threads;
@@ -155,25 +155,26 @@ struct ep_device {
 
 struct ep_plugin {
   const ep_host* host = nullptr;
-  bool peers = false;   // whether its devices copy from each other directly
-  bool mapped = false;  // whether the host can reach their memory
-  bool pinned = false;  // whether they have a pool for transfers
+  bool peers = false;   // its devices copy from each other directly
+  bool mapped = false;  // the host can address their memory
+  bool pinned = false;  // they have a pool for transfers
   std::mutex mutex;
-  std::set<std::pair<const ep_device*, const ep_device*>> opened_peers;  // the first may read the memory of the second
+  std::set<std::pair<const ep_device*, const ep_device*>>
+      opened_peers;  // the first device may read the memory of the second
   tenon::fakes::Shadow shadow;
   std::array<std::string, 8> names;
 };
 
 namespace tenon::fakes {
 
-// Answers `status`, with a sentence where the host wants one.
+// Returns `status`, and makes its sentence if the host wants one.
 ep_status fail(const ep_host* host, ep_error** error, ep_status status, const std::string& sentence);
 
 inline bool is_lost() { return async_control().lose_device.load(std::memory_order_relaxed); }
-// What a lost device runs at that moment ends first: after this answer it touches no memory.
+// The device is lost. Lets its running instructions end first: after the call returns, the device touches no memory.
 ep_status lost(ep_device* device, ep_error** error);
 
-// Counts `after` down; true for the `fail_count` calls that are to fail once it is at 0.
+// Counts `after` down. True for the `fail_count` calls after it has reached 0.
 bool due(std::atomic<int64_t>& after, std::atomic<int64_t>& failed);
 
 inline char* address(ep_buffer buffer) { return buffer.memory->bytes.data() + buffer.offset; }
@@ -183,10 +184,10 @@ struct Access {
   uint64_t bytes;
   bool write;
 };
-// Holds what an instruction about to be submitted touches against what its stream has waited for.
+// Checks the accesses of an instruction against what its stream has waited for, before it is submitted.
 void check(ep_stream* stream, const Access* accesses, size_t count);
 
-// Each fills its slots of a device's table.
+// Each function fills its slots of a device's table.
 void fill_event(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 

@@ -1,4 +1,4 @@
-// Events: a count of records, completed by the thread that runs the stream.
+// Events: the thread that runs the stream completes the records, in their order.
 #include <algorithm>
 #include <chrono>
 #include <utility>

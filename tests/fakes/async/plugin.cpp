@@ -1,4 +1,4 @@
-// The asynchronous fake as a plug-in of its own: a violation ends the process.
+// The asynchronous fake as a plug-in. A violation ends the process.
 #include "tests/fakes/async/control.h"
 
 EP_PLUGIN_NOTE("async", "0.1.0", 0)

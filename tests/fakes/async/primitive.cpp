@@ -1,4 +1,4 @@
-// What the fake computes, and launches; stream.cpp runs them.
+// Primitives and launches. stream.cpp runs the launches.
 #include <utility>
 
 #include "sdk/provider/implementation.h"
@@ -77,7 +77,7 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
 
 void primitive_destroy(ep_device*, ep_primitive* primitive) { delete primitive; }
 
-// Bytes from the first element of an operand to one past the last.
+// The bytes from the first element of an operand to the end of the last.
 uint64_t reach(const ep_operand_desc& operand) {
   int64_t last = 0;
   for (int32_t axis = 0; axis < operand.rank; ++axis) last += (operand.dims[axis] - 1) * operand.strides[axis];

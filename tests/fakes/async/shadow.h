@@ -1,5 +1,5 @@
-// Shadow: who may touch which byte of the fake's memory. A happens-before checker: every stream has a vector clock, so
-// has the host; an event carries one; a wait joins them.
+// Shadow: a happens-before checker that knows who may touch which byte of the fake's memory. Every stream and the host
+// have a vector clock. An event carries a clock, and a wait joins clocks.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace tenon::fakes {
 
-// Streams of the process, by number; the last entry is the host's.
+// The streams of the process, by number. The last entry is the host.
 constexpr int kClocks = 9;
 constexpr int kHostClock = kClocks - 1;
 
@@ -24,7 +24,7 @@ struct Clock {
   }
 };
 
-// Four bytes: who wrote them last, and who has read them since, as instruction numbers by stream.
+// Four bytes of memory: the instruction that wrote them last, and those that have read them since, by stream.
 struct Cell {
   int8_t writer = -1;
   uint64_t written = 0;
@@ -49,7 +49,8 @@ class Shadow {
     clocks_ = {};
   }
 
-  // The host hands an instruction to stream `stream`; all it has seen happened before. Returns its number.
+  // The host submits an instruction to `stream`; everything that the host has seen happened before. Returns the number
+  // of the instruction.
   uint64_t begin(int stream) {
     std::lock_guard lock(mutex_);
     Clock& clock = clocks_[static_cast<size_t>(stream)];
@@ -65,10 +66,10 @@ class Shadow {
     clocks_[static_cast<size_t>(stream)].join(clock);
   }
 
-  // Checks and notes that instruction `number` of `stream` reads or writes a range. The message of what it collides
-  // with, or empty.
+  // Notes that instruction `number` of `stream` reads or writes a range. Returns the message of a conflict, or an empty
+  // string.
   std::string access(ShadowMemory& memory, int stream, uint64_t number, uint64_t offset, uint64_t bytes, bool write);
-  // Everything that used `memory` was seen by the host: it may be freed.
+  // Checks that the host has seen every use of `memory`, so that the memory may be freed.
   std::string free(const ShadowMemory& memory);
 
  private:

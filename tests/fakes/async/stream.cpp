@@ -1,4 +1,4 @@
-// The fake's streams, and the threads that run what was handed over.
+// The streams of the fake, and the threads that run them.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -41,7 +41,7 @@ void run_relu(const ep_primitive_desc& desc, const Command& command) {
   }
 }
 
-// One matrix after another; batch dims are looked up through the strides.
+// Computes one matrix after another. The strides give the place of each.
 void run_matmul(const ep_primitive_desc& desc, const Command& command) {
   const ep_operand_desc& d = desc.operands[0];
   const ep_operand_desc& a = desc.operands[1];
@@ -95,12 +95,12 @@ void run_primitive(const Command& command) {
   }
 }
 
-// False: the event it waits for has not fired.
+// False while the event that the command waits for has not fired.
 bool can_run(const Command& command) {
   return command.kind != Command::wait || command.event->completed_now.load(std::memory_order_seq_cst) >= command.point;
 }
 
-constexpr int kLooks = 50;  // of the one thread without work that does not sleep yet
+constexpr int kLooks = 50;  // looks of the one thread without work before it sleeps
 
 }  // namespace
 
@@ -151,7 +151,7 @@ bool ep_stream::ready() const {
   return !queue.empty() && can_run(queue.front());
 }
 
-// False: nothing is left.
+// False if no work is left.
 bool ep_stream::next_batch() {
   std::lock_guard lock(device->mutex);
   batch.clear();
@@ -161,7 +161,7 @@ bool ep_stream::next_batch() {
 }
 
 void ep_stream::run() {
-  bool fired = false;  // an event that others may wait for
+  bool fired = false;  // an event that other streams may wait for has fired
   while (at != batch.size() || next_batch()) {
     const Command& command = batch[at];
     if (!can_run(command)) return;
@@ -267,7 +267,7 @@ void ep_stream::execute(const Command& command) {
   device->busy.fetch_sub(1);
 }
 
-// One instruction in eight takes its time, the others none.
+// One instruction in eight is delayed.
 void ep_stream::delay() {
   const uint64_t longest = tenon::fakes::async_control().delay_us.load(std::memory_order_relaxed);
   if (longest == 0) return;

@@ -1,5 +1,5 @@
-// How a test steers the fake driver, and what it saw. The fake is a library of its own; a test reaches this through the
-// symbol fake_cuda_control of the one that it loaded.
+// The switches by which a test controls the fake driver, and the fake's observations. The fake is a library of its own.
+// A test reaches this struct through the symbol fake_cuda_control of the library that it loaded.
 #pragma once
 
 #include <atomic>
@@ -14,30 +14,30 @@ struct Launch {
   std::string kernel;
   uint64_t grid = 0;
   uint32_t block = 0;
-  std::vector<unsigned char> arguments;  // the one parameter
+  std::vector<unsigned char> arguments;  // the kernel's one parameter
 };
 
 struct Control {
   std::atomic<int> version{13000};
   std::atomic<int> devices{2};
-  std::atomic<int> init_result{0};  // what cuInit answers
+  std::atomic<int> init_result{0};  // result of cuInit
   std::atomic<int> capability{90};
-  std::atomic<bool> pools{true};       // stream-ordered allocation
-  std::atomic<bool> pools_work{true};  // though it is there, no pool can be made otherwise
-  std::atomic<bool> peers{true};       // a device can be given access to another one's memory
+  std::atomic<bool> pools{true};       // the driver has stream-ordered allocation
+  std::atomic<bool> pools_work{true};  // false: the driver has it, but no pool can be made
+  std::atomic<bool> peers{true};       // a device can get access to the memory of another
   std::atomic<uint64_t> memory{uint64_t{256} << 20};
-  std::atomic<int> delay_us{0};         // the longest that one piece of work waits before it runs
-  std::atomic<int> lost{0};             // what every later call answers
-  std::atomic<int> fail_launch{0};      // what the next launch answers, once
-  std::atomic<int> fail_module{0};      // what the next module that is loaded answers, once
-  std::atomic<bool> run_kernels{true};  // false: launches are recorded and do nothing
+  std::atomic<int> delay_us{0};         // longest delay of a piece of work
+  std::atomic<int> lost{0};             // result of every later call
+  std::atomic<int> fail_launch{0};      // result of the next launch, once
+  std::atomic<int> fail_module{0};      // result of the next module load, once
+  std::atomic<bool> run_kernels{true};  // false: launches are recorded and compute nothing
 
   std::atomic<uint64_t> launches{0};
   std::atomic<uint64_t> peer_copies{0};
   std::atomic<int64_t> allocated{0};  // bytes of device memory
   std::atomic<int64_t> pinned{0};     // bytes of pinned memory
   std::atomic<int64_t> objects{0};    // streams, events, modules, pools, retained contexts
-  std::atomic<uint64_t> overlaps{0};  // pieces of work that ran while one of another stream did
+  std::atomic<uint64_t> overlaps{0};  // pieces of work that ran while one of another stream ran
 
   // The launches recorded since `record` was set.
   std::atomic<bool> record{false};
@@ -50,7 +50,8 @@ struct Control {
     recorded_.push_back(std::move(launch));
   }
 
-  // The first misuse: a call without a current context or in another one's, memory out of range or of another device.
+  // The first misuse: a call without a current context or in the context of another device, memory out of range or of
+  // another device.
   std::string violation() {
     const std::lock_guard lock(mutex_);
     return violation_;
@@ -60,7 +61,7 @@ struct Control {
     if (violation_.empty()) violation_ = text;
   }
 
-  // What was done wrong on purpose.
+  // Forgets a misuse that a test committed on purpose.
   void forgive() {
     const std::lock_guard lock(mutex_);
     violation_.clear();

@@ -1,4 +1,4 @@
-// cuBLASLt on host memory: it multiplies as its descriptors say, in double, and does in the order of the stream.
+// cuBLASLt on host memory. It computes in double, and in the order of the stream.
 #include <cublasLt.h>
 #include <cuda.h>
 
@@ -61,7 +61,7 @@ void put(void* base, const Layout& layout, int64_t batch, int64_t row, int64_t c
   });
 }
 
-// One call, kept until its turn in the stream.
+// One call that waits for its turn in the stream.
 struct Work {
   Desc desc;
   Layout layouts[4];  // A, B, C, D
@@ -101,7 +101,7 @@ void CUDART_CB multiply(void* data) {
 
 bool fits(const Layout& layout) { return layout.ld >= layout.rows && layout.rows > 0 && layout.columns > 0; }
 
-// The shapes agree, as cuBLASLt wants them.
+// True if the shapes agree as cuBLASLt wants.
 bool is_possible(const Desc& desc, const Layout& a, const Layout& b, const Layout& c, const Layout& d) {
   const bool ta = desc.transpose_a == CUBLAS_OP_T;
   const bool tb = desc.transpose_b == CUBLAS_OP_T;
@@ -206,7 +206,7 @@ FAKE_API cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPrefe
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// The algorithm remembers what it was chosen for, so that the call can be held to it.
+// The algorithm remembers the problem that it was chosen for, so that the fake can check the call against it.
 FAKE_API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc,
                                                        cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                                        cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,

@@ -67,7 +67,7 @@ using tenon::fakes::cuda::enter;
 using tenon::fakes::cuda::free_block;
 
 FAKE_API tenon::fakes::cuda::Control* fake_cuda_control() { return &control(); }
-// How many contexts this thread has current.
+// The number of contexts on the stack of this thread.
 FAKE_API size_t fake_cuda_contexts() { return context_stack.size(); }
 
 FAKE_API CUresult cuInit(unsigned int) { return static_cast<CUresult>(control().init_result.load()); }

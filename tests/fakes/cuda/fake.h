@@ -1,4 +1,4 @@
-// What the files of the fake driver offer each other.
+// The functions that the files of the fake driver offer each other.
 #pragma once
 
 #include <cuda.h>
@@ -12,39 +12,39 @@ namespace tenon::fakes::cuda {
 
 Control& control();
 
-// What every call of a driver that works answers first.
+// The checks at the beginning of every call.
 CUresult enter(bool needs_context);
-// The device of the calling thread's current context, which there is.
+// The device of the calling thread's current context. The thread has one.
 CUdevice current_device();
-// CUDA_ERROR_INVALID_HANDLE, and a violation, unless what is used belongs to the current context.
+// CUDA_SUCCESS if `device` belongs to the current context. Else CUDA_ERROR_INVALID_HANDLE, and a violation.
 CUresult belongs_here(CUdevice device);
 
-// Whose memory a block is.
+// The owner of a block of memory.
 struct Owner {
   CUdevice device = 0;
-  CUmemoryPool pool = nullptr;  // NULL: of none
-  bool pinned = false;          // of the host
+  CUmemoryPool pool = nullptr;  // NULL: no pool
+  bool pinned = false;          // host memory
 };
 
-// Blocks of device and pinned memory. What is out of every block is a violation.
+// Blocks of device memory and pinned memory. An address outside every block is a violation.
 CUresult allocate_block(uint64_t size, const Owner& owner, CUdeviceptr* out);
 CUresult free_block(CUdeviceptr address, bool pinned);
 bool is_pinned_block(CUdeviceptr address);
-// The owner of the block that holds `address`; a violation where there is none.
+// The owner of the block that holds `address`. A violation if no block does.
 Owner owner_of(CUdeviceptr address);
-// Notes a violation unless [address, address + size) lies in one block that `device` reaches.
+// Notes a violation unless one block that `device` reaches contains [address, address + size).
 void check_range(const char* who, CUdeviceptr address, uint64_t size, CUdevice device);
 uint64_t free_memory();
 
-// Copies when the stream comes to it.
+// Copies when the stream reaches the copy.
 CUresult enqueue_copy(CUstream stream, uint64_t dst, uint64_t src, size_t size);
 
-// Whether `device` has been given access to the memory of `owner`.
+// True if `device` has access to the memory of `owner`.
 bool reaches(CUdevice device, const Owner& owner);
-// The last user of a device's primary context has gone: accesses from and to it end.
+// The last user of a device's primary context is gone: ends accesses from the device and to it.
 void forget_peers(CUdevice device);
 
-// A kernel by name, and running it.
+// Finds a kernel by name, and runs it.
 struct Kernel;
 const Kernel* find_kernel(const char* name);
 const char* name_of(const Kernel* kernel);
@@ -61,6 +61,6 @@ struct CUctx_st {
 #define FAKE_API extern "C" __attribute__((visibility("default")))
 #define FAKE_ENTER(needs_context) \
   if (const CUresult entered = tenon::fakes::cuda::enter(needs_context); entered != CUDA_SUCCESS) return entered
-// The object is used where its device's context is current.
+// Checks that the object is used while its device's context is current.
 #define FAKE_HERE(object) \
   if (const CUresult here = tenon::fakes::cuda::belongs_here((object)->device); here != CUDA_SUCCESS) return here

@@ -1,4 +1,4 @@
-// cuLaunchKernel's other half: the provider's kernels as functions of this library.
+// The kernels of the provider as functions of this library, for cuLaunchKernel.
 #include <dlfcn.h>
 #include <ucontext.h>
 
@@ -37,7 +37,7 @@ uint32_t team_by_name(const std::string& name) {
   return name.find("_block") != std::string::npos ? provider::row_block : 1;
 }
 
-// A kernel takes a reference to arguments of its own type, which is called here as a pointer to any.
+// A kernel takes a reference to its own argument type. The call goes through a pointer to any type.
 #if defined(__clang__)
 __attribute__((no_sanitize("function")))
 #endif
@@ -45,8 +45,8 @@ void call(const Kernel* kernel, const void* arguments) {
   kernel->function(arguments);
 }
 
-// The C library's own function: the address sanitizer puts one of its name before it, which says on standard error that
-// it does not follow.
+// The C library's function, not the wrapper of the address sanitizer: that one complains on standard error that it does
+// not support the call.
 template <class Function>
 Function from_libc(const char* name) {
   static void* library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
@@ -57,7 +57,7 @@ int switch_context(ucontext_t* from, const ucontext_t* to) {
   return function(from, to);
 }
 
-// The threads of one team, each with a stack of its own: they run by turns, each until it waits for the others.
+// The threads of one team, each with its own stack. They take turns; each runs until it waits for the others.
 class TeamRun {
  public:
   void run(const Kernel* kernel, const void* arguments, const provider::EmulatedThread& first) {
@@ -105,7 +105,7 @@ class TeamRun {
     pause();
   }
   void pause() { switch_context(&members_[current_].context, &scheduler_); }
-  // 1 if that was its end.
+  // Returns 1 if the thread ended.
   uint32_t resume(uint32_t member, const provider::EmulatedThread& first) {
     current_ = member;
     provider::emulated_thread = first;

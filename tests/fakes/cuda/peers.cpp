@@ -1,4 +1,4 @@
-// Pools of device memory, and what lets one device reach the memory of another.
+// Pools of device memory, and access of one device to the memory of another.
 #include <mutex>
 #include <set>
 #include <utility>
@@ -13,7 +13,7 @@ struct CUmemPoolHandle_st {
 namespace tenon::fakes::cuda {
 namespace {
 
-// Who may reach what: a device's plain blocks by its context, the blocks of a pool by the pool.
+// The granted accesses: the context grants access to plain blocks, a pool grants access to its own.
 struct Ways {
   std::mutex mutex;
   std::set<std::pair<CUdevice, CUdevice>> contexts;
@@ -109,7 +109,7 @@ FAKE_API CUresult cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t size, CUm
   return tenon::fakes::cuda::allocate_block(size, {pool->device, pool, false}, address);
 }
 
-// The driver would take a copy without access through the host's memory, unasked: a violation here.
+// Without access a real driver would silently copy through host memory. Here that is a violation.
 FAKE_API CUresult cuMemcpyPeerAsync(CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context,
                                     size_t size, CUstream stream) {
   FAKE_ENTER(true);

@@ -1,4 +1,4 @@
-// A stream of the fake: a thread that does what it is given, in order.
+// A stream of the fake: a thread that runs its work in order.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@ struct EventState {
   uint64_t completed = 0;
 };
 
-// An event may be destroyed while a stream has yet to reach it.
+// An event may be destroyed before a stream reaches it.
 struct CUevent_st {
   int device = 0;
   std::shared_ptr<EventState> state = std::make_shared<EventState>();

@@ -26,14 +26,14 @@ struct Device {
   ep_device_ops inner;
   bool synchronous;
   std::atomic<bool> lost{false};
-  std::shared_mutex inside;  // shared by calls that submit, so that none comes after the loss
+  std::shared_mutex inside;  // shared by submitting calls, so that none comes after the loss
   std::mutex mutex;
   std::vector<ep_stream*> streams;
-  std::unordered_map<const ep_stream*, std::deque<ep_fault>> late;  // faults of launches that were dropped
-  std::unordered_map<const ep_stream*, ep_fault> ahead;             // of the wrapped device, taken and not given yet
+  std::unordered_map<const ep_stream*, std::deque<ep_fault>> late;  // faults of dropped launches
+  std::unordered_map<const ep_stream*, ep_fault> ahead;  // faults of the wrapped device that the host has not taken yet
 };
 
-// Which device a handle came from.
+// The device of each handle.
 struct Handles {
   std::shared_mutex mutex;
   std::unordered_map<const void*, std::shared_ptr<Device>> by;
@@ -69,7 +69,7 @@ ep_status fail(Device& device, Slot slot, ep_status status, ep_error** error) {
   return status;
 }
 
-// What was submitted ends first; who asks meanwhile waits for that.
+// Submitted work ends first. Calls that arrive meanwhile wait for that.
 void lose(Device& device) {
   std::lock_guard lock(device.inside);
   device.lost = true;
@@ -91,7 +91,7 @@ bool submits(Slot slot) {
          slot == Slot::primitive_launch || slot == Slot::event_record || slot == Slot::stream_wait_event;
 }
 
-// --- what some functions do beside being passed on ---
+// --- functions that do more than pass the call on ---
 
 template <Slot slot, class... Args>
 void made(const std::shared_ptr<Device>&, Args...) {}
@@ -126,7 +126,7 @@ void drop(Device& device, ep_device*, Handle* handle) {
 }
 inline void drop(Device& device, ep_device*) { forget(device.handle); }
 
-// The launch does nothing; its fault is told in the way of the device.
+// The launch does nothing. Its fault is reported in the device's own way.
 ep_status fault_late(Device& device, ep_primitive*, ep_stream* stream, const ep_launch* launch, ep_fault* out_fault,
                      ep_error**) {
   const ep_fault fault{launch->tag, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 77, 7, 0};
@@ -139,7 +139,7 @@ ep_status fault_late(Device& device, ep_primitive*, ep_stream* stream, const ep_
   return EP_STATUS_OK;
 }
 
-// Of the two queues, the fault of the earlier launch: the host numbers those of a stream upwards.
+// Of both queues, gives the fault of the earlier launch. The host numbers the launches of a stream upwards.
 ep_status take_fault(Device& device, ep_stream* stream, ep_fault* out, ep_error** error) {
   std::lock_guard lock(device.mutex);
   auto ahead = device.ahead.find(stream);
@@ -161,7 +161,7 @@ ep_status take_fault(Device& device, ep_stream* stream, ep_fault* out, ep_error*
   return EP_STATUS_OK;
 }
 
-// Calls of the peer that submit have ended with its loss.
+// True if the peer is lost. Submitting calls of the peer have ended by then.
 bool is_peer_lost(ep_stream*, ep_buffer, ep_device* handle, ep_buffer, uint64_t, ep_error**) {
   const std::shared_ptr<Device> peer = device_of(handle);
   const std::shared_lock drained(peer->inside);

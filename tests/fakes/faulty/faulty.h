@@ -1,4 +1,4 @@
-// The faulty fake: wraps a provider and makes calls of it go wrong. See README.md.
+// The faulty fake: wraps a provider and makes calls go wrong. See README.md.
 #pragma once
 
 #include <array>
@@ -19,25 +19,26 @@ using loader::slot_count;
 enum class Trouble : uint8_t { refuse, exhaust, late, slow, lose };
 constexpr size_t trouble_count = 5;
 constexpr std::string_view trouble_names[] = {"refuse", "exhaust", "late", "slow", "lose"};
-// Functions without an answer cannot fail; a late fault is a launch's; memory runs out where something is made.
+// True if `trouble` is possible in `slot`: a function without a status cannot fail, only a launch faults late, and
+// memory runs out only where something is made.
 bool can_strike(Slot slot, Trouble trouble);
 
 // One wrapped provider. Tests and devices share it.
 class Faulty {
  public:
-  // Before the provider is first asked for.
+  // Call before the host first queries the provider.
   void wrap(ep_plugin_query_fn query) { query_ = query; }
-  // Loads the plug-in at `path`. Empty, or why it cannot be.
+  // Loads the plug-in at `path`. Returns an empty string or the reason of a failure.
   std::string wrap(const std::string& path);
 
-  // Call number `nth` (from 0) of `slot` from now on goes wrong, once. With `first`, a call of that function is refused
-  // before, so that `slot` is called in its place at all.
+  // Makes call number `nth` (from 0, counted from now) of `slot` go wrong, once. With `first`, a call of that function
+  // fails before, so that the host calls `slot` instead.
   void arm(Slot slot, Trouble trouble, int64_t nth, std::optional<Slot> first = std::nullopt);
-  // True if it struck since it was armed. Nothing goes wrong any more.
+  // Stops. True if the trouble struck since arm().
   bool disarm();
 
   uint64_t calls(Slot slot) const { return calls_[static_cast<size_t>(slot)].load(std::memory_order_relaxed); }
-  // Calls of `slot` since it was last armed.
+  // The number of calls of `slot` since it was last armed.
   int64_t calls_since() const { return seen_.load(std::memory_order_relaxed); }
 
   // For the wrapped functions.
@@ -59,7 +60,7 @@ class Faulty {
   uint32_t round_ = 0;
 };
 
-// 0 or 1.
+// `number` is 0 or 1.
 Faulty& faulty(int number);
 ep_plugin_query_fn faulty_query(int number);
 

@@ -10,7 +10,7 @@
 namespace tenon::fakes {
 namespace {
 
-// The wrapped devices' own tables, by device handle, and by what was made from a device.
+// The tables of the wrapped devices, by device handle, and by the handles of a device's objects.
 struct Masks {
   mutable std::mutex mutex;
   std::set<int32_t> kinds;
@@ -61,7 +61,7 @@ bool is_strided(const ep_operand_desc& operand) {
   return false;
 }
 
-// What of `desc` is refused; empty: nothing.
+// The part of `desc` that is refused; empty if none is.
 std::string refused_part(const ep_primitive_desc& desc) {
   const MaskingControl& control = masking_control();
   if (control.refuses(desc.kind)) return "kind " + std::to_string(desc.kind);

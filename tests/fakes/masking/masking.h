@@ -1,4 +1,4 @@
-// The masking fake: wraps a provider, refuses chosen kinds, and counts what passes. For tests of the fallback ladder.
+// The masking fake: wraps a provider, refuses chosen kinds, and counts calls. For tests of the fallback ladder.
 #pragma once
 
 #include <atomic>
@@ -10,30 +10,30 @@
 
 namespace tenon::fakes {
 
-// What was refused and what came through, of all devices of the wrapped provider. Test and devices share it.
+// Counts refusals and calls of all devices of the wrapped provider. Test and devices share it.
 struct MaskingControl {
   std::atomic<uint64_t> launches{0};
   std::atomic<uint64_t> copies{0};  // copy, upload and download
   std::atomic<uint64_t> bytes_copied{0};
-  std::atomic<uint64_t> refused{0};  // answers of primitive_support and primitive_create
-  // From now on, of all kinds but copy: operands that are not row-major, descriptors with an epilogue.
+  std::atomic<uint64_t> refused{0};  // refusals by primitive_support and primitive_create
+  // Refuse operands that are not row-major, and descriptors with an epilogue, for all kinds but copy.
   std::atomic<bool> refuses_strides{false};
   std::atomic<bool> refuses_epilogues{false};
-  // The alignment to ask for of all operands, of all kinds but copy (of copy too where aligns_copy is set); 0 none.
+  // The alignment that all kinds but copy want for every operand; 0: none. With aligns_copy, copy wants it too.
   std::atomic<int32_t> alignment{0};
   std::atomic<bool> aligns_copy{false};
 
-  // Kinds (EP_PRIMITIVE_*) to refuse from now on; kernels that exist already still run.
+  // Refuses `kinds` (EP_PRIMITIVE_*) from now on. Existing kernels still run.
   void refuse(std::set<int32_t> kinds);
   bool refuses(int32_t kind) const;
-  // Counters to 0, nothing refused.
+  // Sets counters to 0 and refuses nothing.
   void reset();
 };
 
 MaskingControl& masking_control();
 
-// The provider to wrap, before masking_query is first called: a query function, or the path of a plug-in. By default
-// the configuration says: `[provider.masking]` path = "...", refuse = "softmax,matmul".
+// The provider to wrap, as a query function or as the path of a plug-in. Call it before masking_query. Without a call
+// the configuration decides: `[provider.masking]` path = "...", refuse = "softmax,matmul".
 void masking_wrap(ep_plugin_query_fn query);
 void masking_wrap(const std::string& path);
 

@@ -1,4 +1,4 @@
-// The masking fake as a plug-in of its own, steered by configuration.
+// The masking fake as a plug-in. The configuration controls it.
 #include "tests/fakes/masking/masking.h"
 
 EP_PLUGIN_NOTE("masking", "0.1.0", 0)

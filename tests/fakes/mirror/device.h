@@ -1,4 +1,4 @@
-// The objects of the mirror. A stream is a queue of functions that run, in order, when somebody waits.
+// The objects of the mirror. A stream is a queue of functions, which run in order when somebody waits.
 #pragma once
 
 #include <deque>
@@ -17,11 +17,11 @@
 
 namespace tenon::mirror {
 
-// What the settings say: what it can do beyond the least, and the one rule it breaks.
+// The settings: optional abilities, and the one rule to break.
 struct Character {
   std::string mode;    // ",async,mapped,any,packs,bakes,peers,"
-  std::string broken;  // a name of violations.def, or empty
-  Off off;             // how far its results are from the reference
+  std::string broken;  // a name of violations.def; empty: none
+  Off off;             // how far results are moved from the reference
 
   bool is(std::string_view word) const { return mode.find("," + std::string(word) + ",") != std::string::npos; }
   bool breaks(std::string_view name) const { return broken == name; }
@@ -33,7 +33,7 @@ struct Queue {
   uint64_t submitted = 0, completed = 0;
   std::deque<ep_fault> faults;
 
-  // Under the mutex.
+  // The caller holds the mutex.
   void run_to(uint64_t point) {
     while (completed < point && !pending.empty()) {
       const auto work = std::move(pending.front());
@@ -60,7 +60,7 @@ struct ep_device {
   std::mutex mutex = {};
   std::vector<std::weak_ptr<tenon::mirror::Queue>> queues = {};
   std::thread::id opener = {};
-  std::vector<void*> staged = {};  // shares_staging
+  std::vector<void*> staged = {};  // for the violation shares_staging
   int asked = 0;
 
   bool is(std::string_view word) const { return character.is(word); }
@@ -79,7 +79,7 @@ struct ep_stream {
   ep_device* device = nullptr;
   std::shared_ptr<tenon::mirror::Queue> queue = {};
 
-  // Runs `work` when its turn comes; at once on a synchronous device.
+  // Runs `work` in its turn; at once on a synchronous device.
   void submit(std::function<void()> work) {
     if (!device->is("async")) return work();
     const std::lock_guard lock(device->mutex);
@@ -103,7 +103,7 @@ struct ep_primitive {
   const ep_host* host;
   ep_device* device = nullptr;
   ep_primitive_desc desc = {};
-  const ep_primitive_desc* borrowed = nullptr;  // keeps_desc
+  const ep_primitive_desc* borrowed = nullptr;  // for the violation keeps_desc
   uint32_t packed = 0;                          // 1 + index of the operand, as in ep_primitive_info
 };
 

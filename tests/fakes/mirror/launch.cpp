@@ -1,4 +1,4 @@
-// The primitives: the reference's answers, spoiled where a rule is to be broken.
+// The primitives. They compute by the reference, and spoil results where a rule is to be broken.
 #include <unistd.h>
 
 #include <algorithm>
@@ -110,7 +110,7 @@ ep_status primitive_pack(ep_primitive* primitive, ep_stream* stream, ep_buffer d
   return EP_STATUS_OK;
 }
 
-// A launch and all it borrowed, kept until it runs.
+// A launch and everything that it borrowed, kept until it runs.
 struct Work {
   ep_device* device;
   ep_primitive_desc desc;
@@ -141,7 +141,7 @@ void Work::unpack() {
   operands[packed - 1] = unpacked.data();
 }
 
-// What who hands strides to a BLAS takes for granted.
+// The mistakes of a provider that passes strides to a BLAS unchecked.
 void Work::mistake_product() {
   for (uint32_t i = 0; i < 3; ++i) {
     ep_operand_desc& operand = desc.operands[i];
@@ -155,7 +155,7 @@ void Work::mistake_product() {
   }
 }
 
-// What it takes its task for.
+// The mistakes of a provider that misreads its descriptor.
 void Work::mistake() {
   if (desc.kind == EP_PRIMITIVE_matmul) mistake_product();
   const bool normalises = desc.kind == EP_PRIMITIVE_layer_norm || desc.kind == EP_PRIMITIVE_batch_norm;
@@ -198,14 +198,14 @@ Status Work::run() {
   return device->breaks("no_fault") && status.code() == Code::fault ? Status() : status;
 }
 
-// True if the fault is that of an index one step beyond its axis, which it takes.
+// True for a fault of an index one step beyond its axis that the mirror is to overlook.
 bool Work::takes_fault() const {
   if (fault.code != EP_FAULT_INDEX_OUT_OF_RANGE) return false;
   if (device->breaks("one_index_more")) return fault.value == fault.limit;
   return device->breaks("one_index_less") && fault.value == -fault.limit - 1;
 }
 
-// What was in the output before is part of the result.
+// Adds the earlier content of the output to the result.
 void Work::mix(const std::vector<char>& kept) {
   const bool adds = device->breaks("accumulates") && desc.kind == EP_PRIMITIVE_matmul;
   const bool compares = device->breaks("keeps_greater") && desc.kind == EP_PRIMITIVE_unary;
@@ -220,7 +220,7 @@ void Work::mix(const std::vector<char>& kept) {
   }
 }
 
-// A kernel whose threads share the place of its source.
+// A kernel whose threads share a static array for the source.
 Status Work::run_from_static_array() {
   static std::mutex mutex;
   static std::vector<char> array;

@@ -1,4 +1,4 @@
-// The plug-in, the device, its memory, streams and events. See README.md beside this file.
+// The plug-in, the device, its memory, streams and events. See README.md.
 #include "tests/fakes/mirror/device.h"
 
 #include <unistd.h>
@@ -56,7 +56,7 @@ ep_status memory_allocate(ep_device* device, uint32_t, uint64_t size, ep_memory*
   return EP_STATUS_OK;
 }
 
-// entry<> is a barrier; one that breaks the rule has none.
+// entry<> is an exception barrier. This function breaks the rule, so it has none.
 ep_status memory_allocate_throwing(ep_device*, uint32_t, uint64_t, ep_memory**, ep_error**) {
   throw std::runtime_error("the allocation went wrong");
 }
@@ -316,7 +316,7 @@ ep_status query(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) {
   if (plugin->character.breaks("table_type")) out_ops->struct_type = EP_STRUCT_HOST;
   if (plugin->character.breaks("long_tail")) {
     out_ops->struct_size = sizeof ops + 8;
-    reinterpret_cast<char*>(out_ops)[sizeof ops] = 1;  // the loader offers more room than it says
+    reinterpret_cast<char*>(out_ops)[sizeof ops] = 1;  // the loader has more room than it says
   }
   return EP_STATUS_OK;
 }

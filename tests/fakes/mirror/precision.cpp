@@ -20,7 +20,7 @@ double allowed_distance(const Off& off, DType dtype) {
   return std::max(off.epsilons * epsilon, off.tiny * least);
 }
 
-// The magnitude (bits without the sign) of the last number that is not further than `distance` from `magnitude`.
+// The bits (without the sign) of the last number whose distance from `magnitude` is at most `distance`.
 uint64_t last_within(DType dtype, uint64_t magnitude, double distance) {
   const double start = decode_float(dtype, magnitude);
   uint64_t last = encode_float(dtype, start + distance);

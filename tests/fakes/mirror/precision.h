@@ -1,4 +1,4 @@
-// Results as far from the reference as a tolerance allows, or one step further: the checker's own limits, checked.
+// Moves results to the limit of a tolerance, or one step beyond. So a test can check the checker's own limits.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace tenon::mirror {
 
-// The setting `off`: "within,ULPS,EPSILONS,TINY" or "beyond,ULPS,EPSILONS,TINY", a tolerance as tests/cases states it.
+// The setting `off`: "within,ULPS,EPSILONS,TINY" or "beyond,ULPS,EPSILONS,TINY", a tolerance as in tests/cases.
 struct Off {
   bool given = false;
   bool beyond = false;
@@ -16,8 +16,8 @@ struct Off {
   static Off parse(const std::string& text);
 };
 
-// Moves every finite element of the outputs away from zero: to the last value that `off` allows, or to the one after
-// it. Integers are exact: they stay, or one is added.
+// Moves every finite element of the outputs away from zero: to the last value that `off` allows, or to the next one
+// after it. Integers are exact: they stay, or 1 is added.
 void move_outputs(const Off& off, const ep_primitive_desc& desc, void* const* operands);
 
 }  // namespace tenon::mirror

@@ -1,7 +1,7 @@
-// The ONNX importer: any bytes give a model that runs, or a sentence. Models are changed both as bytes and decoded:
-// nodes, attributes, shapes and weights in ways that keep the file readable, so that the change is met deep inside. The
-// limits that the importer states are stated here again: a target that took them from the importer would not notice
-// that one of them is held no more.
+// The ONNX importer. For any bytes it gives a model that runs, or a sentence. The fuzzer changes models as bytes and
+// decoded: it changes nodes, attributes, shapes and weights so that the file stays readable and the change takes effect
+// deep inside. This file states the limits of the importer again: a target that took them from the importer would not
+// notice a limit that no longer holds.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t most_messages_deep = 64;
 constexpr size_t most_dims = 8;
-constexpr size_t most_decoded_bytes = size_t{64} << 20;  // and eight bytes for each of the file
+constexpr size_t most_decoded_bytes = size_t{64} << 20;  // plus eight bytes for each byte of the file
 
 namespace proto = tenon::onnx_proto;
 using tenon::Tensor;
@@ -33,7 +33,7 @@ void require(bool condition, const char* what) {
   std::abort();
 }
 
-// A model may want any amount of memory: it must get an error, not the machine's.
+// A model may demand any amount of memory. It must get an error, not the memory of the machine.
 bool prepare_process() {
   setenv("TENON_DEVICE", "cpu", 0);
   const tenon::Status status = tenon::loader::set_argument("memory_limit", "48MiB");
@@ -41,8 +41,7 @@ bool prepare_process() {
   return true;
 }
 
-// Inputs of a loaded model: dims as declared, dynamic ones small; numbers from 0 to 3, which are indices as often as
-// not.
+// Inputs of a loaded model: declared dims, small ones for dynamic dims. The numbers 0 to 3 are often valid indices.
 tenon::onnx::Inputs make_inputs(const tenon::onnx::Model& model, bool* large) {
   tenon::onnx::Inputs inputs;
   for (const tenon::onnx::ValueInfo& info : model.inputs()) {
@@ -64,19 +63,19 @@ tenon::onnx::Inputs make_inputs(const tenon::onnx::Model& model, bool* large) {
   return inputs;
 }
 
-// How many messages lie around the innermost one of a type, itself counted.
+// The nesting depth of a type, itself counted.
 size_t depth_of(const proto::TypeProto& type) {
   if (type.sequence_type && type.sequence_type->elem_type) return 2 + depth_of(*type.sequence_type->elem_type);
   if (type.optional_type && type.optional_type->elem_type) return 2 + depth_of(*type.optional_type->elem_type);
   return 1;
 }
 
-// What the reader of the wire format promises of everything that it accepts.
+// Checks what the reader of the wire format promises of every message that it accepts.
 void require_decoded(std::string_view bytes) {
   proto::ModelProto model;
   if (!proto::decode(bytes, &model).empty() || !model.graph) return;
   for (const proto::ValueInfoProto& input : model.graph->input) {
-    // Around the type lie the model, which is not entered, the graph and the input.
+    // The graph and the input contain the type. The model contains them, but it is not entered.
     require(!input.type || 2 + depth_of(*input.type) <= most_messages_deep, "messages nested deeper than it says");
   }
   size_t decoded = model.graph->node.size() * 2 * sizeof(proto::NodeProto);
@@ -101,7 +100,7 @@ void load_and_run(std::string_view bytes) {
   }
 }
 
-// Changes a decoded model. Texts it invents live as long as it does.
+// Changes a decoded model. The texts that it invents live as long as it does.
 class ModelMutator {
  public:
   explicit ModelMutator(unsigned seed) : random_(seed) {}
@@ -156,7 +155,7 @@ class ModelMutator {
     }
   }
 
-  // Gives a node the operator of another, or one of a list that takes shapes and indices from its inputs.
+  // Gives a node the operator of another node, or one that takes shapes and indices from its inputs.
   void change_op(proto::GraphProto* graph) {
     constexpr const char* kOps[] = {
         "Reshape", "Gather",  "Slice",       "Pad",       "Tile",  "Expand", "ConstantOfShape", "Range",
@@ -179,7 +178,7 @@ class ModelMutator {
     node.present = 1u << proto::NodeProto::k_op_type;
   }
 
-  // One more; where there are very many, a sixteenth more.
+  // Adds one attribute, or a sixteenth of the present number if there are very many.
   static void add_attributes(proto::NodeProto* node) {
     node->attribute.resize(node->attribute.size() + 1 + node->attribute.size() / 16);
   }
@@ -287,7 +286,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   return 0;
 }
 
-// Every other change, and every change of what cannot be decoded, is libFuzzer's own.
+// libFuzzer itself makes every second change, and every change of bytes that cannot be decoded.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
   const std::string before(reinterpret_cast<const char*>(data), size);
   proto::ModelProto model;
