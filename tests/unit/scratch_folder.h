@@ -1,4 +1,4 @@
-// ScratchFolder: a folder for one test, gone afterwards with all in it.
+// ScratchFolder: a folder for one test. It is deleted with its content.
 #pragma once
 
 #include <stdlib.h>

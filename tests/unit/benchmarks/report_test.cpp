@@ -5,12 +5,12 @@
 namespace tenon::bench {
 namespace {
 
-// What a report does with its arguments and rows; the sides sleep for no time and count their runs.
+// How a report treats its arguments and rows. The sides of a row take no time and count their runs.
 class ReportTest : public testing::Test {
  protected:
-  // Runs `rows` with `options`; returns what was printed.
+  // Runs `rows` with `options`. Returns the printed text.
   std::string print(const std::vector<Row>& rows, std::vector<std::string> options) {
-    // Google Benchmark remembers what an earlier test asked for.
+    // Google Benchmark remembers the options of an earlier test.
     options.insert(options.begin(), {"bench", "--benchmark_filter=all", "--benchmark_list_tests=false",
                                      "--benchmark_repetitions=3", "--benchmark_min_time=0.00001"});
     std::vector<char*> arguments;

@@ -15,7 +15,7 @@ Row row_with(double bar, double slack_ns, double most_ns) {
   return row;
 }
 
-// Medians 30, 100 and 60.
+// The medians are 30, 100 and 60.
 const Samples samples{{10, 30, 50, 20, 40}, {100, 100, 100, 100, 100}, {50, 60, 50, 80, 80}};
 
 TEST(Summary, HoldsOursAgainstTheFastestPeer) {
@@ -27,7 +27,7 @@ TEST(Summary, HoldsOursAgainstTheFastestPeer) {
 }
 
 TEST(Summary, SpreadOfTheRatioPairsSamplesInTheirOrder) {
-  // 0.2, 0.5, 1, 0.25, 0.5: the quartiles are 0.25 and 0.5.
+  // The ratios are 0.2, 0.5, 1, 0.25, 0.5, and their quartiles 0.25 and 0.5.
   EXPECT_DOUBLE_EQ(summarize(row_with(0, 0, 0), samples).ratio.spread, 0.25);
 }
 

@@ -7,7 +7,7 @@
 namespace tenon::cli {
 namespace {
 
-// A .npy file put together from its specification.
+// A .npy file, written from its specification.
 std::string npy(const std::string& header, const std::string& data, char major = 1) {
   std::string bytes = std::string("\x93NUMPY") + major + '\0';
   bytes += static_cast<char>(header.size() & 0xff);

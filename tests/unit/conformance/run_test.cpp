@@ -1,4 +1,4 @@
-// The child processes, with tests that do what a provider must not.
+// The child processes, with tests that do what a provider must not do.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 namespace tenon::conformance {
 namespace {
 
-// What comes of the tests, in order.
+// The findings of `tests`, in order.
 std::vector<Finding> run(const std::vector<conformance::Test>& tests, double time_limit = 10) {
   std::vector<Finding> findings;
   std::vector<size_t> order;

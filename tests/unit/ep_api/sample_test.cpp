@@ -1,4 +1,4 @@
-// The sample provider through the raw ABI: what any host does, in the fewest steps, with nothing of Tenon's own host.
+// The sample provider through the raw ABI: the fewest steps of a host, without Tenon's own host.
 #include <dlfcn.h>
 #include <elf.h>
 #include <gtest/gtest.h>
@@ -108,7 +108,7 @@ class Sample : public testing::Test {
   ep_stream* stream_ = nullptr;
 };
 
-// A dense f32 vector of `n` elements, or of a length given at launch.
+// A dense f32 vector of `n` elements, or of a length that the launch gives.
 ep_operand_desc vector_of(int32_t role, int64_t n) {
   ep_operand_desc operand{};
   operand.role = role;

@@ -1,4 +1,4 @@
-// Recording a program and running it, against the same code run eagerly.
+// Records a program, runs it, and compares it with the same code run eagerly.
 #include "core/graph/graph.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The eager interpreter against plain loops, on the cpu provider.
+// The eager interpreter on the cpu provider, compared with plain loops.
 #include "core/interpreter/eager.h"
 
 #include <gtest/gtest.h>
@@ -85,9 +85,10 @@ TEST(Eager, WritesInPlaceAndBumpsTheVersion) {
   EXPECT_EQ(view.to_host<float>()[1], after[11]);
 }
 
-// From the second call on by the way of known classes, which must look as closely: the first call teaches it the class.
+// The first call learns the class; from the second call on the interpreter takes the class path, which must check
+// overlap too.
 TEST(Eager, AnOutputThatOverlapsItsInputGetsTheOldValuesEachTime) {
-  constexpr int64_t n = 1000;  // so long that a kernel reads what it has written before
+  constexpr int64_t n = 1000;  // long enough that a kernel reads elements that it has already written
   for (int call = 0; call < 3; ++call) {
     const Tensor whole = random_tensor({n + 1}, 9 + static_cast<uint32_t>(call));
     const std::vector<float> before = whole.to_host<float>();
@@ -100,7 +101,7 @@ TEST(Eager, AnOutputThatOverlapsItsInputGetsTheOldValuesEachTime) {
   }
 }
 
-// The same of the second input, and of the third, long enough for a kernel that works in blocks, and on threads.
+// The second and third input overlap the output, in tensors long enough for kernels that work in blocks and on threads.
 TEST(Eager, NoInputMayOverlapAnOutputUnseen) {
   constexpr int64_t n = 70001;
   for (int call = 0; call < 3; ++call) {
@@ -225,9 +226,9 @@ TEST(ExecutionReport, ListsWhatRanWhereInOrder) {
   EXPECT_FALSE(entries[1].implementation.empty());
 }
 
-// With the validation layer between, which holds the shapes of a launch to the primitive's.
+// The validation layer compares the shapes of each launch with those of the primitive.
 TEST(Eager, AStridedOutputTeachesNothingOfContiguousOnes) {
-  std::thread([] {  // whose tables are fresh
+  std::thread([] {  // a new thread has empty tables
     clear_kernel_cache(Device("cpu").state());
     const Tensor x = random_tensor({3, 4}, 1);
     Tensor target = transpose(zeros({4, 3}, DType::f32, Device("cpu")), 0, 1);

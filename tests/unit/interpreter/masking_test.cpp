@@ -1,5 +1,5 @@
-// The ladder kind by kind: a device that refuses one kind at a time gives the same answers, and the bytes the
-// interpreter reports are the bytes the device saw.
+// The ladder, kind by kind: a device that refuses one kind gives the same results, and the interpreter reports as many
+// bytes as the device copied.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Call {
   std::function<Tensor(const std::vector<Tensor>&)> run;
 };
 
-// One call per kind, contiguous inputs, so that the only bytes that move are those between devices.
+// One call per kind with contiguous inputs, so that only copies between devices move bytes.
 const std::vector<Call>& calls() {
   using In = const std::vector<Tensor>&;
   static const std::vector<Call> list{
@@ -82,7 +82,7 @@ std::vector<double> numbers(const Tensor& tensor) {
 class Masking : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    // Chosen once, and before the fake, which is a synchronous CPU too, comes along.
+    // Chooses the host device before the fake exists, which is a synchronous CPU device too.
     ASSERT_EQ(Device::host().spelling(), "cpu:0");
     fakes::masking_wrap(std::string(std::getenv("MASKED_PROVIDER")));
     loader::register_provider("masking", fakes::masking_query);
@@ -90,7 +90,8 @@ class Masking : public ::testing::Test {
   void SetUp() override { fakes::masking_control().reset(); }
   void TearDown() override { ASSERT_TRUE(loader::set_argument("fallback", "host").ok()); }
 
-  // Refuses `kind` where nothing decided earlier is remembered: thread tables go with a thread, kernels with the cache.
+  // Refuses `kind` while no earlier choice is remembered: the tables of a thread end with the thread, kernels with the
+  // cache.
   void on_fresh_tables(int32_t kind, const std::function<void(Device)>& body) {
     const Device device("masking");
     clear_kernel_cache(device.state());
@@ -172,7 +173,7 @@ TEST_F(Masking, TheBytesReportedAreTheBytesTheDeviceSaw) {
   }
 }
 
-// What `body` ran on `device`, "op rung: reason" each.
+// What `body` ran on `device`: "op rung: reason" for each op.
 std::vector<std::string> placed_on(Device device, const std::function<Tensor()>& body) {
   ExecutionScope scope;
   body();
@@ -211,7 +212,7 @@ TEST_F(Masking, AnEpilogueThatIsRefusedIsAnOpOfItsOwnAndInTheReason) {
   });
 }
 
-// A view that begins too early, and memory of the caller's that does.
+// The inputs are a view that begins at a misaligned element, and misaligned memory of the caller.
 TEST_F(Masking, WhatIsNotAlignedEnoughIsCopiedAndReported) {
   on_fresh_tables(EP_PRIMITIVE_fill, [](Device device) {
     fakes::masking_control().alignment = 64;
@@ -237,7 +238,7 @@ TEST_F(Masking, WhatIsNotAlignedEnoughIsCopiedAndReported) {
   });
 }
 
-// Even the copy that would repair an output may ask for more alignment than the output has.
+// Even the copy that would repair an output may want more alignment than the output has.
 TEST_F(Masking, OutputsThatAreNotAlignedEnoughAreWrittenByWayOfOthers) {
   on_fresh_tables(EP_PRIMITIVE_pad, [](Device device) {
     fakes::masking_control().alignment = 64;

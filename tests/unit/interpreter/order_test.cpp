@@ -1,5 +1,4 @@
-// In which order the elements of results lie: where PyTorch puts them. The strides expected are what PyTorch 1.13 gave
-// for the same calls.
+// The order of the elements of results: PyTorch's. The expected strides are those of PyTorch 1.13 for the same calls.
 #include "core/interpreter/order.h"
 
 #include <gtest/gtest.h>
@@ -115,7 +114,7 @@ TEST(Order, IsThatOfPyTorch) {
   }
 }
 
-// The values do not depend on how the arguments lie, from the first call on.
+// The values do not depend on the layout of the arguments, from the first call on.
 TEST(Order, ChangesNoValue) {
   const Tensor a = filled({2, 3, 4}, 1), b = filled({2, 3, 4}, 2), row = filled({4}, 3), column = filled({3, 1}, 4);
   const auto turned = [](const Tensor& x) { return permute(contiguous(permute(x, {2, 0, 1})), {1, 2, 0}); };

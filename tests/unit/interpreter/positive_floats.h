@@ -1,4 +1,4 @@
-// Random floats in [0.25, 2], the same for the same seed.
+// Random floats in [0.25, 2]. The same seed gives the same floats.
 #pragma once
 
 #include <random>

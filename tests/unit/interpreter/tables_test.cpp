@@ -1,4 +1,4 @@
-// What a thread remembers of the calls it met.
+// The tables of a thread, which remember its calls.
 #include "core/interpreter/tables.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::unique_ptr<Prepared> with_key(uint64_t number, size_t operands) {
 
 uint64_t hash_of(const Prepared& prepared) { return tenon::hash_of(prepared.key.data(), prepared.key.size()); }
 
-// How many of `count` signatures are found in one round.
+// The number of hits among `count` signatures in one round.
 uint64_t hits(Tables& tables, uint64_t count) {
   uint64_t found = 0;
   for (uint64_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// Real files, each wrong in one way, all in one folder beside a sound one.
+// Real files in one folder. Each is wrong in one way; a sound one is beside them.
 #include <sys/stat.h>
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// Which device is opened: the levels of the setting in all combinations, the default, and what is loaded to find out.
+// Which device is opened: all combinations of the levels of the setting, the default device, and what the loader loads
+// to decide.
 #include <array>
 
 #include "fixture.h"
@@ -11,7 +12,7 @@ namespace {
 
 enum class Given { absent, valid, missing, malformed };
 
-// One provider per level; the default is the only discrete device.
+// One provider per level. The default is the only discrete device.
 class DeviceChoice : public LoaderTest {
  protected:
   DeviceChoice() {
@@ -236,7 +237,7 @@ TEST_F(DeviceChoice, NameThatMatchesNothingListsWhatThereIs) {
   EXPECT_NE(unknown.find(", or set TENON_PLUGIN_PATH to the folder it is in"), std::string::npos) << unknown;
 }
 
-// It is there, so nothing is to be copied.
+// The provider is there, so the message must not advise to copy it.
 TEST_F(DeviceChoice, ARefusedProviderWithoutARemedyGetsNone) {
   sample(0).on_query = [](const ep_host* host, ep_error** error) {
     *error = host->error_make(host, EP_STATUS_INVALID_ARGUMENT, borrowed("the setting is 'maybe'."), borrowed(""));

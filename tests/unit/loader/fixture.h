@@ -1,5 +1,4 @@
-// What tests of the loader need around them: folders of their own, an environment that is put back, a loader that
-// starts anew.
+// The surroundings of loader tests: scratch folders, an environment that is restored, and a loader that starts anew.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,14 +12,14 @@
 
 namespace tenon::loader {
 
-// No TENON_ variable set, HOME and the XDG folders in a scratch folder, the loader reset before and after.
+// A test with no TENON_ variable set, with HOME and the XDG folders in a scratch folder, and with a fresh loader.
 class LoaderTest : public testing::Test {
  protected:
   LoaderTest();
   ~LoaderTest() override;
 
   void set(const std::string& variable, const std::string& value);
-  // Starts the loader anew, as in a new process with the environment of now.
+  // Starts the loader as in a new process with the present environment.
   static void restart();
   const ScratchFolder& scratch() const { return scratch_; }
   std::string config_folder() const { return scratch_.path() + "/config/tenon"; }
@@ -31,9 +30,9 @@ class LoaderTest : public testing::Test {
   std::map<std::string, std::optional<std::string>> before_;
 };
 
-// The folder the broken providers were built into.
+// The build folder of the broken providers.
 std::string broken_folder();
-// The candidate of that provider; fails the test if there is none.
+// The candidate of `provider`. Fails the test if there is none.
 Candidate candidate_of(const std::string& provider, Stage until = Stage::enumerated);
 
 }  // namespace tenon::loader

@@ -21,7 +21,7 @@
 namespace tenon::loader {
 namespace {
 
-// A small ELF file with another note first, and the fields a test may change before it is put together.
+// A small ELF file that begins with another note. A test may change its fields before they are put together.
 struct ElfFile {
   Elf64_Ehdr header{};
   Elf64_Phdr segment{};
@@ -148,7 +148,7 @@ TEST(Note, RefusesLyingHeaders) {
             begin + "a note reaches past the end of its segment.");
 }
 
-// Each stated limit, kept and exceeded by one.
+// Each stated limit, kept, and exceeded by one.
 TEST(Note, IsReadUpToTheLimitAndNotOneStepFurther) {
   const std::string end = "the ELF file is cut short or damaged: a note reaches past the end of its segment.";
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.segment.p_filesz -= 1; }), end);
@@ -262,7 +262,7 @@ struct RealFile {
     std::memcpy(changed.data() + table_at, segments.data(), segments.size() * sizeof(Elf64_Phdr));
     return changed;
   }
-  // The value of `tag` in the dynamic section becomes `value`; with DT_NULL every entry's tag becomes DT_DEBUG.
+  // Sets the entry `tag` of the dynamic section to `value`. With DT_NULL, turns the tag of every entry into DT_DEBUG.
   std::string with_dynamic(int64_t tag, uint64_t value) {
     std::string changed = bytes;
     const Elf64_Phdr& dynamic = first(PT_DYNAMIC);

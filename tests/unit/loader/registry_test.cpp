@@ -248,7 +248,7 @@ TEST_F(RegistryTest, AFileSwappedAfterItsCheckIsDetected) {
       fmt::format("what was loaded from '{}' is not the file that was checked: it was replaced meanwhile.", path));
 }
 
-// A thread swaps two files all the time: whatever is loaded is what was checked, or the swap is told.
+// A thread swaps two files all the time. The loader must load the file that it checked, or report the swap.
 TEST_F(RegistryTest, SwapsAtAnyMomentAreDetected) {
   const std::string path = place_sound("first");
   const std::string other = scratch().copy(broken_folder() + "/libtenon_refuses.so", "second/libtenon_sound.so");

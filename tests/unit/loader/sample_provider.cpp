@@ -38,7 +38,7 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out, ep
   return EP_STATUS_OK;
 }
 
-// Nothing below is ever called by the loader; it has to be there.
+// The loader never calls these functions, but they must exist.
 ep_status answer_internal() { return EP_STATUS_INTERNAL; }
 
 ep_status device_open(ep_plugin* plugin, uint32_t, ep_device** out, ep_device_ops* ops, ep_error** error) {

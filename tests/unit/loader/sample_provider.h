@@ -1,4 +1,4 @@
-// Providers that live in the test itself and are registered by function: what they say and do is set per test.
+// Providers inside the test program, registered by function. Each test sets what they do.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@ struct SampleDevice {
   int32_t device_class = EP_DEVICE_CLASS_CPU;
   std::string unusable_reason;
   uint8_t uuid = 0;      // every byte of its UUID
-  int64_t pci_bus = -1;  // -1: none
+  int64_t pci_bus = -1;  // -1: no PCI address
   std::string remedy;
 };
 
-// What one provider of the test is, and what was called on it.
+// The description of one such provider, and the calls that it got.
 struct Sample {
   std::vector<SampleDevice> devices{SampleDevice{}};
   std::function<void(ep_plugin_ops*)> change_plugin_ops;
@@ -29,10 +29,10 @@ struct Sample {
   int queries = 0, counts = 0, opens = 0, closes = 0, shutdowns = 0;
 };
 
-// Numbers 0 to 3. Each has a query of its own.
+// `number` is 0 to 3. Each provider has its own query function.
 Sample& sample(int number);
 ep_plugin_query_fn sample_query(int number);
-// All four as they were at the start.
+// Resets all four.
 void reset_samples();
 
 ep_string borrowed(const std::string& text);

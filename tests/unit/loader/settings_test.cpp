@@ -12,7 +12,7 @@
 namespace tenon::loader {
 namespace {
 
-// Three valid values of each type and one that is not (empty: any text is valid).
+// Three valid values of each type and an invalid one (empty: every text is valid).
 struct Values {
   std::string argument, environment, file, invalid;
 };

@@ -26,7 +26,7 @@ int the_devices[2];
 
 void count() { ++toy().calls; }
 
-// What the tests leave behind when they break a rule is freed with the toy.
+// Memory that tests leave behind when they break a rule. It is freed with the toy.
 std::map<void*, std::function<void()>>& left() {
   static auto* all = new std::map<void*, std::function<void()>>;
   return *all;

@@ -1,5 +1,5 @@
-// A provider in the test itself for the validation layer to stand before: device 0 is asynchronous, device 1
-// synchronous; it keeps every rule, and a test takes out what it wants broken.
+// The toy: a provider inside the test program, behind the validation layer. Device 0 is asynchronous, device 1
+// synchronous. The toy keeps every rule; a test replaces the function that is to break one.
 #pragma once
 
 #include <atomic>
@@ -11,19 +11,19 @@ namespace tenon::loader {
 
 struct Toy {
   const ep_host* host = nullptr;
-  std::function<void(ep_device_ops*)> change;  // before a device is given out
-  std::function<void()> on_launch;             // inside primitive_launch
-  std::atomic<int> calls{0};                   // of functions of the devices
-  ep_primitive_info info{};                    // what primitive_create says beside the implementation
+  std::function<void(ep_device_ops*)> change;  // called before a device is handed out
+  std::function<void()> on_launch;             // called inside primitive_launch
+  std::atomic<int> calls{0};                   // calls of device functions
+  ep_primitive_info info{};                    // filled in by primitive_create
   ep_status launch_answer = EP_STATUS_OK;
-  ep_fault fault{};  // what a launch or stream_take_fault gives; code 0: none
+  ep_fault fault{};  // fault of a launch or of stream_take_fault; code 0: none
 };
 
 Toy& toy();
 void reset_toy();
 ep_status toy_query(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error);
 
-// What error_make of the toy's host gives.
+// The error that error_make of the toy's host makes.
 ep_status toy_fails(ep_error** error, ep_status status);
 
 }  // namespace tenon::loader

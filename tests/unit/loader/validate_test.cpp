@@ -1,5 +1,4 @@
-// For each rule that the validation layer enforces, someone who breaks it: the layer says which rule, and the program
-// goes on.
+// One violator for each rule that the validation layer enforces. The layer names the rule, and the program goes on.
 #include "fixture.h"
 #include "loader/host/error.h"
 #include "loader/log/log.h"
@@ -17,7 +16,7 @@ namespace {
 
 constexpr uint64_t block = 4096;
 
-// The host's side of the border: a device of the toy, with the layer between, and what is made from it.
+// The host's side: a device of the toy behind the layer, and the objects made from it.
 class Host {
  public:
   explicit Host(int index) : device(open_device(fmt::format("toy:{}", index)).value()), ops(device->ops) {}
@@ -73,7 +72,7 @@ class Host {
     return call(ops.primitive_launch, made, on, &request, &fault);
   }
 
-  // From memory of `peer`, after asking whether that can be.
+  // Copies from memory of `peer`, after asking whether that is possible.
   Status peer_copy(const Host& peer, ep_buffer dst, ep_buffer src, uint64_t size) {
     EXPECT_TRUE(call(ops.peer_open, device->handle, peer.device->handle).ok());
     return call(ops.peer_copy, stream(), dst, peer.device->handle, src, size);
@@ -99,8 +98,8 @@ ep_primitive_desc relu(int64_t length = 8) {
   return desc;
 }
 
-// Who breaks a rule, and what the call answers: INVALID_ARGUMENT is the host's fault, INTERNAL the provider's, ok where
-// the function has no answer.
+// A violation of a rule, and the status that the call returns: INVALID_ARGUMENT blames the host, INTERNAL blames the
+// provider, ok stands for a function without a status.
 struct Violator {
   const char* rule;
   const char* name;
@@ -654,7 +653,7 @@ TEST_F(Validate, TheHostIsToldWhichRuleItBroke) { expect_found(host_violators(),
 
 TEST_F(Validate, TheProviderIsToldWhichRuleItBroke) { expect_found(provider_violators(), "provider"); }
 
-// The rows of ep_api/README.md that name the layer are those that have a violator above, and no others.
+// The rows of ep_api/README.md that name the layer are exactly those with a violator above.
 TEST_F(Validate, EveryRuleItEnforcesHasAViolator) {
   std::set<std::string> claimed, shown;
   std::ifstream readme(TENON_RULES_README);
@@ -695,7 +694,7 @@ TEST_F(Validate, AProgramThatKeepsTheRulesIsNotDisturbed) {
   EXPECT_EQ(lines(), std::vector<std::string>());
 }
 
-// Of the two operands one is constant: that one may be wanted packed, by its number from 1.
+// One of the two operands is constant. The provider may want only that one packed, by its number from 1.
 TEST_F(Validate, AConstantOperandMayBeWantedPackedAndNoOther) {
   ep_primitive_desc desc = relu();
   desc.operands[1].flags |= EP_OPERAND_FLAG_CONSTANT;

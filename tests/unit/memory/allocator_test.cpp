@@ -1,4 +1,4 @@
-// The caching allocator over a provider made of counters.
+// The caching allocator over a provider that only counts.
 #include "core/memory/caching_allocator.h"
 
 #include <gtest/gtest.h>
@@ -193,7 +193,8 @@ TEST_F(AllocatorTest, OutOfMemoryGivesBackTheCacheFirst) {
   give(large);
 }
 
-// Small blocks of one size hold all the memory, given back to the thread; one of another size needs a slab of its own.
+// Free small blocks of one size, held by the thread, occupy all memory. A block of another size needs a slab of its
+// own.
 TEST_F(AllocatorTest, OutOfMemoryGivesBackSmallBlocksOfOtherSizesFirst) {
   provider.capacity = 8 * kMiB;
   std::vector<Block> blocks;

@@ -1,4 +1,4 @@
-// CountingDevice: a device that has memory and nothing else, and counts what is held of it.
+// CountingDevice: a device with memory and nothing else. It counts what the host holds.
 #pragma once
 
 #include <atomic>
@@ -38,7 +38,7 @@ class CountingDevice {
   }
 
   loader::OpenDevice& opened() { return opened_; }
-  // One for all devices: the functions of the table know no other.
+  // One provider for all devices, because the functions of the table know no other.
   static Provider& provider() {
     static Provider one;
     return one;

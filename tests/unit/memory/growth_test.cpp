@@ -1,4 +1,4 @@
-// What a process holds after long use of the cpu device: ten thousand shapes, ten thousand threads, and a rest.
+// The memory of a process after long use of the cpu device: ten thousand shapes, ten thousand threads, and a rest.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -28,7 +28,7 @@ uint64_t resident_bytes() {
   return resident * 4096;
 }
 
-// The values go through one buffer, so that no vector of the test's own cuts up the heap that is measured.
+// One buffer holds the values in turn, so that vectors of the test do not fragment the measured heap.
 Tensor filled(std::mt19937& random, const Dims& dims, Device device) {
   static std::vector<float> buffer(2 * 100 * 100);
   const std::span<float> values = std::span(buffer).first(static_cast<size_t>(element_count(dims)));
@@ -36,7 +36,7 @@ Tensor filled(std::mt19937& random, const Dims& dims, Device device) {
   return Tensor::from<float>(values, dims, device);
 }
 
-// Resident memory may not grow by more than a tenth between the early rounds and the last.
+// From the early rounds to the last, resident memory may grow by a tenth at most.
 template <class Round>
 void expect_level(Round round) {
   uint64_t early = 0;
@@ -54,7 +54,7 @@ TEST(MemoryGrowth, LevelsOffOverTenThousandShapes) {
   std::mt19937 random(5);
   uint64_t most_cached = 0;
   expect_level([&](int i) {
-    const int shape = i * 7919 % kRounds;  // each once, large and small ones all along
+    const int shape = i * 7919 % kRounds;  // each shape once, large and small ones mixed
     const int64_t rows = 1 + shape % 100;
     const int64_t columns = 1 + shape / 100;
     const Tensor x = filled(random, {rows, columns}, device);

@@ -1,5 +1,5 @@
-// What the allocator does with the tickets of blocks that come back while work still uses them: whoever gets such bytes
-// again is told of every ticket, whatever the bytes went through in between.
+// What the allocator does with the tickets of blocks that are freed while work uses them. Whoever gets their bytes
+// again must get every ticket, whatever happened to the bytes in between.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 
-// A stream of the VM on which an instruction is done when the test says so.
+// A stream of the VM whose instructions complete when the test says so.
 class TestStream {
  public:
   explicit TestStream(uint16_t id) : id_(id) {
@@ -57,7 +57,7 @@ class Tickets : public ::testing::Test {
   void give(const Block& block, const std::vector<Ticket>& pending = {}) { allocator_->release(block, pending); }
   Ticket ticket(size_t stream, uint64_t number = 1) const { return streams_[stream]->ticket(number); }
 
-  // The streams of the tickets that the last take handed over, as numbers of streams_.
+  // The streams of the tickets that the last take() returned, as indices of streams_.
   std::set<int> waited_for() const {
     std::set<int> found;
     for (Ticket ticket : waits_) found.insert(ticket.stream() - 4000);
@@ -72,7 +72,7 @@ class Tickets : public ::testing::Test {
 
 TEST_F(Tickets, ComeWithABlockUntilTheyAreDone) {
   for (uint64_t bytes : {uint64_t{3 * kMiB}, uint64_t{100000}, kSmallLimit}) {
-    std::vector<Block> others;  // the rest of a slab, so that no block without tickets is at hand
+    std::vector<Block> others;  // the rest of a slab, so that no block without tickets is left
     for (int i = 0; bytes == kSmallLimit && i < 7; ++i) others.push_back(take(bytes));
     give(take(bytes), {ticket(0, 3), ticket(1, 5)});
     const Block again = take(bytes);
@@ -98,7 +98,7 @@ TEST_F(Tickets, OfANeighbourStayWithTheBytesInWhateverOrderTheyAreFreed) {
     ASSERT_EQ(blocks[1].offset, blocks[0].offset + kMiB / 4);
     ASSERT_EQ(blocks[2].offset, blocks[1].offset + kMiB / 4);
     for (int i : order) give(blocks[static_cast<size_t>(i)], {ticket(static_cast<size_t>(i))});
-    const Block whole = take(2 * kMiB);  // the segment, to its end
+    const Block whole = take(2 * kMiB);  // the whole segment
     EXPECT_EQ(whole.memory, blocks[0].memory);
     EXPECT_EQ(waited_for(), (std::set<int>{0, 1, 2})) << order[0] << order[1] << order[2];
     for (const auto& stream : streams_) stream->retire(1);
@@ -128,12 +128,12 @@ TEST_F(Tickets, OfARangeCutIntoSmallBlocksComeWithEachOfThem) {
   for (const Block& block : small) give(block);
 }
 
-// Eight blocks fill a slab of the largest class, and one after the other goes back with a ticket of its own.
+// Eight blocks fill a slab of the largest class. Each is freed with its own ticket.
 TEST_F(Tickets, OfSmallBlocksOutliveTheSlabTheyWereCutFrom) {
   std::vector<Block> small;
   for (int i = 0; i < 8; ++i) small.push_back(take(kSmallLimit));
   for (size_t i = 0; i < 8; ++i) give(small[i], {ticket(i)});
-  allocator_->trim();  // the slab goes back to the heap, its segment does not go back to the provider
+  allocator_->trim();  // the slab returns to the heap; its segment does not return to the provider
   EXPECT_EQ(device_.provider().blocks, 1u);
   const Block whole = take(2 * kMiB);
   EXPECT_EQ(whole.memory, small[0].memory);

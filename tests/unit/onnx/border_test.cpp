@@ -1,4 +1,4 @@
-// What leaves the importer: a result or a tenon::Error.
+// The importer returns a result or throws a tenon::Error, and nothing else.
 #include "sdk/onnx/border.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Fused nodes against the same nodes with every inner value an output, which forbids fusing.
+// Compares fused nodes with the same nodes where every inner value is an output, which forbids fusing.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,8 +19,8 @@ std::vector<float> random_floats(size_t count, uint32_t seed, float low = -1.0f,
   return data;
 }
 
-// Runs `builder`'s model twice, the second time with all values as outputs, and wants the first outputs to agree and
-// the first run to launch `ops`.
+// Runs the model twice, the second time with all values as outputs. The first outputs must agree, and the first run
+// must launch `ops`.
 void expect_fused(const std::function<void(ModelBuilder&)>& build, const Inputs& inputs,
                   const std::vector<std::string>& ops) {
   ModelBuilder fused(17), plain(17);
@@ -113,7 +113,7 @@ TEST(Fuse, ProductTakesBiasSumAndGelu) {
   expect_fused(build, row_inputs(), {"matmul", "matmul"});
 }
 
-// x / root, erf, + one, * x, * half.
+// The nodes x / root, erf, + one, * x, * half.
 std::function<void(ModelBuilder&)> gelu_of(float root, float one, float half) {
   return [=](ModelBuilder& builder) {
     builder.input("x", kFloat, {"batch", "rows", "8"});
@@ -158,7 +158,7 @@ TEST(Fuse, NineNodesAreOneLayerNorm) {
 
 struct Activation {
   const char* node;
-  const char* op;  // of Tenon
+  const char* op;  // Tenon's name
 };
 const Activation activations[] = {{"Relu", "relu"}, {"Tanh", "tanh"}, {"Sigmoid", "sigmoid"}, {"Clip", "clamp"}};
 
@@ -190,7 +190,7 @@ TEST(Fuse, ProductTakesASumAndEachActivation) {
   }
 }
 
-// The sum has the shape of the larger: adding may not move into the product, and the activation follows the sum.
+// The sum has the shape of its larger term. So the Add must not be fused, and the activation follows the sum.
 TEST(Fuse, AWideningSumStaysASum) {
   for (const Activation& activation : activations) {
     SCOPED_TRACE(activation.node);

@@ -1,4 +1,4 @@
-// Operators that pick elements by index, on the current device: what they pick, and what they refuse.
+// Operators that select elements by index, on the current device: what they select, and what they refuse.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -18,7 +18,7 @@ std::vector<float> random_floats(size_t count) {
   return values;
 }
 
-// One node of x and of indices; its one attribute is an integer.
+// A node with x and indices, and one integer attribute.
 struct IndexOp {
   const char* op;
   const char* attribute;
@@ -129,7 +129,8 @@ TEST(GatherNd, RefusesAnIndexOneStepBeyondItsOwnAxis) {
       const int64_t length = p.x[static_cast<int32_t>(p.batch + i)];
       for (const int64_t wrong : {length, -length - 1}) {
         std::vector<int64_t> indices(count, 0);
-        indices[static_cast<size_t>(p.k + i)] = wrong;  // of the second row: most are within the flattened tensor
+        indices[static_cast<size_t>(p.k + i)] =
+            wrong;  // of the second row: most such indices lie within the flattened tensor
         for (const bool eager : {false, true}) {
           expect_fault(gather_nd(p.batch), eager, p.x, indices, index_dims, wrong, length);
         }

@@ -1,4 +1,4 @@
-// What loading refuses, and what it says.
+// What load() refuses, and its messages.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

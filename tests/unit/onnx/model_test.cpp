@@ -1,4 +1,4 @@
-// Running models: both ways, from several threads, with shapes that change.
+// Runs of models: recorded and eager, on several threads, with changing shapes.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -23,7 +23,7 @@ Tensor ints(const std::vector<int64_t>& values) {
   return Tensor::from<int64_t>(values, {static_cast<int64_t>(values.size())});
 }
 
-// softmax(relu(x w + b)), reshaped to [batch, 2, -1] by a chain of shape arithmetic, as exporters write it.
+// softmax(relu(x w + b)), reshaped to [batch, 2, -1] by the chain of shape arithmetic that exporters write.
 std::string small_network() {
   ModelBuilder builder(13);
   builder.input("x", kFloat, {"batch", "5"});
@@ -148,7 +148,7 @@ TEST(Model, HoldsTheDeclaredRankWhereDimsAreHints) {
             "Input 'x' must be f32[batch, 5], but f32[1, 2, 5] was given.");
 }
 
-// y = reshape(x, shape), the shape being an input.
+// y = reshape(x, shape), where shape is an input.
 std::string reshape_model() {
   ModelBuilder builder;
   builder.input("x", kFloat, {"n"});
@@ -189,7 +189,7 @@ TEST(Model, NamesTheOperatorOfANodeWithoutAName) {
   }
 }
 
-// y = range(0, sum(x), 1): its length depends on data.
+// y = range(0, sum(x), 1): the length depends on data.
 TEST(Model, RunsNodeAfterNodeWhereShapesDependOnData) {
   ModelBuilder builder(13);
   builder.input("x", kInt64, {"n"});

@@ -1,4 +1,4 @@
-// Files that break ONNX's rules: each is refused when it is loaded, with a sentence of its own.
+// Files that break ONNX's rules. load() refuses each with a sentence of its own.
 #include <gtest/gtest.h>
 
 #include "core/ops/ops.h"
@@ -110,7 +110,7 @@ TEST(Rules, AttributesOfOlderVersionsCountThereOnly) {
   EXPECT_EQ(refusal_of(legacy), "(loaded)");
 }
 
-// What importer/fuse adds to a node was once an attribute, which a file could set.
+// Earlier, importer/fuse added its steps as attributes, which a file could set.
 TEST(Rules, NoFileReachesWhatFusionAdds) {
   for (const char* name : {"activation", "activation_bounds"}) {
     ModelBuilder builder = with_node("MatMul");
@@ -197,7 +197,7 @@ TEST(Rules, InputsAreOfTypesThatTheOperatorTakes) {
   expect_refusal(mixed, "its input 2, 'Y', is of i32, but its input 1, 'X', is of f32; both must be of one type");
 }
 
-// The sum is fused into the product, so only a look at the file's own nodes finds the integers.
+// The sum is fused into the product, so only a check of the file's own nodes finds the integers.
 TEST(Rules, TypesAreHeldAgainstTheNodesOfTheFile) {
   ModelBuilder builder;
   builder.input("x", kFloat, {"n", "3"});

@@ -8,7 +8,7 @@
 namespace tenon::onnx {
 namespace {
 
-// y = tanh(x + 2), z = x + 2 as an output too.
+// y = tanh(x + 2), with x + 2 as a second output z.
 Model small_model() {
   ModelBuilder builder;
   builder.input("x", kFloat, {"3"});

@@ -7,7 +7,7 @@
 namespace tenon::onnx_proto {
 namespace {
 
-// Bytes written by hand from the protobuf specification, not by our writer.
+// Bytes written by hand from the specification of protobuf, not by our writer.
 std::string bytes_of(std::initializer_list<int> values) {
   std::string text;
   for (int value : values) text.push_back(static_cast<char>(value));
@@ -88,7 +88,7 @@ TEST(Wire, RefusesANumberOfMoreThan64Bits) {
 }
 
 TEST(Wire, RefusesDeepNesting) {
-  // TypeProto.sequence_type.elem_type, again and again.
+  // TypeProto.sequence_type.elem_type, nested many times.
   std::string bytes;
   for (int depth = 0; depth < 200; ++depth) {
     Writer outer, inner;

@@ -1,5 +1,4 @@
-// The dynamic call over invented ops, which answer with the shape [overload, what they were given...], and over real
-// ones.
+// The dynamic call over invented ops, whose result has the shape [overload, arguments...], and over real ops.
 #include "core/ops/call.h"
 
 #include <gtest/gtest.h>

@@ -1,14 +1,12 @@
-// Makes the dynamic calls it reads, one JSON object per line, and answers each with one line; numpy_test.py drives it.
+// Runs dynamic calls: reads one JSON object per line and answers each with one line. numpy_test.py drives it.
 //
 //   {"op": "softmax", "args": [VALUE...], "kwargs": {NAME: VALUE...}}
 //   -> {"outputs": [{"dtype", "dims", "data"}...]} or {"error": TEXT}
 //
-// VALUE: a JSON number, bool, null, text, or list of ints; {"tensor": {"dtype", "dims", "data"}} with row-major bytes
-// in hexadecimal; {"tensors": [VALUE...]}; {"dtype": NAME}; {"call": CALL}, the first output of a call, for views; and
-// {"ref": N}, the tensor most recently made by {"keep": N, "of": VALUE}; {"device": SPELLING or "host"}. --list prints
-// every op and its documentation; --decompose computes every op that has a decomposition by it; --watch and --keep
-// watch the door (watching_interpreter.h) and answer a call that passes it by with an error; --keep has composites come
-// as one record.
+// VALUE is a JSON number, bool, null, text or list of ints; {"tensor": {"dtype", "dims", "data"}} with row-major bytes
+// in hexadecimal; {"tensors": [VALUE...]}; {"dtype": NAME}; {"call": CALL}, the first output of a call, for views; or
+// {"ref": N}, the tensor that {"keep": N, "of": VALUE} last kept. --list prints every op and its documentation.
+// --decompose computes every op that has a decomposition by its decomposition.
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -114,7 +112,7 @@ TensorList run(const json& call) {
   return results;
 }
 
-// Takes ops apart where they can be; what they are made of runs as it is.
+// Decomposes every op that has a decomposition. The parts run unchanged.
 class DecomposingInterpreter final : public tenon::Interpreter {
  public:
   void apply(const tenon::OpCall& call) override {

@@ -1,5 +1,5 @@
-// A provider for tests only: a synchronous, mapped device that computes every primitive by primitives/reference. With
-// it the ops are checked apart from the kernels of any real device.
+// A provider for tests: a synchronous, mapped device that computes every primitive by primitives/reference. It
+// separates the tests of ops from the kernels of real devices.
 #include <cstdlib>
 #include <cstring>
 #include <mutex>

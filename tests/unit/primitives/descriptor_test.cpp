@@ -204,7 +204,7 @@ TEST(Descriptor, FieldsCoverEveryAttributeByte) {
       named += field_size(field) * static_cast<size_t>(field.count);
       EXPECT_LE(field.offset + field_size(field) * static_cast<size_t>(field.count), row.attribute_size) << row.name;
     }
-    // A reserved word or two is all that is not named.
+    // Only a reserved word or two has no name.
     EXPECT_LE(row.attribute_size - named, 8U) << row.name;
   }
 }

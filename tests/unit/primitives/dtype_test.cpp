@@ -71,7 +71,7 @@ TEST(Convert, EveryNarrowNumberReadsBack) {
   }
 }
 
-// Half way between two neighbours goes to the even one, anything nearer to one of them to that one.
+// Half way between two neighbours rounds to the even one; any other value rounds to the nearer one.
 TEST(Convert, RoundsToNearestEven) {
   for (DType dtype : {DType::f16, DType::bf16, DType::f8e4m3fn, DType::f8e5m2}) {
     const uint64_t sign = uint64_t{1} << (dtype_info(dtype).bits - 1);
@@ -102,7 +102,7 @@ TEST(Convert, OverflowsToInfinityOrWhereThereIsNoneToNan) {
 TEST(Convert, TakesFloatsAndIntegersWithOneRounding) {
   EXPECT_EQ(encode_float(DType::f32, 0.1), std::bit_cast<uint32_t>(0.1F));
   EXPECT_EQ(encode_float(DType::f64, 0.1), std::bit_cast<uint64_t>(0.1));
-  // 2^63 + 2^39 + 1 is above the middle of two f32; a double on the way would hide the 1.
+  // 2^62 + 2^38 + 1 is just above the middle of two f32. A double in between would lose the 1.
   const int64_t above_middle = (int64_t{1} << 62) + (int64_t{1} << 38) + 1;
   EXPECT_EQ(encode_float(DType::f32, static_cast<long double>(above_middle)),
             std::bit_cast<uint32_t>(static_cast<float>(above_middle)));

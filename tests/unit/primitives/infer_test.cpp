@@ -266,7 +266,7 @@ TEST(Reshape, WorksOutTheOpenDim) {
   EXPECT_EQ(flatten("flatten", {}, 0, -1).value(), Dims{1});
 }
 
-// The places of a view's elements in row-major order.
+// The offsets of a view's elements in row-major order.
 std::vector<int64_t> places(const Dims& dims, const Dims& strides) {
   std::vector<int64_t> all;
   for (int64_t number = 0; number < element_count(dims); ++number) {

@@ -1,10 +1,11 @@
-// Runs primitives of the reference for a script: reads requests from stdin, writes answers to stdout, until the end.
+// Runs primitives of the reference for a script: reads requests from stdin and writes responses to stdout, until the
+// end.
 //
-// A request is a line with a descriptor (as primitives/descriptor writes it), a line with the launch scalars
-// (`f32:0.5 f32:2`, may be empty), then the bytes of each input in turn, from its first to its last element. The answer
-// is a line, `ok`, `fault <code> <operand> <value> <limit>` or `error <sentence>`, then, unless it is an error, the
-// bytes of each output. With --rows it prints the rows of scalar_ops.def instead: arity, name, result, parameters, and
-// the dtypes of the domain.
+// A request is a line with a descriptor (in the form of primitives/descriptor), a line with the launch scalars
+// (`f32:0.5 f32:2`, may be empty), and the bytes of each input in turn, from its first to its last element. A response
+// is a line, `ok`, `fault <code> <operand> <value> <limit>` or `error <sentence>`, and, unless it is an error, the
+// bytes of each output. With --rows the program prints the scalar functions of scalar_ops.def instead: arity, name,
+// result, parameters, and the dtypes of the domain.
 #include <cstdio>
 #include <cstring>
 #include <iostream>

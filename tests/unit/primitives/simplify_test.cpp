@@ -1,4 +1,5 @@
-// A fold is right if the set of addresses that meet stays what it was: each test walks the operands before and after.
+// A fold is right if it keeps the set of addresses that belong together. Each test walks the operands before and after
+// it.
 #include "primitives/simplify/simplify.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ struct Layout {
   Layout& operator=(const Layout&) = delete;
 };
 
-// For each index, the places of all operands; `chosen` limits the axes walked.
+// For each index, the offsets of all operands. `chosen` limits the walked axes.
 std::vector<std::vector<int64_t>> walk(const Layout& layout, int32_t operands, uint32_t chosen = ~0U) {
   std::vector<std::vector<int64_t>> tuples = {std::vector<int64_t>(static_cast<size_t>(operands), 0)};
   for (int32_t axis = 0; axis < layout.rank; ++axis) {
@@ -52,7 +53,7 @@ std::vector<std::vector<int64_t>> sorted(std::vector<std::vector<int64_t>> tuple
   return tuples;
 }
 
-// Random dims; strides of a random axis order, with gaps here and there; 0 in some axes of operands that may repeat.
+// Random dims. The strides have a random axis order, some gaps, and 0 in some axes of operands that may repeat.
 Layout random_layout(std::mt19937* random, int32_t operands, int32_t first_that_repeats) {
   Layout layout;
   layout.rank = static_cast<int32_t>((*random)() % 6);
@@ -137,7 +138,7 @@ TEST(FoldElementwise, RowsThatRepeatKeepTwoAxes) {
   EXPECT_EQ(layout.strides[2][1], 1);
 }
 
-// What meets in each result: destination place -> the set of source places.
+// The source offsets that contribute to each destination offset.
 std::vector<std::vector<int64_t>> meetings(Layout layout, uint32_t axes) {
   for (int32_t axis = 0; axis < layout.rank; ++axis) {
     if (axes >> axis & 1) layout.strides[0][axis] = 0;
@@ -182,7 +183,7 @@ TEST(FoldMarked, KeepsMarkedAxesAloneAndInOrder) {
     uint32_t folded = marked;
     after.rank = fold_marked(after.rank, after.dims, &folded, after.pointers, 3);
     EXPECT_EQ(__builtin_popcount(folded), __builtin_popcount(marked));
-    EXPECT_EQ(walk(before, 3), walk(after, 3));  // in order: nothing is moved
+    EXPECT_EQ(walk(before, 3), walk(after, 3));  // in order, because nothing is moved
     EXPECT_EQ(walk(before, 3, marked), walk(after, 3, folded));
   }
 }
@@ -232,7 +233,7 @@ TEST(FoldBatch, LeavesTheMatrixAlone) {
   }
 }
 
-// {destination, index, source without its axis}: what a gather of slices brings together.
+// {destination, index, source without its axis}: the offsets that a gather of slices brings together.
 std::vector<std::vector<int64_t>> gathered(const GatherFold& fold) {
   Layout layout;
   layout.rank = fold.src_rank - 1 + fold.indices_rank;

@@ -1,4 +1,4 @@
-// The CPU provider as a device: its memory, its settings, its faults, what it holds.
+// The cpu provider as a device: its memory, its settings, its faults, and what it holds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -49,7 +49,7 @@ TEST(CpuProvider, RefusesAnUnknownSimdSetting) {
 constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// A product of `values` by ones is `values` again in each of its 16 columns or channels; then the epilogue.
+// A product of `values` with ones, which gives `values` in each of 16 columns or channels, and an epilogue.
 struct Product {
   const char* name;
   ep_primitive_desc desc;
@@ -70,7 +70,7 @@ std::vector<Product> products(int64_t count) {
   return {matmul, convolution};
 }
 
-// What the elementwise primitive of the same row makes of `values`.
+// The result of the element-wise primitive for the epilogue on `values`.
 std::vector<float> by_row(OpenProvider& cpu, const ep_epilogue& epilogue, std::vector<float> values, ep_scalar a,
                           ep_scalar b) {
   const int64_t count = static_cast<int64_t>(values.size());

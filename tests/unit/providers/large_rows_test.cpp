@@ -1,5 +1,5 @@
-// Rows so many that their results are written past the cache, which kernels do in another way: softmax and layer norm
-// against double-precision loops, on every dispatch target, rows of NaN and infinity among the others.
+// So many rows that kernels write their results past the cache, which takes another path. Compares softmax and layer
+// norm with double-precision loops on every dispatch target, with rows of NaN and infinity among the others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct Rows {
   int64_t count;
   int64_t length;
   std::vector<float> src, wanted;
-  std::vector<Line> lines;  // the result, as aligned as blocks of devices are
+  std::vector<Line> lines;  // the result, aligned as blocks of devices are
 
   float* dst() { return lines.front().values; }
 };
@@ -48,8 +48,9 @@ void layer_norm_loop(const float* src, float* wanted, int64_t n) {
   for (int64_t i = 0; i < n; ++i) wanted[i] = static_cast<float>((src[i] - mean) / std::sqrt(variance + 1e-5));
 }
 
-// 17 MB or more of rows of `length`; the first, the last and one in the middle hold what makes all of a row NaN. Where
-// `peaks`, one element of each third row is so great that its exponential overflows: in turn from the last one on.
+// At least 17 MB of rows of `length`. The first, the middle and the last row contain a value that makes the whole row
+// NaN. With `peaks`, one element of each third row is so large that its exponential overflows; its position moves from
+// the last one on.
 Rows make_rows(int64_t length, Loop loop, bool peaks) {
   Rows rows{(int64_t{17} << 20) / 4 / length + 3, length, {}, {}, {}};
   const auto elements = static_cast<size_t>(rows.count * length);

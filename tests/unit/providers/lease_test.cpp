@@ -1,4 +1,4 @@
-// The wide lease: one thread of the process at a time runs parallel regions, and nobody waits for it.
+// The wide lease: one thread of the process at a time runs parallel regions, and no thread waits for the lease.
 #include "providers/cpu/threads/lease.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t long_work = 1'000'000;
 
-// Lets the lease of an earlier test run out, and the pause after one that had to wait for a processor.
+// Waits until the lease of an earlier test has expired, and the pause after a region that waited for a processor.
 void wait_until_idle() {
   const auto idle = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
   for (int i = 0; i < 100; ++i) {

@@ -1,4 +1,4 @@
-// The provider that computes nothing.
+// The null provider, which computes nothing.
 #include <gtest/gtest.h>
 
 #include "tests/unit/providers/provider_fixture.h"

@@ -1,5 +1,5 @@
-// The SIMD dialect of the prelude on every dispatch target: within the bounds of scalar_ops.def over dense samples, and
-// exact at the edges, against the C library in double.
+// The SIMD dialect of the prelude on every dispatch target, compared with the C library in double: within the bounds of
+// scalar_ops.def over dense samples, and exact at the edges.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -13,7 +13,8 @@
 namespace tenon::provider {
 namespace {
 
-// Rows that are one function of the prelude, the interval sampled, and the bound in units in the last place.
+// A scalar function that is one function of the prelude, the sampled interval, and the bound in units in the last
+// place.
 struct Function {
   const char* name;
   int32_t op;
@@ -37,7 +38,7 @@ const Function functions[] = {
     {"trunc", EP_UNARY_trunc, std::trunc, -1e7, 1e7, 0}, {"round", EP_UNARY_round, std::nearbyint, -1e7, 1e7, 0},
 };
 
-// Distance of `actual` from the exact value in units in the last place of f32 there.
+// The distance of `actual` from the exact value, in units in the last place of f32.
 double ulps_off(float actual, double exact) {
   if (std::isnan(exact)) return std::isnan(actual) ? 0 : INFINITY;
   const auto nearest = static_cast<float>(exact);
@@ -47,7 +48,7 @@ double ulps_off(float actual, double exact) {
   return std::fabs(static_cast<double>(actual) - exact) / unit;
 }
 
-// Floats of every magnitude within the interval, evenly by their bits, and evenly by value.
+// Floats of every magnitude in the interval: evenly by their bits, and evenly by value.
 std::vector<float> samples(const Function& function) {
   std::vector<float> values;
   for (uint32_t bits = 1; bits < 0x7f800000U; bits += 26881) {
@@ -110,7 +111,7 @@ TEST_P(Prelude, KeepsNaNAndTheEdges) {
     for (size_t i = 0; i < in.size(); ++i) {
       const bool far = std::fabs(in[i]) > 1e30f && std::isfinite(in[i]);
       const bool periodic = function.op == EP_UNARY_sin || function.op == EP_UNARY_cos || function.op == EP_UNARY_tan;
-      if (far && periodic) continue;  // no promise that far out
+      if (far && periodic) continue;  // no bound so far out
       const double exact = function.exact(static_cast<double>(in[i]));
       EXPECT_LE(ulps_off(out[i], exact), function.ulps) << function.name << "(" << in[i] << ") gave " << out[i];
       if (exact != 0) continue;

@@ -60,7 +60,7 @@ std::vector<std::string> TestHost::errors_logged() const {
   return errors_;
 }
 
-// What a plug-in gets is never looked into.
+// The plug-in never looks into an error.
 ep_error* TestHost::error_make(const ep_host* host, ep_status, ep_string sentence, ep_string remedy) {
   TestHost& me = self(host);
   const std::lock_guard lock(me.mutex_);

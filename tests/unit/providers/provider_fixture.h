@@ -1,4 +1,4 @@
-// A provider opened through the raw ABI by a small host of the test's own, and primitives run on it.
+// Opens a provider through the raw ABI with a small host of the tests, and runs primitives on it.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,7 @@ namespace tenon::provider {
 
 using Settings = std::map<std::string, std::string>;
 
-// A host that counts what the plug-in holds, keeps what it is told (of errors the last), and answers settings from a
-// map. Thread-safe.
+// A host that counts what the plug-in holds, keeps the last error, and reads settings from a map. Threads: any.
 class TestHost {
  public:
   explicit TestHost(Settings settings = {}, int32_t threads = 2);
@@ -45,7 +44,7 @@ class TestHost {
   std::vector<std::string> errors_;
 };
 
-// libtenon_<name>.so with device 0 open. Throws std::runtime_error with the provider's sentence if that fails.
+// libtenon_<name>.so with its device 0 open. Throws std::runtime_error with the provider's sentence on failure.
 class OpenProvider {
  public:
   explicit OpenProvider(const std::string& name, Settings settings = {}, int32_t threads = 2);
@@ -60,17 +59,17 @@ class OpenProvider {
   ep_stream* stream = nullptr;
 };
 
-// The CPU provider on one dispatch target and one thread; NULL if this processor does not have it.
+// The cpu provider on one dispatch target and one thread. NULL if this processor does not have the target.
 std::unique_ptr<OpenProvider> open_on_target(const std::string& simd);
 
-// A descriptor of `kind` to which operands are added, outputs first.
+// An operand, and a descriptor of `kind` to which operands are added, outputs first.
 ep_operand_desc dense(int32_t role, int32_t dtype, const std::vector<int64_t>& dims);
 ep_operand_desc strided(int32_t role, int32_t dtype, const std::vector<int64_t>& dims,
                         const std::vector<int64_t>& strides);
 ep_operand_desc scalar_operand(int32_t role, int32_t dtype);
 ep_primitive_desc descriptor(int32_t kind, const std::vector<ep_operand_desc>& operands);
 
-// Elements from 0 to the last that `operand` reaches.
+// The number of elements from the first to the last that `operand` reaches.
 int64_t extent(const ep_operand_desc& operand);
 
 struct LaunchResult {
@@ -79,8 +78,8 @@ struct LaunchResult {
   std::string implementation;
 };
 
-// Creates, launches once on the given bytes (imported, so the provider must map host memory), destroys. With `dynamic`
-// dims and strides other than 0 and 1 are given at launch.
+// Creates a primitive, launches it once on the given bytes, and destroys it. The bytes are imported, so the provider
+// must map host memory. With `dynamic` the launch gives dims, and strides other than 0 and 1.
 LaunchResult run_once(OpenProvider& provider, const ep_primitive_desc& desc, const std::vector<void*>& operands,
                       const std::vector<ep_scalar>& scalars = {}, bool dynamic = false);
 

@@ -1,5 +1,5 @@
-// Every row of scalar_ops.def on every type it is defined on, on every dispatch target, against the double-precision
-// reference: contiguous, strided and broadcast operands, scalars, dims given at launch.
+// Every scalar function of scalar_ops.def on every type that it takes, on every dispatch target, compared with the
+// double-precision reference: contiguous, strided and broadcast operands, scalars, dims given at launch.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ constexpr int32_t byte_dtypes[] = {EP_DTYPE_bool, EP_DTYPE_i8,  EP_DTYPE_i16, EP
                                    EP_DTYPE_u8,   EP_DTYPE_u16, EP_DTYPE_u32, EP_DTYPE_u64,      EP_DTYPE_f16,
                                    EP_DTYPE_bf16, EP_DTYPE_f32, EP_DTYPE_f64, EP_DTYPE_f8e4m3fn, EP_DTYPE_f8e5m2};
 
-// Half of one unit in the last place, relative.
+// Half a unit in the last place, relative.
 double epsilon(int32_t dtype) {
   switch (dtype) {
     case EP_DTYPE_f64: return 1e-15;
@@ -62,7 +62,7 @@ class Values {
   std::mt19937 generator_;
 };
 
-// Results of the provider and of the reference may differ by `ulps` of the type; NaN equals NaN.
+// The results of provider and reference may differ by `ulps` of the type. NaN equals NaN.
 void expect_close(const ep_operand_desc& operand, const std::vector<unsigned char>& actual,
                   const std::vector<unsigned char>& expected, double ulps, const std::string& what) {
   const auto type = static_cast<DType>(operand.dtype);
@@ -123,7 +123,7 @@ void check(OpenProvider& provider, const Case& test, bool dynamic, Values& value
   expect_close(test.desc.operands[0], poisoned, expected, test.ulps, test.what);
 }
 
-// The same row over the layouts a host may ask for.
+// One scalar function over the layouts that a host may ask for.
 std::vector<ep_primitive_desc> layouts(int32_t kind, int32_t dst_dtype, const std::vector<int32_t>& src_dtypes) {
   std::vector<ep_primitive_desc> all;
   const int32_t roles[] = {EP_ROLE_SRC, EP_ROLE_SRC_B, EP_ROLE_SRC_C};

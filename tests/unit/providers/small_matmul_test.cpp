@@ -1,5 +1,5 @@
-// Small products, which run in our own kernels: against double-precision loops, on every dispatch target, in all widths
-// that a tile can have, over padded, transposed and repeated operands.
+// Small products, which our own kernels compute, compared with double-precision loops on every dispatch target: every
+// width of a tile, and padded, transposed and repeated operands.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,10 +13,10 @@ namespace {
 struct Layouts {
   const char* name;
   int64_t batch, m, n, k;
-  std::vector<int64_t> dst, src, src_b, bias;  // strides; bias empty: none
+  std::vector<int64_t> dst, src, src_b, bias;  // strides; an empty bias means none
 };
 
-// Row-major, each row `pad` elements longer than it has to be.
+// Row-major, with rows that are `pad` elements longer than necessary.
 Layouts padded(int64_t m, int64_t n, int64_t k, int64_t pad) {
   return {"padded", 1, m, n, k, {m * (n + pad), n + pad, 1}, {m * (k + pad), k + pad, 1}, {k * (n + pad), n + pad, 1},
           {}};
@@ -46,7 +46,7 @@ std::vector<float> random_floats(int64_t count, std::mt19937& generator) {
 
 class SmallMatmul : public testing::TestWithParam<const char*> {
  protected:
-  // Runs `one`, with relu after it if asked; poisoned gaps of DST must stay.
+  // Runs `one`, perhaps with relu. The poisoned gaps of DST must stay.
   void compare(OpenProvider& cpu, const Layouts& one, bool relu) {
     const std::string label = std::string(one.name) + " " + std::to_string(one.m) + " x " + std::to_string(one.n);
     std::vector<ep_operand_desc> operands{strided(EP_ROLE_DST, EP_DTYPE_f32, {one.batch, one.m, one.n}, one.dst),

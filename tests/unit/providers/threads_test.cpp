@@ -1,4 +1,4 @@
-// One and two threads give equal bits, and launches of one primitive from several threads at once do not meet.
+// One and two threads give equal bits, and concurrent launches of one primitive do not disturb each other.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -89,7 +89,7 @@ Work convolution(int64_t channels, int64_t size, int64_t kernel) {
   return work;
 }
 
-// An epilogue that runs over the finished result, on threads of its own.
+// An epilogue that runs over the finished result, on several threads.
 Work with_gelu(Work work) {
   work.name = "gelu after " + std::string(work.name);
   work.desc.epilogue_count = 1;

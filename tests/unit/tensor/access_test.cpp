@@ -1,4 +1,4 @@
-// Tensor::access, and what waits for streams and devices, as a program meets them.
+// Tensor::access, and waits for streams and devices, as a program uses them.
 #include <atomic>
 #include <stdexcept>
 
@@ -11,7 +11,7 @@ namespace {
 
 class AccessTensor : public InFlight {};
 
-// The rows of a transposed matrix: strided elements, others between them.
+// The rows of a transposed matrix: its elements are strided, with other elements in between.
 TEST_F(AccessTensor, GivesStridedElementsWhereStridesSay) {
   const std::vector<float> values = random_floats(random_, 12 * 9);
   for (Device on : {Device("cpu"), device()}) {

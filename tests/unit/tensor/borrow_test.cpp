@@ -1,4 +1,4 @@
-// Tensor::borrow: memory that the caller owns, read and written where it lies, and given back once.
+// Tensor::borrow: memory of the caller is read and written in place, and given back once.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -17,7 +17,7 @@ class Borrow : public InFlight {
   std::shared_ptr<LentMemory> lend(size_t count) { return LentMemory::of(random_floats(random_, count)); }
   int64_t below(int64_t bound) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(bound)); }
 
-  // Another handle or view of one of `held`.
+  // Another handle or a view of one of `held`.
   Tensor another(const std::vector<Tensor>& held) {
     const Tensor& from = held[static_cast<size_t>(below(static_cast<int64_t>(held.size())))];
     if (from.rank() < 2) return from;
@@ -100,7 +100,7 @@ TEST_F(Borrow, NoDeleterIsFine) {
   EXPECT_EQ(Tensor::borrow(values.data(), {3}, {}, DType::f32, nullptr).to_host<float>(), values);
 }
 
-// The deleter spoils the memory: whoever reads it afterwards is found out.
+// The deleter overwrites the memory, so that a later read shows.
 TEST_F(Borrow, WorkInFlightThatReadsItKeepsIt) {
   constexpr int64_t elements = 1 << 18;
   poison(elements);
@@ -204,7 +204,7 @@ TEST_F(Borrow, ReadsAnyStrides) {
   }
 }
 
-// Rows apart and columns turned: the bytes between the elements stay as they were.
+// Rows are apart and columns are reversed. The bytes between the elements must stay.
 TEST_F(Borrow, AnOpWithOutWritesItsElementsAndNothingElse) {
   const Dims dims{3, 4}, strides{2, 7};
   const std::vector<float> source = random_floats(random_, 12);
@@ -341,7 +341,7 @@ TEST_F(Borrow, TheDeleterMayUseTensorsItself) {
   for (size_t i = 0; i < 4; ++i) EXPECT_EQ(seen[i], -second->values[i]);
 }
 
-// Destroyed after the runtime's end, since it was there before the first device was opened.
+// A static that is older than the runtime, so it is destroyed after the runtime's end.
 Tensor outlives_main;
 
 TEST(BorrowDeathTest, TheDeleterRunsAfterMainToo) {

@@ -1,4 +1,4 @@
-// DLPack, held against structs written by hand: what another library would read, and what one would hand in.
+// DLPack, compared with structs written by hand: what another library would read, and what it would hand in.
 #include "core/tensor/dlpack.h"
 
 #include <dlpack/dlpack.h>
@@ -19,8 +19,8 @@ struct Name {
   int bits;
 };
 
-// From the DLPack specification: kDLInt 0, kDLUInt 1, kDLFloat 2, kDLBfloat 4, kDLBool 6, kDLFloat8_e4m3fn 10,
-// kDLFloat8_e5m2 12. Types that are not here have no name.
+// From the specification of DLPack: kDLInt 0, kDLUInt 1, kDLFloat 2, kDLBfloat 4, kDLBool 6, kDLFloat8_e4m3fn 10,
+// kDLFloat8_e5m2 12. Other types have no name.
 const std::map<std::string_view, Name> names = {
     {"bool", {6, 8}}, {"i8", {0, 8}},   {"i16", {0, 16}},  {"i32", {0, 32}},      {"i64", {0, 64}},
     {"u8", {1, 8}},   {"u16", {1, 16}}, {"u32", {1, 32}},  {"u64", {1, 64}},      {"f16", {2, 16}},
@@ -33,7 +33,7 @@ constexpr DType all_dtypes[] = {
 #undef EP_DTYPE
 };
 
-// A tensor of another library: it owns its memory, its shape and its strides, and counts how often it is deleted.
+// A tensor of another library. It owns its memory, shape and strides, and counts its deletions.
 struct Foreign {
   explicit Foreign(std::vector<float> memory, std::vector<int64_t> dims = {}, std::vector<int64_t> steps = {})
       : values(std::move(memory)), shape(std::move(dims)), strides(std::move(steps)) {
@@ -56,7 +56,7 @@ struct Foreign {
   std::atomic<int> deleted{0};
 };
 
-// Counts the calls of an exported tensor's deleter on their way to it.
+// Counts the calls of an exported tensor's deleter and passes them on.
 struct Watched {
   explicit Watched(DLManagedTensor* managed) : inner(managed->deleter), context(managed->manager_ctx) {
     managed->manager_ctx = this;

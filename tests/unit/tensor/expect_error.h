@@ -1,4 +1,4 @@
-// Errors that a test expects: their code, and parts of their text.
+// Expected errors: their code, and parts of their text.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace tenon::testing {
 
-// What `call` throws; ok if nothing.
+// The error that `call` throws; ok if it throws none.
 inline Status error_of(const std::function<void()>& call) {
   try {
     call();

@@ -1,4 +1,4 @@
-// What users of the C++ face write: compiled by g++ and by clang++, whichever of them builds the rest.
+// Code as users of the C++ face write it. Both g++ and clang++ compile it.
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
 

@@ -1,4 +1,4 @@
-// InFlight: a test on the asynchronous fake and the cpu, which starts and ends with nothing in flight.
+// InFlight: a test on the asynchronous fake and the cpu that starts and ends with nothing in flight.
 #pragma once
 
 #include "core/tensor/device.h"
@@ -33,7 +33,7 @@ class InFlight : public ::testing::Test {
     while (!error_of([] { device().synchronize(); }).ok()) continue;
   }
 
-  // Leaves free blocks of about `elements` floats on the device full of a value no test expects.
+  // Leaves free blocks of about `elements` floats on the device, filled with a value that no test expects.
   static void poison(int64_t elements) {
     const std::vector<float> values(static_cast<size_t>(elements), -77.0f);
     std::vector<Tensor> held;

@@ -1,4 +1,5 @@
-// LentMemory: what a test lends to tensors, and how often it was given back. Values are random and never zero.
+// LentMemory: memory that a test lends to tensors, and the number of times it was given back. Values are random, never
+// zero.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,7 @@ inline std::vector<float> random_floats(std::mt19937_64& random, size_t count) {
   return values;
 }
 
-// Shared with the deleter, so that it may run after the test's own handle is gone.
+// Shared with the deleter, because the deleter may run after the test's own handle is gone.
 struct LentMemory {
   std::vector<float> values;
   std::atomic<int> returned{0};
@@ -33,7 +34,7 @@ inline Tensor borrow(const std::shared_ptr<LentMemory>& lent, const Dims& dims, 
   return Tensor::borrow(lent->values.data(), dims, strides, DType::f32, [lent] { ++lent->returned; });
 }
 
-// The value at every index of `dims` in row-major order, found by walking `memory` with `strides`.
+// The values of `memory` in row-major order of `dims`, found by `strides`.
 inline std::vector<float> walk(const std::vector<float>& memory, const Dims& dims, const Dims& strides) {
   std::vector<float> values;
   const int64_t count = element_count(dims);

@@ -1,4 +1,4 @@
-// Operators on tensors, against plain loops.
+// Operators on tensors, compared with plain loops.
 #include "core/ops/operators.h"
 
 #include <type_traits>
@@ -17,7 +17,7 @@ class Operators : public ::testing::Test {
   Tensor tensor(const std::vector<float>& values, const Dims& dims) {
     return Tensor::from<float>(values, dims, Device("cpu"));
   }
-  // The values of `got`, each of which `expected` must give from those of a and b.
+  // Checks that each value of `got` is `expected` of the values of a and b.
   template <class F>
   void expect(const Tensor& got, F expected) {
     const std::vector<float> values = got.to_host<float>();

@@ -1,4 +1,4 @@
-// Tensors as text, against text written by hand.
+// Tensors as text, compared with text written by hand.
 #include "core/tensor/print.h"
 
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ std::string print(const std::vector<T>& values, const Dims& dims) {
   return to_string(Tensor::from<T>(values, dims, Device("cpu")));
 }
 
-// Of elements given by their bits.
+// A tensor of elements given by their bits.
 template <class T>
 std::string print_bits(const std::vector<T>& bits, const Dims& dims, DType dtype) {
   return to_string(Tensor::copy_from_host(bits.data(), dims, dtype, Device("cpu")));
@@ -150,7 +150,7 @@ TEST_F(Print, ShowsAThousandElementsWhole) {
   EXPECT_NE(text.find("500"), std::string::npos);
 }
 
-// All but the rows that are shown must not be read.
+// Printing must not read rows that it does not show.
 TEST_F(Print, ReadsNothingOfWhatItDoesNotShow) {
   constexpr size_t side = 4096, row = side * sizeof(float), bytes = side * row;
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

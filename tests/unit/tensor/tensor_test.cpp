@@ -1,4 +1,4 @@
-// Making tensors, reading and overwriting them, and what is refused.
+// Making, reading and overwriting tensors, and what they refuse.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -133,7 +133,7 @@ TEST_F(Tensors, CopyFromOverwritesViewsAndNothingElse) {
   }
 }
 
-// Small and large: both have been read when the call returns.
+// A small and a large source. The call has read both when it returns.
 TEST_F(Tensors, TheSourceOfACopyIsFreeAfterwards) {
   for (size_t elements : {size_t{100}, size_t{1} << 18}) {
     fakes::async_control().delay_us = 500;

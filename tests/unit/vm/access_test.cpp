@@ -12,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// On devices whose memory the host can reach, and on others.
+// On devices whose memory the host can address, and on others.
 class Accesses : public Machines, public ::testing::WithParamInterface<bool> {
  protected:
   Accesses() : on(GetParam() ? AsyncMachine::mapped() : AsyncMachine::get()) {}

@@ -1,4 +1,4 @@
-// AsyncMachine: the machine of the asynchronous fake, bare or wrapped by another.
+// AsyncMachine: the machine of the asynchronous fake, bare or wrapped by another fake.
 #pragma once
 
 #include <map>
@@ -14,19 +14,19 @@ class AsyncMachine : public Machine {
  public:
   // The bare fake, registered and opened at the first call.
   static AsyncMachine& get();
-  // Another one, whose devices copy from each other directly.
+  // A fake whose devices copy from each other directly.
   static AsyncMachine& peers();
-  // Another one, whose memory the host can reach and which has a pool for transfers.
+  // A fake whose memory the host can address, with a pool for transfers.
   static AsyncMachine& mapped();
-  // The fake as it is registered under the name `provider`; not open.
+  // The fake that is registered as `provider`. It is not open.
   explicit AsyncMachine(const std::string& provider) : Machine(provider + ":0", provider + ":1") {}
 
-  // The kernel of dst = 31*a + b + tag over `words` words, cached; with `scratch` bytes of persistent scratch.
+  // The kernel of dst = 31*a + b + tag over `words` words, cached. `scratch` is its persistent scratch in bytes.
   Result<Kernel*> kernel(int device, int64_t words, uint64_t scratch = 0);
 
   Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
              bool whole) override;
-  // The same with workspace and scratch of so many bytes.
+  // A kernel with so many bytes of workspace and scratch.
   struct Extra {
     uint64_t workspace = 0;
     uint64_t scratch = 0;

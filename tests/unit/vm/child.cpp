@@ -1,4 +1,4 @@
-// Ends and beginnings that need a process of their own: lifecycle_test.cpp starts this program once for each.
+// Ends and beginnings that need a process of their own. lifecycle_test.cpp starts this program once for each.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ Status launch(Storage* dst, Storage* a, int stream, int64_t how = fakes::kMixRun
   return AsyncMachine::get().mix(0, stream, {dst, 0}, {a, 0}, {a, 0}, kWords, 1, how, whole);
 }
 
-// Leaves main with work in flight, a tensor alive in a static, and an error nobody asked for.
+// Leaves main with work in flight, a live tensor in a static, and an error that nobody has read.
 int exit_in_flight() {
   fakes::async_control().delay_us = 2000;
   static StorageHandle kept = filled(0);
@@ -41,7 +41,7 @@ int exit_in_flight() {
   return 0;
 }
 
-// In a forked child every call is an error and destructors do nothing; the parent goes on.
+// In a forked child every call is an error, and destructors do nothing. The parent goes on.
 int fork_in_flight() {
   fakes::async_control().delay_us = 500;
   auto* kept = new StorageHandle(filled(0));
@@ -56,7 +56,7 @@ int fork_in_flight() {
     other.reset();
     delete kept;
 #if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_NONE
-    _exit(refused ? 0 : 9);  // at exit the sanitizers look for threads that a forked child does not have
+    _exit(refused ? 0 : 9);  // at exit the sanitizers look for threads, which a forked child lacks
 #else
     std::exit(refused ? 0 : 9);
 #endif
@@ -84,7 +84,7 @@ int lose_device() {
              : 1;
 }
 
-// Another thread works on while main ends.
+// Another thread works while main ends.
 int exit_beside_a_thread() {
   StorageHandle a = filled(0);
   static auto* handle = new StorageHandle(std::move(a));
@@ -98,7 +98,7 @@ int exit_beside_a_thread() {
   return 0;
 }
 
-// Nanoseconds of processor time per small block taken and given back on a thread.
+// Nanoseconds of processor time to take and free a small block on a thread.
 int bench_blocks() {
   memory::Allocator& allocator = *AsyncMachine::get().device(0)->allocator;
   { const StorageHandle first = filled(0, 16); }
@@ -117,8 +117,8 @@ int bench_blocks() {
   return 0;
 }
 
-// Instructions per second, outputs allocated, timed to the last completion: independent, then each reading what an
-// instruction of another stream wrote.
+// Instructions per second, with outputs allocated, until the last completion: first independent ones, then instructions
+// that each read the result of another stream.
 int bench() {
   fakes::async_control().shadow = false;
   fakes::async_control().memory = uint64_t{256} << 20;

@@ -1,4 +1,4 @@
-// HostDevice: a synchronous device in host memory, the least that the machine needs to copy to and from.
+// HostDevice: a synchronous device in host memory with just enough for the machine to copy to and from.
 #pragma once
 
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include "core/device/device_state.h"
 #include "core/memory/caching_allocator.h"
 
-struct ep_memory;  // the asynchronous fake's too: here only ever a pointer to host memory
+struct ep_memory;  // the asynchronous fake has its own; here it only points to host memory
 
 namespace tenon::testing {
 

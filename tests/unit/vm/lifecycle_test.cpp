@@ -16,7 +16,7 @@ struct Ended {
   std::string output;
 };
 
-// Runs vm_child in `mode` with a time limit; standard output and error together.
+// Runs vm_child in `mode` with a time limit. Returns standard output and error together.
 Ended run(const std::string& mode, const std::string& environment = {}) {
   const std::string command = environment + " timeout 60 '" TENON_VM_CHILD "' " + mode + " 2>&1";
   Ended ended;

@@ -1,4 +1,4 @@
-// Machine: two devices of some provider with three streams each, and what random programs ask of them.
+// Machine: two devices of some provider with three streams each, and the operations of random programs.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ class Machine {
  public:
   virtual ~Machine() = default;
 
-  // Opens what is not open yet; after an error it may be called again.
+  // Opens what is not open yet. After an error it may be called again.
   Status open();
   DeviceState* device(int index) const { return devices_[index]; }
-  // Of persistent scratch, which streams keep.
+  // The bytes of persistent scratch that streams keep.
   uint64_t scratch_bytes(int device) const;
 
   virtual Result<StorageHandle> allocate(int device, uint64_t words);
@@ -40,8 +40,8 @@ class Machine {
     Storage* storage;
     uint64_t first;  // word
   };
-  // dst = 31*a + b + tag. `how` is one of fakes::kMix...; `whole`: dst covers its storage and the instruction reads
-  // nothing of it.
+  // dst = 31*a + b + tag. `how` is one of fakes::kMix...; `whole` means that dst covers its storage and the instruction
+  // reads nothing of it.
   virtual Status mix(int device, int stream, View dst, View a, View b, int64_t words, int64_t tag, int64_t how,
                      bool whole) = 0;
   Status copy(View dst, View src, int64_t words, bool whole) const;
@@ -49,22 +49,22 @@ class Machine {
   // Runs `function` on the host with `words` words of `at`.
   Status access(View at, int64_t words, bool reads, bool writes, std::function<void(uint32_t*)> function) const;
 
-  // Waits for both devices and forgets their errors; returns how many there were.
+  // Waits for both devices and drops their errors. Returns the number of errors.
   uint64_t settle() const;
-  // What the provider found wrong with what was asked of it, or empty.
+  // The provider's complaint about the host's calls, or an empty string.
   virtual std::string violation() const { return {}; }
 
  protected:
   Machine(std::string first, std::string second) : spellings_{std::move(first), std::move(second)} {}
 
-  // The devices are gone; open() opens them anew.
+  // The devices are gone. open() opens them anew.
   void forget();
   static Result<Kernel*> make_kernel(DeviceState* device, const ep_primitive_desc& desc);
 
   struct Launch {
     Kernel* kernel;
     int stream;
-    View dst, a, b;  // a storage of NULL: a scalar
+    View dst, a, b;  // without a storage: a scalar
     bool whole;
     ep_scalar scalars[2];
     uint64_t workspace = 0;

@@ -1,4 +1,4 @@
-// What the machine promises, one promise at a time, on the asynchronous fake.
+// The promises of the machine, one at a time, on the asynchronous fake.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -39,7 +39,7 @@ TEST_F(Machines, SynchronizeReturnsTheFirstUnreportedErrorOnce) {
   EXPECT_FALSE(machine.download(a.get()).ok());
 }
 
-// Whether the failure is known before the read is submitted or becomes known while the read waits.
+// It must not matter whether the failure is known before the read is submitted or while the read waits.
 TEST_F(Machines, AnErrorThatItsReaderWasGivenIsNotGivenAgain) {
   StorageHandle a = filled(0, 3);
   for (const bool retired_before_the_read : {false, true}) {
@@ -62,7 +62,7 @@ TEST_F(Machines, AnErrorThatItsReaderWasGivenIsNotGivenAgain) {
   }
 }
 
-// Also where the call itself returns the error, and where a host tensor carries the poison.
+// Also if the call itself returns the error, and if a host tensor carries the poison.
 TEST_F(Machines, InSynchronousModeTheCallThatReadsPoisonIsTheReader) {
   StorageHandle a = filled(0, 3);
   StorageHandle b = filled(0, 4);
@@ -76,7 +76,7 @@ TEST_F(Machines, InSynchronousModeTheCallThatReadsPoisonIsTheReader) {
   EXPECT_TRUE(vm::synchronize(machine.device(0)).ok());
 }
 
-// Of two streams the later submission fails first: the error of the earlier one is the first all the same.
+// The later submission, on another stream, fails first. synchronize() still gives the error of the earlier one first.
 TEST_F(Machines, SynchronizeTellsErrorsInTheOrderOfSubmission) {
   StorageHandle a = filled(0, 3);
   StorageHandle b = std::move(machine.allocate(0, kWords)).value();
@@ -132,7 +132,8 @@ TEST_F(Machines, AWholeOverwriteHealsAndAPartialOneDoesNot) {
   EXPECT_EQ(words.value(), std::vector<uint32_t>(kWords, 3 * 32 + 1));
 }
 
-// A copy between devices is a download and an upload; what befell the first reaches the second however long ago it was.
+// A copy between devices is a download and an upload. The upload must learn of the download's failure, however old it
+// is.
 TEST_F(Machines, AStagedUploadKnowsThatItsDownloadFailed) {
   vm::Staging* staging = vm::Staging::make(kWords * 4);
   staging->failure = Status(Code::device_lost, "copy: the device fell off the bus.");
@@ -309,7 +310,8 @@ TEST_F(Machines, ALongWaitSaysWhatIsPendingOnWhat) {
   EXPECT_NE(said.find("(mix) is launched"), std::string::npos) << said;
 }
 
-// Copies to and from a synchronous device: tickets of the asynchronous one on storages that have none of their own.
+// Copies to and from a synchronous device: the tickets are those of the asynchronous device, on storages without their
+// own.
 class BesideAHost : public Machines {
  protected:
   StorageHandle on_host(uint32_t value) {

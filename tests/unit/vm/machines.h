@@ -1,4 +1,4 @@
-// Machines: a test on the asynchronous fake, which starts and ends with nothing in flight.
+// Machines: a test on the asynchronous fake that starts and ends with nothing in flight.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class Machines : public ::testing::Test {
 
   AsyncMachine& machine = AsyncMachine::get();
 
-  // Lets the devices stand still, and go on after a while.
+  // Stops the devices, and lets them continue after a while.
   static std::thread held_for(std::chrono::milliseconds time) {
     fakes::async_control().hold = true;
     return std::thread([time] {

@@ -1,4 +1,4 @@
-// Order that no data asks for, errors of all devices, and transfers in both directions.
+// Order without data dependences, the errors of all devices, and transfers in both directions.
 #include <atomic>
 
 #include "core/vm/engine.h"
@@ -11,7 +11,7 @@ using std::chrono::milliseconds;
 
 class Orders : public Machines {
  protected:
-  // Whether stream `index` of device 0 has launched all that was submitted to it.
+  // True if stream `index` of device 0 has launched everything that was submitted to it.
   bool launched_all(uint16_t index) {
     vm::DeviceQueue& queue = *machine.device(0)->queue;
     std::this_thread::sleep_for(milliseconds(20));
@@ -52,7 +52,7 @@ TEST_F(Orders, AStreamWaitsForAStreamOfAnotherDevice) {
   EXPECT_EQ(vm::wait_stream(machine.device(0), 0, machine.device(1), 63).code(), Code::invalid_argument);
 }
 
-// A function is the witness: its stream waits on the host.
+// A function on the host is the witness: its stream waits for it.
 TEST_F(Orders, ABarrierIsBetweenAllStreams) {
   StorageHandle a = filled(0, 3);
   StorageHandle b = std::move(machine.allocate(0, kWords)).value();
@@ -160,7 +160,7 @@ TEST_F(Orders, PinnedMemoryIsUsedAgainAndGivenBack) {
   EXPECT_EQ(pool.held(), 0u);
 }
 
-// A device that has no memory for it left takes plain memory instead.
+// If the pinned pool has no memory left, plain memory takes its place.
 TEST_F(Orders, AnUploadWorksWithoutPinnedMemory) {
   AsyncMachine& mapped = AsyncMachine::mapped();
   mapped.settle();

@@ -29,7 +29,7 @@ class Peers : public ::testing::Test {
     AsyncMachine::peers().settle();
   }
 
-  // 31 * 3 + 3 + 1 on device 0, not there yet; what device 1 then copies.
+  // 31 * 3 + 3 + 1 on device 0, still pending, and a copy of it on device 1.
   StorageHandle copy_of_pending(AsyncMachine& on) {
     StorageHandle a = std::move(on.allocate(0, kWords)).value();
     EXPECT_TRUE(on.upload(a.get(), 0, std::vector<uint32_t>(kWords, 3)).ok());
@@ -77,7 +77,7 @@ TEST_F(Peers, AnErrorTravelsFromTheSourceToTheCopy) {
   EXPECT_EQ(peers.download(b.get()).status().code(), Code::fault);
 }
 
-// One whose devices can be closed.
+// A machine whose devices can be closed.
 class Passing : public AsyncMachine {
  public:
   explicit Passing(const std::string& provider) : AsyncMachine(provider), provider_(provider) {}

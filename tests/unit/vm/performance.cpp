@@ -28,7 +28,7 @@ class Performer {
     return state;
   }
 
-  // What the functions of reading accesses saw; all work has ended.
+  // The words that the functions of reading accesses saw. All work has ended.
   void collect_seen() {
     for (const auto& [index, seen] : seen_) result.outcome[index] = *seen;
     seen_.clear();
@@ -121,7 +121,7 @@ class Performer {
   std::map<int, std::shared_ptr<BufferState>> seen_;  // by instruction
 };
 
-// Where the instructions of threads other than the first begin: what stands before is shared.
+// The index at which the instructions of other threads than the first begin. Earlier instructions are shared.
 size_t end_of_prologue(const Program& program) {
   size_t end = 0;
   while (end < program.instructions.size() && program.instructions[end].kind == Instruction::make &&

@@ -1,4 +1,4 @@
-// Performance: what came of a Program that a Machine carried out, on a thread for each of the program's.
+// Performance: the result of a Program on a Machine. Each thread of the program has its own thread.
 #pragma once
 
 #include <functional>
@@ -11,14 +11,14 @@ namespace tenon::testing {
 
 struct Performance {
   std::map<int, StorageHandle> buffers;  // alive at the end
-  Outcome outcome;                       // without the buffers of the end where something stopped
+  Outcome outcome;                       // without the final buffers if a thread stopped
   Status stopped;                        // the first error that stopped a thread
   uint64_t reused_pending = 0;           // blocks handed out while work on them was pending
 };
 
-// Told each error, on the thread that met it, and of what kind of instruction: an answer that is not OK stops the
-// thread, except after a read, which gives poison. A buffer that could not be made is absent, and what would use it is
-// left out.
+// Gets each error, with the kind of its instruction, on the thread that met it. If it returns an error, the thread
+// stops, except after a read, which gives poison. A buffer that could not be made is absent, and instructions that need
+// it are left out.
 using Judge = std::function<Status(Instruction::Kind, const Status&)>;
 
 Performance perform(const Program& program, Machine& machine, const Judge& judge);

@@ -10,7 +10,7 @@ namespace tenon::testing {
 namespace {
 
 constexpr int kShared = 4;     // buffers that every thread reads
-constexpr int kPerThread = 8;  // and those that one thread has to itself
+constexpr int kPerThread = 8;  // buffers of one thread alone
 
 struct Known {
   int device;
@@ -71,7 +71,7 @@ class Drawer {
     return sizes[below(8)];
   }
 
-  // A buffer of `device`, of any device for -1; -1 if there is none.
+  // A buffer of `device` (-1: of any device); -1 if there is none.
   int any(int device) {
     std::vector<int> fit;
     for (const auto& [number, known] : buffers_) {
@@ -96,7 +96,7 @@ class Drawer {
       make.dst = dst;
       make.device = device;
       make.words = buffers_[dst].words;
-      make.tag = -1;  // not filled: what comes next overwrites it
+      make.tag = -1;  // not filled, because the next instruction overwrites it
       program_.instructions.push_back(make);
     }
     mix.words = std::min({buffers_[dst].words, buffers_[mix.a].words, buffers_[mix.b].words});
@@ -164,7 +164,7 @@ class Drawer {
   }
 
   std::mt19937_64 random_;
-  bool few_and_large_;  // above 32 KiB, so that a block is used again as soon as it is free
+  bool few_and_large_;  // above 32 KiB, so that a block is reused as soon as it is free
   Program program_;
   Buffers shared_;
   Buffers buffers_;
@@ -274,7 +274,7 @@ void replay_copy(std::map<int, BufferState>& buffers, const Instruction& one) {
   std::copy_n(src.words.begin() + one.a_first, one.words, dst.words.begin() + one.dst_first);
 }
 
-// What the words are that a reading access sees.
+// The words that a reading access sees.
 BufferState replay_access(std::map<int, BufferState>& buffers, const Instruction& one) {
   BufferState& dst = buffers[one.dst];
   const auto first = dst.words.begin() + one.dst_first;

@@ -1,5 +1,5 @@
-// Program: a sequence of instructions over numbered buffers, drawn from a seed, and what it computes when it is run one
-// instruction after the other on plain vectors. Prints as text that parses back.
+// Program: a sequence of instructions on numbered buffers, drawn from a seed, and its result when plain vectors execute
+// it sequentially. It prints as text that parses back.
 //
 //   thread 0: new 3 on 1 words 16 seed 77
 //   thread 0: mix 3 0 = 4 2 , 5 0 words 8 tag 9 stream 2        (dst first, a first, b first)
@@ -38,11 +38,11 @@ struct Instruction {
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
-// What the function of an access does: one that reads keeps what it sees, one that writes puts seeded words, one that
+// What the function of an access does. A reading one keeps what it sees. A writing one writes seeded words. One that
 // does both changes each word w to 31*w + tag.
 constexpr int64_t kReads = 1;
 constexpr int64_t kWrites = 2;
-constexpr int64_t kThrows = 4;  // and nothing else
+constexpr int64_t kThrows = 4;  // throws and does nothing else
 
 struct Program {
   std::vector<Instruction> instructions;
@@ -50,7 +50,7 @@ struct Program {
   friend bool operator==(const Program&, const Program&) = default;
 };
 
-// What a buffer holds; `poisoned`: nothing that can be relied on.
+// The content of a buffer. `poisoned`: the content is unreliable.
 struct BufferState {
   int device = 0;
   std::vector<uint32_t> words;
@@ -61,25 +61,25 @@ struct BufferState {
   }
 };
 
-// The results: of each `read` and each access that only reads, by its place in the program, and of each buffer alive at
-// the end, by -1 - its number.
+// The results: for each `read` and each access that only reads, under its index in the program; for each buffer alive
+// at the end, under -1 - its number.
 using Outcome = std::map<int, BufferState>;
 
 Program draw_program(uint64_t seed);
 std::vector<uint32_t> seeded_words(int64_t seed, int64_t words);
 
-// What the function of an access that writes does with its words.
+// Changes `words` as the function of a writing access does.
 void change_words(const Instruction& access, uint32_t* words);
 
 std::string print(const Program& program);
 std::optional<Program> parse(std::string_view text);
-// True if every instruction names buffers that exist then, in ranges they have.
+// True if every instruction names buffers that exist then, and ranges that they have.
 bool is_valid(const Program& program);
 
-// What `failing` means below: no instruction fails.
+// The value of `failing` below if no instruction fails.
 constexpr int kNone = 1 << 30;
-// `failing`: the instruction (by its place) that fails, so that what it writes is poisoned; or a read of the end (-1 -
-// the buffer's number) that fails.
+// `failing` is the index of the instruction that fails, so that its result is poisoned, or -1 - the number of the
+// buffer whose final read fails.
 Outcome replay(const Program& program, int failing = kNone);
 
 }  // namespace tenon::testing

@@ -1,4 +1,4 @@
-// Runs Programs on a Machine against their replay, and looks for a smaller one that fails alike.
+// Runs Programs on a Machine, compares them with their replay, and shrinks a failing one.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 namespace tenon::testing {
 
 struct RunReport {
-  std::string mismatch;         // empty: as the replay says
-  bool failed_call = false;     // a call returned an error that no instruction asked for (a failure that was injected)
-  uint64_t errors = 0;          // buffers that came out poisoned, and errors that only synchronize told of
+  std::string mismatch;         // empty: equal to the replay
+  bool failed_call = false;     // a call returned an error that came from an injected failure
+  uint64_t errors = 0;          // buffers that ended poisoned, and errors that only synchronize reported
   uint64_t reused_pending = 0;  // blocks handed out while work on them was pending
 };
 
-// `may_fail`: errors of calls are expected; results are then not compared, only that all is well afterwards.
+// With `may_fail` calls may fail. Results are then not compared; only the end must be clean.
 RunReport run_program(Machine& machine, const Program& program, bool may_fail = false);
 
-// Leaves instructions out of `program` as long as `fails(program)`.
+// Removes instructions from `program` as long as `fails(program)` holds.
 Program shrink(Program program, const std::function<bool(const Program&)>& fails);
 
-// Of the programs drawn from the seeds below `seeds`, the first that does not end as its replay, made smaller, and how;
-// empty if all do. `reset` goes before each try of a smaller one.
+// The first of the programs drawn from seeds below `seeds` that differs from its replay, shrunk, and the difference.
+// Empty if none differs. `reset` runs before each smaller program.
 std::string first_failure(
     Machine& machine, uint64_t seeds, const std::function<void()>& reset = [] {}, uint64_t* reused_pending = nullptr);
 
-// How many the environment asks for (RANDOM_PROGRAMS).
+// The number of programs that RANDOM_PROGRAMS asks for.
 uint64_t random_programs(uint64_t usual);
 
 }  // namespace tenon::testing

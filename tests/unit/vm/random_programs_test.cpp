@@ -1,5 +1,5 @@
-// Random programs on two asynchronous devices with three streams each, against the same programs replayed one
-// instruction after the other. RANDOM_PROGRAMS: how many (10,000; the sanitizers' builds run 1,000).
+// Runs random programs on two asynchronous devices with three streams each, and compares them with a sequential replay.
+// RANDOM_PROGRAMS: how many (10,000; 1,000 in the sanitizers' builds).
 #include <gtest/gtest.h>
 
 #include <array>
@@ -91,7 +91,7 @@ TEST_F(RandomPrograms, EqualTheirReplayOnADeviceThatBatches) {
   EXPECT_TRUE(failure.empty()) << failure;
 }
 
-// Sources are read as early as a provider may.
+// The fake reads sources as early as a provider may.
 TEST_F(RandomPrograms, EqualTheirReplayWhereDevicesCopyFromEachOther) {
   uint64_t reused = 0;
   std::string failure = first_failure(AsyncMachine::peers(), programs() / 10, &reused);
@@ -104,7 +104,7 @@ TEST_F(RandomPrograms, EqualTheirReplayWhereDevicesCopyFromEachOther) {
   EXPECT_GT(fakes::async_control().peer_copies.load(), 0u);
 }
 
-// Functions get the memory itself, and uploads go through the device's pool for transfers.
+// Functions get the memory itself, and uploads use the device's pool for transfers.
 TEST_F(RandomPrograms, EqualTheirReplayWhereTheHostReachesTheMemory) {
   vm::pinned_from = 16;
   uint64_t reused = 0;
@@ -113,7 +113,7 @@ TEST_F(RandomPrograms, EqualTheirReplayWhereTheHostReachesTheMemory) {
   EXPECT_GT(AsyncMachine::mapped().device(0)->queue->staging.held(), 0u);
 }
 
-// Without waiting between devices a peer copy reads what is not there yet.
+// Without the wait between devices a peer copy reads data that is not there yet.
 TEST_F(RandomPrograms, APeerCopyThatDoesNotWaitIsNoticed) {
   if (kSanitized) GTEST_SKIP() << "the run races, which the sanitizer reports first";
   vm::rules = ~static_cast<uint32_t>(vm::kWaitBetweenDevices);
@@ -124,7 +124,7 @@ TEST_F(RandomPrograms, APeerCopyThatDoesNotWaitIsNoticed) {
   EXPECT_TRUE(noticed);
 }
 
-// The harness proves itself: without one of the rules, some program goes wrong.
+// The harness proves itself: without any one of the rules, some program goes wrong.
 class WithoutRule : public RandomPrograms, public ::testing::WithParamInterface<vm::Rule> {
  protected:
   static bool notices(uint64_t seeds) {
@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(Rules, WithoutRule,
                          ::testing::Values(vm::kWaitBetweenStreams, vm::kWaitBetweenDevices, vm::kWriteAfterRead,
                                            vm::kWaitBeforeReuse, vm::kPoison, vm::kHeal));
 
-// Each allocation and each launch of some programs fails in turn: an error each time, and the next program runs.
+// Each allocation and each launch of some programs fails in turn. Each failure is an error, and the next program runs.
 TEST_F(RandomPrograms, SurviveEachFailedAllocation) {
   fakes::AsyncControl& control = fakes::async_control();
   uint64_t failures = 0;

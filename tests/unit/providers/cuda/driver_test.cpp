@@ -1,4 +1,4 @@
-// Devices as the fake driver describes them, memory, and what is left behind.
+// Devices as the fake driver describes them, memory, and leaks.
 #include <cstring>
 #include <thread>
 
@@ -48,7 +48,7 @@ TEST_F(FakeCuda, RefusesADeviceThatIsNotThere) {
   EXPECT_EQ(device, nullptr);
 }
 
-// The blocks of either allocator are aligned, and given back.
+// Blocks of both allocators are aligned and can be freed.
 TEST_F(FakeCuda, AllocatesFromEitherAllocator) {
   EXPECT_NE(block(1000), nullptr);
   EXPECT_EQ(fake().allocated.load(), 1000);
@@ -75,7 +75,7 @@ TEST_F(FakeCuda, SaysWhatIsFreeWhenMemoryIsOut) {
   EXPECT_EQ(memory, nullptr);
 }
 
-// What was freed a moment ago is free, though the driver has yet to come to it.
+// Memory that was just freed is available, even if the driver has not processed the free yet.
 TEST_F(FakeCuda, AllocatesWhatWasJustFreed) {
   fake().delay_us = 3000;
   fake().memory = 1 << 20;
@@ -112,7 +112,7 @@ TEST_F(FakeCuda, AcceptsNullWhereThereIsNothingToFree) {
   cuda().ops.device_close(nullptr);
 }
 
-// Whatever a thread had current before a call it has after: here, nothing.
+// After a call a thread has the context that it had before: here, none.
 TEST_F(FakeCuda, LeavesNoContextBehind) {
   std::thread other([this] {
     ep_memory* memory = block(256);
@@ -149,7 +149,7 @@ TEST_F(FakeCuda, StaysLostOnceLost) {
   EXPECT_EQ(contexts_of_this_thread(), 0U);
 }
 
-// Numbers that the oldest headers have no names for.
+// These error numbers have no name in the oldest headers.
 TEST_F(FakeCuda, ErrorsOfNewerDriversLoseTheDeviceToo) {
   for (const int contained : {226, 721}) {
     close();
@@ -169,7 +169,8 @@ TEST_F(FakeCuda, SaysThatCudaDoesNotSurviveAFork) {
   fake().lost = 0;
 }
 
-// At the program's exit the driver may end before us: then nothing is left to wait for, and nothing can be submitted.
+// At the exit of a program the driver may end before us. Then there is nothing to wait for, and nothing can be
+// submitted.
 TEST_F(FakeCuda, WaitsForNothingOfADriverThatHasEnded) {
   ep_memory* memory = block(64);
   ep_event* one = event();
@@ -183,7 +184,8 @@ TEST_F(FakeCuda, WaitsForNothingOfADriverThatHasEnded) {
   fake().lost = 0;
 }
 
-// Kernels that cannot be loaded for want of memory are no reason to compute elsewhere, nor is a lost device.
+// If kernels cannot be loaded because memory is out or the device is lost, the provider must not choose another
+// implementation.
 TEST_F(FakeCuda, KernelsThatCannotBeLoadedSayWhy) {
   ep_primitive_desc desc =
       descriptor(EP_PRIMITIVE_unary, {dense(EP_ROLE_DST, EP_DTYPE_f32, {8}), dense(EP_ROLE_SRC, EP_DTYPE_f32, {8})});

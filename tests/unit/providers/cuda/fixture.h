@@ -1,4 +1,4 @@
-// The cuda provider on the fake driver, which the test steers.
+// The cuda provider on the fake driver, which the test controls.
 #pragma once
 
 #include <cuda.h>
@@ -15,23 +15,23 @@
 
 namespace tenon::provider::cuda {
 
-// False where a test that needs no fake runs on a GPU: the environment says CUDA_TESTS_ON_DEVICE.
+// False if CUDA_TESTS_ON_DEVICE says that a test which needs no fake runs on a GPU.
 bool on_fake();
-// The control of the fake driver that this process loads; fails the test program if the driver is no fake. On a device
-// one that nobody reads.
+// The control of the fake driver in this process. Fails the test program if the driver is no fake. On a GPU it returns
+// a control that nobody reads.
 fakes::cuda::Control& fake();
-// How many contexts the calling thread has current; 0 on a device.
+// The number of contexts on the calling thread's stack; 0 on a GPU.
 size_t contexts_of_this_thread();
 
-// Opens device 0. At the end it is closed, and the fake must have nothing left and seen no misuse.
+// Opens device 0. At the end closes it, and checks that nothing is left and that the fake saw no misuse.
 class FakeCuda : public ::testing::Test {
  protected:
   void SetUp() override;
   void TearDown() override;
 
-  // A block of device memory that is freed with the test.
+  // A block of device memory that lives until the test ends.
   ep_memory* block(uint64_t bytes);
-  // Uploads, or downloads and waits.
+  // put uploads; get downloads and waits.
   void put(ep_memory* memory, const void* bytes, uint64_t size);
   template <class T>
   ep_memory* with(const std::vector<T>& values) {
@@ -48,7 +48,7 @@ class FakeCuda : public ::testing::Test {
   ep_event* event();
   void wait(ep_event* recorded);
 
-  // Creates and launches; the primitive lives until the test ends.
+  // Creates and launches a primitive, which lives until the test ends.
   ep_status launch(const ep_primitive_desc& desc, const std::vector<ep_memory*>& operands,
                    const std::vector<ep_scalar>& scalars = {}, uint64_t tag = 0);
   std::string implementation_of(const ep_primitive_desc& desc);

@@ -1,5 +1,5 @@
-// What the kernels compute where their teams have work for several rounds, and their threads several chunks: on the
-// fake driver, in the geometry of a GPU, and on a GPU where there is one.
+// Results of kernels whose teams have several rounds of work and whose threads have several chunks: on the fake driver
+// with the geometry of a GPU, and on a GPU if there is one.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -34,7 +34,7 @@ class CudaKernels : public FakeCuda {
   }
 };
 
-// Rows that each kernel takes, of whole packs and not, aligned and not.
+// Rows for each kernel, of whole packs and not, aligned and not.
 TEST_F(CudaKernels, SoftmaxOfRowsOfEveryLength) {
   for (const int64_t length : {1, 5, 300, 512, 900, 1024, 1028, 2048, 4096, 4097, 8192, 16383, 16384, 20001}) {
     for (const int64_t gap : {0, 1, 4}) {
@@ -91,7 +91,7 @@ TEST_F(CudaKernels, SumsOfRowsOfEveryLength) {
   }
 }
 
-// Enough for two chunks per thread, a last chunk that is none, and a scalar beside it.
+// Long enough for two chunks per thread, with a last chunk that is empty, and with a scalar operand.
 TEST_F(CudaKernels, LongRunsAreTakenTwoChunksAtATime) {
   fake().record = true;
   const int64_t count = on_fake() ? 100003 : 4000003;
@@ -135,7 +135,7 @@ TEST_F(CudaKernels, NarrowNumbersTakeTheSameWalk) {
   }
 }
 
-// Whoever applies it: relu keeps what is no number.
+// relu must keep NaN, whether cuBLASLt or our kernel applies it.
 TEST_F(CudaKernels, ReluAfterAMatmulKeepsNaN) {
   const int64_t n = 64;
   for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f16}) {

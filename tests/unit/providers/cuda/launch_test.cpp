@@ -1,4 +1,4 @@
-// Which kernel is launched in which geometry, and what matmul gives to cuBLASLt, on the fakes.
+// The kernels and geometries of launches, and the calls of cuBLASLt for matmul, on the fakes.
 #include <cmath>
 #include <cstring>
 
@@ -12,7 +12,7 @@ using fakes::cuda::Launch;
 
 class FakeCudaLaunches : public FakeCuda {
  protected:
-  // The launches of one primitive on memory it does not touch.
+  // The launches of one primitive. They do not touch memory.
   std::vector<Launch> launches_of(const ep_primitive_desc& desc, const std::vector<ep_memory*>& operands) {
     fake().record = true;
     fake().run_kernels = false;
@@ -56,7 +56,7 @@ TEST_F(FakeCudaLaunches, NarrowTypesShareTheirClassesKernel) {
   EXPECT_EQ(launches_of(relu(EP_DTYPE_f64, {64}), {block(512), block(512)})[0].kernel, "unary_f64");
 }
 
-// 2^33 elements: more chunks than 32 bits number. Nothing is read, so the memory need not be there.
+// 2^33 elements have more chunks than 32 bits can number. Nothing is read, so the memory need not exist.
 TEST_F(FakeCudaLaunches, HugeTensorsAreCut) {
   fake().memory = uint64_t{1} << 50;
   const int64_t count = int64_t{1} << 34;
@@ -136,7 +136,7 @@ TEST_F(FakeCudaLaunches, MatmulGoesToCublasLt) {
   const uint64_t kernels = fake().launches.load();
   ASSERT_EQ(launch(desc, {result, with(a), with(b)}), EP_STATUS_OK) << cuda().host.sentence();
   const std::vector<float> got = get<float>(result, m * n);
-  EXPECT_EQ(fake().launches.load(), kernels);  // none of ours
+  EXPECT_EQ(fake().launches.load(), kernels);  // none of our kernels
   for (int64_t row = 0; row < m; ++row) {
     for (int64_t column = 0; column < n; ++column) {
       double want = 0;
@@ -146,7 +146,7 @@ TEST_F(FakeCudaLaunches, MatmulGoesToCublasLt) {
   }
 }
 
-// The library only says that it failed: that the device is lost, the driver says.
+// The library only says that it failed. The driver says that the device is lost.
 TEST_F(FakeCudaLaunches, MatmulOnALostDeviceIsNoDefectOfTheLibrary) {
   const ep_primitive_desc desc = product(EP_DTYPE_f32, 4, 4, 4, 16);
   const std::vector<float> values = random_floats(16);

@@ -1,4 +1,4 @@
-// How a vendor's library is looked for, and what is said where none can be used.
+// The search for a vendor's library, and the message if none is usable.
 #include "providers/cuda/driver/library.h"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 namespace tenon::provider::cuda {
 namespace {
 
-// Another device of the plug-in, with a stream of its own.
+// Another device of the plug-in, with its own stream.
 class OtherDevice {
  public:
   OtherDevice(OpenProvider& provider, uint32_t index) {
@@ -30,7 +30,7 @@ class OtherDevice {
   ep_device* device() const { return device_; }
   ep_stream* stream() const { return stream_; }
   const ep_device_ops& ops() const { return ops_; }
-  // A block with `bytes` in it.
+  // A block that holds `bytes`.
   ep_memory* with(const std::vector<unsigned char>& bytes, uint32_t pool = 0) {
     ep_memory* memory = nullptr;
     EXPECT_EQ(ops_.memory_allocate(device_, pool, bytes.size(), &memory, nullptr), EP_STATUS_OK);
@@ -60,7 +60,7 @@ class FakeCudaPeers : public FakeCuda {
     ep_error* error = nullptr;
     return cuda().ops.peer_open(cuda().device, peer, &error);
   }
-  // Copies of many offsets and sizes from `src`, a block of pool `from` on the peer, to one of pool `to`.
+  // Copies with many offsets and sizes from `src`, a block of pool `from` on the peer, to a block of pool `to`.
   void copies_are_exact(OtherDevice& peer, uint32_t from, uint32_t to) {
     constexpr uint64_t bytes = 70000;
     const std::vector<unsigned char> source = random_bytes(bytes, 3);
@@ -97,11 +97,11 @@ TEST_F(FakeCudaPeers, MoveExactlyTheirBytesBetweenPlainBlocks) {
   provider_ = std::make_unique<OpenProvider>("cuda");
   OtherDevice peer(cuda(), 1);
   ASSERT_EQ(open_way(peer.device()), EP_STATUS_OK);
-  ASSERT_EQ(open_way(peer.device()), EP_STATUS_OK);  // a way that is open already
+  ASSERT_EQ(open_way(peer.device()), EP_STATUS_OK);  // access that was granted before
   copies_are_exact(peer, 0, 0);
 }
 
-// A way has one direction.
+// Access has one direction.
 TEST_F(FakeCudaPeers, AreOpenOneWay) {
   OtherDevice peer(cuda(), 1);
   ASSERT_EQ(open_way(peer.device()), EP_STATUS_OK);
@@ -119,7 +119,7 @@ TEST_F(FakeCudaPeers, AreOpenOneWay) {
   EXPECT_EQ(std::memcmp(&got[3], &bytes[300], 200), 0);
 }
 
-// Work before and after a copy on its stream, none of it waited for.
+// Work before and after a copy on its stream. The test does not wait in between.
 TEST_F(FakeCudaPeers, KeepTheOrderOfTheirStream) {
   fake().delay_us = 2000;
   OtherDevice peer(cuda(), 1);
@@ -153,7 +153,7 @@ TEST_F(FakeCudaPeers, AreRefusedWithBothNamesWhereThereIsNoWay) {
             "Fake GPU 0 (cuda:0) cannot reach the memory of Fake GPU 1 (cuda:1): the driver knows no direct way.");
 }
 
-// What was granted to a device that is closed is granted again to the one that comes after it.
+// Access that was granted to a closed device is granted again to its successor.
 TEST_F(FakeCudaPeers, AreOpenedAgainWithTheirDevice) {
   for (const bool pools : {true, false}) {
     close();
@@ -194,7 +194,7 @@ TEST_F(FakeCudaPeers, LeaveTheThreadsContextAsItWas) {
   other.join();
 }
 
-// The fake holds us to it: without a way the driver would go through the host's memory unasked.
+// Without access a real driver would silently copy through host memory. The fake reports that as a violation.
 TEST_F(FakeCudaPeers, WantTheirWayOpened) {
   OtherDevice peer(cuda(), 1);
   ep_memory* src = peer.with(random_bytes(64, 1));

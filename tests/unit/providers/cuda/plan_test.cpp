@@ -1,4 +1,4 @@
-// How shapes are folded and cut: pure.
+// Folding and cutting of shapes. Pure.
 #include <gtest/gtest.h>
 
 #include <cstring>

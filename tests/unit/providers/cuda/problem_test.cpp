@@ -1,4 +1,4 @@
-// A matmul as cuBLASLt sees it: pure.
+// A matmul as cuBLASLt sees it. Pure.
 #include <gtest/gtest.h>
 
 #include <vector>

@@ -26,7 +26,7 @@ TEST_F(FakeCuda, TransfersOfEverySizeArriveWhole) {
   }
 }
 
-// More small uploads than the ring has slots, none waited for, in order.
+// More small uploads than the ring has slots, without waiting, stay in order.
 TEST_F(FakeCuda, ManySmallUploadsKeepTheirOrder) {
   fake().delay_us = 300;
   const size_t count = 5 * Staging::slots;
@@ -41,7 +41,7 @@ TEST_F(FakeCuda, ManySmallUploadsKeepTheirOrder) {
   EXPECT_TRUE(std::equal(got.begin() + 1, got.end(), sent.begin() + 1));
 }
 
-// A download does not wait in the call, and its event covers the host's half of it.
+// A download does not wait in the call. Its event covers the host's half of the copy.
 TEST_F(FakeCuda, DownloadsArriveWithTheirEvent) {
   fake().delay_us = 2000;
   const std::vector<uint32_t> sent = counted(1000, 1);
@@ -76,8 +76,8 @@ TEST_F(FakeCuda, PinnedMemoryIsCopiedDirectly) {
   cuda().ops.memory_free(cuda().device, pinned);
 }
 
-// The fake notes a direct copy that leaves what is pinned; behind the block lies room to the next multiple of 512
-// bytes.
+// The fake reports a direct copy that leaves pinned memory. Behind the block there is room up to the next multiple of
+// 512 bytes.
 TEST_F(FakeCuda, MemoryThatIsPinnedInPartGoesByWayOfTheStaging) {
   ep_memory* pinned = nullptr;
   ASSERT_EQ(cuda().ops.memory_allocate(cuda().device, 1, 64, &pinned, nullptr), EP_STATUS_OK);
@@ -105,7 +105,7 @@ TEST_F(FakeCuda, AnEventNeverRecordedIsAnArgumentError) {
   EXPECT_EQ(cuda().host.sentence(), "The event was never recorded.");
 }
 
-// Streams cross: what one writes the other reads, behind an event, however long the first takes.
+// Each of two streams reads what the other writes, behind an event, however long the writer takes.
 TEST_F(FakeCuda, AStreamWaitsForAnotherOnesEvent) {
   ep_stream* other = nullptr;
   ASSERT_EQ(cuda().ops.stream_create(cuda().device, &other, nullptr), EP_STATUS_OK);
@@ -210,7 +210,7 @@ TEST_F(FakeCudaFaults, OverflowIsJudgedByTheTypeThatIsStored) {
   EXPECT_EQ(fault.code, EP_FAULT_INTEGER_OVERFLOW);
 }
 
-// More launches that may fault than there are slots, none waited for by the host.
+// More launches that may fault than there are slots. The host does not wait in between.
 TEST_F(FakeCudaFaults, OutlastTheirSlots) {
   std::vector<int32_t> bad(64, 0);
   ep_memory* zeros = with(bad);
@@ -227,7 +227,7 @@ TEST_F(FakeCudaFaults, OutlastTheirSlots) {
   }
 }
 
-// An event may be asked about after its stream has gone.
+// An event may be queried after its stream is gone.
 TEST_F(FakeCudaFaults, AnEventOutlivesItsStream) {
   ep_stream* other = nullptr;
   ASSERT_EQ(cuda().ops.stream_create(cuda().device, &other, nullptr), EP_STATUS_OK);

@@ -1,5 +1,5 @@
-// The random programs of tests/unit/vm on one provider: two devices with three streams each, against the same programs
-// replayed one instruction after the other. RANDOM_PROGRAMS: how many (1,000).
+// Runs the random programs of tests/unit/vm on one provider, on two devices with three streams each, and compares them
+// with a sequential replay. RANDOM_PROGRAMS: how many (1,000).
 #include <gtest/gtest.h>
 
 #include "core/vm/engine.h"
@@ -21,7 +21,7 @@ TEST(ProviderPrograms, EqualTheirReplayWhenSynchronous) {
   vm::synchronous_mode = false;
 }
 
-// Whether the division by zero has retired before the read is submitted or not.
+// It must not matter whether the division by zero retires before or after the submission of the read.
 TEST(ProviderPrograms, AnErrorThatItsReaderWasGivenIsNotGivenAgain) {
   Machine& machine = provider_machine();
   machine.settle();

@@ -15,7 +15,7 @@
 namespace tenon::testing {
 namespace {
 
-// An instruction `mix`, dst = 31*a + b + tag, is three launches on i32; one that is to fail divides integers by 0.
+// An instruction `mix` (dst = 31*a + b + tag) is three launches on i32. A mix that must fail divides integers by 0.
 class ProviderMachine final : public Machine {
  public:
   explicit ProviderMachine(const std::string& name) : Machine(name + "_a:0", name + "_b:0") {}
@@ -29,14 +29,15 @@ class ProviderMachine final : public Machine {
     if (how != fakes::kMixRuns) return run(EP_BINARY_div, dst, whole, a, none, 0);
     TENON_ASSIGN_OR_RETURN(const StorageHandle between, allocate(device, static_cast<uint64_t>(words)));
     const View part = {between.get(), 0};
-    // In TENON_VM=sync each returns the poison it reads; the last is the instruction's answer.
+    // In TENON_VM=sync each launch returns the poison that it reads. The last launch gives the result of the
+    // instruction.
     (void)run(EP_BINARY_mul, part, true, a, none, 31);
     (void)run(EP_BINARY_add, part, false, part, none, tag);
     return run(EP_BINARY_add, dst, whole, b, part, 0);
   }
 
  private:
-  // dst = op(a, b); b is `scalar` where it has no storage.
+  // dst = op(a, b), where b is `scalar` if it has no storage.
   Status binary(int device, int stream, int32_t op, int64_t words, View dst, bool whole, View a, View b,
                 int64_t scalar) {
     TENON_ASSIGN_OR_RETURN(Kernel * kernel, this->kernel(device, op, words, b.storage == nullptr));

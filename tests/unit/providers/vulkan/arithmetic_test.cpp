@@ -1,5 +1,5 @@
-// What the device's kernels compute where Vulkan promises less: division and square root, against the processor's in
-// double precision, rounded; f16, against the conversions in integers.
+// Kernels where Vulkan promises less than we do: division and square root, compared with the processor's in double
+// precision, and f16, compared with conversions in integers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr size_t count = size_t{1} << 21;
 
 float float_of(int32_t bits) { return std::bit_cast<float>(bits); }
 
-// Random bits with every special value and the ends of every range among them.
+// Random bits, every special value, and the ends of every range.
 std::vector<int32_t> random_floats(uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<int32_t> bits(count);
@@ -29,7 +29,7 @@ std::vector<int32_t> random_floats(uint32_t seed) {
                                 0x7f7fffffU, 0x7f800000U, 0x7fc00000U};
   for (int32_t& one : bits) {
     if (random() % 16 == 0) one = static_cast<int32_t>(edges[random() % std::size(edges)] | (random() & 0x80000000U));
-    if (random() % 16 == 0) one = static_cast<int32_t>(static_cast<uint32_t>(one) & 0x807fffffU);  // a denormal
+    if (random() % 16 == 0) one = static_cast<int32_t>(static_cast<uint32_t>(one) & 0x807fffffU);  // denormal
   }
   return bits;
 }
@@ -98,7 +98,7 @@ TEST(VulkanArithmetic, WidensEveryHalf) {
   EXPECT_EQ(differences(device.download({memory, 2 * halves}, halves), expected), 0);
 }
 
-// Every half, what lies in the middle of it and the next, and a bit to either side; and random bits.
+// Every f16, the midpoint to the next one, the floats beside the midpoint, and random bits.
 TEST(VulkanArithmetic, RoundsToHalvesOnce) {
   fresh_shim();
   Device device;

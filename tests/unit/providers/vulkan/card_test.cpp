@@ -1,5 +1,5 @@
-// What a card and its driver have and a software device has not, by the shim: memory of its own, many queues, a counter
-// that runs away.
+// What a card has and a software device lacks, played by the shim: its own memory, many queues, and a counter that runs
+// away.
 #include <gtest/gtest.h>
 
 #include "tests/unit/providers/vulkan/fixture.h"
@@ -23,7 +23,7 @@ TEST(VulkanCard, OperandsThatTheHostDoesNotSeeAreCopiedToAndFro) {
   EXPECT_EQ(shim.live_memory, 0u);
 }
 
-// Other processes may have taken the 256 MiB through which the host writes a card's memory.
+// Other processes may occupy the 256 MiB window through which the host writes a card's memory.
 TEST(VulkanCard, ParametersGoElsewhereWhereTheWindowIsFull) {
   ShimControl& shim = fresh_shim();
   shim.discrete = 1;
@@ -58,7 +58,7 @@ TEST(VulkanCard, ACounterAheadOfItsStreamIsALostDevice) {
   EXPECT_EQ(shim.live_memory, 0u);
 }
 
-// Streams on queues of their own wait for each other's semaphores.
+// Streams on different queues wait for each other's semaphores.
 TEST(VulkanCard, StreamsOnManyQueuesKeepOrder) {
   ShimControl& shim = fresh_shim();
   shim.discrete = 1;

@@ -1,4 +1,4 @@
-// What makes a physical device unusable, and what class it is of.
+// What makes a physical device unusable, and the class of a device.
 #include "providers/vulkan/driver/describe.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(Describe, NamesEverythingThatIsMissing) {
 }
 
 TEST(Describe, ABlockIsNoLargerThanAMemoryOrABuffer) {
-  EXPECT_EQ(largest_block(0xfffffffc, 0), 0xffffff00u);           // RADV; it does not say what a buffer may have
+  EXPECT_EQ(largest_block(0xfffffffc, 0), 0xffffff00u);           // RADV, which states no limit for buffers
   EXPECT_EQ(largest_block(0x80000000, 0xffffffff), 0x80000000u);  // lavapipe
   EXPECT_EQ(largest_block(0x100000000, 0x40000000), 0x40000000u);
 }

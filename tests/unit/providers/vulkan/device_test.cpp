@@ -1,4 +1,4 @@
-// The Vulkan provider as a device: streams, events, batching, staging, faults, and what happens when the driver fails.
+// The vulkan provider as a device: streams, events, batches, staging, faults, and failures of the driver.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ TEST(VulkanDevice, MovesBytesAtOddOffsets) {
   EXPECT_EQ(received, sent);
 }
 
-// More than is staged at once, and not a multiple of a piece.
+// More bytes than are staged at once, and not a multiple of a piece.
 TEST(VulkanDevice, MovesMoreThanItStagesAtOnce) {
   fresh_shim();
   Device device;
@@ -108,7 +108,7 @@ TEST(VulkanDevice, AnEventOnAnIdleStreamHasHappened) {
   EXPECT_EQ(device.ops.event_query(event.handle, nullptr), EP_STATUS_OK);
 }
 
-// Who sees the second stream's event has seen what that stream had waited for: the first one's download.
+// An observer of the second stream's event has also seen what that stream waited for: the first stream's download.
 TEST(VulkanDevice, AnEventCoversWhatItsStreamWaitedFor) {
   fresh_shim();
   Device device;
@@ -363,8 +363,8 @@ TEST(VulkanDevice, AMatrixOfMuchWorkGoesInManySubmissions) {
   EXPECT_EQ(device.download({c, 0}, m * n), expected);
 }
 
-// A launch of more matrices than one dispatch takes, each dispatch a submission of its own, and others' parameters
-// between.
+// One launch has more matrices than one dispatch takes. Each dispatch is a submission of its own, and parameters of
+// other launches lie in between.
 TEST(VulkanDevice, MatricesOfOneLaunchMayGoInManySubmissions) {
   ShimControl& shim = fresh_shim();
   Device device(Settings{{"batch", "1"}, {"work", "1"}});
@@ -391,7 +391,7 @@ TEST(VulkanDevice, MatricesOfOneLaunchMayGoInManySubmissions) {
   EXPECT_EQ(device.download({c, 0}, batches), expected);
 }
 
-// --- what a machine without Vulkan says ---
+// --- messages on a machine without Vulkan ---
 
 std::string count_failure(Settings settings, std::string* remedy = nullptr) {
   Plugin plugin(std::move(settings));

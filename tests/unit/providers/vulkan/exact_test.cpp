@@ -1,5 +1,5 @@
-// The shaders' quotient and root, the same text compiled as C++ with estimates worse than any device may give, against
-// the processor's, which are IEEE's.
+// The quotient and root of the shaders, compiled as C++ from the same text, with estimates worse than any device may
+// give. Compared with those of the processor, which are IEEE's.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ float float_of(uint32_t bits) { return std::bit_cast<float>(bits); }
 uint32_t bits_of(float x) { return std::bit_cast<uint32_t>(x); }
 bool same(float x, float y) { return bits_of(x) == bits_of(y) || (std::isnan(x) && std::isnan(y)); }
 
-// True if x / y is right whatever the estimate.
+// True if x / y is right for every estimate.
 bool divides(float x, float y) {
   bool right = true;
   for (glsl::steps_off = -quotient_steps; glsl::steps_off <= quotient_steps; ++glsl::steps_off) {
@@ -70,7 +70,7 @@ TEST(ExactQuotient, IsRightOnRandomBits) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Quotients beside the middle of two floats: x is what is nearest to y times a number of 25 digits.
+// Quotients beside the middle of two floats: x is nearest to y times a number of 25 digits.
 TEST(ExactQuotient, IsRightBesideTheMiddle) {
   std::mt19937 random(12);
   int wrong = 0;
@@ -83,7 +83,7 @@ TEST(ExactQuotient, IsRightBesideTheMiddle) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Denormal quotients, among them those that lie in the middle of two.
+// Denormal quotients, including those in the middle of two floats.
 TEST(ExactQuotient, IsRightWhereTheResultIsDenormal) {
   std::mt19937 random(13);
   int wrong = 0;
@@ -100,7 +100,7 @@ TEST(ExactQuotient, IsRightWhereTheResultIsDenormal) {
   EXPECT_GT(ties, 10'000);
 }
 
-// Every significand, of either parity of the exponent.
+// Every significand with an odd and an even exponent.
 TEST(ExactRoot, IsRightOnEverySignificand) {
   int wrong = 0;
   uint32_t noise = 1;

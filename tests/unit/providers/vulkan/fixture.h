@@ -1,4 +1,4 @@
-// The Vulkan provider through the raw ABI, with the shim as its Vulkan loader.
+// The vulkan provider through the raw ABI, with the shim as its Vulkan loader.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace tenon::testing {
 
 using provider::Settings;
 
-// The control of the shim library, back at its defaults.
+// The control of the shim library, reset to its defaults.
 ShimControl& fresh_shim();
 
-// The plug-in, asked but not opened. Settings: the library defaults to the shim.
+// The plug-in after the query, without an open device. The setting `library` defaults to the shim.
 class Plugin {
  public:
   explicit Plugin(Settings settings = {});
@@ -38,13 +38,13 @@ class Device {
 
   ep_memory* allocate(uint64_t bytes);
   ep_status upload(ep_buffer dst, const std::vector<int32_t>& words, ep_stream* on = nullptr);
-  // The words at `src`, after waiting.
+  // The words at `src`, after a wait.
   std::vector<int32_t> download(ep_buffer src, size_t words);
-  // dst = x op y over `words` i32; y a scalar where its memory is NULL.
+  // dst = x op y over `words` i32. y is a scalar if its memory is NULL.
   ep_primitive* binary(int32_t op, int64_t words, bool scalar);
   ep_status run(ep_primitive* primitive, ep_buffer dst, ep_buffer x, ep_buffer y, int32_t scalar, uint64_t tag = 1,
                 ep_stream* on = nullptr);
-  // Any primitive, with what a launch of it is given; std::runtime_error if it is refused.
+  // Any primitive, and the arguments of its launch. Throws std::runtime_error if the provider refuses it.
   ep_primitive* create(const ep_primitive_desc& desc);
   ep_status launch(ep_primitive* primitive, const std::vector<ep_buffer>& operands,
                    const std::vector<ep_scalar>& scalars = {}, uint64_t tag = 1, ep_stream* on = nullptr);
@@ -59,7 +59,7 @@ class Device {
   std::vector<ep_primitive*> primitives_;
 };
 
-// An event of a device, and a stream beside its own.
+// An event of a device, and a second stream.
 class Event {
  public:
   explicit Event(Device& device) : device_(device) { device.ops.event_create(device.handle, &handle, nullptr); }

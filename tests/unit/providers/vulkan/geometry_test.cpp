@@ -1,4 +1,4 @@
-// Launch geometry on sizes that no device here can hold.
+// Launch geometry of sizes that no device here can hold.
 #include "providers/vulkan/kernels/geometry.h"
 
 #include <gtest/gtest.h>
@@ -113,7 +113,7 @@ TEST(Geometry, StopsAtTheFirstFailure) {
   EXPECT_EQ(calls, 3);
 }
 
-// Pieces are boxes whose offsets follow from one corner; together they hold every element once.
+// Pieces are boxes with one corner as their offset. Together they contain every element once.
 TEST(Geometry, PiecesTogetherAreTheWhole) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 50; ++round) {
@@ -139,7 +139,7 @@ TEST(Geometry, PiecesTogetherAreTheWhole) {
   }
 }
 
-// Every tile of every matrix is made once, in dispatches of little work.
+// Every tile of every matrix is computed once, in dispatches of little work.
 TEST(MatmulCut, IsOfLittleWork) {
   constexpr uint64_t most = UINT64_C(1) << 36;
   for (const auto& [tiles, batches, k] : {std::array<uint64_t, 3>{1, 1, 64},

@@ -1,4 +1,4 @@
-// The memory rule against tables as vkGetPhysicalDeviceMemoryProperties of real devices gives them.
+// The choice of memory types on tables of vkGetPhysicalDeviceMemoryProperties from real devices.
 #include "providers/vulkan/driver/memory_types.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(MemoryTypes, NvidiaDiscreteKeepsOperandsOutOfTheWindow) {
   EXPECT_EQ(planned(memory, discrete, 0b11110), (Indices{1, 2, 3, 4}));
 }
 
-// GeForce RTX 4090 with resizable BAR: all of device memory is visible, and still not where operands lie.
+// GeForce RTX 4090 with resizable BAR: all device memory is host-visible, but operands do not go to the visible type.
 TEST(MemoryTypes, NvidiaWithResizableBarKeepsToUnmappedMemory) {
   const auto memory =
       table({{24564 * MiB, true}, {48000 * MiB, false}}, {{0, 1}, {L, 0}, {V | C, 1}, {V | C | H, 1}, {L | V | C, 0}});
@@ -94,7 +94,7 @@ TEST(MemoryTypes, AmdWithResizableBarKeepsToUnmappedMemory) {
   EXPECT_EQ(planned(memory, discrete), (Indices{0, 2, 5, 3}));
 }
 
-// Intel UHD 630, ANV: one heap for all; the cached type is the one the host may read.
+// Intel UHD 630, ANV: one heap for all. The host should read the cached type.
 TEST(MemoryTypes, IntelIntegratedMapsItsOperands) {
   const auto memory = table({{12 * GiB, true}}, {{L | V | C, 0}, {L | V | C | H, 0}});
   EXPECT_EQ(planned(memory, integrated), (Indices{1, 0, 1, 0}));

@@ -1,4 +1,4 @@
-// Kernels that move 16 bytes an access, whatever the device: every length and offset, one byte too many nowhere.
+// Kernels that access 16 bytes at once, on every device: every length and offset, and not one byte too many.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using Image = std::vector<uint8_t>;
 
 constexpr uint64_t image_bytes = 32768;
 
-// A block of random bytes, and what it must hold after a launch.
+// A block of random bytes, and its expected content after a launch.
 class Board {
  public:
   explicit Board(Device& device, uint32_t seed)
@@ -49,7 +49,7 @@ class Board {
   }
   ep_buffer at(uint64_t offset) const { return {memory_, offset}; }
 
-  // Launches, and compares all of the block with `after`.
+  // Launches, and compares the whole block with `after`.
   void check(const ep_primitive_desc& desc, const std::vector<ep_buffer>& operands,
              const std::vector<ep_scalar>& scalars = {}) {
     ASSERT_EQ(device_.launch(device_.create(desc), operands, scalars), EP_STATUS_OK);
@@ -84,7 +84,7 @@ void check_xor(Device& device, int32_t dtype) {
     const auto n = static_cast<int64_t>(round < 34 ? round + 1 : 200 + board.any(800));
     const uint64_t x = board.place(0, sizeof(T));
     const uint64_t y = board.place(1, sizeof(T));
-    const uint64_t dst = round % 4 == 0 ? x : board.place(2, sizeof(T));  // in place, at times
+    const uint64_t dst = round % 4 == 0 ? x : board.place(2, sizeof(T));  // sometimes in place
     board.fresh();
     for (int64_t i = 0; i < n; ++i) board.put<T>(dst, i, board.get<T>(x, i) ^ board.get<T>(y, i));
     board.check(xor_of(dtype, n, dense(EP_ROLE_SRC_B, dtype, {n})), {board.at(dst), board.at(x), board.at(y)});
@@ -168,7 +168,7 @@ TEST(VulkanPacks, MoveElementsOfEverySize) {
   check_moves<uint64_t>(device, EP_DTYPE_f64);
 }
 
-// Inputs and results of different sizes, each moved in packs of its own.
+// Inputs and results of different sizes. Each has packs of its own.
 TEST(VulkanPacks, ComputeAcrossSizes) {
   fresh_shim();
   Device device(Settings{{"packs", "on"}});

@@ -1,4 +1,4 @@
-// Which descriptors and launches are computed in packs of 16 bytes, and which must not be.
+// Which descriptors and launches use packs of 16 bytes, and which must not.
 #include "providers/vulkan/kernels/packs.h"
 
 #include <gtest/gtest.h>

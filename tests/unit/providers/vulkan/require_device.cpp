@@ -1,4 +1,4 @@
-// Skips every test of a program where no Vulkan device can be used, saying why; REQUIRE_VULKAN=1 makes that a failure.
+// Skips every test of a program without a usable Vulkan device, with the reason. REQUIRE_VULKAN=1 makes that a failure.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,4 @@
-// Reductions and softmax in blocks of 16 bytes, whatever the device: every length, aligned or not, against sums in
-// double.
+// Reductions and softmax in blocks of 16 bytes, on every device: every length, aligned or not, compared with double.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -24,7 +23,8 @@ class Rows {
  public:
   explicit Rows(Device& device) : device_(device), memory_(device.allocate(uint64_t{3} << 20)) {}
 
-  // What a kernel makes of `src`, both `shift` words past a multiple of 256; and that it writes nothing beside.
+  // The result of a kernel for `src`, with both operands `shift` words past a multiple of 256. Checks that the kernel
+  // writes nothing else.
   std::vector<int32_t> run(const ep_primitive_desc& desc, const std::vector<int32_t>& src, size_t results,
                            uint64_t shift) {
     std::vector<int32_t> around(results + 16, 0x7fedcba9);
@@ -102,7 +102,7 @@ std::vector<double> softmax(const float* x, int64_t n) {
   return result;
 }
 
-// Rows kept in shared memory and rows that are read twice, with what is not finite in some.
+// Rows in shared memory and rows that are read twice, some with values that are not finite.
 TEST(VulkanRows, TakeTheSoftmaxOfEveryLength) {
   fresh_shim();
   Device device(Settings{{"packs", "on"}});
@@ -114,7 +114,8 @@ TEST(VulkanRows, TakeTheSoftmaxOfEveryLength) {
     const int64_t stride = (length + 3) / 4 * 4;
     std::vector<float> src(5 * stride);
     for (float& one : src) one = values(random);
-    for (int64_t i = 0; i < length; ++i) src[stride + i] = static_cast<float>(i) / 128;  // the greatest grows
+    for (int64_t i = 0; i < length; ++i)
+      src[stride + i] = static_cast<float>(i) / 128;  // the maximum grows along the row
     for (int64_t i = 0; i < length - 1; ++i) src[2 * stride + i] = -infinite;
     src[3 * stride + length / 2] = infinite;
     src[4 * stride + length / 3] = std::nanf("");

@@ -1,4 +1,4 @@
-// Rows: which are taken in blocks of 16 bytes, and which axes are walked as one.
+// Rows: which are read in blocks of 16 bytes, and which axes are merged.
 #include "providers/vulkan/kernels/row_space.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace tenon::provider::vulkan {
 namespace {
 
-// Source and destination of the same shape, as of a softmax.
+// Source and destination of the same shape, as in softmax.
 RowsSpace rows(int32_t dtype, const std::vector<int64_t>& dims, const std::vector<int64_t>& src,
                const std::vector<int64_t>& dst, uint32_t walked) {
   ep_primitive_desc desc{};

@@ -1,6 +1,5 @@
-// The shim: a Vulkan loader library between the provider and the real one, which counts what it is asked and answers
-// wrongly on request. The provider is pointed at it by its setting `library`; a test reaches it by dlopen and
-// `shim_control`.
+// The shim: a Vulkan loader library between the provider and the real Vulkan loader. It counts calls and returns wrong
+// results on request. The provider's setting `library` names it; a test reaches it by dlopen and `shim_control`.
 #pragma once
 
 #include <stdint.h>
@@ -10,26 +9,26 @@ extern "C" {
 #endif
 
 struct ShimControl {
-  // How it misbehaves. Counts are of calls that still succeed; -1: all do.
+  // How it misbehaves. A count is the number of calls that still succeed; -1: all of them.
   int64_t submissions_until_lost;
   int64_t allocations_until_full;
-  int32_t create_instance_result;  // VkResult answered by vkCreateInstance, 0: the real one
+  int32_t create_instance_result;  // result of vkCreateInstance; 0: the real one
   int32_t no_devices;              // vkEnumeratePhysicalDevices finds none
   int32_t old_driver;              // devices speak Vulkan 1.1
-  int32_t no_addresses;            // devices have no bufferDeviceAddress
-  int32_t discrete;                // devices have the memory of a card: not mapped, the host's, and a window (below);
-                                   // and four queues, which are one of the real device's
+  int32_t no_addresses;            // devices lack bufferDeviceAddress
+  int32_t discrete;                // devices have the memory of a card (card memory, host memory and a window, below),
+                                   // and four queues, which are one queue of the real device
   int32_t window_full;             // nothing can be allocated in the window
-  int32_t counters_run_away;       // semaphores read as UINT64_MAX, as some drivers have it of a lost device
-  // What it saw.
+  int32_t counters_run_away;       // semaphores read as UINT64_MAX, as with some drivers after a loss
+  // What it observed.
   uint64_t submissions;
   uint64_t pipelines;
   uint64_t live_memory;     // vkAllocateMemory less vkFreeMemory
   uint32_t instance_flags;  // of the last vkCreateInstance
 };
 
-// The memory types of a device that is `discrete`, by index, as NVIDIA's cards have them. The environment variable
-// VULKAN_SHIM_DISCRETE makes devices so in a process that does not reach the control.
+// The memory types of a `discrete` device, by index, as on NVIDIA's cards. The environment variable
+// VULKAN_SHIM_DISCRETE has the same effect in a process that does not reach the control.
 enum { SHIM_MEMORY_IMAGES, SHIM_MEMORY_CARD, SHIM_MEMORY_HOST, SHIM_MEMORY_HOST_CACHED, SHIM_MEMORY_WINDOW };
 
 struct ShimControl* shim_control(void);

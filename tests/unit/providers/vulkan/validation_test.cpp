@@ -1,4 +1,4 @@
-// Under the Khronos validation layer, synchronisation included: silent, unless an order is broken on purpose.
+// The Khronos validation layer, synchronisation included, is silent unless a test breaks an order on purpose.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 namespace tenon::testing {
 namespace {
 
-// A chain of transfers and kernels, on two streams, with a fault and a trim; what the layer had to say of it.
+// Runs transfers and kernels on two streams, with a fault and a trim. Returns the complaints of the layer.
 std::vector<std::string> complaints(Settings settings) {
   settings["validation"] = "on";
   Device device(settings);
