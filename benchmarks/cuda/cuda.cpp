@@ -1,6 +1,6 @@
-// The cuda provider against the best copy kernel and against cuBLASLt called directly, on one GPU in one process, and
-// the vulkan provider on the same GPU where it has it. A batch of ops is submitted and waited for once. Without a GPU
-// it says so and measures nothing.
+// Compares the cuda provider with the best copy kernel and with cuBLASLt called directly, on one GPU in one process.
+// Compares the vulkan provider on the same GPU too, if it has that GPU. A batch of ops is submitted, and then waited
+// for once. Without a GPU the program says so and measures nothing.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -27,9 +27,9 @@ using tenon::bench::Row;
 using tenon::bench::Side;
 
 constexpr int64_t kGiB = int64_t{1} << 30;
-constexpr int64_t kDrawn = int64_t{1} << 20;  // random values, repeated in what is larger
+constexpr int64_t kDrawn = int64_t{1} << 20;  // random values, repeated in larger tensors
 
-// The same ones at every call, so that what was drawn for a tensor can be drawn again to check its results.
+// The same floats at every call, so that a check can draw the values of a tensor again.
 std::vector<float> random_floats(size_t count) {
   std::mt19937 engine(7);
   std::uniform_real_distribution<float> values(-1, 1);
@@ -38,7 +38,7 @@ std::vector<float> random_floats(size_t count) {
   return made;
 }
 
-// kDrawn values on the device, repeated until `dims` are full: the host need not make a gigabyte of them.
+// kDrawn values on the device, repeated until `dims` are full. The host need not make a gigabyte of them.
 Tensor random_tensor(const std::vector<int64_t>& dims, tenon::Device device) {
   int64_t count = 1;
   for (const int64_t dim : dims) count *= dim;
@@ -55,7 +55,7 @@ Side ours(tenon::Device device, Op op) {
           }};
 }
 
-// Copies of `bytes` (read and written once each) by every kernel of copy.cu.
+// Copies of `bytes` (read once and written once) by every kernel of copy.cu.
 std::vector<Side> copies(Gpu* gpu, uint64_t bytes) {
   static CUdeviceptr from = gpu->allocate(kGiB);
   static CUdeviceptr to = gpu->allocate(kGiB);
@@ -85,7 +85,7 @@ std::string differs(const Tensor& got, int64_t first, int64_t count, double tole
   return "";
 }
 
-// The least share of the best copy's speed.
+// The share of the best copy's speed that an op must reach.
 struct Bars {
   double maps;
   double rows;
@@ -139,7 +139,7 @@ void add_rows(Gpu* gpu, tenon::Device device, const Bars& bars, int64_t length, 
                    [=] { return differs(sum(), 3, 50, 1e-3, sum_wanted); }, 1.0 * kGiB});
 }
 
-// The values of random_tensor in the type that cuBLASLt is given.
+// The values of random_tensor in the type that cuBLASLt gets.
 std::vector<unsigned char> pattern_of(cudaDataType_t type) {
   const std::vector<float> drawn = random_floats(kDrawn);
   const size_t size = type == CUDA_R_32F ? 4 : 2;
@@ -154,7 +154,7 @@ std::vector<unsigned char> pattern_of(cudaDataType_t type) {
   return pattern;
 }
 
-// The peer of a product of two n by n matrices; none where cuBLASLt cannot be called, which is said.
+// The peer of a product of two n by n matrices. None, with a message, if cuBLASLt cannot be called.
 std::vector<Side> called_directly(Gpu* gpu, cudaDataType_t type, int64_t n, const std::vector<unsigned char>& pattern) {
   auto direct = std::make_shared<DirectMatmul>(gpu, type, n, pattern);
   if (!direct->failure().empty()) {
@@ -202,7 +202,7 @@ void add_matmuls(Gpu* gpu, tenon::Device device, std::vector<Row>* rows) {
   }
 }
 
-// Host time per op: a batch is submitted, the wait at its end is shared by all of it.
+// Host time per op: a batch is submitted, and all its ops share the wait at the end.
 void add_tiny(tenon::Device device, std::vector<Row>* rows) {
   const Tensor x = Tensor::from<float>(std::vector<float>{-1.5F, 2.25F, -0.125F, 3.0F}, {4}, device);
   const auto relu = [x] { return tenon::relu(x); };
@@ -211,7 +211,7 @@ void add_tiny(tenon::Device device, std::vector<Row>* rows) {
   rows->push_back({"add, 4 floats, submitted", ours(device, add), {}});
 }
 
-// The vulkan provider's device that is the same GPU, by its name; without one, none.
+// The vulkan provider's device for the same GPU, found by its name; none if there is none.
 tenon::Device on_vulkan(const tenon::Device& cuda) {
   for (const char* spelling : {"vulkan:0", "vulkan:1", "vulkan:2"}) {
     try {
@@ -224,7 +224,8 @@ tenon::Device on_vulkan(const tenon::Device& cuda) {
   return {};
 }
 
-// Each family of rows has its tensors for as long as it runs; one that cannot be made says why, and the others run.
+// A family of rows keeps its tensors only while it runs. If a family cannot be made, the program says why and runs the
+// others.
 bool measure(const std::function<void(std::vector<Row>*)>& add, tenon::bench::Report* report) try {
   std::vector<Row> rows;
   add(&rows);

@@ -1,5 +1,4 @@
-// The other side of the rows on a GPU: the driver and cuBLASLt used directly, in the context that the provider uses
-// too.
+// The other side of the rows on a GPU: driver and cuBLASLt, called directly in the context that the provider uses too.
 #pragma once
 
 #include <cuda.h>
@@ -17,7 +16,7 @@ namespace tenon::bench {
 // Device 0, its primary context and a stream.
 class Gpu {
  public:
-  // Empty `why_not` if there is one; the sentence says why there is none.
+  // Opens device 0. Without one it returns NULL and says why in `why_not`.
   static std::unique_ptr<Gpu> open(std::string* why_not);
   ~Gpu();
 
@@ -27,10 +26,10 @@ class Gpu {
   CUdeviceptr allocate(uint64_t bytes);
   void fill(CUdeviceptr address, unsigned char byte, uint64_t bytes);
   void wait();
-  // Uploads `pattern` again and again until `bytes` are full; the last may be cut short.
+  // Uploads `pattern` repeatedly until `bytes` are full.
   void upload(CUdeviceptr address, const std::vector<unsigned char>& pattern, uint64_t bytes);
 
-  // Copies through one of the kernels of copy.cu, `steps` of 1, 2, 4.
+  // Copies through one of the kernels of copy.cu. `steps` is 1, 2 or 4.
   void copy(CUdeviceptr dst, CUdeviceptr src, uint64_t bytes, int steps);
 
  private:
@@ -44,8 +43,8 @@ class Gpu {
   CUmodule module_ = nullptr;
 };
 
-// c = a * b for square matrices of `pattern`, in columns, as cuBLASLt's own example does it: its first algorithm, 32
-// MiB of workspace. The numbers matter: a GPU multiplies equal ones faster than random ones, since it draws less power.
+// c = a * b for square matrices of `pattern`, in columns, as in cuBLASLt's own example: its first algorithm, 32 MiB of
+// workspace. The values matter: a GPU multiplies equal values faster than random ones, because it draws less power.
 class DirectMatmul {
  public:
   DirectMatmul(Gpu* gpu, cudaDataType_t type, int64_t n, const std::vector<unsigned char>& pattern);

@@ -1,5 +1,5 @@
-// What one eager op costs on the host: on four floats, where only the way to the kernel counts; where operands are
-// broadcast or strided; and the same at a million floats, where the order of the walk through memory counts.
+// The cost of one eager op on the host: on four floats, where only the way to the kernel counts; on broadcast and
+// strided operands; and on a million floats, where the order of the walk through memory counts.
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ std::vector<Side> peers_of([[maybe_unused]] Work work, [[maybe_unused]] const Op
   return peers;
 }
 
-// Numbers that are no two alike, none of them zero.
+// Values that differ from each other and from zero.
 Operands make_operands(int64_t rows, int64_t columns, bool twice) {
   Operands operands{{}, rows, columns};
   const int64_t count = rows * columns * (twice ? 2 : 1);
@@ -39,7 +39,7 @@ Operands make_operands(int64_t rows, int64_t columns, bool twice) {
   return operands;
 }
 
-// `wanted(row, column)` is computed in double from the values.
+// `wanted(row, column)` computes in double from the values.
 template <class Op, class Wanted>
 Row make_row(std::string name, const tenon::Device& device, Work work, const Operands& operands, double bar, Op op,
              Wanted wanted) {
@@ -88,7 +88,7 @@ void add_tiny(const tenon::Device& device, std::vector<Row>* rows) {
       [x, out]() mutable -> const Tensor& { return tenon::add_out(out, x, x); }, twice));
 }
 
-// n x n results of operands that are not plain vectors.
+// n x n results of operands that are no plain vectors.
 void add_shaped(const tenon::Device& device, int64_t n, const std::string& size, double bar, std::vector<Row>* rows) {
   const Operands operands = make_operands(n, n, false);
   const Operands wide = make_operands(n, n, true);

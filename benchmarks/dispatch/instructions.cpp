@@ -1,5 +1,5 @@
-// Runs one tiny op N times and nothing else, for callgrind to count: bench_instructions OP N.
-// tests/e2e/instructions.py takes the difference of two counts and holds it against instructions.txt beside this file.
+// Runs one tiny op N times and nothing else, so that callgrind can count: bench_instructions OP N.
+// tests/e2e/instructions.py compares the difference of two counts with instructions.txt.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>

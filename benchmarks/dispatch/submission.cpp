@@ -1,5 +1,5 @@
-// Host time per tiny op on asynchronous devices: a burst of ops on four floats, timed to the return of the last call;
-// what the device does with them is waited for and not timed. Every asynchronous device there is, or the one named.
+// Host time per tiny op on asynchronous devices: a burst of ops on four floats, until the last call returns. The wait
+// for the device is not timed. Measures every asynchronous device, or the named one.
 #include <cstdio>
 #include <string>
 #include <vector>

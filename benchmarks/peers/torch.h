@@ -1,5 +1,5 @@
-// libtorch doing the same work, behind plain functions, so that its headers are compiled once. Inference mode
-// throughout.
+// libtorch doing the same work, behind plain functions, so that its headers are compiled only once. All in inference
+// mode.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace tenon::bench {
 
 enum class Work { relu, add, view, add_out, bias, strided, transposed };
 
-// The operands of a piece of work, as both sides make them from `values`. All are f32.
+// The operands of a work. Both sides make them from `values`; all are f32.
 //   relu, add, view, add_out: `values` as a vector; view sees it as [rows, columns]
 //   bias: x[rows, columns] + b[columns], the first row of x
 //   strided: w[:, ::2] + w[:, ::2], where w is [rows, 2 * columns], so that it takes twice as many values
@@ -21,7 +21,7 @@ struct Operands {
   int64_t rows = 0, columns = 0;
 };
 
-// libtorch doing `work` on `threads` threads.
+// The side in which libtorch does `work` on `threads` threads.
 Side torch_side(Work work, const Operands& operands, int threads);
 
 }  // namespace tenon::bench

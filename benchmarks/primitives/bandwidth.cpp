@@ -1,6 +1,5 @@
-// Ops that read and write memory once, with the output allocated by the call, against the best copy of as many bytes.
-// The bar of a row is 1 / (the share of the copy's speed that is asked for); add moves three bytes where the copy moves
-// two.
+// Ops that read and write memory once, with an output that the call allocates, against the best copy of as many bytes.
+// The bar of a row is 1 / (the wanted share of the copy's speed). add moves three bytes for two bytes of the copy.
 #include <omp.h>
 
 #include <cmath>
@@ -35,7 +34,7 @@ std::vector<float> random_floats(size_t count) {
   return out;
 }
 
-// Compares a few elements with `wanted(i)` in double.
+// Compares a few elements with `wanted(i)`, computed in double.
 template <class Wanted>
 std::string differs(const Tensor& got, double tolerance, Wanted wanted) {
   const std::vector<float> values = got.to_host<float>();

@@ -1,4 +1,4 @@
-// matmul against oneDNN called directly: its primitive and memory objects made once, the output buffer kept.
+// matmul against oneDNN called directly, whose primitive, memory objects and output buffer are made once.
 #include <omp.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@ using tenon::bench::keep;
 using tenon::bench::Row;
 using tenon::bench::Side;
 
-// One matmul through oneDNN's own API. The threads are those of the calling thread's OpenMP team.
+// One matmul through oneDNN's own API, on the OpenMP team of the calling thread.
 class Direct {
  public:
   Direct(int64_t n, std::vector<float>& a, std::vector<float>& b)

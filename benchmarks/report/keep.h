@@ -1,9 +1,9 @@
-// What a measured loop does with its result.
+// Keeps the result of a measured loop.
 #pragma once
 
 namespace tenon::bench {
 
-// Keeps the compiler from dropping the computation of `value`.
+// Stops the compiler from dropping the computation of `value`.
 template <class T>
 inline void keep(const T& value) {
   asm volatile("" : : "r,m"(&value) : "memory");

@@ -16,7 +16,7 @@ namespace {
 
 std::string name_of(const Row& row, const Side& side) { return row.name + "/" + side.label; }
 
-// The filter is applied here, since Google Benchmark complains of every row in which nothing matches.
+// Filters here, because Google Benchmark complains about every row without a match.
 bool is_chosen(const std::string& name) {
   std::string filter = benchmark::GetBenchmarkFilter();
   if (filter.empty() || filter == "all") return true;
@@ -31,8 +31,8 @@ double time_ns(const Side& side, int64_t n) {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-// How many runs make a batch. Google Benchmark takes the first run that lasted long enough, which on a machine that
-// others use may be one run that was interrupted; here the fastest of three counts. Warms up on the way.
+// The number of runs in a batch. Google Benchmark's estimate uses the first run that was long enough, and on a busy
+// machine that may be an interrupted run. Here the fastest of three runs counts. The runs also warm up.
 int64_t runs_in_batch(const Side& side, double batch_ns) {
   for (int64_t n = 1;;) {
     const double least = std::min({time_ns(side, n), time_ns(side, n), time_ns(side, n)});
@@ -48,7 +48,7 @@ void measure(benchmark::State& state, const Row& row, const Side& side) {
   if (row.settle) row.settle();
 }
 
-// Keeps what was measured; prints nothing.
+// Keeps the measurements and prints nothing.
 class Collector : public benchmark::BenchmarkReporter {
  public:
   explicit Collector(std::map<std::string, std::vector<double>>* samples) : samples_(samples) {}
@@ -89,7 +89,7 @@ Report::Report(int* argc, char** argv) {
   int count = static_cast<int>(all.size());
   all.push_back(nullptr);
   benchmark::Initialize(&count, all.data());
-  // What is left, for the program: its own words. There are never more of them than before.
+  // Leaves the program its own arguments. There are never more of them than before.
   *argc = 1;
   for (int i = 1; i < count; ++i) {
     if (all[static_cast<size_t>(i)][0] == '-') {

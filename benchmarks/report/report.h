@@ -1,7 +1,7 @@
 // Measures rows with Google Benchmark and prints them.
 //
-// Each side of a row is a benchmark called "<row>/<side>". The batches of the sides of one row are interleaved at
-// random, so that what else the machine does falls on all of them. The answer is checked before anything is timed.
+// Each side of a row is a benchmark called "<row>/<side>". The batches of all sides of a row are interleaved at random,
+// so that other work on the machine slows all sides. The answer is checked before anything is timed.
 #pragma once
 
 #include <string>
@@ -15,15 +15,15 @@ namespace tenon::bench {
 class Report {
  public:
   // Takes the options of Google Benchmark out of the arguments: --benchmark_filter=REGEX, --benchmark_repetitions=N
-  // (batches per side, 15 by default), --benchmark_min_time=SECONDS (of one batch, 0.004 by default),
-  // --benchmark_list_tests, --benchmark_format=json (a line of JSON per row), --benchmark_out=FILE (the same lines,
-  // appended to FILE) and the rest. Ends the program if an option is unknown.
+  // (batches per side, default 15), --benchmark_min_time=SECONDS (of one batch, default 0.004), --benchmark_list_tests,
+  // --benchmark_format=json (one line of JSON per row), --benchmark_out=FILE (the same lines, appended to FILE) and the
+  // rest. Ends the program if an option is unknown.
   Report(int* argc, char** argv);
 
-  // Measures and prints the rows that the filter leaves.
+  // Measures and prints the rows that match the filter.
   void run(const std::vector<Row>& rows);
 
-  // For main: 1 if a row was void or over its bar.
+  // The exit status of the program: 1 if a row was void or over its bar.
   int status() const { return bad_ == 0 ? 0 : 1; }
 
  private:
@@ -37,7 +37,7 @@ class Report {
   int bad_ = 0;
 };
 
-// A program that has nothing but rows.
+// The main function of a program with nothing but rows.
 int run(const std::vector<Row>& rows, int argc, char** argv);
 
 }  // namespace tenon::bench
