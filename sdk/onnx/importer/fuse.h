@@ -1,5 +1,5 @@
 // Fusing: replaces patterns of nodes that exporters write by one op that computes the same. It works on the nodes of a
-// program before they are recorded, so eager and recorded runs see the same nodes.
+// parsed model before they are recorded, so eager and recorded runs see the same nodes.
 //
 //   layer norm in nine nodes       -> LayerNormalization
 //   gelu in five nodes             -> Gelu
@@ -14,7 +14,7 @@
 
 namespace tenon::onnx {
 
-// Rewrites the nodes of `program`. Every rewrite is equal to the original up to rounding.
+// Rewrites the nodes of `parsed`. Every rewrite is equal to the original up to rounding.
 void fuse(ParsedModel* parsed);
 
 }  // namespace tenon::onnx

@@ -14,7 +14,7 @@ namespace {
 
 // The largest model file. Larger weights belong into external data.
 constexpr uint64_t kLargestFile = uint64_t{16} << 30;
-// An input of at most so many elements may be taken by value if shapes in the program depend on it.
+// An input of at most so many elements may be taken by value if shapes in the model depend on it.
 constexpr int64_t kByValueElements = 64;
 
 std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
@@ -115,7 +115,7 @@ std::shared_ptr<const Recording> Model::Impl::make_recording(std::span<const Ten
     }
   }
   const std::lock_guard lock(mutex);
-  // A plan without a graph serves all values, so its signature needs no values.
+  // A recording without a graph serves all values, so its signature needs no values.
   if (recording->graph) {
     for (size_t i = 0; i < values.size(); ++i) by_value[i] = by_value[i] || values[i];
   }

@@ -1,4 +1,4 @@
-// Model::Impl: a checked program and its plans.
+// Model::Impl: a parsed model and its recordings.
 #pragma once
 
 #include <list>
@@ -18,7 +18,7 @@ struct Model::Impl {
 
   std::mutex mutex;
   std::list<std::shared_ptr<const Recording>> recordings;  // latest used first
-  std::vector<bool> by_value;                    // inputs whose elements are part of the signature
+  std::vector<bool> by_value;                              // inputs whose elements are part of the signature
 
   TensorList bind(const Inputs& inputs) const;
   std::vector<int64_t> signature(std::span<const Tensor> inputs, const std::vector<bool>& values) const;

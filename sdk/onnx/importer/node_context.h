@@ -20,13 +20,13 @@ namespace tenon::onnx {
 struct UnknownValue : std::exception {
   explicit UnknownValue(int32_t of) : value(of) {}
   const char* what() const noexcept override { return "the elements of a value are not known yet"; }
-  int32_t value;  // number of the value in the program
+  int32_t value;  // number of the value in the parsed model
 };
 
 class NodeContext {
  public:
-  // `values` are the values of the program, by number. If an input of the node is on the node's device, and is not a
-  // small integer tensor on the host, every input is moved there.
+  // `values` are the values of the parsed model, by number. If an input of the node is on the node's device, and is not
+  // a small integer tensor on the host, every input is moved there.
   NodeContext(const ParsedModel& parsed, const Node& node, std::span<const Tensor> values);
 
   const Node& node() const { return node_; }

@@ -1,4 +1,5 @@
-// Program: a model file as checked nodes over numbered values, with its weights as tensors. Immutable after reading.
+// ParsedModel: a model file as checked nodes over numbered values, with its weights as tensors. Immutable after
+// reading.
 #pragma once
 
 #include <cstdint>
@@ -75,7 +76,7 @@ bool stays_on_host(DType dtype, int64_t elements);
 [[noreturn]] void malformed(const std::string& what);
 
 // Decodes and checks `bytes`. A well-formed part that cannot run (an operator without a translator, a value that is no
-// tensor) adds a line to `refusals`. With refusals, the program only serves to find more of them.
+// tensor) adds a line to `refusals`. With refusals, the parsed model only serves to find more of them.
 ParsedModel parse_model(std::string_view bytes, const std::string& external_root, Device device,
                         std::vector<std::string>* refusals);
 
@@ -83,7 +84,7 @@ ParsedModel parse_model(std::string_view bytes, const std::string& external_root
 // for the operator, outputs against their declared types. Errors: invalid_argument.
 void check_types(const ParsedModel& parsed);
 
-// Checks that output i of the program has the declared type. `made` is its type; none: not known.
+// Checks that output i of the parsed model has the declared type. `made` is its type; none: not known.
 void check_output_type(const ParsedModel& parsed, size_t i, DType made);
 
 // Fills drop_after for the present nodes.

@@ -1,4 +1,4 @@
-// Tracing: walks the nodes of a program and applies their translators, eagerly or under a recorder.
+// Tracing: walks the nodes of a parsed model and applies their translators, eagerly or under a recorder.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct Recording {
   std::vector<int64_t> signature;
   std::shared_ptr<const graph::Graph> graph;
   std::vector<uint32_t> graph_inputs;  // the model's inputs that are inputs of the graph
-  std::vector<int32_t> nodes;      // by label of the graph: index into Program::nodes
+  std::vector<int32_t> nodes;          // by label of the graph: index into ParsedModel::nodes
 };
 
 // Applies the translator of `node` to `values` and stores the results there.
 // Errors: those of the ops with "  while running node 14 (...) on cpu:0"; UnknownValue.
 void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Tensor>* values);
 
-// The values before the first node: the weights, and `inputs` in the order of the program.
+// The values before the first node: the weights, and `inputs` in the order of the parsed model.
 std::vector<Tensor> initial_values(const ParsedModel& parsed, std::span<const Tensor> inputs);
 
 // True if the outputs of the node follow from weights alone and are known.
@@ -32,7 +32,7 @@ bool is_settled(const ParsedModel& parsed, const Node& node);
 // Computes once what follows from weights alone, and frees weights that no other node reads.
 void settle_constants(ParsedModel* parsed);
 
-// Records `program` for inputs of these shapes. Input i is a constant if by_value[i].
+// Records `parsed` for inputs of these shapes. Input i is a constant if by_value[i].
 // Errors: those of the ops; UnknownValue.
 Recording record_model(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value);
 
