@@ -4,11 +4,19 @@
 #include "core/tensor/opened_devices.h"
 #include "core/vm/vm.h"
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
 
 thread_local DeviceState* current_device = nullptr;
+
+// `state`, which the member `function` of a Device needs. Errors: invalid_argument if the handle names no device.
+DeviceState* require_state(DeviceState* state, const char* function) {
+  if (state != nullptr) return state;
+  throw Error(Code::invalid_argument, fmt::format("Device::{}: this handle names no device.", function),
+              "Make the handle with a spelling, such as Device(\"cpu\"), or with Device::current().");
+}
 
 }  // namespace
 
@@ -23,12 +31,16 @@ void Device::set_current(Device device) { current_device = device.state_; }
 
 Device Device::host() { return Device(value_or_throw(host_device_state())); }
 
-const std::string& Device::spelling() const { return state_->opened->spelling; }
-const std::string& Device::name() const { return state_->opened->info.name; }
-bool Device::synchronous() const { return state_->synchronous; }
-void Device::synchronize() const { throw_if_error(vm::synchronize(state_)); }
+const std::string& Device::spelling() const {
+  // Never destroyed, because handles in statics may print at exit.
+  static const std::string* const none = new std::string("no device");
+  return state_ == nullptr ? *none : state_->opened->spelling;
+}
+const std::string& Device::name() const { return require_state(state_, "name")->opened->info.name; }
+bool Device::synchronous() const { return require_state(state_, "synchronous")->synchronous; }
+void Device::synchronize() const { throw_if_error(vm::synchronize(require_state(state_, "synchronize"))); }
 
-void Device::barrier() const { throw_if_error(vm::barrier(state_)); }
+void Device::barrier() const { throw_if_error(vm::barrier(require_state(state_, "barrier"))); }
 void synchronize() { throw_if_error(vm::synchronize_all()); }
 
 void retire(std::string_view provider) {
@@ -36,9 +48,9 @@ void retire(std::string_view provider) {
   throw_if_error(retire_provider(provider));
 }
 
-memory::Stats Device::memory_stats() const { return state_->allocator->stats(); }
+memory::Stats Device::memory_stats() const { return require_state(state_, "memory_stats")->allocator->stats(); }
 void Device::trim() const {
-  throw_if_error(vm::synchronize(state_));
+  throw_if_error(vm::synchronize(require_state(state_, "trim")));
   state_->allocator->trim();
   vm::trim_staging(state_);
   if (state_->ops.device_trim != nullptr) state_->ops.device_trim(state_->handle);

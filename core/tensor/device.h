@@ -31,8 +31,9 @@ class TENON_API Device {
   static Device host();
 
   explicit operator bool() const { return state_ != nullptr; }
-  const std::string& spelling() const;  // "cuda:0"
-  const std::string& name() const;      // "NVIDIA H200"
+  // "cuda:0"; "no device" for a handle that names none. Every other function below throws invalid_argument then.
+  const std::string& spelling() const;
+  const std::string& name() const;  // "NVIDIA H200"
   bool synchronous() const;
   // Waits for all work of this device, then throws the first error that was not reported yet.
   void synchronize() const;

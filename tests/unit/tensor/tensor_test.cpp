@@ -221,5 +221,24 @@ TEST(Scalars, KeepIntegersExactAndSaturateFloats) {
   EXPECT_FALSE(Scalar(1) == Scalar(true)) << "the kind counts";
 }
 
+TEST(Devices, AHandleThatNamesNoneSaysSo) {
+  const Device none;
+  EXPECT_EQ(none.spelling(), "no device");
+  const std::pair<const char*, std::function<void()>> calls[] = {
+      {"name", [&] { static_cast<void>(none.name()); }},
+      {"synchronous", [&] { static_cast<void>(none.synchronous()); }},
+      {"synchronize", [&] { none.synchronize(); }},
+      {"barrier", [&] { none.barrier(); }},
+      {"memory_stats", [&] { static_cast<void>(none.memory_stats()); }},
+      {"trim", [&] { none.trim(); }},
+  };
+  for (const auto& [function, call] : calls) {
+    const Status error = error_of(call);
+    EXPECT_EQ(error.code(), Code::invalid_argument) << function;
+    EXPECT_EQ(error.message(), std::string("Device::") + function + ": this handle names no device.");
+    EXPECT_EQ(error.remedy(), "Make the handle with a spelling, such as Device(\"cpu\"), or with Device::current().");
+  }
+}
+
 }  // namespace
 }  // namespace tenon::testing
