@@ -78,6 +78,32 @@ def a_broken_compiler_cache_is_left_out(dev, cmake):
         claim("ccache" not in (pathlib.Path(work) / "CMakeFiles" / "rules.ninja").read_text(), "no rule may use it then")
 
 
+def a_removed_torch_is_left_out(dev, cmake):
+    """benchmarks/peers/newest_torch leaves its folder in the cache of CMake; the folder may go."""
+    with tempfile.TemporaryDirectory() as work:
+        script, torch = pathlib.Path(work) / "configure.cmake", pathlib.Path(work) / "torch"
+        script.write_text(f"""
+            function(tenon_leave_out what why)
+              message(STATUS "left out: ${{what}}: ${{why}}")
+            endfunction()
+            include("{dev.root}/benchmarks/peers/newest_torch.cmake")
+            tenon_find_newest_torch(found)
+            message(STATUS "found '${{found}}'")
+        """)
+
+        def find(folder):
+            done = subprocess.run([cmake, f"-DTENON_NEWEST_TORCH={folder}", "-P", str(script)], capture_output=True, text=True)
+            claim(done.returncode == 0, done.stdout + done.stderr)
+            return done.stdout
+        claim("found ''" in find("") and "left out" not in find(""), "no setting, no sentence")
+        text = find(torch)
+        claim("found ''" in text and f"TENON_NEWEST_TORCH is {torch}, where lib/libtorch_cpu.so is missing" in text, text)
+        (torch / "lib").mkdir(parents=True)
+        for name in ("libtorch_cpu.so", "libc10.so"):
+            (torch / "lib" / name).touch()
+        claim(f"found '{torch}'" in find(torch), "a folder that is there is used")
+
+
 def the_prefix_of_settings_is_the_librarys(dev):
     """Whatever else reads a TENON_ variable of the environment makes the library warn of it."""
     known = set(re.findall(r'"(TENON_[A-Z_]+)"', (dev.root / "loader/settings/settings.def").read_text()))
@@ -103,6 +129,8 @@ def main():
         print("holds:", holds.__name__.replace("_", " "))
     a_broken_compiler_cache_is_left_out(dev, sys.argv[2])
     print("holds: a broken compiler cache is left out")
+    a_removed_torch_is_left_out(dev, sys.argv[2])
+    print("holds: a removed torch is left out")
     return 0
 
 
