@@ -8,6 +8,7 @@
 #include "core/ops/ops.h"
 #include "primitives/infer/types.h"
 #include "primitives/status/sentence.h"
+#include "primitives/text/nearest.h"
 
 namespace tenon {
 namespace {
@@ -95,24 +96,6 @@ std::string first_failure(const Signature& signature, std::span<const Value> arg
     text += sentence("\n  ", i, ": ", signature.text, "\n     ", first_failure(signature, args, kwargs));
   }
   throw Error(Code::invalid_argument, text);
-}
-
-// How many letters have to be inserted, dropped, changed or swapped with a neighbour to turn one name into the other.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) {
-    for (size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        cost[i][j] = i + j;
-        continue;
-      }
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, cost[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[a.size()][b.size()];
 }
 
 }  // namespace

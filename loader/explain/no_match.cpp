@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cctype>
 
-#include "loader/settings/nearest.h"
+#include "loader/explain/class_word.h"
 #include "primitives/text/format.h"
+#include "primitives/text/nearest.h"
 
 namespace tenon::loader {
 namespace {
@@ -133,6 +134,12 @@ std::string meant_spelling(Registry& registry, std::string_view text) {
 
 Status no_spelling(Registry& registry, std::string_view text, const Status& refused) {
   registry.advance_all(Stage::usable);
+  const std::string clean = without_slips(text);
+  const std::string word = clean.substr(0, clean.find(':'));
+  if (is_class_word(word, candidate_names(registry))) {
+    return Status(refused.code(), refused.message() + what_there_is(registry) + refusals(registry, "").lines,
+                  class_word_remedy(word, registry.devices()));
+  }
   const std::string meant = meant_spelling(registry, text);
   const std::string question = meant.empty() ? "" : fmt::format("Did you mean {}? ", meant);
   return Status(refused.code(), refused.message() + what_there_is(registry) + refusals(registry, "").lines,
@@ -141,8 +148,12 @@ Status no_spelling(Registry& registry, std::string_view text, const Status& refu
 
 Status no_such_device(Registry& registry, std::string_view text, const Spelling& spelling) {
   registry.advance_all(Stage::usable);
-  const Refusals refused = refusals(registry, spelling.provider);
+  const bool is_class = is_class_word(spelling.provider, candidate_names(registry));
+  const Refusals refused = refusals(registry, is_class ? "" : spelling.provider);
   std::string message = fmt::format("there is no device '{}'.{}{}", text, what_there_is(registry), refused.lines);
+  if (is_class) {
+    return Status(Code::not_found, std::move(message), class_word_remedy(spelling.provider, registry.devices()));
+  }
   const std::vector<std::string>& allowed = settings().providers;
   const bool forbidden = !spelling.provider.empty() && !allowed.empty() &&
                          std::find(allowed.begin(), allowed.end(), spelling.provider) == allowed.end();

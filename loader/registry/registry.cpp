@@ -5,9 +5,9 @@
 #include "loader/log/log.h"
 #include "loader/search/search.h"
 #include "loader/select/spelling.h"
-#include "loader/settings/nearest.h"
 #include "loader/settings/value.h"
 #include "primitives/text/format.h"
+#include "primitives/text/nearest.h"
 
 namespace tenon::loader {
 namespace {

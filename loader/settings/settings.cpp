@@ -12,9 +12,9 @@
 
 #include "loader/log/log.h"
 #include "loader/settings/config_file.h"
-#include "loader/settings/nearest.h"
 #include "loader/settings/value.h"
 #include "primitives/text/format.h"
+#include "primitives/text/nearest.h"
 
 namespace tenon::loader {
 namespace {

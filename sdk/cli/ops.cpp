@@ -3,8 +3,8 @@
 
 #include "core/ops/call.h"
 #include "core/ops/op_call.h"
-#include "loader/settings/nearest.h"
 #include "primitives/text/format.h"
+#include "primitives/text/nearest.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/table.h"
 #include "sdk/onnx/onnx.h"
@@ -38,7 +38,7 @@ int print_list(const OpsOptions& options, const char* key, const nlohmann::json&
 [[noreturn]] void no_operator(const std::string& name) {
   std::vector<std::string> names;
   for (const onnx::SupportedOperator& op : onnx::supported_operators()) names.emplace_back(op.name);
-  const std::string nearest = loader::nearest_word(name, names);
+  const std::string nearest = nearest_word(name, names);
   throw Error(Code::not_found, fmt::format("There is no ONNX operator called '{}' that models may use{}", name,
                                            nearest.empty() ? "." : fmt::format("; did you mean {}?", nearest)));
 }

@@ -4,15 +4,15 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "loader/settings/nearest.h"
 #include "primitives/text/format.h"
+#include "primitives/text/nearest.h"
 
 namespace tenon::cli {
 namespace {
 
 // Ends a sentence with the nearest known word, if one is near.
 std::string did_you_mean(const std::string& word, const std::vector<std::string>& known) {
-  const std::string nearest = loader::nearest_word(word, known);
+  const std::string nearest = nearest_word(word, known);
   return nearest.empty() ? "." : fmt::format("; did you mean {}?", nearest);
 }
 

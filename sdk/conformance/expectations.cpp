@@ -6,8 +6,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "loader/settings/nearest.h"
 #include "primitives/text/format.h"
+#include "primitives/text/nearest.h"
 
 namespace tenon::conformance {
 
@@ -31,7 +31,7 @@ std::string suggestion(const std::string& pattern, const std::vector<Test>& test
     if (holding.size() == 1) return fmt::format("{}?{}", first, list);
     return fmt::format("{}, or all {} that hold the word, '{}'?{}", first, holding.size(), around, list);
   }
-  const std::string nearest = loader::nearest_word(pattern, names);
+  const std::string nearest = nearest_word(pattern, names);
   return nearest.empty() ? list.substr(1) : fmt::format("Did you mean '{}'?{}", nearest, list);
 }
 

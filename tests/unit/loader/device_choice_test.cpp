@@ -237,6 +237,25 @@ TEST_F(DeviceChoice, NameThatMatchesNothingListsWhatThereIs) {
   EXPECT_NE(unknown.find(", or set TENON_PLUGIN_PATH to the folder it is in"), std::string::npos) << unknown;
 }
 
+TEST_F(DeviceChoice, AClassInPlaceOfAProviderGivesTheDevicesOfThatClass) {
+  restart();
+  register_provider("cpu", sample_query(0));
+  EXPECT_EQ(open_device("gpu").status().remedy(),
+            "'gpu' names a class of devices, not a provider, and no usable device is of that class. Name one of the "
+            "devices there are.");
+  EXPECT_EQ(open_device("cpuu").status().remedy(), "Did you mean cpu?");
+  register_provider("card", sample_query(3));
+  for (const char* text : {"gpu", "gpu:0", "GPU", " gpu "}) {
+    EXPECT_EQ(open_device(text).status().remedy(),
+              "'gpu' names a class of devices, not a provider. Name a device of that class: card:0.")
+        << text;
+  }
+  EXPECT_EQ(open_device("discrete").status().remedy(),
+            "'discrete' names a class of devices, not a provider. Name a device of that class: card:0.");
+  register_provider("gpu", sample_query(1));
+  EXPECT_TRUE(open_device("gpu").ok()) << "a provider may be called so";
+}
+
 // The provider is there, so the message must not advise to copy it.
 TEST_F(DeviceChoice, ARefusedProviderWithoutARemedyGetsNone) {
   sample(0).on_query = [](const ep_host* host, ep_error** error) {

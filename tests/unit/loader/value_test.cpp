@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "loader/settings/nearest.h"
-
 namespace tenon::loader {
 namespace {
 
@@ -46,20 +44,6 @@ TEST(Value, ChoicesAreNamedInTheReason) {
   EXPECT_EQ(parse_choice("compile", "native, decompose, compile, host", value), "");
   EXPECT_EQ(value, 2);
   EXPECT_EQ(parse_choice("gpu", "native, decompose", value), "it may be one of native, decompose");
-}
-
-TEST(Nearest, FindsSmallSlipsOnly) {
-  const std::vector<std::string> known = {"TENON_DEVICE", "TENON_TRACE", "TENON_THREADS"};
-  EXPECT_EQ(nearest_word("TENON_DEVCE", known), "TENON_DEVICE");
-  EXPECT_EQ(nearest_word("TENON_THREAD", known), "TENON_THREADS");
-  EXPECT_EQ(nearest_word("SOMETHING_ELSE", known), "");
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
-  EXPECT_EQ(edit_distance("", "abc"), 3u);
-  EXPECT_EQ(edit_distance("rnu", "run"), 1u);
-  EXPECT_EQ(edit_distance("ab", "ba"), 1u);
-  EXPECT_EQ(edit_distance("ca", "abc"), 3u) << "letters that were swapped are not changed again";
-  EXPECT_EQ(nearest_word("npu2", {"cpu", "null"}), "") << "half of another word is no slip";
-  EXPECT_EQ(nearest_word("rnu", {"compare", "run"}), "run");
 }
 
 TEST(ProviderName, TakesTheEndsOfEachRangeAndNothingBesideThem) {

@@ -9,6 +9,7 @@
 
 #include "primitives/shape/shape.h"
 #include "primitives/text/format.h"
+#include "primitives/text/nearest.h"
 
 namespace tenon {
 namespace {
@@ -36,6 +37,20 @@ TEST(Format, WritesTheShortestNumberThatReadsBackTheSame) {
   EXPECT_EQ(fmt::format("{} {} {}", 0.1, 0.1f, 1e300), "0.1 0.1 1e+300");
   EXPECT_EQ(fmt::format("{:g} {:.2f}", 1.0 / 3.0, 2.0 / 3.0), "0.333333 0.67");
   EXPECT_EQ(fmt::format("{} {}", HUGE_VAL, -HUGE_VAL), "inf -inf");
+}
+
+TEST(Nearest, FindsSmallSlipsOnly) {
+  const std::vector<std::string> known = {"TENON_DEVICE", "TENON_TRACE", "TENON_THREADS"};
+  EXPECT_EQ(nearest_word("TENON_DEVCE", known), "TENON_DEVICE");
+  EXPECT_EQ(nearest_word("TENON_THREAD", known), "TENON_THREADS");
+  EXPECT_EQ(nearest_word("SOMETHING_ELSE", known), "");
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("rnu", "run"), 1u);
+  EXPECT_EQ(edit_distance("ab", "ba"), 1u);
+  EXPECT_EQ(edit_distance("ca", "abc"), 3u) << "letters that were swapped are not changed again";
+  EXPECT_EQ(nearest_word("npu2", {"cpu", "null"}), "") << "half of another word is no slip";
+  EXPECT_EQ(nearest_word("rnu", {"compare", "run"}), "run");
 }
 
 }  // namespace

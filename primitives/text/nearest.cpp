@@ -1,9 +1,9 @@
-#include "loader/settings/nearest.h"
+#include "primitives/text/nearest.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace tenon::loader {
+namespace tenon {
 
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before, last, row(b.size() + 1);  // the rows of the last two letters of `a`, and of this one
@@ -32,4 +32,4 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
   return nearest;
 }
 
-}  // namespace tenon::loader
+}  // namespace tenon
