@@ -36,9 +36,9 @@ struct Options {
   bool eager = false;
   // How far inputs must match the shapes that the file declares.
   Shapes shapes = Shapes::exact;
-  // The number of recordings that a model keeps, one per signature. A signature is the shapes of the inputs, and the
-  // values of inputs that are shapes. The recording unused for longest is dropped first.
-  uint32_t max_recordings = 16;
+  // The number of recorded_models that a model keeps, one per signature. A signature is the shapes of the inputs, and
+  // the values of inputs that are shapes. The recording unused for longest is dropped first.
+  uint32_t max_recorded = 16;
 };
 
 // One dim of an input or output.

@@ -19,8 +19,6 @@ WIDEST_README = 120
 MOST_FILES = 5  # that a folder without a README may have
 MAY_BE_LONGER = {"README.md", "ep_api/README.md"}
 FROZEN = "ep_api/abi/trial-"  # written by ./dev freeze
-# Folders whose READMEs are still to be brought to these rules.
-NOT_YET = ("benchmarks/", "providers/", "sdk/", "tests/")
 GLOSSARY = "ep_api/GLOSSARY.md"
 DATE = r"\d{4}-\d{2}-\d{2}"
 ENTRY = re.compile(r"^- \*\*([^*]+)\*\* \(`([^`]+)`\): \S.*")
@@ -50,8 +48,7 @@ def check_folders(files):
             yield f"{path}: a file is named for the one noun inside"
     for folder, number in sorted(count.items()):
         if number > MOST_FILES and f"{folder}/README.md".lstrip("/") not in files and not folder.startswith(FROZEN):
-            if not folder.startswith(NOT_YET):
-                yield f"{folder}/ has {number} files and no README.md"
+            yield f"{folder}/ has {number} files and no README.md"
 
 
 def check_size(path, text):
@@ -150,7 +147,7 @@ def main():
     failures += check_glossary(root, read.get(GLOSSARY, ""))
     for path, text in sorted(read.items()):
         failures += [*check_links(root, path, text)]
-        if path != GLOSSARY and not path.startswith(NOT_YET):
+        if path != GLOSSARY:
             failures += [*check_size(path, text), *check_decisions(path, text)]
     for failure in failures:
         print(failure)

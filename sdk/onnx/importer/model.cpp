@@ -102,30 +102,30 @@ bool Model::Impl::take_by_value(int32_t value, std::span<const Tensor> inputs, s
   return more;
 }
 
-std::shared_ptr<const Recording> Model::Impl::make_recording(std::span<const Tensor> inputs, std::vector<bool> values) {
-  auto recording = std::make_shared<Recording>();
+std::shared_ptr<const RecordedModel> Model::Impl::record(std::span<const Tensor> inputs, std::vector<bool> values) {
+  auto recorded = std::make_shared<RecordedModel>();
   while (true) {
     try {
-      *recording = record_model(parsed, inputs, values);
+      *recorded = record_model(parsed, inputs, values);
       break;
     } catch (const UnknownValue& unknown) {
       if (take_by_value(unknown.value, inputs, &values)) continue;
-      *recording = Recording();
+      *recorded = RecordedModel();
       break;
     }
   }
   const std::lock_guard lock(mutex);
   // A recording without a graph serves all values, so its signature needs no values.
-  if (recording->graph) {
+  if (recorded->graph) {
     for (size_t i = 0; i < values.size(); ++i) by_value[i] = by_value[i] || values[i];
   }
-  recording->signature = signature(inputs, by_value);
-  recordings.push_front(recording);
-  while (recordings.size() > std::max<uint32_t>(1, options.max_recordings)) recordings.pop_back();
-  return recording;
+  recorded->signature = signature(inputs, by_value);
+  recorded_models.push_front(recorded);
+  while (recorded_models.size() > std::max<uint32_t>(1, options.max_recorded)) recorded_models.pop_back();
+  return recorded;
 }
 
-std::shared_ptr<const Recording> Model::Impl::recording_for(std::span<const Tensor> inputs) {
+std::shared_ptr<const RecordedModel> Model::Impl::recorded_for(std::span<const Tensor> inputs) {
   std::vector<bool> values;
   {
     const std::lock_guard lock(mutex);
@@ -134,14 +134,14 @@ std::shared_ptr<const Recording> Model::Impl::recording_for(std::span<const Tens
   const std::vector<int64_t> key = signature(inputs, values);
   {
     const std::lock_guard lock(mutex);
-    const auto found = std::find_if(recordings.begin(), recordings.end(),
-                                    [&](const auto& recording) { return recording->signature == key; });
-    if (found != recordings.end()) {
-      recordings.splice(recordings.begin(), recordings, found);
-      return recordings.front();
+    const auto found = std::find_if(recorded_models.begin(), recorded_models.end(),
+                                    [&](const auto& recorded) { return recorded->signature == key; });
+    if (found != recorded_models.end()) {
+      recorded_models.splice(recorded_models.begin(), recorded_models, found);
+      return recorded_models.front();
     }
   }
-  return make_recording(inputs, std::move(values));
+  return record(inputs, std::move(values));
 }
 
 NodeExecution Model::Impl::execution(int32_t node, ExecutionEntry entry) const {
@@ -187,16 +187,16 @@ TensorList Model::Impl::run_nodes(std::span<const Tensor> inputs, std::vector<No
   return outputs;
 }
 
-TensorList Model::Impl::run_recording(const Recording& recording, std::span<const Tensor> inputs,
-                                      std::span<const Tensor> bound, std::vector<NodeExecution>* executions) const {
-  if (!recording.graph) return run_nodes(inputs, executions);
+TensorList Model::Impl::run_recorded(const RecordedModel& recorded, std::span<const Tensor> inputs,
+                                     std::span<const Tensor> bound, std::vector<NodeExecution>* executions) const {
+  if (!recorded.graph) return run_nodes(inputs, executions);
   TensorList taken;
-  for (uint32_t i : recording.graph_inputs) taken.push_back(inputs[i]);
-  if (executions == nullptr) return graph::run(*recording.graph, taken, bound);
+  for (uint32_t i : recorded.graph_inputs) taken.push_back(inputs[i]);
+  if (executions == nullptr) return graph::run(*recorded.graph, taken, bound);
   std::vector<graph::StepExecution> steps;
-  TensorList outputs = graph::run(*recording.graph, taken, bound, &steps);
+  TensorList outputs = graph::run(*recorded.graph, taken, bound, &steps);
   for (graph::StepExecution& step : steps)
-    executions->push_back(execution(recording.nodes[step.label], std::move(step.entry)));
+    executions->push_back(execution(recorded.nodes[step.label], std::move(step.entry)));
   return outputs;
 }
 
@@ -223,13 +223,13 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
     }
     targets[static_cast<size_t>(found - parsed.outputs.begin())] = tensor;
   }
-  std::shared_ptr<const Recording> recording;
+  std::shared_ptr<const RecordedModel> recorded;
   TensorList results;
   if (options.eager) {
     results = run_nodes(given, executions);
   } else {
-    recording = recording_for(given);
-    results = run_recording(*recording, given, {}, executions);
+    recorded = recorded_for(given);
+    results = run_recorded(*recorded, given, {}, executions);
   }
   TensorList outputs;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -245,7 +245,7 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
       continue;
     }
     const bool constant =
-        recording && recording->graph && recording->graph->values[recording->graph->outputs[i]].constant.defined();
+        recorded && recorded->graph && recorded->graph->values[recorded->graph->outputs[i]].constant.defined();
     outputs.push_back(constant ? clone(results[i].to(parsed.device)) : own(results[i], given, outputs));
   }
   return outputs;

@@ -1,4 +1,4 @@
-// Model::Impl: a parsed model and its recordings.
+// Model::Impl: a parsed model and its recorded_models.
 #pragma once
 
 #include <list>
@@ -17,17 +17,17 @@ struct Model::Impl {
   std::vector<uint64_t> dependences;  // by value: the inputs that it depends on
 
   std::mutex mutex;
-  std::list<std::shared_ptr<const Recording>> recordings;  // latest used first
-  std::vector<bool> by_value;                              // inputs whose elements are part of the signature
+  std::list<std::shared_ptr<const RecordedModel>> recorded_models;  // latest used first
+  std::vector<bool> by_value;                                       // inputs whose elements are part of the signature
 
   TensorList bind(const Inputs& inputs) const;
   std::vector<int64_t> signature(std::span<const Tensor> inputs, const std::vector<bool>& values) const;
-  std::shared_ptr<const Recording> recording_for(std::span<const Tensor> inputs);
-  std::shared_ptr<const Recording> make_recording(std::span<const Tensor> inputs, std::vector<bool> values);
+  std::shared_ptr<const RecordedModel> recorded_for(std::span<const Tensor> inputs);
+  std::shared_ptr<const RecordedModel> record(std::span<const Tensor> inputs, std::vector<bool> values);
   bool take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const;
   TensorList run_nodes(std::span<const Tensor> inputs, std::vector<NodeExecution>* executions) const;
-  TensorList run_recording(const Recording& recording, std::span<const Tensor> inputs, std::span<const Tensor> bound,
-                           std::vector<NodeExecution>* executions) const;
+  TensorList run_recorded(const RecordedModel& recorded, std::span<const Tensor> inputs, std::span<const Tensor> bound,
+                          std::vector<NodeExecution>* executions) const;
   TensorList run(const Inputs& inputs, const Inputs& bound, std::vector<NodeExecution>* executions);
   Tensor own(const Tensor& result, std::span<const Tensor> inputs, const TensorList& before) const;
   NodeExecution execution(int32_t node, ExecutionEntry entry) const;

@@ -157,29 +157,30 @@ void settle_constants(ParsedModel* parsed) {
   }
 }
 
-Recording record_model(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value) {
-  Recording recording;
+RecordedModel record_model(const ParsedModel& parsed, std::span<const Tensor> inputs,
+                           const std::vector<bool>& by_value) {
+  RecordedModel recorded;
   graph::Recorder recorder(parsed.device);
   InterpreterScope scope(recorder);
   std::vector<Tensor> given(inputs.begin(), inputs.end());
   for (size_t i = 0; i < given.size(); ++i) {
     if (by_value[i]) continue;
     given[i] = recorder.input({given[i].dtype(), given[i].dims(), contiguous_strides(given[i].dims())});
-    recording.graph_inputs.push_back(static_cast<uint32_t>(i));
+    recorded.graph_inputs.push_back(static_cast<uint32_t>(i));
   }
   std::vector<Tensor> values = initial_values(parsed, given);
-  recording.nodes.push_back(-1);
+  recorded.nodes.push_back(-1);
   for (size_t i = 0; i < parsed.nodes.size(); ++i) {
     const Node& node = parsed.nodes[i];
     if (is_settled(parsed, node)) continue;
     recorder.label(label_with_operator(node));
-    recording.nodes.push_back(static_cast<int32_t>(i));
+    recorded.nodes.push_back(static_cast<int32_t>(i));
     apply_node(parsed, node, &values);
   }
   TensorList outputs;
   for (int32_t value : parsed.output_values) outputs.push_back(values[static_cast<size_t>(value)]);
-  recording.graph = std::make_shared<const graph::Graph>(recorder.finish(outputs));
-  return recording;
+  recorded.graph = std::make_shared<const graph::Graph>(recorder.finish(outputs));
+  return recorded;
 }
 
 void find_refusals(const ParsedModel& parsed, std::vector<std::string>* refusals) {

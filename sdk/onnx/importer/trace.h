@@ -12,7 +12,7 @@
 namespace tenon::onnx {
 
 // The way to run one signature: a recorded graph, or (without a graph) node after node.
-struct Recording {
+struct RecordedModel {
   std::vector<int64_t> signature;
   std::shared_ptr<const graph::Graph> graph;
   std::vector<uint32_t> graph_inputs;  // the model's inputs that are inputs of the graph
@@ -34,7 +34,8 @@ void settle_constants(ParsedModel* parsed);
 
 // Records `parsed` for inputs of these shapes. Input i is a constant if by_value[i].
 // Errors: those of the ops; UnknownValue.
-Recording record_model(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value);
+RecordedModel record_model(const ParsedModel& parsed, std::span<const Tensor> inputs,
+                           const std::vector<bool>& by_value);
 
 // Finds what cannot run, without running it: records every node and asks the device about its ops. Dynamic dims get one
 // number and then another; a failure with only one of them is not judged. Adds a line per refused node. Errors: a node
