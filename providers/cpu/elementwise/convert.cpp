@@ -131,7 +131,7 @@ void move(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, in
     const T value = *in;
     for (int64_t i = 0; i < n; ++i) out[i] = value;
   } else if (dst_stride == 1) {
-    for (int64_t i = 0; i < n; ++i) out[i] = in[i * src_stride];
+    gather(out, in, src_stride, n);
   } else {
     for (int64_t i = 0; i < n; ++i) out[i * dst_stride] = in[i * src_stride];
   }

@@ -12,6 +12,25 @@ namespace tenon::provider::cpu {
 // overlap.
 using ConvertFunction = void (*)(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n);
 
+// Copies n elements that lie `stride` apart into a row. It takes four at a time, because counting costs as much as
+// moving.
+template <class T>
+inline void gather(T* row, const T* from, int64_t stride, int64_t n) {
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const T* at = from + i * stride;
+    const T a = at[0];
+    const T b = at[stride];
+    const T c = at[2 * stride];
+    const T d = at[3 * stride];
+    row[i] = a;
+    row[i + 1] = b;
+    row[i + 2] = c;
+    row[i + 3] = d;
+  }
+  for (; i < n; ++i) row[i] = from[i * stride];
+}
+
 // Copies elements of 1, 2, 4 or 8 bytes as bits. NULL for other sizes.
 ConvertFunction move_elements(int32_t size);
 

@@ -180,11 +180,10 @@ void move_elements_of(int32_t rank, const int64_t* dims, const int64_t* strides,
   const int64_t length = dims[rank - 1];
   const int64_t step = strides[rank - 1];
   for (;;) {
-    for (int64_t i = 0; i < length; ++i) {
-      if constexpr (kScatter)
-        at[i * step] = next[i];
-      else
-        next[i] = at[i * step];
+    if constexpr (kScatter) {
+      for (int64_t i = 0; i < length; ++i) at[i * step] = next[i];
+    } else {
+      gather(next, at, step, length);
     }
     next += length;
     int32_t axis = rank - 2;
@@ -235,23 +234,20 @@ MapPrimitive::MapPrimitive(const ep_device& on, const MapPlan& plan, const ep_pr
     shapes[i] = {desc.operands[i].dims, desc.operands[i].strides, desc.operands[i].rank, 0};
   }
   read_shape(plan, shapes, &shape_);
+  short_count_ = short_run(shapes);
 }
 
-// A short run: a few consecutive elements of the kernel's type, perhaps with scalars among the sources. Most launches
-// on small tensors are short runs.
-bool MapPrimitive::is_short_run(const ep_launch& launch, int64_t* out_count) const {
-  if (!short_run_possible_) return false;
-  const ep_shape* shapes = launch.shapes;
-  if ((shapes != nullptr ? shapes[0].rank : shape_.rank) != 1) return false;
-  const int64_t count = shapes != nullptr ? shapes[0].dims[0] : shape_.dims[0];
-  if (count > shortest_block) return false;
+// How many elements a short run has: a few consecutive elements of the kernel's type, perhaps with scalars among the
+// sources. Most launches on small tensors are short runs. -1 if the operands of `shapes` are no short run.
+int64_t MapPrimitive::short_run(const ep_shape* shapes) const {
+  if (!short_run_possible_ || shapes[0].rank != 1) return -1;
+  const int64_t count = shapes[0].dims[0];
+  if (count > shortest_block) return -1;
+  if (count == 1) return 1;
   for (int32_t i = 0; i < plan_.count; ++i) {
-    if (plan_.operands[i].scalar) continue;
-    const int64_t stride = shapes != nullptr ? shapes[i].strides[0] : shape_.strides[i][0];
-    if (stride != 1 && count != 1) return false;
+    if (!plan_.operands[i].scalar && shapes[i].strides[0] != 1) return -1;
   }
-  *out_count = count;
-  return true;
+  return count;
 }
 
 void MapPrimitive::run_short(const ep_launch& launch, int64_t count, MapContext& context) const {
@@ -358,8 +354,8 @@ ep_status MapPrimitive::launch(const ep_launch& launch, ep_fault* out_fault, ep_
       write_scalar(launch.scalars[slot], plan_.operands[1].block_dtype, slot == 0 ? context.a : context.b);
     }
   }
-  int64_t count = 0;
-  if (is_short_run(launch, &count))
+  const int64_t count = launch.shapes != nullptr ? short_run(launch.shapes) : short_count_;
+  if (count >= 0)
     run_short(launch, count, context);
   else if (!run_gathered(launch, context))
     run_walk(launch, &context);

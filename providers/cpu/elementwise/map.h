@@ -50,7 +50,7 @@ class MapPrimitive final : public ep_primitive {
  private:
   static constexpr int64_t shortest_block = 512;  // a block holds at least so many elements, of whatever type
 
-  bool is_short_run(const ep_launch& launch, int64_t* out_count) const;
+  int64_t short_run(const ep_shape* shapes) const;
   void run_short(const ep_launch& launch, int64_t count, MapContext& context) const;
   bool run_gathered(const ep_launch& launch, MapContext& context) const;
   void run_walk(const ep_launch& launch, MapContext* context) const;
@@ -62,6 +62,7 @@ class MapPrimitive final : public ep_primitive {
   MapShape shape_{};  // set if the descriptor is static
   StreamCopy stream_copy_;
   bool short_run_possible_ = false;  // every operand has the type of its block
+  int64_t short_count_ = -1;         // short_run() if the descriptor is static
 };
 
 }  // namespace tenon::provider::cpu
