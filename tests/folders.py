@@ -1,9 +1,9 @@
-"""Which tests look at a file, by folders.txt, by the mirror of tests/unit, and by what the build folder registers.
+"""Finds the tests that look at a file: by folders.txt, by the mirror of tests/unit, and by what the build registers.
 
 Usage: folders.py BUILD_FOLDER FILE...
 
-Prints the tests of the files, the nearest first, one on a line: its ctest name, then the targets it needs. A file is
-named from the root of the repository, and need not exist.
+Prints the tests of the files, the nearest first, one per line: its ctest name, then the targets that it needs. A file is
+named from the root of the repository and need not exist.
 """
 import fnmatch
 import sys
@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 class Test(NamedTuple):
     name: str
-    folder: str  # that registers it
-    targets: tuple  # of the build
+    folder: str  # the folder that registers the test
+    targets: tuple  # targets of the build
 
 
 def read_tests(build):
@@ -29,7 +29,7 @@ def read_tests(build):
 
 
 def read_table(path=ROOT / "tests" / "folders.txt"):
-    """The lines of folders.txt: folder and names, in which `*` may stand."""
+    """The lines of folders.txt: a folder and names, which may contain `*`."""
     rows = [line.split() for line in Path(path).read_text().splitlines() if line.strip() and not line.startswith("#")]
     return {folder: names for folder, *names in rows}
 
@@ -40,7 +40,7 @@ def folders_above(path):
 
 
 def own_tests(path, tests):
-    """Those that the file's folder registers; for a file of the product, the folder of tests/unit that mirrors its own."""
+    """The tests that the file's folder registers; for a file of the product, those of its mirror in tests/unit."""
     above = folders_above(path)
     if above and above[-1] not in ("tests", "benchmarks"):
         mirrored = [f"tests/unit/{folder}" for folder in above]
@@ -59,12 +59,12 @@ def line_of(path, table):
 
 
 def matching(names, tests):
-    """The tests of the build that these names stand for."""
+    """The tests of the build that `names` match."""
     return [test for name in names for test in tests if fnmatch.fnmatchcase(test, name)]
 
 
 def tests_of(path, tests, table):
-    """Names of the tests that look at `path`, the nearest first, without those of every file."""
+    """The names of the tests that look at `path`, the nearest first, without the tests of every file."""
     named = matching(line_of(path, table), tests)
     return [name for name in own_tests(path, tests) if name not in named] + list(dict.fromkeys(named))
 

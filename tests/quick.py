@@ -1,10 +1,10 @@
-"""Builds and runs the tests that look at what was changed, the nearest first, until the time is over.
+"""Builds and runs the tests that look at changed files, the nearest first, until the time is over.
 
 Usage: quick.py [--seconds N] [--jobs N] [--main BRANCH] BUILD_FOLDER [FILE OR FOLDER...]
 
-Without files or folders: all that differ from the commit at which the branch left main, in commits, in the work tree, or by being
-new. folders.py says which tests look at a file. Each test's own targets are built before it runs, and nothing else. What
-there was no time for is named. The exit status is 0 if nothing failed, 1 if something did or no test ran.
+Without files or folders it takes all files that differ from the commit at which the branch left main: in commits, in the
+work tree, and new files. folders.py says which tests look at a file. Only the targets of a test are built before it runs.
+Tests without time are named. The exit status is 0 if nothing failed, 1 if something failed or no test ran.
 """
 import argparse
 import itertools
@@ -44,7 +44,7 @@ def changed_files(main):
 
 
 def named_file(name):
-    """A file that was named; of a folder, any file in it."""
+    """True for a named file, and for any file in a named folder."""
     if (ROOT / name).is_dir():
         return f"{name}/any"
     if not (ROOT / name).exists() and not git("ls-files", "--", name):
@@ -54,7 +54,7 @@ def named_file(name):
 
 
 def choose(files, tests, table):
-    """Names of the tests, those of every file first, then the nearest of each folder that was touched, in turn."""
+    """The names of the tests: first those of every file, then the nearest of each changed folder, in turn."""
     lists = [folders.tests_of(path, tests, table) for path in files]
     lists = [list(names) for names in dict.fromkeys(map(tuple, lists))]
     in_turn = [name for names in itertools.zip_longest(*lists) for name in names if name]
@@ -72,7 +72,7 @@ def seconds_of_last_runs(build):
 
 
 def run_within(seconds, command):
-    """Exit status and output of a command, or None if the time was over: then it and all its children are ended."""
+    """The exit status and output of a command; None if the time was over, and the command and its children were ended."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
     try:
         output, _ = process.communicate(timeout=max(seconds, 1))
@@ -92,7 +92,7 @@ class Quick:
         return self.end - time.monotonic()
 
     def make(self, targets):
-        """Builds what was not built yet. Returns an empty string, "time", or what the build said."""
+        """Builds targets that are not built yet. Returns an empty string, "time", or the output of a failed build."""
         targets = [target for target in targets if target not in self.built]
         if not targets:
             return ""
@@ -108,9 +108,9 @@ class Quick:
         return ""
 
     def run(self, name):
-        """How the test ended, and its output."""
+        """The result of the test, and its output."""
         command = ["ctest", "--test-dir", str(self.build), "-R", f"^{re.escape(name)}$", "--output-on-failure", "--no-tests=error"]
-        # The long test of the virtual machine is as long as this says (tests/unit/vm/random_programs_test.cpp).
+        # This sets the length of the longest test (tests/unit/vm/random_programs_test.cpp).
         done = run_within(self.left(), ["env", "RANDOM_PROGRAMS=300", *command])
         if done is None:
             return "time", ""
@@ -146,7 +146,7 @@ class Quick:
         return True
 
     def report(self, untried):
-        """`untried` are those after the one that did not build."""
+        """`untried` are the tests after the one that did not build."""
         if self.left_out:
             print(f"left out, for want of time: {', '.join(self.left_out)}")
         if untried:

@@ -2,15 +2,15 @@
 
 Usage: tally.py [--counts FILE] [--pin] BUILD_FOLDER...
 
-ctest writes results/ctest.xml, each GoogleTest program and each Python script of unittest cases results/<test>.xml, and
-./dev results/run.txt: the exit status of ctest, and the seconds that the build and the tests took. A test with a report
-of its own counts as the tests in it, plus one failure if ctest saw it fail in another way (a crash, a sanitizer's report
-at exit, a time limit); any other test counts as one. These are failures, too: a folder without results or without tests,
-a test whose report holds no test, and a ctest that failed where each of its tests passed.
+ctest writes results/ctest.xml. Each GoogleTest program and each Python script of unittest cases writes
+results/<test>.xml. ./dev writes results/run.txt: the exit status of ctest, and the seconds of the build and of the tests.
+A test with its own report counts as the tests in the report, plus one failure if ctest saw another failure (a crash, a
+sanitizer's report at exit, a time limit). Any other test counts as one. Three more things are failures: a folder without
+results or tests, a report without tests, and a failed ctest whose tests all passed.
 
-counts.txt pins how many tests each test of each build holds, so that fewer is a failure. Tests that skip themselves are
-counted apart, and may be as many as they like. Those of an optional provider may be missing where the build has no such
-provider. --pin writes counts.txt anew from what ran (./dev counts).
+counts.txt pins the number of tests in each test of each build; fewer is a failure. Skipped tests are counted separately,
+without a limit. Tests of an optional provider may be missing if the build has no such provider. --pin writes counts.txt
+from what ran (./dev counts).
 
 The exit status is 0 if something passed and nothing failed.
 """
@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 
 import folders
 
-# No package of Debian brings what their devices need, or the machine may lack it. REQUIRE_CUDA=1 and REQUIRE_VULKAN=1
-# say that it does not.
+# The devices of these providers need what Debian or the machine may lack. REQUIRE_CUDA=1 and REQUIRE_VULKAN=1 say that
+# the machine has it.
 OPTIONAL = ("cuda", "vulkan")
 
 
@@ -57,7 +57,7 @@ def read_xml(path):
 
 
 def count_report(root):
-    """Of the report of one GoogleTest program or Python script."""
+    """The counts in the report of one GoogleTest program or Python script."""
     counts = Counts()
     for case in root.iter("testcase"):
         if case.find("failure") is not None or case.find("error") is not None:
@@ -70,7 +70,7 @@ def count_report(root):
 
 
 def count_test(case, results):
-    """Of one line of ctest's report. A test that skipped itself as a whole counts as one."""
+    """The counts of one line of ctest's report. A test that skipped as a whole counts as one."""
     name, skip = case.get("name"), case.find("skipped")
     bad, seconds = case.get("status") != "run", float(case.get("time") or 0)
     if skip is not None and case.get("status") == "notrun" and skip.get("message", "").startswith("SKIP"):
@@ -89,7 +89,7 @@ def count_test(case, results):
 
 
 def read_run(folder):
-    """What ./dev wrote of the run: exit status of ctest, seconds of the build and of the tests."""
+    """The file of ./dev about the run: exit status of ctest, seconds of the build and of the tests."""
     try:
         with open(os.path.join(folder, "results", "run.txt")) as file:
             return {key: int(value) for key, value in (line.split() for line in file)}
@@ -98,7 +98,7 @@ def read_run(folder):
 
 
 def count_folder(folder):
-    """Counts by test of one build folder; what is wrong with the run as a whole stands under ""."""
+    """The counts of one build folder by test. A fault of the whole run is under ""."""
     results = os.path.join(folder, "results")
     root, run = read_xml(os.path.join(results, "ctest.xml")), read_run(folder)
     if root is None:
@@ -153,7 +153,7 @@ def optional_provider(test):
 
 
 def pin(path, builds):
-    """Writes counts.txt: lines of these builds as they ran, and of others, and of what was skipped or left out, as before."""
+    """Writes counts.txt: new lines for tests that ran in these builds, the former lines for all other tests."""
     pinned = read_counts(path) if os.path.exists(path) else {}
     for folder in builds:
         build, known, counts = os.path.basename(folder), folders.read_tests(folder), count_folder(folder)
@@ -175,7 +175,7 @@ def pin(path, builds):
 
 
 def print_parts(folder, counts):
-    """Seconds and counts of each folder of tests, the longest first. Tests run side by side, so the sum is more than the whole."""
+    """Seconds and counts of each folder of tests, the longest first. Tests run in parallel, so the sum exceeds the whole."""
     parts, known = defaultdict(Counts), {}
     if os.path.exists(os.path.join(folder, "tests.txt")):
         known = folders.read_tests(folder)

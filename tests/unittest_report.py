@@ -1,6 +1,6 @@
-"""Runs the unittest cases of a script and writes the report that tally.py reads, as GoogleTest programs write theirs.
+"""Runs the unittest cases of a script and writes a report for tally.py in the form of GoogleTest.
 
-main() takes the place of unittest.main(). The report goes where GTEST_OUTPUT says (xml:PATH); without it there is none.
+main() replaces unittest.main(). GTEST_OUTPUT says where the report goes (xml:PATH); without it there is no report.
 """
 import os
 import unittest

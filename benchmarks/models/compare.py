@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Runs exported models through Tenon and ONNX Runtime: the same inputs, answers compared, latencies as a ratio.
+"""Runs exported models on Tenon and ONNX Runtime with the same inputs, compares the results, and prints latency ratios.
 
     VENV/bin/python compare.py FOLDER --tenon BUILD/bin/tenon [--models resnet50,...] [--device cpu] [--threads 1,2]
 
-FOLDER holds what export.py wrote. Each model gets two shapes; the second text input has padding, its mask zero there.
-The answers must agree within 1e-4 of the range of ONNX Runtime's before anything is timed. Then the two take turns,
-so that a busy minute of the machine hits both, and a row per model and shape is printed as JSON: medians and quartiles
-in milliseconds, and their ratio. ONNX Runtime gets all its optimisations and the better of the given thread counts.
-The exit status is 1 if an answer differs; --bar 2.0 makes a ratio above it count as well.
+export.py writes FOLDER. Each model gets two shapes; the second text input has padding with a mask of zero. Before anything
+is timed, the results must agree within 1e-4 of the range of ONNX Runtime's. Then both sides take turns, so that a busy
+minute of the machine slows both. The script prints one JSON row per model and shape: medians and quartiles in
+milliseconds, and their ratio. ONNX Runtime gets all its optimisations and the better of the given thread counts. The exit
+status is 1 if a result differs, or, with --bar 2.0, if a ratio exceeds the bar.
 """
 
 import argparse
@@ -137,7 +137,7 @@ def main():
     parser.add_argument("--models", default=",".join(CASES))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=lambda text: [int(t) for t in text.split(",")], default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=5, help="turns each takes; 0 compares answers only")
+    parser.add_argument("--rounds", type=int, default=5, help="turns of each side; 0 only compares results")
     parser.add_argument("--repeat", type=int, default=10, help="runs per turn")
     parser.add_argument("--bar", type=float, help="fail above this ratio of latencies")
     args = parser.parse_args()

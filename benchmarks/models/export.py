@@ -3,12 +3,12 @@
 
     /usr/bin/python3 export.py FOLDER [--models resnet50,mobilenet_v2,bert_base] [--opset 14]
 
-Any torch from 1.13 on: Debian's python3-torch, or one of a virtual environment.
+Needs torch 1.13 or newer: Debian's python3-torch, or one in a virtual environment.
 
 The modules are written here in plain torch, so torchvision and transformers are not needed; layer sizes are those of
 He et al. 2016 (arXiv:1512.03385), Sandler et al. 2018 (arXiv:1801.04381) and Devlin et al. 2018 (arXiv:1810.04805).
-Batch and sequence are dynamic. The TorchScript exporter is used, whose graphs most models in the wild have. Weights
-come from a fixed seed; batch norms take their statistics from one random batch, so that no output fades to a constant.
+Batch and sequence are dynamic. The exporter is TorchScript's, because most models have its graphs. A fixed seed gives the
+weights. Batch norms take their statistics from one random batch, so that no output fades to a constant.
 """
 
 import argparse
@@ -175,7 +175,7 @@ def randomise(model):
 
 
 def calibrate(model, example):
-    """Takes each batch norm's statistics from one random batch, as a trained net's come from its data."""
+    """Gives each batch norm the statistics of one random batch, as training gives it those of its data."""
     norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
     for module in norms:
         module.momentum = 0.9

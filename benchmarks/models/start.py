@@ -1,8 +1,8 @@
-"""How long a fresh process takes from exec to its first result: tenon run on the demo's model, again and again.
+"""Times a fresh process from exec to its first result: repeated runs of `tenon run` on the demo's model.
 
 usage: start.py TENON MODEL INPUT [--runs 20]
 
-MODEL and INPUT: sdk/app/examples/demo/shapes.onnx and `NAME=random`. Prints one JSON row: the median, quartiles and
+MODEL and INPUT are sdk/app/examples/demo/shapes.onnx and `NAME=random`. Prints one JSON row: the median, the quartiles and
 the least time in milliseconds, process start and exit included, and the bar of 100.
 """
 import argparse

@@ -1,5 +1,5 @@
-"""The anchor library exports every type of a projection, so that abidw and abidiff, which see only what an exported symbol
-reaches, see them all; its list of anchors comes from the parsed header.
+"""The anchor library exports every type of a projection: abidw and abidiff see only what an exported symbol reaches. The
+list of anchors comes from the parsed header.
 """
 import os
 import re
@@ -43,7 +43,7 @@ def dump(library):
 
 
 def unseen(projection, dumped):
-    """Sentences: the types that the dump of an anchor library does not describe."""
+    """One sentence for each type that the dump of an anchor library does not describe."""
     described = set(re.findall(r"<(?:class|union)-decl name='(\w+)'[^>]* size-in-bits=", dumped))
     missing = [name for name in projection.structs if name not in described]
     if len(missing) == len(projection.structs):
@@ -53,7 +53,7 @@ def unseen(projection, dumped):
 
 
 def differences(frozen_dump, library):
-    """Sentences of abidiff, without any suppression, between a frozen dump and an anchor library; none: they agree."""
+    """What abidiff says, without any suppression, about a frozen dump and an anchor library; empty if they agree."""
     result = subprocess.run(["abidiff", "--no-default-suppression", "--harmless", "--no-architecture", "--no-show-locs",
                              frozen_dump, library], capture_output=True, text=True)
     if result.returncode & 3:

@@ -1,8 +1,8 @@
-"""Writes ep_api/abi, which nothing else writes.
+"""Writes ep_api/abi. Nothing else writes that folder.
 
-Usage: freeze.py SOURCE_ROOT            the two trial minors anew (while the major version is 0)
-       freeze.py SOURCE_ROOT release    the minor the header describes, once
-       freeze.py SOURCE_ROOT release --again    the same over a former freezing, while the major version is 0
+Usage: freeze.py SOURCE_ROOT            the two trial minors (while the major version is 0)
+       freeze.py SOURCE_ROOT release    the minor that the header describes, once
+       freeze.py SOURCE_ROOT release --again    the same minor again, while the major version is 0
 """
 import os
 import sys
@@ -19,7 +19,7 @@ def freeze(sources, minor, root):
 
 
 def freeze_trials(root, work):
-    """The first minor from what is, the second from what a later tree would hold."""
+    """Freezes the first minor from this tree, and the second from what a later tree would hold."""
     before, after = os.path.join(work, "before"), os.path.join(work, "after")
     trial.plain(root, before)
     trial.overlay(root, after)

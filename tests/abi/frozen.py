@@ -1,4 +1,4 @@
-"""The frozen minors: where they stand in ep_api/abi, and how one is written and held against today's header.
+"""The frozen minors in ep_api/abi: writes one, and compares one with today's header.
 
 A minor's folder holds ep_api/ (the header and its tables), sample.c, layout.txt (the golden facts), types.abi (abidw of
 the anchor library), <machine>/libtenon_sample.so, and toolchain.txt (what built the last two).
@@ -79,7 +79,7 @@ def write_minor(sources, minor, folder):
 
 
 def write_derived(sources, minor, folder):
-    """What follows from the frozen sources: golden, dump, sample binary."""
+    """Makes from the frozen sources the golden facts, the dump and the sample binary."""
     projection = header.Projection(sources, minor, "gcc")
     write(os.path.join(folder, "layout.txt"), layout.to_text(layout.facts(projection, reference_compiler()), minor))
     with tempfile.TemporaryDirectory() as work:
@@ -117,7 +117,7 @@ def manifest_text(root):
 
 
 def problems_of(root_of_header, minor, root, compilers, debug="-g", abidiff=True):
-    """Sentences: how the header in `root_of_header`, projected to the frozen `minor`, differs from it. None: the gate is open."""
+    """One sentence for each difference between the frozen `minor` and the header in `root_of_header`, projected to it."""
     projection, sentences = header.Projection(root_of_header, minor), []
     for compiler in compilers:
         found = layout.facts(projection, compiler)

@@ -1,4 +1,4 @@
-"""Today's ep_api.h, projected to each frozen minor, is what was frozen; and what was frozen is sound.
+"""Today's ep_api.h, projected to each frozen minor, equals the frozen one, and the frozen one is sound.
 
 Usage: gate_test.py SOURCE_ROOT
 """

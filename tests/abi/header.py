@@ -1,6 +1,6 @@
-"""Reads ep_api.h: projected to a minor by the preprocessor and parsed into facts; and as source, member by member.
+"""Reads ep_api.h in two ways: projected to a minor and parsed into facts, and as source, member by member.
 
-A projection is what a program sees that defines EP_ABI_TARGET_MINOR. `root` is a folder that holds ep_api/.
+A projection is the header that a program sees after it defines EP_ABI_TARGET_MINOR. `root` is the folder of ep_api/.
 """
 import os
 import re
@@ -8,9 +8,9 @@ import subprocess
 
 TABLES = ("dtypes.def", "primitives.def", "scalar_ops.def")
 FILES = ("ep_api.h", "ep_names.h") + TABLES
-# The columns of a row that are promises beside its name and id; expressions may become better.
+# The columns of a row that are promises, besides its name and id. An expression may become better.
 ROW_COLUMNS = {"EP_DTYPE": 2, "EP_PRIMITIVE": 2, "EP_UNARY": 2, "EP_BINARY": 3, "EP_TERNARY": 2, "EP_REDUCE": 1}
-# About the file, or the compiler, not about the projection.
+# These say something about the file or the compiler, not about the projection.
 NOT_FACTS = {"EP_ABI_LATEST_MINOR"}
 
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*|\d\w*|\.\.\.|.', re.DOTALL)

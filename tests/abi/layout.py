@@ -38,7 +38,7 @@ def all_compilers():
 
 
 def expressions(projection):
-    """What the compiler is asked: [(fact, key, expression)]."""
+    """The questions to the compiler: [(fact, key, expression)]."""
     asked = []
     for one in projection.structs.values():
         asked.append((one.name, "size", f"sizeof({one.name})"))
@@ -55,7 +55,7 @@ def expressions(projection):
 
 
 def measure(projection, compiler):
-    """The values of `expressions`, from the object file: nothing runs, so a cross compiler will do."""
+    """The values of `expressions`, read from the object file. Nothing runs, so a cross compiler is enough."""
     asked = expressions(projection)
     source = '#include "ep_api/ep_api.h"\n'
     source += "#ifdef __cplusplus\n#define TENON_ALIGN alignof\n#else\n#define TENON_ALIGN _Alignof\n#endif\n"
@@ -121,7 +121,7 @@ def from_text(text):
 
 
 def differences(frozen, found, minor):
-    """Sentences, one per fact of `minor` that is not as it was frozen."""
+    """One sentence per fact of `minor` that differs from the frozen one."""
     sentences = []
     for name, value in frozen.items():
         if name not in found:
@@ -136,7 +136,7 @@ def differences(frozen, found, minor):
 
 
 def breaks(older, newer):
-    """Sentences, one per fact by which the golden `newer` does more than append to `older`."""
+    """One sentence per fact by which the golden `newer` does more than append to `older`."""
     sentences = []
     own = {"EP_ABI_TARGET_MINOR", "EP_ABI_MINOR"}
     for name, value in older.items():

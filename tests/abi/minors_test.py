@@ -1,4 +1,4 @@
-"""Plug-ins of one minor under hosts of another, both ways, really loaded.
+"""Loads plug-ins of one minor into hosts of another, in both directions.
 
 Usage: minors_test.py SOURCE_ROOT HOST_FOLDER
 
@@ -23,7 +23,7 @@ import unittest_report
 
 ROOT, HOSTS = os.path.abspath(sys.argv.pop(1)), os.path.abspath(sys.argv.pop(1))
 MACHINE = platform.machine()
-# What a second-minor host reads where the plug-in has the additions, and where it has not.
+# What a host of the second minor reads from a plug-in with the additions, and from one without.
 FILLED = {"trial_cost": 66, "trial_bytes": 77, "trial_units": 55, "trial_greet": 42, "trial_echo": 42}
 ABSENT = dict.fromkeys(FILLED, 0)
 

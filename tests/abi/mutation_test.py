@@ -1,9 +1,9 @@
-"""The gate notices: each mutation of a copy of ep_api.h is refused by name, and what a minor may do is let through.
+"""The gate refuses each wrong mutation of a copy of ep_api.h by name, and accepts what a minor may do.
 
 Usage: mutation_test.py SOURCE_ROOT [--all]
 
-Mutations are made from the header itself: a member inserted before each member, neighbours exchanged, members removed,
-types changed, signatures changed, constants and rows renumbered. Some are drawn with a fixed seed; --all tries them all.
+Mutations come from the header itself: a member inserted before each member, neighbours exchanged, members removed, types
+and signatures changed, constants and rows renumbered. A fixed seed draws some; --all tries them all.
 """
 import os
 import pathlib
@@ -31,7 +31,7 @@ OTHER_TYPE = {"uint64_t": "int64_t", "int64_t": "uint64_t", "uint32_t": "int32_t
 
 
 class Mutation:
-    """`words` is what the gate must name; abidiff sees types and not constants."""
+    """The gate must name `words`. abidiff sees types but no constants."""
 
     def __init__(self, kind, file, text, words, typed=True):
         self.kind, self.file, self.text, self.words, self.typed = kind, file, text, words, typed
@@ -122,7 +122,7 @@ class Mutations(unittest.TestCase):
         problems = self.problems(mutation, abidiff)
         golden = [line.removeprefix(self.compiler.name + ": ") for line in problems if not line.startswith("abidiff: ")]
         named = [word for word in mutation.words if any(line.startswith(word + " ") for line in golden)]
-        # Of two neighbours that are exchanged one may stay where it was, for alignment.
+        # Alignment may keep one of two exchanged neighbours in its place.
         self.assertTrue(named and (named == mutation.words or mutation.kind == "exchange"),
                         f"{mutation} is not named:\n" + "\n".join(golden))
         if abidiff:

@@ -1,4 +1,4 @@
-"""./dev refuses what it does not know by name, and reads no variable that is a setting of the library.
+"""./dev refuses unknown arguments by name, and reads no variable that is a setting of the library.
 
 Usage: dev_test.py SOURCE_ROOT CMAKE
 """
@@ -20,7 +20,7 @@ class Dev:
         self.root = pathlib.Path(root).resolve()
 
     def run(self, *arguments, code=0, folder=None, **environment):
-        """Output and errors of ./dev, as called from `folder`."""
+        """Output and errors of ./dev, called in `folder`."""
         done = subprocess.run([str(self.root / "dev"), *arguments], cwd=folder or self.root, capture_output=True, text=True,
                               timeout=100, env={**os.environ, **environment})
         text = done.stdout + done.stderr
@@ -105,7 +105,7 @@ def a_removed_torch_is_left_out(dev, cmake):
 
 
 def the_prefix_of_settings_is_the_librarys(dev):
-    """Whatever else reads a TENON_ variable of the environment makes the library warn of it."""
+    """The library warns of every TENON_ variable that is no setting, so no script may read one."""
     known = set(re.findall(r'"(TENON_[A-Z_]+)"', (dev.root / "loader/settings/settings.def").read_text()))
     reads = re.compile(r"""getenv\("(TENON_\w+)|environ(?:\.get\()?[\[(]?["'](TENON_\w+)|\$\{?(TENON_[A-Z_]+)|\bENV .*?"?(TENON_[A-Z_]+)=""")
     listed = subprocess.run(["git", "-C", str(dev.root), "ls-files", "-z"], capture_output=True, text=True).stdout.split("\0")
@@ -117,7 +117,7 @@ def the_prefix_of_settings_is_the_librarys(dev):
         for words in reads.findall(path.read_text(errors="replace")):
             variable = "".join(words)
             if path.name == "CMakeLists.txt" and not words[3]:
-                continue  # ${TENON_...} is a variable of CMake there
+                continue  # in CMake ${TENON_...} is a variable of its own
             claim(variable in known, f"{name} reads {variable}, which is no setting: name it without TENON_")
 
 

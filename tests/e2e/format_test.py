@@ -1,8 +1,8 @@
-"""Every source is as clang-format 14 writes it by .clang-format; `./dev format` makes it so.
+"""Every source is formatted as clang-format 14 formats it by .clang-format. `./dev format` formats all.
 
 Usage: format_test.py SOURCE_ROOT
 
-Skipped where that version is not installed: each version formats a little differently.
+Skipped without that version, because each version formats a little differently.
 """
 import re
 import subprocess

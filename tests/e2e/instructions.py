@@ -1,4 +1,4 @@
-"""Counts the instructions of one tiny eager op with callgrind and holds them against what was recorded.
+"""Counts the instructions of one tiny eager op with callgrind and compares them with the record.
 
 usage: instructions.py BENCH_INSTRUCTIONS RECORD COMPILER [--write]
 

@@ -1,10 +1,10 @@
-"""The installed package, seen by a stranger.
+"""The installed package, as a stranger uses it.
 
 Usage: package_test.py SOURCE_ROOT BUILD_FOLDER CMAKE CXX_COMPILER
 
-Installs the build into a folder with a space in its name, moves it, and then uses nothing but the moved folder and copies
-of the two examples: headers alone, find_package, pkg-config, the tool, a plug-in added by copying one file, and the project
-that `tenon new-provider` writes.
+Installs the build into a folder with a space in its name and moves that folder. Everything else uses the moved folder and
+copies of two examples only: headers alone, find_package, pkg-config, the tool, a plug-in added by copying one file, and
+the project that `tenon new-provider` writes.
 """
 import concurrent.futures
 import glob
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-EXPECTED = ["0.9959 0.0041", "0.7549 0.2451"]  # softmax(relu(x) @ w), worked out with NumPy
+EXPECTED = ["0.9959 0.0041", "0.7549 0.2451"]  # softmax(relu(x) @ w), computed with NumPy
 
 
 class Package:

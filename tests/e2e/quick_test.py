@@ -1,4 +1,4 @@
-"""./dev quick finds what was changed, and runs the tests that folders.txt gives it, the nearest first, within its time.
+"""./dev quick finds what was changed and runs the tests that folders.txt names, the nearest first, within its time.
 
 Usage: quick_test.py SOURCE_ROOT BUILD_FOLDER
 """
@@ -21,7 +21,7 @@ near tests/e2e library
 unit_vm tests/unit/vm unit_vm
 tally tests/e2e
 """
-# The stubs take the place of cmake and ctest: each writes down what it is asked for, and does as a file of its name says.
+# The stubs replace cmake and ctest. Each logs its call and does what a file of its name says.
 CMAKE = """#!/bin/sh
 while [ "$1" != --target ]; do shift; done; shift
 echo "build $*" >> "$STUBS/log"
@@ -42,7 +42,7 @@ def claim(holds, what):
 
 
 class Checkout:
-    """A repository with the scripts, a table of its own, and a build folder that was made up."""
+    """A repository with the scripts, a table of its own, and an invented build folder."""
 
     def __init__(self, sources, work):
         self.root, self.build, self.stubs = work / "root", work / "root" / "build", work / "stubs"
@@ -83,7 +83,7 @@ class Checkout:
             (self.stubs / name).touch()
 
     def quick(self, code, *arguments, stubs=()):
-        """What it prints, and what it did, line by line."""
+        """The printed text, and the logged calls as lines."""
         self.stub(*stubs)
         environment = {**os.environ, "PATH": f"{self.stubs}:{os.environ['PATH']}", "STUBS": str(self.stubs)}
         done = subprocess.run([sys.executable, "-B", "tests/quick.py", "build", *arguments], cwd=self.root, text=True,
@@ -156,7 +156,7 @@ def the_table_knows_the_tree(sources, build):
             claim(known, f"folders.txt names the test {name} for {folder}; ctest does not know it")
     listed = subprocess.run(["git", "-C", str(sources), "ls-files", "*.cpp", "*.h", "*.c", "*.cu", "*.py", "*.def"],
                             capture_output=True, text=True)
-    def left_out(path):  # its tests need what this machine may lack
+    def left_out(path):  # its tests need something that this machine may lack
         rows = [folder for folder in table if path == folder or path.startswith(folder + "/")]
         names = table[max(rows, key=len)] if rows else []
         return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in optional)

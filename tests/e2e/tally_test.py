@@ -1,4 +1,4 @@
-"""tests/tally.py counts what passed, failed and was skipped, misses no crash, and takes fewer tests than pinned as a failure.
+"""tests/tally.py counts passed, failed and skipped tests, misses no crash, and fails if tests are fewer than pinned.
 
 Usage: tally_test.py TALLY_SCRIPT
 """
@@ -58,14 +58,14 @@ REPORTS = {
     "ctest": CTEST,
     "good": gtest(PASSED, PASSED, SKIPPED, DISABLED),
     "mixed": gtest(PASSED, FAILED),
-    "crashed": gtest(PASSED, PASSED),  # the report is whole, the program failed after it (a leak at exit)
+    "crashed": gtest(PASSED, PASSED),  # a complete report, but the program failed after it (a leak at exit)
     "cut": "<testsuites><testsuite>",
     "empty": gtest(DISABLED),
 }
 
 
 class Tally:
-    """The script, and a folder for build folders that are made up."""
+    """The script, and a folder for invented build folders."""
 
     def __init__(self, script, work):
         self.script, self.work = script, work

@@ -1,4 +1,4 @@
-"""Writes seeds that stand at the limits which the readers state: one step more, and a reader has to refuse.
+"""Writes seeds at the limits that the readers state. One step more, and a reader must refuse.
 
 usage: limit_seeds.py note SOUND_PROVIDER FOLDER
        limit_seeds.py onnx FOLDER
@@ -11,7 +11,7 @@ MIB = 1 << 20
 PT_LOAD, PT_DYNAMIC, PT_NOTE = 1, 2, 4
 HEADER = struct.calcsize("<16sHHIQQQIHHHHHH")
 SEGMENT = struct.calcsize("<IIQQQQQQ")
-VERSION = 12 + 8 + 48  # behind the note's own header and its owner's name, in ep_plugin_note
+VERSION = 12 + 8 + 48  # offset: the note's header, its owner's name, and the place in ep_plugin_note
 
 
 def program_headers(file):
@@ -22,7 +22,7 @@ def program_headers(file):
 
 
 def own_note(file):
-    """The note of a provider as it stands in its file, other notes left out."""
+    """The bytes of a provider's note in its file, without other notes."""
     for kind, place, size in program_headers(file):
         end = place + size
         while kind == PT_NOTE and place + 12 <= end:
@@ -58,13 +58,13 @@ def note_seeds(provider):
     longest = bytearray(note)
     longest[VERSION:VERSION + 31] = b"1" * 31
     return {
-        # As many program headers as are read; behind the table lies room for one more. The version is as
-        # long as it may be.
+        # The most program headers; behind the table there is room for one more. The version has its greatest
+        # length.
         "headers": elf(file, [(PT_LOAD, 0, 0), (PT_NOTE, 0, len(note))] + [(0, 0, 0)] * 1022, bytes(longest),
                        spare=2 * SEGMENT),
-        # Sixteen times the same 64 KiB of somebody else's note: as many bytes of notes as are read.
+        # Sixteen times the same 64 KiB of a foreign note: the most bytes of notes.
         "notes": elf(file, [(PT_LOAD, 0, 0)] + [(PT_NOTE, 0, 65536)] * 16, foreign.ljust(65536 + 64, b"\0")),
-        # A dynamic section as large as is read, with its end at its beginning.
+        # The largest dynamic section, with its end at its beginning.
         "dynamic": elf(file, [(PT_LOAD, 0, 0), (PT_NOTE, MIB + 64, len(note)), (PT_DYNAMIC, 0, MIB)],
                        bytes(MIB + 64) + note),
     }
@@ -103,7 +103,7 @@ def onnx_seeds():
         deep = text(4, text(1, deep))
     return {
         "depth": onnx_model(identity + text(2, "g") + value_info(11, "x", deep) + value_info(12, "y", flat)),
-        # Attributes of two bytes in the file and some hundred in memory: close below what a file of this size may take.
+        # Attributes of two bytes in the file and some hundred in memory: just below the limit for a file of this size.
         "memory": onnx_model(text(1, text(4, "Identity") + text(5, b"") * 118000)),
     }
 

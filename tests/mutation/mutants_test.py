@@ -1,4 +1,4 @@
-"""What mutants.py finds and what it leaves alone, and what mutate.py draws, knows again and reads.
+"""Tests what mutants.py finds and leaves alone, and what mutate.py draws, recognises and reads.
 
 Usage: mutants_test.py
 """

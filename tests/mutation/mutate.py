@@ -1,10 +1,10 @@
-"""Plants small defects in the product, one at a time, and sees whether the tests of the file's folder notice.
+"""Plants small defects in the product, one at a time, and checks that tests of the file's folder notice.
 
 Usage: mutate.py [--count N] [--seed N] [--file PATTERN]... [--minutes N] [--longest SECONDS] [--work FOLDER]
 
-Works in a copy of the checkout below FOLDER (build/mutation), which each run brings up to date: the checkout is only read.
-A defect that no test notices survives: it is argued in argued.txt, or it gets its test. Exit status 1 if one survived that
-is not argued.
+Works in a copy of the checkout below FOLDER (build/mutation), which each run updates; the checkout itself is only read. A
+defect that no test notices survives. It needs a reason in argued.txt, or a test. Exit status 1 if a defect without a
+reason survived.
 """
 import argparse
 import fnmatch
@@ -27,7 +27,7 @@ import mutants  # noqa: E402
 
 PRODUCT = re.compile(r"^(primitives|providers|loader|core|sdk)/.*\.(cpp|h|comp|glsl)$")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
-MOST_DEPENDENTS = 25   # sources that include a header; what more depend on takes too long to build
+MOST_DEPENDENTS = 25   # a header that more sources include takes too long to build
 LONGEST_TEST = 120     # seconds that a test may take without a defect
 MEMORY = 16 << 30      # bytes of address space that a test with a defect may take
 FILE_SIZE = 1 << 30
@@ -44,7 +44,7 @@ def files_of(root):
 
 
 def end_session(session):
-    """Ends all processes of a session: ctest gives a test a process group of its own."""
+    """Ends all processes of a session, because ctest gives each test its own process group."""
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and os.getsid(int(entry.name)) == session:
@@ -54,7 +54,7 @@ def end_session(session):
 
 
 class Copy:
-    """The checkout once more, with a build folder, where defects may stand."""
+    """A copy of the checkout with a build folder, for the defects."""
 
     def __init__(self, root, work, jobs, longest=LONGEST_TEST):
         self.root, self.tree, self.jobs, self.longest = root, work / "tree", jobs, longest
@@ -92,13 +92,13 @@ class Copy:
             sys.exit(result.stdout)
 
     def compile(self, targets):
-        """None, or what the build said."""
+        """None, or the output of a failed build."""
         command = ["cmake", "--build", str(self.build), "-j", str(self.jobs), "--target", *targets]
         result = run(command, self.tree, env=self.environment)
         return None if result.returncode == 0 else result.stdout
 
     def passes(self, test, seconds):
-        """True if `test` succeeds within `seconds`; what it has started is ended with it."""
+        """True if `test` succeeds within `seconds`. Its child processes end with it."""
         def limits():
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
@@ -115,7 +115,7 @@ class Copy:
             process.wait()
 
     def usable(self, test):
-        """True if `test` passes without a defect, and soon enough; looked at once."""
+        """True if `test` passes without a defect and soon enough. Computed once per test."""
         if test.name not in self.durations:
             start = time.monotonic()
             passed = self.passes(test.name, self.longest)
@@ -133,7 +133,7 @@ class Copy:
 
 
 def headers_in_reach(texts):
-    """The headers that at most MOST_DEPENDENTS sources include, by whatever way."""
+    """The headers that at most MOST_DEPENDENTS sources include, directly or not."""
     includes = {path: set(INCLUDE.findall(text)) for path, text in texts.items()}
     def reach(path, seen):
         for name in includes.get(path, ()):
@@ -150,7 +150,7 @@ def headers_in_reach(texts):
 
 
 def candidates(root, patterns):
-    """The defects of each file of the product that a name in `patterns` matches."""
+    """The defects of each product file that matches one of `patterns`."""
     paths = [path for path in files_of(root) if path.endswith((".cpp", ".h", ".comp", ".glsl"))]
     texts = {path: (root / path).read_text() for path in paths}
     reachable = headers_in_reach(texts)
@@ -165,7 +165,7 @@ def candidates(root, patterns):
 
 
 def draw(found, seed):
-    """All candidates, drawn by the seed: first a file by its size, then one of its operators, then a place."""
+    """All candidates in the order that the seed draws: a file by its size, then one of its operators, then a place."""
     chance = random.Random(seed)
     left = {path: list(sites) for path, sites in sorted(found.items())}
     while left:
@@ -179,7 +179,7 @@ def draw(found, seed):
 
 
 def shown(mutant, text):
-    """The file, and the line with what is replaced in it: what argued.txt knows a defect by, wherever the line moves."""
+    """The file, and the line with the replacement: the name of a defect in argued.txt, wherever the line moves."""
     begin = text.rfind("\n", 0, mutant.at) + 1
     end = text.find("\n", mutant.at + len(mutant.old))
     line = text[begin:mutant.at] + "{{" + mutant.old + " -> " + mutant.new + "}}" + text[mutant.at + len(mutant.old):end]
@@ -199,7 +199,7 @@ def read_argued(path=HERE / "argued.txt"):
 
 
 def stale(argued, found, texts):
-    """Those of the argued defects that no candidate is any more."""
+    """The argued defects that are no candidates any more."""
     known = {shown(site, texts[path]) for path, sites in found.items() if path in texts for site in sites}
     return [line for line in argued if line not in known]
 
@@ -215,14 +215,14 @@ class Campaign:
         return [self.tests[name] for name in folders.tests_of(path, self.tests, self.table)]
 
     def prepare(self, drawn):
-        """Builds what the tests of the drawn defects need."""
+        """Builds the targets for the tests of the drawn defects."""
         targets = sorted({target for mutant in drawn for test in self.tests_of(mutant.path) for target in test.targets})
         said = self.copy.compile(targets or ["tenon_core"])
         if said is not None:
             sys.exit("the copy does not build:\n" + said[-3000:])
 
     def plant(self, mutant):
-        """What came of one defect: a key of `counts`, and by whom."""
+        """The result of one defect: a key of `counts`, and the test that noticed it."""
         path = self.copy.tree / mutant.path
         text = path.read_text()
         tests = [test for test in self.tests_of(mutant.path) if self.copy.usable(test)]
@@ -262,9 +262,9 @@ class Campaign:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--count", type=int, default=100, help="how many defects that compile")
+    parser.add_argument("--count", type=int, default=100, help="the number of defects that compile")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 6))
-    parser.add_argument("--file", action="append", default=[], metavar="PATTERN", help="only in such files; `*` is anything")
+    parser.add_argument("--file", action="append", default=[], metavar="PATTERN", help="only in files that match; `*` is anything")
     parser.add_argument("--minutes", type=float, default=0, help="begin no further defect after so many")
     parser.add_argument("--longest", type=int, default=LONGEST_TEST, metavar="SECONDS", help="leave out tests that take longer")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutation")

@@ -20,7 +20,7 @@ def claim(holds, what):
 
 
 class Machine:
-    """A folder of plug-ins, a config file, and the tool run with nothing else of this machine's settings."""
+    """A folder of plug-ins and a config file. The tool runs without any other setting of this machine."""
 
     def __init__(self, tool, folder, plugins, config="", **environment):
         self.tool = tool
@@ -39,7 +39,7 @@ class Machine:
         return done.stdout
 
     def refused(self, *arguments):
-        """Output and errors, one after the other, of a run that must fail."""
+        """The output and then the errors of a run that must fail."""
         done = subprocess.run([self.tool, *arguments], capture_output=True, text=True, timeout=60, env=self.environment)
         claim(done.returncode == 1, f"{arguments}: exit code {done.returncode}, not 1: {done.stdout}{done.stderr}")
         return done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""A privileged process (set-user-id: AT_SECURE) takes nothing from its environment and nothing from its user's folders.
+"""A privileged process (set-user-id: AT_SECURE) ignores its environment and its user's folders.
 
 Usage: privileged_test.py TOOL BROKEN_FOLDER.  Needs root, to make the program set-user-id.
 """

@@ -1,4 +1,4 @@
-"""What the operators of the test models mean: NumPy, double precision, slow, plain, sharing no code with Tenon.
+"""Computes the operators of the test models with NumPy in double precision. It is slow and plain, and no code is Tenon's.
 
 Floating-point values are kept as float64 from input to output, whatever the model says; integers stay integers.
 """

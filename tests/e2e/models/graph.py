@@ -1,4 +1,4 @@
-"""A pen for ONNX graphs: each method call appends one node and gives its output's name."""
+"""Writes ONNX graphs: each method call appends one node and returns the name of its output."""
 
 import numpy as np
 import onnx
@@ -6,7 +6,7 @@ from onnx import helper, numpy_helper
 
 
 class Graph:
-    """Nodes and weights in the making. `graph.Relu(x)` adds a Relu; weights come from `weight`, constants inline."""
+    """The nodes and weights of a graph. `graph.Relu(x)` adds a Relu; `weight` adds a weight; constants are inline."""
 
     def __init__(self, seed):
         self.nodes, self.weights, self.rng = [], [], np.random.default_rng(seed)
@@ -23,7 +23,7 @@ class Graph:
         return add
 
     def constant(self, value, dtype=np.int64):
-        """A Constant node, as exporters write the numbers that stand in the model's code."""
+        """A Constant node: the form in which exporters write numbers of a model's code."""
         return self.Constant(value=numpy_helper.from_array(np.array(value, dtype)))
 
     def weight(self, name, array):
@@ -34,7 +34,7 @@ class Graph:
         return self.weight(name, (self.rng.standard_normal(shape) * scale + mean).astype(np.float32))
 
     def model(self, inputs, outputs, opset):
-        """`inputs` and `outputs` are {name: (numpy dtype, dims)}, a dim in words being dynamic."""
+        """`inputs` and `outputs` are {name: (numpy dtype, dims)}. A dim that is a text is dynamic."""
         types = onnx.mapping.NP_TYPE_TO_TENSOR_TYPE
         infos = [
             [helper.make_tensor_value_info(name, types[np.dtype(dtype)], dims) for name, (dtype, dims) in part.items()]

@@ -2,8 +2,8 @@
 
 Usage: plants.py CHECKOUT [TOP_FOLDER...]
 
-CHECKOUT is a work tree of this repository (git worktree add CHECKOUT) without changes; it is built first where it has no
-build. Not a part of ./dev test, since each plant may take three minutes.
+CHECKOUT is a work tree of this repository (git worktree add CHECKOUT) without changes. It is built first if it has no
+build. ./dev test does not run this script, because each plant may take three minutes.
 """
 import os
 import pathlib
@@ -60,7 +60,7 @@ def prepare(checkout):
 
 
 def finds(checkout, plant):
-    """Whether quick finds the defect, and within the time it promises; it is taken out again."""
+    """True if quick finds the defect within the time that it promises. The defect is removed again."""
     path = file_with(checkout, plant)
     right = path.read_text()
     path.write_text(right.replace(plant.right, plant.wrong))
@@ -73,7 +73,7 @@ def finds(checkout, plant):
     found = [line.split()[1].rstrip(":") for line in done.stdout.splitlines() if line.startswith("  FAILED ")]
     print(f"{'found ' if found else 'MISSED'}  {plant.folder}: {path.relative_to(checkout)}, in {took:.0f} s"
           f"{' by ' + ', '.join(found) if found else ''}; {done.stdout.splitlines()[-1] if done.stdout else done.stderr}", flush=True)
-    return bool(found) and took < 200  # three minutes, and what it takes to end a test
+    return bool(found) and took < 200  # three minutes, and the time to end a test
 
 
 def main():
@@ -89,7 +89,7 @@ def main():
             continue
         if not finds(checkout, plant):
             missed.append(plant.folder)
-        build(checkout)  # what the defect was compiled into
+        build(checkout)  # compiles without the defect
     if missed:
         print(f"missed or too slow: {', '.join(missed)}")
     return 1 if missed else 0

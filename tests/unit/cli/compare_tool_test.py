@@ -1,4 +1,4 @@
-"""`tenon compare` from outside: a device with one wrong kernel is found at the node that uses it.
+"""`tenon compare` from outside finds the node that uses the one wrong kernel of a device.
 
 Usage: compare_tool_test.py TOOL PLUGIN_FOLDER MIRROR_FOLDER
 """

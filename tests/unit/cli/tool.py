@@ -1,4 +1,4 @@
-"""The tool as the tests of this folder run it, and what they claimed of it that does not hold."""
+"""Runs the tool for the tests of this folder, and collects their claims that do not hold."""
 
 import os
 import subprocess

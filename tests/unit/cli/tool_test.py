@@ -1,4 +1,4 @@
-"""The tool from outside: exit codes, what it says of wrong arguments, that JSON is JSON.
+"""The tool from outside: exit codes, messages about wrong arguments, valid JSON.
 
 Usage: tool_test.py TOOL
 """

@@ -2,10 +2,10 @@
 
 Usage: limits_test.py SOURCE_ROOT MIRROR_LIBRARY TENON_CONFORM
 
-The mirror answers with the reference, and its setting `off` moves every result to the last value a tolerance allows, or one
-step further. Here the tolerances stand once more, so that one loosened in tests/cases, or in what compares, is noticed:
-those of one prelude function follow from the contract (the bounds in ep_api/scalar_ops.def, and one step for the rounding
-of the reference), the others are stated as the kit means them. (ULPS, EPSILONS, TINY) as in tests/cases/case.h.
+The mirror computes by the reference. Its setting `off` moves every result to the last value that a tolerance allows, or
+one step further. This file states the tolerances again, so that a loosened one is noticed. Those of a single prelude
+function follow from the contract: the bounds in ep_api/scalar_ops.def, and one step for the rounding of the reference. The
+others repeat what the kit means. (ULPS, EPSILONS, TINY) as in tests/cases/case.h.
 """
 import collections
 import json
@@ -21,12 +21,12 @@ CALL = re.compile(r"^(ep_\w+)\(x\)$")
 WRONG = re.compile(r"\((\d+) elements? differs?; ")
 EXACT = (0, 0, 0)
 
-# Rows of several functions of the prelude: what their parts promise, added up; epsilons where they cancel.
+# Scalar functions of several prelude functions: the sum of the parts' bounds, and epsilons for those that cancel.
 COMPOSITE = {
     "rsqrt": (2, 0, 0), "sigmoid": (8, 0, 1), "silu": (8, 0, 128), "gelu": (8, 32, 0), "gelu_tanh": (8, 64, 0),
     "softplus": (10, 0, 1), "softsign": (2, 0, 0), "mish": (16, 0, 128), "elu": (6, 0, 0), "celu": (8, 0, 0),
     "selu": (8, 0, 0), "hard_sigmoid": (1, 4, 0), "hard_swish": (2, 16, 0)}
-# exp and expm1 may flush what is below the least normal number.
+# exp and expm1 may flush results below the least normal number.
 TINY = {"exp": 1, "expm1": 1}
 
 OTHERS = {
@@ -65,7 +65,7 @@ def prelude_bounds(text):
 
 
 def unary_limits(text):
-    """The limit of `unary/NAME/f32/vector` for every row on floats, as the contract or COMPOSITE has it."""
+    """The limit of `unary/NAME/f32/vector` for every scalar function on floats, by the contract or COMPOSITE."""
     bounds, limits = prelude_bounds(text), {}
     for name, domain, result, expression in ROW.findall(text):
         if domain not in ("FLOAT", "SIGNED", "NUMERIC", "ANY"):
@@ -77,7 +77,7 @@ def unary_limits(text):
 
 
 def wrong_elements(sentence):
-    """How many elements the kit finds too far from the reference."""
+    """The number of elements that the kit finds too far from the reference."""
     found = WRONG.search(sentence)
     return int(found.group(1)) if found and "(rule P14)" in sentence else 0
 

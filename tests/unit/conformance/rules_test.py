@@ -1,4 +1,4 @@
-"""Every rule that ep_api/README.md says is enforced is broken by somebody, and its enforcer prints the rule's number.
+"""Somebody breaks every enforced rule of ep_api/README.md, and its enforcer prints the number of the rule.
 
 Usage: rules_test.py SOURCE_ROOT BUILD_FOLDER TENON_CONFORM
 
@@ -72,7 +72,7 @@ class Test:
                 only = [] if test.startswith("claims/") else ["--case", test]
                 found = self.run("fakes/libtenon_mirror.so", "--set", "mode=async,mapped,peers", "--set", "break=" + name, *only,
                                  outcome=outcome)
-            # One that dies or hangs breaks X01 or X02, and the rule of the test it does that in.
+            # A crash breaks X01 and a hang X02, and each also breaks the rule of its test.
             ended = [one for one in found if one["outcome"] in ("crashed", "hung") and one["held to"] == rule]
             hits = [one for one in found if f"(rule {rule})" in one["sentence"]] or ended
             said = [(one["name"], one["outcome"], one["sentence"]) for one in found if one["outcome"] not in ("passed", "skipped")]

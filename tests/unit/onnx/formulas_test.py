@@ -1,9 +1,9 @@
-"""ONNX operators against their formulas in NumPy, over element types, attributes and opset versions drawn at random.
+"""Compares ONNX operators with their formulas in NumPy, for random element types, attributes and opset versions.
 
 Usage: formulas_test.py TENON
 
-Each check below yields cases: a node, its inputs and what ONNX says comes out. All of them become folders of one run of
-`tenon onnx-test`, so every one must pass and none may be skipped.
+Each check yields cases: a node, its inputs and the outputs that ONNX defines. All cases become folders of one run of
+`tenon onnx-test`. Every case must pass, and none may be skipped.
 """
 import itertools
 import json
@@ -88,7 +88,7 @@ def reductions_over_nothing(random):
 
 
 def reductions_without_axes(random):
-    """noop_with_empty_axes: what is done to the elements before and after the reduction is still done."""
+    """noop_with_empty_axes skips the reduction but not the steps on the elements before and after it."""
     functions = {"ReduceSum": lambda x: x, "ReduceProd": lambda x: x, "ReduceMean": lambda x: x, "ReduceMax": lambda x: x,
                  "ReduceMin": lambda x: x, "ReduceL1": np.abs, "ReduceL2": np.abs, "ReduceSumSquare": np.square,
                  "ReduceLogSum": np.log, "ReduceLogSumExp": lambda x: x}
@@ -104,7 +104,7 @@ def reductions_without_axes(random):
 
 
 def shrinks(random):
-    """Computed in floats, then cast; whatever is on neither side is 0, NaN too."""
+    """Computes in floats and casts. A value on neither side gives 0, and so does NaN."""
     for dtype in FLOATS + INTS + UINTS:
         for _ in range(4):
             lambd, bias = np.float32(random.uniform(0.1, 4)), np.float32(random.uniform(-1, 1))
@@ -159,7 +159,7 @@ def symmetric_resizes(random):
 
 
 def scaled_products(random):
-    """Integers times alpha and beta are floats until the end, when they are cut."""
+    """Integers times alpha and beta stay floats until the end, and are truncated there."""
     for dtype in FLOATS + ["int32", "int64", "uint32", "uint64"]:
         for alpha, beta in ((1.0, 1.0), (0.5, 1.0), (1.0, 0.75), (1.5, 2.5), (0.5, 0.0)):
             a, b, c = draw(random, (3, 4), dtype), draw(random, (4, 2), dtype), draw(random, (2,), dtype)

@@ -1,4 +1,4 @@
-"""The generator refuses op lists that could not mean anything, and says why.
+"""The generator refuses op lists without a meaning, and says why.
 
 usage: generator_test.py GENERATE.py"""
 
@@ -23,7 +23,7 @@ ROW = "  - {{op: f, composite: true, doc: \"d.\", {}}}\n"
 
 
 def refusal(text):
-    """What the generator says of an op list; None where it has nothing to say."""
+    """The complaint of the generator about an op list, or None."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "ops.yaml"
         path.write_text(text)

@@ -1,4 +1,4 @@
-"""Parameters are called as PyTorch calls them, stand where they stand there and have the same defaults.
+"""Parameters have the names, the positions and the defaults of PyTorch.
 
 usage: names_test.py GENERATE.py
 
@@ -34,7 +34,7 @@ class Wanted:
             into[name] = default or None
 
     def why_not(self, signature):
-        """What `signature` does otherwise, None if nothing."""
+        """The difference of `signature`, or None."""
         both = {**self.positional, **self.keywords}
         order = list(self.positional)
         for i, p in enumerate(signature.parameters):
@@ -52,7 +52,7 @@ class Wanted:
 
 
 def same_default(ours, theirs):
-    """Tenon may ask for what PyTorch has a default for; [] names all axes as None does; f32 is the dtype of None."""
+    """Tenon may require what has a default in PyTorch. [] means all axes, as None does. f32 is the dtype of None."""
     if ours is None or (theirs == "None" and ours in ("[]", "f32")):
         return True
 

@@ -1,4 +1,4 @@
-"""The op runner as a function `run`, operands for it, and OpTest, which compares what it answers."""
+"""The op runner as a function `run`, its operands, and OpTest, which compares its results."""
 
 import itertools
 import json
@@ -35,7 +35,7 @@ class Call:
 
 
 class Keep:
-    """An argument that is kept under a number; Ref(number) is the same tensor, later in the same call or afterwards."""
+    """An argument that is kept under a number. Ref(number) is the same tensor, in this call or a later one."""
 
     def __init__(self, number, value):
         self.number, self.value = number, value

@@ -2,8 +2,8 @@
 
 usage: numpy_test.py OP_RUNNER [--decompose | --watch | --keep]; these are options of the runner
 
-Inputs are random, not zero, of odd sizes; half of the cases give them as strided views. A test at the end checks that no
-op was left out. The tests of each family of ops stand in the module named after it."""
+Inputs are random, not zero, and of odd sizes; in half of the cases they are strided views. The last test checks that no
+op was left out. Each family of ops has its tests in the module of its name."""
 
 import pathlib
 import subprocess

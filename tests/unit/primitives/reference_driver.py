@@ -1,4 +1,4 @@
-"""Drives reference_run: NumPy arrays in, NumPy arrays out."""
+"""Runs reference_run with NumPy arrays, and returns NumPy arrays."""
 import subprocess
 
 import numpy as np
@@ -42,9 +42,9 @@ class Narrow:
         self.count = int(finite.sum())
         self.values = positive[: self.count]
         self.greatest = self.values[-1]
-        # What the next value would be, were there one: from half way to it on, numbers overflow.
+        # The value after the last one, if there were one. Numbers from half way to it on overflow.
         self.limit = self.greatest + (self.greatest - self.values[-2]) / 2
-        self.overflow = self.count  # infinity, or NaN where there is none
+        self.overflow = self.count  # infinity, or NaN in a format without infinity
         self.nan = int(np.flatnonzero(np.isnan(positive))[0])
         if has_infinity:
             self.nan = self.count | (1 << (mantissa_bits - 1))

@@ -1,4 +1,4 @@
-"""Every kind of primitives.def but the scalar ones, against NumPy and SciPy written another way than the reference is."""
+"""Compares every kind of primitives.def but the scalar ones with NumPy and SciPy, written in another way."""
 import itertools
 import pathlib
 import sys
@@ -62,7 +62,7 @@ class Kinds(unittest.TestCase):
             self.assertTrue(np.all(np.asarray(got, np.float64) == value), dtype)
 
     def cast(self, values, from_type, to_type):
-        """What a copy gives, in Python's exact numbers."""
+        """The result of a copy, in Python's exact numbers."""
         result = []
         for value in values.tolist():
             if driver.is_float(to_type):
@@ -162,7 +162,7 @@ class Kinds(unittest.TestCase):
         self.same(got, np.maximum(a @ b + residual, 0) * 3)
 
     def scattered(self, x, w, bias, groups, stride, dilation, low, shape):
-        """Transposed convolution the other way round: every input element adds its stamp to the output."""
+        """Transposed convolution in another way: every input element adds its weighted kernel to the output."""
         rank = x.ndim - 2
         per_in, per_out = x.shape[1] // groups, w.shape[1]
         out = np.zeros((x.shape[0], per_out * groups) + tuple(shape))

@@ -1,5 +1,5 @@
-"""Every row of scalar_ops.def, on every dtype of its domain, against NumPy and SciPy in double precision (or exact
-integers), over random and special values: NaN, infinities, -0, denormals, integer extremes."""
+"""Compares every scalar function of scalar_ops.def, on every dtype of its domain, with NumPy and SciPy in double precision
+(or exact integers), over random and special values: NaN, infinities, -0, denormals, integer extremes."""
 import pathlib
 import sys
 import unittest
@@ -151,7 +151,7 @@ def random_values(dtype, rng, count, reach=8.0):
 
 
 def rounded(dtype, values):
-    """`values` as they come back from storage of `dtype`."""
+    """`values` after storage in `dtype`."""
     return driver.from_storage(dtype, driver.to_storage(dtype, values), np.shape(values))
 
 

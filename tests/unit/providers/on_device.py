@@ -1,8 +1,8 @@
-"""Runs a command where there is a device; says "skipped: no CUDA device" (or Vulkan) and why elsewhere (exit status 77).
+"""Runs a command if there is a device. Else prints "skipped: no CUDA device" (or Vulkan) and why (exit status 77).
 
 Usage: on_device.py cuda|vulkan [--validation] COMMAND [ARGUMENT...]
 
---validation asks for the Khronos validation layer too. REQUIRE_CUDA=1 (REQUIRE_VULKAN=1) makes a missing device a failure.
+--validation needs the Khronos validation layer too. REQUIRE_CUDA=1 (REQUIRE_VULKAN=1) makes a missing device a failure.
 """
 import ctypes
 import os

@@ -1,4 +1,4 @@
-"""The ops of a small network give the CPU's numbers on cuda:0: `tenon compare` of a model made here.
+"""A small network gives the CPU's results on cuda:0, by `tenon compare` on a model that this script makes.
 
 Usage: agreement_test.py TOOL
 """

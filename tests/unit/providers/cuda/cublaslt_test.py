@@ -1,4 +1,4 @@
-"""Matmul on the fake driver where cuBLASLt is there, too old, or no library: the answer is right, and the log says why it is slow.
+"""Matmul on the fake driver with cuBLASLt present, too old, or no library: right results, and a log that says why it is slow.
 
 Usage: cublaslt_test.py TOOL PROVIDER_FOLDER FAKE_FOLDER
 """

@@ -1,4 +1,4 @@
-"""What `tenon doctor` says of the cuda provider on machines that have no GPU, each played by a folder of libraries.
+"""What `tenon doctor` says about the cuda provider on machines without a GPU, each played by a folder of libraries.
 
 Usage: doctor_test.py TOOL PROVIDER_FOLDER FAKE_DRIVER_FOLDER
 """
@@ -11,7 +11,7 @@ import tempfile
 
 
 def some_library():
-    """A library that loads and is no driver: the C library of this process."""
+    """A library that loads but is no driver: the C library of this process."""
     return next(line.split()[-1] for line in open("/proc/self/maps") if "/libm.so" in line or "/libc.so" in line)
 
 

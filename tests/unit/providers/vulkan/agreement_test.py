@@ -1,4 +1,4 @@
-"""Models give the CPU's numbers on vulkan:0, node by node, and leave it only for kinds it does not have.
+"""Models give the CPU's results on vulkan:0, node by node, and leave it only for kinds that it lacks.
 
 Usage: agreement_test.py TOOL MODEL_FOLDER DEMO_MODEL    (MODEL_FOLDER: the cases of tests/e2e/models, made here if empty)
 """
@@ -8,7 +8,7 @@ import pathlib
 import subprocess
 import sys
 
-# ONNX operators whose kinds this provider has natively; the host rung is not for them.
+# ONNX operators whose kinds this provider has. The host rung must not run them.
 NATIVE = {"Add", "Sub", "Mul", "Div", "Sqrt", "Erf", "Tanh", "Pow", "Relu", "HardSigmoid", "Clip", "MatMul", "Gemm",
           "Softmax", "ReduceMean", "ReduceSum", "Where", "Cast", "GlobalAveragePool", "Transpose", "Expand"}
 

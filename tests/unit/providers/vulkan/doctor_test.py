@@ -1,4 +1,4 @@
-"""What `tenon doctor` says of the vulkan provider where Vulkan is missing, broken or a software device only.
+"""What `tenon doctor` says about the vulkan provider if Vulkan is missing, broken, or has a software device only.
 
 Usage: doctor_test.py TOOL PROVIDER_FOLDER
 """
@@ -32,7 +32,7 @@ def main():
     def refused(what, *words, **variables):
         found = claim(what, *words, **variables)
         for field in ("sentence", "remedy"):
-            first = found[field].split("\n  while ")[0]  # the loader adds what it was doing
+            first = found[field].split("\n  while ")[0]  # the loader adds its context
             if len(first) == 0 or "\n" in first:
                 failures.append(f"{what}: the {field} is '{found[field]}'")
         asked = run("devices", **variables)
