@@ -36,8 +36,8 @@ struct Options {
   bool eager = false;
   // How far inputs must match the shapes that the file declares.
   Shapes shapes = Shapes::exact;
-  // The number of recorded_models that a model keeps, one per signature. A signature is the shapes of the inputs, and
-  // the values of inputs that are shapes. The recording unused for longest is dropped first.
+  // The number of recorded graphs that a model keeps, one per signature. A signature is the shapes of the inputs, and
+  // the values of inputs that are shapes. The graph unused for longest is dropped first.
   uint32_t max_recorded = 16;
 };
 

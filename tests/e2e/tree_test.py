@@ -3,7 +3,8 @@
 Usage: tree_test.py SOURCE_ROOT
 
 README: each top folder and each folder of more than five files has one, of at most 40 lines of at most 120 columns. Each
-entry of its section "Decisions" has a date and says what would change our mind. Each link in it leads to a file.
+entry of its section "Decisions" has a date and says what would change our mind. It links to the glossary, and each of
+its links leads to a file.
 Glossary: its entries stand in the order of the alphabet, and the file that each names exists.
 """
 import os
@@ -20,6 +21,7 @@ MOST_FILES = 5  # that a folder without a README may have
 MAY_BE_LONGER = {"README.md", "ep_api/README.md"}
 FROZEN = "ep_api/abi/trial-"  # written by ./dev freeze
 GLOSSARY = "ep_api/GLOSSARY.md"
+STANDS_ALONE = "sdk/app/examples/"  # projects that users copy out of the tree
 DATE = r"\d{4}-\d{2}-\d{2}"
 ENTRY = re.compile(r"^- \*\*([^*]+)\*\* \(`([^`]+)`\): \S.*")
 
@@ -89,6 +91,8 @@ def check_decisions(path, text):
 
 
 def check_links(root, path, text):
+    if path != GLOSSARY and os.path.basename(GLOSSARY) not in text and not path.startswith(STANDS_ALONE):
+        yield f"{path} has no link to {GLOSSARY}"
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"`[^`]*`", "", text)):
         if "://" not in target and not os.path.exists(os.path.join(root, os.path.dirname(path), target)):
             yield f"{path}: the link to {target} leads to nothing"
@@ -126,7 +130,7 @@ def check_checks():
         (0, check_decisions("a", "Decisions, each 2026-11-22\n- It is so. Would change if there were a reason.\n")),
         (1, check_decisions("a", "Decisions\n- 2026-11-22: it is so.\n  And so.\n")),
         (0, check_decisions("a", "Decisions\n- 2026-11-22: it is so. A reason would\n  change our mind.\n")),
-        (1, check_links("/", "a/README.md", "[b](nowhere.md)")),
+        (1, check_links("/", "a/README.md", "[b](nowhere/GLOSSARY.md)")), (1, check_links("/", "a/README.md", "no link")),
         (1, check_glossary("/", "- **b** (`nowhere.h`): a word.")),
         (1, check_glossary("/", "- **a** (`.`): a word.\n- b: a word.")),
         (1, check_glossary("/", "- **b** (`.`): a word.\n- **a** (`.`): a word.")), (1, check_glossary("/", "")),

@@ -115,7 +115,7 @@ std::shared_ptr<const RecordedModel> Model::Impl::record(std::span<const Tensor>
     }
   }
   const std::lock_guard lock(mutex);
-  // A recording without a graph serves all values, so its signature needs no values.
+  // A recorded model without a graph serves all values, so its signature needs no values.
   if (recorded->graph) {
     for (size_t i = 0; i < values.size(); ++i) by_value[i] = by_value[i] || values[i];
   }

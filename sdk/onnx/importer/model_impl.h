@@ -1,4 +1,4 @@
-// Model::Impl: a parsed model and its recorded_models.
+// Model::Impl: a parsed model and its recorded models.
 #pragma once
 
 #include <list>
