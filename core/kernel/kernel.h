@@ -14,7 +14,7 @@ struct DeviceState;
 // Kept alive by the kernel cache, the per-thread choice tables and every VM slot that is still to launch or finish it.
 struct Kernel {
   std::atomic<int32_t> count{1};
-  alignas(64) DeviceState* device = nullptr;  // apart from the count, which several threads write
+  alignas(64) DeviceState* device = nullptr;  // on another cache line than `count`, which several threads write
   ep_primitive* primitive = nullptr;
   std::string implementation;  // "onednn", "simd", "plain"
   std::string signature;       // for errors of asynchronous launches: "relu(f32 [4, 5])"; may be empty

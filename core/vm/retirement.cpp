@@ -10,10 +10,10 @@ namespace tenon::vm {
 
 namespace {
 
-constexpr uint64_t kTogether = 32;  // instructions that are retired before other threads are told
+constexpr uint64_t kTogether = 32;  // instructions retired in a row before other threads see it
 
-// References to kernels, given back at once for a run of slots with the same one: each giving back takes the count from
-// the thread that submits.
+// Collects references to kernels and gives those of one kernel back together, since each return takes the cache line of
+// the count from the thread that submits.
 class KernelReferences {
  public:
   void add(Kernel* kernel) {
@@ -32,7 +32,7 @@ class KernelReferences {
   int32_t count_ = 0;
 };
 
-// True if what `slot` reads has been retired, given that its own stream has got as far as `number`.
+// True if all sources of `slot` have retired. Those of its own stream have, up to instruction `number`.
 bool sources_retired(const Stream& stream, const Slot& slot, uint64_t number) {
   return std::all_of(slot.sources.begin(), slot.sources.begin() + slot.source_count, [&](Ticket source) {
     return source.stream() == stream.id ? source.number() <= number : is_done(source);

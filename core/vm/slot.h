@@ -2,7 +2,8 @@
 // used again and again. Filling a slot takes nothing from the heap once the slot has held an instruction of this kind.
 //
 // One thread fills a slot and another launches it, so each cache line that both touch travels between two processors
-// twice per instruction. What a plain launch needs comes first and fills few lines; a launch leaves the rest alone.
+// twice per instruction. The fields of a plain launch come first and fill few lines; a launch does not touch the
+// others.
 #pragma once
 
 #include <array>
@@ -38,7 +39,7 @@ struct Completion {
   Status status;
 };
 
-// What few launches and every other instruction have beside their operands.
+// The fields that few launches use, and all other instructions.
 struct SlotExtras {
   uint64_t bytes = 0;         // of a copy, upload or download
   char* host = nullptr;       // its address on the host

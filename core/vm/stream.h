@@ -42,7 +42,7 @@ struct Stream {
   std::vector<uint64_t> covered;
   memory::Block scratch;
 
-  uint64_t known_retired = 0;  // `retired`, when it was last asked whether the ring has room
+  uint64_t known_retired = 0;  // `retired` at the last look for room in the ring
 
   // Each is written by one thread and read by others, so each has a cache line.
   alignas(64) std::atomic<uint64_t> submitted{0};

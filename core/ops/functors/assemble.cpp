@@ -64,7 +64,7 @@ int32_t split_axis(std::string_view op, const Tensor& input, int64_t dim) {
   return axis_of(op, dim, input.rank());
 }
 
-// The length of all chunks but the last.
+// The length of each chunk but the last.
 int64_t chunk_size(const Tensor& input, int64_t chunks, int64_t dim) {
   const int32_t axis = split_axis("chunk", input, dim);
   if (chunks < 1) refuse("chunk: ", chunks, " parts cannot be; there must be 1 at least.");

@@ -12,7 +12,7 @@ DType dtype_of_number(const Scalar& number) {
 
 DType chosen(DType dtype, const Tensor& like) { return dtype == DType::none ? like.dtype() : dtype; }
 
-// A record without inputs.
+// Applies a record without inputs.
 Tensor factory(OpId id, const Dims& dims, DType dtype, Scalars scalars, Device device) {
   FillAttributes attributes{};
   attributes.dims = DimsAttribute::of({dims.data(), dims.size()});

@@ -46,7 +46,7 @@ Tensor forward_slice(const Tensor& input, int32_t axis, int64_t start, int64_t e
   return apply(OpId::slice, input, &attributes);
 }
 
-// No view steps backwards: a copy.
+// No view can step backwards, so this is a copy.
 Tensor reversed_slice(const Tensor& input, int32_t axis, int64_t start, int64_t end, int64_t step) {
   const infer::SliceRange range = value_or_throw(infer::slice_range("slice", input.dims()[axis], start, end, step));
   if (range.length == 0) return tenon::narrow(input, axis, 0, 0);
