@@ -75,8 +75,8 @@ struct OpInfo {
 
   // Writes dtype and dims of every output; the interpreter fills in row-major strides. Sees metadata only.
   Status (*infer)(const OpCall& call, TensorMeta* outputs) = nullptr;
-  // Of a view: writes dtype, dims, strides and offset, and what follows from them, straight into the output, since copying
-  // them would cost as much as the rest.
+  // Of a view: writes dtype, dims, strides and offset, and what follows from them, straight into the output, since
+  // copying them would cost as much as the rest.
   Status (*view)(const OpCall& call, TensorImpl* output) = nullptr;
   // Describes the one primitive that computes the call. `outputs` has the metadata of the outputs.
   Status (*lower)(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) = nullptr;

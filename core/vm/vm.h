@@ -87,8 +87,8 @@ Status wait_stream(DeviceState* device, uint16_t index, DeviceState* other, uint
 // Work submitted later to any stream of `device` waits for all work submitted to its streams before.
 Status barrier(DeviceState* device);
 
-// Runs the deleter of borrowed memory. Within the VM's own work the deleter runs as soon as the VM has left its locks. On
-// a thread of the VM it may not submit work or wait for it. An exception of it is logged.
+// Runs the deleter of borrowed memory. Within the VM's own work the deleter runs as soon as the VM has left its locks.
+// On a thread of the VM it may not submit work or wait for it. An exception of it is logged.
 void run_deleter(std::function<void()> deleter);
 
 // The tickets that may still use `storage`, which its block carries when it is released. Takes the VM's lock.
