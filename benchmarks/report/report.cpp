@@ -11,10 +11,12 @@
 #include <regex>
 #include <string_view>
 
+#include "primitives/text/format.h"
+
 namespace tenon::bench {
 namespace {
 
-std::string name_of(const Row& row, const Side& side) { return row.name + "/" + side.label; }
+std::string name_of(const Row& row, const Side& side) { return fmt::format("{}/{}", row.name, side.label); }
 
 // The filter is applied here, since Google Benchmark complains of every row in which nothing matches.
 bool is_chosen(const std::string& name) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 
+#include "primitives/text/format.h"
 #include "tests/unit/vm/machine.h"
 
 namespace tenon::testing {
@@ -19,7 +20,8 @@ class AsyncMachine : public Machine {
   // Another one, whose memory the host can reach and which has a pool for transfers.
   static AsyncMachine& mapped();
   // The fake as it is registered under the name `provider`; not open.
-  explicit AsyncMachine(const std::string& provider) : Machine(provider + ":0", provider + ":1") {}
+  explicit AsyncMachine(const std::string& provider)
+      : Machine(fmt::format("{}:0", provider), fmt::format("{}:1", provider)) {}
 
   // The kernel of dst = 31*a + b + tag over `words` words, cached; with `scratch` bytes of persistent scratch.
   Result<Kernel*> kernel(int device, int64_t words, uint64_t scratch = 0);
