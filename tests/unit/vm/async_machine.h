@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 
+#include "primitives/text/format.h"
 #include "tests/unit/vm/machine.h"
 
 namespace tenon::testing {
@@ -19,7 +20,8 @@ class AsyncMachine : public Machine {
   // A fake whose memory the host can address, with a pool for transfers.
   static AsyncMachine& mapped();
   // The fake that is registered as `provider`. It is not open.
-  explicit AsyncMachine(const std::string& provider) : Machine(provider + ":0", provider + ":1") {}
+  explicit AsyncMachine(const std::string& provider)
+      : Machine(fmt::format("{}:0", provider), fmt::format("{}:1", provider)) {}
 
   // The kernel of dst = 31*a + b + tag over `words` words, cached. `scratch` is its persistent scratch in bytes.
   Result<Kernel*> kernel(int device, int64_t words, uint64_t scratch = 0);
