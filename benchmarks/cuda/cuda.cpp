@@ -14,6 +14,7 @@
 #include "benchmarks/report/keep.h"
 #include "benchmarks/report/report.h"
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/provider/float_formats.h"
 
 namespace {
@@ -63,7 +64,7 @@ std::vector<Side> copies(Gpu* gpu, uint64_t bytes) {
   gpu->wait();
   std::vector<Side> sides;
   for (const int steps : {1, 2, 4}) {
-    sides.push_back({"copy kernel, " + std::to_string(steps) + " steps", [=](int64_t n) {
+    sides.push_back({fmt::format("copy kernel, {} steps", steps), [=](int64_t n) {
                        for (int64_t i = 0; i < n; ++i) gpu->copy(to, from, bytes, steps);
                        gpu->wait();
                      }});
@@ -78,8 +79,7 @@ std::string differs(const Tensor& got, int64_t first, int64_t count, double tole
   for (int64_t i = first; i < first + count; ++i) {
     const double want = wanted(i);
     if (!(std::abs(values[static_cast<size_t>(i)] - want) <= tolerance * (1e-3 + std::abs(want)))) {
-      return "element " + std::to_string(i) + " is " + std::to_string(values[static_cast<size_t>(i)]) + ", not " +
-             std::to_string(want);
+      return fmt::format("element {} is {}, not {}", i, values[static_cast<size_t>(i)], want);
     }
   }
   return "";
@@ -116,7 +116,7 @@ void add_maps(Gpu* gpu, tenon::Device device, const Bars& bars, std::vector<Row>
 void add_rows(Gpu* gpu, tenon::Device device, const Bars& bars, int64_t length, std::vector<Row>* rows) {
   const int64_t count = kGiB / 4 / length;
   const Tensor x = random_tensor({count, length}, device);
-  const std::string size = std::to_string(count) + " x " + std::to_string(length);
+  const std::string size = fmt::format("{} x {}", count, length);
   const std::vector<float> drawn = random_floats(kDrawn);
   const auto row_of = [drawn, length](int64_t i) {
     return &drawn[static_cast<size_t>(i / length * length) % drawn.size()];
@@ -192,11 +192,9 @@ void add_matmuls(Gpu* gpu, tenon::Device device, std::vector<Row>* rows) {
         }
         const double found = got.to_host<float>()[static_cast<size_t>(5 * n + 9)];
         const double limit = type.tolerance * std::sqrt(static_cast<double>(n));
-        return std::abs(found - want) <= limit
-                   ? ""
-                   : "element (5, 9) is " + std::to_string(found) + ", not " + std::to_string(want);
+        return std::abs(found - want) <= limit ? "" : fmt::format("element (5, 9) is {}, not {}", found, want);
       };
-      rows->push_back({"matmul " + std::string(type.name) + ", " + std::to_string(n) + " cubed", ours(device, matmul),
+      rows->push_back({fmt::format("matmul {}, {} cubed", type.name, n), ours(device, matmul),
                        called_directly(gpu, type.type, n, pattern), 1.02, check});
     }
   }

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "primitives/text/format.h"
+
 asm(".pushsection .rodata\n.balign 64\ntenon_bench_copy_code:\n.incbin \"" TENON_BENCH_COPY_CODE
     "\"\n.balign 64\n.popsection\n");
 extern "C" __attribute__((visibility("hidden"))) const unsigned char tenon_bench_copy_code[];
@@ -64,7 +66,7 @@ void Gpu::upload(CUdeviceptr address, const std::vector<unsigned char>& pattern,
 
 void Gpu::copy(CUdeviceptr dst, CUdeviceptr src, uint64_t bytes, int steps) {
   constexpr unsigned int threads = 256;
-  const std::string name = "copy_" + std::to_string(steps);
+  const std::string name = fmt::format("copy_{}", steps);
   CUfunction function = nullptr;
   must(driver_, driver_.module_get_function(&function, module_, name.c_str()), "finding the copy kernel");
   auto count = static_cast<int64_t>(bytes / 16);

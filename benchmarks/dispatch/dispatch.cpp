@@ -9,6 +9,7 @@
 #include "benchmarks/report/report.h"
 #include "core/ops/ops.h"
 #include "core/tensor/tensor.h"
+#include "primitives/text/format.h"
 
 namespace {
 
@@ -58,7 +59,7 @@ Row make_row(std::string name, const tenon::Device& device, Work work, const Ope
       const auto at = static_cast<int64_t>(i);
       const double want = wanted(at / columns, at % columns);
       if (got[i] == static_cast<float>(want)) continue;
-      return "element " + std::to_string(i) + " is " + std::to_string(got[i]) + ", not " + std::to_string(want);
+      return fmt::format("element {} is {}, not {}", i, got[i], want);
     }
     return got.size() == static_cast<size_t>(operands.rows * columns) ? "" : "the result has another size";
   };

@@ -8,6 +8,7 @@
 #include "benchmarks/report/report.h"
 #include "core/ops/ops.h"
 #include "loader/loader.h"
+#include "primitives/text/format.h"
 
 namespace {
 
@@ -19,10 +20,10 @@ constexpr double most_ns = 2000;
 
 template <class Op>
 Row make_row(const std::string& name, const tenon::Device& device, const std::vector<float>& wanted, const Op& op) {
-  Row row{name + ", 4 floats, host time, " + device.spelling(), {"tenon on " + device.spelling(), [op](int64_t n) {
-                                                                   for (int64_t i = 0; i < n; ++i)
-                                                                     tenon::bench::keep(op());
-                                                                 }}};
+  Row row{fmt::format("{}, 4 floats, host time, {}", name, device.spelling()),
+          {"tenon on " + device.spelling(), [op](int64_t n) {
+             for (int64_t i = 0; i < n; ++i) tenon::bench::keep(op());
+           }}};
   row.most_ns = most_ns;
   row.burst = burst;
   row.settle = [device] { device.synchronize(); };

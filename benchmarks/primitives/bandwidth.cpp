@@ -11,6 +11,7 @@
 #include "benchmarks/report/keep.h"
 #include "benchmarks/report/report.h"
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 
 namespace {
 
@@ -41,7 +42,7 @@ std::string differs(const Tensor& got, double tolerance, Wanted wanted) {
   for (size_t i = 0; i < values.size(); i += values.size() / 997 + 1) {
     const double want = wanted(i);
     if (!(std::abs(values[i] - want) <= tolerance * (1e-3 + std::abs(want)))) {
-      return "element " + std::to_string(i) + " is " + std::to_string(values[i]) + ", not " + std::to_string(want);
+      return fmt::format("element {} is {}, not {}", i, values[i], want);
     }
   }
   return "";
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
   const auto copies = [&](size_t bytes) {
     std::vector<Side> sides;
     for (int threads = 1; threads <= std::min(2, omp_get_num_procs()); ++threads) {
-      sides.push_back({"copy, " + std::to_string(threads) + " threads", [&, bytes, threads](int64_t n) {
+      sides.push_back({fmt::format("copy, {} threads", threads), [&, bytes, threads](int64_t n) {
                          for (int64_t i = 0; i < n; ++i) {
                            tenon::bench::stream_copy(to.data.get(), from.data.get(), bytes, threads);
                          }

@@ -9,6 +9,7 @@
 #include "benchmarks/report/keep.h"
 #include "benchmarks/report/report.h"
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 
 namespace {
 
@@ -55,8 +56,7 @@ std::vector<float> random_floats(size_t count, uint32_t seed) {
 
 int main(int argc, char** argv) {
   const tenon::Device device("cpu");
-  const std::string version = std::to_string(DNNL_VERSION_MAJOR) + "." + std::to_string(DNNL_VERSION_MINOR) + "." +
-                              std::to_string(DNNL_VERSION_PATCH);
+  const std::string version = fmt::format("{}.{}.{}", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH);
   std::vector<Row> rows;
   for (int64_t n = 64; n <= 2048; n *= 2) {
     auto a = std::make_shared<std::vector<float>>(random_floats(static_cast<size_t>(n * n), 1));
@@ -66,11 +66,10 @@ int main(int argc, char** argv) {
     std::vector<Side> peers;
     for (int threads = 1; threads <= std::min(2, omp_get_num_procs()); ++threads) {
       auto direct = std::make_shared<Direct>(n, *a, *b);
-      peers.push_back(
-          {"oneDNN " + version + ", " + std::to_string(threads) + " threads", [direct, a, b, threads](int64_t k) {
-             omp_set_num_threads(threads);
-             for (int64_t i = 0; i < k; ++i) direct->run();
-           }});
+      peers.push_back({fmt::format("oneDNN {}, {} threads", version, threads), [direct, a, b, threads](int64_t k) {
+                         omp_set_num_threads(threads);
+                         for (int64_t i = 0; i < k; ++i) direct->run();
+                       }});
     }
     const auto check = [=]() -> std::string {
       const std::vector<float> c = tenon::matmul(ta, tb).to_host<float>();
@@ -80,12 +79,12 @@ int main(int argc, char** argv) {
           want += static_cast<double>((*a)[static_cast<size_t>(i * n + k)]) * (*b)[static_cast<size_t>(k * n + i)];
         }
         if (std::abs(c[static_cast<size_t>(i * n + i)] - want) > 1e-4 * std::sqrt(static_cast<double>(n))) {
-          return "element [" + std::to_string(i) + ", " + std::to_string(i) + "] is wrong";
+          return fmt::format("element [{}, {}] is wrong", i, i);
         }
       }
       return "";
     };
-    rows.push_back({"matmul f32, " + std::to_string(n) + " cubed",
+    rows.push_back({fmt::format("matmul f32, {} cubed", n),
                     {"tenon on " + device.spelling(),
                      [ta, tb](int64_t k) {
                        for (int64_t i = 0; i < k; ++i) keep(tenon::matmul(ta, tb));

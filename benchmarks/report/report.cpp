@@ -11,10 +11,12 @@
 #include <regex>
 #include <string_view>
 
+#include "primitives/text/format.h"
+
 namespace tenon::bench {
 namespace {
 
-std::string name_of(const Row& row, const Side& side) { return row.name + "/" + side.label; }
+std::string name_of(const Row& row, const Side& side) { return fmt::format("{}/{}", row.name, side.label); }
 
 // Filters here, because Google Benchmark complains about every row without a match.
 bool is_chosen(const std::string& name) {

@@ -1,10 +1,10 @@
 #include "benchmarks/report/summary.h"
 
 #include <algorithm>
-#include <cstdarg>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "primitives/text/format.h"
 
 namespace tenon::bench {
 namespace {
@@ -12,15 +12,6 @@ namespace {
 constexpr const char* verdict_names[] = {"none", "ok", "over", "void"};
 
 const char* name_of(Verdict verdict) { return verdict_names[static_cast<int>(verdict)]; }
-
-__attribute__((format(printf, 1, 2))) std::string format(const char* pattern, ...) {
-  char text[512];
-  va_list arguments;
-  va_start(arguments, pattern);
-  std::vsnprintf(text, sizeof text, pattern, arguments);
-  va_end(arguments);
-  return text;
-}
 
 Verdict judge(const Summary& summary, double ours) {
   if (summary.most_ns > 0) return ours <= summary.most_ns ? Verdict::ok : Verdict::over;
@@ -52,16 +43,16 @@ void compare(const std::vector<double>& ours, const std::vector<double>& peer, S
 
 std::string bar_text(const Summary& summary) {
   std::string text;
-  if (summary.compared) text += format(" | ratio %.3f +-%.3f", summary.ratio.median, summary.ratio.spread);
+  if (summary.compared) text += fmt::format(" | ratio {:.3f} +-{:.3f}", summary.ratio.median, summary.ratio.spread);
   if (summary.verdict == Verdict::none) return text;
   if (summary.most_ns > 0) {
-    text += format(" | bar %.0f ns", summary.most_ns);
+    text += fmt::format(" | bar {:.0f} ns", summary.most_ns);
   } else if (summary.bar > 0) {
-    text += format(" | bar %.3f", summary.bar);
+    text += fmt::format(" | bar {:.3f}", summary.bar);
   } else {
-    text += format(" | %.1f ns over, at most %.1f", summary.over_ns, summary.slack_ns);
+    text += fmt::format(" | {:.1f} ns over, at most {:.1f}", summary.over_ns, summary.slack_ns);
   }
-  return text + " | " + name_of(summary.verdict);
+  return fmt::format("{} | {}", text, name_of(summary.verdict));
 }
 
 }  // namespace
@@ -99,12 +90,12 @@ Summary void_row(const Row& row, std::string wrong) {
 }
 
 std::string to_text(const Summary& summary) {
-  std::string text = format("%-34s", summary.name.c_str());
-  if (summary.verdict == Verdict::void_row) return text + " | void: " + summary.wrong;
+  std::string text = fmt::format("{:<34}", summary.name);
+  if (summary.verdict == Verdict::void_row) return fmt::format("{} | void: {}", text, summary.wrong);
   for (size_t i = 0; i < summary.timings.size(); ++i) {
     const Timing& timing = summary.timings[i];
-    text += format(" | %s: %.1f ns +-%.1f", summary.labels[i].c_str(), timing.median, timing.spread);
-    if (summary.bytes > 0) text += format(" (%.1f GB/s)", summary.bytes / timing.median);
+    text += fmt::format(" | {}: {:.1f} ns +-{:.1f}", summary.labels[i], timing.median, timing.spread);
+    if (summary.bytes > 0) text += fmt::format(" ({:.1f} GB/s)", summary.bytes / timing.median);
   }
   return text + bar_text(summary);
 }

@@ -18,6 +18,7 @@
 #include "loader/host/host.h"
 #include "loader/negotiate/negotiate.h"
 #include "loader/note/note.h"
+#include "primitives/text/format.h"
 
 #if EP_ABI_TARGET_MINOR > EP_ABI_TRIAL_MINOR + 1
 #define HAS_SECOND_TRIAL_MINOR 1
@@ -38,7 +39,7 @@ using namespace tenon;
 }
 
 void check(ep_status status, const char* what) {
-  if (status != EP_STATUS_OK) wrong(std::string(what) + " answered " + std::to_string(status));
+  if (status != EP_STATUS_OK) wrong(fmt::format("{} answered {}", what, status));
 }
 
 void print(const char* key, uint64_t value) { std::printf("%s %llu\n", key, static_cast<unsigned long long>(value)); }
@@ -162,8 +163,7 @@ void run(const std::string& path) {
   compute(device);
   device.ops.device_close(device.handle);
   plugin->shutdown(plugin->plugin);
-  if (services.memory().blocks != 0)
-    wrong("the plug-in leaked " + std::to_string(services.memory().blocks) + " blocks");
+  if (services.memory().blocks != 0) wrong(fmt::format("the plug-in leaked {} blocks", services.memory().blocks));
   std::printf("worked\n");
 }
 

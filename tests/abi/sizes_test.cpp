@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "loader/negotiate/table_buffer.h"
+#include "primitives/text/format.h"
 #include "sdk/provider/negotiate.h"
 
 namespace {
@@ -74,7 +75,7 @@ void try_every_size(uint32_t type, const std::string& name) {
       expect_prefix(filled, result.value(), size);
     } else {
       EXPECT_EQ(result.status().code(), Code::invalid_argument);
-      EXPECT_NE(result.status().message().find("says it has " + std::to_string(size) + " bytes"), std::string::npos);
+      EXPECT_NE(result.status().message().find(fmt::format("says it has {} bytes", size)), std::string::npos);
     }
   }
   EXPECT_EQ(accepted, static_cast<int>((table_room - 16) / 8 + 1));
@@ -96,7 +97,7 @@ void try_every_tail(uint32_t type, const std::string& name) {
       ASSERT_EQ(result.ok(), place >= size) << size << " with byte " << place;
       if (result.ok()) continue;
       EXPECT_EQ(result.status().code(), Code::version);
-      EXPECT_NE(result.status().message().find("uses byte " + std::to_string(place)), std::string::npos);
+      EXPECT_NE(result.status().message().find(fmt::format("uses byte {}", place)), std::string::npos);
     }
   }
 }

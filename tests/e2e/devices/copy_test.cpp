@@ -1,6 +1,7 @@
 // x.to(device) between every two devices.
 #include <cstring>
 
+#include "primitives/text/format.h"
 #include "tests/e2e/devices/fixture.h"
 #include "tests/fakes/async/control.h"
 
@@ -24,8 +25,8 @@ class Pair : public ::testing::Test {
       const Tensor source = make(from);
       const std::vector<uint8_t> expected = bytes_of(source);
       for (Device to : all_devices()) {
-        SCOPED_TRACE(from.spelling() + " to " + to.spelling() + " " + std::string(dtype_name(source.dtype())) +
-                     to_string(source.dims()));
+        SCOPED_TRACE(
+            fmt::format("{} to {} {}{}", from.spelling(), to.spelling(), dtype_name(source.dtype()), source.dims()));
         poison_free_memory(to, std::max<int64_t>(1, source.bytes()));
         const Tensor copy = source.to(to);
         EXPECT_EQ(copy.device(), to);
@@ -114,7 +115,7 @@ TEST_F(Pair, IntoTheMiddleOfAnotherTensor) {
   const std::vector<float> twelve = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
   for (Device from : all_devices()) {
     for (Device to : all_devices()) {
-      SCOPED_TRACE(from.spelling() + " to " + to.spelling());
+      SCOPED_TRACE(fmt::format("{} to {}", from.spelling(), to.spelling()));
       Tensor target = Tensor::from<float>(twelve, {3, 4}, to);
       Tensor column = select(target, 1, 2), row = select(target, 0, 1);
       copy_(column, Tensor::from<float>(std::vector<float>{-1, -2, -3}, {3}, from));

@@ -1,6 +1,7 @@
 // Work in flight on several devices at once, and errors that cross from one device to another.
 #include <thread>
 
+#include "primitives/text/format.h"
 #include "tests/e2e/devices/fixture.h"
 #include "tests/fakes/async/control.h"
 
@@ -119,7 +120,7 @@ class Flight : public ::testing::Test {
 
 TEST_F(Flight, RandomProgramsOverAllDevices) {
   for (uint64_t seed = 1; seed <= 150; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
+    SCOPED_TRACE(fmt::format("seed {}", seed));
     fakes::async_control().delay_us = seed % 3 * 100;
     fakes::async_control().early = seed % 2 == 1;
     Program(seed).run(80);

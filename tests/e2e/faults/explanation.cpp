@@ -3,6 +3,8 @@
 #include <map>
 #include <set>
 
+#include "primitives/text/format.h"
+
 namespace tenon::testing {
 
 std::string explain(const Program& program, const Outcome& outcome) {
@@ -35,9 +37,9 @@ std::string explain_lost(const Program& program, const Outcome& outcome, int los
     const auto found = outcome.find(key);
     const bool there = found != outcome.end() && !found->second.poisoned;
     if (there && (state.poisoned || found->second.words != state.words))
-      return "a wrong number at " + std::to_string(key);
+      return fmt::format("a wrong number at {}", key);
     if (!there && !state.poisoned && !doubtful.contains(key))
-      return "an error on the healthy device at " + std::to_string(key);
+      return fmt::format("an error on the healthy device at {}", key);
   }
   return {};
 }

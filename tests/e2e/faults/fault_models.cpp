@@ -20,6 +20,7 @@
 #include "core/tensor/tensor.h"
 #include "loader/loader.h"
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/onnx.h"
 #include "tests/e2e/faults/plan.h"
 #include "tests/fakes/async/control.h"
@@ -52,7 +53,7 @@ std::vector<float> random_floats(size_t count, uint64_t seed) {
 class Chain : public Work {
  public:
   explicit Chain(uint64_t seed) : seed_(seed) {}
-  std::string name() const override { return "chain " + std::to_string(seed_); }
+  std::string name() const override { return fmt::format("chain {}", seed_); }
 
   Answer run(Device device) override {
     std::mt19937_64 random(seed_);
@@ -131,7 +132,7 @@ std::unique_ptr<Work> test_case(const std::filesystem::path& folder) {
   return std::make_unique<ModelWork>(folder / "model.onnx", [folder](const onnx::Model&) {
     onnx::Inputs inputs;
     for (int i = 0;; ++i) {
-      const auto path = folder / "test_data_set_0" / ("input_" + std::to_string(i) + ".pb");
+      const auto path = folder / "test_data_set_0" / (fmt::format("input_{}.pb", i));
       if (!std::filesystem::exists(path)) return inputs;
       std::string name;
       const Tensor tensor = onnx::tensor_from_bytes(file_bytes(path), Device("cpu"), &name);
@@ -144,12 +145,11 @@ std::unique_ptr<Work> test_case(const std::filesystem::path& folder) {
 std::string compare(const Answer& got, const Answer& wanted) {
   if (got.size() != wanted.size()) return "another number of results";
   for (size_t i = 0; i < got.size(); ++i) {
-    if (got[i].size() != wanted[i].size()) return "result " + std::to_string(i) + " has another size";
+    if (got[i].size() != wanted[i].size()) return fmt::format("result {} has another size", i);
     for (size_t at = 0; at < got[i].size(); ++at) {
       const float x = got[i][at], y = wanted[i][at];
       if (std::abs(x - y) <= 1e-4f + 1e-3f * std::abs(y)) continue;
-      return "result " + std::to_string(i) + ", element " + std::to_string(at) + " is " + std::to_string(x) +
-             " and should be " + std::to_string(y);
+      return fmt::format("result {}, element {} is {} and should be {}", i, at, x, y);
     }
   }
   return {};
@@ -176,9 +176,8 @@ class Subject {
     plan_.done(strike, faulty().disarm(), faulty().calls_since());
     if (wrong.empty()) wrong = attempts(work, wanted);
     if (wrong.empty()) return {};
-    return provider_ + ", " + work.name() + ": " + std::string(loader::slot_name(strike.slot)) + " call " +
-           std::to_string(strike.nth) + ", " + std::string(fakes::trouble_names[static_cast<size_t>(strike.trouble)]) +
-           ": " + wrong;
+    return fmt::format("{}, {}: {} call {}, {}: {}", provider_, work.name(), loader::slot_name(strike.slot), strike.nth,
+                       fakes::trouble_names[static_cast<size_t>(strike.trouble)], wrong);
   }
 
   void close(Work& work) {
@@ -282,7 +281,7 @@ class Campaign {
 
  private:
   std::string tally_of(const Subject& subject) const {
-    return options_.tally.empty() ? std::string() : options_.tally + "." + subject.provider();
+    return options_.tally.empty() ? std::string() : fmt::format("{}.{}", options_.tally, subject.provider());
   }
 
   std::string rounds(Work& work, uint64_t count, size_t subject) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "loader/loader.h"
+#include "primitives/text/format.h"
 #include "tests/e2e/faults/explanation.h"
 #include "tests/e2e/faults/faulty_machine.h"
 #include "tests/e2e/faults/plan.h"
@@ -50,9 +51,8 @@ class Campaign {
     if (lost >= 0) machine_.close();
     if (verdict_.text().empty() && number % 16 == 0) go_on(number);
     if (verdict_.text().empty()) return {};
-    return "round " + std::to_string(number) + ": " + std::string(loader::slot_name(strike.slot)) + " call " +
-           std::to_string(strike.nth) + ", " + std::string(fakes::trouble_names[static_cast<size_t>(strike.trouble)]) +
-           ": " + verdict_.text() + "\n" + print(program);
+    return fmt::format("round {}: {} call {}, {}: {}\n{}", number, loader::slot_name(strike.slot), strike.nth,
+                       fakes::trouble_names[static_cast<size_t>(strike.trouble)], verdict_.text(), print(program));
   }
 
   // Checks that the devices hold nothing any more.
@@ -104,7 +104,7 @@ class Campaign {
   void check_rest() {
     for (int i = 0; i < kDevices; ++i) {
       const uint64_t live = machine_.device(i)->allocator->stats().live;
-      if (live != 0) verdict_.fail(std::to_string(live) + " bytes leaked");
+      if (live != 0) verdict_.fail(fmt::format("{} bytes leaked", live));
     }
     if (const std::string wrong = machine_.violation(); !wrong.empty()) verdict_.fail(wrong);
   }

@@ -2,6 +2,7 @@
 
 #include "core/tensor/device.h"
 #include "primitives/status/error.h"
+#include "primitives/text/format.h"
 
 namespace tenon::testing {
 namespace {
@@ -29,7 +30,7 @@ void FaultyMachine::close() {
   }
   forget();
   if (const uint64_t left = fakes::async_control().allocated_bytes; left != 0) {
-    verdict_.fail(std::to_string(left) + " bytes of device memory are left after retiring");
+    verdict_.fail(fmt::format("{} bytes of device memory are left after retiring", left));
   }
 }
 

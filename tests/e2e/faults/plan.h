@@ -6,13 +6,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
-#include <iomanip>
 #include <random>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "primitives/text/format.h"
 #include "tests/fakes/faulty/faulty.h"
 
 namespace tenon::testing {
@@ -84,19 +83,19 @@ class Plan {
 
   // Prints the counts of all processes as a table, and writes them to `path` unless it is empty.
   void report(const char* title, const fakes::Faulty& faulty, const std::string& path) const {
-    std::ostringstream table;
+    std::string table;
     uint64_t all = 0;
     for (Slot slot : slots_) {
       const uint64_t calls = calls_before_[index(slot)] + faulty.calls(slot);
       all += calls;
-      table << std::left << std::setw(20) << loader::slot_name(slot) << std::right << std::setw(12) << calls;
-      for (uint64_t count : struck_[index(slot)]) table << std::setw(9) << count;
-      table << '\n';
+      table += fmt::format("{:<20}{:>12}", loader::slot_name(slot), calls);
+      for (uint64_t count : struck_[index(slot)]) table += fmt::format("{:>9}", count);
+      table += '\n';
     }
     std::printf("%s: %llu calls\n%-20s%12s", title, static_cast<unsigned long long>(all), "function", "calls");
     for (std::string_view name : fakes::trouble_names) std::printf("%9s", name.data());
-    std::printf("\n%s", table.str().c_str());
-    if (!path.empty()) std::ofstream(path) << table.str();
+    std::printf("\n%s", table.c_str());
+    if (!path.empty()) std::ofstream(path) << table;
   }
 
  private:

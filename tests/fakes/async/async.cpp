@@ -1,4 +1,6 @@
 // The asynchronous fake as a provider.
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -102,9 +104,9 @@ ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_me
   }
   const bool counted = pool == 0;  // the transfer pool is host memory and is not counted
   if (counted && device->allocated + size > control.memory.load()) {
-    return fail(device->host, error, EP_STATUS_OUT_OF_DEVICE_MEMORY,
-                std::to_string(size) + " bytes do not fit beside the " + std::to_string(device->allocated) +
-                    " in use of " + std::to_string(control.memory.load()) + ".");
+    return fail(
+        device->host, error, EP_STATUS_OUT_OF_DEVICE_MEMORY,
+        fmt::format("{} bytes do not fit beside the {} in use of {}.", size, device->allocated, control.memory.load()));
   }
   if (counted) device->allocated += size;
   control.allocated_bytes.fetch_add(size);
@@ -254,10 +256,10 @@ ep_status device_count(ep_plugin*, uint32_t* out, ep_error**) {
 
 ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out, ep_error** error) {
   if (index >= async_control().devices.load()) {
-    return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "there is no device " + std::to_string(index) + ".");
+    return fail(plugin->host, error, EP_STATUS_NOT_FOUND, fmt::format("there is no device {}.", index));
   }
   std::string& name = plugin->names.at(index);
-  if (name.empty()) name = "asynchronous fake " + std::to_string(index);
+  if (name.empty()) name = fmt::format("asynchronous fake {}", index);
   ep_device_info info{};
   info.name = text(name);
   info.fingerprint = {"async-1", 7};
@@ -282,7 +284,7 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out, ep
 ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
                       ep_error** error) {
   if (index >= async_control().devices.load()) {
-    return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "there is no device " + std::to_string(index) + ".");
+    return fail(plugin->host, error, EP_STATUS_NOT_FOUND, fmt::format("there is no device {}.", index));
   }
   auto* device = new ep_device;
   device->host = plugin->host;

@@ -28,7 +28,7 @@ std::string why_not(const ep_primitive_desc* desc) {
   const uint32_t operands = desc->operand_count;
   constexpr int32_t roles[] = {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B};
   for (uint32_t i = 0; i < operands && i < 3; ++i) {
-    if (desc->operands[i].role != roles[i]) return "unknown role " + std::to_string(desc->operands[i].role) + ".";
+    if (desc->operands[i].role != roles[i]) return fmt::format("unknown role {}.", desc->operands[i].role);
   }
   switch (desc->kind) {
     case EP_PRIMITIVE_copy:
@@ -45,7 +45,7 @@ std::string why_not(const ep_primitive_desc* desc) {
     case kMix:
       if (operands == 3 && has_dtype(desc, EP_DTYPE_i32, EP_DTYPE_i32)) return {};
       return "the kind 0x10000 takes three i32 operands.";
-    default: return "unknown kind " + std::to_string(desc->kind) + ".";
+    default: return fmt::format("unknown kind {}.", desc->kind);
   }
 }
 

@@ -1,11 +1,11 @@
+#include <fmt/core.h>
+
 #include "tests/fakes/async/shadow.h"
 
 namespace tenon::fakes {
 namespace {
 
-std::string name(int stream, uint64_t number) {
-  return "instruction " + std::to_string(number) + " of stream " + std::to_string(stream);
-}
+std::string name(int stream, uint64_t number) { return fmt::format("instruction {} of stream {}", number, stream); }
 
 }  // namespace
 
@@ -15,14 +15,14 @@ std::string Shadow::access(ShadowMemory& memory, int stream, uint64_t number, ui
   const Clock& clock = clocks_[static_cast<size_t>(stream)];
   const uint64_t last = (offset + bytes + 3) / 4;
   if (last > memory.cells.size()) {
-    return name(stream, number) + " reaches byte " + std::to_string(offset + bytes) + " of a block of " +
-           std::to_string(memory.cells.size() * 4);
+    return fmt::format("{} reaches byte {} of a block of {}", name(stream, number), offset + bytes,
+                       memory.cells.size() * 4);
   }
   for (uint64_t i = offset / 4; i < last; ++i) {
     Cell& cell = memory.cells[i];
     if (cell.writer >= 0 && clock.seen[static_cast<size_t>(cell.writer)] < cell.written) {
-      return name(stream, number) + (write ? " writes" : " reads") + " byte " + std::to_string(i * 4) + ", which " +
-             name(cell.writer, cell.written) + " writes, without having waited for it";
+      return fmt::format("{}{} byte {}, which {} writes, without having waited for it", name(stream, number),
+                         write ? " writes" : " reads", i * 4, name(cell.writer, cell.written));
     }
     if (!write) {
       cell.read[static_cast<size_t>(stream)] = static_cast<uint32_t>(number);
@@ -31,8 +31,8 @@ std::string Shadow::access(ShadowMemory& memory, int stream, uint64_t number, ui
     for (int reader = 0; reader < kHostClock; ++reader) {
       const auto r = static_cast<size_t>(reader);
       if (clock.seen[r] < cell.read[r]) {
-        return name(stream, number) + " writes byte " + std::to_string(i * 4) + ", which " +
-               name(reader, cell.read[r]) + " reads, without having waited for it";
+        return fmt::format("{} writes byte {}, which {} reads, without having waited for it", name(stream, number),
+                           i * 4, name(reader, cell.read[r]));
       }
     }
     cell.writer = static_cast<int8_t>(stream);
@@ -48,14 +48,14 @@ std::string Shadow::free(const ShadowMemory& memory) {
   for (size_t i = 0; i < memory.cells.size(); ++i) {
     const Cell& cell = memory.cells[i];
     if (cell.writer >= 0 && host.seen[static_cast<size_t>(cell.writer)] < cell.written) {
-      return "a block is freed while " + name(cell.writer, cell.written) + ", which writes its byte " +
-             std::to_string(i * 4) + ", has not been seen to be done";
+      return fmt::format("a block is freed while {}, which writes its byte {}, has not been seen to be done",
+                         name(cell.writer, cell.written), i * 4);
     }
     for (int reader = 0; reader < kHostClock; ++reader) {
       const auto r = static_cast<size_t>(reader);
       if (host.seen[r] < cell.read[r]) {
-        return "a block is freed while " + name(reader, cell.read[r]) + ", which reads its byte " +
-               std::to_string(i * 4) + ", has not been seen to be done";
+        return fmt::format("a block is freed while {}, which reads its byte {}, has not been seen to be done",
+                           name(reader, cell.read[r]), i * 4);
       }
     }
   }

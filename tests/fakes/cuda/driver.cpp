@@ -1,5 +1,6 @@
 // The entry points of the CUDA driver that the provider calls.
-#include <cstdio>
+#include <fmt/core.h>
+
 #include <cstdlib>
 #include <cstring>
 
@@ -100,7 +101,7 @@ FAKE_API CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   return ordinal < control().devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 FAKE_API CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
-  std::snprintf(name, static_cast<size_t>(length), "Fake GPU %d", device);
+  *fmt::format_to_n(name, static_cast<size_t>(length) - 1, "Fake GPU {}", device).out = '\0';
   return CUDA_SUCCESS;
 }
 FAKE_API CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {

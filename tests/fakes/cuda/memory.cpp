@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -88,10 +90,9 @@ void check_range(const char* who, CUdeviceptr address, uint64_t size, CUdevice d
   const auto found = block_of(all, address);
   if (found != all.by_address.end() && address + size <= found->first + found->second.size) {
     if (reaches(device, found->second.owner)) return;
-    return control().violate(std::string(who) + " is memory of a device that device " + std::to_string(device) +
-                             " has no access to");
+    return control().violate(fmt::format("{} is memory of a device that device {} has no access to", who, device));
   }
-  control().violate(std::string(who) + " leaves its block, or has none: " + std::to_string(size) + " bytes");
+  control().violate(fmt::format("{} leaves its block, or has none: {} bytes", who, size));
 }
 
 }  // namespace tenon::fakes::cuda

@@ -1,5 +1,7 @@
 #include "tests/fakes/masking/masking.h"
 
+#include <fmt/core.h>
+
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -64,10 +66,10 @@ bool is_strided(const ep_operand_desc& operand) {
 // The part of `desc` that is refused; empty if none is.
 std::string refused_part(const ep_primitive_desc& desc) {
   const MaskingControl& control = masking_control();
-  if (control.refuses(desc.kind)) return "kind " + std::to_string(desc.kind);
+  if (control.refuses(desc.kind)) return fmt::format("kind {}", desc.kind);
   if (desc.kind == EP_PRIMITIVE_copy) return {};
   for (uint32_t i = 0; control.refuses_strides && i < desc.operand_count; ++i) {
-    if (is_strided(desc.operands[i])) return "the strides of operand " + std::to_string(i);
+    if (is_strided(desc.operands[i])) return fmt::format("the strides of operand {}", i);
   }
   if (control.refuses_epilogues && desc.epilogue_count != 0) return "epilogues";
   return {};
@@ -75,7 +77,7 @@ std::string refused_part(const ep_primitive_desc& desc) {
 
 ep_status refusal(const std::string& part, ep_error** error) {
   masking_control().refused.fetch_add(1);
-  const std::string sentence = "the masking fake refuses " + part + ".";
+  const std::string sentence = fmt::format("the masking fake refuses {}.", part);
   const ep_host* host = host_of_masks();
   if (error != nullptr) {
     *error = host->error_make(host, EP_STATUS_UNSUPPORTED, {sentence.data(), sentence.size()}, {nullptr, 0});
@@ -96,7 +98,7 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
 
 ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out,
                            ep_primitive_info* info, ep_error** error) {
-  if (masking_control().refuses(desc->kind)) return refusal("kind " + std::to_string(desc->kind), error);
+  if (masking_control().refuses(desc->kind)) return refusal(fmt::format("kind {}", desc->kind), error);
   const ep_device_ops& ops = inner(device);
   const ep_status status = ops.primitive_create(device, desc, out, info, error);
   if (status != EP_STATUS_OK) return status;

@@ -1,6 +1,8 @@
 // The objects of the mirror. A stream is a queue of functions, which run in order when somebody waits.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <deque>
 #include <functional>
 #include <memory>
@@ -23,7 +25,7 @@ struct Character {
   std::string broken;  // a name of violations.def; empty: none
   Off off;             // how far results are moved from the reference
 
-  bool is(std::string_view word) const { return mode.find("," + std::string(word) + ",") != std::string::npos; }
+  bool is(std::string_view word) const { return mode.find(fmt::format(",{},", word)) != std::string::npos; }
   bool breaks(std::string_view name) const { return broken == name; }
 };
 

@@ -1,6 +1,8 @@
 // The plug-in, the device, its memory, streams and events. See README.md.
 #include "tests/fakes/mirror/device.h"
 
+#include <fmt/core.h>
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -291,7 +293,8 @@ bool is_violation(const std::string& name) {
 }
 
 ep_status query(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) {
-  Character character = {"," + setting(host, "mode") + ",", setting(host, "break"), Off::parse(setting(host, "off"))};
+  Character character = {fmt::format(",{},", setting(host, "mode")), setting(host, "break"),
+                         Off::parse(setting(host, "off"))};
   if (!is_violation(character.broken)) {
     return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "violations.def has no '%s'.", character.broken.c_str());
   }

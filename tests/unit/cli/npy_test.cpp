@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "primitives/text/format.h"
+
 namespace tenon::cli {
 namespace {
 
@@ -72,10 +74,10 @@ TEST(Npy, KnowsEveryTypeByNumPysName) {
       {DType::u16, "<u2"},     {DType::i32, "<i4"}, {DType::u32, "<u4"}, {DType::i64, "<i8"},
       {DType::u64, "<u8"},     {DType::f16, "<f2"}, {DType::f32, "<f4"}, {DType::f64, "<f8"}};
   for (const auto& [dtype, name] : types) {
-    const std::string header = "{'descr': '" + name + "', 'fortran_order': False, 'shape': (1,), }";
+    const std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (1,), }}", name);
     const Tensor read = npy_decode(npy(header, std::string(name.back() - '0', '\1')), Device::current());
     EXPECT_EQ(read.dtype(), dtype) << name;
-    EXPECT_NE(npy_encode(read).find("'descr': '" + name + "'"), std::string::npos) << name;
+    EXPECT_NE(npy_encode(read).find(fmt::format("'descr': '{}'", name)), std::string::npos) << name;
   }
 }
 

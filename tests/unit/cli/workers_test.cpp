@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <map>
 
+#include "primitives/text/format.h"
+
 namespace tenon::cli {
 namespace {
 
@@ -21,11 +23,11 @@ std::map<size_t, CaseResult> run_all(size_t count, const WorkerOptions& options,
 
 TEST(Workers, EveryCaseIsRunOnce) {
   const auto results = run_all(50, {3, 20}, [](size_t i) {
-    return CaseResult{i % 2 == 0 ? Verdict::passed : Verdict::skipped, "case " + std::to_string(i), 1, {i, 0, 0, 2}};
+    return CaseResult{i % 2 == 0 ? Verdict::passed : Verdict::skipped, fmt::format("case {}", i), 1, {i, 0, 0, 2}};
   });
   for (const auto& [i, result] : results) {
     EXPECT_EQ(result.verdict, i % 2 == 0 ? Verdict::passed : Verdict::skipped);
-    EXPECT_EQ(result.sentence, "case " + std::to_string(i));
+    EXPECT_EQ(result.sentence, fmt::format("case {}", i));
     EXPECT_EQ(result.launches, (RungCounts{i, 0, 0, 2}));
   }
 }

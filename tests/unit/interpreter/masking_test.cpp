@@ -15,6 +15,7 @@
 #include "core/ops/ops.h"
 #include "core/tensor/factory.h"
 #include "loader/loader.h"
+#include "primitives/text/format.h"
 #include "tests/fakes/masking/masking.h"
 #include "tests/unit/interpreter/positive_floats.h"
 #include "tests/unit/ops/watching_interpreter.h"
@@ -180,7 +181,7 @@ std::vector<std::string> placed_on(Device device, const std::function<Tensor()>&
   std::vector<std::string> lines;
   for (const ExecutionEntry& entry : scope.take()) {
     if (entry.device != device.spelling()) continue;
-    lines.push_back(entry.op + " " + std::string(rung_name(entry.rung)) + ": " + entry.reason);
+    lines.push_back(fmt::format("{} {}: {}", entry.op, rung_name(entry.rung), entry.reason));
   }
   return lines;
 }
@@ -203,12 +204,14 @@ TEST_F(Masking, AnEpilogueThatIsRefusedIsAnOpOfItsOwnAndInTheReason) {
     fakes::masking_control().refuses_epilogues = true;
     const Tensor a = positive_floats({4, 6}, 1, device), b = positive_floats({4, 3}, 2, device);
     const std::string strides = "the masking fake refuses the strides of operand 1";
-    EXPECT_EQ(placed_on(device, [&] { return matmul(transpose(a, 0, 1), b, Tensor(), Tensor(), "relu"); }),
-              (std::vector<std::string>{
-                  "copy (dense) native: ", "matmul native: taken with input 0 made dense, refused before: " + strides,
-                  "relu native: ",
-                  "matmul decomposed: native: " + strides +
-                      "; native with input 0 made dense: the masking fake refuses epilogues"}));
+    EXPECT_EQ(
+        placed_on(device, [&] { return matmul(transpose(a, 0, 1), b, Tensor(), Tensor(), "relu"); }),
+        (std::vector<std::string>{
+            "copy (dense) native: ", "matmul native: taken with input 0 made dense, refused before: " + strides,
+            "relu native: ",
+            fmt::format(
+                "matmul decomposed: native: {}; native with input 0 made dense: the masking fake refuses epilogues",
+                strides)}));
   });
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "loader/loader.h"
+#include "primitives/text/format.h"
 #include "tests/unit/scratch_folder.h"
 
 namespace tenon::loader {
@@ -22,8 +23,8 @@ class LoaderTest : public testing::Test {
   // Starts the loader as in a new process with the present environment.
   static void restart();
   const ScratchFolder& scratch() const { return scratch_; }
-  std::string config_folder() const { return scratch_.path() + "/config/tenon"; }
-  std::string data_folder() const { return scratch_.path() + "/data/tenon/providers"; }
+  std::string config_folder() const { return fmt::format("{}/config/tenon", scratch_.path()); }
+  std::string data_folder() const { return fmt::format("{}/data/tenon/providers", scratch_.path()); }
 
  private:
   ScratchFolder scratch_;

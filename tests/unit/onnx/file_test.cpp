@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "primitives/text/format.h"
 #include "tests/unit/scratch_folder.h"
 
 namespace tenon::onnx {
@@ -79,7 +80,7 @@ TEST_F(External, RefusesEverythingWithoutAFolder) {
     const Result<uint64_t> size = files.size(location);
     ASSERT_FALSE(size.ok()) << location;
     EXPECT_EQ(size.status().message(),
-              "External data '" + location + "' cannot be read: no folder for external data was given.");
+              fmt::format("External data '{}' cannot be read: no folder for external data was given.", location));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <random>
 
+#include "primitives/text/format.h"
 #include "sdk/onnx/onnx.h"
 #include "tests/unit/onnx/model_builder.h"
 
@@ -27,7 +28,7 @@ struct IndexOp {
 
 std::vector<std::string> free_dims(const std::string& prefix, int32_t rank) {
   std::vector<std::string> names;
-  for (int32_t i = 0; i < rank; ++i) names.push_back(prefix + std::to_string(i));
+  for (int32_t i = 0; i < rank; ++i) names.push_back(fmt::format("{}{}", prefix, i));
   return names;
 }
 
@@ -63,8 +64,7 @@ std::vector<float> run(const IndexOp& op, bool eager, const std::vector<float>& 
 
 void expect_fault(const IndexOp& op, bool eager, const Dims& x_dims, const std::vector<int64_t>& indices,
                   const Dims& index_dims, int64_t wrong, int64_t length) {
-  const std::string wanted =
-      "index " + std::to_string(wrong) + " is out of range for an axis of length " + std::to_string(length);
+  const std::string wanted = fmt::format("index {} is out of range for an axis of length {}", wrong, length);
   try {
     run(op, eager, random_floats(static_cast<size_t>(element_count(x_dims))), x_dims, indices, index_dims);
     ADD_FAILURE() << "no error, but: " << wanted;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/onnx.h"
 #include "sdk/onnx/schema/schema.h"
 #include "tests/unit/onnx/model_builder.h"
@@ -124,7 +125,7 @@ TEST(Rules, NoFileReachesWhatFusionAdds) {
     } else {
       builder.attribute(first(builder), name, A::AttributeType_STRINGS).strings = {"a", "b"};
     }
-    expect_refusal(builder, std::string("MatMul: it has the attribute '") + name + "'");
+    expect_refusal(builder, fmt::format("MatMul: it has the attribute '{}'", name));
   }
 }
 

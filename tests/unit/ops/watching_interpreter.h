@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/ops/op_call.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 
@@ -31,9 +32,9 @@ class WatchingInterpreter final : public Interpreter {
     if (first_ == nullptr) first_ = call.op;
     ++records_;
     for (const Tensor* input : call.inputs) {
-      if (input != nullptr) check(std::string(call.op->name) + " was given a tensor", *input);
+      if (input != nullptr) check(fmt::format("{} was given a tensor", call.op->name), *input);
     }
-    for (const Tensor& output : call.outputs) check(std::string(call.op->name) + " was to write a tensor", output);
+    for (const Tensor& output : call.outputs) check(fmt::format("{} was to write a tensor", call.op->name), output);
     eager_interpreter().apply(call);
     for (const Tensor& output : call.outputs) known_.push_back(output);
   }
@@ -43,13 +44,13 @@ class WatchingInterpreter final : public Interpreter {
 
   // Empty, or what passed the door by in the call of `op` that gave `results`.
   std::string passed_by(std::string_view op, const TensorList& results) {
-    for (const Tensor& result : results) check(std::string(op) + " gave a tensor", result);
+    for (const Tensor& result : results) check(fmt::format("{} gave a tensor", op), result);
     if (!passed_by_.empty()) return passed_by_;
     const OpInfo* row = row_of(op);
     if (!keeps_composites_ || row == nullptr || row->form != OpForm::composite) return "";
     if (first_ == row && records_ == 1) return "";
-    return std::string(op) + " is kept, but came as " + std::to_string(records_) + " records, the first " +
-           std::string(first_ == nullptr ? "none" : first_->name);
+    return fmt::format("{} is kept, but came as {} records, the first {}", op, records_,
+                       first_ == nullptr ? "none" : first_->name);
   }
 
  private:
@@ -65,7 +66,7 @@ class WatchingInterpreter final : public Interpreter {
     for (const Tensor& each : known_) {
       if (each.impl() == tensor.impl()) return;
     }
-    passed_by_ = what + " of shape " + to_string(tensor.dims()) + " that no record made";
+    passed_by_ = fmt::format("{} of shape {} that no record made", what, tensor.dims());
   }
 
   bool keeps_composites_;

@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "primitives/shape/shape.h"
-#include "primitives/status/sentence.h"
-
 namespace tenon {
 namespace {
 
@@ -65,10 +62,6 @@ TEST(Status, EveryCodeHasAName) {
     EXPECT_NE(code_name(static_cast<Code>(code)), "unknown status") << code;
   }
   EXPECT_EQ(code_name(static_cast<Code>(99)), "unknown status");
-}
-
-TEST(Sentence, JoinsTextNumbersAndShapes) {
-  EXPECT_EQ(sentence("add: ", Dims{2, 3}, " has ", int64_t{-6}, " of ", size_t{7}, '.'), "add: [2, 3] has -6 of 7.");
 }
 
 }  // namespace

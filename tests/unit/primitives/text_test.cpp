@@ -17,7 +17,7 @@ namespace {
 struct Named {
   std::string name;
 };
-std::string to_string(const Named& named) { return "<" + named.name + ">"; }
+std::string to_string(const Named& named) { return fmt::format("<{}>", named.name); }
 
 static_assert(text_detail::HasToString<Named> && text_detail::HasToString<Dims>);
 static_assert(!text_detail::HasToString<int> && !text_detail::HasToString<double>);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "primitives/text/format.h"
 #include "tests/unit/providers/provider_fixture.h"
 
 namespace tenon::provider {
@@ -105,8 +106,7 @@ TEST(CpuProvider, ComputesEpiloguesAsTheirRowsSayWithNanAndInfinityToo) {
   int fused = 0;
   for (Product& product : products(count)) {
     for (const ep_epilogue& epilogue : epilogues) {
-      const std::string label =
-          std::string(product.name) + " arity " + std::to_string(epilogue.arity) + " op " + std::to_string(epilogue.op);
+      const std::string label = fmt::format("{} arity {} op {}", product.name, epilogue.arity, epilogue.op);
       product.desc.epilogue_count = 1;
       product.desc.epilogues[0] = epilogue;
       std::vector<float> results(values.size() * 16, 4711.0F);

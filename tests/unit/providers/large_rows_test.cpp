@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "primitives/text/format.h"
 #include "tests/unit/providers/provider_fixture.h"
 
 namespace tenon::provider {
@@ -82,8 +83,7 @@ std::string first_difference(Rows& rows, double absolute) {
     const bool equal = std::isnan(want) ? std::isnan(got) : std::fabs(got - want) <= 1e-5 * std::fabs(want) + absolute;
     if (!equal) {
       const auto length = static_cast<size_t>(rows.length);
-      return "element [" + std::to_string(i / length) + ", " + std::to_string(i % length) + "] is " +
-             std::to_string(got) + " and must be " + std::to_string(want);
+      return fmt::format("element [{}, {}] is {} and must be {}", i / length, i % length, got, want);
     }
   }
   return "";

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "primitives/text/format.h"
+
 namespace tenon::provider {
 
 namespace {
@@ -102,7 +104,7 @@ ep_status TestHost::config_get(const ep_host* host, ep_string key, ep_string* ou
 OpenProvider::OpenProvider(const std::string& name, Settings settings, int32_t threads)
     : host(std::move(settings), threads) {
   const char* folder = std::getenv("PROVIDERS_FOLDER");
-  const std::string path = std::string(folder == nullptr ? "." : folder) + "/libtenon_" + name + ".so";
+  const std::string path = fmt::format("{}/libtenon_{}.so", folder == nullptr ? "." : folder, name);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw std::runtime_error(dlerror());
   auto query = reinterpret_cast<ep_plugin_query_fn>(dlsym(library, EP_PLUGIN_QUERY_SYMBOL));

@@ -9,6 +9,7 @@
 #include "primitives/dtype/dtype.h"
 #include "primitives/reference/element.h"
 #include "primitives/reference/reference.h"
+#include "primitives/text/format.h"
 #include "sdk/provider/descriptor.h"
 #include "sdk/provider/scalar_rows.h"
 #include "tests/unit/providers/provider_fixture.h"
@@ -183,7 +184,7 @@ TEST_P(Rows, UnaryEqualTheReference) {
       if (!scalar::defined_on(facts.domain, dtype)) continue;
       for (ep_primitive_desc desc : layouts(EP_PRIMITIVE_unary, facts.bool_result ? EP_DTYPE_bool : dtype, {dtype})) {
         desc.attributes.unary.op = op;
-        const std::string what = std::string(unary_name(op)) + " " + dtype_name(dtype);
+        const std::string what = fmt::format("{} {}", unary_name(op), dtype_name(dtype));
         check(*provider, {desc, what, bound_of(unary_name(op))}, desc.operands[0].rank % 2 == 0, values);
         if (HasFatalFailure()) break;
       }
@@ -203,7 +204,7 @@ TEST_P(Rows, BinaryEqualTheReference) {
         for (ep_primitive_desc desc :
              layouts(EP_PRIMITIVE_binary, facts.bool_result ? EP_DTYPE_bool : dtype, {dtype, dtype})) {
           desc.attributes.binary.op = op;
-          const std::string what = std::string(binary_name(op)) + " " + dtype_name(dtype);
+          const std::string what = fmt::format("{} {}", binary_name(op), dtype_name(dtype));
           check(*provider, {desc, what, bound_of(binary_name(op)), positive}, desc.operands[0].rank % 2 == 0, values);
           if (HasFatalFailure()) break;
         }
@@ -224,7 +225,7 @@ TEST_P(Rows, TernaryEqualTheReference) {
       for (ep_primitive_desc desc :
            layouts(EP_PRIMITIVE_ternary, dtype, {condition ? EP_DTYPE_bool : dtype, dtype, dtype})) {
         desc.attributes.ternary.op = op;
-        check(*provider, {desc, "ternary " + std::to_string(op) + " " + dtype_name(dtype), 16},
+        check(*provider, {desc, fmt::format("ternary {} {}", op, dtype_name(dtype)), 16},
               desc.operands[0].rank % 2 == 0, values);
         if (HasFatalFailure()) break;
       }
@@ -239,7 +240,7 @@ TEST_P(Rows, CopyCastsAsTheReference) {
   for (int32_t from : byte_dtypes) {
     for (int32_t to : byte_dtypes) {
       for (const ep_primitive_desc& desc : layouts(EP_PRIMITIVE_copy, to, {from})) {
-        check(*provider, {desc, std::string("copy ") + dtype_name(from) + " to " + dtype_name(to), 0},
+        check(*provider, {desc, fmt::format("copy {} to {}", dtype_name(from), dtype_name(to)), 0},
               desc.operands[0].rank % 2 == 0, values);
         if (HasFatalFailure()) break;
       }

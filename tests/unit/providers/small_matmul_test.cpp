@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "primitives/text/format.h"
 #include "tests/unit/providers/provider_fixture.h"
 
 namespace tenon::provider {
@@ -48,7 +49,7 @@ class SmallMatmul : public testing::TestWithParam<const char*> {
  protected:
   // Runs `one`, perhaps with relu. The poisoned gaps of DST must stay.
   void compare(OpenProvider& cpu, const Layouts& one, bool relu) {
-    const std::string label = std::string(one.name) + " " + std::to_string(one.m) + " x " + std::to_string(one.n);
+    const std::string label = fmt::format("{} {} x {}", one.name, one.m, one.n);
     std::vector<ep_operand_desc> operands{strided(EP_ROLE_DST, EP_DTYPE_f32, {one.batch, one.m, one.n}, one.dst),
                                           strided(EP_ROLE_SRC, EP_DTYPE_f32, {one.batch, one.m, one.k}, one.src),
                                           strided(EP_ROLE_SRC_B, EP_DTYPE_f32, {one.batch, one.k, one.n}, one.src_b)};

@@ -5,6 +5,7 @@
 #include <random>
 #include <thread>
 
+#include "primitives/text/format.h"
 #include "tests/unit/providers/provider_fixture.h"
 
 namespace tenon::provider {
@@ -65,7 +66,7 @@ Work layer_norm(int64_t rows, int64_t columns) {
 }
 
 Work matmul(int64_t m, int64_t n, int64_t k) {
-  return {"matmul " + std::to_string(m) + " " + std::to_string(n) + " " + std::to_string(k),
+  return {fmt::format("matmul {} {} {}", m, n, k),
           descriptor(EP_PRIMITIVE_matmul,
                      {dense(EP_ROLE_DST, EP_DTYPE_f32, {m, n}), dense(EP_ROLE_SRC, EP_DTYPE_f32, {m, k}),
                       dense(EP_ROLE_SRC_B, EP_DTYPE_f32, {k, n})}),

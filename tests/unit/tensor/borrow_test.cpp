@@ -7,6 +7,7 @@
 
 #include "core/ops/ops.h"
 #include "core/vm/vm.h"
+#include "primitives/text/format.h"
 #include "tests/unit/tensor/in_flight.h"
 
 namespace tenon::testing {
@@ -194,7 +195,7 @@ TEST_F(Borrow, ReadsAnyStrides) {
     }
     const auto lent = lend(static_cast<size_t>(reach));
     const Tensor tensor = borrow(lent, dims, strides);
-    SCOPED_TRACE("dims " + to_string(dims) + " strides " + to_string(strides));
+    SCOPED_TRACE(fmt::format("dims {} strides {}", dims, strides));
     const std::vector<float> expected = walk(lent->values, dims, rank == 0 ? Dims{} : strides);
     EXPECT_EQ(tensor.to_host<float>(), expected);
     std::vector<float> negative = expected;

@@ -10,6 +10,7 @@
 
 #include "core/graph/recorder.h"
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "tests/unit/tensor/in_flight.h"
 
 namespace tenon::testing {
@@ -204,7 +205,7 @@ TEST_F(Print, StreamsTheSameText) {
   const Tensor tensor = Tensor::from<int32_t>(std::vector<int32_t>{4, -5}, {2}, Device("cpu"));
   std::ostringstream out;
   out << "x = " << tensor << ';';
-  EXPECT_EQ(out.str(), "x = " + to_string(tensor) + ";");
+  EXPECT_EQ(out.str(), fmt::format("x = {};", tensor));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 
+#include "primitives/text/format.h"
 #include "tests/unit/vm/machine.h"
 
 namespace tenon::testing {

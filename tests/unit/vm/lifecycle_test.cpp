@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 #include <string>
+
+#include "primitives/text/format.h"
 
 namespace tenon::testing {
 namespace {
@@ -18,7 +20,7 @@ struct Ended {
 
 // Runs vm_child in `mode` with a time limit. Returns standard output and error together.
 Ended run(const std::string& mode, const std::string& environment = {}) {
-  const std::string command = environment + " timeout 60 '" TENON_VM_CHILD "' " + mode + " 2>&1";
+  const std::string command = fmt::format("{} timeout 60 '{}' {} 2>&1", environment, TENON_VM_CHILD, mode);
   Ended ended;
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return ended;
@@ -51,14 +53,13 @@ TEST(Lifecycle, ExitBesideAWorkingThread) {
 
 TEST(Lifecycle, TheTraceNamesThreadsStreamsAndInstructions) {
   const std::string path = ::testing::TempDir() + "tenon_vm_trace.json";
-  const Ended ended = run("exit_in_flight", "TENON_TRACE='" + path + "'");
+  const Ended ended = run("exit_in_flight", fmt::format("TENON_TRACE='{}'", path));
   EXPECT_EQ(ended.status, 0) << ended.output;
   std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
+  const std::string text(std::istreambuf_iterator<char>(file), {});
   for (const char* wanted :
        {"\"traceEvents\"", "async:0 stream 2", "thread 1", "\"mix\"", "\"submit\"", "\"upload\"", "\"wait\""}) {
-    EXPECT_NE(text.str().find(wanted), std::string::npos) << wanted;
+    EXPECT_NE(text.find(wanted), std::string::npos) << wanted;
   }
   std::remove(path.c_str());
 }

@@ -4,6 +4,7 @@
 #include <random>
 #include <sstream>
 
+#include "primitives/text/format.h"
 #include "tests/fakes/async/control.h"
 
 namespace tenon::testing {
@@ -172,34 +173,28 @@ class Drawer {
 
 constexpr std::string_view kHow[] = {"", " refused", " faults"};
 
-void print(std::ostream& out, const Instruction& one) {
-  out << "thread " << one.thread << ": ";
+std::string words_of(const Instruction& one) {
   switch (one.kind) {
     case Instruction::make:
-      out << "new " << one.dst << " on " << one.device << " words " << one.words << " seed " << one.tag;
-      break;
+      return fmt::format("new {} on {} words {} seed {}", one.dst, one.device, one.words, one.tag);
     case Instruction::mix:
-      out << "mix " << one.dst << ' ' << one.dst_first << " = " << one.a << ' ' << one.a_first << " , " << one.b << ' '
-          << one.b_first << " words " << one.words << " tag " << one.tag << " stream " << one.stream
-          << kHow[static_cast<size_t>(one.how)];
-      break;
+      return fmt::format("mix {} {} = {} {} , {} {} words {} tag {} stream {}{}", one.dst, one.dst_first, one.a,
+                         one.a_first, one.b, one.b_first, one.words, one.tag, one.stream,
+                         kHow[static_cast<size_t>(one.how)]);
     case Instruction::copy:
-      out << "copy " << one.dst << ' ' << one.dst_first << " = " << one.a << ' ' << one.a_first << " words "
-          << one.words << " stream " << one.stream;
-      break;
+      return fmt::format("copy {} {} = {} {} words {} stream {}", one.dst, one.dst_first, one.a, one.a_first, one.words,
+                         one.stream);
     case Instruction::access:
-      out << "access " << one.dst << ' ' << one.dst_first << " words " << one.words << " tag " << one.tag
-          << ((one.how & kReads) != 0 ? " reads" : "") << ((one.how & kWrites) != 0 ? " writes" : "")
-          << ((one.how & kThrows) != 0 ? " throws" : "");
-      break;
+      return fmt::format("access {} {} words {} tag {}{}{}{}", one.dst, one.dst_first, one.words, one.tag,
+                         (one.how & kReads) != 0 ? " reads" : "", (one.how & kWrites) != 0 ? " writes" : "",
+                         (one.how & kThrows) != 0 ? " throws" : "");
     case Instruction::wait:
-      out << "wait " << one.stream << " on " << one.device << " for " << one.other_stream << " on " << one.other_device;
-      break;
-    case Instruction::barrier: out << "barrier on " << one.device; break;
-    case Instruction::drop: out << "drop " << one.dst; break;
-    case Instruction::read: out << "read " << one.dst; break;
+      return fmt::format("wait {} on {} for {} on {}", one.stream, one.device, one.other_stream, one.other_device);
+    case Instruction::barrier: return fmt::format("barrier on {}", one.device);
+    case Instruction::drop: return fmt::format("drop {}", one.dst);
+    case Instruction::read: return fmt::format("read {}", one.dst);
   }
-  out << '\n';
+  return {};
 }
 
 bool parse_line(const std::string& line, Instruction* one) {
@@ -305,9 +300,9 @@ std::vector<uint32_t> seeded_words(int64_t seed, int64_t words) {
 }
 
 std::string print(const Program& program) {
-  std::ostringstream out;
-  for (const Instruction& one : program.instructions) print(out, one);
-  return out.str();
+  std::string text;
+  for (const Instruction& one : program.instructions) text += fmt::format("thread {}: {}\n", one.thread, words_of(one));
+  return text;
 }
 
 std::optional<Program> parse(std::string_view text) {

@@ -2,21 +2,20 @@
 
 #include <cstdlib>
 
+#include "primitives/text/format.h"
 #include "tests/unit/vm/performance.h"
 
 namespace tenon::testing {
 namespace {
 
 std::string describe(int key, const BufferState& state, const BufferState& wanted) {
-  std::string text =
-      key >= 0 ? "read at line " + std::to_string(key + 1) : "buffer " + std::to_string(-1 - key) + " at the end";
+  std::string text = key >= 0 ? fmt::format("read at line {}", key + 1) : fmt::format("buffer {} at the end", -1 - key);
   if (state.poisoned != wanted.poisoned) {
     return text + (state.poisoned ? " is poisoned and should not be" : " should be poisoned and is not");
   }
   for (size_t i = 0; i < state.words.size(); ++i) {
     if (state.words[i] == wanted.words[i]) continue;
-    return text + ": word " + std::to_string(i) + " is " + std::to_string(state.words[i]) + " and should be " +
-           std::to_string(wanted.words[i]);
+    return fmt::format("{}: word {} is {} and should be {}", text, i, state.words[i], wanted.words[i]);
   }
   return text;
 }
@@ -24,7 +23,7 @@ std::string describe(int key, const BufferState& state, const BufferState& wante
 std::string compare(const Outcome& outcome, const Outcome& wanted) {
   for (const auto& [key, state] : wanted) {
     const auto found = outcome.find(key);
-    if (found == outcome.end()) return "no result for " + std::to_string(key);
+    if (found == outcome.end()) return fmt::format("no result for {}", key);
     if (!(found->second == state)) return describe(key, found->second, state);
   }
   return {};
@@ -41,7 +40,7 @@ Status unless_asked_for(Instruction::Kind kind, const Status& status) {
 std::string leak(const Machine& machine) {
   for (int i = 0; i < kDevices; ++i) {
     const uint64_t live = machine.device(i)->allocator->stats().live - machine.scratch_bytes(i);
-    if (live != 0) return std::to_string(live) + " bytes leaked";
+    if (live != 0) return fmt::format("{} bytes leaked", live);
   }
   return {};
 }
@@ -101,7 +100,7 @@ std::string first_failure(Machine& machine, uint64_t seeds, const std::function<
       }
       return false;
     });
-    return "seed " + std::to_string(seed) + ": " + report.mismatch + "\n" + print(small);
+    return fmt::format("seed {}: {}\n{}", seed, report.mismatch, print(small));
   }
   return {};
 }
