@@ -10,7 +10,7 @@
 #include "core/interpreter/prepared.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/recording.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon::graph {
 namespace {
@@ -77,8 +77,8 @@ Recorder::~Recorder() { recording_->finished.store(true, std::memory_order_relax
 void Recorder::begin() {
   static std::atomic<uint64_t> count{0};
   recording_ = std::make_shared<Recording>();
-  recording_->name = "recording " + std::to_string(++count);
-  if (!options_.name.empty()) recording_->name += " (" + options_.name + ")";
+  recording_->name = fmt::format("recording {}", ++count);
+  if (!options_.name.empty()) recording_->name += fmt::format(" ({})", options_.name);
   graph_ = Graph();
   graph_.values.emplace_back();
   graph_.labels.emplace_back();
@@ -109,16 +109,16 @@ void Recorder::check_value(const std::string& what, const Tensor& tensor) const 
   if (!is_value(tensor)) return;
   const RecordedValue* value = tensor.impl()->recorded;
   if (value != nullptr && value->recording == recording_) return;
-  throw Error(Code::invalid_argument, sentence(what, " of shape ", tensor.dims(), " is ", origin_of(tensor),
-                                               ", and cannot be used under ", recording_->name, "."));
+  throw Error(Code::invalid_argument, fmt::format("{} of shape {} is {}, and cannot be used under {}.", what,
+                                                  tensor.dims(), origin_of(tensor), recording_->name));
 }
 
 void Recorder::check_values(const OpCall& call) const {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
-    if (call.inputs[i] != nullptr) check_value(sentence(call.op->name, ": argument ", i), *call.inputs[i]);
+    if (call.inputs[i] != nullptr) check_value(fmt::format("{}: argument {}", call.op->name, i), *call.inputs[i]);
   }
   for (size_t i = 0; i < call.outputs.size(); ++i) {
-    if (call.outputs[i].defined()) check_value(sentence(call.op->name, ": output ", i), call.outputs[i]);
+    if (call.outputs[i].defined()) check_value(fmt::format("{}: output {}", call.op->name, i), call.outputs[i]);
   }
 }
 
@@ -173,7 +173,7 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
     if (call.outputs[i].defined()) {
       if (!is_value(call.outputs[i])) {
         throw Error(Code::internal,
-                    std::string(call.op->name) + ": a constant of a recorded program cannot be written in place.");
+                    fmt::format("{}: a constant of a recorded program cannot be written in place.", call.op->name));
       }
       step.in_place = true;
       id = call.outputs[i].impl()->recorded->id;
@@ -200,7 +200,7 @@ void Recorder::apply(const OpCall& call) {
 
 Graph Recorder::finish(std::span<const Tensor> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
-    check_value(sentence("finish: output ", i), outputs[i]);
+    check_value(fmt::format("finish: output {}", i), outputs[i]);
     graph_.outputs.push_back(value_of(outputs[i]));
   }
   drop_unneeded_steps(&graph_);

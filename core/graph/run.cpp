@@ -2,6 +2,7 @@
 
 #include "core/graph/graph.h"
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 
 namespace tenon::graph {
 namespace {
@@ -30,9 +31,9 @@ class Runner {
 
  private:
   std::string where(const Step& step) const {
-    std::string text = "  while running " + graph_.labels[step.label];
+    std::string text = fmt::format("  while running {}", graph_.labels[step.label]);
     for (uint32_t id : step.inputs) {
-      if (id != 0 && get(id).defined()) return text + " on " + get(id).device().spelling();
+      if (id != 0 && get(id).defined()) return fmt::format("{} on {}", text, get(id).device().spelling());
     }
     return text;
   }
@@ -67,8 +68,8 @@ class Runner {
 TensorList run(const Graph& graph, std::span<const Tensor> inputs, std::span<const Tensor> bound,
                std::vector<StepExecution>* executions) {
   if (inputs.size() != graph.inputs.size()) {
-    throw Error(Code::invalid_argument, "The program has " + std::to_string(graph.inputs.size()) + " inputs, but " +
-                                            std::to_string(inputs.size()) + " were given.");
+    throw Error(Code::invalid_argument,
+                fmt::format("The program has {} inputs, but {} were given.", graph.inputs.size(), inputs.size()));
   }
   Runner runner(graph, executions);
   for (size_t i = 0; i < inputs.size(); ++i) runner[graph.inputs[i]] = contiguous(inputs[i]);

@@ -17,7 +17,7 @@
 #include "core/ops/op_rows.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/recording.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
@@ -31,8 +31,8 @@ void note(const Prepared& prepared, uint64_t bytes_copied) {
 void check_data(const OpCall& call) {
   const auto refuse = [&](const char* role, size_t index, const Tensor& tensor) {
     throw Error(Code::invalid_argument,
-                sentence(call.op->name, ": ", role, " ", index, " of shape ", tensor.dims(), " has no data: it is ",
-                         origin_of(tensor), ", and cannot be used under ", eager_interpreter().name(), "."));
+                fmt::format("{}: {} {} of shape {} has no data: it is {}, and cannot be used under {}.", call.op->name,
+                            role, index, tensor.dims(), origin_of(tensor), eager_interpreter().name()));
   };
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const Tensor* input = call.inputs[i];
@@ -117,10 +117,10 @@ void run_in(const OpCall& call, DeviceState* device) {
 
 void run(const OpCall& call) {
   if (process::attention.load(std::memory_order_relaxed) & process::kForked) {
-    throw Error(
-        Code::internal,
-        sentence(call.op->name, ": this process was forked from one that had opened devices, which it cannot use."),
-        "Fork before the first use of Tenon, or start the program anew with exec.");
+    throw Error(Code::internal,
+                fmt::format("{}: this process was forked from one that had opened devices, which it cannot use.",
+                            call.op->name),
+                "Fork before the first use of Tenon, or start the program anew with exec.");
   }
   if (call.op->form == OpForm::composite) return compose(call, eager_interpreter());
   check_data(call);
@@ -128,8 +128,8 @@ void run(const OpCall& call) {
   if (call.op->form == OpForm::builtin) return run_builtin(call);
   const size_t tensors = call.inputs.size() + call.outputs.size();
   if (tensors > EP_MAX_OPERANDS) {
-    throw Error(Code::invalid_argument, sentence(call.op->name, ": ", call.inputs.size(), " inputs and ",
-                                                 call.outputs.size(), " outputs are more than ", EP_MAX_OPERANDS, "."));
+    throw Error(Code::invalid_argument, fmt::format("{}: {} inputs and {} outputs are more than {}.", call.op->name,
+                                                    call.inputs.size(), call.outputs.size(), EP_MAX_OPERANDS));
   }
   DeviceState* device = value_or_throw(device_of(call));
   tensors <= kFewOperands ? run_in<kFewOperands>(call, device) : run_in<EP_MAX_OPERANDS>(call, device);

@@ -2,7 +2,7 @@
 
 #include "primitives/infer/broadcast.h"
 #include "primitives/simplify/simplify.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
@@ -22,17 +22,18 @@ Result<DType> compute_dtype(const OpCall& call) {
     const bool condition = i == 0 && call.op->cond_first;
     if (condition && input->dtype() != DType::boolean) {
       return Status(Code::invalid_argument,
-                    sentence(call.op->name, ": the condition is ", dtype_name(input->dtype()), ", not bool."));
+                    fmt::format("{}: the condition is {}, not bool.", call.op->name, dtype_name(input->dtype())));
     }
     if (condition) continue;
     if (dtype == DType::none) dtype = input->dtype();
     if (dtype != input->dtype()) {
-      return Status(Code::invalid_argument, sentence(call.op->name, ": arguments of dtype ", dtype_name(dtype), " and ",
-                                                     dtype_name(input->dtype()), " meet; they must be cast to one."));
+      return Status(Code::invalid_argument,
+                    fmt::format("{}: arguments of dtype {} and {} meet; they must be cast to one.", call.op->name,
+                                dtype_name(dtype), dtype_name(input->dtype())));
     }
   }
   if (dtype == DType::none) {
-    return Status(Code::invalid_argument, sentence(call.op->name, ": no argument is a tensor."));
+    return Status(Code::invalid_argument, fmt::format("{}: no argument is a tensor.", call.op->name));
   }
   return dtype;
 }

@@ -3,28 +3,28 @@
 #include "core/interpreter/elementwise.h"
 #include "core/interpreter/order.h"
 #include "core/tensor/device.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
 
 std::string position(const Tensor& tensor, size_t index) {
-  return sentence(tensor.device().spelling(), " (argument ", index, ")");
+  return fmt::format("{} (argument {})", tensor.device().spelling(), index);
 }
 
 Status check_given(const OpCall& call, size_t index, const TensorMeta& meta) {
   const Tensor& given = call.outputs[index];
   if (given.dtype() != meta.dtype || !(given.dims() == meta.dims)) {
     return Status(Code::invalid_argument,
-                  sentence(call.op->name, ": output ", index, " is ", dtype_name(given.dtype()), " ", given.dims(),
-                           ", but the result is ", dtype_name(meta.dtype), " ", meta.dims, "."));
+                  fmt::format("{}: output {} is {} {}, but the result is {} {}.", call.op->name, index,
+                              dtype_name(given.dtype()), given.dims(), dtype_name(meta.dtype), meta.dims));
   }
   for (int32_t axis = 0; axis < given.rank(); ++axis) {
     if (given.dims()[axis] > 1 && given.strides()[axis] == 0) {
       return Status(Code::invalid_argument,
-                    sentence(call.op->name, ": output ", index, " of shape ", given.dims(),
-                             " is an expanded view: several of its elements share one place in memory (axis ", axis,
-                             " has stride 0), so it cannot be written."),
+                    fmt::format("{}: output {} of shape {} is an expanded view: several of its elements share one "
+                                "place in memory (axis {} has stride 0), so it cannot be written.",
+                                call.op->name, index, given.dims(), axis),
                     "Write into a copy made with contiguous().");
     }
   }
@@ -45,8 +45,8 @@ Result<DeviceState*> device_of(const OpCall& call) {
       first_index = i;
     } else if (tensor->impl()->device != first->impl()->device) {
       return Status(Code::invalid_argument,
-                    sentence("Expected all tensors to be on the same device, but found ", position(*first, first_index),
-                             " and ", position(*tensor, i), "."),
+                    fmt::format("Expected all tensors to be on the same device, but found {} and {}.",
+                                position(*first, first_index), position(*tensor, i)),
                     "Move one of them with to(device).");
     }
   }
@@ -81,9 +81,9 @@ std::string describe(const OpCall& call) {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (i > 0) text += ", ";
     const Tensor* input = call.inputs[i];
-    text += input == nullptr ? std::string("-") : sentence(dtype_name(input->dtype()), " ", input->dims());
+    text += input == nullptr ? std::string("-") : fmt::format("{} {}", dtype_name(input->dtype()), input->dims());
   }
-  return text + ")";
+  return fmt::format("{})", text);
 }
 
 std::string describe_call(const void* call) { return describe(*static_cast<const OpCall*>(call)); }

@@ -15,7 +15,7 @@
 #include "core/tensor/factory.h"
 #include "core/tensor/opened_devices.h"
 #include "core/vm/inline.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
@@ -100,8 +100,8 @@ Status try_native(const OpCall& call, Prepared* prepared) {
   Lowering lowering;
   TENON_RETURN_IF_ERROR(lower(call, prepared->outputs, &lowering));
   if (lowering.desc.operand_count > call.inputs.size() + call.outputs.size()) {
-    return Status(Code::internal, sentence(call.op->name, ": its primitive has ", lowering.desc.operand_count,
-                                           " operands, more than the op has tensors."));
+    return Status(Code::internal, fmt::format("{}: its primitive has {} operands, more than the op has tensors.",
+                                              call.op->name, lowering.desc.operand_count));
   }
   prepared->scalar_count = 0;
   ep_scalar scalars[EP_MAX_SCALARS] = {};
@@ -133,16 +133,16 @@ bool is_trouble(Code code) {
 void add_reason(Prepared* prepared, std::string_view rung, std::string_view reason) {
   while (!reason.empty() && reason.back() == '.') reason.remove_suffix(1);
   if (!prepared->reason.empty()) prepared->reason += "; ";
-  prepared->reason += sentence(rung, ": ", reason);
+  prepared->reason += fmt::format("{}: {}", rung, reason);
 }
 
 // "with input 1 made dense", "with inputs 0, 2 made dense"
 std::string with_dense(uint32_t inputs) {
   std::string text = std::has_single_bit(inputs) ? "with input " : "with inputs ";
   for (const uint32_t all = inputs; inputs != 0; inputs &= inputs - 1) {
-    text += (inputs == all ? "" : ", ") + std::to_string(std::countr_zero(inputs));
+    text += fmt::format("{}{}", inputs == all ? "" : ", ", std::countr_zero(inputs));
   }
-  return text + " made dense";
+  return fmt::format("{} made dense", text);
 }
 
 // Tries the native rung for `call` as it is, then with strided inputs made dense. The op cast makes them dense, so a
@@ -159,10 +159,11 @@ Status try_native_rungs(const OpCall& call, Prepared* prepared) {
   Status status = try_native(dense.call, prepared);
   if (status.ok()) {
     prepared->dense_inputs = strided;
-    add_reason(prepared, "taken " + with_dense(strided) + ", refused before", direct.message());
+    add_reason(prepared, fmt::format("taken {}, refused before", with_dense(strided)), direct.message());
   } else {
     add_reason(prepared, "native", direct.message());
-    if (status.message() != direct.message()) add_reason(prepared, "native " + with_dense(strided), status.message());
+    if (status.message() != direct.message())
+      add_reason(prepared, fmt::format("native {}", with_dense(strided)), status.message());
   }
   return status;
 }
@@ -170,8 +171,8 @@ Status try_native_rungs(const OpCall& call, Prepared* prepared) {
 Status nothing_serves(const OpCall& call, const Prepared& prepared, loader::Fallback lowest) {
   constexpr std::string_view names[] = {"native", "decompose", "compile", "host"};
   return Status(Code::unsupported,
-                sentence(describe(call), " cannot run on ", prepared.device->opened->spelling, " with fallback ",
-                         names[static_cast<size_t>(lowest)], ": ", prepared.reason, "."),
+                fmt::format("{} cannot run on {} with fallback {}: {}.", describe(call),
+                            prepared.device->opened->spelling, names[static_cast<size_t>(lowest)], prepared.reason),
                 lowest == loader::Fallback::host ? "" : "Allow a lower rung with TENON_FALLBACK=host.");
 }
 

@@ -7,7 +7,6 @@
 #include "core/interpreter/inference.h"
 #include "core/interpreter/prepared.h"
 #include "core/tensor/factory.h"
-#include "primitives/status/sentence.h"
 
 namespace tenon {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/ops/op_rows.h"
 #include "core/ops/ops.h"
 #include "primitives/infer/types.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 #include "primitives/text/nearest.h"
 
 namespace tenon {
@@ -53,47 +53,49 @@ std::string first_failure(const Signature& signature, std::span<const Value> arg
   const std::span<const Parameter> parameters = signature.parameters;
   const size_t positional = positional_count(signature);
   if (args.size() > positional) {
-    return sentence("takes ", positional, positional == 1 ? " positional argument" : " positional arguments", " but ",
-                    args.size(), args.size() == 1 ? " was given" : " were given");
+    return fmt::format("takes {}{} but {}{}", positional,
+                       positional == 1 ? " positional argument" : " positional arguments", args.size(),
+                       args.size() == 1 ? " was given" : " were given");
   }
   for (size_t i = 0; i < args.size(); ++i) {
     if (!accepts(parameters[i], args[i])) {
-      return sentence("argument '", parameters[i].name, "' must be ", parameters[i].type, ", not ",
-                      args[i].type_name());
+      return fmt::format("argument '{}' must be {}, not {}", parameters[i].name, parameters[i].type,
+                         args[i].type_name());
     }
   }
   for (size_t k = 0; k < kwargs.size(); ++k) {
     const Keyword& keyword = kwargs[k];
     const auto found =
         std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& p) { return p.name == keyword.name; });
-    if (found == parameters.end()) return sentence("got an unexpected keyword argument '", keyword.name, "'");
+    if (found == parameters.end()) return fmt::format("got an unexpected keyword argument '{}'", keyword.name);
     const bool again = std::any_of(kwargs.begin(), kwargs.begin() + static_cast<ptrdiff_t>(k),
                                    [&](const Keyword& other) { return other.name == keyword.name; });
     if (again || static_cast<size_t>(found - parameters.begin()) < args.size()) {
-      return sentence("got multiple values for argument '", keyword.name, "'");
+      return fmt::format("got multiple values for argument '{}'", keyword.name);
     }
     if (!accepts(*found, keyword.value)) {
-      return sentence("argument '", keyword.name, "' must be ", found->type, ", not ", keyword.value.type_name());
+      return fmt::format("argument '{}' must be {}, not {}", keyword.name, found->type, keyword.value.type_name());
     }
   }
   for (size_t i = args.size(); i < parameters.size(); ++i) {
     const Parameter& parameter = parameters[i];
     const bool given =
         std::any_of(kwargs.begin(), kwargs.end(), [&](const Keyword& k) { return k.name == parameter.name; });
-    if (parameter.required && !given) return sentence("missing required argument ", parameter.name);
+    if (parameter.required && !given) return fmt::format("missing required argument {}", parameter.name);
   }
   return "takes these arguments";
 }
 
 [[noreturn]] void refuse_call(const DynamicOp& op, std::span<const Value> args, std::span<const Keyword> kwargs) {
   if (op.signatures.size() == 1) {
-    throw Error(Code::invalid_argument, sentence(op.name, "(): ", first_failure(op.signatures[0], args, kwargs)),
-                sentence("The signature is ", op.signatures[0].text, "."));
+    throw Error(Code::invalid_argument, fmt::format("{}(): {}", op.name, first_failure(op.signatures[0], args, kwargs)),
+                fmt::format("The signature is {}.", op.signatures[0].text));
   }
-  std::string text = sentence(op.name, "(): received an invalid combination of arguments. The valid signatures are:");
+  std::string text =
+      fmt::format("{}(): received an invalid combination of arguments. The valid signatures are:", op.name);
   for (size_t i = 0; i < op.signatures.size(); ++i) {
     const Signature& signature = op.signatures[i];
-    text += sentence("\n  ", i, ": ", signature.text, "\n     ", first_failure(signature, args, kwargs));
+    text += fmt::format("\n  {}: {}\n     {}", i, signature.text, first_failure(signature, args, kwargs));
   }
   throw Error(Code::invalid_argument, text);
 }
@@ -149,8 +151,8 @@ const DynamicOp& find_op(std::span<const DynamicOp> table, std::string_view name
   const auto nearest = std::min_element(table.begin(), table.end(), [&](const DynamicOp& a, const DynamicOp& b) {
     return edit_distance(a.name, name) < edit_distance(b.name, name);
   });
-  const std::string near = nearest == table.end() ? std::string() : sentence("; the nearest is '", nearest->name, "'");
-  throw Error(Code::not_found, sentence("There is no op called '", name, "'", near, "."));
+  const std::string near = nearest == table.end() ? std::string() : fmt::format("; the nearest is '{}'", nearest->name);
+  throw Error(Code::not_found, fmt::format("There is no op called '{}'{}.", name, near));
 }
 
 const DynamicOp& find_op(std::string_view name) { return find_op(dynamic_ops(), name); }

@@ -7,6 +7,7 @@
 
 #include "core/device/process.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 
 namespace tenon::vm {
 namespace {
@@ -30,7 +31,8 @@ void run_now(const std::function<void()>& deleter) noexcept {
     thrown = error.what();
   } catch (...) {
   }
-  loader::log(loader::LogTopic::memory, loader::LogLevel::error, "A deleter of borrowed memory threw: " + thrown);
+  loader::log(loader::LogTopic::memory, loader::LogLevel::error,
+              fmt::format("A deleter of borrowed memory threw: {}", thrown));
 }
 
 }  // namespace

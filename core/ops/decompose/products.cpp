@@ -2,6 +2,7 @@
 #include "core/ops/decompose/result.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/epilogue.h"
+#include "primitives/text/format.h"
 
 namespace tenon::ops {
 namespace {
@@ -17,7 +18,7 @@ template <class Attributes, class AddBias>
 Tensor biased_product(const OpCall& call, const Attributes& bare, bool has_more, AddBias add_bias) {
   const Tensor bias = optional(call, 2);
   if (!bias.defined() && !has_more) {
-    throw Error(Code::unsupported, sentence(call.op->name, ": a bare product is not made of simpler primitives."));
+    throw Error(Code::unsupported, fmt::format("{}: a bare product is not made of simpler primitives.", call.op->name));
   }
   if (!bias.defined()) return product(call, bare, nullptr);
   if (has_more) {

@@ -3,11 +3,11 @@
 namespace tenon::functors {
 
 void require_defined(std::string_view op, std::string_view name, const Tensor& tensor) {
-  if (!tensor.defined()) refuse(op, ": argument '", name, "' is an undefined tensor.");
+  if (!tensor.defined()) refuse("{}: argument '{}' is an undefined tensor.", op, name);
 }
 
 Dims dims_of(std::string_view op, IntList list) {
-  if (list.size() > EP_MAX_RANK) refuse(op, ": rank ", list.size(), " is more than ", EP_MAX_RANK, ".");
+  if (list.size() > EP_MAX_RANK) refuse("{}: rank {} is more than {}.", op, list.size(), EP_MAX_RANK);
   return Dims(std::span<const int64_t>(list));
 }
 

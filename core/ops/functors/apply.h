@@ -15,16 +15,16 @@
 #include "primitives/infer/axis.h"
 #include "primitives/infer/broadcast.h"
 #include "primitives/infer/types.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon::functors {
 
 using elementwise::Scalars;
 
-// Throws invalid_argument with the sentence made of `parts`.
+// Throws invalid_argument with the sentence that `text` and `parts` make.
 template <class... Parts>
-[[noreturn]] void refuse(const Parts&... parts) {
-  throw Error(Code::invalid_argument, sentence(parts...));
+[[noreturn]] void refuse(fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  throw Error(Code::invalid_argument, fmt::format(text, parts...));
 }
 
 // Refuses an undefined tensor.

@@ -11,8 +11,8 @@ bool is_one(const Scalar& alpha) { return alpha.to_double() == 1; }
 // `alpha` as a number of the class in which the arguments, promoted to `dtype`, are computed.
 Scalar fitting_alpha(OpId id, DType dtype, const Scalar& alpha) {
   if (alpha.dtype() == DType::f64 && !is_floating(dtype)) {
-    refuse(op_row(id).name, ": alpha must not be a floating-point number where the arguments are ", dtype_name(dtype),
-           ".");
+    refuse("{}: alpha must not be a floating-point number where the arguments are {}.", op_row(id).name,
+           dtype_name(dtype));
   }
   return dtype == DType::boolean ? Scalar(alpha.to_double() != 0) : alpha;
 }
@@ -66,7 +66,7 @@ template <class A, class B>
 Tensor divide(Tensor* out, const A& input, const B& other, std::optional<std::string_view> mode) {
   if (!mode) return binary_to(OpId::div, out, as_float("input", input), as_float("other", other));
   if (*mode == "floor") return binary_to(OpId::floor_divide, out, input, other);
-  if (*mode != "trunc") refuse("div: rounding_mode is '", *mode, "'; it may be None, 'trunc' or 'floor'.");
+  if (*mode != "trunc") refuse("div: rounding_mode is '{}'; it may be None, 'trunc' or 'floor'.", *mode);
   const Tensor quotient =
       binary_to(OpId::div, any_floating(input) || any_floating(other) ? nullptr : out, input, other);
   return is_floating(quotient.dtype()) ? unary_to(OpId::trunc, out, quotient) : quotient;
@@ -116,7 +116,7 @@ Tensor pow(Tensor* out, const Tensor& input, Scalar exponent) {
   require_defined("pow", "input", input);
   const bool whole = exponent.dtype() != DType::f64 && !is_floating(input.dtype());
   if (whole && exponent.to_int() < 0) {
-    refuse("pow: integers to the negative integer power ", exponent.to_int(), " have no integer result; cast to f32.");
+    refuse("pow: integers to the negative integer power {} have no integer result; cast to f32.", exponent.to_int());
   }
   if (input.dtype() != DType::boolean && promote_with(input.dtype(), exponent) == input.dtype()) {
     if (exponent.to_double() == 2) return unary_to(OpId::square, out, input);
@@ -134,7 +134,7 @@ Tensor sign(Tensor* out, const Tensor& input) {
 
 Tensor gelu(Tensor* out, const Tensor& input, std::string_view approximate) {
   if (approximate == "none") return unary_to(OpId::gelu, out, input);
-  if (approximate != "tanh") refuse("gelu: approximate is '", approximate, "'; it may be 'none' or 'tanh'.");
+  if (approximate != "tanh") refuse("gelu: approximate is '{}'; it may be 'none' or 'tanh'.", approximate);
   return unary_to(OpId::gelu_tanh, out, input);
 }
 

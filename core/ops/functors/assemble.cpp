@@ -3,6 +3,7 @@
 
 #include "core/ops/functors/apply.h"
 #include "primitives/infer/assemble.h"
+#include "primitives/text/format.h"
 
 namespace tenon::functors {
 namespace {
@@ -44,7 +45,7 @@ Tensor concat_empty(const Tensor& like, const Dims& dims) {
 }
 
 int64_t checked_size(std::string_view op, int64_t size) {
-  if (size < 1) refuse(op, ": parts of ", size, " elements cannot be; they need 1 at least.");
+  if (size < 1) refuse("{}: parts of {} elements cannot be; they need 1 at least.", op, size);
   return size;
 }
 
@@ -60,14 +61,14 @@ TensorList narrowed(const Tensor& input, int32_t axis, std::span<const int64_t> 
 
 int32_t split_axis(std::string_view op, const Tensor& input, int64_t dim) {
   require_defined(op, "input", input);
-  if (input.rank() == 0) refuse(op, ": a tensor of rank 0 has no axis to split.");
+  if (input.rank() == 0) refuse("{}: a tensor of rank 0 has no axis to split.", op);
   return axis_of(op, dim, input.rank());
 }
 
 // The length of all chunks but the last.
 int64_t chunk_size(const Tensor& input, int64_t chunks, int64_t dim) {
   const int32_t axis = split_axis("chunk", input, dim);
-  if (chunks < 1) refuse("chunk: ", chunks, " parts cannot be; there must be 1 at least.");
+  if (chunks < 1) refuse("chunk: {} parts cannot be; there must be 1 at least.", chunks);
   return std::max<int64_t>((input.dims()[axis] - 1) / chunks + 1, 1);
 }
 
@@ -75,7 +76,7 @@ int32_t pad_mode(std::string_view mode) {
   if (mode == "constant") return EP_PAD_CONSTANT;
   if (mode == "reflect") return EP_PAD_REFLECT;
   if (mode == "replicate") return EP_PAD_EDGE;
-  refuse("pad: mode is '", mode, "'; it may be 'constant', 'reflect' or 'replicate'.");
+  refuse("pad: mode is '{}'; it may be 'constant', 'reflect' or 'replicate'.", mode);
 }
 
 // `input` without the elements that negative padding crops. Sets the negative padding in `window` to 0.
@@ -97,7 +98,7 @@ Tensor repeated(const Tensor& input, int32_t axis, int64_t count) {
   Dims expanded = input.dims();
   expanded.insert(axis, count);
   Dims dims = input.dims();
-  if (__builtin_mul_overflow(dims[axis], count, &dims[axis])) refuse("tile: ", count, " repeats are too many.");
+  if (__builtin_mul_overflow(dims[axis], count, &dims[axis])) refuse("tile: {} repeats are too many.", count);
   return tenon::reshape(tenon::clone(tenon::expand(tenon::unsqueeze(input, axis), expanded)), dims);
 }
 
@@ -141,7 +142,7 @@ Tensor stack(const TensorList& tensors, int64_t dim) {
   for (const Tensor& tensor : tensors) {
     require_defined("stack", "tensors", tensor);
     if (!(tensor.dims() == tensors[0].dims())) {
-      refuse("stack: shapes ", tensors[0].dims(), " and ", tensor.dims(), " differ.");
+      refuse("stack: shapes {} and {} differ.", tensors[0].dims(), tensor.dims());
     }
     rows.push_back(tenon::unsqueeze(tensor, dim));
   }
@@ -195,7 +196,7 @@ size_t count_chunk(const Tensor& input, int64_t chunks, int64_t dim) {
 Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optional<Scalar> value) {
   require_defined("pad", "input", input);
   if (pad.size() % 2 != 0 || pad.size() / 2 > static_cast<size_t>(input.rank())) {
-    refuse("pad: ", pad.size(), " numbers of pad are not two for each of at most ", input.rank(), " axes.");
+    refuse("pad: {} numbers of pad are not two for each of at most {} axes.", pad.size(), input.rank());
   }
   const Scalar fill = value.value_or(Scalar(0));
   PadAttributes attributes{};
@@ -223,7 +224,7 @@ Tensor tile(const Tensor& input, IntList dims) {
   for (int32_t i = 0; i < repeats.rank(); ++i) {
     const int64_t count = repeats[repeats.rank() - 1 - i];
     const int32_t axis = result.rank() - 1 - i;
-    if (count < 0) refuse("tile: ", count, " repeats cannot be.");
+    if (count < 0) refuse("tile: {} repeats cannot be.", count);
     if (count == 1) continue;
     if (count == 0) {
       result = tenon::narrow(result, axis, 0, 0);

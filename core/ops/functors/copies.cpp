@@ -35,7 +35,7 @@ Tensor& copy_(Tensor& input, const Tensor& src) {
   require_defined("copy_", "input", input);
   require_defined("copy_", "src", src);
   if (!infer::broadcasts_to(src.dims(), input.dims())) {
-    refuse("copy_: shape ", src.dims(), " of src does not broadcast to shape ", input.dims(), " of input.");
+    refuse("copy_: shape {} of src does not broadcast to shape {} of input.", src.dims(), input.dims());
   }
   Tensor source = tenon::to(src, input.device());
   const Storage* storage = source.impl()->storage;

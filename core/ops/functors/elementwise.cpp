@@ -17,11 +17,11 @@ int class_order(DType dtype) {
 void check_out(const OpInfo& op, const Tensor& out, DType dtype, const Dims& dims) {
   require_defined(op.name, "out", out);
   if (!(out.dims() == dims)) {
-    refuse(op.name, ": the result of shape ", dims, " cannot be written into a tensor of shape ", out.dims(), ".");
+    refuse("{}: the result of shape {} cannot be written into a tensor of shape {}.", op.name, dims, out.dims());
   }
   if (class_order(out.dtype()) < class_order(dtype)) {
-    refuse(op.name, ": the result is ", dtype_name(dtype), ", which cannot be stored in a tensor of ",
-           dtype_name(out.dtype()), ".");
+    refuse("{}: the result is {}, which cannot be stored in a tensor of {}.", op.name, dtype_name(dtype),
+           dtype_name(out.dtype()));
   }
 }
 
@@ -50,7 +50,7 @@ infer::ScalarTypes binary_types(const OpInfo& op, DType dtype) {
 
 void refuse_bool(const OpInfo& op, bool both) {
   const std::string_view why = both ? op.refuses_bools : op.refuses_bool;
-  if (!why.empty()) refuse(op.name, ": ", why);
+  if (!why.empty()) refuse("{}: {}", op.name, why);
 }
 
 Tensor unary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& x, Scalars scalars) {

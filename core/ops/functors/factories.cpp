@@ -40,11 +40,11 @@ Tensor range_of_ints(int64_t start, int64_t end, int64_t step, DType dtype, Devi
   const auto low = static_cast<__int128>(start);
   const __int128 distance = static_cast<__int128>(end) - low;
   if (distance != 0 && (distance > 0) != (step > 0)) {
-    refuse("arange: a step of ", step, " does not lead from ", start, " to ", end, ".");
+    refuse("arange: a step of {} does not lead from {} to {}.", step, start, end);
   }
   const __int128 count = (distance + step + (step > 0 ? -1 : 1)) / step;
   if (count > kMaxArange)
-    refuse("arange: ", static_cast<int64_t>(kMaxArange), " elements are the most; there would be more.");
+    refuse("arange: {} elements are the most; there would be more.", static_cast<int64_t>(kMaxArange));
   const Scalar bounds[] = {Scalar(start), Scalar(end), Scalar(step)};
   const DType made = dtype == DType::i32 ? DType::i32 : DType::i64;
   return stepped(bounds, static_cast<int64_t>(count), made, dtype, device);
@@ -53,8 +53,7 @@ Tensor range_of_ints(int64_t start, int64_t end, int64_t step, DType dtype, Devi
 Tensor range_of_floats(double start, double end, double step, DType dtype, Device device) {
   const double count = std::ceil((end - start) / step);
   if (step == 0 || !std::isfinite(count) || count < 0 || count > static_cast<double>(kMaxArange)) {
-    refuse("arange: a step of ", std::to_string(step), " does not lead from ", std::to_string(start), " to ",
-           std::to_string(end), " in a number of steps that can be.");
+    refuse("arange: a step of {} does not lead from {} to {} in a number of steps that can be.", step, start, end);
   }
   const Scalar bounds[] = {Scalar(start), Scalar(end), Scalar(step)};
   const DType made = dtype == DType::f64 ? DType::f64 : DType::f32;
@@ -76,8 +75,8 @@ Tensor within_classes(const Tensor& input, const Tensor& classes) {
     for (const Tensor& extreme : {tenon::amin(input), tenon::amax(input)}) {
       const Scalar value = extreme.item();
       if (value.to_double() >= 0 && value.to_int() < count) continue;
-      refuse("one_hot: input has the element ", value.to_int(), ", which is outside [0, ", count, "): num_classes is ",
-             count, ".");
+      refuse("one_hot: input has the element {}, which is outside [0, {}): num_classes is {}.", value.to_int(), count,
+             count);
     }
     return input;
   }
@@ -135,9 +134,9 @@ Tensor eye(int64_t n, std::optional<int64_t> m, DType dtype, Device device) {
 
 Tensor one_hot(const Tensor& input, int64_t num_classes, DType dtype) {
   require_defined("one_hot", "input", input);
-  if (num_classes < 1) refuse("one_hot: num_classes is ", num_classes, "; it must be at least 1.");
+  if (num_classes < 1) refuse("one_hot: num_classes is {}; it must be at least 1.", num_classes);
   if (!is_integer(input.dtype())) {
-    refuse("one_hot: input must be integers, not ", dtype_name(input.dtype()), ".");
+    refuse("one_hot: input must be integers, not {}.", dtype_name(input.dtype()));
   }
   const Tensor classes = tenon::arange(num_classes, DType::i64, input.device());
   const Tensor checked = input.elements() == 0 ? input : within_classes(input, classes);

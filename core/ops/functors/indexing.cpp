@@ -7,13 +7,13 @@ namespace {
 // `index` as i32 or i64. In errors of `op` it is called `name`.
 Tensor as_index(std::string_view op, std::string_view name, const Tensor& index) {
   require_defined(op, name, index);
-  if (!is_integer(index.dtype())) refuse(op, ": ", name, " must be integers, not ", dtype_name(index.dtype()), ".");
+  if (!is_integer(index.dtype())) refuse("{}: {} must be integers, not {}.", op, name, dtype_name(index.dtype()));
   return index.dtype() == DType::i32 ? index : tenon::cast(index, DType::i64);
 }
 
 void require_range(std::string_view op, const Tensor& input, int32_t axis, const Tensor& index) {
   if (input.dims()[axis] == 0 && index.elements() > 0) {
-    refuse(op, ": axis ", axis, " of input has length 0, so every index is out of range.");
+    refuse("{}: axis {} of input has length 0, so every index is out of range.", op, axis);
   }
 }
 
@@ -57,7 +57,7 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
 
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   require_defined("index_select", "index", index);
-  if (index.rank() > 1) refuse("index_select: the index has rank ", index.rank(), "; it must be a list.");
+  if (index.rank() > 1) refuse("index_select: the index has rank {}; it must be a list.", index.rank());
   return slices("index_select", input, dim, "index", index.rank() == 0 ? tenon::reshape(index, 1) : index);
 }
 
@@ -67,7 +67,7 @@ Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<
   require_defined(op, "indices", indices);
   if (!dim) return elements(op, tenon::reshape(input, -1), 0, "indices", tenon::reshape(indices, -1));
   if (input.rank() != indices.rank()) {
-    refuse(op, ": input of rank ", input.rank(), " and indices of rank ", indices.rank(), " must have one rank.");
+    refuse("{}: input of rank {} and indices of rank {} must have one rank.", op, input.rank(), indices.rank());
   }
   const int32_t axis = axis_of(op, *dim, input.rank());
   if (input.rank() == 0) return elements(op, input, axis, "indices", indices);

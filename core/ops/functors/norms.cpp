@@ -29,8 +29,8 @@ int32_t first_normalized(std::string_view op, const Tensor& input, IntList norma
   for (int32_t i = 0; fits && i < count; ++i)
     fits = input.dims()[first + i] == normalized_shape[static_cast<size_t>(i)];
   if (!fits) {
-    refuse(op, ": normalized_shape ", dims_of(op, normalized_shape), " is not the end of shape ", input.dims(),
-           " of input.");
+    refuse("{}: normalized_shape {} is not the end of shape {} of input.", op, dims_of(op, normalized_shape),
+           input.dims());
   }
   return first;
 }
@@ -38,7 +38,7 @@ int32_t first_normalized(std::string_view op, const Tensor& input, IntList norma
 Tensor parameter(std::string_view op, std::string_view name, const Tensor& value, DType dtype, const Dims& dims) {
   if (!value.defined()) return value;
   if (!(value.dims() == dims)) {
-    refuse(op, ": ", name, " has shape ", value.dims(), ", but the shape normalised is ", dims, ".");
+    refuse("{}: {} has shape {}, but the shape normalised is {}.", op, name, value.dims(), dims);
   }
   return tenon::cast(value, dtype);
 }
@@ -96,7 +96,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   const Tensor source = floating("batch_norm", input);
   require_defined("batch_norm", "running_mean", running_mean);
   require_defined("batch_norm", "running_var", running_var);
-  if (input.rank() < 2) refuse("batch_norm: input has rank ", input.rank(), "; it must have channels at axis 1.");
+  if (input.rank() < 2) refuse("batch_norm: input has rank {}; it must have channels at axis 1.", input.rank());
   const Dims channels{input.dims()[1]};
   const DType dtype = source.dtype();
   const Tensor mean = parameter("batch_norm", "running_mean", running_mean, dtype, channels);
@@ -113,9 +113,9 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
 
 Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) {
   const Tensor source = floating("group_norm", input);
-  if (input.rank() < 2) refuse("group_norm: input has rank ", input.rank(), "; it must have channels at axis 1.");
+  if (input.rank() < 2) refuse("group_norm: input has rank {}; it must have channels at axis 1.", input.rank());
   if (num_groups < 1 || input.dims()[1] % num_groups != 0) {
-    refuse("group_norm: ", num_groups, " groups do not divide ", input.dims()[1], " channels.");
+    refuse("group_norm: {} groups do not divide {} channels.", num_groups, input.dims()[1]);
   }
   if (input.elements() == 0) return source;
   const Tensor groups = tenon::reshape(source, {input.dims()[0], num_groups, -1});
@@ -127,7 +127,7 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight,
 
 Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, double eps) {
   require_defined("instance_norm", "input", input);
-  if (input.rank() < 2) refuse("instance_norm: input has rank ", input.rank(), "; it must have channels at axis 1.");
+  if (input.rank() < 2) refuse("instance_norm: input has rank {}; it must have channels at axis 1.", input.rank());
   return tenon::group_norm(input, input.dims()[1], weight, bias, eps);
 }
 

@@ -1,6 +1,7 @@
 // Pooling over windows of one to three spatial axes.
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/window.h"
+#include "primitives/text/format.h"
 
 namespace tenon::functors {
 namespace {
@@ -32,7 +33,7 @@ Tensor floating(const Tensor& input) { return is_floating(input.dtype()) ? input
 
 void require_rank(std::string_view op, const Tensor& input, int32_t rank) {
   require_defined(op, "input", input);
-  if (input.rank() != rank) refuse(op, ": input of shape ", input.dims(), " must have rank ", rank, ".");
+  if (input.rank() != rank) refuse("{}: input of shape {} must have rank {}.", op, input.dims(), rank);
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ Tensor adaptive_avg_pool(const Tensor& input, IntList output_size) {
   for (int32_t i = 0; i < spatial; ++i) {
     const int64_t dim = input.dims()[i + 2];
     if (sizes[i] < 1 || dim % sizes[i] != 0 || dim == 0) {
-      refuse("adaptive_avg_pool: output size ", sizes[i], " does not divide spatial axis ", i, " of length ", dim, ".");
+      refuse("adaptive_avg_pool: output size {} does not divide spatial axis {} of length {}.", sizes[i], i, dim);
     }
     kernel.push_back(dim / sizes[i]);
     whole = whole && sizes[i] == 1;

@@ -7,6 +7,7 @@
 #include "core/ops/rules/epilogue.h"
 #include "primitives/infer/convolution.h"
 #include "primitives/infer/matmul.h"
+#include "primitives/text/format.h"
 
 namespace tenon::functors {
 namespace {
@@ -29,7 +30,7 @@ struct Epilogue {
 
 void check_addend(std::string_view op, std::string_view name, const Tensor& addend, const Dims& result) {
   if (addend.defined() && !infer::broadcasts_to(addend.dims(), result)) {
-    refuse(op, ": ", name, " of shape ", addend.dims(), " does not broadcast to the result of shape ", result, ".");
+    refuse("{}: {} of shape {} does not broadcast to the result of shape {}.", op, name, addend.dims(), result);
   }
 }
 
@@ -42,7 +43,7 @@ Epilogue make_epilogue(std::string_view op, const Tensor& bias, const Tensor& re
   Epilogue epilogue{cast_if_defined(bias, dtype), cast_if_defined(residual, dtype),
                     value_or_throw(ops::find_activation(op, activation, a, b))};
   if (epilogue.activation.id != 0 && !is_floating(dtype)) {
-    refuse(op, ": activation '", activation, "' needs a floating-point result, not ", dtype_name(dtype), ".");
+    refuse("{}: activation '{}' needs a floating-point result, not {}.", op, activation, dtype_name(dtype));
   }
   return epilogue;
 }
@@ -123,8 +124,8 @@ Tensor conv_of_rank(std::string_view op, int32_t spatial, const Tensor& input, c
   require_defined(op, "input", input);
   require_defined(op, "weight", weight);
   if (input.rank() != spatial + 2 || weight.rank() != spatial + 2) {
-    refuse(op, ": input of shape ", input.dims(), " and weight of shape ", weight.dims(), " must have rank ",
-           spatial + 2, ".");
+    refuse("{}: input of shape {} and weight of shape {} must have rank {}.", op, input.dims(), weight.dims(),
+           spatial + 2);
   }
   return tenon::conv(input, weight, bias, stride, padding, dilation, groups);
 }
@@ -169,8 +170,8 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   require_defined(op, "query", query);
   require_defined(op, "key", key);
   require_defined(op, "value", value);
-  if (query.rank() < 2 || key.rank() < 2) refuse(op, ": query and key must have rank 2 at least.");
-  if (is_causal && attn_mask.defined()) refuse(op, ": is_causal and attn_mask exclude each other.");
+  if (query.rank() < 2 || key.rank() < 2) refuse("{}: query and key must have rank 2 at least.", op);
+  if (is_causal && attn_mask.defined()) refuse("{}: is_causal and attn_mask exclude each other.", op);
   const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.dims().back())));
   Tensor scores = tenon::matmul(tenon::mul(query, Scalar(factor)), tenon::transpose(key, -2, -1));
   Tensor mask = attn_mask;

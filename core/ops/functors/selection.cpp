@@ -27,8 +27,8 @@ Tensor as_dtype(const Operand& operand, DType dtype) {
 void check_out(std::string_view op, const Tensor& out, DType dtype, const Dims& dims) {
   require_defined(op, "out", out);
   if (!(out.dims() == dims) || out.dtype() != dtype) {
-    refuse(op, ": the result is ", dtype_name(dtype), " ", dims, ", but it is to be written into ",
-           dtype_name(out.dtype()), " ", out.dims(), ".");
+    refuse("{}: the result is {} {}, but it is to be written into {} {}.", op, dtype_name(dtype), dims,
+           dtype_name(out.dtype()), out.dims());
   }
 }
 
@@ -50,7 +50,7 @@ Tensor ternary(OpId id, Tensor* out, const Operand& a, const Operand& b, const O
 Tensor choose(Tensor* out, const Tensor& condition, const Operand& input, const Operand& other) {
   require_defined("where", "condition", condition);
   if (condition.dtype() != DType::boolean) {
-    refuse("where: the condition must be bool, not ", dtype_name(condition.dtype()), ".");
+    refuse("where: the condition must be bool, not {}.", dtype_name(condition.dtype()));
   }
   const DType dtype = joint_dtype(input, other);
   if (input.tensor != nullptr || other.tensor != nullptr)

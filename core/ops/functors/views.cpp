@@ -1,6 +1,7 @@
 // Views: other shapes and strides over the same storage.
 #include "core/ops/functors/apply.h"
 #include "primitives/infer/view.h"
+#include "primitives/text/format.h"
 
 namespace tenon::functors {
 namespace {
@@ -77,8 +78,8 @@ Tensor view(const Tensor& input, IntList size) {
   const Dims target = value_or_throw(infer::reshape("view", input.dims(), {asked.data(), asked.size()}));
   if (needs_copy(input, target)) {
     throw Error(Code::invalid_argument,
-                sentence("view: a tensor of shape ", input.dims(), " and strides ", input.strides(),
-                         " cannot be seen as shape ", target, " without a copy."),
+                fmt::format("view: a tensor of shape {} and strides {} cannot be seen as shape {} without a copy.",
+                            input.dims(), input.strides(), target),
                 "Use reshape(), which copies where it must.");
   }
   return viewed(input, target, OpId::view);
@@ -121,14 +122,14 @@ Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
 
 Tensor t(const Tensor& input) {
   require_defined("t", "input", input);
-  if (input.rank() > 2) refuse("t: a tensor of rank ", input.rank(), " is no matrix; use transpose.");
+  if (input.rank() > 2) refuse("t: a tensor of rank {} is no matrix; use transpose.", input.rank());
   return input.rank() < 2 ? input : tenon::transpose(input, 0, 1);
 }
 
 Tensor movedim(const Tensor& input, IntList source, IntList destination) {
   require_defined("movedim", "input", input);
   if (source.size() != destination.size()) {
-    refuse("movedim: ", source.size(), " axes cannot move to ", destination.size(), " places.");
+    refuse("movedim: {} axes cannot move to {} places.", source.size(), destination.size());
   }
   Dims axes = Dims::filled(input.rank(), -1);
   uint32_t moved = 0;
@@ -197,7 +198,7 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   const int64_t size = input.dims()[axis];
   const int64_t first = start < 0 ? start + size : start;
   if (first < 0 || length < 0 || first > size - length) {
-    refuse("narrow: ", length, " elements from ", start, " are not all inside axis ", axis, " of length ", size, ".");
+    refuse("narrow: {} elements from {} are not all inside axis {} of length {}.", length, start, axis, size);
   }
   return forward_slice(input, axis, first, first + length, 1);
 }

@@ -9,8 +9,8 @@ using functors::refuse;
 int32_t spatial_rank(std::string_view op, const Tensor& input) {
   const int32_t spatial = input.rank() - 2;
   if (spatial < 1 || spatial > kMaxSpatialRank) {
-    refuse(op, ": input of shape ", input.dims(), " has no batch, channels and one to ", kMaxSpatialRank,
-           " spatial axes.");
+    refuse("{}: input of shape {} has no batch, channels and one to {} spatial axes.", op, input.dims(),
+           kMaxSpatialRank);
   }
   return spatial;
 }
@@ -18,14 +18,14 @@ int32_t spatial_rank(std::string_view op, const Tensor& input) {
 int32_t spatial_rank(std::string_view op, const Tensor& input, const Tensor& weight) {
   const int32_t spatial = spatial_rank(op, input);
   if (weight.rank() != input.rank()) {
-    refuse(op, ": weight of shape ", weight.dims(), " has another rank than input of shape ", input.dims(), ".");
+    refuse("{}: weight of shape {} has another rank than input of shape {}.", op, weight.dims(), input.dims());
   }
   return spatial;
 }
 
 void per_axis(std::string_view op, std::string_view name, IntList list, int32_t spatial, int64_t* values) {
   if (list.size() != 1 && list.size() != static_cast<size_t>(spatial)) {
-    refuse(op, ": ", name, " has ", list.size(), " numbers; it needs 1 or ", spatial, ".");
+    refuse("{}: {} has {} numbers; it needs 1 or {}.", op, name, list.size(), spatial);
   }
   for (int32_t i = 0; i < spatial; ++i) values[i] = list[list.size() == 1 ? 0 : static_cast<size_t>(i)];
 }

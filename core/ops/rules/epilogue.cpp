@@ -1,8 +1,8 @@
 #include "core/ops/rules/epilogue.h"
 
 #include "core/ops/functors/apply.h"
-#include "primitives/status/sentence.h"
 #include "primitives/table/table.h"
+#include "primitives/text/format.h"
 
 namespace tenon::ops {
 namespace {
@@ -23,7 +23,7 @@ Result<Activation> find_activation(std::string_view op, std::string_view name, d
   const table::ScalarRow* row = table::scalar_row(1, name);
   if (row == nullptr || row->result != table::ResultType::SAME || !table::in_domain(row->domain, DType::f32)) {
     return Status(Code::invalid_argument,
-                  sentence(op, ": activation '", name, "' is none of 'none', 'clamp' and the unary ops on floats."));
+                  fmt::format("{}: activation '{}' is none of 'none', 'clamp' and the unary ops on floats.", op, name));
   }
   return Activation{row->id, a, b};
 }

@@ -5,7 +5,7 @@
 #include "core/ops/rules.h"
 #include "core/tensor/factory.h"
 #include "primitives/infer/view.h"
-#include "primitives/status/sentence.h"
+#include "primitives/text/format.h"
 
 namespace tenon::ops {
 namespace {
@@ -47,8 +47,9 @@ Status give_strided(const OpCall& call, const Dims& dims, TensorImpl* output) {
   infer::View view = layout(call);
   const std::optional<Dims> strides = infer::reshape_strides(view, dims);
   if (!strides) {
-    return Status(Code::invalid_argument, sentence(call.op->name, ": shape ", view.dims, " with strides ", view.strides,
-                                                   " cannot be seen as ", dims, " without a copy."));
+    return Status(Code::invalid_argument,
+                  fmt::format("{}: shape {} with strides {} cannot be seen as {} without a copy.", call.op->name,
+                              view.dims, view.strides, dims));
   }
   view.strides = *strides;
   view.dims = dims;

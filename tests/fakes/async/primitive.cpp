@@ -1,4 +1,6 @@
 // Primitives and launches. stream.cpp runs the launches.
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "sdk/provider/implementation.h"
