@@ -76,7 +76,7 @@ Status take_error(ep_status status, ep_error* error, std::string_view doing) {
   std::string remedy = error ? error->remedy : std::string();
   release_error(error);
   if (sentence.empty()) sentence = fmt::format("the provider gave no reason for its answer '{}'.", code_name(code));
-  if (!is_known(status)) sentence += fmt::format(" Its status {} is none of the known ones.", status);
+  if (!is_known(status)) sentence += fmt::format(" Its status {} is not one of the known ones.", status);
   const Status failure(code, std::move(sentence), std::move(remedy));
   return doing.empty() ? failure : failure.with_context(fmt::format("  while {}", doing));
 }

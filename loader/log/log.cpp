@@ -57,7 +57,7 @@ Status apply_element(std::string_view element, uint64_t& levels) {
     const auto given = level_from_name(element.substr(equals + 1));
     if (!given) {
       return Status(Code::invalid_argument,
-                    fmt::format("'{}' is no log level; the levels are off, error, warning, info and debug",
+                    fmt::format("'{}' is not a log level; the levels are off, error, warning, info and debug",
                                 element.substr(equals + 1)));
     }
     level = *given;
@@ -76,7 +76,7 @@ Status apply_element(std::string_view element, uint64_t& levels) {
   }
   std::string known = "all";
   for (std::string_view name : topic_names) known.append(", ").append(name);
-  return Status(Code::invalid_argument, fmt::format("'{}' is no log topic; the topics are {}", subject, known));
+  return Status(Code::invalid_argument, fmt::format("'{}' is not a log topic; the topics are {}", subject, known));
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ Status check_pools(const ep_device_info& raw, const std::string& what) {
   }
   for (uint32_t index = 0; index < raw.pool_count; ++index) {
     if (std::has_single_bit(raw.pools[index].minimum_alignment)) continue;
-    return bad_info(what, fmt::format("gives pool {} the minimum alignment {}, which is no power of two", index,
+    return bad_info(what, fmt::format("gives pool {} the minimum alignment {}, which is not a power of two", index,
                                       raw.pools[index].minimum_alignment));
   }
   return {};
@@ -175,7 +175,7 @@ Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugi
   if (has_address) std::copy(std::begin(raw.pci), std::end(raw.pci), info.pci.begin());
   if (!info.usable()) return info;
   if (raw.device_class < EP_DEVICE_CLASS_CPU || raw.device_class > EP_DEVICE_CLASS_SOFTWARE) {
-    return bad_info(what, fmt::format("gives it the class {}, which is none of the known ones", raw.device_class));
+    return bad_info(what, fmt::format("gives it the class {}, which is not one of the known ones", raw.device_class));
   }
   TENON_RETURN_IF_ERROR(check_pools(raw, what));
   for (uint32_t pool = 0; pool < raw.pool_count; ++pool) {

@@ -139,7 +139,8 @@ void Registry::add_file(const std::string& path, const std::string& name, const 
     stop(
         entry->report, Stage::found,
         Status(Code::invalid_argument,
-               fmt::format("its name '{}' is no provider's: 1 to 31 lower-case letters, digits and underscores.", name),
+               fmt::format(
+                   "its name '{}' is not a provider's name: 1 to 31 lower-case letters, digits and underscores.", name),
                "Rename the file."));
   }
   entries_.push_back(std::move(entry));

@@ -61,7 +61,7 @@ Reason parse_names(std::string_view text, std::vector<std::string>& value) {
   std::vector<std::string> names = split(text, ',');
   for (const std::string& name : names) {
     if (!is_provider_name(name)) {
-      return fmt::format("'{}' is no provider's name: 1 to 31 lower-case letters, digits and underscores", name);
+      return fmt::format("'{}' is not a provider's name: 1 to 31 lower-case letters, digits and underscores", name);
     }
   }
   value = std::move(names);

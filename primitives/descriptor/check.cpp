@@ -193,7 +193,7 @@ Status check_epilogues(const Desc& desc) {
     const Operand* operand = find_operand(desc, epilogue.role);
     if (epilogue.arity == 1 || operand == nullptr || epilogue.role < EP_ROLE_EPILOGUE_0 ||
         epilogue.role >= EP_ROLE_EPILOGUE_0 + EP_MAX_EPILOGUES) {
-      return wrong(desc, "epilogue {} reads role {}, which is no operand for it.", i, epilogue.role);
+      return wrong(desc, "epilogue {} reads role {}, which is not an operand for it.", i, epilogue.role);
     }
     used |= uint32_t{1} << (epilogue.role - EP_ROLE_EPILOGUE_0);
     TENON_RETURN_IF_ERROR(same_type(desc, *operand, get(desc, EP_ROLE_DST)));

@@ -26,11 +26,12 @@ void check_name(const std::string& name) {
   const bool letters = std::all_of(name.begin(), name.end(),
                                    [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
   if (letters && !name.empty() && name[0] >= 'a' && name.size() <= longest_name) return;
-  throw Error(Code::invalid_argument,
-              fmt::format("new-provider: '{}' is no name for a provider: it begins with a lower-case letter and has at "
-                          "most {} lower-case letters, digits and underscores.",
-                          name, longest_name),
-              "Names like it: 'foo', 'my_npu2'. It becomes libtenon_<name>.so and the device <name>:0.");
+  throw Error(
+      Code::invalid_argument,
+      fmt::format("new-provider: '{}' is not a name for a provider: it begins with a lower-case letter and has at "
+                  "most {} lower-case letters, digits and underscores.",
+                  name, longest_name),
+      "Names like it: 'foo', 'my_npu2'. It becomes libtenon_<name>.so and the device <name>:0.");
 }
 
 // Reserved words: reports, settings or file names use them where a provider's name may stand.

@@ -48,14 +48,14 @@ DType read_type(std::string_view header) {
     const bool any_order = known[0] == '|' && value.size() == 3;
     if (value == known || (any_order && value.substr(1) == known.substr(1))) return row.dtype;
   }
-  bad(fmt::format("its element type '{}' is none of bool, i1 to i8, u1 to u8, f2, f4, f8 in little-endian order",
+  bad(fmt::format("its element type '{}' is not one of bool, i1 to i8, u1 to u8, f2, f4, f8 in little-endian order",
                   value));
 }
 
 Dims read_dims(std::string_view header) {
   std::string_view value = value_of(header, "shape");
   const size_t end = value.find(')');
-  if (value.empty() || value[0] != '(' || end == std::string_view::npos) bad("its shape is no tuple");
+  if (value.empty() || value[0] != '(' || end == std::string_view::npos) bad("its shape is not a tuple");
   value = value.substr(1, end - 1);
   Dims dims;
   while (true) {

@@ -55,7 +55,7 @@ Result<Expectations> Expectations::parse(std::string_view text, const std::strin
     } else if ((verb == "fails" || verb == "skips") && !reason.empty()) {
       parsed.lines_.push_back({verb == "fails" ? Kind::fails : Kind::skips, pattern, reason});
     } else {
-      return Status(Code::invalid_argument, fmt::format("{}:{}: '{}' is no expectation.", file, number, line),
+      return Status(Code::invalid_argument, fmt::format("{}:{}: '{}' is not an expectation.", file, number, line),
                     "Write 'supports PATTERN', 'supports nothing', 'fails PATTERN WHY' or 'skips PATTERN WHY'.");
     }
   }

@@ -53,7 +53,7 @@ struct HostEntries {
 void* HostEntries::allocate(const ep_host* host, uint64_t size, uint64_t alignment) {
   Host& me = self(host);
   if (!std::has_single_bit(alignment)) {
-    me.violate(broken("H02", "host->allocate was asked for the alignment {}, which is no power of two", alignment));
+    me.violate(broken("H02", "host->allocate was asked for the alignment {}, which is not a power of two", alignment));
     return nullptr;
   }
   const std::lock_guard lock(me.mutex_);
@@ -177,7 +177,7 @@ Status Host::take(const char* function, ep_status status, ep_error* error) {
     return {};
   }
   if (status < EP_STATUS_OK || status > EP_STATUS_INTERNAL) {
-    violate(broken("R01", "{} answered {}, which is no status of ep_api.h{}", function, status,
+    violate(broken("R01", "{} answered {}, which is not a status of ep_api.h{}", function, status,
                    descriptor_text_for(function)));
     return Status(Code::internal, fmt::format("{} answered {}.", function, status));
   }

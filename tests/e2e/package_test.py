@@ -164,7 +164,7 @@ class Package:
         file = os.path.join(self.work, "a file")
         open(file, "w").close()
         for words, expected in ((("npu2", "--to", self.project), "my npu is not empty (it holds '"),
-                                (("Npu", "--to", "x"), "'Npu' is no name for a provider"),
+                                (("Npu", "--to", "x"), "'Npu' is not a name for a provider"),
                                 (("a" * 32, "--to", "x"), "at most 31"), (("9a", "--to", "x"), "begins with a lower-case letter"),
                                 (("tenon", "--to", "x"), "'tenon' is a word of Tenon's own"),
                                 (("host", "--to", "x", "--force"), "'host' is a word of Tenon's own"),

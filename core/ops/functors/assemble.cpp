@@ -45,7 +45,7 @@ Tensor concat_empty(const Tensor& like, const Dims& dims) {
 }
 
 int64_t checked_size(std::string_view op, int64_t size) {
-  if (size < 1) refuse("{}: parts of {} elements cannot be; they need 1 at least.", op, size);
+  if (size < 1) refuse("{}: parts of {} elements are not possible; a part has at least 1.", op, size);
   return size;
 }
 
@@ -68,7 +68,7 @@ int32_t split_axis(std::string_view op, const Tensor& input, int64_t dim) {
 // The length of each chunk but the last.
 int64_t chunk_size(const Tensor& input, int64_t chunks, int64_t dim) {
   const int32_t axis = split_axis("chunk", input, dim);
-  if (chunks < 1) refuse("chunk: {} parts cannot be; there must be 1 at least.", chunks);
+  if (chunks < 1) refuse("chunk: {} parts are not possible; there must be at least 1.", chunks);
   return std::max<int64_t>((input.dims()[axis] - 1) / chunks + 1, 1);
 }
 
@@ -224,7 +224,7 @@ Tensor tile(const Tensor& input, IntList dims) {
   for (int32_t i = 0; i < repeats.rank(); ++i) {
     const int64_t count = repeats[repeats.rank() - 1 - i];
     const int32_t axis = result.rank() - 1 - i;
-    if (count < 0) refuse("tile: {} repeats cannot be.", count);
+    if (count < 0) refuse("tile: {} repeats are not possible.", count);
     if (count == 1) continue;
     if (count == 0) {
       result = tenon::narrow(result, axis, 0, 0);

@@ -18,7 +18,7 @@ Tensor copied(const Tensor& input, DType dtype, Order order, Tensor* out = nullp
 
 Tensor cast(const Tensor& input, DType dtype) {
   require_defined("cast", "input", input);
-  if (dtype_info(dtype).bits == 0) refuse("cast: the dtype to cast to is none.");
+  if (dtype_info(dtype).bits == 0) refuse("cast: the dtype to cast to is not given.");
   return input.dtype() == dtype ? input : copied(input, dtype, Order::kept);
 }
 

@@ -122,7 +122,7 @@ Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
 
 Tensor t(const Tensor& input) {
   require_defined("t", "input", input);
-  if (input.rank() > 2) refuse("t: a tensor of rank {} is no matrix; use transpose.", input.rank());
+  if (input.rank() > 2) refuse("t: a tensor of rank {} is not a matrix; use transpose.", input.rank());
   return input.rank() < 2 ? input : tenon::transpose(input, 0, 1);
 }
 

@@ -22,8 +22,9 @@ Result<Activation> find_activation(std::string_view op, std::string_view name, d
   if (name == "clamp") return Activation{kClampActivation, a, b};
   const table::ScalarRow* row = table::scalar_row(1, name);
   if (row == nullptr || row->result != table::ResultType::SAME || !table::in_domain(row->domain, DType::f32)) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: activation '{}' is none of 'none', 'clamp' and the unary ops on floats.", op, name));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{}: activation '{}' is not one of 'none', 'clamp' and the unary ops on floats.", op, name));
   }
   return Activation{row->id, a, b};
 }

@@ -46,7 +46,7 @@ void Call::blame(std::string_view rule, const std::string& what) {
 void Call::enter_device(const ep_device* device) {
   Layer* found = Objects::instance().layer_of(device);
   if (found == nullptr) {
-    return refuse("M04", fmt::format("its {} is none that is open", layer == nullptr ? "device" : "peer"));
+    return refuse("M04", fmt::format("its {} is not one that is open", layer == nullptr ? "device" : "peer"));
   }
   (layer == nullptr ? layer : peer) = found;
   if (found->closed) refuse("D01", fmt::format("the {} was closed before", peer == nullptr ? "device" : "peer"));
@@ -60,7 +60,7 @@ Object* Call::enter(Kind kind, const void* handle) {
   }
   Object* object = Objects::instance().find(handle);
   if (object == nullptr || object->kind != kind) {
-    refuse("M04", fmt::format("the {} is no handle that the device gave, or was destroyed long ago", name));
+    refuse("M04", fmt::format("the {} is not a handle that the device gave, or was destroyed long ago", name));
     return nullptr;
   }
   if (layer == nullptr) layer = object->layer;

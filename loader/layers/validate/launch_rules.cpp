@@ -86,7 +86,7 @@ void check_alignment(Call& call, const Memory& memory, uint64_t offset, uint64_t
   const uint64_t known = memory.pool < pools.size() ? pools[memory.pool].minimum_alignment : 1;
   const uint64_t address = reinterpret_cast<uintptr_t>(memory.host) + offset;
   if (address % (memory.host != nullptr ? unit : std::min(unit, known)) == 0) return;
-  call.refuse("M05", fmt::format("{} begins at offset {}, whose address is no multiple of {}", what, offset, unit));
+  call.refuse("M05", fmt::format("{} begins at offset {}, whose address is not a multiple of {}", what, offset, unit));
 }
 
 void check_operand(Call& call, const Operand& operand, const Memory* memory, uint64_t offset) {

@@ -16,7 +16,7 @@ void check_flush(Call& call, const Memory& memory, uint64_t offset, uint64_t siz
   const uint64_t atom = pool == nullptr ? 1 : pool->minimum_alignment;
   const bool ends = size % atom == 0 || offset + size == memory.size;
   if (offset % atom != 0 || !ends) {
-    call.refuse("M05", fmt::format("the range of {} bytes at {} is no multiple of the pool's minimum_alignment {}",
+    call.refuse("M05", fmt::format("the range of {} bytes at {} is not a multiple of the pool's minimum_alignment {}",
                                    size, offset, atom));
   }
 }

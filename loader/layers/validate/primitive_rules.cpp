@@ -17,7 +17,7 @@ void check_descriptor(Call& call, const ep_primitive_desc* desc) {
   if (desc->kind >= first_test_kind) return;
   const Status status = descriptor::check_descriptor(*desc);
   if (status.code() == Code::invalid_argument)
-    call.refuse("P04", fmt::format("the descriptor is none: {}", status.message()));
+    call.refuse("P04", fmt::format("the descriptor is not valid: {}", status.message()));
 }
 
 void check_known(Call& call, ep_status status, const ep_primitive_desc& desc) {
@@ -38,8 +38,9 @@ void check_create_info(Call& call, const ep_primitive_desc& desc, const ep_primi
   if (!constant || info.pack_bytes == 0) {
     call.blame(
         "R01",
-        fmt::format("ep_primitive_info wants operand {} packed into {} bytes, which is no constant operand or no size",
-                    packed, info.pack_bytes));
+        fmt::format(
+            "ep_primitive_info wants operand {} packed into {} bytes, which is not a constant operand or not a size",
+            packed, info.pack_bytes));
   }
 }
 

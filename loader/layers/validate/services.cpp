@@ -43,7 +43,7 @@ bool is_text(ep_string text) { return text.data != nullptr || text.size == 0; }
 
 ep_error* error_make(const ep_host* host, ep_status status, ep_string sentence, ep_string remedy) {
   const bool known = status > EP_STATUS_OK && status <= EP_STATUS_INTERNAL;
-  if (!known) blame(host, "H02", "error_make", fmt::format("status {} is no failure", status));
+  if (!known) blame(host, "H02", "error_make", fmt::format("status {} is not a failure", status));
   if (!is_text(sentence) || sentence.size == 0 || !is_text(remedy)) {
     blame(host, "H02", "error_make", "an error needs a sentence");
   }
@@ -54,19 +54,19 @@ ep_error* error_make(const ep_host* host, ep_status status, ep_string sentence, 
 
 int32_t log_enabled_for_plugin(const ep_host* host, int32_t level, ep_string topic) {
   if (level < EP_LOG_ERROR || level > EP_LOG_DEBUG) {
-    blame(host, "H02", "log_enabled", fmt::format("{} is no level", level));
+    blame(host, "H02", "log_enabled", fmt::format("{} is not a level", level));
   }
   return still_there(host, "log_enabled") ? of(host).inner->log_enabled(of(host).inner, level, topic) : 0;
 }
 
 void log_for_plugin(const ep_host* host, int32_t level, ep_string topic, ep_string message) {
-  if (level < EP_LOG_ERROR || level > EP_LOG_DEBUG) blame(host, "H02", "log", fmt::format("{} is no level", level));
+  if (level < EP_LOG_ERROR || level > EP_LOG_DEBUG) blame(host, "H02", "log", fmt::format("{} is not a level", level));
   if (still_there(host, "log")) of(host).inner->log(of(host).inner, level, topic, message);
 }
 
 void* allocate(const ep_host* host, uint64_t size, uint64_t alignment) {
   if (!std::has_single_bit(alignment)) {
-    blame(host, "H02", "allocate", fmt::format("the alignment {} is no power of two", alignment));
+    blame(host, "H02", "allocate", fmt::format("the alignment {} is not a power of two", alignment));
   }
   if (!still_there(host, "allocate")) return nullptr;
   void* pointer = of(host).inner->allocate(of(host).inner, size, alignment);

@@ -24,7 +24,7 @@ void check_lost(Call& call, ep_status status, bool lost_before) {
 
 void check_status(Call& call, ep_status status) {
   if (status >= EP_STATUS_OK && status <= EP_STATUS_INTERNAL) return;
-  call.blame("R01", fmt::format("its status {} is none of the known ones", status));
+  call.blame("R01", fmt::format("its status {} is not one of the known ones", status));
 }
 
 // Waits for the object that is destroyed in flight, so that the provider survives.

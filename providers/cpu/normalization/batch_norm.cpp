@@ -138,7 +138,7 @@ Refusal BatchNorm::why_not(const ep_device&, const ep_primitive_desc& desc, ep_s
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
     if (is_scalar(operand) || !is_row_float(operand.dtype))
-      return Refusal::because("operand %u is no tensor of floats", i);
+      return Refusal::because("operand %u is not a tensor of floats", i);
   }
   const int32_t axis = desc.attributes.batch_norm.axis;
   if (axis < 0 || axis >= src->rank) return Refusal::because("axis %d of rank %d", axis, src->rank);

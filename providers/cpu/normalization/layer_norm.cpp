@@ -133,7 +133,7 @@ Refusal LayerNorm::why_not(const ep_device&, const ep_primitive_desc& desc, ep_s
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
     if (is_scalar(operand) || !is_row_float(operand.dtype))
-      return Refusal::because("operand %u is no tensor of floats", i);
+      return Refusal::because("operand %u is not a tensor of floats", i);
     if (operand.rank < src->rank - axis) return Refusal::because("operand %u has rank %d", i, operand.rank);
     const bool result = operand.role == EP_ROLE_MEAN || operand.role == EP_ROLE_INV_STD;
     if (result && operand.dtype != EP_DTYPE_f32)

@@ -180,7 +180,7 @@ Refusal PlainConvolution::why_not(const ep_device& device, const ep_primitive_de
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
     if (is_scalar(operand) || !is_row_float(operand.dtype))
-      return Refusal::because("operand %u is no tensor of floats", i);
+      return Refusal::because("operand %u is not a tensor of floats", i);
   }
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   return why_no_plain_epilogues(desc, device.simd, wide_dtype(dtype));

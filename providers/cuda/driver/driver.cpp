@@ -18,7 +18,7 @@ DriverFailure missing_library(const Library& library) {
   if (library.found_broken()) {
     return {EP_STATUS_NOT_FOUND,
             fmt::format("The library of the NVIDIA driver cannot be loaded: {}.", library.failure()),
-            "Install the NVIDIA driver again; what is found first under that name is no library of it."};
+            "Install the NVIDIA driver again; what is found first under that name is not its library."};
   }
   return {EP_STATUS_NOT_FOUND, fmt::format("There is no NVIDIA driver here: {}.", library.failure()), install_remedy()};
 }

@@ -48,9 +48,9 @@ TEST_F(Log, TopicsHaveLevelsOfTheirOwn) {
 
 TEST_F(Log, RefusesUnknownTopicsAndLevels) {
   EXPECT_EQ(parse_log_levels("loud").status().message(),
-            "'loud' is no log topic; the topics are all, load, dispatch, vm, memory, compile, validate, provider");
+            "'loud' is not a log topic; the topics are all, load, dispatch, vm, memory, compile, validate, provider");
   EXPECT_EQ(parse_log_levels("load=loud").status().message(),
-            "'loud' is no log level; the levels are off, error, warning, info and debug");
+            "'loud' is not a log level; the levels are off, error, warning, info and debug");
 }
 
 TEST_F(Log, SinkGetsWhatIsEnabled) {

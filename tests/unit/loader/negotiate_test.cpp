@@ -150,7 +150,7 @@ TEST_F(Negotiate, AFailureWithoutAReasonGetsOne) {
             "  while calling ep_plugin_query_v0 of the provider 'sample'");
   sample(0).on_query = [](const ep_host*, ep_error**) -> ep_status { return 99; };
   EXPECT_EQ(negotiate().status().code(), Code::internal);
-  EXPECT_NE(sentence().find("Its status 99 is none of the known ones."), std::string::npos);
+  EXPECT_NE(sentence().find("Its status 99 is not one of the known ones."), std::string::npos);
 }
 
 TEST_F(Negotiate, AsynchronousDevicesNeedEvents) {
@@ -204,9 +204,9 @@ TEST_F(Negotiate, DescriptionsAreChecked) {
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->pool_count = 9; }),
             begin + "claims 9 memory pools; 1 to 8 are possible (rule D05).");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->pools[0].minimum_alignment = 48; }),
-            begin + "gives pool 0 the minimum alignment 48, which is no power of two (rule D05).");
+            begin + "gives pool 0 the minimum alignment 48, which is not a power of two (rule D05).");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->device_class = 9; }),
-            begin + "gives it the class 9, which is none of the known ones (rule D05).");
+            begin + "gives it the class 9, which is not one of the known ones (rule D05).");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->name = {nullptr, 400}; }), "accepted");
 }
 

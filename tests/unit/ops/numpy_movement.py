@@ -146,7 +146,7 @@ class Assembling(OpTest):
         self.check([x[:3], x[3:6], x[6:]], "chunk", x, 3)
         with self.assertRaisesRegex(Refused, "split"):
             run("split", x, [1, 2], 1)
-        self.refused("split: parts of 0 elements cannot be; they need 1 at least.", "split", x, 0)
+        self.refused("split: parts of 0 elements are not possible; a part has at least 1.", "split", x, 0)
 
     def test_pad(self):
         x = some(3, 4, 5)
@@ -186,7 +186,7 @@ class Views(OpTest):
         self.check(x[0].T, "t", x[0])
         self.check(np.moveaxis(x, 0, 2), "movedim", x, 0, 2)
         self.check(np.moveaxis(x, [0, 1], [-1, 0]), "movedim", x, [0, 1], [-1, 0])
-        self.refused("t: a tensor of rank 3 is no matrix; use transpose.", "t", x)
+        self.refused("t: a tensor of rank 3 is not a matrix; use transpose.", "t", x)
         y = x[:, :1]
         self.check(y.squeeze(), "squeeze", y)
         self.check(y.squeeze(1), "squeeze", y, 1)

@@ -67,7 +67,7 @@ class Products(OpTest):
         vector = some(4)
         self.check(np.maximum(self.product(x, vector) + 0.5, 0), "matmul", x, vector, bias=np.full((1,), 0.5, np.float32),
                    activation="relu", **tolerance)
-        self.refused("matmul: activation 'sharp' is none of 'none', 'clamp' and the unary ops on floats.", "matmul", x, y,
+        self.refused("matmul: activation 'sharp' is not one of 'none', 'clamp' and the unary ops on floats.", "matmul", x, y,
                      activation="sharp")
         self.refused("matmul: bias of shape [4] does not broadcast to the result of shape [2, 3, 5].", "matmul", x, y,
                      bias=some(4))
