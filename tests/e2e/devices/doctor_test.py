@@ -68,7 +68,7 @@ EXPECTED = {
     "halved": ("note", "invalid argument", r"the file is cut short: a segment ends at byte \d+, the file has \d+\.", r"Copy the provider again"),
     "writable": ("trusted", "invalid argument", r"the file '.*libtenon_writable\.so' can be written by anyone \(mode 0666\)", r"chmod o-w"),
     "dangling": ("trusted", "not found", r"cannot be resolved: No such file or directory", r"."),
-    "Bad-Name": ("found", "invalid argument", r"'Bad-Name' is no provider's", r"Rename the file"),
+    "Bad-Name": ("found", "invalid argument", r"'Bad-Name' is not a provider's name", r"Rename the file"),
     "gpu_a": ("enumerated", "not found", r"libgpudriver\.so\.2 was not found; versions 2\.1 to 2\.6 would do", r"whether the card is plugged in"),
     "gpu_b": ("enumerated", "not found", r"it works, but found no device", r""),
 }

@@ -134,7 +134,7 @@ TEST(Descriptor, ChecksSayWhatIsWrong) {
        Code::invalid_argument, "is not defined on bool"},
       {"matmul : dst f32[2,2]{2,1} src f32[2,3]{3,1} src_b f32[4,2]{2,1}", Code::invalid_argument, "do not multiply"},
       {"matmul epilogue=add(epilogue_0) : dst f32[1,1]{1,1} src f32[1,1]{1,1} src_b f32[1,1]{1,1}",
-       Code::invalid_argument, "no operand for it"},
+       Code::invalid_argument, "not an operand for it"},
       {"matmul : dst f32[1,1]{1,1} src f32[1,1]{1,1} src_b f32[1,1]{1,1} epilogue_0 f32[1,1]{1,1}",
        Code::invalid_argument, "read by no epilogue"},
       {"convolution spatial_rank=1 groups=1 stride=1 dilation=1 : dst f32[1,1,5]{5,5,1} src f32[1,1,5]{5,5,1} weight "
