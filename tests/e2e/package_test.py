@@ -169,7 +169,7 @@ class Package:
                                 (("tenon", "--to", "x"), "'tenon' is a word of Tenon's own"),
                                 (("host", "--to", "x", "--force"), "'host' is a word of Tenon's own"),
                                 (("cpu", "--to", "x"), "there is a provider 'cpu' already (" + self.plugins + "/libtenon_cpu.so, beside the library)"),
-                                (("../a", "--to", "x"), "'../a' is no name"), (("", "--to", "x"), "'' is no name"),
+                                (("../a", "--to", "x"), "'../a' is not a name"), (("", "--to", "x"), "'' is not a name"),
                                 (("npu", "--to", file), "a file is a file, not a folder"),
                                 (("npu", "--to", file + "/below"), "below cannot be made: Not a directory"),
                                 (("npu", "--to", "/proc/npu"), "/proc/npu cannot be made")):
