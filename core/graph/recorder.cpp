@@ -105,20 +105,20 @@ void Recorder::label(std::string text) { graph_.labels.push_back(std::move(text)
 
 bool Recorder::host_value_known(const Tensor& tensor) { return !is_value(tensor); }
 
-void Recorder::check_value(const std::string& what, const Tensor& tensor) const {
+void Recorder::check_value(std::string_view op, const char* role, size_t index, const Tensor& tensor) const {
   if (!is_value(tensor)) return;
   const RecordedValue* value = tensor.impl()->recorded;
   if (value != nullptr && value->recording == recording_) return;
-  throw Error(Code::invalid_argument, fmt::format("{} of shape {} is {}, and cannot be used under {}.", what,
-                                                  tensor.dims(), origin_of(tensor), recording_->name));
+  throw Error(Code::invalid_argument, fmt::format("{}: {} {} of shape {} is {}, and cannot be used under {}.", op, role,
+                                                  index, tensor.dims(), origin_of(tensor), recording_->name));
 }
 
 void Recorder::check_values(const OpCall& call) const {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
-    if (call.inputs[i] != nullptr) check_value(fmt::format("{}: argument {}", call.op->name, i), *call.inputs[i]);
+    if (call.inputs[i] != nullptr) check_value(call.op->name, "argument", i, *call.inputs[i]);
   }
   for (size_t i = 0; i < call.outputs.size(); ++i) {
-    if (call.outputs[i].defined()) check_value(fmt::format("{}: output {}", call.op->name, i), call.outputs[i]);
+    if (call.outputs[i].defined()) check_value(call.op->name, "output", i, call.outputs[i]);
   }
 }
 
@@ -200,7 +200,7 @@ void Recorder::apply(const OpCall& call) {
 
 Graph Recorder::finish(std::span<const Tensor> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
-    check_value(fmt::format("finish: output {}", i), outputs[i]);
+    check_value("finish", "output", i, outputs[i]);
     graph_.outputs.push_back(value_of(outputs[i]));
   }
   drop_unneeded_steps(&graph_);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/device/export.h"
 #include "core/graph/graph.h"
@@ -54,8 +55,9 @@ class TENON_API Recorder final : public Interpreter {
   void record(const OpCall& call, std::span<const TensorMeta> outputs);
   void begin();
   void check_values(const OpCall& call) const;
-  // Errors: invalid_argument, with both names, for a value of another recording; `what` opens the text.
-  void check_value(const std::string& what, const Tensor& tensor) const;
+  // Errors: invalid_argument, with both names, for a value of another recording: "relu: argument 0 of shape [2] is
+  // ...".
+  void check_value(std::string_view op, const char* role, size_t index, const Tensor& tensor) const;
   uint32_t value_of(const Tensor& tensor);
   Tensor new_value(const TensorMeta& meta, DeviceState* device, uint32_t* id);
 

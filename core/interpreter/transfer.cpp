@@ -99,9 +99,6 @@ char* host_address(const Tensor& tensor) { return tensor.impl()->storage->block.
 
 Tensor transfer(const Tensor& tensor, DeviceState* target, uint64_t* bytes_moved) {
   if (tensor.impl()->device == target) return tensor;
-  if (tensor.impl()->storage == nullptr) {
-    return make_meta(target, TensorMeta{tensor.dtype(), tensor.dims(), tensor.strides()});
-  }
   if (tensor.elements() == 0) return value_or_throw(make_tensor(target, tensor.dtype(), tensor.dims()));
   return transfer_span(without_gaps(tensor), target, bytes_moved);
 }

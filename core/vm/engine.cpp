@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
-#include <string>
 
 #include "core/device/process.h"
 #include "loader/log/log.h"
@@ -24,15 +23,17 @@ thread_local constinit bool on_vm_thread = false;
 void run_now(const std::function<void()>& deleter) noexcept {
   std::optional<process::CallbackScope> scope;
   if (on_vm_thread) scope.emplace(process::Callback::deleter);
-  std::string thrown = "something that is not a std::exception";
+  const auto report = [](const char* what) {
+    loader::log(loader::LogTopic::memory, loader::LogLevel::error,
+                fmt::format("A deleter of borrowed memory threw: {}", what));
+  };
   try {
-    return deleter();
+    deleter();
   } catch (const std::exception& error) {
-    thrown = error.what();
+    report(error.what());
   } catch (...) {
+    report("something that is not a std::exception");
   }
-  loader::log(loader::LogTopic::memory, loader::LogLevel::error,
-              fmt::format("A deleter of borrowed memory threw: {}", thrown));
 }
 
 }  // namespace
