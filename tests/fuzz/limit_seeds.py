@@ -58,12 +58,16 @@ def note_seeds(provider):
     longest = bytearray(note)
     longest[VERSION:VERSION + 31] = b"1" * 31
     return {
-        # The most program headers; behind the table there is room for one more. The version has its greatest
-        # length.
-        "headers": elf(file, [(PT_LOAD, 0, 0), (PT_NOTE, 0, len(note))] + [(0, 0, 0)] * 1022, bytes(longest),
+        # The most program headers; behind the table there is room for one more.
+        "headers": elf(file, [(PT_LOAD, 0, 0), (PT_NOTE, 0, len(note))] + [(0, 0, 0)] * 1022, note,
                        spare=2 * SEGMENT),
+        # The version has its greatest length.
+        "version": elf(file, [(PT_LOAD, 0, 0), (PT_NOTE, 0, len(note))], bytes(longest)),
         # Sixteen times the same 64 KiB of a foreign note: the most bytes of notes.
         "notes": elf(file, [(PT_LOAD, 0, 0)] + [(PT_NOTE, 0, 65536)] * 16, foreign.ljust(65536 + 64, b"\0")),
+        # The same, and the bytes of the notes are a dynamic section too.
+        "shared": elf(file, [(PT_LOAD, 0, 0)] + [(PT_NOTE, 0, 65536)] * 16 + [(PT_DYNAMIC, 0, 65536)],
+                      foreign.ljust(65536 + 64, b"\0")),
         # The largest dynamic section, with its end at its beginning.
         "dynamic": elf(file, [(PT_LOAD, 0, 0), (PT_NOTE, MIB + 64, len(note)), (PT_DYNAMIC, 0, MIB)],
                        bytes(MIB + 64) + note),
