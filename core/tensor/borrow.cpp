@@ -90,7 +90,7 @@ Tensor borrow_memory(std::string_view caller, void* data, const Dims& dims, cons
   const auto size = static_cast<uintptr_t>(std::max<int64_t>(1, dtype_size(dtype)));
   if (const uintptr_t past = reinterpret_cast<uintptr_t>(data) % size; past != 0) {
     throw Error(Code::unsupported,
-                fmt::format("{}: the data begins {} past a multiple of the {} bytes that an element of {} has.", caller,
+                fmt::format("{}: the data begins {} bytes past a multiple of {}, which an element of {} needs.", caller,
                             past, size, dtype_name(dtype)));
   }
   DeviceState* host = value_or_throw(host_device_state());

@@ -51,7 +51,7 @@ TensorImpl* make_impl(DeviceState* device, DType dtype, const Dims& dims, int64_
 
 std::string origin_of(const Tensor& tensor) {
   const RecordedValue* value = tensor.impl()->recorded;
-  if (value == nullptr) return "a value that is only asked about";
+  if (value == nullptr) return "a value of the probe of a decomposition, which computes nothing";
   const bool finished = value->recording->finished.load(std::memory_order_relaxed);
   return fmt::format("a value of {}{}", value->recording->name,
                      finished ? ", which has finished" : ", which is being recorded");

@@ -25,9 +25,10 @@ Status run_host_function(const std::function<void(void*)>& function, void* data)
   }
 }
 
-void HostThread::run(HostWork* work, Stream* stream, uint64_t number) {
+void HostThread::run(HostWork* work, bool skipped, Stream* stream, uint64_t number) {
   std::lock_guard lock(mutex_);
   work_ = work;
+  skipped_ = skipped;
   stream_ = stream;
   number_ = number;
   if (!thread_.joinable()) thread_ = std::thread([this] { run_thread(); });
@@ -47,8 +48,10 @@ void HostThread::run_thread() {
     changed_.wait(lock, [this] { return work_ != nullptr || stopping_; });
     if (work_ == nullptr) return;
     HostWork* work = work_;
+    const bool skipped = skipped_;
     lock.unlock();
-    Status status = run_host_function(work->function, work->data);
+    Status status;
+    if (!skipped) status = run_host_function(work->function, work->data);
     delete work;
     lock.lock();
     work_ = nullptr;

@@ -26,9 +26,9 @@ Status run_host_function(const std::function<void(void*)>& function, void* data)
 
 class HostThread {
  public:
-  // Takes `work` over and runs it on the thread. When it ends, instruction `number` of `stream` is done. No other
-  // function may be running.
-  void run(HostWork* work, Stream* stream, uint64_t number);
+  // Takes `work` over, runs it on the thread unless `skipped`, and destroys it there, since the function may own things
+  // whose destructors call anything. Then instruction `number` of `stream` is done. No other function may be running.
+  void run(HostWork* work, bool skipped, Stream* stream, uint64_t number);
   // Waits until instruction `number` of `stream` is done, at most `timeout_ns`.
   void wait(const Stream& stream, uint64_t number, uint64_t timeout_ns);
   // Ends the thread. If its function does not return, the thread is left alone, since the process is ending.
@@ -40,6 +40,7 @@ class HostThread {
   std::mutex mutex_;
   std::condition_variable changed_;
   HostWork* work_ = nullptr;
+  bool skipped_ = false;
   Stream* stream_ = nullptr;
   uint64_t number_ = 0;
   bool stopping_ = false;

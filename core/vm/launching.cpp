@@ -76,11 +76,11 @@ Status DeviceQueue::why_skipped(Slot& slot) {
   return Status();
 }
 
-// Gives the function of `slot` to the host thread. The stream's instructions before it have ended.
+// Gives the function of `slot` to the host thread, which only destroys it if `slot` has failed. The stream's
+// instructions before it have ended.
 void DeviceQueue::launch_on_host(Stream& stream, Slot& slot, uint64_t number) {
   HostWork* work = std::exchange(slot.extras.work, nullptr);
-  if (work != nullptr && slot.status.ok()) return host_thread_.run(work, &stream, number);
-  if (work != nullptr) run_deleter([work] { delete work; });
+  if (work != nullptr) return host_thread_.run(work, !slot.status.ok(), &stream, number);
   stream.host_done.store(number, std::memory_order_release);
 }
 

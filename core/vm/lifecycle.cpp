@@ -30,7 +30,7 @@ void drain(DeviceQueue& queue) {
 
 void log_unreported(DeviceQueue& queue) {
   for (const Unreported::Entry& one : queue.unreported.entries()) {
-    warn(fmt::format("at exit, an error nobody asked for: {}", one.status.message()));
+    warn(fmt::format("at exit: an error that no call has reported: {}", one.status.message()));
   }
   if (queue.unreported.dropped() != 0) warn(fmt::format("at exit: {} further errors.", queue.unreported.dropped()));
 }

@@ -339,7 +339,8 @@ Status check_parts(const Desc& desc, int32_t axis, const Operand& whole, int32_t
     length = length == EP_ANY || part->dims[axis] == EP_ANY ? EP_ANY : length + part->dims[axis];
   }
   if (agree(length, whole.dims[axis])) return {};
-  return wrong(desc, "the parts are {} long along axis {}, the whole {}.", length, axis, whole.dims[axis]);
+  return wrong(desc, "the parts are {} long together along axis {}, but the whole is {}.", length, axis,
+               whole.dims[axis]);
 }
 
 Status check_concat(const Desc& desc) {
@@ -359,15 +360,15 @@ Status check_pad(const Desc& desc) {
     const int64_t low = attributes.low[i];
     const int64_t high = attributes.high[i];
     if (low < 0 || high < 0 || (i >= src.rank && (low != 0 || high != 0))) {
-      return wrong(desc, "({}, {}) of axis {} must not be negative (0 beyond the rank).", low, high, i);
+      return wrong(desc, "padding ({}, {}) of axis {} must not be negative (0 beyond the rank).", low, high, i);
     }
     if (i >= src.rank || src.dims[i] == EP_ANY) continue;
     if (!agree(dst.dims[i], src.dims[i] + low + high)) {
-      return wrong(desc, "axis {} of 'src' ({}) with ({}, {}) does not give {}.", i, src.dims[i], low, high,
+      return wrong(desc, "axis {} of 'src' ({}) with padding ({}, {}) does not give {}.", i, src.dims[i], low, high,
                    dst.dims[i]);
     }
     if (attributes.mode == EP_PAD_REFLECT && (low >= src.dims[i] || high >= src.dims[i]) && (low > 0 || high > 0)) {
-      return wrong(desc, "({}, {}) of axis {} must be less than its length ({}) to reflect.", low, high, i,
+      return wrong(desc, "padding ({}, {}) of axis {} must be less than its length ({}) to reflect.", low, high, i,
                    src.dims[i]);
     }
   }

@@ -69,7 +69,7 @@ Result<std::vector<Dims>> split(std::string_view op, const Dims& dims, int32_t a
     parts.back()[axis] = size;
   }
   if (rest != 0) {
-    return wrong(op, "the parts leave {} of the {} elements of axis {} over.", rest, dims[axis], axis);
+    return wrong(op, "the parts leave out {} of the {} elements of axis {}.", rest, dims[axis], axis);
   }
   return parts;
 }
@@ -95,18 +95,18 @@ Result<Dims> pad(std::string_view op, const Dims& dims, int32_t mode, std::span<
     const int64_t dim = dims[axis];
     const bool pads = before != 0 || after != 0;
     if (mode != EP_PAD_CONSTANT && (before < 0 || after < 0)) {
-      return wrong(op, "({}, {}) of axis {} is negative, which only constant padding may be.", before, after, axis);
+      return wrong(op, "padding ({}, {}) of axis {} is negative; only constant padding may be.", before, after, axis);
     }
     if (mode == EP_PAD_REFLECT && pads && (before >= dim || after >= dim)) {
-      return wrong(op, "({}, {}) of axis {} must be less than its length ({}) for reflection.", before, after, axis,
-                   dim);
+      return wrong(op, "padding ({}, {}) of axis {} must be less than its length ({}) for reflection.", before, after,
+                   axis, dim);
     }
     if (mode == EP_PAD_EDGE && pads && dim == 0) return wrong(op, "axis {} has length 0 and no edge to repeat.", axis);
     int64_t length = 0;
     if (__builtin_add_overflow(dim, before, &length) || __builtin_add_overflow(length, after, &length)) {
-      return wrong(op, "axis {} of length {} with ({}, {}) grows too long.", axis, dim, before, after);
+      return wrong(op, "axis {} of length {} with padding ({}, {}) grows too long.", axis, dim, before, after);
     }
-    if (length < 0) return wrong(op, "({}, {}) takes more than axis {} has ({}).", before, after, axis, dim);
+    if (length < 0) return wrong(op, "padding ({}, {}) takes more than axis {} has ({}).", before, after, axis, dim);
     result[axis] = length;
   }
   return checked(op, result);

@@ -63,7 +63,8 @@ Dims read_dims(std::string_view header) {
     if (value.empty()) return dims;
     int64_t dim = 0;
     const auto result = std::from_chars(value.data(), value.data() + value.size(), dim);
-    if (result.ec != std::errc() || dim < 0) bad(fmt::format("its shape holds '{}'", value.substr(0, 20)));
+    if (result.ec != std::errc() || dim < 0)
+      bad(fmt::format("its shape holds '{}', which is no length", value.substr(0, 20)));
     if (dims.rank() == EP_MAX_RANK) bad(fmt::format("its rank is more than {}", EP_MAX_RANK));
     dims.push_back(dim);
     value.remove_prefix(static_cast<size_t>(result.ptr - value.data()));
@@ -94,7 +95,7 @@ Tensor npy_decode(std::string_view bytes, Device device) {
   const Dims dims = read_dims(header);
   const std::optional<int64_t> count = checked_count(dims, dtype_size(dtype));
   if (!count || static_cast<uint64_t>(*count * dtype_size(dtype)) != data.size()) {
-    bad(fmt::format("shape {} of {} does not go with {} bytes of data", dims, dtype_name(dtype), data.size()));
+    bad(fmt::format("shape {} of {} does not fit {} bytes of data", dims, dtype_name(dtype), data.size()));
   }
   if (value_of(header, "fortran_order").substr(0, 4) != "True" || dims.rank() < 2)
     return Tensor::copy_from_host(data.data(), dims, dtype, device);

@@ -97,10 +97,8 @@ class Run {
   const bool human_;
   std::vector<Row> rows_;
   std::map<std::string, int> failures_;  // by group
-  Test claims_{"claims/stated",
-               "P12",
-               "What a provider can do is said beforehand, so that claiming nothing passes no test.",
-               {}};
+  Test claims_{
+      "claims/stated", "P12", "States beforehand what a provider supports, so that one that claims nothing fails.", {}};
 };
 
 void Run::add(const Test& test, Finding finding) {

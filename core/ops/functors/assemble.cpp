@@ -120,7 +120,7 @@ Tensor concat(const TensorList& tensors, int64_t dim) {
   }
   const auto shaped = std::find_if_not(tensors.begin(), tensors.end(), is_bare_empty);
   const Tensor& first = shaped == tensors.end() ? tensors[0] : *shaped;
-  if (first.rank() == 0) refuse("concat: tensors of rank 0 have no axis to be put together along; use stack.");
+  if (first.rank() == 0) refuse("concat: tensors of rank 0 have no axis to join along; use stack.");
   const int32_t axis = axis_of("concat", dim, first.rank());
   const Dims dims = value_or_throw(infer::concat("concat", shapes, axis));
   TensorList parts = joined_parts(tensors);
@@ -196,7 +196,7 @@ size_t count_chunk(const Tensor& input, int64_t chunks, int64_t dim) {
 Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optional<Scalar> value) {
   require_defined("pad", "input", input);
   if (pad.size() % 2 != 0 || pad.size() / 2 > static_cast<size_t>(input.rank())) {
-    refuse("pad: {} numbers of pad are not two for each of at most {} axes.", pad.size(), input.rank());
+    refuse("pad: the list of {} numbers has not two for each of at most {} axes.", pad.size(), input.rank());
   }
   const Scalar fill = value.value_or(Scalar(0));
   PadAttributes attributes{};

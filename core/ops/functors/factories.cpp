@@ -45,17 +45,18 @@ Tensor range_of_ints(int64_t start, int64_t end, int64_t step, DType dtype, Devi
   }
   const __int128 count = (distance + step + (step > 0 ? -1 : 1)) / step;
   if (count > kMaxArange)
-    refuse("arange: {} elements are the most; there would be more.", static_cast<int64_t>(kMaxArange));
+    refuse("arange: from {} to {} in steps of {} is more than {} elements.", start, end, step, int64_t{kMaxArange});
   const Scalar bounds[] = {Scalar(start), Scalar(end), Scalar(step)};
   const DType made = dtype == DType::i32 ? DType::i32 : DType::i64;
   return stepped(bounds, static_cast<int64_t>(count), made, dtype, device);
 }
 
 Tensor range_of_floats(double start, double end, double step, DType dtype, Device device) {
+  if (step == 0) refuse("arange: step is 0.");
   const double count = std::ceil((end - start) / step);
-  if (step == 0 || !std::isfinite(count) || count < 0 || count > static_cast<double>(kMaxArange)) {
-    refuse("arange: a step of {} does not lead from {} to {} in a number of steps that can be.", step, start, end);
-  }
+  if (!(count >= 0)) refuse("arange: a step of {} does not lead from {} to {}.", step, start, end);
+  if (count > static_cast<double>(kMaxArange))
+    refuse("arange: from {} to {} in steps of {} is more than {} elements.", start, end, step, int64_t{kMaxArange});
   const Scalar bounds[] = {Scalar(start), Scalar(end), Scalar(step)};
   const DType made = dtype == DType::f64 ? DType::f64 : DType::f32;
   return stepped(bounds, static_cast<int64_t>(count), made, dtype, device);

@@ -71,8 +71,12 @@ void check_counts(Call& call, const Primitive& primitive, const ep_launch& launc
     return call.refuse("P08", fmt::format("{} operands were given, the descriptor has {}", launch.operand_count,
                                           primitive.desc.operand_count));
   }
-  if (launch.scalar_count > EP_MAX_SCALARS || (launch.scalar_count > 0 && launch.scalars == nullptr)) {
-    return call.refuse("P08", fmt::format("{} scalars were given, or none where some were said", launch.scalar_count));
+  if (launch.scalar_count > EP_MAX_SCALARS) {
+    return call.refuse(
+        "P08", fmt::format("{} scalars were given; at most {} are possible", launch.scalar_count, EP_MAX_SCALARS));
+  }
+  if (launch.scalar_count > 0 && launch.scalars == nullptr) {
+    return call.refuse("P08", fmt::format("the list of {} scalars is NULL", launch.scalar_count));
   }
   if ((launch.shapes != nullptr) != primitive.dynamic) {
     call.refuse("P08", primitive.dynamic ? "the descriptor holds EP_ANY and no shapes were given"

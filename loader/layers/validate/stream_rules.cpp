@@ -61,9 +61,8 @@ void after(Tag<Slot::stream_take_fault>, Call& call, ep_status status, StreamHan
                                   [&](const Stream::Launched& one) { return one.tag == out.written.tag; });
   if (found == launched.end()) {
     return call.blame(
-        "F01",
-        fmt::format("the fault's tag {} is that of no launch of the stream, or of one before a fault already given",
-                    out.written.tag));
+        "F01", fmt::format("the fault's tag {} belongs to no launch of the stream after the one of the last fault",
+                           out.written.tag));
   }
   launched.erase(launched.begin(), found);
 }

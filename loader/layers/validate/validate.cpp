@@ -134,7 +134,7 @@ void before(Tag<Slot::device_close>, Call& call, Device&) {
     if (count == 0) continue;
     left += fmt::format("{}{} of {}", left.empty() ? "" : ", ", count, kind_names[static_cast<int>(kind)]);
   }
-  if (!left.empty()) call.note("D01", fmt::format("what was made from it is not destroyed: {}", left));
+  if (!left.empty()) call.note("D01", fmt::format("objects made from it still exist: {}", left));
   const auto& objects = Objects::instance().objects;
   const bool used = std::any_of(objects.begin(), objects.end(), [&](const auto& entry) {
     return entry.second->layer == &layer && !entry.second->users.empty();

@@ -39,6 +39,7 @@ class Walk {
     for (int32_t i = 1; i < plan.count; ++i) {
       if (plan.operands[i].scalar) fill_scalar(i, launch.scalars[i - 1]);
     }
+    for (int32_t i = 2; i < plan.count; ++i) repeats_first_[i] = repeats_first(i);
   }
 
   // The number of blocks in the whole launch.
@@ -74,6 +75,15 @@ class Walk {
     move_elements(operand.block_size)(blocks_[i], 1, blocks_[i], 0, length_);
   }
 
+  // True if source i is the first source again, as in mul(x, x). Then its elements are converted once.
+  bool repeats_first(int32_t i) const {
+    const MapOperand& first = plan_.operands[1];
+    const MapOperand& other = plan_.operands[i];
+    if (first.scalar || other.scalar || base_[1] != base_[i]) return false;
+    if (first.dtype != other.dtype || first.block_dtype != other.block_dtype) return false;
+    return std::equal(shape_.strides[1], shape_.strides[1] + shape_.rank, shape_.strides[i]);
+  }
+
   void seek(int64_t row_number, int64_t* index, const char** row) const {
     for (int32_t i = 0; i < plan_.count; ++i) row[i] = base_[i];
     for (int32_t axis = shape_.rank - 2; axis >= 0; --axis) {
@@ -102,6 +112,7 @@ class Walk {
     if (operand.scalar) return blocks_[i];
     const char* from = row[i] + start * inner_strides_[i] * operand.size;
     if (direct_[i]) return from;
+    if (repeats_first_[i]) return blocks_[1];
     operand.convert(blocks_[i], 1, from, inner_strides_[i], n);
     return blocks_[i];
   }
@@ -150,6 +161,7 @@ class Walk {
   int64_t inner_strides_[map_max_operands] = {};
   char* base_[map_max_operands] = {};
   bool direct_[map_max_operands] = {};
+  bool repeats_first_[map_max_operands] = {};
   alignas(64) char blocks_[map_max_operands][block_bytes];
 };
 

@@ -12,7 +12,7 @@ constexpr ContractTest tests[] = {
 
     {"query/versions", "V01", Needs::library, "A host of a version it was not built for gets 'version'.",
      query_versions},
-    {"query/newer_host", "V02", Needs::library, "What a newer host has more of is ignored.", query_newer_host},
+    {"query/newer_host", "V02", Needs::library, "Fields that a newer host adds are ignored.", query_newer_host},
     {"query/twice", "Q01", Needs::library, "Two plug-ins are independent; the query starts no thread.", query_twice},
 
     {"structs/short", "T01", Needs::device, "A struct is filled up to struct_size and no further.", structs_short},
@@ -36,7 +36,7 @@ constexpr ContractTest tests[] = {
     {"transfers/in_order", "S01", Needs::device, "Work of a stream runs in its order.", transfers_in_order},
     {"transfers/between_pools", "M08", Needs::device, "Every pool can be copied to every other.",
      transfers_between_pools},
-    {"transfers/from_a_peer", "M10", Needs::device, "A device copies from each one that peer_open says yes to.",
+    {"transfers/from_a_peer", "M10", Needs::device, "A device copies from each peer that peer_open accepts.",
      peers_copy},
 
     {"events/never_recorded", "S02", Needs::events, "A wait for an event never recorded is 'invalid argument'.",
@@ -61,8 +61,8 @@ constexpr ContractTest tests[] = {
 
     {"support/pure", "P03", Needs::device, "Support gives the same answer to the same question and keeps nothing.",
      support_pure},
-    {"support/unknown", "P02", Needs::device, "What a descriptor holds that it cannot know is 'unsupported'.",
-     support_unknown},
+    {"support/unknown", "P02", Needs::device,
+     "A descriptor with something that the provider cannot know is 'unsupported'.", support_unknown},
     {"support/refusals", "E01", Needs::device, "A refusal has a reason and writes nothing else.", support_refusals},
 
     {"launch/deterministic", "P15", Needs::primitives, "A deterministic primitive gives the same bits twice.",

@@ -42,7 +42,7 @@ Status teardown_leaks(Subject& subject) {
 
 Status teardown_again(Subject& subject) {
   for (int round = 0; round < 5; ++round) {
-    TENON_RETURN_IF_ERROR(exercise(subject).with_context("  in one of five lives in one process"));
+    TENON_RETURN_IF_ERROR(exercise(subject).with_context("  in one of five times that one process opened it"));
     subject.close();
   }
   return nothing_held(subject, "L01", "after five lives");

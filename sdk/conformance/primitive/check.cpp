@@ -87,7 +87,7 @@ Status run_mode(Subject& subject, const Stream& stream, const Case& test, const 
   const Status status = run_once(subject, stream, test, launched, in_place, true);
   if (status.code() != Code::internal) return status;
   if (!run_once(subject, stream, test, launched, in_place, false).ok()) return status;
-  return broken("M01", "it reads after the call what it was lent for the call: {}", status.message());
+  return broken("M01", "it reads memory after the call that was lent only for the call: {}", status.message());
 }
 
 std::string_view implementation_of(const ep_support_info& terms) {

@@ -33,7 +33,8 @@ TensorList gather_nd(NodeContext& n) {
         fmt::format("indices of shape {} with {} batch axes do not fit shape {}", indices.dims(), batch, x.dims()));
   }
   const int64_t rank = indices.rank() - 1 + x.rank() - batch - k;
-  if (rank > EP_MAX_RANK) n.invalid(fmt::format("the result would have rank {}", rank));
+  if (rank > EP_MAX_RANK)
+    n.invalid(fmt::format("the result would have rank {}; at most {} is possible", rank, EP_MAX_RANK));
   const int64_t outer = n.product(0, 0, batch), positions = n.product(0, batch, batch + k);
   const int64_t inner = n.product(0, batch + k, x.rank()), rows = n.product(1, batch, indices.rank() - 1);
   Tensor flat;
@@ -53,12 +54,13 @@ TensorList gather_nd(NodeContext& n) {
 TensorList translate_one_hot(NodeContext& n) {
   const Tensor& indices = n.input(0);
   const int64_t depth = n.scalar(1).to_int();
-  if (depth < 1) n.invalid(fmt::format("its depth is {}", depth));
+  if (depth < 1) n.invalid(fmt::format("its depth is {}; it must be at least 1", depth));
   const Tensor& values = n.input(2);
   if (values.rank() != 1 || values.elements() != 2)
     n.invalid(fmt::format("its values must be two numbers, not shape {}", values.dims()));
   const int32_t rank = indices.rank() + 1;
-  if (rank > EP_MAX_RANK) n.invalid(fmt::format("the result would have rank {}", rank));
+  if (rank > EP_MAX_RANK)
+    n.invalid(fmt::format("the result would have rank {}; at most {} is possible", rank, EP_MAX_RANK));
   const int64_t axis = n.axis(-1, rank);
   Dims shape = Dims::filled(rank, 1);
   shape[axis] = depth;

@@ -83,7 +83,8 @@ Window read_window(NodeContext& n, const Ints& weights) {
   w.pads = n.integers("pads").value_or(Ints(2 * axes, 0));
   w.auto_pad = n.text("auto_pad", "NOTSET");
   for (int64_t dim : n.dims(0)) {
-    if (dim >= too_long) n.unsupported(fmt::format("its input has the shape {}", n.dims(0)));
+    if (dim >= too_long)
+      n.unsupported(fmt::format("its input has the shape {}; dims must be below {}", n.dims(0), too_long));
   }
   check_window(n, w, axes);
   for (size_t i = 0; i < axes; ++i) {
@@ -268,7 +269,8 @@ TensorList layer_normalization(NodeContext& n) {
 TensorList local_response_normalization(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t size = n.require("size", Attribute::Kind::integer).i;
-  if (x.rank() < 2 || size < 1 || size > 4096) n.invalid(fmt::format("its size is {}", size));
+  if (x.rank() < 2 || size < 1 || size > 4096)
+    n.invalid(fmt::format("its size is {} on rank {}; 1 to 4096 is possible, on rank 2 or more", size, x.rank()));
   Ints padding(2 * static_cast<size_t>(x.rank()), 0);
   padding[2 * static_cast<size_t>(x.rank() - 2)] = (size - 1) / 2;
   padding[2 * static_cast<size_t>(x.rank() - 2) + 1] = size - 1 - (size - 1) / 2;

@@ -136,11 +136,12 @@ TensorList resize(NodeContext& n, const std::vector<Axis>& axes, const Method& m
 std::vector<Axis> scaled_axes(NodeContext& n, const std::vector<double>& scales) {
   const Dims& dims = n.dims(0);
   if (static_cast<int32_t>(scales.size()) != dims.rank())
-    n.invalid(fmt::format("there are {} scales for rank {}", scales.size(), dims.rank()));
+    n.invalid(fmt::format("there are {} scales for an input of rank {}", scales.size(), dims.rank()));
   std::vector<Axis> axes;
   for (int32_t i = 0; i < dims.rank(); ++i) {
     const double scale = scales[static_cast<size_t>(i)], result = std::floor(static_cast<double>(dims[i]) * scale);
-    if (!(result >= 0 && result < 1e9)) n.invalid(fmt::format("the scale {} is impossible", scale));
+    if (!(result >= 0 && result < 1e9))
+      n.invalid(fmt::format("the scale {} makes an axis of {} of length {}", scale, dims[i], result));
     axes.push_back({dims[i], static_cast<int64_t>(result), scale});
   }
   return axes;
@@ -149,7 +150,7 @@ std::vector<Axis> scaled_axes(NodeContext& n, const std::vector<double>& scales)
 std::vector<Axis> sized_axes(NodeContext& n, const std::vector<int64_t>& sizes) {
   const Dims& dims = n.dims(0);
   if (static_cast<int32_t>(sizes.size()) != dims.rank())
-    n.invalid(fmt::format("there are {} sizes for rank {}", sizes.size(), dims.rank()));
+    n.invalid(fmt::format("there are {} sizes for an input of rank {}", sizes.size(), dims.rank()));
   std::vector<Axis> axes;
   for (int32_t i = 0; i < dims.rank(); ++i) {
     const int64_t size = sizes[static_cast<size_t>(i)];
@@ -176,7 +177,8 @@ TensorList translate_resize(NodeContext& n) {
   std::vector<Axis> axes = scaled ? scaled_axes(n, n.numbers(2)) : sized_axes(n, n.ints(3));
   if (method.transform == "tf_crop_and_resize") {
     const std::vector<double> roi = n.numbers(1);
-    if (roi.size() != 2 * axes.size()) n.invalid(fmt::format("its roi has {} numbers", roi.size()));
+    if (roi.size() != 2 * axes.size())
+      n.invalid(fmt::format("its roi has {} numbers; it needs {}", roi.size(), 2 * axes.size()));
     for (size_t i = 0; i < axes.size(); ++i) {
       axes[i].roi_begin = roi[i];
       axes[i].roi_end = roi[axes.size() + i];

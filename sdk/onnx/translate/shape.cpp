@@ -56,7 +56,8 @@ TensorList translate_squeeze(NodeContext& n) {
 TensorList translate_unsqueeze(NodeContext& n) {
   Ints axes = n.axes(1, 13).value_or(Ints());
   const int64_t rank = n.dims(0).rank() + static_cast<int64_t>(axes.size());
-  if (rank > EP_MAX_RANK) n.invalid(fmt::format("the result would have rank {}", rank));
+  if (rank > EP_MAX_RANK)
+    n.invalid(fmt::format("the result would have rank {}; at most {} is possible", rank, EP_MAX_RANK));
   for (int64_t& axis : axes) axis = n.normalise_axis(axis, rank);
   std::sort(axes.begin(), axes.end());
   return {unsqueeze(n.input(0), axes)};
@@ -150,7 +151,7 @@ TensorList constant(NodeContext& n) {
 
 TensorList constant_of_shape(NodeContext& n) {
   const Dims dims = checked_dims(n, n.ints(0));
-  if (!checked_count(dims)) n.invalid(fmt::format("shape {} is impossible", dims));
+  if (!checked_count(dims)) n.invalid(fmt::format("shape {} has more elements than can be numbered", dims));
   const Attribute* value = n.find("value");
   if (value == nullptr) return {full(dims, Scalar(0.0), DType::f32, n.device())};
   const Tensor& element = n.require("value", Attribute::Kind::tensor).tensor;
@@ -161,9 +162,10 @@ TensorList constant_of_shape(NodeContext& n) {
 TensorList range(NodeContext& n) {
   const Scalar start = n.scalar(0), limit = n.scalar(1), delta = n.scalar(2);
   const DType dtype = n.dtype(0);
-  if (delta.to_double() == 0) n.invalid("its step is 0");
+  if (delta.to_double() == 0) n.invalid("its delta is 0");
   const double count = std::ceil((limit.to_double() - start.to_double()) / delta.to_double());
-  if (!(count < 1 << 24)) n.unsupported(fmt::format("it would have {} elements", count));
+  if (!(count < 1 << 24))
+    n.unsupported(fmt::format("its result would have {} elements; at most 2^24 are possible", count));
   if (count <= 0) return {full({0}, Scalar(0), dtype, n.device())};
   return {arange(start, limit, delta, dtype, n.device())};
 }

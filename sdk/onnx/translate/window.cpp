@@ -14,7 +14,7 @@ namespace {
 // a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), where n is the size, less one if the window is symmetric.
 TensorList window(NodeContext& n, double a0, double a1, double a2) {
   const int64_t size = n.scalar(0).to_int();
-  if (size < 0 || size > int64_t{1} << 24) n.invalid(fmt::format("its size is {}", size));
+  if (size < 0 || size > int64_t{1} << 24) n.invalid(fmt::format("its size is {}; 0 to 2^24 is possible", size));
   const DType dtype = dtype_of_onnx(static_cast<int32_t>(n.integer("output_datatype", 1)));
   if (dtype == DType::none) n.unsupported("its output_datatype is one that Tenon does not have");
   const double period = static_cast<double>(n.flag("periodic", true) ? size : std::max<int64_t>(1, size - 1));

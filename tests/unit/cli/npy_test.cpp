@@ -52,7 +52,7 @@ TEST(Npy, RefusesWhatLies) {
   const std::string data(24, 'x');
   EXPECT_NE(refusal_of("no array").find("does not begin with"), std::string::npos);
   EXPECT_NE(refusal_of(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }", data))
-                .find("shape [2, 4] of f32 does not go with 24 bytes"),
+                .find("shape [2, 4] of f32 does not fit 24 bytes"),
             std::string::npos);
   EXPECT_NE(
       refusal_of(npy("{'descr': '>f4', 'fortran_order': False, 'shape': (6,), }", data)).find("element type '>f4'"),

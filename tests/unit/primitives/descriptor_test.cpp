@@ -149,7 +149,7 @@ TEST(Descriptor, ChecksSayWhatIsWrong) {
        "does not give 'dst' [4]"},
       {"gather axis=0 mode=7 : dst f32[3]{1} src f32[5]{1} indices i64[3]{1}", Code::unsupported, "mode 7 is unknown"},
       {"concat axis=0 : dst f32[5]{1} src_0 f32[2]{1} src_1 f32[2]{1}", Code::invalid_argument,
-       "4 long along axis 0, the whole 5"},
+       "4 long together along axis 0, but the whole is 5"},
       {"concat axis=0 : dst f32[5]{1} src_0 f32[2]{1} src_2 f32[3]{1}", Code::invalid_argument, "'src_1' is missing"},
       {"pad mode=reflect low=5 : dst f32[8]{1} src f32[3]{1}", Code::invalid_argument, "to reflect"},
       {"pad mode=constant low=1 : dst f32[3]{1} src f32[3]{1}", Code::invalid_argument, "does not give 3"},
