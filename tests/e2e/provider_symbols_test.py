@@ -1,5 +1,6 @@
-"""Every provider exports ep_plugin_query_v0 alone, needs no library of the host, and carries the note; every library of
-ours exports names of the namespace tenon alone. None of them exports or needs fmt, which is compiled into each.
+"""Every provider exports ep_plugin_query_v0 and what its own libraries look up in it, needs no library of the host, and
+carries the note; every library of ours exports names of the namespace tenon alone. None of them exports or needs fmt,
+which is compiled into each.
 
 Usage: provider_symbols_test.py FOLDER_OF_PLUGINS_OR_PLUGIN... [--libraries LIBRARY...]
 """
@@ -21,6 +22,17 @@ def needed(path):
     return [line.split("[")[1].rstrip("]") for line in lines if "(NEEDED)" in line]
 
 
+def looked_up_by_libraries(path):
+    """The symbols that the libraries which `path` links look up elsewhere: they may find them in `path`."""
+    names = set()
+    for line in output_of("ldd", path).splitlines():
+        name, _, place = line.strip().partition(" => ")
+        if name in needed(path) and place:
+            listed = output_of("nm", "-D", "--undefined-only", place.split(" (")[0]).splitlines()
+            names |= {entry.split()[-1].split("@")[0] for entry in listed}
+    return names
+
+
 def problems_of_library(path):
     exported = [line.split(maxsplit=2)[2] for line in output_of("nm", "-DC", "--defined-only", path).splitlines()]
     for symbol in exported:
@@ -34,9 +46,11 @@ def problems_of_library(path):
 
 
 def problems_of_provider(path):
-    exported = [line.split()[-1] for line in output_of("nm", "-D", "--defined-only", path).splitlines()]
-    if exported != [ENTRY]:
-        yield f"exports {', '.join(exported) or 'nothing'}; it may export {ENTRY} alone"
+    exported = {line.split()[-1] for line in output_of("nm", "-D", "--defined-only", path).splitlines()}
+    if ENTRY not in exported:
+        yield f"does not export {ENTRY}"
+    for symbol in sorted(exported - {ENTRY} - looked_up_by_libraries(path)):
+        yield f"exports {symbol}, which no library that it links looks up; it may export {ENTRY}"
     for name in needed(path):
         if "tenon" in name or name.startswith("libfmt"):
             yield f"needs a library of the host: {name}"

@@ -1,19 +1,10 @@
 #include "providers/cpu/threads/lease.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 
-// The entry points of libgomp, which gcc's -fopenmp calls. clang's -fopenmp would bring a second run time.
-extern "C" {
-void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
-int omp_get_thread_num(void);
-int omp_get_num_threads(void);
-int omp_get_max_threads(void);
-void omp_set_num_threads(int threads);
-int omp_in_parallel(void);
-}
+#include "providers/cpu/threads/clock.h"
+#include "providers/cpu/threads/openmp.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -32,12 +23,6 @@ std::atomic<int64_t> last_use{0};
 std::atomic<int64_t> narrow_until{0};
 std::atomic<int64_t> pause{shortest_pause};
 thread_local char mark alignas(2);
-
-int64_t now() {
-  timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
 
 // The work that this thread lately wanted to run on several threads. Many short pieces within a millisecond earn the
 // lease, as one long piece does.
@@ -105,11 +90,11 @@ void run_on_threads(int32_t width, void (*body)(void*, int32_t, int32_t), void* 
 }
 
 OpenMpWidth::OpenMpWidth(int32_t width) : before_(omp_get_max_threads()), width_(width) {
-  if (before_ != width_) omp_set_num_threads(width_);
+  if (before_ != width_) set_region_width(width_);
 }
 
 OpenMpWidth::~OpenMpWidth() {
-  if (before_ != width_) omp_set_num_threads(before_);
+  if (before_ != width_) set_region_width(before_);
 }
 
 }  // namespace tenon::provider::cpu

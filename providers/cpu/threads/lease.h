@@ -1,16 +1,16 @@
 // WideLease: the right to open a parallel region.
 //
-// libgomp keeps a team of threads per calling thread, so the regions of several callers would fight for the same
-// processors. A process has one lease, and only its holder is wide. The last holder keeps the lease until it has been
-// idle for a millisecond, because a change of holder costs 36 to 172 microseconds of waking. A thread takes the lease
-// for 50 microseconds of work or more, in one piece or in several within a millisecond. A warm holder is wide from 3
-// microseconds on. Every other thread runs its work alone.
+// The regions of several callers would fight for the same processors. A process has one lease, and only its holder is
+// wide. The last holder keeps the lease until it has been idle for a millisecond, because a change of holder costs 36
+// to 172 microseconds of waking. A thread takes the lease for 50 microseconds of work or more, in one piece or in
+// several within a millisecond. A warm holder is wide from 3 microseconds on. Every other thread runs its work alone.
 //
 // Other programs may use the processors too. Then a region waits for the scheduling of its last thread: milliseconds
 // for microseconds of work. After a region that took far longer than its work would take on one thread, there are no
 // regions for 10 milliseconds; each further such region doubles this pause, up to 640 milliseconds.
 //
-// The lease is the only state outside a device, because the state of libgomp belongs to the process too.
+// Lease, teams (team.h) and what the signals know of other programs are the only state outside a device, because
+// processors belong to the process too.
 #pragma once
 
 #include <cstdint>

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <string_view>
@@ -66,6 +67,25 @@ std::vector<std::string> exported(const Dynamic& dynamic) {
   return names;
 }
 
+// The first index of a symbol that the library defines; before it stand those that it looks up elsewhere.
+uint32_t first_defined(const Dynamic& dynamic) { return dynamic.gnu_hash[1]; }
+
+// True if a library that the plug-in links looks `name` up, and so may find it in the plug-in.
+bool is_looked_up(const link_map& plugin, const Dynamic& dynamic, std::string_view name) {
+  for (const link_map* map = &plugin; map != nullptr; map = map->l_next) {
+    const std::string_view path = map->l_name;
+    const bool linked = std::any_of(dynamic.needed.begin(), dynamic.needed.end(), [&](uint64_t at) {
+      return path.ends_with("/" + std::string(dynamic.strings + at));
+    });
+    const Dynamic theirs = linked ? dynamic_of(*map) : Dynamic();
+    if (theirs.gnu_hash == nullptr) continue;
+    for (uint32_t index = 1; index < first_defined(theirs); ++index) {
+      if (name == theirs.strings + theirs.symbols[index].st_name) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Status loader_accepts(Subject& subject) {
@@ -98,8 +118,9 @@ Status file_symbols(Subject& subject) {
   const Dynamic dynamic = dynamic_of(*map);
   if (dynamic.gnu_hash == nullptr) return skipped("the library has no DT_GNU_HASH.");
   for (const std::string& name : exported(dynamic)) {
-    if (name != EP_PLUGIN_QUERY_SYMBOL) {
-      return broken("N04", "it exports '{}' beside " EP_PLUGIN_QUERY_SYMBOL, name);
+    if (name != EP_PLUGIN_QUERY_SYMBOL && !is_looked_up(*map, dynamic, name)) {
+      return broken(
+          "N04", "it exports '{}' beside " EP_PLUGIN_QUERY_SYMBOL ", and no library that it links looks that up", name);
     }
   }
   for (uint64_t at : dynamic.needed) {

@@ -118,7 +118,6 @@ TEST(WideLease, HasOneHolderAmongManyThreads) {
   EXPECT_EQ(most.load(), 1);
 }
 
-#if EP_SANITIZER_OF_THIS_BUILD != EP_SANITIZER_THREAD
 TEST(Parallel, CallsEveryThreadOnce) {
   wait_until_idle();
   std::atomic<int> calls{0};
@@ -132,7 +131,6 @@ TEST(Parallel, CallsEveryThreadOnce) {
   EXPECT_EQ(calls.load(), widths.load());
   EXPECT_EQ(numbers.load(), (1 << widths.load()) - 1);
 }
-#endif
 
 }  // namespace
 }  // namespace tenon::provider::cpu

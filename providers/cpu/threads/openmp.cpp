@@ -1,0 +1,54 @@
+// The part of libgomp's interface that oneDNN calls, served by Team.
+// Source: https://gcc.gnu.org/onlinedocs/libgomp/The-libgomp-ABI.html, and the OpenMP specification, chapter "Runtime
+// Library Routines".
+#include "providers/cpu/threads/openmp.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+
+#include "ep_api/ep_api.h"
+#include "providers/cpu/threads/team.h"
+
+using tenon::provider::cpu::Team;
+
+namespace {
+
+thread_local int wanted = 0;  // threads of the next regions; 0: one per processor
+
+int processors() {
+  static const int count = [] {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  }();
+  return count;
+}
+
+}  // namespace
+
+extern "C" {
+
+EP_EXPORT int omp_get_max_threads(void) { return wanted > 0 ? wanted : processors(); }
+EP_EXPORT int omp_get_num_threads(void) { return Team::width(); }
+EP_EXPORT int omp_get_thread_num(void) { return Team::number(); }
+EP_EXPORT int omp_in_parallel(void) { return Team::is_inside() ? 1 : 0; }
+EP_EXPORT void GOMP_barrier(void) { Team::barrier(); }
+
+// threads 0: as many as omp_get_max_threads says.
+EP_EXPORT void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned /*flags*/) {
+  Team::run(body, data, threads > 0 ? static_cast<int32_t>(threads) : omp_get_max_threads());
+}
+
+}  // extern "C"
+
+namespace tenon::provider::cpu {
+
+void set_region_width(int32_t width) {
+  wanted = width;
+  if (omp_get_max_threads() == width) return;
+  // Another run time answers, which the program has loaded for all.
+  using Set = void (*)(int);
+  static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+  if (set != nullptr) set(width);
+}
+
+}  // namespace tenon::provider::cpu

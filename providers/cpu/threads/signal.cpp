@@ -1,0 +1,65 @@
+#include "providers/cpu/threads/signal.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+
+#include "providers/cpu/threads/clock.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+constexpr int64_t longest_spin = 200'000;    // nanoseconds, on processors of our own
+constexpr int64_t shortest_spin = 5'000;     // where others use them
+constexpr int64_t time_slice = 300'000;      // a gap this long means that another thread ran here
+constexpr int64_t remembered = 100'000'000;  // how long after such a gap spins are short
+constexpr int looks_per_clock = 16;
+
+std::atomic<int64_t> crowded_until{0};  // of the whole process
+
+void pause_processor() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+void futex(std::atomic<uint32_t>& word, int operation, uint32_t value) {
+  static_assert(sizeof word == sizeof(uint32_t));
+  syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+// True if the value changed.
+bool Signal::spin(uint32_t seen) const {
+  const int64_t begin = now();
+  for (int64_t last = begin;;) {
+    for (int look = 0; look < looks_per_clock; ++look) {
+      if (value() != seen) return true;
+      pause_processor();
+    }
+    const int64_t time = now();
+    if (time - last > time_slice) crowded_until.store(time + remembered, std::memory_order_relaxed);
+    last = time;
+    const bool crowded = time < crowded_until.load(std::memory_order_relaxed);
+    if (time - begin > (crowded ? shortest_spin : longest_spin)) return false;
+  }
+}
+
+void Signal::wait(uint32_t seen) {
+  if (value() != seen || spin(seen)) return;
+  sleepers_.fetch_add(1);
+  while (value_.load() == seen) futex(value_, FUTEX_WAIT, seen);
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void Signal::raise() {
+  value_.fetch_add(1);
+  if (sleepers_.load() != 0) futex(value_, FUTEX_WAKE, INT_MAX);
+}
+
+}  // namespace tenon::provider::cpu
