@@ -1,5 +1,7 @@
 #include "loader/settings/config_file.h"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "primitives/text/format.h"
@@ -32,6 +34,12 @@ Result<std::string> read_all(const CheckedFile& file) {
   }
   text.resize(done);
   return text;
+}
+
+// /dev/null is an empty file, whoever owns it: the usual way to say "none".
+bool is_null_device(const std::string& path) {
+  struct stat status {};
+  return stat(path.c_str(), &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 3);
 }
 
 std::optional<std::string> scalar_text(const toml::node& node) {
@@ -83,6 +91,7 @@ Status read_providers(const std::string& path, const toml::node& node, ConfigFil
 }  // namespace
 
 Result<ConfigFile> read_config_file(const std::string& path) {
+  if (is_null_device(path)) return ConfigFile();
   TENON_ASSIGN_OR_RETURN(const CheckedFile file, open_checked(path));
   TENON_ASSIGN_OR_RETURN(const std::string text, read_all(file));
   const toml::parse_result parsed = toml::parse(text, path);

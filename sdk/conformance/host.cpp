@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
 #include "loader/host/error.h"
 #include "primitives/text/format.h"
@@ -15,6 +17,7 @@ namespace tenon::conformance {
 namespace {
 
 constexpr unsigned char fresh_pattern = 0xcd;
+constexpr auto pause_length = std::chrono::microseconds(50);
 
 std::string_view view(ep_string text) { return text.data == nullptr ? "" : std::string_view(text.data, text.size); }
 
@@ -23,18 +26,26 @@ std::string_view view(ep_string text) { return text.data == nullptr ? "" : std::
 // The functions of ep_host.
 struct HostEntries {
   static Host& self(const ep_host* host) { return *static_cast<Host*>(host->context); }
+  static void pause(const ep_host* host) {
+    if (self(host).lingers_.load(std::memory_order_relaxed)) std::this_thread::sleep_for(pause_length);
+  }
 
   static ep_error* error_make(const ep_host* host, ep_status status, ep_string text, ep_string remedy) {
+    pause(host);
     ep_error* error = loader::make_error(status, view(text), view(remedy));
     const std::lock_guard lock(self(host).mutex_);
     self(host).errors_.insert(error);
     return error;
   }
-  static int32_t log_enabled(const ep_host*, int32_t level, ep_string) { return level <= EP_LOG_ERROR; }
-  static void log(const ep_host*, int32_t, ep_string, ep_string) {}
+  static int32_t log_enabled(const ep_host* host, int32_t level, ep_string) {
+    pause(host);
+    return level <= EP_LOG_ERROR;
+  }
+  static void log(const ep_host* host, int32_t, ep_string, ep_string) { pause(host); }
   static void* allocate(const ep_host* host, uint64_t size, uint64_t alignment);
   static void release(const ep_host* host, void* pointer, uint64_t size);
   static ep_status config_get(const ep_host* host, ep_string key, ep_string* out_value) {
+    pause(host);
     for (const auto& [name, value] : self(host).settings_) {
       if (name != view(key)) continue;
       *out_value = {value.data(), value.size()};
@@ -42,15 +53,20 @@ struct HostEntries {
     }
     return EP_STATUS_NOT_FOUND;
   }
-  static int32_t thread_limit(const ep_host*) { return 2; }
+  static int32_t thread_limit(const ep_host* host) {
+    pause(host);
+    return 2;
+  }
   static ep_string plugin_path(const ep_host*) { return {"", 0}; }
   static void device_memory_report(const ep_host* host, ep_device*, int64_t delta) {
+    pause(host);
     const std::lock_guard lock(self(host).mutex_);
     self(host).device_bytes_ += delta;
   }
 };
 
 void* HostEntries::allocate(const ep_host* host, uint64_t size, uint64_t alignment) {
+  pause(host);
   Host& me = self(host);
   if (!std::has_single_bit(alignment)) {
     me.violate(broken("H02", "host->allocate was asked for the alignment {}, which is not a power of two", alignment));
@@ -73,6 +89,7 @@ void* HostEntries::allocate(const ep_host* host, uint64_t size, uint64_t alignme
 }
 
 void HostEntries::release(const ep_host* host, void* pointer, uint64_t size) {
+  pause(host);
   if (pointer == nullptr) return;
   Host& me = self(host);
   Status wrong;

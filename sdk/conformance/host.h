@@ -2,6 +2,7 @@
 // and notes violations that no return value shows.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -36,6 +37,10 @@ class Host {
   void fail_allocation_after(int64_t count);
   bool allocation_failed() const;
 
+  // While it lingers, every service pauses before it returns, so that a call which asks the host for something in the
+  // middle of its work is overtaken by other threads.
+  void linger(bool on) { lingers_.store(on); }
+
   // Turns the result of a plug-in's `function` into a Status and releases `error`. Notes a violation if the result
   // itself is wrong: an error beside EP_STATUS_OK, no error beside a failure, an error that this host did not make, an
   // unknown status.
@@ -58,6 +63,7 @@ class Host {
   std::set<const ep_error*> errors_;
   int64_t bytes_ = 0, device_bytes_ = 0, allocations_ = 0, fail_after_ = -1;
   bool failed_ = false;
+  std::atomic<bool> lingers_ = false;
   Status violation_;
 };
 

@@ -12,6 +12,7 @@
 #include "loader/trust/trust.h"
 #include "primitives/text/format.h"
 #include "sdk/conformance/expectations.h"
+#include "sdk/conformance/jobs.h"
 #include "sdk/conformance/report.h"
 #include "sdk/conformance/suite.h"
 
@@ -23,6 +24,7 @@ struct Options {
   std::vector<std::string> cases, settings;
   uint32_t device = 0;
   double time_limit = 30;
+  int jobs = 1;
   bool list = false, verbose = false, here = false;
 };
 
@@ -88,7 +90,6 @@ class Run {
  private:
   void add(const Test& test, Finding finding);
   void run_chosen(std::span<const Test> tests);
-  void judge_claims();
   void print_failure(const Row& row);
 
   const Options& options_;
@@ -97,8 +98,6 @@ class Run {
   const bool human_;
   std::vector<Row> rows_;
   std::map<std::string, int> failures_;  // by group
-  Test claims_{
-      "claims/stated", "P12", "States beforehand what a provider supports, so that one that claims nothing fails.", {}};
 };
 
 void Run::add(const Test& test, Finding finding) {
@@ -141,28 +140,11 @@ void Run::run_chosen(std::span<const Test> tests) {
   const auto done = [&](size_t i, const Finding& finding) { add(*originals[i], finding); };
   if (options_.here) {
     run_here(to_run, done);
+  } else if (options_.jobs > 1) {
+    run_in_jobs(to_run, options_.time_limit, options_.jobs, done);
   } else {
     run_in_children(to_run, options_.time_limit, done);
   }
-}
-
-// Judges claims only if all tests ran. A provider that supports no case must say so.
-void Run::judge_claims() {
-  const bool claims = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) {
-    return row.test->name.starts_with("primitives/") && row.test->name != "primitives/closing" &&
-           row.finding.outcome != Outcome::skipped;
-  });
-  Finding finding;
-  if (!claims && !expectations_.claims_nothing()) {
-    finding = {Outcome::failed,
-               "it supports none of the cases, and no file of expectations says 'supports nothing' (rule P12).",
-               {},
-               0};
-  } else if (claims && expectations_.claims_nothing()) {
-    finding = {
-        Outcome::failed, "the expectations say 'supports nothing', and it supports some cases (rule P12).", {}, 0};
-  }
-  add(claims_, finding);
 }
 
 void Run::run(const std::vector<Test>& tests) {
@@ -179,7 +161,6 @@ void Run::run(const std::vector<Test>& tests) {
     }
   } else {
     run_chosen(std::span(tests).subspan(whole && !options_.here ? 1 : 0));
-    if (whole) judge_claims();
   }
   info_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
@@ -208,9 +189,9 @@ int list(const std::vector<Test>& tests) {
 }
 
 int run(const Options& options) {
-  std::vector<Test> tests = make_suite(target_of(options));
   const auto expectations = find_expectations(options);
   if (!expectations.ok()) return fail(expectations.status().message(), expectations.status().remedy());
+  std::vector<Test> tests = make_suite(target_of(options), expectations.value());
   if (const Status known = expectations->check(tests); !known.ok()) return fail(known.message(), known.remedy());
   if (!options.cases.empty()) {
     for (const std::string& pattern : options.cases) {
@@ -237,14 +218,19 @@ int run(const Options& options) {
 
 void add_options(CLI::App* app, Options* options) {
   app->add_option("PATH", options->path, "The provider: path/to/libtenon_foo.so");
-  app->add_option("--case,-c", options->cases, "Only this test, or those that match (* and ?: '*odd*'); more than once")
-      ->allow_extra_args(false);
+  app->add_option("--case,-c", options->cases,
+                  "Only these tests: names or patterns (* and ?: '*odd*'), with commas between them; more than once")
+      ->allow_extra_args(false)
+      ->delimiter(',');
   app->add_option("--expect", options->expectations,
                   "File of expectations; without it libtenon_foo.expect beside the library, if there is one");
   app->add_option("--device", options->device, "Number of the device")->capture_default_str();
   app->add_option("--set", options->settings, "KEY=VALUE: a setting of the provider; more than once")
       ->allow_extra_args(false);
   app->add_option("--time-limit", options->time_limit, "Seconds a test may take")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--jobs,-j", options->jobs, "How many tests run at once")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app->add_option("--junit", options->junit, "Write JUnit XML to this file");

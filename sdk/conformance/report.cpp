@@ -10,10 +10,9 @@
 namespace tenon::conformance {
 namespace {
 
-// The command that repeats a test. Claims can only be judged after all tests.
+// The command that repeats a test.
 std::string command_text(const Row& row, const RunInfo& info) {
-  return row.test->name.starts_with("claims/") ? info.command
-                                               : fmt::format("{} --case {}", info.command, row.test->name);
+  return fmt::format("{} --case {}", info.command, row.test->name);
 }
 
 std::string indented(const std::string& text) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "primitives/text/format.h"
+#include "sdk/conformance/test.h"
 
 namespace tenon::conformance {
 
@@ -98,15 +99,39 @@ Status Subject::record_event(const Event& event, const Stream& stream) {
   return call("event_record", ops.event_record, event.get(), stream.get());
 }
 
+namespace {
+
+// A wait for work that was submitted has nothing to fail of but the device and the host's memory.
+Status waited(std::string_view function, const Status& status) {
+  if (status.ok() || status.code() == Code::out_of_host_memory) return status;
+  return broken("S03", "{} of work that was submitted failed: {}", function, status.message());
+}
+
+}  // namespace
+
 Status Subject::wait(const Event& event) {
-  return call("event_host_wait", ops.event_host_wait, event.get(), wait_limit_ns);
+  return waited("event_host_wait", call("event_host_wait", ops.event_host_wait, event.get(), wait_limit_ns));
+}
+
+Status Subject::synchronize(const ep_device_ops& its_ops, ep_stream* stream) {
+  return waited("stream_synchronize", call("stream_synchronize", its_ops.stream_synchronize, stream));
 }
 
 Status Subject::finish(const Stream& stream) {
-  if (!has_events()) return call("stream_synchronize", ops.stream_synchronize, stream.get());
+  if (!has_events()) return synchronize(ops, stream.get());
   TENON_ASSIGN_OR_RETURN(const Event event, make_event());
   TENON_RETURN_IF_ERROR(record_event(event, stream));
-  return wait(event);
+  const Status status = wait(event);
+  if (!status.ok()) drain(stream);
+  return status;
+}
+
+void Subject::drain(const ep_device_ops& its_ops, ep_stream* stream) {
+  Status status = synchronize(its_ops, stream);
+  if (status.code() == Code::out_of_host_memory) status = synchronize(its_ops, stream);
+  if (status.ok()) return;
+  end_process(broken("S03", "{} What was submitted may still run, so the kit frees nothing and ends this process",
+                     first_line(status.message())));
 }
 
 }  // namespace tenon::conformance

@@ -98,6 +98,10 @@ class Subject {
   Status wait(const Event& event);
   // Waits for all work of `stream`: by an event, or by stream_synchronize on a device without events.
   Status finish(const Stream& stream);
+  // Waits for all work of `stream`, so that what it uses may be freed. If that fails, nobody knows what is still in
+  // flight, and this ends the process with that finding: whatever was freed would be blamed on the provider later.
+  void drain(const Stream& stream) { drain(ops, stream.get()); }
+  void drain(const ep_device_ops& its_ops, ep_stream* stream);  // a stream of another device too
 
   void destroy(ep_memory* memory) { drop("memory_free", ops.memory_free, memory); }
   void destroy(ep_stream* stream) { drop("stream_destroy", ops.stream_destroy, stream); }
@@ -114,6 +118,7 @@ class Subject {
   bool started = false;
 
  private:
+  Status synchronize(const ep_device_ops& its_ops, ep_stream* stream);
   template <class Function, class Handle>
   void drop(const char* name, Function function, Handle* handle) {
     note_call(name);
@@ -131,10 +136,7 @@ void Owned<T>::reset() {
 class Drain {
  public:
   Drain(Subject& subject, const Stream& stream) : subject_(subject), stream_(stream) {}
-  ~Drain() {
-    note_call("stream_synchronize");
-    subject_.ops.stream_synchronize(stream_.get(), nullptr);
-  }
+  ~Drain() { subject_.drain(stream_); }
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
 

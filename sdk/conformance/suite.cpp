@@ -42,9 +42,37 @@ class OpenDevice {
   Stream stream_;
 };
 
+// Nothing if the provider supports one of the cases, else the reason of the last refusal.
+Result<std::string> why_nothing(Subject& subject) {
+  const Status opened = subject.open();
+  if (opened.code() == skip_code) return opened.message();
+  TENON_RETURN_IF_ERROR(opened);
+  std::string why;
+  for (const cases::Case& one : cases::all_cases()) {
+    const auto terms = ask_support(subject, one.desc);
+    if (terms.ok()) return std::string();
+    why = first_line(terms.status().message());
+  }
+  return why;
+}
+
+Status check_claims(const Target& target, bool claims_nothing) {
+  Subject subject(target);
+  const auto why = why_nothing(subject);
+  if (!why.ok()) return skipped("the device cannot be opened: {}", why.status().message());
+  if (!why->empty() && !claims_nothing) {
+    return broken("P12", "it supports none of the cases, and no file of expectations says 'supports nothing' ({})",
+                  why.value());
+  }
+  if (why->empty() && claims_nothing) {
+    return broken("P12", "the expectations say 'supports nothing', and it supports some cases");
+  }
+  return {};
+}
+
 }  // namespace
 
-std::vector<Test> make_suite(const Target& target) {
+std::vector<Test> make_suite(const Target& target, const Expectations& expectations) {
   std::vector<Test> tests;
   for (const ContractTest& test : contract_tests()) {
     tests.push_back({test.name, test.rule, test.claim, [&test, target] { return run_contract_test(test, target); }});
@@ -59,7 +87,10 @@ std::vector<Test> make_suite(const Target& target) {
     tests.push_back({std::move(name), "P14", "", [get, one = std::move(one)] { return get().run(one); }, true});
   }
   tests.push_back({"primitives/closing", "L01", "After all cases nothing of the host's memory is held.",
-                   [get] { return get().close(); }, true});
+                   [get] { return get().close(); }, true, true});
+  tests.push_back({"claims/stated", "P12",
+                   "States beforehand what a provider supports, so that one that claims nothing fails.",
+                   [target, nothing = expectations.claims_nothing()] { return check_claims(target, nothing); }});
   return tests;
 }
 

@@ -3,13 +3,14 @@
 
 #include <vector>
 
+#include "sdk/conformance/expectations.h"
 #include "sdk/conformance/subject.h"
 #include "sdk/conformance/test.h"
 
 namespace tenon::conformance {
 
 // All tests, in a fixed order. loader/accepts is first, because no host takes a provider that fails it. The primitives
-// are last.
-std::vector<Test> make_suite(const Target& target);
+// come after the contract, and claims/stated, which reads `expectations`, is last.
+std::vector<Test> make_suite(const Target& target, const Expectations& expectations);
 
 }  // namespace tenon::conformance

@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 
 #include "primitives/text/format.h"
+#include "sdk/conformance/pipe.h"
 #include "sdk/conformance/running.h"
 #include "sdk/conformance/verdict.h"
 
@@ -26,21 +28,24 @@ constexpr int64_t most_output = 2000;
 
 struct Frame {
   int16_t outcome;
-  int16_t not_claimed;
-  uint32_t size;  // bytes of the sentence, which follows
+  uint8_t not_claimed;
+  uint8_t is_last;  // the process ends after this test
+  uint32_t size;    // bytes of the sentence, which follows
   double milliseconds;
   int64_t output_end;  // bytes printed so far: the child may be ahead of the reader
 };
 
-Finding run_one(const Test& test) {
+// The test that this process runs, for end_process.
+struct Current {
+  const Test* test = nullptr;
+  pid_t process = -1;
+  Clock::time_point begin;
+  std::function<void(const Finding&)> report;  // of a finding after which the process ends
+};
+Current current;
+
+Finding finding_of(const Test& test, const Status& status, Clock::time_point begin) {
   Finding finding;
-  const auto begin = Clock::now();
-  Status status;
-  try {
-    status = test.run();
-  } catch (const std::exception& thrown) {
-    status = Status(Code::internal, fmt::format("the kit itself failed: {}.", thrown.what()));
-  }
   finding.milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
   if (status.ok()) return finding;
   finding.outcome = status.code() == skip_code ? Outcome::skipped : Outcome::failed;
@@ -52,25 +57,36 @@ Finding run_one(const Test& test) {
   return finding;
 }
 
-bool write_all(int fd, const void* data, size_t size) {
-  const char* at = static_cast<const char*>(data);
-  while (size > 0) {
-    const ssize_t count = write(fd, at, size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    at += count;
-    size -= static_cast<size_t>(count);
+Finding run_one(const Test& test, std::function<void(const Finding&)> report) {
+  current = {&test, getpid(), Clock::now(), std::move(report)};
+  Status status;
+  try {
+    status = test.run();
+  } catch (const std::exception& thrown) {
+    status = Status(Code::internal, fmt::format("the kit itself failed: {}.", thrown.what()));
   }
-  return true;
+  return finding_of(test, status, current.begin);
 }
+
+bool send(int results, int output, const Finding& finding, bool is_last) {
+  std::fflush(nullptr);
+  const Frame frame = {
+      static_cast<int16_t>(finding.outcome),          finding.not_claimed,  is_last,
+      static_cast<uint32_t>(finding.sentence.size()), finding.milliseconds, lseek(output, 0, SEEK_END)};
+  return write_all(results, &frame, sizeof frame) &&
+         write_all(results, finding.sentence.data(), finding.sentence.size());
+}
+
+// goes_on: the next test comes. ends: the test has ended it after its finding. died: crashed or hung in the test.
+enum class Life : uint8_t { goes_on, ends, died };
 
 // The parent's view of a child that runs `tests[numbers...]` one after the other.
 class Child {
  public:
   Child(const std::vector<Test>& tests, const std::vector<size_t>& numbers);
   ~Child();
-  // The finding of the next test. Sets *alive to false if the child has ended.
-  Finding next(double time_limit, bool* alive);
+  // The finding of the next test, and what became of the child.
+  Finding next(double time_limit, Life* life);
 
  private:
   enum class Read : uint8_t { whole, ended, late };
@@ -94,13 +110,8 @@ class Child {
   dup2(output, STDERR_FILENO);
   for (size_t number : numbers) {
     note_into(running);
-    const Finding finding = run_one(tests[number]);
-    std::fflush(nullptr);
-    const Frame frame = {static_cast<int16_t>(finding.outcome), finding.not_claimed,
-                         static_cast<uint32_t>(finding.sentence.size()), finding.milliseconds,
-                         lseek(output, 0, SEEK_END)};
-    if (!write_all(results, &frame, sizeof frame)) break;
-    if (!write_all(results, finding.sentence.data(), finding.sentence.size())) break;
+    const Finding finding = run_one(tests[number], [=](const Finding& last) { send(results, output, last, true); });
+    if (!send(results, output, finding, false)) break;
   }
   _exit(0);
 }
@@ -165,7 +176,7 @@ std::string Child::take_output(int64_t end) {
   return text;
 }
 
-Finding Child::next(double time_limit, bool* alive) {
+Finding Child::next(double time_limit, Life* life) {
   const auto deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(time_limit));
   Frame frame{};
@@ -175,8 +186,8 @@ Finding Child::next(double time_limit, bool* alive) {
     finding.sentence.resize(frame.size);
     got = read_all(finding.sentence.data(), frame.size, deadline);
   }
-  *alive = got == Read::whole;
-  if (!*alive) return ended(got == Read::late, time_limit);
+  *life = got != Read::whole ? Life::died : frame.is_last != 0 ? Life::ends : Life::goes_on;
+  if (*life == Life::died) return ended(got == Read::late, time_limit);
   finding.outcome = static_cast<Outcome>(frame.outcome);
   finding.not_claimed = frame.not_claimed != 0;
   finding.milliseconds = frame.milliseconds;
@@ -209,9 +220,9 @@ Finding Child::ended(bool hung, double time_limit) {
 }
 
 Finding run_alone(const std::vector<Test>& tests, size_t number, double time_limit) {
-  bool alive = false;
+  Life life = Life::died;
   Child child(tests, {number});
-  return child.next(time_limit, &alive);
+  return child.next(time_limit, &life);
 }
 
 // Runs tests in one child until a test ends it. Returns how many tests are settled.
@@ -219,10 +230,11 @@ size_t run_sharing(const std::vector<Test>& tests, const std::vector<size_t>& nu
                    const std::function<void(size_t, const Finding&)>& done) {
   Child child(tests, numbers);
   for (size_t i = 0; i < numbers.size(); ++i) {
-    bool alive = false;
-    Finding finding = child.next(time_limit, &alive);
-    if (alive) {
+    Life life = Life::died;
+    Finding finding = child.next(time_limit, &life);
+    if (life != Life::died) {
       done(numbers[i], finding);
+      if (life == Life::ends) return i + 1;
       continue;
     }
     const Finding alone = run_alone(tests, numbers[i], time_limit);
@@ -253,6 +265,15 @@ std::string rule_in(std::string_view sentence) {
   return std::string(rest.substr(0, rest.find(')')));
 }
 
+void end_process(const Status& status) {
+  static std::atomic_flag ending;
+  while (ending.test_and_set()) pause();  // another thread of the test is at it
+  if (getpid() != current.process) _exit(inner_failure);
+  current.report(finding_of(*current.test, status, current.begin));
+  std::fflush(nullptr);
+  _exit(1);
+}
+
 void run_in_children(const std::vector<Test>& tests, double time_limit,
                      const std::function<void(size_t, const Finding&)>& done) {
   for (size_t i = 0; i < tests.size();) {
@@ -268,7 +289,12 @@ void run_in_children(const std::vector<Test>& tests, double time_limit,
 }
 
 void run_here(const std::vector<Test>& tests, const std::function<void(size_t, const Finding&)>& done) {
-  for (size_t i = 0; i < tests.size(); ++i) done(i, run_one(tests[i]));
+  for (size_t i = 0; i < tests.size(); ++i) {
+    done(i, run_one(tests[i], [&](const Finding& last) {
+           done(i, last);
+           std::printf("The process cannot go on after this test. Without --in-process it costs that test alone.\n");
+         }));
+  }
 }
 
 }  // namespace tenon::conformance

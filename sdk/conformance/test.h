@@ -19,6 +19,8 @@ struct Test {
   std::function<Status()> run;
   // Shares one process with other such tests. A test that crashes or hangs there runs again alone.
   bool shares_process = false;
+  // Runs at the end of every process that tests share, and judges that process.
+  bool closes_process = false;
 };
 
 enum class Outcome : uint8_t { passed, failed, crashed, hung, skipped, expected_failure, unexpected_pass };
@@ -40,6 +42,12 @@ inline bool is_bad(Outcome outcome) {
 
 // The rule that a sentence names last ("E01" in "... (rule E01)."), or empty.
 std::string rule_in(std::string_view sentence);
+
+// Ends this process with `status` as the finding of the running test, and unwinds nothing: work in flight may still use
+// what the test made. The tests that shared the process go on in another. A process that a test has forked ends with
+// inner_failure. In run_here the kit ends.
+[[noreturn]] void end_process(const Status& status);
+constexpr int inner_failure = 9;  // exit code
 
 // Runs every test in child processes, and calls done(number, finding) in this process, in the order of `tests`. This
 // process must have no threads and must not have loaded the provider; each child loads it. A test that takes longer

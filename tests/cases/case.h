@@ -45,13 +45,22 @@ struct Tolerance {
   double tiny = 0;
 };
 
+// Where the results of a scalar function end: none is greater than `most` in magnitude, and an argument of at least
+// `from` in magnitude gives exactly the reference. So a sum of parts that cancels there is exact too. `most` 0:
+// nowhere.
+struct Saturation {
+  double most = 0;
+  double from = 0;
+};
+
 struct Case {
   std::string name;  // kind/op/dtype/layout
   ep_primitive_desc desc;
   std::vector<ep_scalar> scalars;
   std::vector<Values> values;  // one per operand; outputs ignore them
   Tolerance tolerance;
-  int32_t fault = 0;  // EP_FAULT_* that every launch must report
+  int32_t fault = 0;           // EP_FAULT_* that every launch must report
+  Saturation saturation = {};  // of unary
 };
 
 // All cases, in a fixed order.

@@ -24,19 +24,25 @@ struct UnaryRule {
   double low;
   double high;
   Tolerance tolerance;
+  Saturation saturation = {};
 };
 
 constexpr UnaryRule unary_rules[] = {
-    {"rsqrt", 0.01, 50, {2, 0, 0}},     {"exp", -80, 80, {5, 0, 1}},       {"expm1", -5, 60, {5, 0, 1}},
-    {"log", 0.01, 50, {5, 0, 0}},       {"log1p", -0.9, 50, {5, 0, 0}},    {"log2", 0.01, 50, {5, 0, 0}},
-    {"log10", 0.01, 50, {5, 0, 0}},     {"sin", -100, 100, {5, 0, 0}},     {"cos", -100, 100, {5, 0, 0}},
-    {"tan", -100, 100, {5, 0, 0}},      {"asin", -1.1, 1.1, {5, 0, 0}},    {"acos", -1.1, 1.1, {5, 0, 0}},
-    {"atan", -20, 20, {5, 0, 0}},       {"sinh", -80, 80, {5, 0, 0}},      {"cosh", -80, 80, {5, 0, 0}},
-    {"tanh", -10, 10, {5, 0, 0}},       {"asinh", -50, 50, {5, 0, 0}},     {"acosh", 0.9, 50, {5, 0, 0}},
-    {"atanh", -1.1, 1.1, {5, 0, 0}},    {"erf", -4, 4, {5, 0, 0}},         {"sigmoid", -20, 20, {8, 0, 1}},
-    {"silu", -20, 20, {8, 0, 128}},     {"gelu", -8, 8, {8, 32, 0}},       {"gelu_tanh", -8, 8, {8, 64, 0}},
-    {"softplus", -20, 20, {10, 0, 1}},  {"softsign", -20, 20, {2, 0, 0}},  {"mish", -20, 20, {16, 0, 128}},
-    {"elu", -8, 8, {6, 0, 0}},          {"celu", -8, 8, {8, 0, 0}},        {"selu", -8, 8, {8, 0, 0}},
+    {"rsqrt", 0.01, 50, {2, 0, 0}},     {"exp", -80, 80, {5, 0, 1}},
+    {"expm1", -5, 60, {5, 0, 1}},       {"log", 0.01, 50, {5, 0, 0}},
+    {"log1p", -0.9, 50, {5, 0, 0}},     {"log2", 0.01, 50, {5, 0, 0}},
+    {"log10", 0.01, 50, {5, 0, 0}},     {"sin", -100, 100, {5, 0, 0}},
+    {"cos", -100, 100, {5, 0, 0}},      {"tan", -100, 100, {5, 0, 0}},
+    {"asin", -1.1, 1.1, {5, 0, 0}},     {"acos", -1.1, 1.1, {5, 0, 0}},
+    {"atan", -20, 20, {5, 0, 0}},       {"sinh", -80, 80, {5, 0, 0}},
+    {"cosh", -80, 80, {5, 0, 0}},       {"tanh", -10, 10, {5, 0, 0}, {1, 20}},
+    {"asinh", -50, 50, {5, 0, 0}},      {"acosh", 0.9, 50, {5, 0, 0}},
+    {"atanh", -1.1, 1.1, {5, 0, 0}},    {"erf", -4, 4, {5, 0, 0}, {1, 6}},
+    {"sigmoid", -20, 20, {8, 0, 1}},    {"silu", -20, 20, {8, 0, 128}},
+    {"gelu", -8, 8, {8, 32, 0}},        {"gelu_tanh", -8, 8, {8, 64, 0}},
+    {"softplus", -20, 20, {10, 0, 1}},  {"softsign", -20, 20, {2, 0, 0}},
+    {"mish", -20, 20, {16, 0, 128}},    {"elu", -8, 8, {6, 0, 0}},
+    {"celu", -8, 8, {8, 0, 0}},         {"selu", -8, 8, {8, 0, 0}},
     {"hard_sigmoid", -8, 8, {1, 4, 0}}, {"hard_swish", -8, 8, {2, 16, 0}},
 };
 
@@ -44,7 +50,7 @@ UnaryRule unary_rule(std::string_view name) {
   for (const UnaryRule& rule : unary_rules) {
     if (rule.name == name) return rule;
   }
-  return {name, -8, 8, {}};
+  return {name, -8, 8, {}, {}};
 }
 
 // Narrow types compute in f32 and round once, so the result is at most one step off. f64 is compared with a reference
@@ -104,6 +110,7 @@ Case unary_case(const ScalarRow& row, DType dtype, const Layout& layout, Values 
   for (int32_t i = 0; i < row.parameters; ++i) made.scalars.push_back(make_scalar(dtype, parameters[i]));
   made.values = {{}, values};
   made.tolerance = on_type(unary_rule(row.name).tolerance, dtype);
+  made.saturation = unary_rule(row.name).saturation;
   return made;
 }
 

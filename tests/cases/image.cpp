@@ -11,6 +11,7 @@
 #include "primitives/reference/call.h"
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
+#include "tests/cases/distance.h"
 
 namespace tenon::cases {
 namespace {
@@ -203,19 +204,6 @@ void poison_operand(const ep_operand_desc& operand, uint64_t offset, uint64_t fi
 
 // --- comparing ---
 
-// The bit patterns of a floating dtype as whole numbers in the order of their values. -0 and 0 are both 0.
-int64_t ordered(DType dtype, uint64_t bits) {
-  const uint64_t sign = uint64_t{1} << (dtype_info(dtype).bits - 1);
-  const auto magnitude = static_cast<int64_t>(bits & (sign - 1));
-  return bits & sign ? -magnitude : magnitude;
-}
-
-// Counts in whole numbers, because a double cannot tell those of f64 apart.
-uint64_t steps_between(int64_t a, int64_t b) {
-  return a > b ? static_cast<uint64_t>(a) - static_cast<uint64_t>(b)
-               : static_cast<uint64_t>(b) - static_cast<uint64_t>(a);
-}
-
 uint64_t raw_bits(DType dtype, const void* base, int64_t place) {
   const bool whole = is_floating(dtype) || dtype == DType::boolean;  // a bool is 0 or 1
   if (!whole) return reference::load<uint64_t>(dtype, base, place);
@@ -225,29 +213,6 @@ uint64_t raw_bits(DType dtype, const void* base, int64_t place) {
   return bits;
 }
 
-bool near(DType dtype, const Tolerance& tolerance, uint64_t got, uint64_t want) {
-  if (got == want) return true;
-  if (!is_floating(dtype)) return false;
-  const double g = decode_float(dtype, got);
-  const double w = decode_float(dtype, want);
-  if (std::isnan(g) || std::isnan(w)) return std::isnan(g) && std::isnan(w);
-  if (static_cast<double>(steps_between(ordered(dtype, got), ordered(dtype, want))) <= tolerance.ulps) return true;
-  const bool wide = dtype == DType::f64;
-  const double epsilon = wide ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  const double least = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
-  return std::fabs(g - w) <= std::max(tolerance.epsilons * epsilon, tolerance.tiny * least);
-}
-
-std::string value_text(DType dtype, uint64_t bits) {
-  if (!is_floating(dtype)) {
-    const bool is_signed = dtype_info(dtype).type_class == DTypeClass::INT;
-    return is_signed ? fmt::format("{}", static_cast<int64_t>(bits)) : fmt::format("{}", bits);
-  }
-  const double value = decode_float(dtype, bits);
-  if (std::isnan(value)) return "NaN";
-  return fmt::format("{:.9g}", value);
-}
-
 // True if `bits` can only be poison: NaN or a huge number where the expected value is neither.
 bool is_poisoned(DType dtype, uint64_t bits, uint64_t want) {
   if (!is_floating(dtype)) return false;
@@ -255,42 +220,103 @@ bool is_poisoned(DType dtype, uint64_t bits, uint64_t want) {
   return !(std::fabs(decode_float(dtype, bits)) < greatest) && std::fabs(decode_float(dtype, want)) < greatest;
 }
 
-std::string tolerance_text(const Tolerance& tolerance) {
-  return fmt::format("{:g} ulp, {:g} epsilons, {:g} least normals", tolerance.ulps, tolerance.epsilons, tolerance.tiny);
-}
-
 constexpr std::string_view poison_hint =
     "\n  NaN and huge numbers stand in the outputs before a launch, and between and beside the elements of all "
     "operands";
+
+// The operands whose element at an index makes the output's element there; none for kinds that mix elements.
+bool is_elementwise(int32_t kind) {
+  return kind == EP_PRIMITIVE_copy || kind == EP_PRIMITIVE_unary || kind == EP_PRIMITIVE_binary ||
+         kind == EP_PRIMITIVE_ternary;
+}
+
+// The bits of input `i` for the output's element at `index`, before the launch.
+uint64_t input_bits(const Case& test, const ep_primitive_desc& desc, uint32_t i, const Image& start,
+                    const int64_t* index) {
+  const ep_operand_desc& operand = desc.operands[i];
+  if ((operand.flags & EP_OPERAND_FLAG_SCALAR) == 0) {
+    const reference::Operand view = {&operand, nullptr, nullptr};
+    return raw_bits(type_of(operand), start.bytes.data() + start.offsets[i], view.at(index));
+  }
+  const ep_scalar& scalar = test.scalars[static_cast<size_t>(operand.role - EP_ROLE_SRC)];
+  return is_floating(type_of(operand)) ? encode_float(type_of(operand), scalar.value.f64) : scalar.value.u64;
+}
+
+// " of src 0.5 and src_b 2", or empty for kinds that mix elements.
+std::string inputs_text(const Case& test, const ep_primitive_desc& desc, const Image& start, const int64_t* index) {
+  if (!is_elementwise(desc.kind)) return {};
+  std::string text;
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if (table::is_output(desc.kind, operand.role)) continue;
+    text += fmt::format("{} {} {}", text.empty() ? " of" : " and", table::role_name(operand.role),
+                        value_text(type_of(operand), input_bits(test, desc, i, start, index)));
+  }
+  return text;
+}
+
+// One output of a run, beside the reference.
+struct Compared {
+  const Case& test;
+  const ep_primitive_desc& desc;
+  uint32_t output;
+  const Image& start;
+  int64_t wrong = 0;
+  uint64_t farthest = 0;  // steps of the wrong elements; 0 if none can be counted
+  std::string first = {};
+  std::string_view hint = {};
+
+  bool accepts(uint64_t g, uint64_t w, const int64_t* index) const {
+    const DType dtype = type_of(desc.operands[output]);
+    if (!is_near(dtype, test.tolerance, g, w)) return false;
+    if (test.saturation.most == 0) return true;
+    return is_within(dtype, test.saturation, g, w, input_bits(test, desc, 1, start, index));
+  }
+  void refuse(int64_t number, const int64_t* index, uint64_t g, uint64_t w, bool untouched);
+  Status status() const;
+};
+
+void Compared::refuse(int64_t number, const int64_t* index, uint64_t g, uint64_t w, bool untouched) {
+  const ep_operand_desc& operand = desc.operands[output];
+  const DType dtype = type_of(operand);
+  const uint64_t steps = is_floating(dtype) ? steps_between(dtype, g, w).value_or(0) : 0;  // 0: cannot be counted
+  farthest = std::max(farthest, steps);
+  if (wrong++ > 0) return;
+  first = fmt::format("element {} {} of {}{} is {}{} but must be {}", number,
+                      Dims({index, static_cast<size_t>(operand.rank)}), table::role_name(operand.role),
+                      inputs_text(test, desc, start, index), value_text(dtype, g),
+                      untouched ? ", as it was before the launch," : "", value_text(dtype, w));
+  if (steps > 0) first += fmt::format(", {} ulp away", steps);
+  if (is_poisoned(dtype, g, w)) hint = poison_hint;
+}
+
+Status Compared::status() const {
+  if (wrong == 0) return {};
+  const std::string distance = wrong > 1 && farthest > 0 ? fmt::format(" by up to {} ulp", farthest) : std::string();
+  const std::string limit = test.saturation.most == 0
+                                ? std::string()
+                                : fmt::format(", none beyond {:g}, exact from arguments of {:g} on",
+                                              test.saturation.most, test.saturation.from);
+  return Status(Code::internal, fmt::format("{} ({}{}{}; allowed: {}{}) (rule P14).{}", first, wrong,
+                                            wrong == 1 ? " element differs" : " elements differ", distance,
+                                            tolerance_text(test.tolerance), limit, hint));
+}
 
 // Compares output `i`, and overwrites acceptable elements with the reference.
 Status settle_output(const Case& test, const ep_primitive_desc& desc, uint32_t i, const Image& start, Image* got,
                      Image* want) {
   const ep_operand_desc& operand = desc.operands[i];
   const DType dtype = type_of(operand);
-  int64_t wrong = 0;
-  std::string first;
-  std::string_view hint;
+  Compared compared = {test, desc, i, start};
   for_each_element(operand, [&](int64_t number, int64_t place, const int64_t* index) {
     const uint64_t g = raw_bits(dtype, got->address(i), place);
     const uint64_t w = raw_bits(dtype, want->address(i), place);
     const bool untouched = g == raw_bits(dtype, start.bytes.data() + start.offsets[i], place);
     const bool dropped = test.fault != 0 && w == 0 && untouched;
-    if (!dropped && !near(dtype, test.tolerance, g, w)) {
-      if (wrong++ == 0) {
-        first =
-            fmt::format("element {} {} of {} is {}{} but must be {}", number,
-                        Dims({index, static_cast<size_t>(operand.rank)}), table::role_name(operand.role),
-                        value_text(dtype, g), untouched ? ", as it was before the launch," : "", value_text(dtype, w));
-        if (is_poisoned(dtype, g, w)) hint = poison_hint;
-      }
-    }
+    if (!dropped && !compared.accepts(g, w, index)) compared.refuse(number, index, g, w, untouched);
     put_bits(dtype, got->address(i), place, w);
   });
-  if (wrong == 0) return {};
-  return Status(Code::internal, fmt::format("{} ({}{}; allowed: {}) (rule P14).{}", first, wrong,
-                                            wrong == 1 ? " element differs" : " elements differ",
-                                            tolerance_text(test.tolerance), hint));
+  return compared.status();
 }
 
 }  // namespace

@@ -115,6 +115,7 @@ Status streams_ordered_by_events(Subject& subject);
 Status streams_keep_launches_apart(Subject& subject);
 Status streams_outlive_unrelated(Subject& subject);
 Status streams_on_threads(Subject& subject);
+Status streams_share_a_primitive(Subject& subject);
 
 Status support_pure(Subject& subject);
 Status support_unknown(Subject& subject);

@@ -120,6 +120,7 @@ Status memory_imported(Subject& subject) {
   TENON_RETURN_IF_ERROR(imported);
   Memory block(&subject, memory);
   std::vector<uint8_t> received(page, 0);
+  const Drain drain(subject, stream);
   TENON_RETURN_IF_ERROR(subject.download(stream, block, 0, received));
   TENON_RETURN_IF_ERROR(subject.finish(stream));
   if (received != sent) return broken("M09", "the device does not read the host's memory that it imported");

@@ -43,14 +43,15 @@ class Peer {
     const ep_buffer dst{blocks[pool], 0};
     const void* src = bytes.data();
     TENON_RETURN_IF_ERROR(subject_.call("upload", ops.upload, stream, dst, src, uint64_t{bytes.size()}));
-    return subject_.call("stream_synchronize", ops.stream_synchronize, stream);
+    subject_.drain(ops, stream);
+    return {};
   }
   Result<std::vector<uint8_t>> download(uint32_t pool) {
     std::vector<uint8_t> bytes(room, 0);
     void* dst = bytes.data();
     const ep_buffer src{blocks[pool], 0};
     TENON_RETURN_IF_ERROR(subject_.call("download", ops.download, stream, dst, src, room));
-    TENON_RETURN_IF_ERROR(subject_.call("stream_synchronize", ops.stream_synchronize, stream));
+    subject_.drain(ops, stream);
     return bytes;
   }
 

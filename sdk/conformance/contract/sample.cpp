@@ -103,6 +103,15 @@ const std::vector<cases::Case>& find_sound_samples(Subject& subject) {
   return *found;
 }
 
+std::optional<cases::Case> find_sound_case(Subject& subject, std::string_view name) {
+  std::vector<cases::Case> named;
+  for (const cases::Case& one : cases::all_cases()) {
+    if (one.name == name) named.push_back(one);
+  }
+  const std::vector<cases::Case> sound = sound_ones(subject, named);
+  return sound.empty() ? std::nullopt : std::optional(sound.front());
+}
+
 const cases::Case* find_sound_sample(Subject& subject) {
   const std::vector<cases::Case>& samples = find_sound_samples(subject);
   return samples.empty() ? nullptr : &samples.front();

@@ -1,6 +1,8 @@
 // Samples: launches that the provider can do, one of each kind that it claims.
 #pragma once
 
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "primitives/descriptor/descriptor.h"
@@ -18,6 +20,9 @@ const std::vector<cases::Case>& find_samples(Subject& subject);
 const std::vector<cases::Case>& find_sound_samples(Subject& subject);
 // The first sound sample, or NULL.
 const cases::Case* find_sound_sample(Subject& subject);
+
+// The case `name`, if the provider supports it and computes it right when nothing else runs.
+std::optional<cases::Case> find_sound_case(Subject& subject, std::string_view name);
 
 // For each of these kinds, the longest sound case that is still quick to check.
 const std::vector<cases::Case>& find_long_samples(Subject& subject);

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "primitives/text/format.h"
@@ -158,27 +160,34 @@ struct Racer {
   std::unique_ptr<Prepared> prepared;
   Status status;
 
-  Status step(Subject& subject, Gate& start) {
-    Work& work = prepared->work;
+  // One of the racers at a time prepares its launch: what a primitive that they share does not promise beside a launch
+  // (primitive_pack) is kept out of the race.
+  Status prepare(Subject& subject, std::mutex& preparing) {
+    const std::lock_guard lock(preparing);
+    prepared->work.put(prepared->start);
+    const Status uploaded = prepared->work.upload(stream);
+    return uploaded.ok() ? subject.finish(stream) : uploaded;
+  }
+
+  Status step(Subject& subject, std::mutex& preparing, Gate& start) {
     const Drain drain(subject, stream);
-    work.put(prepared->start);
-    const Status uploaded = work.upload(stream);
-    const Status ready = uploaded.ok() ? subject.finish(stream) : uploaded;
+    const Status ready = prepare(subject, preparing);
     start.pass();
     TENON_RETURN_IF_ERROR(ready);
-    TENON_RETURN_IF_ERROR(work.launch(stream));
-    TENON_RETURN_IF_ERROR(work.download(stream));
+    TENON_RETURN_IF_ERROR(prepared->work.launch(stream));
+    TENON_RETURN_IF_ERROR(prepared->work.download(stream));
     TENON_RETURN_IF_ERROR(subject.finish(stream));
     return prepared->compare();
   }
 };
 
-Status race_once(Subject& subject, Racer (&racers)[2]) {
+Status race_once(Subject& subject, std::string_view what, Racer (&racers)[2]) {
   constexpr int rounds = 20;
   Gate start;
+  std::mutex preparing;
   const auto run = [&](Racer& racer) {
     for (int round = 0; round < rounds; ++round) {
-      const Status status = racer.step(subject, start);
+      const Status status = racer.step(subject, preparing, start);
       if (racer.status.ok()) racer.status = status;
     }
   };
@@ -187,16 +196,25 @@ Status race_once(Subject& subject, Racer (&racers)[2]) {
   other.join();
   for (const Racer& racer : racers) {
     if (racer.status.ok()) continue;
-    return broken("C01", "two threads launched at once, each on its stream, and one was disturbed: {}",
+    return broken("C01", "two threads launched {} at once, each on its stream, and one was disturbed: {}", what,
                   racer.status.message());
   }
   return {};
 }
 
 // A collision takes luck, so this runs at least 20 rounds, and more while there is time.
-Status race(Subject& subject, const cases::Case& sample) {
+Status race(Subject& subject, std::string_view what, Racer (&racers)[2]) {
   using Clock = std::chrono::steady_clock;
   constexpr auto patience = std::chrono::milliseconds(100);
+  const auto begin = Clock::now();
+  do {
+    TENON_RETURN_IF_ERROR(race_once(subject, what, racers));
+  } while (Clock::now() - begin < patience);
+  return {};
+}
+
+// Each thread has a primitive of its own.
+Status race_apart(Subject& subject, const cases::Case& sample) {
   TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
   Racer racers[2];
   for (uint64_t i = 0; i < 2; ++i) {
@@ -204,11 +222,34 @@ Status race(Subject& subject, const cases::Case& sample) {
     racers[i].prepared = std::make_unique<Prepared>(subject, sample, desc, 800 + i);
     TENON_RETURN_IF_ERROR(racers[i].prepared->work.create());
   }
-  const auto begin = Clock::now();
-  do {
-    TENON_RETURN_IF_ERROR(race_once(subject, racers));
-  } while (Clock::now() - begin < patience);
-  return {};
+  return race(subject, "two primitives", racers);
+}
+
+// `sample` with other launch scalars. Only floats change: an integer may be a count.
+cases::Case with_other_scalars(cases::Case sample) {
+  for (ep_scalar& scalar : sample.scalars) {
+    if (is_floating(static_cast<DType>(scalar.dtype))) scalar.value.f64 *= 1.5;
+  }
+  return sample;
+}
+
+// Both threads launch one primitive, each with operands and scalars of its own. The host lingers in its services, so
+// that a launch which calls one between setting its arguments and enqueueing them is overtaken there.
+Status race_together(Subject& subject, const cases::Case& sample) {
+  TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
+  const bool bakes = desc.baked_scalars != 0;
+  Racer racers[2];
+  for (uint64_t i = 0; i < 2; ++i) {
+    TENON_ASSIGN_OR_RETURN(racers[i].stream, subject.make_stream());
+    const cases::Case mine = i == 1 && !bakes ? with_other_scalars(sample) : sample;
+    racers[i].prepared = std::make_unique<Prepared>(subject, mine, desc, 900 + i);
+  }
+  TENON_RETURN_IF_ERROR(racers[0].prepared->work.create());
+  TENON_RETURN_IF_ERROR(racers[1].prepared->work.share(racers[0].prepared->work));
+  subject.host.linger(true);
+  const Status status = race(subject, "one primitive", racers);
+  subject.host.linger(false);
+  return status;
 }
 
 }  // namespace
@@ -232,7 +273,15 @@ Status streams_on_threads(Subject& subject) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const Status& result : results) TENON_RETURN_IF_ERROR(result);
-  return for_each_of(find_long_samples(subject), [&](const cases::Case& one) { return race(subject, one); });
+  return for_each_of(find_long_samples(subject), [&](const cases::Case& one) { return race_apart(subject, one); });
+}
+
+Status streams_share_a_primitive(Subject& subject) {
+  std::vector<cases::Case> samples = find_long_samples(subject);
+  if (samples.empty()) return skipped("of the cases it supports none gives the right result even alone.");
+  const auto with_scalars = find_sound_case(subject, "unary/selu/f32/vector");
+  if (with_scalars.has_value()) samples.push_back(*with_scalars);
+  return for_each_of(samples, [&](const cases::Case& one) { return race_together(subject, one); });
 }
 
 }  // namespace tenon::conformance

@@ -58,6 +58,8 @@ constexpr ContractTest tests[] = {
      "Destroying what a launch in flight does not use leaves it alone.", streams_outlive_unrelated},
     {"streams/on_threads", "C01", Needs::device, "Several threads, each with its stream, do not disturb each other.",
      streams_on_threads},
+    {"streams/share_a_primitive", "C01", Needs::primitives,
+     "Two threads launch one primitive at once, each on its stream with its own operands.", streams_share_a_primitive},
 
     {"support/pure", "P03", Needs::device, "Support gives the same answer to the same question and keeps nothing.",
      support_pure},

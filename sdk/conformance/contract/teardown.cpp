@@ -10,6 +10,7 @@
 #include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 #include "sdk/conformance/contract/sample.h"
+#include "sdk/conformance/test.h"
 
 namespace tenon::conformance {
 namespace {
@@ -100,14 +101,14 @@ Status teardown_exit(Subject& subject) {
   if (child == 0) {
     {
       Subject mine(subject.target);
-      if (!exercise(mine).ok()) _exit(9);
+      if (!exercise(mine).ok()) _exit(inner_failure);
     }
     std::exit(0);
   }
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFSIGNALED(status)) return broken("X01", "a process that used it died at exit of signal {}", WTERMSIG(status));
-  if (WEXITSTATUS(status) == 9) return skipped("it does not work in the first place.");
+  if (WEXITSTATUS(status) == inner_failure) return skipped("it does not work in the first place.");
   if (WEXITSTATUS(status) != 0)
     return broken("X01", "a process that used it ended with exit code {}", WEXITSTATUS(status));
   return {};

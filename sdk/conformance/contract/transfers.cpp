@@ -1,42 +1,104 @@
 // Transfers: they move exactly the given bytes, in the order of the stream, between all pools.
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
 #include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
 
 namespace tenon::conformance {
 
+namespace {
+
+struct Move {
+  uint64_t src, dst, size;
+};
+
+// Two blocks, and what the host knows of their bytes. Each step waits for its end, so that a wrong byte is the fault of
+// the step before it alone.
+class Moves {
+ public:
+  static constexpr uint64_t room = 100000;
+
+  explicit Moves(Subject& subject) : subject_(subject) {}
+  Status prepare() {
+    TENON_ASSIGN_OR_RETURN(stream_, subject_.make_stream());
+    TENON_ASSIGN_OR_RETURN(a_, subject_.allocate(room));
+    TENON_ASSIGN_OR_RETURN(b_, subject_.allocate(room));
+    drain_.emplace(subject_, stream_);
+    TENON_RETURN_IF_ERROR(subject_.upload(stream_, a_, 0, in_a_));
+    TENON_RETURN_IF_ERROR(subject_.upload(stream_, b_, 0, in_b_));
+    TENON_RETURN_IF_ERROR(check(a_, in_a_, "an upload of a whole block"));
+    return check(b_, in_b_, "an upload of a whole block");
+  }
+  Status upload(const Move& move);
+  Status download(const Move& move);
+  Status copy(const Move& move);
+
+ private:
+  // Downloads bytes [offset, offset + size) of `memory`, with guards beside their place.
+  Status fetch(const Memory& memory, uint64_t offset, uint64_t size);
+  // Compares the whole of `memory` with `want`, after `what`.
+  Status check(const Memory& memory, const std::vector<uint8_t>& want, std::string_view what);
+
+  Subject& subject_;
+  Stream stream_;
+  Memory a_, b_;
+  std::vector<uint8_t> in_a_ = random_bytes(room, 1), in_b_ = random_bytes(room, 2), fresh_, got_;
+  std::optional<Drain> drain_;
+};
+
+Status Moves::fetch(const Memory& memory, uint64_t offset, uint64_t size) {
+  got_.assign(size + 2, 0x3c);
+  TENON_RETURN_IF_ERROR(subject_.download(stream_, memory, offset, {got_.data() + 1, size}));
+  TENON_RETURN_IF_ERROR(subject_.finish(stream_));
+  if (got_.front() == 0x3c && got_.back() == 0x3c) return {};
+  return broken("M08", "a download of {} bytes from offset {} wrote beside its place", size, offset);
+}
+
+Status Moves::check(const Memory& memory, const std::vector<uint8_t>& want, std::string_view what) {
+  TENON_RETURN_IF_ERROR(fetch(memory, 0, room));
+  const auto differ = std::mismatch(want.begin(), want.end(), got_.begin() + 1);
+  if (differ.first == want.end()) return {};
+  return broken("M08", "after {} byte {} of the block is {}, not {}", what, differ.first - want.begin(), *differ.second,
+                *differ.first);
+}
+
+Status Moves::upload(const Move& move) {
+  fresh_ = random_bytes(move.size, move.size + move.src);
+  TENON_RETURN_IF_ERROR(subject_.upload(stream_, a_, move.src, fresh_));
+  std::copy(fresh_.begin(), fresh_.end(), in_a_.begin() + static_cast<int64_t>(move.src));
+  return check(a_, in_a_, fmt::format("an upload of {} bytes to offset {}", move.size, move.src));
+}
+
+Status Moves::download(const Move& move) {
+  TENON_RETURN_IF_ERROR(fetch(a_, move.src, move.size));
+  const auto* want = in_a_.data() + move.src;
+  const auto differ = std::mismatch(want, want + move.size, got_.begin() + 1);
+  if (differ.first == want + move.size) return {};
+  return broken("M08", "byte {} of a download of {} bytes from offset {} is {}, not {}", differ.first - want, move.size,
+                move.src, *differ.second, *differ.first);
+}
+
+Status Moves::copy(const Move& move) {
+  TENON_RETURN_IF_ERROR(subject_.copy(stream_, b_, move.dst, a_, move.src, move.size));
+  std::copy_n(in_a_.begin() + static_cast<int64_t>(move.src), move.size,
+              in_b_.begin() + static_cast<int64_t>(move.dst));
+  return check(b_, in_b_, fmt::format("a copy of {} bytes from offset {} to offset {}", move.size, move.src, move.dst));
+}
+
+}  // namespace
+
 Status transfers_exact(Subject& subject) {
-  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
-  constexpr uint64_t room = 100000;
-  TENON_ASSIGN_OR_RETURN(const Memory a, subject.allocate(room));
-  TENON_ASSIGN_OR_RETURN(const Memory b, subject.allocate(room));
-  struct Move {
-    uint64_t src, dst, size;
-  };
+  constexpr uint64_t room = Moves::room;
   constexpr Move moves[] = {{0, 0, 1},     {1, 2, 3},      {3, 1, 4},        {5, 7, 17},       {0, 0, room},
                             {64, 1, 4096}, {1, 64, 70001}, {room - 1, 0, 1}, {0, room - 1, 1}, {4095, 4097, 8191}};
-  std::vector<uint8_t> in_a = random_bytes(room, 1), in_b = random_bytes(room, 2);
-  TENON_RETURN_IF_ERROR(subject.upload(stream, a, 0, in_a));
-  TENON_RETURN_IF_ERROR(subject.upload(stream, b, 0, in_b));
-  std::vector<std::vector<uint8_t>> kept;
-  const Drain drain(subject, stream);
+  Moves state(subject);
+  TENON_RETURN_IF_ERROR(state.prepare());
   for (const Move& move : moves) {
-    kept.push_back(random_bytes(move.size, move.size + move.src));
-    const std::vector<uint8_t>& fresh = kept.back();
-    TENON_RETURN_IF_ERROR(subject.upload(stream, a, move.src, fresh));
-    std::copy(fresh.begin(), fresh.end(), in_a.begin() + static_cast<int64_t>(move.src));
-    TENON_RETURN_IF_ERROR(subject.copy(stream, b, move.dst, a, move.src, move.size));
-    std::copy_n(in_a.begin() + static_cast<int64_t>(move.src), move.size,
-                in_b.begin() + static_cast<int64_t>(move.dst));
-    std::vector<uint8_t> got(room + 2, 0x3c);
-    TENON_RETURN_IF_ERROR(subject.download(stream, b, 0, {got.data() + 1, room}));
-    TENON_RETURN_IF_ERROR(subject.finish(stream));
-    if (got.front() != 0x3c || got.back() != 0x3c) return broken("M08", "a download wrote beside its place");
-    const auto differ = std::mismatch(in_b.begin(), in_b.end(), got.begin() + 1);
-    if (differ.first == in_b.end()) continue;
-    return broken("M08", "after a copy of {} bytes from offset {} to {} byte {} is {}, not {}", move.size, move.src,
-                  move.dst, differ.first - in_b.begin(), *differ.second, *differ.first);
+    TENON_RETURN_IF_ERROR(state.upload(move));
+    TENON_RETURN_IF_ERROR(state.download(move));
+    TENON_RETURN_IF_ERROR(state.copy(move));
   }
   return {};
 }

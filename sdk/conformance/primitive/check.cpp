@@ -48,15 +48,22 @@ Status compare_faults(const Case& test, const ep_fault& want, const Work& work) 
                   want.code, want.operand);
   }
   if (got.tag != work.tag) {
-    return broken("P07", "the fault names launch {}, it was launch {}", got.tag, work.tag);
+    return broken("F01", "the fault names launch {:#x}, it was launch {:#x}", got.tag, work.tag);
   }
   return {};
 }
 
+// How a case is run. The first manner of each kind is the demanding one.
+struct Manner {
+  bool in_place = false;
+  bool spoils = true;  // overwrites what a call borrowed
+  bool waits = false;  // between upload, launch and download
+};
+
 Status run_once(Subject& subject, const Stream& stream, const Case& test, const ep_primitive_desc& launched,
-                bool in_place, bool spoils) {
+                Manner manner) {
   const ep_primitive_desc fixed = with_dims_of(launched, test.desc);
-  Image start = cases::make_image(fixed, in_place, descriptor::has_any(launched) ? 1 : 0);
+  Image start = cases::make_image(fixed, manner.in_place, descriptor::has_any(launched) ? 1 : 0);
   cases::fill_inputs(test, fixed, &start);
   Image want = start;
   std::vector<void*> addresses;
@@ -70,7 +77,8 @@ Status run_once(Subject& subject, const Stream& stream, const Case& test, const 
   }
   Work work(subject, launched, fixed, test.scalars, start);
   const Drain drain(subject, stream);
-  work.spoils = spoils;
+  work.spoils = manner.spoils;
+  work.waits = manner.waits;
   work.tag = 0x7e0000000000 + static_cast<uint64_t>(fixed.kind);
   TENON_RETURN_IF_ERROR(work.create());
   TENON_RETURN_IF_ERROR(work.submit(stream));
@@ -80,13 +88,47 @@ Status run_once(Subject& subject, const Stream& stream, const Case& test, const 
   return cases::compare_images(test, fixed, start, work.image(), std::move(want));
 }
 
-// If the result is wrong, runs again without overwriting what the call borrowed. If that helps, the provider reads
-// memory that it may no longer read.
+// Says why a launch goes wrong, by what helps: one change to the manner, tried by turns with the manner as it was.
+class Diagnosis {
+ public:
+  Diagnosis(Subject& subject, const Stream& stream, const Case& test, const ep_primitive_desc& launched)
+      : subject_(subject), stream_(stream), test_(test), launched_(launched) {}
+
+  // True if every run in the manner `helped` is right, and `failures` of as many in the manner `as_it_was` are wrong.
+  bool helps(Manner as_it_was, Manner helped, int rounds, int failures) const {
+    int failed = 0;
+    for (int round = 0; round < rounds; ++round) {
+      if (!run(helped).ok()) return false;
+      if (!run(as_it_was).ok()) ++failed;
+    }
+    return failed >= failures;
+  }
+
+ private:
+  Status run(Manner manner) const { return run_once(subject_, stream_, test_, launched_, manner); }
+
+  Subject& subject_;
+  const Stream& stream_;
+  const Case& test_;
+  const ep_primitive_desc& launched_;
+};
+
+// Runs the case, and tells apart why its result is wrong: a queue out of order is right with waits between its steps,
+// now and then without them; a provider that reads what it was lent is always right where nothing is overwritten, and
+// never where it is.
 Status run_mode(Subject& subject, const Stream& stream, const Case& test, const ep_primitive_desc& launched,
                 bool in_place) {
-  const Status status = run_once(subject, stream, test, launched, in_place, true);
+  const Manner manner = {in_place};
+  const Status status = run_once(subject, stream, test, launched, manner);
   if (status.code() != Code::internal) return status;
-  if (!run_once(subject, stream, test, launched, in_place, false).ok()) return status;
+  const Diagnosis diagnosis(subject, stream, test, launched);
+  if (!subject.synchronous() && diagnosis.helps(manner, {in_place, true, true}, 10, 2)) {
+    return broken("S01",
+                  "upload, launch and download of one stream did not run in order, since with a wait between "
+                  "them the result is right: {}",
+                  status.message());
+  }
+  if (!diagnosis.helps(manner, {in_place, false, false}, 3, 3)) return status;
   return broken("M01", "it reads memory after the call that was lent only for the call: {}", status.message());
 }
 

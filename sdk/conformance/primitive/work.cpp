@@ -48,9 +48,16 @@ Status Work::create() {
   if (spoils) std::memset(static_cast<void*>(&lent_desc_), 0xee, sizeof lent_desc_);
   if (!made.ok()) return made;
   primitive_ = Primitive(&subject_, primitive);
+  launched_ = primitive;
   if (info_.implementation.size == 0) {
     return broken("P17", "primitive_create answers 'ok' and names no implementation");
   }
+  return allocate();
+}
+
+Status Work::share(const Work& maker) {
+  info_ = maker.info_;
+  launched_ = maker.launched_;
   return allocate();
 }
 
@@ -58,7 +65,7 @@ Status Work::allocate() {
   workspace_bytes_ = info_.workspace_bytes;
   if (dynamic_ && subject_.ops.primitive_workspace != nullptr) {
     const std::vector<ep_shape> shapes = shapes_of(fixed_);
-    TENON_RETURN_IF_ERROR(subject_.call("primitive_workspace", subject_.ops.primitive_workspace, primitive_.get(),
+    TENON_RETURN_IF_ERROR(subject_.call("primitive_workspace", subject_.ops.primitive_workspace, launched_,
                                         shapes.data(), fixed_.operand_count, &workspace_bytes_));
   }
   TENON_ASSIGN_OR_RETURN(operands_, subject_.allocate(image_.bytes.size()));
@@ -82,7 +89,9 @@ Status Work::allocate() {
 
 Status Work::submit(const Stream& stream) {
   TENON_RETURN_IF_ERROR(upload(stream));
+  if (waits) TENON_RETURN_IF_ERROR(subject_.finish(stream));
   TENON_RETURN_IF_ERROR(launch(stream));
+  if (waits) TENON_RETURN_IF_ERROR(subject_.finish(stream));
   return download(stream);
 }
 
@@ -96,7 +105,13 @@ Status Work::upload(const Stream& stream) {
     scratch_bytes_.assign(info_.scratch_bytes, 0);
     TENON_RETURN_IF_ERROR(subject_.upload(stream, scratch_, 0, scratch_bytes_));
   }
-  return {};
+  return pack(stream);
+}
+
+Status Work::pack(const Stream& stream) {
+  if (info_.pack_operand == 0) return {};
+  return subject_.call("primitive_pack", subject_.ops.primitive_pack, launched_, stream.get(),
+                       ep_buffer{packed_.get(), 0}, ep_buffer{operands_.get(), image_.offsets[info_.pack_operand - 1]});
 }
 
 Status Work::download(const Stream& stream) {
@@ -111,12 +126,7 @@ Status Work::launch(const Stream& stream) {
   for (uint32_t i = 0; i < desc_.operand_count; ++i) {
     if ((desc_.operands[i].flags & EP_OPERAND_FLAG_SCALAR) == 0) buffers[i] = {operands_.get(), image_.offsets[i]};
   }
-  if (info_.pack_operand > 0) {
-    ep_buffer& buffer = buffers[info_.pack_operand - 1];
-    const ep_buffer src = std::exchange(buffer, {packed_.get(), 0});
-    TENON_RETURN_IF_ERROR(
-        subject_.call("primitive_pack", subject_.ops.primitive_pack, primitive_.get(), stream.get(), buffer, src));
-  }
+  if (info_.pack_operand > 0) buffers[info_.pack_operand - 1] = {packed_.get(), 0};
   lent_shapes_ = shapes_of(fixed_);
   lent_scalars_ = scalars_;
   ep_launch launch{};
@@ -131,7 +141,7 @@ Status Work::launch(const Stream& stream) {
   note_descriptor(descriptor::to_string(desc_));
   ep_fault fault{};
   const Status launched =
-      subject_.call("primitive_launch", subject_.ops.primitive_launch, primitive_.get(), stream.get(),
+      subject_.call("primitive_launch", subject_.ops.primitive_launch, launched_, stream.get(),
                     static_cast<const ep_launch*>(&launch), subject_.synchronous() ? &fault : nullptr);
   if (spoils) {
     spoil(&lent_buffers_);

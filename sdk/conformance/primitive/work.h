@@ -17,9 +17,11 @@ class Work {
 
   // Creates the primitive and its memory. Errors: Code::unsupported if the provider refuses.
   Status create();
-  // Submits upload, launch and download, and waits for nothing. Keeps the fault of a synchronous device.
+  // Takes the primitive of `maker`, which outlives this, and makes memory of its own.
+  Status share(const Work& maker);
+  // Submits upload, launch and download, and waits for nothing unless `waits`. Keeps the fault of a synchronous device.
   Status submit(const Stream& stream);
-  // Uploads the operands, and fills the workspace with dirt and the scratch with zeros.
+  // Uploads the operands, packs the constant one, and fills the workspace with dirt and the scratch with zeros.
   Status upload(const Stream& stream);
   Status launch(const Stream& stream);
   Status download(const Stream& stream);
@@ -31,13 +33,14 @@ class Work {
   void put(const cases::Image& image) { image_ = image; }
   const std::vector<ep_fault>& faults() const { return faults_; }
   const ep_primitive_info& info() const { return info_; }
-  ep_primitive* primitive() const { return primitive_.get(); }
   uint64_t tag = 1;
   bool spoils = true;   // overwrite what a call borrowed
+  bool waits = false;   // between upload, launch and download
   uint8_t dirt = 0x5b;  // fill byte of the workspace
 
  private:
   Status allocate();
+  Status pack(const Stream& stream);
 
   Subject& subject_;
   const ep_primitive_desc desc_, fixed_;
@@ -50,7 +53,8 @@ class Work {
   std::vector<ep_scalar> scalars_;
   cases::Image image_;
   bool dynamic_;
-  Primitive primitive_;
+  Primitive primitive_;               // empty if it is another's
+  ep_primitive* launched_ = nullptr;  // the primitive, whoever owns it
   ep_primitive_info info_{};
   uint64_t workspace_bytes_ = 0;
   Memory operands_, workspace_, scratch_, packed_;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -64,6 +65,7 @@ struct ep_device {
   std::thread::id opener = {};
   std::vector<void*> staged = {};  // for the violation shares_staging
   int asked = 0;
+  std::minstd_rand random = {};  // for the violation out_of_order
 
   bool is(std::string_view word) const { return character.is(word); }
   bool breaks(std::string_view name) const { return character.breaks(name); }
@@ -85,7 +87,8 @@ struct ep_stream {
   void submit(std::function<void()> work) {
     if (!device->is("async")) return work();
     const std::lock_guard lock(device->mutex);
-    queue->pending.push_back(std::move(work));
+    const bool overtakes = device->breaks("out_of_order") && !queue->pending.empty() && device->random() % 2 == 0;
+    queue->pending.insert(queue->pending.end() - (overtakes ? 1 : 0), std::move(work));
     ++queue->submitted;
   }
   void finish() {
@@ -107,6 +110,7 @@ struct ep_primitive {
   ep_primitive_desc desc = {};
   const ep_primitive_desc* borrowed = nullptr;  // for the violation keeps_desc
   uint32_t packed = 0;                          // 1 + index of the operand, as in ep_primitive_info
+  std::shared_ptr<void> arguments = {};         // for the violation unlocked_arguments
 };
 
 namespace tenon::mirror {

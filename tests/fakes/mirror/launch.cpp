@@ -185,7 +185,8 @@ Status Work::run() {
   kept.assign(dst, dst + size);
   const Status status =
       reference::run(desc, operands.data(), scalars.data(), static_cast<uint32_t>(scalars.size()), &fault);
-  fault.tag = device->breaks("wrong_tag") ? 0 : tag;
+  fault.tag = device->breaks("wrong_tag") ? 0 : device->breaks("narrow_tag") ? static_cast<uint32_t>(tag) : tag;
+  if (device->breaks("next_tag")) ++fault.tag;
   if (device->breaks("last_element")) {
     const auto unit =
         static_cast<uint64_t>(std::max<int64_t>(1, dtype_size(static_cast<DType>(desc.operands[0].dtype))));
@@ -285,6 +286,18 @@ Work work_of(const ep_primitive& primitive, const ep_launch& launch) {
   return work;
 }
 
+// Sets the arguments of the primitive, and takes them again to enqueue them, as an OpenCL kernel does, without one lock
+// around both.
+Work set_and_take(ep_primitive* primitive, Work work) {
+  {
+    const std::lock_guard lock(primitive->device->mutex);
+    primitive->arguments = std::make_shared<Work>(std::move(work));
+  }
+  usleep(300);
+  const std::lock_guard lock(primitive->device->mutex);
+  return *std::static_pointer_cast<Work>(primitive->arguments);
+}
+
 ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault* out_fault,
                            ep_error** error) {
   ep_device* device = primitive->device;
@@ -292,6 +305,7 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
   if (device->breaks("exits")) std::_Exit(0);
   if (device->breaks("lies")) return refuse(device, error, "On second thoughts, no.");
   Work work = work_of(*primitive, *launch);
+  if (device->breaks("unlocked_arguments")) work = set_and_take(primitive, std::move(work));
   if (device->breaks("keeps_desc") && work.desc.operand_count > EP_MAX_OPERANDS) {
     return fail_text(device->host, error, EP_STATUS_INTERNAL, "The descriptor is gone.");
   }
@@ -314,7 +328,12 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
       if (out_fault != nullptr) *out_fault = work.fault;
       status = fail_text(device->host, error, static_cast<ep_status>(ran.code()), ran.message());
     } else {
-      queue->faults.push_back(work.fault);
+      const bool keeps = !device->breaks("one_fault_alone") || queue->faults.empty();
+      if (device->breaks("newest_fault_first")) {
+        queue->faults.push_front(work.fault);
+      } else if (keeps) {
+        queue->faults.push_back(work.fault);
+      }
     }
   });
   return status;

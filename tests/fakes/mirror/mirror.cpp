@@ -112,7 +112,19 @@ ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error**) {
 
 void stream_destroy(ep_device*, ep_stream* stream) noexcept { destroy(stream); }
 
-ep_status stream_synchronize(ep_stream* stream, ep_error**) {
+// A wait that gives up, while the work goes on and ends a little later.
+ep_status give_up(const ep_device* device, std::shared_ptr<Queue> queue, ep_error** error) {
+  std::thread([queue = std::move(queue)] {
+    usleep(3000);
+    const std::lock_guard lock(*queue->mutex);
+    queue->run_to(queue->submitted);
+  }).detach();
+  return fail_text(device->host, error, EP_STATUS_INTERNAL, "The queue does not answer.");
+}
+
+ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
+  const ep_device* device = stream->device;
+  if (device->breaks("no_synchronize") || device->breaks("waits_fail")) return give_up(device, stream->queue, error);
   stream->finish();
   return EP_STATUS_OK;
 }
@@ -137,12 +149,15 @@ ep_status move_bytes(ep_stream* stream, void* dst, const void* src, uint64_t siz
 
 ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error) {
   const uint64_t room = std::min(dst.memory->size - dst.offset, src.memory->size - src.offset);
+  if (stream->device->breaks("copy_from_start")) src.offset = 0;
+  if (stream->device->breaks("copy_to_start")) dst.offset = 0;
   if (stream->device->breaks("one_byte_more")) size = std::min(size + 1, room);
   if (stream->device->breaks("one_byte_less")) size -= 1;
   if (stream->device->breaks("rounds_copies")) size = std::min(size / 8 * 8 + 8, dst.memory->size - dst.offset);
   return move_bytes(stream, address_of(dst), address_of(src), size, error);
 }
 ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error) {
+  if (stream->device->breaks("upload_offset")) dst.offset = 0;
   if (stream->device->breaks("uploads_at_once")) {
     std::memcpy(address_of(dst), src, size);
     return EP_STATUS_OK;
@@ -150,6 +165,7 @@ ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t siz
   return move_bytes(stream, address_of(dst), src, size, error);
 }
 ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error) {
+  if (stream->device->breaks("download_offset")) src.offset = 0;
   return move_bytes(stream, dst, address_of(src), size, error);
 }
 
@@ -188,6 +204,10 @@ ep_status event_host_wait(ep_event* event, uint64_t, ep_error** error) {
     return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The event was never recorded.");
   }
   if (event->device->breaks("early")) return EP_STATUS_OK;
+  if (event->device->breaks("waits_fail")) return give_up(event->device, event->queue, error);
+  if (event->device->breaks("no_host_wait")) {
+    return fail_text(event->host, error, EP_STATUS_INTERNAL, "There is no such wait.");
+  }
   const std::lock_guard lock(event->device->mutex);
   event->queue->run_to(event->point);
   return EP_STATUS_OK;

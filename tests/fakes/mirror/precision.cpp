@@ -34,7 +34,8 @@ uint64_t moved_float(const Off& off, DType dtype, uint64_t bits) {
   const uint64_t magnitude = bits & (sign - 1);
   if (!std::isfinite(decode_float(dtype, bits))) return bits;
   const uint64_t by_steps = magnitude + static_cast<uint64_t>(off.ulps);
-  const uint64_t last = std::max(by_steps, last_within(dtype, magnitude, allowed_distance(off, dtype)));
+  uint64_t last = std::max(by_steps, last_within(dtype, magnitude, allowed_distance(off, dtype)));
+  if (off.most > 0) last = std::min(last, encode_float(dtype, off.most));
   const uint64_t moved = off.beyond ? last + 1 : last;
   return std::isfinite(decode_float(dtype, moved)) ? (bits & sign) | moved : bits;
 }
@@ -61,7 +62,8 @@ void move_element(const Off& off, DType dtype, void* base, int64_t place) {
 Off Off::parse(const std::string& text) {
   Off off;
   char word[8] = {};
-  off.given = std::sscanf(text.c_str(), "%7[a-z],%lf,%lf,%lf", word, &off.ulps, &off.epsilons, &off.tiny) == 4;
+  off.given =
+      std::sscanf(text.c_str(), "%7[a-z],%lf,%lf,%lf,%lf", word, &off.ulps, &off.epsilons, &off.tiny, &off.most) >= 4;
   off.beyond = std::strcmp(word, "beyond") == 0;
   return off;
 }

@@ -7,11 +7,12 @@
 
 namespace tenon::mirror {
 
-// The setting `off`: "within,ULPS,EPSILONS,TINY" or "beyond,ULPS,EPSILONS,TINY", a tolerance as in tests/cases.
+// The setting `off`: "within,ULPS,EPSILONS,TINY" or "beyond,ULPS,EPSILONS,TINY", a tolerance as in tests/cases. A fifth
+// number is the greatest magnitude that a result may have.
 struct Off {
   bool given = false;
   bool beyond = false;
-  double ulps = 0, epsilons = 0, tiny = 0;
+  double ulps = 0, epsilons = 0, tiny = 0, most = 0;
 
   static Off parse(const std::string& text);
 };

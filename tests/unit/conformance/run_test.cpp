@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "primitives/text/format.h"
+#include "sdk/conformance/jobs.h"
 #include "sdk/conformance/running.h"
 #include "sdk/conformance/test.h"
 #include "sdk/conformance/verdict.h"
@@ -141,6 +142,90 @@ TEST(Run, ACrashThatNeedsTheTestsBeforeItSaysSo) {
   EXPECT_EQ(findings[1].outcome, Outcome::crashed);
   EXPECT_NE(findings[1].sentence.find("alone it does not"), std::string::npos) << findings[1].sentence;
   EXPECT_EQ(findings[2].outcome, Outcome::passed);
+}
+
+TEST(Run, ATestThatEndsItsProcessCostsItselfAloneAndKeepsItsFinding) {
+  std::vector<conformance::Test> tests;
+  for (int i = 0; i < 4; ++i) {
+    tests.push_back(make(
+        "one",
+        [i]() -> Status {
+          if (i == 1) end_process(broken("S03", "a wait failed"));
+          return Status();
+        },
+        true));
+  }
+  tests.push_back(make("alone", []() -> Status { end_process(Status(Code::busy, "it was busy.")); }));
+  const std::vector<Finding> findings = run(tests);
+  ASSERT_EQ(findings.size(), 5u);
+  for (size_t i : {0, 2, 3}) EXPECT_EQ(findings[i].outcome, Outcome::passed) << i;
+  EXPECT_EQ(findings[1].outcome, Outcome::failed);
+  EXPECT_EQ(findings[1].sentence, "a wait failed (rule S03).");
+  EXPECT_EQ(findings[4].sentence, "it was busy (rule E01).") << "the rule of the test, where the sentence names none";
+}
+
+// The tests of the two lists below: some share a process, one of them crashes, and one closes the process.
+std::vector<conformance::Test> mixed() {
+  std::vector<conformance::Test> tests = {make("alone", [] { return Status(); }),
+                                          make("fails", [] { return broken("S04", "too early"); })};
+  for (int i = 0; i < 20; ++i) {
+    tests.push_back(make(
+        "shares",
+        [i]() -> Status {
+          if (i == 7) std::raise(SIGKILL);
+          if (i == 11) std::printf("eleven");
+          return i == 13 ? skipped("it is the thirteenth.") : Status();
+        },
+        true));
+  }
+  tests.push_back(make(
+      "closing", [] { return Status(); }, true));
+  tests.back().closes_process = true;
+  tests.push_back(make("last", [] { return Status(); }));
+  return tests;
+}
+
+TEST(Jobs, GiveTheFindingsOfASingleJobInTheSameOrder) {
+  const std::vector<conformance::Test> tests = mixed();
+  const std::vector<Finding> one_by_one = run(tests);
+  for (int jobs : {1, 2, 3, 40}) {
+    std::vector<Finding> findings;
+    std::vector<size_t> order;
+    run_in_jobs(tests, 10, jobs, [&](size_t number, const Finding& finding) {
+      order.push_back(number);
+      findings.push_back(finding);
+    });
+    ASSERT_EQ(findings.size(), tests.size()) << jobs << " jobs";
+    for (size_t i = 0; i < findings.size(); ++i) {
+      EXPECT_EQ(order[i], i);
+      EXPECT_EQ(findings[i].outcome, one_by_one[i].outcome) << i << " of " << jobs << " jobs";
+      EXPECT_EQ(findings[i].output, one_by_one[i].output) << i;
+    }
+  }
+}
+
+TEST(Jobs, EveryProcessIsClosedAndABadClosingIsKept) {
+  static int shared_runs = 0;  // of this process
+  std::vector<conformance::Test> tests;
+  for (int i = 0; i < 12; ++i) {
+    tests.push_back(make(
+        "shares",
+        [i] {
+          if (i == 2) ++shared_runs;
+          return Status();
+        },
+        true));
+  }
+  tests.push_back(make(
+      "closing", [] { return shared_runs == 0 ? Status() : broken("L01", "the process of the third test leaks"); },
+      true));
+  tests.back().closes_process = true;
+  Finding closing;
+  run_in_jobs(tests, 10, 2, [&](size_t number, const Finding& finding) {
+    if (number == 12) closing = finding;
+  });
+  EXPECT_EQ(closing.outcome, Outcome::failed);
+  EXPECT_EQ(rule_in(closing.sentence), "L01") << closing.sentence;
 }
 
 TEST(Run, WhatIsPrintedIsKeptWithItsTest) {

@@ -128,6 +128,15 @@ TEST_F(SettingLevels, TenonConfigTakesThePlaceOfBoth) {
   EXPECT_NE(resolve_settings(sources).status.message().find("TENON_CONFIG"), std::string::npos);
 }
 
+TEST_F(SettingLevels, TheNullDeviceIsAnEmptyFile) {
+  SettingSources sources;
+  sources.config_files = {scratch().write("user.toml", "threads = 3\n")};
+  sources.environment["TENON_CONFIG"] = "/dev/null";
+  const Settings settings = resolve_settings(sources);
+  EXPECT_TRUE(settings.status.ok()) << settings.status.message();
+  EXPECT_EQ(settings.config_files, std::vector<std::string>{"/dev/null"});
+}
+
 TEST_F(SettingLevels, MissingDefaultFilesAreNoError) {
   SettingSources sources;
   sources.config_files = {"/nowhere/tenon.toml"};

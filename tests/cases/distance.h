@@ -1,0 +1,29 @@
+// Distance: how far a result is from the reference, and whether a tolerance allows it. Values come as the bits of their
+// dtype, in the low end of a word.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tests/cases/case.h"
+
+namespace tenon::cases {
+
+// Steps of the floating `dtype` from `a` to `b`: 0 for equal values, 1 for neighbours. -0 and 0 are one value. Nothing
+// if either is NaN. Counts in whole numbers, because a double cannot tell those of f64 apart.
+std::optional<uint64_t> steps_between(DType dtype, uint64_t a, uint64_t b);
+
+// True if `tolerance` allows the result `got` where the reference is `want`. Integers and bool must be equal.
+bool is_near(DType dtype, const Tolerance& tolerance, uint64_t got, uint64_t want);
+
+// True if `saturation` allows the result `got` of an argument `x`.
+bool is_within(DType dtype, const Saturation& saturation, uint64_t got, uint64_t want, uint64_t x);
+
+// The value of `bits` in as many digits as tell it from its neighbours.
+std::string value_text(DType dtype, uint64_t bits);
+
+// "5 ulp, 0 epsilons, 1 least normals"
+std::string tolerance_text(const Tolerance& tolerance);
+
+}  // namespace tenon::cases
