@@ -16,6 +16,15 @@ std::unique_lock<std::mutex> locked(Registry& registry) {
   return std::unique_lock(registry.mutex());
 }
 
+// The default device may be another than the user expects, since the provider of a better one was not loaded.
+void warn_of_quarantined(Registry& registry) {
+  for (const auto& entry : registry.entries()) {
+    if (!entry->quarantined() || entry->is_told) continue;
+    entry->is_told = true;
+    log(LogTopic::load, LogLevel::warning, entry->report.sentence);
+  }
+}
+
 }  // namespace
 
 // If the user named no device and a defect of its provider keeps the best device from opening, the next device is
@@ -28,6 +37,7 @@ Result<OpenDevice*> open_device(std::string_view spelling) {
     TENON_ASSIGN_OR_RETURN(const Target target, find_target(registry, spelling));
     Result<OpenDevice*> device = target.entry->plugin->open(target.index);
     registry.note_opening(*target.entry, device.ok());
+    if (!asked) warn_of_quarantined(registry);
     if (device.ok() && log_enabled(LogTopic::load, LogLevel::debug)) {
       log(LogTopic::load, LogLevel::debug,
           fmt::format("opened {} ({}).", target.spelling(), device.value()->info.name));

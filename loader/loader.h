@@ -63,7 +63,9 @@ struct OpenDevice {
 };
 
 // How far a candidate came. A candidate that was refused keeps the stage that refused it.
-enum class Stage : uint8_t { found, trusted, note, loaded, negotiated, enumerated, usable, chosen };
+// `probed` comes before the file is loaded: a child process has loaded it and asked it for its devices, if that was
+// due.
+enum class Stage : uint8_t { found, trusted, note, probed, loaded, negotiated, enumerated, usable, chosen };
 std::string_view stage_name(Stage stage);
 
 // One file (or registered function) that could be a provider, and how far it came.

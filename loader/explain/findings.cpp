@@ -45,12 +45,13 @@ void add_same_hardware(const std::vector<ListedDevice>& devices, std::vector<Fin
 }
 
 // For each provider that could have had a GPU: the reason it gives for having none. Either it was refused when the host
-// asked for its devices, or all its GPUs are unusable.
+// or its child process asked for its devices, or all its GPUs are unusable.
 std::vector<std::string> disappointments(const std::vector<ListedDevice>& devices,
                                          const std::vector<Candidate>& candidates) {
   std::vector<std::string> lines;
   for (const Candidate& candidate : candidates) {
-    const bool asked = candidate.stage == Stage::enumerated && candidate.code != Code::ok;
+    const bool asked =
+        (candidate.stage == Stage::enumerated || candidate.stage == Stage::probed) && candidate.code != Code::ok;
     if (asked) lines.push_back(fmt::format("{}: {}", candidate.provider, candidate.sentence));
   }
   for (const ListedDevice& device : devices) {

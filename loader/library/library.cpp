@@ -6,6 +6,7 @@
 
 #include <boost/dll/shared_library.hpp>
 
+#include "loader/library/scope.h"
 #include "loader/log/log.h"
 
 namespace tenon::loader {
@@ -27,11 +28,12 @@ std::string remedy_of(const std::string& text) {
 
 class MappedLibrary : public Library {
  public:
-  MappedLibrary(boost::dll::shared_library library, ep_plugin_query_fn query)
-      : library_(std::move(library)), query_(query) {}
+  MappedLibrary(Descriptor stub, boost::dll::shared_library library, ep_plugin_query_fn query)
+      : stub_(std::move(stub)), library_(std::move(library)), query_(query) {}
   ep_plugin_query_fn query() const override { return query_; }
 
  private:
+  Descriptor stub_;  // closed after the library
   boost::dll::shared_library library_;
   ep_plugin_query_fn query_;
 };
@@ -53,7 +55,8 @@ Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file) {
   boost::dll::shared_library library;
   std::error_code failed;
   dlerror();
-  library.load(file.path, failed, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
+  Scope scope = scope_of(file.path);
+  library.load(scope.path, failed, static_cast<boost::dll::load_mode::type>(scope.mode));
   if (failed) {
     // The error code says "bad file descriptor" whatever happened; dlerror still holds the reason.
     const char* text = dlerror();
@@ -68,8 +71,8 @@ Result<std::unique_ptr<Library>> Library::load(const CheckedFile& file) {
   }
   TENON_RETURN_IF_ERROR(check_mapping(symbol, file));
   TENON_RETURN_IF_ERROR(check_unchanged(file));
-  return std::unique_ptr<Library>(
-      std::make_unique<MappedLibrary>(std::move(library), reinterpret_cast<ep_plugin_query_fn>(symbol)));
+  return std::unique_ptr<Library>(std::make_unique<MappedLibrary>(std::move(scope.stub), std::move(library),
+                                                                  reinterpret_cast<ep_plugin_query_fn>(symbol)));
 }
 
 }  // namespace tenon::loader

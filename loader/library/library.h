@@ -1,4 +1,5 @@
-// Library: a plug-in's shared library, mapped with RTLD_NOW | RTLD_LOCAL.
+// Library: a plug-in's shared library, mapped so that the program does not see its symbols (RTLD_LOCAL), and that it
+// finds its own symbols before the program's (`scope.h`).
 #pragma once
 
 #include <memory>

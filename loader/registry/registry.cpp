@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "loader/log/log.h"
+#include "loader/probe/probe.h"
 #include "loader/search/search.h"
 #include "loader/select/spelling.h"
 #include "loader/settings/value.h"
@@ -42,6 +43,14 @@ Status check_usable(Candidate& report) {
   return {};
 }
 
+// The section [provider.<name>] of the config files.
+const std::map<std::string, std::string>& values_of(const std::string& provider) {
+  static const auto* none = new std::map<std::string, std::string>;
+  const auto& all = settings().provider_values;
+  const auto values = all.find(provider);
+  return values == all.end() ? *none : values->second;
+}
+
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
@@ -51,7 +60,7 @@ std::string joined(const std::vector<std::string>& words) {
 }  // namespace
 
 std::string_view stage_name(Stage stage) {
-  constexpr std::string_view names[] = {"found",      "trusted",    "note",   "loaded",
+  constexpr std::string_view names[] = {"found",      "trusted",    "note",   "probed", "loaded",
                                         "negotiated", "enumerated", "usable", "chosen"};
   return names[static_cast<size_t>(stage)];
 }
@@ -170,6 +179,11 @@ Status Registry::take_step(Entry& entry, Stage stage) {
       report.toolchain = entry.note.toolchain;
       return check_note(entry.note, report.provider);
     }
+    case Stage::probed: {
+      if (entry.registered) return {};
+      const bool is_flagged = (entry.note.flags & EP_NOTE_FLAG_PROBE_IN_CHILD) != 0;
+      return probe_plugin({report.provider, entry.file, is_flagged, values_of(report.provider)});
+    }
     case Stage::loaded: {
       if (entry.registered) return {};
       TENON_ASSIGN_OR_RETURN(entry.library, Library::load(entry.file));
@@ -177,12 +191,9 @@ Status Registry::take_step(Entry& entry, Stage stage) {
       return {};
     }
     case Stage::negotiated: {
-      const auto& all = settings().provider_values;
-      const auto values = all.find(report.provider);
       const ep_plugin_query_fn query = entry.registered ? entry.registered : entry.library->query();
-      TENON_ASSIGN_OR_RETURN(entry.plugin,
-                             Plugin::make(report.provider, std::move(entry.library), query, entry.file.path,
-                                          values == all.end() ? std::map<std::string, std::string>() : values->second));
+      TENON_ASSIGN_OR_RETURN(entry.plugin, Plugin::make(report.provider, std::move(entry.library), query,
+                                                        entry.file.path, values_of(report.provider)));
       return {};
     }
     case Stage::enumerated: {

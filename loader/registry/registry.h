@@ -25,8 +25,11 @@ struct Entry {
   PluginNote note;
   std::unique_ptr<Library> library;
   std::unique_ptr<Plugin> plugin;
+  bool is_told = false;  // the log has a warning of the quarantine
 
   bool refused() const { return report.code != Code::ok; }
+  // Its child process crashed, hung or gave no answer.
+  bool quarantined() const { return refused() && report.stage == Stage::probed; }
 };
 
 class Registry {

@@ -4,7 +4,7 @@
 
 #include "providers/cuda/device.h"
 
-EP_PLUGIN_NOTE("cuda", "0.1.0", 0)
+EP_PLUGIN_NOTE("cuda", "0.1.0", EP_NOTE_FLAG_PROBE_IN_CHILD)
 
 namespace tenon::provider::cuda {
 namespace {

@@ -1,6 +1,6 @@
 #include "providers/vulkan/device.h"
 
-EP_PLUGIN_NOTE("vulkan", "0.1.0", 0)
+EP_PLUGIN_NOTE("vulkan", "0.1.0", EP_NOTE_FLAG_PROBE_IN_CHILD)
 
 namespace tenon::provider::vulkan {
 namespace {

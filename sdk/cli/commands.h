@@ -34,7 +34,10 @@ int compare_devices(const CompareOptions& options);
 
 struct ReportOptions {
   bool json = false;
+  bool probe = false;  // a child process loads every plug-in first
 };
+// To be called before a provider is looked for.
+void apply(const ReportOptions& options);
 int list_devices(const ReportOptions& options);
 int doctor(const ReportOptions& options);
 

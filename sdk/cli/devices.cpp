@@ -4,6 +4,7 @@
 
 #include "loader/loader.h"
 #include "loader/settings/settings.h"
+#include "primitives/status/error.h"
 #include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/device_table.h"
@@ -15,6 +16,11 @@ namespace {
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 bool is_refused(const loader::Candidate& candidate) { return candidate.code == Code::invalid_argument; }
+
+// Its child process crashed, hung or gave no answer.
+bool is_quarantined(const loader::Candidate& candidate) {
+  return candidate.stage == loader::Stage::probed && candidate.code != Code::ok;
+}
 
 bool has_settings(const loader::Candidate& candidate) {
   return loader::settings().provider_values.count(candidate.provider) != 0;
@@ -46,7 +52,12 @@ void print_errors(const std::vector<std::string>& sentences) {
 
 }  // namespace
 
+void apply(const ReportOptions& options) {
+  if (options.probe) throw_if_error(loader::set_argument("probe", "all"));
+}
+
 int list_devices(const ReportOptions& options) {
+  apply(options);
   const std::vector<loader::ListedDevice> devices = loader::list_devices();
   const Result<std::string> default_device = loader::resolve_device("");
   const std::string chosen = default_device.ok() ? default_device.value() : std::string();
@@ -57,7 +68,12 @@ int list_devices(const ReportOptions& options) {
     nlohmann::json list = nlohmann::json::array();
     for (const loader::ListedDevice& device : devices) list.push_back(device_json(device, chosen));
     const std::string error = wrong.empty() ? std::string() : wrong.front();
-    std::printf("%s\n", nlohmann::json{{"devices", list}, {"settings_error", error}}.dump(2).c_str());
+    nlohmann::json quarantined = nlohmann::json::array();
+    for (const loader::Candidate& candidate : candidates) {
+      if (is_quarantined(candidate)) quarantined.push_back(candidate.sentence);
+    }
+    const nlohmann::json all = {{"devices", list}, {"settings_error", error}, {"quarantined", quarantined}};
+    std::printf("%s\n", all.dump(2).c_str());
   } else if (!devices.empty()) {
     print_table(device_rows(devices, chosen));
   }
@@ -65,7 +81,8 @@ int list_devices(const ReportOptions& options) {
   std::vector<std::string> errors = wrong;
   if (devices.empty()) errors.insert(errors.begin(), "There is no device.");
   for (const loader::Candidate& candidate : candidates) {
-    if (is_refused(candidate) && !has_settings(candidate)) errors.push_back(first_line(candidate.sentence));
+    const bool is_named = is_quarantined(candidate) || (is_refused(candidate) && !has_settings(candidate));
+    if (is_named) errors.push_back(first_line(candidate.sentence));
   }
   print_errors(errors);
   return devices.empty() || !wrong.empty() ? 1 : 0;

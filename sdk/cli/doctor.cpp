@@ -141,6 +141,7 @@ void print_settings(const json& report) {
 }  // namespace
 
 int doctor(const ReportOptions& options) {
+  apply(options);
   const json found = report();
   const bool healthy = text(found["default_device_error"]).empty();
   if (options.json) {

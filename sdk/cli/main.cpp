@@ -136,13 +136,19 @@ struct CommandLine {
     });
   }
 
+  static void add_report_flags(CLI::App* command, ReportOptions& options) {
+    command->add_flag("--json", options.json, "Print JSON");
+    command->add_flag("--probe", options.probe,
+                      "Load every plug-in in a child process first, and leave out those that crash or hang there");
+  }
+
   void add_reports() {
     CLI::App* list = app.add_subcommand("devices", "List every device, and why what is not usable is not");
-    list->add_flag("--json", devices.json, "Print JSON");
+    add_report_flags(list, devices);
     list->callback([this] { chosen = [this] { return list_devices(devices); }; });
     CLI::App* doc = app.add_subcommand(
         "doctor", "Say of every plug-in how far it came and why, and of every setting who decided it");
-    doc->add_flag("--json", doctor.json, "Print JSON");
+    add_report_flags(doc, doctor);
     doc->callback([this] { chosen = [this] { return tenon::cli::doctor(doctor); }; });
     CLI::App* all = app.add_subcommand("ops", "List the ops, or tell of one");
     all->add_option("NAME", ops.name, "An op, or with --onnx an ONNX operator");

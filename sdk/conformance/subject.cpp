@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "loader/library/scope.h"
 #include "primitives/text/format.h"
 #include "sdk/conformance/test.h"
 
@@ -13,7 +14,7 @@ namespace tenon::conformance {
 Status Subject::load() {
   if (query != nullptr) return {};
   note_call("dlopen");
-  void* library = dlopen(target.path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(target.path.c_str(), loader::plain_mapping_mode());
   if (library == nullptr) {
     return Status(Code::not_found, fmt::format("the dynamic linker refused it: {}.", dlerror()));
   }

@@ -22,7 +22,7 @@ EXPECTED = ["0.9959 0.0041", "0.7549 0.2451"]  # softmax(relu(x) @ w), computed 
 
 class Package:
     def __init__(self, source, build, cmake, compiler, work):
-        self.source, self.cmake, self.compiler, self.work = source, cmake, compiler, work
+        self.source, self.build, self.cmake, self.compiler, self.work = source, build, cmake, compiler, work
         first = os.path.join(work, "first place")
         self.run(cmake, "--install", build, "--prefix", first)
         self.prefix = os.path.join(work, "moved to here")
@@ -61,6 +61,7 @@ class Package:
     def holds_what_readme_says(self):
         for path in (self.tool, os.path.join(self.lib, "libtenon-onnx.so"), os.path.join(self.plugins, "libtenon_cpu.so"),
                      os.path.join(os.path.dirname(self.tool), "tenon-conform"),
+                     os.path.join(self.prefix, "libexec", "tenon", "tenon-probe"),
                      os.path.join(self.include, "tenon/tenon.h"), os.path.join(self.include, "tenon/onnx.h"),
                      os.path.join(self.include, "tenon/ep_api/ep_api.h")):
             assert os.path.isfile(path), f"{path} is missing"
@@ -113,6 +114,16 @@ class Package:
     def tool_lists_the_cpu(self):
         assert "cpu:0" in self.devices()
         assert "sample:0" not in self.devices()
+
+    def a_provider_that_crashes_is_left_out_by_the_moved_helper(self):
+        broken = os.path.join(self.work, "broken plugins")
+        os.mkdir(broken)
+        shutil.copy(os.path.join(self.build, "lib", "probed", "libtenon_traps.so"), broken)
+        result = subprocess.run([self.tool, "devices", "--probe"], capture_output=True, text=True,
+                                env=self.environment(TENON_PLUGIN_PATH=broken))
+        assert result.returncode == 0 and "cpu:0" in result.stdout, result
+        assert "'traps' was not loaded: the child process that probed it died of signal 5 (SIGTRAP)." in result.stderr, result.stderr
+        assert "without having been probed" not in result.stderr, result.stderr
 
     def a_plugin_is_taken_by_copying_one_file(self):
         built = os.path.join(self.build_example("provider"), "libtenon_sample.so")

@@ -1,6 +1,6 @@
 """`tenon doctor` and `tenon devices` on machines of every kind: broken plug-ins, no GPU, one GPU behind two providers.
 
-Usage: doctor_test.py TOOL PLUGIN_FOLDER BROKEN_FOLDER GPU_FOLDER
+Usage: doctor_test.py TOOL PLUGIN_FOLDER BROKEN_FOLDER GPU_FOLDER PROBED_FOLDER MODEL
 """
 import json
 import os
@@ -31,8 +31,11 @@ class Machine:
         self.environment = {**kept, "HOME": str(self.folder), "TENON_PLUGIN_PATH": ":".join(map(str, plugins)),
                             "TENON_CONFIG": str(path), **environment}
 
+    def process(self, *arguments):
+        return subprocess.run([self.tool, *arguments], capture_output=True, text=True, timeout=60, env=self.environment)
+
     def run(self, *arguments, code=None):
-        done = subprocess.run([self.tool, *arguments], capture_output=True, text=True, timeout=60, env=self.environment)
+        done = self.process(*arguments)
         if code is not None:
             claim(done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}: {done.stdout}{done.stderr}")
         claim("terminate called" not in done.stderr, f"{arguments}: {done.stderr}")
@@ -40,7 +43,7 @@ class Machine:
 
     def refused(self, *arguments):
         """The output and then the errors of a run that must fail."""
-        done = subprocess.run([self.tool, *arguments], capture_output=True, text=True, timeout=60, env=self.environment)
+        done = self.process(*arguments)
         claim(done.returncode == 1, f"{arguments}: exit code {done.returncode}, not 1: {done.stdout}{done.stderr}")
         return done.stdout + done.stderr
 
@@ -147,6 +150,51 @@ def test_settings(tool, plugins, folder):
     claim("What to do: Did you mean cpu? Correct the environment variable TENON_PROVIDERS, or remove it." in text, text)
 
 
+# provider: what the child process that probes it does.
+PROBED = {
+    "traps": r"died of signal 5 \(SIGTRAP\)\.",
+    "sleeps": r"did not end within 1 s\.",
+    "exits": r"ended without an answer\. It printed: the driver wants another kernel",
+    "exits_3": r"ended with exit status 3\.",
+    "babbles": r"answered with \d+ bytes that are no answer\.",
+}
+
+
+def test_probed(tool, plugins, probed, model, folder):
+    """Providers that crash or hang when they are asked for their devices, beside the cpu."""
+    def machine(provider, **environment):
+        own = folder / provider
+        own.mkdir(exist_ok=True)
+        shutil.copy(probed / f"libtenon_{provider}.so", own)
+        return Machine(tool, folder, [own, plugins], TENON_PROVIDERS=f"{provider},cpu", TENON_PROBE_SECONDS="1", **environment)
+
+    for provider, deed in PROBED.items():
+        reason = f"the provider '{provider}' was not loaded: the child process that probed it {deed}"
+        for answer in ("fresh", "kept"):
+            done = machine(provider).process("devices")
+            claim(done.returncode == 0 and "cpu:0 " in done.stdout and f"{provider}:0" not in done.stdout, f"{provider}, {answer}: {done}")
+            claim(re.search("tenon: " + reason, done.stderr), f"{provider}, {answer}: {done.stderr}")
+        listed = json.loads(machine(provider).run("devices", "--json", code=0))
+        claim(len(listed["quarantined"]) == 1 and re.search(reason, listed["quarantined"][0]), f"{provider}: {listed['quarantined']}")
+        report, text = machine(provider).doctor(code=0)
+        one = [c for c in report["candidates"] if c["provider"] == provider][0]
+        claim(one["stage"] == "probed" and re.search(reason, one["sentence"]), f"{provider}: {one}")
+        claim(one["sentence"] in text and one["remedy"] in text, f"{provider}: {text}")
+        done = machine(provider).process("run", model, "--input", "image=random")
+        claim(done.returncode == 0 and re.search(reason, done.stderr), f"{provider}: run: {done.returncode} {done.stderr}")
+        done = machine(provider).process("run", model, "--input", "image=random", "--device", "cpu")
+        claim(done.returncode == 0 and done.stderr == "", f"{provider}: run on the cpu: {done.returncode} {done.stderr}")
+        done = machine(provider).refused("run", model, "--input", "image=random", "--device", provider)
+        claim(re.search(reason, done) and "cpu:0" in done, f"{provider}: run on it: {done}")
+    claim(machine("traps_unasked").process("devices").returncode == -5, "the one that does not ask for it ends the tool")
+    done = machine("traps_unasked").process("devices", "--probe")
+    claim(done.returncode == 0 and "cpu:0 " in done.stdout and "'traps_unasked' was not loaded" in done.stderr, f"--probe: {done}")
+    report = json.loads(machine("traps_unasked").run("doctor", "--probe", "--json", code=0))
+    claim([c["stage"] for c in report["candidates"] if c["provider"] == "traps_unasked"] == ["probed"], "doctor --probe")
+    done = machine("counted").process("devices", "--json", "--probe")
+    claim(len(json.loads(done.stdout)["devices"]) == 2, f"--probe leaves a sound provider in: {done}")
+
+
 def card(provider, **keys):
     return f"[provider.{provider}]\n" + "".join(f'{key} = "{value}"\n' for key, value in keys.items())
 
@@ -207,10 +255,10 @@ def test_gpus(tool, plugins, gpus, folder):
 
 
 def main():
-    tool, plugins, broken, gpus = sys.argv[1], *map(pathlib.Path, sys.argv[2:5])
+    tool, plugins, broken, gpus, probed, model = sys.argv[1], *map(pathlib.Path, sys.argv[2:6]), sys.argv[6]
     os.umask(0o022)
     for test in (lambda f: test_broken_plugins(tool, plugins, broken, gpus, f), lambda f: test_settings(tool, plugins, f),
-                 lambda f: test_gpus(tool, plugins, gpus, f)):
+                 lambda f: test_gpus(tool, plugins, gpus, f), lambda f: test_probed(tool, plugins, probed, model, f)):
         with tempfile.TemporaryDirectory() as folder:
             test(pathlib.Path(folder))
     for failure in failures:

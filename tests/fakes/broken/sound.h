@@ -63,6 +63,9 @@ static ep_status support(ep_device* device, const ep_primitive_desc* desc, ep_su
 static void shut_down(ep_plugin* plugin) { UNUSED(plugin); }
 static ep_status device_count(ep_plugin* plugin, uint32_t* out, ep_error** error) {
   UNUSED(plugin), UNUSED(error);
+#ifdef BEFORE_DEVICE_COUNT
+  BEFORE_DEVICE_COUNT;
+#endif
   *out = 1;
   return EP_STATUS_OK;
 }

@@ -20,6 +20,7 @@ LoaderTest::LoaderTest() {
   set("HOME", scratch_.path());
   set("XDG_CONFIG_HOME", scratch_.path() + "/config");
   set("XDG_DATA_HOME", scratch_.path() + "/data");
+  set("XDG_CACHE_HOME", scratch_.path() + "/cache");
   reset_samples();
   restart();
 }
@@ -40,6 +41,7 @@ void LoaderTest::set(const std::string& variable, const std::string& value) {
 void LoaderTest::restart() { reset_for_tests(); }
 
 std::string broken_folder() { return TENON_BROKEN_FOLDER; }
+std::string probed_folder() { return TENON_PROBED_FOLDER; }
 
 Candidate candidate_of(const std::string& provider, Stage until) {
   for (const Candidate& candidate : explain(until)) {

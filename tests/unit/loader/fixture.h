@@ -33,6 +33,8 @@ class LoaderTest : public testing::Test {
 
 // The build folder of the broken providers.
 std::string broken_folder();
+// That of the providers that crash or hang when they are asked for their devices.
+std::string probed_folder();
 // The candidate of `provider`. Fails the test if there is none.
 Candidate candidate_of(const std::string& provider, Stage until = Stage::enumerated);
 

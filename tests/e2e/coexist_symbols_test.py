@@ -1,0 +1,50 @@
+"""Plug-ins and their libraries bind to each other, whatever the process holds, and use the allocator of the process.
+
+Usage: coexist_symbols_test.py HOST_PROGRAM TENON_GUEST POISON ONEDNN_GUEST ALLOCATOR TOOL PLUGIN_FOLDER
+
+POISON traps where a weak symbol of oneDNN's is called. The cpu provider must compute the same bits beside it, with the C
+library's allocator and with a preloaded one. oneDNN itself, without a plug-in around it, must meet the poison: else the
+test would show nothing.
+"""
+import os
+import subprocess
+import sys
+
+
+def run(*command, **environment):
+    kept = {key: value for key, value in os.environ.items() if key != "GTEST_OUTPUT"}
+    return subprocess.run(command, capture_output=True, text=True, timeout=200, env={**kept, **environment})
+
+
+def bits(result):
+    return sorted({line for line in result.stdout.splitlines() if line.startswith("bits ")})
+
+
+def main():
+    host, tenon, poison, onednn, allocator, tool, plugins = sys.argv[1:8]
+    failures = []
+    alone = run(host, tenon)
+    if alone.returncode != 0 or len(bits(alone)) != 1:
+        failures.append(f"alone it ended with {alone.returncode}: {alone.stdout}{alone.stderr}")
+    for preloaded in ("", allocator):
+        for order in ((tenon,), (poison, tenon), (tenon, poison)):
+            beside = run(host, *order, LD_PRELOAD=preloaded)
+            if beside.returncode != 0 or bits(beside) != bits(alone):
+                names = [os.path.basename(path) for path in order]
+                failures.append(f"{names} (preloaded: '{preloaded}') ended with {beside.returncode}, {bits(beside)} and not "
+                                f"{bits(alone)}: {beside.stdout[-500:]}{beside.stderr[-500:]}")
+        listed = run(tool, "devices", LD_PRELOAD=preloaded, TENON_PLUGIN_PATH=plugins, TENON_PROVIDERS="copies_text,cpu")
+        if listed.returncode != 0 or "copies_text:0" not in listed.stdout:
+            failures.append(f"copies_text (preloaded: '{preloaded}'): {listed.returncode}, {listed.stdout}{listed.stderr}")
+    if run(host, onednn).returncode != 0:
+        failures.append("oneDNN alone does not work")
+    if run(host, poison, onednn).returncode == 0:
+        failures.append("oneDNN does not meet the poison, so this test shows nothing")
+    for failure in failures:
+        print(failure)
+    print(f"{bits(alone)} alone, beside poisoned symbols and with a preloaded allocator; {len(failures)} things wrong")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
