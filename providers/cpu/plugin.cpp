@@ -30,14 +30,7 @@ std::string processor_name() {
   return "CPU";
 }
 
-int32_t thread_limit(const ep_host* host) {
-#if EP_SANITIZER_OF_THIS_BUILD == EP_SANITIZER_THREAD
-  static_cast<void>(host);  // one thread: the thread sanitizer cannot see into libgomp
-  return 1;
-#else
-  return std::max(host->thread_limit(host), 1);
-#endif
-}
+int32_t thread_limit(const ep_host* host) { return std::max(host->thread_limit(host), 1); }
 
 // Reads the setting `simd`. Without the setting, the level is the best one of this processor.
 ep_status read_simd_level(const ep_host* host, SimdLevel* out_level, ep_error** error) {
