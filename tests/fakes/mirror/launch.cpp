@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/dtype/dtype.h"
@@ -248,6 +249,8 @@ void Work::spoil() {
   if (device->breaks("writes_input") && last != nullptr) last[0] = static_cast<char>(last[0] ^ 1);
   if (device->breaks("dirty_scratch")) scratch[3] = 1;
   if (device->breaks("other_fault")) fault.operand = 0;
+  if (device->breaks("other_value")) fault.value = std::numeric_limits<int32_t>::min();
+  if (device->breaks("value_in_range")) fault.value = 0;
   if (device->breaks("dirty_workspace") && workspace[7] != 0) first[1] = static_cast<char>(first[1] ^ 0x21);
   if (device->breaks("random_bits")) first[0] = static_cast<char>(++device->asked);
   if (device->breaks("nan") && desc.operands[0].dtype == EP_DTYPE_f32) {
@@ -320,6 +323,10 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
   }
   ep_status status = EP_STATUS_OK;
   const bool waits = !device->is("async");
+  if (device->breaks("launch_answers_fault")) {
+    stream->finish();
+    return static_cast<ep_status>(work.run().code());
+  }
   stream->submit([=, queue = stream->queue, work = std::move(work), &status]() mutable {
     if (device->breaks("shares_staging")) work.operands = device->staged;
     const Status ran = work.run();
