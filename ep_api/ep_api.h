@@ -19,8 +19,9 @@
 //     their last use.
 //   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, peer_open,
 //     primitive_support, primitive_create, primitive_workspace, event_query, event_host_wait, stream_synchronize, and
-//     launches, copies and records on distinct streams. Otherwise: one handle, one thread at a time. There is no
-//     current device and no thread-local stream.
+//     launches, copies and records on distinct streams, launches of one primitive too. Otherwise: one handle, one
+//     thread at a time; so nothing overlaps event_record or event_destroy of the same event. There is no current device
+//     and no thread-local stream.
 //   * Asynchrony. Functions that take a stream enqueue and return, except on a device with
 //     EP_DEVICE_FLAG_SYNCHRONOUS, which completes every call before it returns.
 //   * A struct that begins with struct_size and struct_type may grow at its end. The filler writes at most struct_size
@@ -163,16 +164,19 @@ typedef struct ep_scalar {
 #define EP_FAULT_DIVISION_BY_ZERO 2
 #define EP_FAULT_INTEGER_OVERFLOW 3
 
-// Bad data that a kernel met. The kernel dropped its write for that element (or wrote 0), and later work ran.
+// Bad data that a kernel met. The kernel dropped its write for that element (or wrote 0), and later work ran. A launch
+// that met bad data has at least one fault and may have one for each bad element; the host reports the first.
 typedef struct ep_fault {
   uint64_t tag;     // of the launch
   int32_t code;     // EP_FAULT_*
-  int32_t operand;  // index of the operand that held the bad value
+  int32_t operand;  // index of the operand that held the bad value: the indices, or the divisor of a division
   int64_t value;    // the bad value
   int64_t limit;    // the limit that the value broke (the length of the axis); 0: there is none
   uint64_t flags;   // EP_FAULT_FLAG_*
 } ep_fault;
-#define EP_FAULT_FLAG_OVERFLOW UINT64_C(1)  // the fault buffer was full: faults after this one were not kept
+// The fault buffer was full: faults after this one were not kept. This one is whole and names its own launch and
+// operand.
+#define EP_FAULT_FLAG_OVERFLOW UINT64_C(1)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Struct types: the second word of every struct that may grow.
@@ -581,8 +585,8 @@ typedef struct ep_device_ops {
   // immediate.
   ep_status (*stream_flush)(ep_stream* stream, ep_error** error);
   // Takes the oldest fault that was not taken yet. Faults come in launch order, and all faults of work before the last
-  // event seen are there. Errors: NOT_FOUND when there is none. Optional: NULL means kernels of this device cannot
-  // fault (or it is synchronous).
+  // event seen are there. Neither waits nor flushes: it hands out what is known, at any time. Errors: NOT_FOUND when
+  // there is none. Optional: NULL means kernels of this device cannot fault (or it is synchronous).
   ep_status (*stream_take_fault)(ep_stream* stream, ep_fault* out_fault, ep_error** error);
 
   // --- transfers, in stream order ---
@@ -608,6 +612,8 @@ typedef struct ep_device_ops {
 
   // --- events: optional as a group where the device is synchronous, required otherwise ---
 
+  // Creates an event, which is recorded on any stream of the device and may outlive it: the host has synchronised the
+  // stream, so the event has come, and it can still be asked, waited for, recorded on another stream and destroyed.
   ep_status (*event_create)(ep_device* device, ep_event** out_event, ep_error** error);
   // Destroys `event`, for which nobody waits any more. NULL is fine.
   void (*event_destroy)(ep_device* device, ep_event* event);
@@ -641,8 +647,9 @@ typedef struct ep_device_ops {
   // needs workspace.
   ep_status (*primitive_workspace)(ep_primitive* primitive, const ep_shape* shapes, uint32_t shape_count,
                                    uint64_t* out_bytes, ep_error** error);
-  // Launches `primitive` on `stream`. `out_fault` is not NULL on a synchronous device and is written when the answer is
-  // EP_STATUS_FAULT. Errors: FAULT (of a synchronous device), OUT_OF_*_MEMORY, DEVICE_LOST.
+  // Launches `primitive` on `stream`. Other threads may launch it on other streams meanwhile: to them, setting its
+  // arguments and enqueueing it are one step. `out_fault` is not NULL on a synchronous device and is written when the
+  // answer is EP_STATUS_FAULT. Errors: FAULT (of a synchronous device), OUT_OF_*_MEMORY, DEVICE_LOST.
   ep_status (*primitive_launch)(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch,
                                 ep_fault* out_fault, ep_error** error);
   // Turns the constant operand `src`, which lies as the descriptor says, into pack_bytes opaque bytes at `dst`.

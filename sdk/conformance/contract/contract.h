@@ -110,6 +110,7 @@ Status events_mean_done(Subject& subject);
 Status events_time_out(Subject& subject);
 Status events_record_replaces(Subject& subject);
 Status events_wait_captures(Subject& subject);
+Status events_outlive_stream(Subject& subject);
 
 Status streams_ordered_by_events(Subject& subject);
 Status streams_keep_launches_apart(Subject& subject);
@@ -123,6 +124,7 @@ Status support_refusals(Subject& subject);
 Status launch_deterministic(Subject& subject);
 Status launch_late(Subject& subject);
 Status faults_in_order(Subject& subject);
+Status faults_none(Subject& subject);
 
 Status host_memory_fails(Subject& subject);
 Status teardown_null(Subject& subject);

@@ -143,4 +143,41 @@ Status events_wait_captures(Subject& subject) {
   return subject.finish(first);
 }
 
+// Events outlive the stream that recorded them: the first is asked, the second waited for, the third by another stream,
+// and all are recorded again there.
+Status events_outlive_stream(Subject& subject) {
+  TENON_ASSIGN_OR_RETURN(Stream gone, subject.make_stream());
+  TENON_ASSIGN_OR_RETURN(const Stream stays, subject.make_stream());
+  LongWork work(subject), later(subject);
+  TENON_RETURN_IF_ERROR(work.prepare());
+  TENON_RETURN_IF_ERROR(later.prepare());
+  Event events[3];
+  const Drain drain(subject, stays);
+  {
+    const Drain drain_gone(subject, gone);
+    TENON_RETURN_IF_ERROR(work.submit(gone, 97));
+    for (Event& event : events) {
+      TENON_ASSIGN_OR_RETURN(event, subject.make_event());
+      TENON_RETURN_IF_ERROR(subject.record_event(event, gone));
+    }
+  }
+  gone.reset();
+  const Status answers[] = {
+      subject.call("event_query", subject.ops.event_query, events[0].get()), subject.wait(events[1]),
+      subject.call("stream_wait_event", subject.ops.stream_wait_event, stays.get(), events[2].get())};
+  for (const Status& answer : answers) {
+    if (!answer.ok()) {
+      return broken("S07", "the stream that recorded an event was synchronised and destroyed, and then: {}",
+                    answer.message());
+    }
+  }
+  TENON_RETURN_IF_ERROR(later.submit(stays, 98));
+  for (const Event& event : events) {
+    TENON_RETURN_IF_ERROR(subject.record_event(event, stays));
+    TENON_RETURN_IF_ERROR(subject.wait(event));
+  }
+  if (!work.done() || !later.done()) return broken("S07", "an event that outlived its stream came too early");
+  return {};
+}
+
 }  // namespace tenon::conformance

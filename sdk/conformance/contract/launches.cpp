@@ -145,4 +145,29 @@ Status faults_in_order(Subject& subject) {
   return for_each_of(tests, [&](const cases::Case& test) { return meet_faults(subject, stream, test); });
 }
 
+// Asks for faults where there can be none: before any work, behind work that nobody has waited for, and after it.
+Status faults_none(Subject& subject) {
+  if (subject.ops.stream_take_fault == nullptr) return skipped("it has no stream_take_fault.");
+  TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
+  const auto none = [&] {
+    Poisoned<ep_fault> fault("out_fault");
+    const Status status = refuses(
+        subject, "stream_take_fault", {Code::not_found},
+        [&](ep_error** error) { return subject.ops.stream_take_fault(stream.get(), &fault.value, error); }, fault);
+    return status;
+  };
+  TENON_RETURN_IF_ERROR(none());
+  return for_each_sound_sample(subject, [&](const cases::Case& sample) -> Status {
+    TENON_ASSIGN_OR_RETURN(const ep_primitive_desc desc, accepted_desc(subject, sample));
+    Prepared prepared(subject, sample, desc, 720);
+    const Drain drain(subject, stream);
+    TENON_RETURN_IF_ERROR(prepared.work.create());
+    TENON_RETURN_IF_ERROR(prepared.work.submit(stream));
+    TENON_RETURN_IF_ERROR(none());
+    TENON_RETURN_IF_ERROR(subject.finish(stream));
+    TENON_RETURN_IF_ERROR(none());
+    return prepared.compare();
+  });
+}
+
 }  // namespace tenon::conformance

@@ -49,6 +49,8 @@ constexpr ContractTest tests[] = {
      events_record_replaces},
     {"events/wait_captures", "S05", Needs::events, "A stream waits for the point the event holds at the call.",
      events_wait_captures},
+    {"events/outlive_stream", "S07", Needs::events, "An event can be used after its stream was destroyed.",
+     events_outlive_stream},
 
     {"streams/ordered_by_events", "S05", Needs::events, "A stream that waits for an event sees the work before it.",
      streams_ordered_by_events},
@@ -72,6 +74,8 @@ constexpr ContractTest tests[] = {
     {"launch/late", "P14", Needs::primitives, "A primitive can be launched long after it was made.", launch_late},
     {"faults/in_order", "F01", Needs::primitives, "Faults come in launch order, with tags, and later work runs.",
      faults_in_order},
+    {"faults/none", "E03", Needs::primitives, "Where no launch met bad data there is no fault, and nothing is written.",
+     faults_none},
 
     {"host/memory_fails", "O01", Needs::library, "Any allocation of the host may fail, and nothing else breaks.",
      host_memory_fails},

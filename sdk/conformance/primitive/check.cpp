@@ -47,6 +47,12 @@ Status compare_faults(const Case& test, const ep_fault& want, const Work& work) 
     return broken("P07", "fault {} of operand {} was reported instead of fault {} of operand {}", got.code, got.operand,
                   want.code, want.operand);
   }
+  const bool is_bad = want.code == EP_FAULT_INDEX_OUT_OF_RANGE ? got.value >= want.limit || got.value < -want.limit
+                                                               : got.value == want.value;
+  if (!is_bad) {
+    return broken("P07", "fault {} of operand {} names the value {}, which is not a bad one (the first bad one is {})",
+                  got.code, got.operand, got.value, want.value);
+  }
   if (got.tag != work.tag) {
     return broken("F01", "the fault names launch {:#x}, it was launch {:#x}", got.tag, work.tag);
   }

@@ -48,14 +48,19 @@ struct ep_memory {
 // An event holds the point of its last record.
 struct ep_event {
   const ep_host* host = nullptr;
+  ep_device* device = nullptr;
   std::mutex mutex;
   std::condition_variable fired;
-  ep_stream* stream = nullptr;
-  uint64_t recorded = 0;  // number of records; guarded by `mutex`
+  ep_stream* stream = nullptr;  // of the last record; gone if that has come and the stream was destroyed
+  uint64_t recorded = 0;        // number of records; guarded by `mutex`
   uint64_t completed = 0;
   std::atomic<uint64_t> recorded_now{0};  // the same number, readable without the lock
   std::atomic<uint64_t> completed_now{0};
   tenon::fakes::Clock clock;
+
+  bool has_come() const {
+    return completed_now.load(std::memory_order_acquire) >= recorded_now.load(std::memory_order_acquire);
+  }
 };
 
 struct ep_primitive {

@@ -11,6 +11,7 @@ namespace {
 ep_status event_create(ep_device* device, ep_event** out, ep_error**) {
   auto* event = new ep_event;
   event->host = device->host;
+  event->device = device;
   *out = event;
   return EP_STATUS_OK;
 }
@@ -36,7 +37,7 @@ ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
 void seen(ep_event* event) {
   if (!async_control().shadow.load(std::memory_order_relaxed)) return;
   std::lock_guard lock(event->mutex);
-  event->stream->device->plugin->shadow.wait(kHostClock, event->clock);
+  event->device->plugin->shadow.wait(kHostClock, event->clock);
 }
 
 ep_status never_recorded(ep_event* event, ep_error** error) {
@@ -46,7 +47,7 @@ ep_status never_recorded(ep_event* event, ep_error** error) {
 ep_status event_query(ep_event* event, ep_error** error) {
   const uint64_t recorded = event->recorded_now.load(std::memory_order_acquire);
   if (recorded == 0) return never_recorded(event, error);
-  if (is_lost()) return lost(event->stream->device, error);
+  if (is_lost()) return lost(event->device, error);
   if (event->completed_now.load(std::memory_order_acquire) >= recorded) {
     seen(event);
     return EP_STATUS_OK;
@@ -57,8 +58,8 @@ ep_status event_query(ep_event* event, ep_error** error) {
 
 ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error) {
   if (event->recorded_now.load(std::memory_order_acquire) == 0) return never_recorded(event, error);
-  if (is_lost()) return lost(event->stream->device, error);
-  event->stream->flush();
+  if (is_lost()) return lost(event->device, error);
+  if (!event->has_come()) event->stream->flush();
   {
     std::unique_lock lock(event->mutex);
     const uint64_t point = event->recorded;
@@ -77,7 +78,7 @@ ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error
   if (event->recorded_now.load(std::memory_order_acquire) == 0) return never_recorded(event, error);
   if (is_lost()) return lost(stream->device, error);
   async_control().device_waits.fetch_add(1, std::memory_order_relaxed);
-  event->stream->flush();
+  if (!event->has_come()) event->stream->flush();
   Command command;
   command.kind = Command::wait;
   command.event = event;

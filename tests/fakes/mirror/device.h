@@ -35,6 +35,7 @@ struct Queue {
   std::deque<std::function<void()>> pending;
   uint64_t submitted = 0, completed = 0;
   std::deque<ep_fault> faults;
+  bool stream_gone = false;
 
   // The caller holds the mutex.
   void run_to(uint64_t point) {

@@ -110,7 +110,10 @@ ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error**) {
   return EP_STATUS_OK;
 }
 
-void stream_destroy(ep_device*, ep_stream* stream) noexcept { destroy(stream); }
+void stream_destroy(ep_device*, ep_stream* stream) noexcept {
+  if (stream != nullptr) stream->queue->stream_gone = true;
+  destroy(stream);
+}
 
 // A wait that gives up, while the work goes on and ends a little later.
 ep_status give_up(const ep_device* device, std::shared_ptr<Queue> queue, ep_error** error) {
@@ -132,8 +135,11 @@ ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
 ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error** error) {
   const std::lock_guard lock(stream->device->mutex);
   std::deque<ep_fault>& faults = stream->queue->faults;
+  if (faults.empty() && stream->device->breaks("fault_from_nowhere")) return EP_STATUS_OK;
+  if (faults.empty() && stream->device->breaks("writes_no_fault")) *out_fault = {};
   if (faults.empty()) return fail_text(stream->host, error, EP_STATUS_NOT_FOUND, "There is no fault.");
   *out_fault = faults.front();
+  if (stream->device->breaks("endless_faults")) return EP_STATUS_OK;
   faults.pop_front();
   return EP_STATUS_OK;
 }
@@ -203,6 +209,9 @@ ep_status event_host_wait(ep_event* event, uint64_t, ep_error** error) {
     if (event->device->breaks("never_recorded_ok")) return EP_STATUS_OK;
     return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The event was never recorded.");
   }
+  if (event->queue->stream_gone && event->device->breaks("event_of_stream")) {
+    return fail_text(event->host, error, EP_STATUS_INTERNAL, "The stream of the event is gone.");
+  }
   if (event->device->breaks("early")) return EP_STATUS_OK;
   if (event->device->breaks("waits_fail")) return give_up(event->device, event->queue, error);
   if (event->device->breaks("no_host_wait")) {
@@ -221,6 +230,9 @@ ep_status event_query(ep_event* event, ep_error** error) {
 ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error) {
   if (event->queue == nullptr) return event_host_wait(event, 0, error);
   if (event->device->breaks("ignores_waits")) return EP_STATUS_OK;
+  if (event->queue->stream_gone && event->device->breaks("wait_of_stream")) {
+    return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The stream of the event is gone.");
+  }
   stream->submit([queue = event->queue, point = event->point] { queue->run_to(point); });
   return EP_STATUS_OK;
 }

@@ -8,6 +8,7 @@ in which the mirror can break a rule: the kit's `test` must find it, with that o
 number; `DECLINED` is the same by the mirror. Rules whose enforcer is the validation layer are broken in tests/unit/loader/validate_test.cpp, which reads the
 same table. What nobody enforces must say why in the README, and is listed at the end.
 """
+import fnmatch
 import json
 import os
 import re
@@ -93,9 +94,15 @@ class Test:
                     self.expect(hit["outcome"] == outcome, f"{name}: {hit['outcome']}, not {outcome}: {hit['sentence']}")
 
     def mirror(self, name, *cases, outcome="failed"):
-        chosen = [word for case in cases for word in ("--case", case)]
-        return self.run("fakes/libtenon_mirror.so", "--set", "mode=async,mapped,peers", "--set", "break=" + name, *chosen,
-                        outcome=outcome)
+        return self.run("fakes/libtenon_mirror.so", "--set", "mode=async,mapped,peers", "--set", "break=" + name,
+                        "--case", ",".join(cases), outcome=outcome)
+
+    def every_test_that_catches_somebody_is_listed(self):
+        listed = subprocess.run([self.kit, "--list"], capture_output=True, text=True, check=True).stdout
+        names = [line.split("\t")[0] for line in listed.splitlines()]
+        for _, name, _, _, test, _ in self.rows:
+            self.expect(not test or fnmatch.filter(names, test), f"{name}: --list has no test '{test}'")
+        self.expect("claims/stated" in names, "--list has no claims/stated")
 
     def a_violator_gets_one_diagnosis(self):
         for name, rule, cases in ONE_DIAGNOSIS:
@@ -128,6 +135,7 @@ class Test:
 def main():
     test = Test(*sys.argv[1:4])
     for claim in (test.table_is_well_formed, test.claims_and_violators_agree, test.violators_are_caught,
+                  test.every_test_that_catches_somebody_is_listed,
                   test.a_violator_gets_one_diagnosis, test.races_are_found_each_time, test.what_nobody_enforces_is_argued):
         claim()
     for failure in test.failures:
