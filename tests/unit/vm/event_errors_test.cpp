@@ -7,6 +7,7 @@
 #include "core/vm/engine.h"
 #include "loader/loader.h"
 #include "loader/log/log.h"
+#include "primitives/text/format.h"
 #include "tests/unit/vm/machines.h"
 
 namespace tenon::testing {
@@ -70,7 +71,7 @@ TEST_F(EventErrors, AQueryThatAlwaysFailsIsLoggedOncePerStreamInTheDevicesWords)
   }
   EXPECT_GE(lines().size(), 1u);
   for (int stream = 0; stream < 4; ++stream) {
-    const std::string name = "on stream " + std::to_string(stream) + ";";
+    const std::string name = fmt::format("on stream {};", stream);
     EXPECT_LE(lines_with({name}), 1u) << "logged once per stream";
   }
   for (const std::string& line : lines()) {
