@@ -35,6 +35,9 @@ class Allocator {
   virtual void release(const Block& block, std::span<const Ticket> pending) = 0;
   // Gives back to the provider every segment that is free and not pending.
   virtual void trim() = 0;
+  // Before a second attempt to make something: trims, waits for the issued work that still uses free blocks, has the
+  // provider give back what it caches, and trims again.
+  virtual void recover() = 0;
   // A housekeeping tick: gives back memory that nobody touched for two ticks, and free memory above max(64 MiB, recent
   // peak).
   virtual void tick() = 0;

@@ -9,6 +9,7 @@
 #include "core/device/export.h"
 #include "core/interpreter/execution_report.h"
 #include "core/ops/op_call.h"
+#include "core/tensor/labels.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon::graph {
@@ -37,7 +38,7 @@ struct Graph {
   std::vector<Step> steps;
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> outputs;
-  std::vector<std::string> labels;  // "node 14 (/encoder/MatMul)", by Step::label
+  Labels labels;  // "node 14 (/encoder/MatMul)", by Step::label
 };
 
 struct StepExecution {

@@ -81,7 +81,7 @@ void Recorder::begin() {
   if (!options_.name.empty()) recording_->name += fmt::format(" ({})", options_.name);
   graph_ = Graph();
   graph_.values.emplace_back();
-  graph_.labels.emplace_back();
+  graph_.labels.add({});
 }
 
 std::string Recorder::name() const { return recording_->name; }
@@ -101,7 +101,7 @@ Tensor Recorder::input(const TensorMeta& meta) {
   return tensor;
 }
 
-void Recorder::label(std::string text) { graph_.labels.push_back(std::move(text)); }
+void Recorder::label(std::string text) { graph_.labels.add(std::move(text)); }
 
 bool Recorder::host_value_known(const Tensor& tensor) { return !is_value(tensor); }
 

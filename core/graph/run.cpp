@@ -1,7 +1,9 @@
 #include <algorithm>
 
+#include "core/device/device_state.h"
 #include "core/graph/graph.h"
 #include "core/ops/ops.h"
+#include "loader/loader.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
@@ -19,23 +21,23 @@ class Runner {
   }
 
   void run(const Step& step) {
+    const LabelScope label(graph_.labels[step.label]);
     try {
       if (executions_ == nullptr) return apply(step);
       ExecutionScope scope;
       apply(step);
       for (ExecutionEntry& entry : scope.take()) executions_->push_back({step.label, std::move(entry)});
     } catch (const Error& error) {
-      throw Error(error.status().with_context(where(step)));
+      throw Error(with_label(error.status(), graph_.labels[step.label], device_of(step)));
     }
   }
 
  private:
-  std::string where(const Step& step) const {
-    std::string text = fmt::format("  while running {}", graph_.labels[step.label]);
+  std::string device_of(const Step& step) const {
     for (uint32_t id : step.inputs) {
-      if (id != 0 && get(id).defined()) return fmt::format("{} on {}", text, get(id).device().spelling());
+      if (id != 0 && get(id).defined()) return get(id).device().spelling();
     }
-    return text;
+    return step.device != nullptr ? step.device->opened->spelling : Device::current().spelling();
   }
 
   void apply(const Step& step) {

@@ -6,11 +6,15 @@
 
 #include "core/kernel/lowering.h"
 #include "core/ops/op_call.h"
+#include "core/vm/call_note.h"
 
 namespace tenon {
 
 // How many arguments an elementwise kind takes: 1, 2 or 3.
 inline uint32_t elementwise_arity(int32_t kind) { return static_cast<uint32_t>(kind - EP_PRIMITIVE_unary + 1); }
+
+// vm::CallNote::operand_inputs of an elementwise op, whose operands are its output and then its arguments.
+constexpr uint64_t kElementwiseInputs = UINT64_C(0xedcba9876543210) << 4 | vm::kNoInput;
 
 // Operands of one elementwise call, folded: operand 0 is the output.
 struct FoldedCall {

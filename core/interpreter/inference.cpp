@@ -3,6 +3,7 @@
 #include "core/interpreter/elementwise.h"
 #include "core/interpreter/order.h"
 #include "core/tensor/device.h"
+#include "core/vm/call_note.h"
 #include "primitives/text/format.h"
 
 namespace tenon {
@@ -76,16 +77,22 @@ Status infer_outputs(const OpCall& call, std::vector<TensorMeta>* outputs) {
 }
 
 std::string describe(const OpCall& call) {
-  std::string text(call.op->name);
-  text += '(';
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    if (i > 0) text += ", ";
-    const Tensor* input = call.inputs[i];
-    text += input == nullptr ? std::string("-") : fmt::format("{} {}", dtype_name(input->dtype()), input->dims());
-  }
-  return fmt::format("{})", text);
+  std::vector<int64_t> inputs;
+  note_call(&call, &inputs);
+  return vm::call_text(call.op->name, inputs);
 }
 
-std::string describe_call(const void* call) { return describe(*static_cast<const OpCall*>(call)); }
+void note_call(const void* call, std::vector<int64_t>* inputs) {
+  inputs->clear();
+  for (const Tensor* input : static_cast<const OpCall*>(call)->inputs) {
+    if (input == nullptr) {
+      inputs->push_back(-1);
+      continue;
+    }
+    const TensorImpl& impl = *input->impl();
+    inputs->push_back(vm::input_word(static_cast<int32_t>(impl.dtype), impl.dims.rank()));
+    inputs->insert(inputs->end(), impl.dims.begin(), impl.dims.end());
+  }
+}
 
 }  // namespace tenon

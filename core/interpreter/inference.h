@@ -19,7 +19,7 @@ Result<DeviceState*> device_of(const OpCall& call);
 
 // "matmul(f32 [4, 5], f32 [6, 7])"
 std::string describe(const OpCall& call);
-// The same for the OpCall at `call`, in the form that vm::OpLaunch::describe has.
-std::string describe_call(const void* call);
+// Notes the inputs of the OpCall at `call`, in the form that vm::OpLaunch::note has.
+void note_call(const void* call, std::vector<int64_t>* inputs);
 
 }  // namespace tenon

@@ -79,7 +79,7 @@ Status launch_inline(const OpCall& call, const Prepared& prepared, const LaunchO
   vm::launch_now(*prepared.kernel, prepared.device, launch, &launched);
   if (launched.ok()) [[likely]]
     return Status();
-  return vm::launch_failure(launched, {call.op->name, describe_call, &call}, prepared.device);
+  return vm::launch_failure(launched, {&call.op->named, note_call, &call, prepared.operand_inputs}, prepared.device);
 }
 
 template <size_t kRoom>
@@ -96,9 +96,10 @@ Status launch_native(const OpCall& call, const Prepared& prepared) {
   launch.scalars = operands.scalars;
   launch.scalar_count = operands.scalar_count;
   launch.workspace_bytes = prepared.workspace_bytes;
-  launch.op = call.op->name;
-  launch.describe = describe_call;
+  launch.op = &call.op->named;
+  launch.note = note_call;
   launch.context = &call;
+  launch.operand_inputs = prepared.operand_inputs;
   launch.stream = vm::current_stream(prepared.device);
   return vm::launch(launch, {});
 }

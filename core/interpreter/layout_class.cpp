@@ -45,7 +45,7 @@ ElementwiseKey key_of(const OpCall& call, const DeviceState* device, const Folde
 [[noreturn, gnu::cold]] void fail(const OpCall& call, const vm::Launched& launched, const DeviceState* device,
                                   bool given) {
   if (!given) call.outputs[0] = Tensor();
-  throw Error(vm::launch_failure(launched, {call.op->name, describe_call, &call}, device));
+  throw Error(vm::launch_failure(launched, {&call.op->named, note_call, &call, kElementwiseInputs}, device));
 }
 
 // True if `output`, given by the caller, can be written as it is: dense, of the result's type, and sharing memory with

@@ -57,6 +57,18 @@ Status lower(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* 
   return call.op->lower(call, outputs, lowering);
 }
 
+// A scalar among the operands of an element-wise op stands for an argument too.
+void keep_inputs(const Lowering& lowering, const OpInfo& op, Prepared* prepared) {
+  prepared->operand_inputs = vm::kNoInputs;
+  if (op.form == OpForm::elementwise) prepared->operand_inputs = kElementwiseInputs;
+  if (op.form == OpForm::elementwise) return;
+  for (uint32_t i = 0; i < lowering.desc.operand_count; ++i) {
+    if (lowering.sources[i].input < 0) continue;
+    prepared->operand_inputs &= ~(vm::kNoInput << 4 * i);
+    prepared->operand_inputs |= static_cast<uint64_t>(lowering.sources[i].input) << 4 * i;
+  }
+}
+
 void keep_operands(const Lowering& lowering, const Resolved& resolved, Prepared* prepared) {
   for (uint32_t i = 0; i < lowering.desc.operand_count; ++i) {
     const ep_operand_desc& desc = lowering.desc.operands[i];
@@ -121,6 +133,7 @@ Status try_native(const OpCall& call, Prepared* prepared) {
   prepared->rung = Rung::native;
   prepared->operands.clear();
   keep_operands(lowering, resolved, prepared);
+  keep_inputs(lowering, *call.op, prepared);
   return named(add_workspace(prepared), call, prepared->device);
 }
 

@@ -14,6 +14,7 @@
 #include "core/kernel/kernel.h"
 #include "core/kernel/lowering.h"
 #include "core/ops/op_call.h"
+#include "core/vm/call_note.h"
 
 namespace tenon {
 
@@ -45,6 +46,7 @@ struct Prepared {
   bool any_strides = false;   // the kernel takes other strides than these, where they are above 1
   std::vector<TensorMeta> outputs;
   std::vector<PreparedOperand> operands;
+  uint64_t operand_inputs = vm::kNoInputs;  // as in vm::CallNote
   uint32_t scalar_count = 0;
   DType scalar_dtypes[EP_MAX_SCALARS] = {};
   uint64_t workspace_bytes = 0;

@@ -17,7 +17,6 @@ struct Kernel {
   alignas(64) DeviceState* device = nullptr;  // on another cache line than `count`, which several threads write
   ep_primitive* primitive = nullptr;
   std::string implementation;  // "onednn", "simd", "plain"
-  std::string signature;       // for errors of asynchronous launches: "relu(f32 [4, 5])"; may be empty
   uint64_t host_bytes = 0;
   uint64_t device_bytes = 0;
   uint64_t workspace_bytes = 0;  // if dims are static

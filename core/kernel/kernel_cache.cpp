@@ -114,15 +114,28 @@ class KernelCache {
 #endif
   }
 
-  static Result<Kernel*> create(DeviceState* device, const ep_primitive_desc& desc) {
-    ep_primitive_info info{};
-    info.struct_size = sizeof info;
-    info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
-    ep_primitive* primitive = nullptr;
+  // One answer of the provider.
+  static Status ask(DeviceState* device, const ep_primitive_desc& desc, ep_primitive** primitive,
+                    ep_primitive_info* info) {
+    *info = {};
+    info->struct_size = sizeof *info;
+    info->struct_type = EP_STRUCT_PRIMITIVE_INFO;
     ep_error* error = nullptr;
-    const ep_status code = device->ops.primitive_create(device->handle, &desc, &primitive, &info, &error);
-    TENON_RETURN_IF_ERROR(
-        loader::take_error(code, error, fmt::format("creating a primitive on {}", device->opened->spelling)));
+    const ep_status code = device->ops.primitive_create(device->handle, &desc, primitive, info, &error);
+    return loader::take_error(code, error, fmt::format("creating a primitive on {}", device->opened->spelling));
+  }
+
+  // If the device has no memory for the primitive, the caches go back and the device is asked once more (rule P03).
+  Result<Kernel*> create(DeviceState* device, const ep_primitive_desc& desc) {
+    ep_primitive_info info;
+    ep_primitive* primitive = nullptr;
+    Status made = ask(device, desc, &primitive, &info);
+    if (made.code() == Code::out_of_device_memory) {
+      clear();
+      device->allocator->recover();
+      made = ask(device, desc, &primitive, &info);
+    }
+    TENON_RETURN_IF_ERROR(made);
     auto* kernel = new Kernel;
     kernel->device = device;
     kernel->primitive = primitive;
@@ -131,7 +144,6 @@ class KernelCache {
     kernel->device_bytes = info.device_bytes;
     kernel->workspace_bytes = info.workspace_bytes;
     kernel->scratch_bytes = info.scratch_bytes;
-    kernel->signature = descriptor::to_string(desc);
     kernel->dynamic = descriptor::has_any(desc);
     kernel->dynamic_workspace = kernel->dynamic && device->ops.primitive_workspace != nullptr &&
                                 (info.flags & EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE) == 0;

@@ -112,6 +112,19 @@ class CachingAllocator final : public Allocator {
       overflow(small->size_class, list);
   }
 
+  void recover() override {
+    trim();
+    TicketList pending;
+    {
+      std::lock_guard lock(mutex_);
+      heap_.pending_tickets(&pending);
+      small_.pending_tickets(&pending);
+    }
+    for (Ticket ticket : pending) static_cast<void>(vm::wait(ticket));
+    if (device_->ops.device_trim != nullptr) device_->ops.device_trim(device_->handle);
+    trim();
+  }
+
   void trim() override {
     flush_own();
     std::lock_guard lock(mutex_);
@@ -296,21 +309,6 @@ class CachingAllocator final : public Allocator {
     if (lists == nullptr) return;
     std::lock_guard lock(mutex_);
     for (int i = 0; i < kSizeClasses; ++i) small_.take_back(i, lists->classes[static_cast<size_t>(i)], 0);
-  }
-
-  // Before the second attempt: gives cached memory back, waits for the issued work that still uses blocks, and gives
-  // those back too.
-  void recover() {
-    trim();
-    TicketList pending;
-    {
-      std::lock_guard lock(mutex_);
-      heap_.pending_tickets(&pending);
-      small_.pending_tickets(&pending);
-    }
-    for (Ticket ticket : pending) static_cast<void>(vm::wait(ticket));
-    if (device_->ops.device_trim != nullptr) device_->ops.device_trim(device_->handle);
-    trim();
   }
 
   Status exhausted(uint64_t bytes, const Status& cause) const;

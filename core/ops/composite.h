@@ -16,6 +16,23 @@
 
 namespace tenon::composite {
 
+// Throws `error` again as an error of `op`, the op that was called.
+[[noreturn, gnu::cold]] void rethrow_as(std::string_view op, const Error& error);
+
+// Runs the functor of the composite `name`. Its errors begin with this name, whichever op they come from, here or later
+// on a device. Within another composite the name of that one counts.
+template <class Functor>
+decltype(auto) called(const OpName& name, const Functor& functor) {
+  const bool outermost = call_site.called == nullptr;
+  const CalledScope scope(name);
+  try {
+    return functor();
+  } catch (const Error& error) {
+    if (outermost) rethrow_as(name.op, error);
+    throw;
+  }
+}
+
 // True if a record has room for the list or text.
 inline bool fits(const IntList& list) { return list.size() <= EP_MAX_RANK; }
 inline bool fits(std::string_view text) { return text.size() <= TextAttribute::kMost; }

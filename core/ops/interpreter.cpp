@@ -1,4 +1,6 @@
+#include "core/ops/composite.h"
 #include "core/ops/op_call.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
@@ -22,5 +24,13 @@ void compose(const OpCall& call, Interpreter& below) {
 
 InterpreterScope::InterpreterScope(Interpreter& interpreter) : previous_(chosen) { chosen = &interpreter; }
 InterpreterScope::~InterpreterScope() { chosen = previous_; }
+
+void composite::rethrow_as(std::string_view op, const Error& error) {
+  const std::string& text = error.status().message();
+  const bool named =
+      text.starts_with(op) && text.size() > op.size() && (text[op.size()] == ':' || text[op.size()] == '(');
+  if (named) throw error;
+  throw Error(Status(error.code(), fmt::format("{}: {}", op, text), error.status().remedy()));
+}
 
 }  // namespace tenon

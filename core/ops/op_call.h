@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/device/call_site.h"
 #include "core/device/export.h"
 #include "core/tensor/scalar.h"
 #include "core/tensor/tensor.h"
@@ -56,6 +57,7 @@ constexpr uint16_t kNoOp = 0xffff;
 // One row of the op table. Function pointers that a form does not need are null.
 struct OpInfo {
   std::string_view name;  // "softmax"
+  OpName named;           // the same, with the names of the tensor parameters
   uint16_t id = 0;        // position in the table
   OpForm form = OpForm::composite;
   int32_t kind = 0;               // EP_PRIMITIVE_* of elementwise and kernel forms

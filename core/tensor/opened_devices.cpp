@@ -96,6 +96,7 @@ class NoAllocator final : public memory::Allocator {
   Result<memory::Block> allocate_aligned(uint64_t bytes, TicketList* waits) override { return allocate(bytes, waits); }
   bool take_at_hand(uint64_t, memory::Block*) override { return false; }
   void release(const memory::Block&, std::span<const Ticket>) override {}
+  void recover() override {}
   void trim() override {}
   void tick() override {}
   void tick_if_due() override {}

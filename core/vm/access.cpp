@@ -13,12 +13,10 @@ namespace {
 
 using Function = std::function<void(void*)>;
 
-constexpr std::string_view kOp = "access";
-
 Status run_here(const Function& function, void* data, const DeviceState* device) {
-  TraceScope trace(kOp, "access", device);
+  TraceScope trace(kAccess.op, "access", device);
   const Status status = run_host_function(function, data);
-  return status.ok() ? status : launch_error(status, kOp, {}, device);
+  return status.ok() ? status : launch_error(status, kAccess.op, {}, device);
 }
 
 // Runs `function` on the caller.
@@ -39,7 +37,7 @@ Result<Request> access_request(DeviceState* device, Function function, void* dat
   Request request;
   request.policy = Policy::access;
   TENON_ASSIGN_OR_RETURN(request.stream, device->queue->host_stream());
-  request.op = kOp;
+  request.op = &kAccess;
   request.work = new HostWork{std::move(function), data};
   return request;
 }

@@ -101,7 +101,8 @@ class DeviceQueue {
   EventMark* event_covering(Stream& stream, uint64_t number);
   void pass(Stream& stream, EventMark* mark);
   Status synchronize(Stream& stream);
-  void wait_instead(Stream& stream, ep_status code, const Status& why);
+  void wait_instead(Stream& stream, EventCall call, ep_status code, ep_error* error);
+  void complain(Stream& stream, EventCall call, const Status& why);
   void lose(const Status& why);
   bool outstanding();
   uint64_t news();
@@ -135,6 +136,9 @@ class DeviceQueue {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
+
+// The error of the instruction in `slot`, which failed because of `cause`.
+Status slot_error(const Slot& slot, const Status& cause, const DeviceState* device);
 
 // The error of a provider's call: "recording an event on cuda:0: ...".
 Status provider_error(const DeviceState* device, ep_status code, ep_error* error, std::string_view doing);

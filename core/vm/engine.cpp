@@ -43,7 +43,7 @@ Engine& engine() {
   return *one;
 }
 
-void Engine::forget_failures() {
+uint64_t Engine::oldest_pending() {
   uint64_t oldest = sequence + 1;
   for (uint32_t id = 1; id <= stream_count.load(std::memory_order_relaxed); ++id) {
     Stream& stream = *streams[id];
@@ -51,8 +51,22 @@ void Engine::forget_failures() {
     if (retired == stream.submitted.load(std::memory_order_relaxed)) continue;
     oldest = std::min(oldest, stream.slot(retired + 1).sequence);
   }
+  return oldest;
+}
+
+void Engine::forget_failures() {
+  const uint64_t oldest = oldest_pending();
   std::erase_if(failures, [&](const auto& entry) { return entry.second.sequence < oldest; });
   failure_count.store(static_cast<uint32_t>(failures.size()), std::memory_order_release);
+}
+
+void keep_until_done(std::vector<std::unique_ptr<const std::string>> labels) {
+  if (labels.empty()) return;
+  Engine& all = engine();
+  std::lock_guard lock(all.submission);
+  all.labels.push_back({all.sequence, std::move(labels)});
+  const uint64_t oldest = all.oldest_pending();
+  std::erase_if(all.labels, [&](const KeptLabels& kept) { return kept.sequence < oldest; });
 }
 
 void Engine::told(const Status& status) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string_view>
@@ -25,12 +26,23 @@ struct Failure {
   uint64_t sequence = 0;  // how many instructions were submitted before it failed
 };
 
+// The instructions that are made of no record.
+inline constexpr OpName kCopy{"copy"}, kUpload{"upload"}, kDownload{"download"}, kAccess{"access"}, kWait{"wait"},
+    kBarrier{"barrier"};
+
+// Labels that a slot submitted before may name.
+struct KeptLabels {
+  uint64_t sequence = 0;  // how many instructions were submitted before
+  std::vector<std::unique_ptr<const std::string>> texts;
+};
+
 struct Engine {
   static constexpr uint32_t kMaxStreams = 4096;
 
   std::mutex submission;
   uint64_t sequence = 0;                           // submissions so far
   std::unordered_map<uint64_t, Failure> failures;  // by Ticket::bits
+  std::vector<KeptLabels> labels;
   std::vector<DeviceQueue*> queues;
   std::vector<Stream*> idle_streams;       // of devices that are closed
   std::atomic<uint32_t> failure_count{0};  // of `failures`, to be read without the lock
@@ -38,6 +50,9 @@ struct Engine {
   static inline constinit std::array<Stream*, kMaxStreams> streams{};  // by id; never changes once counted
 
   static Stream& stream(Ticket ticket) { return *streams[ticket.stream()]; }
+  // The number of the oldest submission that has not retired; if all have, of the next one. The caller holds
+  // `submission`.
+  uint64_t oldest_pending();
   // Forgets failures of results that no slot in flight reads. The caller holds `submission`.
   void forget_failures();
   // Notes that a caller gets `status`, so that synchronize() and the end of the process do not report it again. The
@@ -56,7 +71,7 @@ struct Request {
   Policy policy = Policy::launch;
   Stream* stream = nullptr;
   const OpLaunch* launch = nullptr;
-  std::string_view op;
+  const OpName* op = nullptr;  // static
   std::span<const Operand> operands;
   std::span<const Ticket> waits;
   Ticket source;  // a write that it reads and that no storage knows of

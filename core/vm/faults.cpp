@@ -10,7 +10,26 @@ namespace {
 
 constexpr int kTries = 3;  // to take a fault
 
+const OpName& called_op(const Slot& slot) {
+  return slot.has_note && slot.note.called != nullptr ? *slot.note.called : *slot.op;
+}
+
+// What the caller calls operand `operand` of the launch; empty if that is not known.
+std::string_view slot_argument(const Slot& slot, int32_t operand) {
+  return slot.has_note ? argument_name(called_op(slot), slot.note.operand_inputs, operand) : std::string_view();
+}
+
+Status lost_count() {
+  return Status(Code::invalid_argument, "a kernel met bad data, and the device lost count of which.");
+}
+
 }  // namespace
+
+Status slot_error(const Slot& slot, const Status& cause, const DeviceState* device) {
+  const std::string what = slot.has_note ? call_text(slot.op->op, slot.note.inputs) : std::string();
+  const Status status = launch_error(cause, called_op(slot).op, what, device);
+  return slot.label == nullptr ? status : with_label(status, *slot.label, device->opened->spelling);
+}
 
 void DeviceQueue::take_faults(Stream& stream, uint64_t seen_before) {
   const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
@@ -32,10 +51,8 @@ void DeviceQueue::take_faults(Stream& stream, uint64_t seen_before) {
       if (i <= stream.retired.load(std::memory_order_relaxed) || i > launched) continue;
       Slot& slot = stream.slot(i);
       if (!slot.status.ok()) continue;
-      const Status cause(Code::fault, i == number ? fault_sentence(fault)
-                                                  : "a kernel met bad data, and the device lost count of which.");
-      slot.status =
-          launch_error(cause, slot.op, slot.kernel != nullptr ? slot.kernel->signature : std::string(), device_);
+      const Status cause = i == number ? fault_status(fault, slot_argument(slot, fault.operand)) : lost_count();
+      slot.status = slot_error(slot, cause, device_);
     }
   }
 }

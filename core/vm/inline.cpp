@@ -98,7 +98,7 @@ Status run(const OpLaunch& launch, memory::Block workspace, Scratch* scratch) {
   if (launched.ok()) [[likely]]
     return Status();
   if (scratch != nullptr) scratch->dirty = true;
-  return launch_failure(launched, {launch.op, launch.describe, launch.context}, device);
+  return launch_failure(launched, {launch.op, launch.note, launch.context, launch.operand_inputs}, device);
 }
 
 }  // namespace
@@ -108,31 +108,27 @@ Status settle_operand(const Operand& operand) {
   return settle(operand.storage, operand.write, operand.whole);
 }
 
-std::string fault_sentence(const ep_fault& fault) {
-  const int64_t value = fault.value;
-  switch (fault.code) {
-    case EP_FAULT_INDEX_OUT_OF_RANGE:
-      return fmt::format("index {} is out of range for an axis of length {} (operand {}).", value, fault.limit,
-                         fault.operand);
-    case EP_FAULT_DIVISION_BY_ZERO: return fmt::format("integer division by zero (operand {}).", fault.operand);
-    case EP_FAULT_INTEGER_OVERFLOW: return fmt::format("the integer result for {} does not fit its type.", value);
-    default: return fmt::format("the kernel met bad data: fault code {}, value {}.", fault.code, value);
-  }
-}
-
 Status launch_failure(const Launched& launched, const LaunchName& name, const DeviceState* device) {
+  const OpName& called = call_site.called != nullptr ? *call_site.called : *name.op;
   Status cause = loader::take_error(launched.code, launched.error, {});
-  if (launched.code == EP_STATUS_FAULT && launched.fault.code != 0) {
-    cause = Status(Code::fault, fault_sentence(launched.fault));
+  if (launched.code == EP_STATUS_FAULT) {
+    cause = fault_status(launched.fault, argument_name(called, name.operand_inputs, launched.fault.operand));
   }
-  return launch_error(cause, name.op, name.describe != nullptr ? name.describe(name.context) : std::string(), device);
+  std::vector<int64_t> inputs;
+  if (name.note != nullptr) name.note(name.context, &inputs);
+  return launch_error(cause, called.op, name.note != nullptr ? call_text(name.op->op, inputs) : std::string(), device);
 }
 
-Status launch_error(const Status& cause, std::string_view op, std::string_view what, const DeviceState* device) {
-  const std::string name(op.empty() ? std::string_view("the instruction") : op);
+Status launch_error(const Status& cause, std::string_view called, std::string_view what, const DeviceState* device) {
+  const std::string name(called.empty() ? std::string_view("the instruction") : called);
   Status named(cause.code(), fmt::format("{}: {}", name, cause.message()), cause.remedy());
   return named.with_context(
       fmt::format("while running {} on {}", what.empty() ? name : std::string(what), device->opened->spelling));
+}
+
+Status with_label(const Status& status, std::string_view label, std::string_view device) {
+  const std::string line = fmt::format("while running {} on {}", label, device);
+  return status.message().find(line) != std::string::npos ? status : status.with_context(line);
 }
 
 Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
@@ -143,7 +139,7 @@ Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   if (launch.kernel->scratch_bytes != 0) {
     TENON_ASSIGN_OR_RETURN(scratch, scratch_of(device, launch.kernel->scratch_bytes));
   }
-  TraceScope trace(launch.op, "launch", device);
+  TraceScope trace(launch.op->op, "launch", device);
   if (launch.workspace_bytes == 0) return run(launch, {}, scratch);
   TicketList pending;
   TENON_ASSIGN_OR_RETURN(const memory::Block workspace,

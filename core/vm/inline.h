@@ -14,11 +14,12 @@ Status inline_download(void* dst, const Operand& src, uint64_t bytes);
 // the instruction reads it.
 Status settle_operand(const Operand& operand);
 
-// How errors name a launch: the op and its operands ("relu(f32 [4, 5])"). The text is made only when there is an error.
+// How errors name a launch. The text of the inputs is made only when there is an error.
 struct LaunchName {
-  std::string_view op;
-  std::string (*describe)(const void* context) = nullptr;
+  const OpName* op = nullptr;  // of the record
+  void (*note)(const void* context, std::vector<int64_t>* inputs) = nullptr;
   const void* context = nullptr;
+  uint64_t operand_inputs = kNoInputs;
 };
 
 // How a launch on its caller ended. Only launch_failure turns a failure into a Status.
@@ -39,9 +40,9 @@ inline void launch_now(const Kernel& kernel, const DeviceState* device, const ep
 // The failure of `launched` as a Status. Releases its error.
 Status launch_failure(const Launched& launched, const LaunchName& name, const DeviceState* device);
 
-// The error of a launch: `cause` with the op, its operands and the device.
-Status launch_error(const Status& cause, std::string_view op, std::string_view what, const DeviceState* device);
-// A sentence for a fault.
-std::string fault_sentence(const ep_fault& fault);
+// The error of an instruction: `cause` with the op that was called, and "while running `what` on `device`".
+Status launch_error(const Status& cause, std::string_view called, std::string_view what, const DeviceState* device);
+// `status` with "while running `label` on `device`", unless it has that line already.
+Status with_label(const Status& status, std::string_view label, std::string_view device);
 
 }  // namespace tenon::vm

@@ -47,7 +47,7 @@ bool DeviceQueue::wait_dependences(Stream& stream, Slot& slot) {
     if (mark == nullptr) continue;
     ep_error* error = nullptr;
     const ep_status code = device_->ops.stream_wait_event(stream.handle, mark->handle, &error);
-    if (code != EP_STATUS_OK) wait_instead(other, code, provider_error(device_, code, error, "waiting for an event"));
+    if (code != EP_STATUS_OK) wait_instead(other, EventCall::stream_wait, code, error);
   }
   return true;
 }
@@ -124,8 +124,7 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
   if (code == EP_STATUS_OK) [[likely]]
     return Status();
   if (slot.extras.scratch_bytes != 0) stream.clean_scratch = {};
-  const Status status = launch_error(loader::take_error(code, error, {}), slot.op,
-                                     slot.kernel != nullptr ? slot.kernel->signature : std::string(), device_);
+  const Status status = slot_error(slot, loader::take_error(code, error, {}), device_);
   if (code == EP_STATUS_DEVICE_LOST) lose(status);
   return status;
 }

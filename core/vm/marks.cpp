@@ -1,15 +1,28 @@
 // Marks: events that are made on demand and shared by all instructions of their stream up to their point. They are
 // queried and waited for under the launch right.
 #include <algorithm>
+#include <array>
+#include <string_view>
+#include <thread>
 #include <utility>
 
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
+#include "loader/log/log.h"
+#include "primitives/text/format.h"
 
 namespace tenon::vm {
 namespace {
 
 constexpr int kTries = 3;  // to wait for a stream
+constexpr std::chrono::microseconds kAskAgain{50};
+
+// By EventCall: what the host was doing.
+constexpr std::array<std::string_view, 5> kDoing = {"recording an event", "asking whether an event has fired",
+                                                    "waiting on the host for an event", "waiting for an event",
+                                                    "flushing a stream"};
+
+std::string_view doing(EventCall call) { return kDoing[static_cast<size_t>(call)]; }
 
 }  // namespace
 
@@ -31,9 +44,10 @@ EventMark* DeviceQueue::make_mark(Stream& stream) {
   if (mark != nullptr) code = device_->ops.event_record(mark->handle, stream.handle, &error);
   if (mark == nullptr || code != EP_STATUS_OK) {
     if (mark != nullptr) free_marks_.push_back(mark);
-    wait_instead(stream, code, provider_error(device_, code, error, "recording an event"));
+    wait_instead(stream, EventCall::record, code, error);
     return nullptr;
   }
+  mark->stream = &stream;
   mark->point = stream.marked = stream.launched.load(std::memory_order_relaxed);
   mark->passed = false;
   stream.events.push_back(mark);
@@ -73,7 +87,7 @@ bool DeviceQueue::observe(Stream& stream) {
       continue;
     }
     if (code != EP_STATUS_OK) {
-      wait_instead(stream, code, provider_error(device_, code, error, "asking whether an event has fired"));
+      wait_instead(stream, EventCall::query, code, error);
       break;
     }
     stream.completed = mark->point;
@@ -92,7 +106,7 @@ bool DeviceQueue::observe_host(Stream& stream) {
   if (done == stream.completed) return false;
   Slot& slot = stream.slot(done);
   if (!stream.host_status.ok()) {
-    slot.status = launch_error(std::exchange(stream.host_status, Status()), slot.op, {}, device_);
+    slot.status = slot_error(slot, std::exchange(stream.host_status, Status()), device_);
   }
   stream.completed = done;
   return true;
@@ -109,15 +123,31 @@ Status DeviceQueue::synchronize(Stream& stream) {
   }
 }
 
-// Called where an event function failed with `why`. That costs time and not the device: the host waits for everything
-// launched to the stream. Only if this wait fails too, or the device says so, is the device lost.
-void DeviceQueue::wait_instead(Stream& stream, ep_status code, const Status& why) {
+// Called where a function of events failed. That costs time and not the device: its error speaks of the call, so the
+// host logs it and waits for everything launched to the stream. The answer to this wait counts: only if it is an error
+// too, or if the device says that it is lost, is the device lost (S08 in ep_api/README.md).
+void DeviceQueue::wait_instead(Stream& stream, EventCall call, ep_status code, ep_error* error) {
+  const Status why = provider_error(device_, code, error, doing(call));
   if (code == EP_STATUS_DEVICE_LOST || !lost_.ok()) return lose(why);
-  if (const Status waited = synchronize(stream); !waited.ok()) return lose(waited);
+  complain(stream, call, why);
+  if (const Status waited = synchronize(stream); !waited.ok()) {
+    return lose(waited.with_context("  after this failed: " + why.message()));
+  }
   const uint64_t seen_before = stream.completed;
   while (!stream.events.empty()) pass(stream, stream.events.front());
   stream.completed = stream.marked = stream.launched.load(std::memory_order_relaxed);
   if (device_->ops.stream_take_fault != nullptr) take_faults(stream, seen_before);
+}
+
+// Logs the first failure of a function of events on each stream, with the words of the device.
+void DeviceQueue::complain(Stream& stream, EventCall call, const Status& why) {
+  const uint32_t bit = 1u << static_cast<unsigned>(call);
+  if ((stream.complaints & bit) != 0) return;
+  stream.complaints |= bit;
+  loader::log(
+      loader::LogTopic::vm, loader::LogLevel::warning,
+      fmt::format("{}\n  on stream {}; Tenon {} instead, and logs this once per stream (rule S08).", why.message(),
+                  stream.index, call == EventCall::host_wait ? "asks at intervals" : "waits for the whole stream"));
 }
 
 // Called before the launch thread rests: puts a mark behind everything that was launched, and flushes the streams.
@@ -130,17 +160,25 @@ void DeviceQueue::mark_and_flush() {
     if (device_->ops.stream_flush == nullptr) continue;
     ep_error* error = nullptr;
     const ep_status code = device_->ops.stream_flush(stream.handle, &error);
-    if (code != EP_STATUS_OK) wait_instead(stream, code, provider_error(device_, code, error, "flushing a stream"));
+    if (code != EP_STATUS_OK) wait_instead(stream, EventCall::flush, code, error);
   }
 }
 
 void DeviceQueue::wait_mark(EventMark* mark, uint64_t timeout_ns) {
   ep_error* error = nullptr;
   const ep_status code = device_->ops.event_host_wait(mark->handle, timeout_ns, &error);
-  if (code != EP_STATUS_OK) static_cast<void>(loader::take_error(code, error, {}));
-  std::lock_guard right(right_);
-  --pinned_;
-  if (--mark->pins == 0 && mark->passed) free_marks_.push_back(mark);
+  const Status status =
+      code == EP_STATUS_OK ? Status() : provider_error(device_, code, error, doing(EventCall::host_wait));
+  const bool failed = !status.ok() && code != EP_STATUS_TIMEOUT;
+  {
+    std::lock_guard right(right_);
+    --pinned_;
+    if (failed && code != EP_STATUS_DEVICE_LOST) complain(*mark->stream, EventCall::host_wait, status);
+    if (failed && code == EP_STATUS_DEVICE_LOST) lose(status);
+    if (--mark->pins == 0 && mark->passed) free_marks_.push_back(mark);
+  }
+  // The caller asks next whether the event has fired. It asks at intervals, since nobody waits for the device.
+  if (failed) std::this_thread::sleep_for(kAskAgain);
 }
 
 }  // namespace tenon::vm

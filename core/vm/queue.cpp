@@ -127,7 +127,7 @@ std::string DeviceQueue::pending_text() {
     const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
     if (retired == submitted) continue;
     text += fmt::format("; {} stream {}: instruction {} ({}) is {}, {} more behind it", device_->opened->spelling, i,
-                        retired + 1, stream.slot(retired + 1).op, launched > retired ? "launched" : "queued",
+                        retired + 1, stream.slot(retired + 1).op->op, launched > retired ? "launched" : "queued",
                         submitted - retired - 1);
     if (launched == submitted) continue;
     for (Ticket ticket : stream.slot(launched + 1).deps) {

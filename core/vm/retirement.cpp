@@ -82,7 +82,7 @@ void DeviceQueue::retire_slot(Stream& stream, Slot& slot, uint64_t number) {
   if (!slot.status.ok()) [[unlikely]]
     publish_failure(stream, slot, number);
   if (slot.submitted_ns != 0) [[unlikely]] {
-    trace_stream_span(slot.op, device_, stream.index, slot.launched_ns, trace_now(), number);
+    trace_stream_span(slot.op->op, device_, stream.index, slot.launched_ns, trace_now(), number);
     slot.submitted_ns = 0;
   }
   for (uint8_t i = 0; i < slot.storage_count; ++i) slot.storages[i]->release();

@@ -12,8 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/device/call_site.h"
 #include "core/device/ticket_list.h"
 #include "core/kernel/kernel.h"
+#include "core/vm/call_note.h"
 #include "core/vm/storage.h"
 #include "ep_api/ep_api.h"
 #include "primitives/status/status.h"
@@ -61,11 +63,13 @@ struct alignas(64) Slot {
   uint8_t storage_count = 0;
   bool has_shapes = false;
   bool has_extras = false;
+  bool has_note = false;
   bool derived = false;      // `status` is the failure of a source
   uint16_t output_mask = 0;  // bit i: storages[i] is written
   Kernel* kernel = nullptr;  // of a launch, retained
-  std::string_view op;
-  Status status;  // why it failed, once that is known; ok in a free slot
+  const OpName* op = nullptr;
+  const std::string* label = nullptr;  // as in CallSite
+  Status status;                       // why it failed, once that is known; ok in a free slot
 
   std::array<ep_buffer, EP_MAX_OPERANDS> buffers{};
   TicketList deps;                                    // in other streams: waited for before the launch
@@ -73,6 +77,7 @@ struct alignas(64) Slot {
   std::array<Ticket, EP_MAX_OPERANDS + 1> sources{};  // the pending writes it reads
   std::array<ep_scalar, EP_MAX_SCALARS> scalars{};
 
+  CallNote note;              // valid if `has_note`
   SlotExtras extras;          // all empty unless `has_extras`
   uint64_t submitted_ns = 0;  // while tracing
   uint64_t launched_ns = 0;

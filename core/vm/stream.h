@@ -19,11 +19,16 @@
 namespace tenon::vm {
 
 class DeviceQueue;
+struct Stream;
+
+// The calls about events that may fail while the device works on. Streams count in these which failure was logged.
+enum class EventCall : uint8_t { record, query, host_wait, stream_wait, flush };
 
 // A mark: an event of the provider that fires once its stream has done instruction `point` and all before it. A
 // thread that waits for one of these instructions may wait for this mark.
 struct EventMark {
   ep_event* handle = nullptr;
+  Stream* stream = nullptr;  // that recorded it last
   uint64_t point = 0;
   uint32_t pins = 0;    // threads that wait for it without the launch right
   bool passed = false;  // seen; the mark goes back to the pool with its last pin
@@ -54,6 +59,7 @@ struct Stream {
   uint64_t completed = 0;  // point of the last event seen
   std::deque<EventMark*> events;
   ep_buffer clean_scratch{};  // the scratch that is zero, if any
+  uint32_t complaints = 0;    // bit EventCall: its failure was logged
 
   // For the stream of access instructions, which the host runs and the provider does not know. Such a stream has no
   // events. The host waits for its dependences and, for other streams, for its instructions.

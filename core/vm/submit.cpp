@@ -93,6 +93,7 @@ class Submission {
   void fill() {
     slot_.policy = request_.policy;
     slot_.op = request_.op;
+    slot_.label = call_site.label;
     slot_.derived = false;
     slot_.kernel = nullptr;
     slot_.has_extras = request_.policy != Policy::launch || request_.completion != nullptr ||
@@ -103,6 +104,7 @@ class Submission {
       const Operand& operand = request_.operands[i];
       slot_.buffers[i] = operand.storage != nullptr ? operand.storage->block.at(operand.offset) : ep_buffer{nullptr, 0};
     }
+    slot_.has_note = request_.launch != nullptr && request_.launch->note != nullptr;
     if (request_.launch != nullptr) fill_launch(*request_.launch);
   }
 
@@ -149,6 +151,10 @@ class Submission {
     std::copy_n(launch.scalars, launch.scalar_count, slot_.scalars.begin());
     slot_.has_shapes = launch.shapes != nullptr;
     if (slot_.has_shapes) copy_shapes(launch);
+    if (!slot_.has_note) return;
+    slot_.note.called = call_site.called;
+    slot_.note.operand_inputs = launch.operand_inputs;
+    launch.note(launch.context, &slot_.note.inputs);
   }
 
   void copy_shapes(const OpLaunch& launch) {

@@ -32,7 +32,7 @@ Status submit_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::
   Request request;
   request.policy = Policy::copy;
   request.stream = &device->queue->stream(current_stream(device));
-  request.op = "copy";
+  request.op = &kCopy;
   request.operands = operands;
   request.waits = waits;
   request.bytes = bytes;
@@ -66,7 +66,7 @@ Status copy_from_peer(const Operand& dst, const Operand& src, uint64_t bytes, st
     Request request;
     request.policy = Policy::peer_copy;
     request.stream = &to->queue->upload_stream();
-    request.op = "copy";
+    request.op = &kCopy;
     request.operands = operands;
     request.waits = waits;
     request.bytes = bytes;
@@ -217,12 +217,12 @@ Status copy_between(const Operand& dst, const Operand& src, uint64_t bytes, std:
   return copy_by_caller(dst, src, bytes, waits);
 }
 
-Request transfer_request(Policy policy, std::string_view op, Stream& stream, std::span<const Operand> operands,
-                         char* host, uint64_t bytes, std::span<const Ticket> waits) {
+Request transfer_request(Policy policy, const OpName& op, Stream& stream, std::span<const Operand> operands, char* host,
+                         uint64_t bytes, std::span<const Ticket> waits) {
   Request request;
   request.policy = policy;
   request.stream = &stream;
-  request.op = op;
+  request.op = &op;
   request.operands = operands;
   request.waits = waits;
   request.bytes = bytes;
@@ -234,13 +234,13 @@ Request transfer_request(Policy policy, std::string_view op, Stream& stream, std
 
 Request download_request(std::span<const Operand> operands, char* host, uint64_t bytes, std::span<const Ticket> waits) {
   DeviceQueue& queue = *operands[0].storage->device->queue;
-  return transfer_request(Policy::download, "download", queue.download_stream(), operands, host, bytes, waits);
+  return transfer_request(Policy::download, kDownload, queue.download_stream(), operands, host, bytes, waits);
 }
 
 Request upload_request(std::span<const Operand> operands, const char* host, uint64_t bytes,
                        std::span<const Ticket> waits) {
   DeviceQueue& queue = *operands[0].storage->device->queue;
-  return transfer_request(Policy::upload, "upload", queue.upload_stream(), operands, const_cast<char*>(host), bytes,
+  return transfer_request(Policy::upload, kUpload, queue.upload_stream(), operands, const_cast<char*>(host), bytes,
                           waits);
 }
 
@@ -248,7 +248,7 @@ Request upload_request(std::span<const Operand> operands, const char* host, uint
 Status poison_destination(const Operand& dst, const Status& poison) {
   Request request;
   request.stream = &dst.storage->device->queue->upload_stream();
-  request.op = "copy";
+  request.op = &kCopy;
   request.operands = std::span(&dst, 1);
   request.poison = poison;
   const Submitted poisoned = submit(request);

@@ -42,7 +42,7 @@ Status submit_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   DeviceState* device = launch.kernel->device;
   TENON_RETURN_IF_ERROR(check_stream(device, launch.stream));
   Stream& stream = device->queue->stream(launch.stream);
-  TraceScope trace(launch.op, "submit", device);
+  TraceScope trace(launch.op->op, "submit", device);
   if (launch.kernel->scratch_bytes != 0) TENON_RETURN_IF_ERROR(grow_scratch(stream, launch.kernel->scratch_bytes));
   Request request;
   request.stream = &stream;

@@ -15,12 +15,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/device/call_site.h"
 #include "core/device/device_state.h"
 #include "core/kernel/kernel.h"
+#include "core/vm/call_note.h"
 #include "core/vm/storage.h"
 #include "primitives/status/status.h"
 
@@ -42,11 +46,13 @@ struct OpLaunch {
   const ep_scalar* scalars = nullptr;
   uint32_t scalar_count = 0;
   uint64_t workspace_bytes = 0;
-  std::string_view op;  // static text: the op's name, for errors and traces
-  // How errors and traces name the launch: "relu(f32 [4, 5])". Called only if the launch fails or a trace is on.
-  std::string (*describe)(const void* context) = nullptr;
-  const void* context = nullptr;  // valid for the call only: an asynchronous instruction keeps what it needs
-  uint16_t stream = 0;            // stream of the device: 0 its compute stream
+  const OpName* op = nullptr;  // static: the op of the record, for errors and traces
+  // Notes the inputs of the record (CallNote::inputs), by which errors name the launch: "relu(f32 [4, 5])". On a
+  // synchronous device it is called only if the launch fails.
+  void (*note)(const void* context, std::vector<int64_t>* inputs) = nullptr;
+  const void* context = nullptr;        // valid for the call only
+  uint64_t operand_inputs = kNoInputs;  // CallNote::operand_inputs
+  uint16_t stream = 0;                  // stream of the device: 0 its compute stream
 };
 
 // Runs or submits one launch. It also waits for `waits`, the tickets that an allocation handed over. Errors of
@@ -67,6 +73,9 @@ Status download(void* dst, const Operand& src, uint64_t bytes);
 // Waits until the host (or an inline instruction) may read `storage`; with `write`, also until nothing reads it.
 // An inline reader gets the poison as the error; an inline whole overwrite clears it (`whole`).
 Status settle(Storage* storage, bool write, bool whole);
+
+// Keeps `labels`, which CallSite::label may name, until all work submitted before is done.
+void keep_until_done(std::vector<std::unique_ptr<const std::string>> labels);
 
 // Waits for everything submitted to `device`. Gives the first error that was not reported yet.
 Status synchronize(DeviceState* device);

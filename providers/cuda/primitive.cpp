@@ -23,8 +23,8 @@ Refusal find_kernel(ep_device& device, Family family, const char* name, CUfuncti
   const CUresult result = device.modules.find(*device.driver, family, name, out);
   if (result == CUDA_SUCCESS) return {};
   const ep_status status = status_of(result);
-  if (status == EP_STATUS_OUT_OF_DEVICE_MEMORY || status == EP_STATUS_DEVICE_LOST) throw DriverError{result};
-  return Refusal::because("kernel %s of %s cannot be loaded: %s", name, family_name(family),
+  if (status == EP_STATUS_DEVICE_LOST) throw DriverError{result};
+  return Refusal::failure(status, "kernel %s of %s cannot be loaded: %s", name, family_name(family),
                           device.driver->text_of(result).c_str());
 }
 

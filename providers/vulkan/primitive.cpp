@@ -35,8 +35,8 @@ Refusal compile(ep_device& device, const std::string& module, const Constants& c
                 std::shared_ptr<Pipeline>* out_pipeline) {
   const ep_status status = device.pipelines->get(module, constants, out_pipeline, nullptr);
   if (status == EP_STATUS_OK) return {};
-  return Refusal::because("the driver of %s does not compile %s (status %d)", device.context->physical->name.c_str(),
-                          module.c_str(), status);
+  return Refusal::failure(status, "the driver of %s does not compile %s (status %d)",
+                          device.context->physical->name.c_str(), module.c_str(), status);
 }
 
 void fill_primitive(ep_device_ops* ops) {

@@ -6,7 +6,9 @@
 //   };
 //
 // The first implementation that does not refuse wins. Each earlier refusal is a line of the log topic `dispatch`
-// ("matmul cpu onednn: bf16 needs avx512_core_bf16"). If all refuse, the reason of the error joins the refusals.
+// ("matmul cpu onednn: bf16 needs avx512_core_bf16"). If all refuse, the reason of the error joins the refusals. An
+// implementation that takes the primitive and cannot make it (no memory, a compiler's error) fails: no other one is
+// asked, since a slower one would hide the failure.
 #pragma once
 
 #include <cstdarg>
@@ -20,22 +22,37 @@
 
 namespace tenon::provider {
 
-// Why an implementation refuses: one clause with the values in it. Empty if it does not refuse.
+// Why an implementation does not take a primitive: one clause with the values in it. Empty if it does take it.
 class Refusal {
  public:
   Refusal() { text_[0] = '\0'; }
+  // The device or the implementation cannot do it.
   [[gnu::format(printf, 1, 2)]] static Refusal because(const char* format, ...) {
-    Refusal refusal;
     va_list arguments;
     va_start(arguments, format);
-    std::vsnprintf(refusal.text_, sizeof refusal.text_, format, arguments);
+    const Refusal refusal(EP_STATUS_UNSUPPORTED, format, arguments);
+    va_end(arguments);
+    return refusal;
+  }
+  // It could do it, but making the primitive failed with `status`, such as OUT_OF_DEVICE_MEMORY or INTERNAL. For
+  // `make`.
+  [[gnu::format(printf, 2, 3)]] static Refusal failure(ep_status status, const char* format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    const Refusal refusal(status, format, arguments);
     va_end(arguments);
     return refusal;
   }
   explicit operator bool() const { return text_[0] != '\0'; }
   const char* text() const { return text_; }
+  ep_status status() const { return status_; }
 
  private:
+  Refusal(ep_status status, const char* format, va_list arguments) : status_(status) {
+    std::vsnprintf(text_, sizeof text_, format, arguments);
+  }
+
+  ep_status status_ = EP_STATUS_UNSUPPORTED;
   char text_[200];
 };
 
@@ -43,7 +60,7 @@ struct Implementation {
   const char* name;  // "onednn", "simd", "plain": static text
   // Pure and quick. If it accepts, it may set flags, baked scalars and alignments of `info`.
   Refusal (*why_not)(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
-  // Makes the primitive. It may still refuse; then it does not write `*out`. It may set sizes of `info`.
+  // Makes the primitive. It may still refuse, or fail; then it does not write `*out`. It may set sizes of `info`.
   Refusal (*make)(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
@@ -53,7 +70,7 @@ struct ImplementationList {
   std::span<const Implementation> implementations;
 };
 
-// Calls attempt(implementation) for the implementations of `desc.kind`, in order, until one does not refuse.
+// Calls attempt(implementation) for the implementations of `desc.kind`, in order, until one does not refuse, or fails.
 template <class Attempt>
 ep_status choose(const ep_host* host, const char* provider, std::span<const ImplementationList> lists,
                  const ep_primitive_desc& desc, ep_error** error, const Attempt& attempt) {
@@ -63,6 +80,9 @@ ep_status choose(const ep_host* host, const char* provider, std::span<const Impl
     for (const Implementation& implementation : list.implementations) {
       const Refusal refusal = attempt(implementation);
       if (!refusal) return EP_STATUS_OK;
+      if (refusal.status() != EP_STATUS_UNSUPPORTED) {
+        return fail(host, error, refusal.status(), "%s: %s.", implementation.name, refusal.text());
+      }
       log_line(host, EP_LOG_DEBUG, "dispatch", "%s %s %s: %s", kind_name(desc.kind), provider, implementation.name,
                refusal.text());
       if (!reasons.empty()) reasons += "; ";

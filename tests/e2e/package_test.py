@@ -20,6 +20,24 @@ import tempfile
 EXPECTED = ["0.9959 0.0041", "0.7549 0.2451"]  # softmax(relu(x) @ w), computed with NumPy
 
 
+# Prints the results of the sample's model, which is softmax(relu(x) @ w).
+RUNS_A_MODEL = """
+#include <tenon/onnx.h>
+#include <tenon/tenon.h>
+
+int main(int, char** arguments) {
+  const tenon::onnx::Model model = tenon::onnx::load(arguments[1]);
+  tenon::onnx::Inputs inputs;
+  for (const tenon::onnx::ValueInfo& info : model.inputs()) {
+    std::vector<int64_t> dims;
+    for (const tenon::onnx::Dim& dim : info.dims) dims.push_back(dim.value < 0 ? 1 : dim.value);
+    inputs[info.name] = tenon::full(dims, 0.5, info.dtype);
+  }
+  for (const tenon::Tensor& output : model.run(inputs)) std::cout << output.elements() << " elements" << std::endl;
+}
+"""
+
+
 class Package:
     def __init__(self, source, build, cmake, compiler, work):
         self.source, self.build, self.cmake, self.compiler, self.work = source, build, cmake, compiler, work
@@ -110,6 +128,31 @@ class Package:
         program = os.path.join(self.work, "hello by pkg-config")
         self.run(self.compiler, "-std=c++20", os.path.join(self.work, "hello source", "hello.cpp"), *flags, "-o", program)
         assert self.run(program, LD_LIBRARY_PATH=self.lib).splitlines()[1:] == EXPECTED
+
+    def pkg_config_builds_a_program_that_runs_a_model(self):
+        if shutil.which("pkg-config") is None:
+            print("    pkg-config is not installed, so tenon-onnx.pc is not tried")
+            return
+        where = os.path.join(self.lib, "pkgconfig")
+        flags = shlex.split(self.run("pkg-config", "--cflags", "--libs", "tenon-onnx", PKG_CONFIG_PATH=where))
+        source = os.path.join(self.work, "runs a model.cpp")
+        with open(source, "w") as file:
+            file.write(RUNS_A_MODEL)
+        program = os.path.join(self.work, "runs a model")
+        self.run(self.compiler, "-std=c++20", source, *flags, "-o", program)
+        model = glob.glob(os.path.join(self.prefix, "**", "provider", "model.onnx"), recursive=True)[0]
+        printed = self.run(program, model, LD_LIBRARY_PATH=self.lib)
+        assert re.fullmatch(r"(\d+ elements\n)+", printed), printed
+
+    def the_prefix_says_what_lies_where(self):
+        path = glob.glob(os.path.join(self.prefix, "**", "doc", "tenon", "README.md"), recursive=True)[0]
+        text = open(path).read()
+        named = re.findall(r"^\| `([^`]+)`", text, re.MULTILINE)
+        assert len(named) > 5, named
+        for place in named:
+            assert os.path.exists(os.path.join(self.prefix, place)), f"{path} names {place}, which is not there"
+        for command in re.findall(r"^    \S*/tenon (\S+)", text, re.MULTILINE):
+            assert command in self.run(self.tool, "help"), f"{path} names tenon {command}"
 
     def tool_lists_the_cpu(self):
         assert "cpu:0" in self.devices()

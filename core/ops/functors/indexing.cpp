@@ -5,36 +5,52 @@
 namespace tenon::functors {
 namespace {
 
-// `index` as i32 or i64. In errors of `op` it is called `name`.
-Tensor as_index(std::string_view op, std::string_view name, const Tensor& index) {
-  require_defined(op, name, index);
-  if (!is_integer(index.dtype())) refuse("{}: {} must be integers, not {}.", op, name, dtype_name(index.dtype()));
+// How callers write the ops: the names of the two inputs of each record.
+struct IndexingOp {
+  std::string_view op;
+  std::string_view arguments[2];
+  OpName name{op, arguments};
+};
+constexpr IndexingOp kGatherSlices{"gather_slices", {"input", "index"}};
+constexpr IndexingOp kGather{"gather", {"input", "index"}};
+constexpr IndexingOp kTake{"take", {"input", "index"}};
+constexpr IndexingOp kIndexSelect{"index_select", {"input", "index"}};
+constexpr IndexingOp kTakeAlongDim{"take_along_dim", {"input", "indices"}};
+constexpr IndexingOp kEmbedding{"embedding", {"weight", "indices"}};
+
+// `index` as i32 or i64.
+Tensor as_index(const IndexingOp& op, const Tensor& index) {
+  const std::string_view name = op.arguments[1];
+  require_defined(op.op, name, index);
+  if (!is_integer(index.dtype())) refuse("{}: {} must be integers, not {}.", op.op, name, dtype_name(index.dtype()));
   return index.dtype() == DType::i32 ? index : tenon::cast(index, DType::i64);
 }
 
-void require_range(std::string_view op, const Tensor& input, int32_t axis, const Tensor& index) {
+void require_range(const IndexingOp& op, const Tensor& input, int32_t axis, const Tensor& index) {
   if (input.dims()[axis] == 0 && index.elements() > 0) {
-    refuse("{}: axis {} of input has length 0, so every index is out of range.", op, axis);
+    refuse("{}: axis {} of {} has length 0, so every index is out of range.", op.op, axis, op.arguments[0]);
   }
 }
 
-// The slices of `input` along `dim` at the positions in `index`. In errors of `op` the index is called `name`.
-Tensor slices(std::string_view op, const Tensor& input, int64_t dim, std::string_view name, const Tensor& index) {
-  require_defined(op, "input", input);
-  const Tensor indices = as_index(op, name, index);
+// The slices of `input` along `dim` at the positions in `index`.
+Tensor slices(const IndexingOp& op, const Tensor& input, int64_t dim, const Tensor& index) {
+  require_defined(op.op, op.arguments[0], input);
+  const CalledScope scope(op.name);
+  const Tensor indices = as_index(op, index);
   const Tensor source = input.rank() == 0 ? tenon::reshape(input, 1) : input;
   AxisAttributes attributes{};
-  attributes.axis = axis_of(op, dim, source.rank());
+  attributes.axis = axis_of(op.op, dim, source.rank());
   require_range(op, source, attributes.axis, indices);
   return apply(OpId::gather_slices, {&source, &indices}, &attributes);
 }
 
-Tensor elements(std::string_view op, const Tensor& input, int64_t dim, std::string_view name, const Tensor& index) {
-  const Tensor indices = as_index(op, name, index);
+Tensor elements(const IndexingOp& op, const Tensor& input, int64_t dim, const Tensor& index) {
+  const CalledScope scope(op.name);
+  const Tensor indices = as_index(op, index);
   AxisAttributes attributes{};
-  attributes.axis = axis_of(op, dim, input.rank());
+  attributes.axis = axis_of(op.op, dim, input.rank());
   if (input.rank() == 0 && indices.rank() == 0) {
-    return tenon::reshape(elements(op, tenon::reshape(input, 1), 0, name, tenon::reshape(indices, 1)), IntList());
+    return tenon::reshape(elements(op, tenon::reshape(input, 1), 0, tenon::reshape(indices, 1)), IntList());
   }
   if (input.rank() > 0) require_range(op, input, attributes.axis, indices);
   return apply(OpId::gather, {&input, &indices}, &attributes);
@@ -43,35 +59,35 @@ Tensor elements(std::string_view op, const Tensor& input, int64_t dim, std::stri
 }  // namespace
 
 Tensor gather_slices(const Tensor& input, int64_t dim, const Tensor& index) {
-  return slices("gather_slices", input, dim, "index", index);
+  return slices(kGatherSlices, input, dim, index);
 }
 
 Tensor take(const Tensor& input, const Tensor& index) {
-  require_defined("take", "input", input);
-  return slices("take", tenon::reshape(input, -1), 0, "index", index);
+  require_defined(kTake.op, "input", input);
+  return slices(kTake, tenon::reshape(input, -1), 0, index);
 }
 
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
-  require_defined("gather", "input", input);
-  return elements("gather", input, dim, "index", index);
+  require_defined(kGather.op, "input", input);
+  return elements(kGather, input, dim, index);
 }
 
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
-  require_defined("index_select", "index", index);
-  if (index.rank() > 1) refuse("index_select: the index has rank {}; it must be a list.", index.rank());
-  return slices("index_select", input, dim, "index", index.rank() == 0 ? tenon::reshape(index, 1) : index);
+  require_defined(kIndexSelect.op, "index", index);
+  if (index.rank() > 1) refuse("index_select: index has rank {}; it must be a list.", index.rank());
+  return slices(kIndexSelect, input, dim, index.rank() == 0 ? tenon::reshape(index, 1) : index);
 }
 
 Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<int64_t> dim) {
-  constexpr std::string_view op = "take_along_dim";
+  constexpr std::string_view op = kTakeAlongDim.op;
   require_defined(op, "input", input);
   require_defined(op, "indices", indices);
-  if (!dim) return elements(op, tenon::reshape(input, -1), 0, "indices", tenon::reshape(indices, -1));
+  if (!dim) return elements(kTakeAlongDim, tenon::reshape(input, -1), 0, tenon::reshape(indices, -1));
   if (input.rank() != indices.rank()) {
     refuse("{}: input of rank {} and indices of rank {} must have one rank.", op, input.rank(), indices.rank());
   }
   const int32_t axis = axis_of(op, *dim, input.rank());
-  if (input.rank() == 0) return elements(op, input, axis, "indices", indices);
+  if (input.rank() == 0) return elements(kTakeAlongDim, input, axis, indices);
   Dims input_dims = input.dims();
   Dims index_dims = indices.dims();
   input_dims[axis] = index_dims[axis] = 1;
@@ -79,12 +95,12 @@ Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<
   input_dims = index_dims = common;
   input_dims[axis] = input.dims()[axis];
   index_dims[axis] = indices.dims()[axis];
-  return elements(op, tenon::expand(input, input_dims), axis, "indices", tenon::expand(indices, index_dims));
+  return elements(kTakeAlongDim, tenon::expand(input, input_dims), axis, tenon::expand(indices, index_dims));
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& indices) {
   require_defined("embedding", "weight", weight);
-  return slices("embedding", weight, 0, "indices", indices);
+  return slices(kEmbedding, weight, 0, indices);
 }
 
 }  // namespace tenon::functors

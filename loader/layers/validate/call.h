@@ -21,6 +21,8 @@ class Call {
   Layer* layer = nullptr;  // null until the first argument has named it
   Layer* peer = nullptr;   // the second device, to which later handles belong
   Clock captured;          // what the host has seen if the call succeeds
+  Point at;                // the point that the call asks about or waits for
+  const char* known = "";  // the rule by which that point is known to be done; empty: it is not known
 
   // Streams to wait for first, since the object to be destroyed is in flight on them.
   struct Drain {

@@ -86,9 +86,18 @@ struct Stream : Object {
   std::deque<Launched> launched;  // launches whose faults may still come
 };
 
+// A point of one stream.
+struct Point {
+  uint32_t stream = 0;
+  uint64_t number = 0;
+
+  bool operator==(const Point&) const = default;
+};
+
 struct Event : Object {
   Event(Layer* layer, ep_event* handle) : Object(Kind::event, layer, handle) {}
   bool recorded = false;
+  Point point;  // its last record
   Clock clock;  // the work that is done when it fires
 };
 
@@ -123,6 +132,7 @@ struct Objects {
   std::unordered_map<const ep_device*, Layer*> devices;  // closed ones too, until the handle is used again
   std::vector<Stream*> streams;  // by number, destroyed ones too; null: the number is free and all its work was seen
   Clock seen;                    // what the host has seen to be done
+  Clock seen_alone;              // the part of it that follows from the order within single streams
 
   static Objects& instance() {
     static auto* all = new Objects;

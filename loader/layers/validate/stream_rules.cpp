@@ -10,11 +10,28 @@ constexpr size_t kept_launches = 65536;
 void check_recorded(Call& call, const Event* event) {
   if (event == nullptr) return;
   if (!event->recorded) return call.refuse("S02", "the event was never recorded");
+  const Objects& all = Objects::instance();
   call.captured = event->clock;
+  call.at = event->point;
+  if (all.seen.at(call.at.stream) >= call.at.number) call.known = "S05";
+  if (all.seen_alone.at(call.at.stream) >= call.at.number) call.known = "S04";
 }
 
 void see(Call& call, ep_status status) {
-  if (status == EP_STATUS_OK) Objects::instance().seen.join(call.captured);
+  if (status != EP_STATUS_OK) return;
+  Objects::instance().seen.join(call.captured);
+  Objects::instance().seen_alone.raise(call.at.stream, call.at.number);
+}
+
+// `status` is the answer about the recorded event `event`.
+void check_answer(Call& call, ep_status status, const Event& event) {
+  if (call.layer->lost || event.point != call.at) return;
+  if (status == EP_STATUS_INVALID_ARGUMENT) return call.blame("S02", "it refuses an event that was recorded");
+  if ((status != EP_STATUS_BUSY && status != EP_STATUS_TIMEOUT) || *call.known == '\0') return;
+  const std::string_view why = std::string_view(call.known) == "S04"
+                                   ? "later work of the stream that recorded it was seen done"
+                                   : "work of another stream that came after it was seen done";
+  call.blame(call.known, fmt::format("it says that the event has not fired, but {}", why));
 }
 
 // Forgets launches that the host has seen done, since all their faults have been taken.
@@ -46,7 +63,9 @@ void after(Tag<Slot::stream_destroy>, Call&, ep_status, Device&, StreamHandle& s
 }
 
 void before(Tag<Slot::stream_synchronize>, Call& call, StreamHandle& stream, Error&) {
-  if (stream.object != nullptr) call.captured = stream.object->waited;
+  if (stream.object == nullptr) return;
+  call.captured = stream.object->waited;
+  call.at = {stream.object->number, stream.object->point};
 }
 
 void after(Tag<Slot::stream_synchronize>, Call& call, ep_status status, StreamHandle&, Error&) { see(call, status); }
@@ -80,15 +99,20 @@ void after(Tag<Slot::event_record>, Call&, ep_status status, EventHandle& event,
   submitted(*stream.object, {event.object});
   event.object->recorded = true;
   event.object->clock = stream.object->waited;
+  event.object->point = {stream.object->number, stream.object->point};
 }
 
 void before(Tag<Slot::event_query>, Call& call, EventHandle& event, Error&) { check_recorded(call, event.object); }
-void after(Tag<Slot::event_query>, Call& call, ep_status status, EventHandle&, Error&) { see(call, status); }
+void after(Tag<Slot::event_query>, Call& call, ep_status status, EventHandle& event, Error&) {
+  check_answer(call, status, *event.object);
+  see(call, status);
+}
 
 void before(Tag<Slot::event_host_wait>, Call& call, EventHandle& event, Number&, Error&) {
   check_recorded(call, event.object);
 }
-void after(Tag<Slot::event_host_wait>, Call& call, ep_status status, EventHandle&, Number&, Error&) {
+void after(Tag<Slot::event_host_wait>, Call& call, ep_status status, EventHandle& event, Number&, Error&) {
+  check_answer(call, status, *event.object);
   see(call, status);
 }
 
@@ -98,6 +122,7 @@ void before(Tag<Slot::stream_wait_event>, Call& call, StreamHandle&, EventHandle
 
 void after(Tag<Slot::stream_wait_event>, Call& call, ep_status status, StreamHandle& stream, EventHandle& event,
            Error&) {
+  check_answer(call, status, *event.object);
   if (status != EP_STATUS_OK) return;
   stream.object->waited.join(call.captured);
   submitted(*stream.object, {event.object});

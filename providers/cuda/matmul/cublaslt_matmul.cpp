@@ -350,6 +350,9 @@ Refusal CublasLtMatmul::make(ep_device& device, const ep_primitive_desc& desc, e
       return {};
     }
   }
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) {
+    return Refusal::failure(EP_STATUS_OUT_OF_DEVICE_MEMORY, "cuBLASLt found no memory to plan it");
+  }
   return Refusal::because("cuBLASLt has no algorithm for it: %s", device.cublaslt.get_status_string(status));
 }
 

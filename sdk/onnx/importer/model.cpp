@@ -260,8 +260,10 @@ Model load_checked(std::string_view bytes, const Options& options) {
   const Device device = options.device ? options.device : Device::current();
   impl->parsed = parse_model(bytes, options.external_data_root, device, &refusals);
   check_types(impl->parsed);
+  name_nodes(&impl->parsed);
   settle_constants(&impl->parsed);
   fuse(&impl->parsed);
+  name_nodes(&impl->parsed);
   find_last_uses(&impl->parsed);
   find_refusals(impl->parsed, &refusals);
   if (!refusals.empty()) {

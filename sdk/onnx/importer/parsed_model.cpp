@@ -338,6 +338,11 @@ void check_output_type(const ParsedModel& parsed, size_t i, DType made) {
                         dtype_name(declared), dtype_name(made)));
 }
 
+void name_nodes(ParsedModel* parsed) {
+  parsed->labels = Labels();
+  for (const Node& node : parsed->nodes) parsed->labels.add(label_with_operator(node));
+}
+
 void find_last_uses(ParsedModel* parsed) {
   parsed->drop_after.assign(parsed->names.size(), -1);
   for (size_t i = 0; i < parsed->nodes.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/tensor/labels.h"
 #include "core/tensor/tensor.h"
 #include "sdk/onnx/onnx.h"
 
@@ -59,6 +60,7 @@ struct ParsedModel {
   std::vector<Tensor> constants;    // by value: weights, and results of weights alone; else undefined
   std::vector<int32_t> drop_after;  // by value: the last node that reads it; -1: never dropped
   std::vector<Node> nodes;          // in an order in which they can run
+  Labels labels;                    // by node, from name_nodes
   std::vector<int32_t> input_values, output_values;
   std::vector<ValueInfo> inputs, outputs;
   std::map<int32_t, ValueInfo> declared;  // by value: declared inputs and outputs of the file
@@ -86,6 +88,9 @@ void check_types(const ParsedModel& parsed);
 
 // Checks that output i of the parsed model has the declared type. `made` is its type; none: not known.
 void check_output_type(const ParsedModel& parsed, size_t i, DType made);
+
+// Fills labels for the present nodes.
+void name_nodes(ParsedModel* parsed);
 
 // Fills drop_after for the present nodes.
 void find_last_uses(ParsedModel* parsed);

@@ -110,6 +110,8 @@ Probe probe(const ParsedModel& parsed, int64_t dynamic) {
 }  // namespace
 
 void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Tensor>* values) {
+  const std::string& name = parsed.labels[static_cast<size_t>(&node - parsed.nodes.data())];
+  const LabelScope scope(name);
   try {
     NodeContext context(parsed, node, *values);
     context.check_types();
@@ -121,8 +123,7 @@ void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Tensor>
       (*values)[static_cast<size_t>(node.outputs[i])] = std::move(results[i]);
     }
   } catch (const Error& error) {
-    throw Error(error.status().with_context(
-        fmt::format("  while running {} on {}", label_with_operator(node), parsed.device.spelling())));
+    throw Error(with_label(error.status(), name, parsed.device.spelling()));
   }
 }
 
@@ -173,7 +174,7 @@ RecordedModel record_model(const ParsedModel& parsed, std::span<const Tensor> in
   for (size_t i = 0; i < parsed.nodes.size(); ++i) {
     const Node& node = parsed.nodes[i];
     if (is_settled(parsed, node)) continue;
-    recorder.label(label_with_operator(node));
+    recorder.label(parsed.labels[i]);
     recorded.nodes.push_back(static_cast<int32_t>(i));
     apply_node(parsed, node, &values);
   }

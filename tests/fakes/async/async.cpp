@@ -41,6 +41,7 @@ void AsyncControl::reset() {
   fail_allocation = fail_launch = -1;
   fail_count = 1;
   lose_device = false;
+  query_answer = host_wait_answer = synchronize_answer = EP_STATUS_OK;
   failed_allocations = failed_launches = 0;
   allocations = launches = peer_copies = overlaps = faults = device_waits = 0;
   std::lock_guard lock(mutex_);
@@ -153,6 +154,9 @@ void stream_destroy(ep_device*, ep_stream* stream) { delete stream; }
 
 ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
   if (is_lost()) return lost(stream->device, error);
+  if (const ep_status told = async_control().synchronize_answer; told != EP_STATUS_OK) {
+    return fail(stream->device->plugin->host, error, told, "the queue does not answer.");
+  }
   stream->drain();
   Shadow& shadow = stream->device->plugin->shadow;
   if (async_control().shadow.load()) shadow.wait(kHostClock, shadow.record(stream->number));

@@ -42,6 +42,10 @@ struct AsyncControl {
   std::atomic<int64_t> failed_allocations{0};
   std::atomic<int64_t> failed_launches{0};
   std::atomic<bool> lose_device{false};  // every call returns that the device is lost
+  // What the functions answer at every call, in place of the truth. The work goes on.
+  std::atomic<ep_status> query_answer{EP_STATUS_OK};
+  std::atomic<ep_status> host_wait_answer{EP_STATUS_OK};
+  std::atomic<ep_status> synchronize_answer{EP_STATUS_OK};
 
   std::atomic<uint64_t> allocations{0};
   std::atomic<uint64_t> allocated_bytes{0};  // at present

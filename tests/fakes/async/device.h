@@ -124,6 +124,7 @@ struct ep_stream {
   bool next_batch();
   bool drained() const;
   void execute(const tenon::fakes::Command& command);
+  void report(const tenon::fakes::Command& command, const ep_fault& fault);
   void delay();
 };
 

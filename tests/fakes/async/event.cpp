@@ -48,6 +48,9 @@ ep_status event_query(ep_event* event, ep_error** error) {
   const uint64_t recorded = event->recorded_now.load(std::memory_order_acquire);
   if (recorded == 0) return never_recorded(event, error);
   if (is_lost()) return lost(event->device, error);
+  if (const ep_status told = async_control().query_answer; told != EP_STATUS_OK) {
+    return fail(event->host, error, told, "the counter of the queue cannot be read.");
+  }
   if (event->completed_now.load(std::memory_order_acquire) >= recorded) {
     seen(event);
     return EP_STATUS_OK;
@@ -59,6 +62,9 @@ ep_status event_query(ep_event* event, ep_error** error) {
 ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error) {
   if (event->recorded_now.load(std::memory_order_acquire) == 0) return never_recorded(event, error);
   if (is_lost()) return lost(event->device, error);
+  if (const ep_status told = async_control().host_wait_answer; told != EP_STATUS_OK) {
+    return fail(event->host, error, told, "the interrupt of the queue is not there.");
+  }
   if (!event->has_come()) event->stream->flush();
   {
     std::unique_lock lock(event->mutex);

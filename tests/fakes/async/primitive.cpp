@@ -22,13 +22,25 @@ bool has_dtype(const ep_primitive_desc* desc, int32_t first, int32_t second) {
   return true;
 }
 
+// Gathers f32 by indices of i32 or i64.
+bool is_gather(const ep_primitive_desc* desc) {
+  if (desc->operand_count != 3) return false;
+  const int32_t index = desc->operands[2].dtype;
+  ep_primitive_desc values = *desc;
+  values.operands[2].dtype = EP_DTYPE_f32;
+  const int32_t mode = desc->attributes.gather.mode;
+  return (index == EP_DTYPE_i32 || index == EP_DTYPE_i64) && has_dtype(&values, EP_DTYPE_f32, EP_DTYPE_f32) &&
+         (mode == EP_GATHER_SLICES || mode == EP_GATHER_ELEMENTS);
+}
+
 std::string why_not(const ep_primitive_desc* desc) {
   if (const auto unknown = provider::unknown_parts(*desc)) return unknown.text();
   if (desc->epilogue_count != 0 || desc->baked_scalars != 0 || desc->accumulate_dtype != 0) {
     return "the asynchronous fake takes no epilogues, baked scalars and accumulation dtypes.";
   }
   const uint32_t operands = desc->operand_count;
-  constexpr int32_t roles[] = {EP_ROLE_DST, EP_ROLE_SRC, EP_ROLE_SRC_B};
+  const int32_t third = desc->kind == EP_PRIMITIVE_gather ? EP_ROLE_INDICES : EP_ROLE_SRC_B;
+  const int32_t roles[] = {EP_ROLE_DST, EP_ROLE_SRC, third};
   for (uint32_t i = 0; i < operands && i < 3; ++i) {
     if (desc->operands[i].role != roles[i]) return fmt::format("unknown role {}.", desc->operands[i].role);
   }
@@ -44,6 +56,7 @@ std::string why_not(const ep_primitive_desc* desc) {
     case EP_PRIMITIVE_matmul:
       if (operands == 3 && has_dtype(desc, EP_DTYPE_f32, EP_DTYPE_f32)) return {};
       return "the asynchronous fake multiplies f32 matrices without bias.";
+    case EP_PRIMITIVE_gather: return is_gather(desc) ? "" : "the asynchronous fake gathers f32 by i32 or i64.";
     case kMix:
       if (operands == 3 && has_dtype(desc, EP_DTYPE_i32, EP_DTYPE_i32)) return {};
       return "the kind 0x10000 takes three i32 operands.";
@@ -83,7 +96,7 @@ void primitive_destroy(ep_device*, ep_primitive* primitive) { delete primitive; 
 uint64_t reach(const ep_operand_desc& operand) {
   int64_t last = 0;
   for (int32_t axis = 0; axis < operand.rank; ++axis) last += (operand.dims[axis] - 1) * operand.strides[axis];
-  return static_cast<uint64_t>(last + 1) * 4;
+  return static_cast<uint64_t>(last + 1) * (operand.dtype == EP_DTYPE_i64 ? 8 : 4);
 }
 
 ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault*,

@@ -85,14 +85,54 @@ void run_mix(const ep_primitive_desc& desc, const Command& command) {
   if (command.soils) scratch[0] = 1;
 }
 
-void run_primitive(const Command& command) {
-  const ep_primitive_desc& desc = command.primitive->desc;
-  switch (desc.kind) {
-    case EP_PRIMITIVE_copy: return run_copy(desc, command);
-    case EP_PRIMITIVE_unary: return run_relu(desc, command);
-    case EP_PRIMITIVE_matmul: return run_matmul(desc, command);
-    default: return run_mix(desc, command);
+int64_t index_at(const ep_operand_desc& operand, const char* data, int64_t offset) {
+  if (operand.dtype == EP_DTYPE_i32) return reinterpret_cast<const int32_t*>(data)[offset];
+  return reinterpret_cast<const int64_t*>(data)[offset];
+}
+
+// The first index out of range is the fault. Elements without an index stay as they are.
+bool run_gather(const ep_primitive_desc& desc, const Command& command, ep_fault* fault) {
+  const ep_operand_desc& d = desc.operands[0];
+  const ep_operand_desc& s = desc.operands[1];
+  const ep_operand_desc& index = desc.operands[2];
+  const int32_t axis = desc.attributes.gather.axis;
+  const bool slices = desc.attributes.gather.mode == EP_GATHER_SLICES;
+  const int32_t first = slices ? axis : 0;  // the axes of the index among those of the result
+  const int64_t length = s.dims[axis];
+  bool sound = true;
+  for (int64_t i = 0; i < count(d); ++i) {
+    int64_t rest = i;
+    int64_t index_offset = 0;
+    int64_t source_offset = 0;
+    for (int32_t at = d.rank; at-- > 0; rest /= d.dims[at]) {
+      const int64_t place = rest % d.dims[at];
+      if (at >= first && at < first + index.rank) index_offset += place * index.strides[at - first];
+      if (slices && at >= first + index.rank) source_offset += place * s.strides[at - index.rank + 1];
+      if (slices ? at < first : at != axis) source_offset += place * s.strides[at];
+    }
+    const int64_t given = index_at(index, command.pointers[2], index_offset);
+    if (given < -length || given >= length) {
+      if (sound) *fault = {command.tag, EP_FAULT_INDEX_OUT_OF_RANGE, 2, given, length, 0};
+      sound = false;
+      continue;
+    }
+    source_offset += (given < 0 ? given + length : given) * s.strides[axis];
+    std::memcpy(command.pointers[0] + 4 * element(d, i), command.pointers[1] + 4 * source_offset, 4);
   }
+  return sound;
+}
+
+// False if the kernel met bad data, which `fault` tells.
+bool run_primitive(const Command& command, ep_fault* fault) {
+  const ep_primitive_desc& desc = command.primitive->desc;
+  if (desc.kind == EP_PRIMITIVE_gather) return run_gather(desc, command, fault);
+  switch (desc.kind) {
+    case EP_PRIMITIVE_copy: run_copy(desc, command); break;
+    case EP_PRIMITIVE_unary: run_relu(desc, command); break;
+    case EP_PRIMITIVE_matmul: run_matmul(desc, command); break;
+    default: run_mix(desc, command);
+  }
+  return true;
 }
 
 // False while the event that the command waits for has not fired.
@@ -252,19 +292,23 @@ void ep_stream::execute(const Command& command) {
     return;
   }
   if (!alone) tenon::fakes::async_control().overlaps.fetch_add(1, std::memory_order_relaxed);
-  if (command.faults) {
-    std::lock_guard lock(mutex);
-    const uint32_t flags = command.overflows ? EP_FAULT_FLAG_OVERFLOW : 0;
-    faults.push_back({command.tag, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 77, 7, flags});
-    if (command.scratch != nullptr) command.scratch[0] = 1;
-    fault_count.fetch_add(1, std::memory_order_release);
-    tenon::fakes::async_control().faults.fetch_add(1, std::memory_order_relaxed);
-  } else if (command.kind == Command::launch) {
-    run_primitive(command);
-  } else {
+  ep_fault fault{command.tag, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 77, 7, command.overflows ? EP_FAULT_FLAG_OVERFLOW : 0};
+  bool sound = !command.faults;
+  if (sound && command.kind == Command::launch) {
+    sound = run_primitive(command, &fault);
+  } else if (sound) {
     std::memcpy(command.pointers[0], command.pointers[1], command.bytes);
   }
+  if (!sound) report(command, fault);
   device->busy.fetch_sub(1);
+}
+
+void ep_stream::report(const Command& command, const ep_fault& fault) {
+  std::lock_guard lock(mutex);
+  faults.push_back(fault);
+  if (command.scratch != nullptr) command.scratch[0] = 1;
+  fault_count.fetch_add(1, std::memory_order_release);
+  tenon::fakes::async_control().faults.fetch_add(1, std::memory_order_relaxed);
 }
 
 // One instruction in eight is delayed.

@@ -99,12 +99,25 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
 ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out,
                            ep_primitive_info* info, ep_error** error) {
   if (masking_control().refuses(desc->kind)) return refusal(fmt::format("kind {}", desc->kind), error);
+  masking_control().creates.fetch_add(1);
+  if (masking_control().create_fails.fetch_sub(1) > 0) {
+    const std::string_view sentence = "the masking fake cannot make the primitive.";
+    const ep_host* host = host_of_masks();
+    const ep_status answer = masking_control().create_answer;
+    if (error != nullptr) *error = host->error_make(host, answer, {sentence.data(), sentence.size()}, {nullptr, 0});
+    return answer;
+  }
   const ep_device_ops& ops = inner(device);
   const ep_status status = ops.primitive_create(device, desc, out, info, error);
   if (status != EP_STATUS_OK) return status;
   std::lock_guard lock(masks().mutex);
   masks().by_primitive[*out] = &ops;
   return status;
+}
+
+void device_trim(ep_device* device) {
+  masking_control().trims.fetch_add(1);
+  if (inner(device).device_trim != nullptr) inner(device).device_trim(device);
 }
 
 ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault* out_fault,
@@ -165,6 +178,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
     out->primitive_create = primitive_create;
     out->primitive_launch = primitive_launch;
   }
+  out->device_trim = device_trim;
   out->stream_create = stream_create;
   out->copy = copy;
   out->upload = upload;
@@ -217,7 +231,9 @@ bool MaskingControl::refuses(int32_t kind) const {
 }
 
 void MaskingControl::reset() {
-  launches = copies = bytes_copied = refused = 0;
+  launches = copies = bytes_copied = refused = creates = trims = 0;
+  create_fails = 0;
+  create_answer = EP_STATUS_OUT_OF_DEVICE_MEMORY;
   refuses_strides = refuses_epilogues = aligns_copy = false;
   alignment = 0;
   refuse({});

@@ -23,6 +23,12 @@ struct MaskingControl {
   std::atomic<int32_t> alignment{0};
   std::atomic<bool> aligns_copy{false};
 
+  // The next so many calls of primitive_create answer `create_answer`. And what was called.
+  std::atomic<int64_t> create_fails{0};
+  std::atomic<ep_status> create_answer{EP_STATUS_OUT_OF_DEVICE_MEMORY};
+  std::atomic<uint64_t> creates{0};
+  std::atomic<uint64_t> trims{0};
+
   // Refuses `kinds` (EP_PRIMITIVE_*) from now on. Existing kernels still run.
   void refuse(std::set<int32_t> kinds);
   bool refuses(int32_t kind) const;

@@ -302,5 +302,72 @@ TEST_F(Masking, WithFallbackNativeARefusalIsAnError) {
   }
 }
 
+// What the host makes of each answer of primitive_create (rule P03). The op and its first try are the same each time.
+class Creating : public Masking {
+ protected:
+  struct Seen {
+    Status status;
+    uint64_t creates = 0, trims = 0, launches = 0;
+  };
+  // tanh on tables that know nothing, with `fails` answers `answer` of primitive_create.
+  Seen tanh_where_create(ep_status answer, int64_t fails) {
+    Seen seen;
+    on_fresh_tables(-1, [&](Device device) {
+      const Tensor x = positive_floats({4, 6}, 1, device);
+      fakes::MaskingControl& control = fakes::masking_control();
+      control.create_answer = answer;
+      control.create_fails = fails;
+      control.creates = control.trims = control.launches = 0;
+      try {
+        const std::vector<float> wanted = tanh(x.to(Device("cpu"))).to_host<float>();
+        EXPECT_EQ(tanh(x).to_host<float>(), wanted);
+      } catch (const Error& error) {
+        seen.status = error.status();
+      }
+      seen.creates = control.creates;
+      seen.trims = control.trims;
+      seen.launches = control.launches;
+      control.create_fails = 0;
+    });
+    return seen;
+  }
+};
+
+TEST_F(Creating, UnsupportedIsTheNextRung) {
+  const Seen seen = tanh_where_create(EP_STATUS_UNSUPPORTED, 1);
+  EXPECT_TRUE(seen.status.ok()) << seen.status.message();
+  EXPECT_EQ(seen.creates, 1u);
+  EXPECT_EQ(seen.launches, 0u) << "the host computed it";
+}
+
+TEST_F(Creating, OutOfDeviceMemoryIsAskedAgainOnceTheCachesWentBack) {
+  const Seen seen = tanh_where_create(EP_STATUS_OUT_OF_DEVICE_MEMORY, 1);
+  EXPECT_TRUE(seen.status.ok()) << seen.status.message();
+  EXPECT_EQ(seen.creates, 2u);
+  EXPECT_EQ(seen.trims, 1u);
+  EXPECT_EQ(seen.launches, 1u);
+}
+
+TEST_F(Creating, OutOfDeviceMemoryTwiceIsTheErrorOfTheOp) {
+  const Seen seen = tanh_where_create(EP_STATUS_OUT_OF_DEVICE_MEMORY, 2);
+  EXPECT_EQ(seen.status.code(), Code::out_of_device_memory);
+  EXPECT_EQ(seen.creates, 2u);
+  EXPECT_EQ(seen.launches, 0u);
+}
+
+TEST_F(Creating, AnyOtherFailureIsTheErrorOfTheOpInTheDevicesWords) {
+  for (const ep_status answer : {EP_STATUS_INTERNAL, EP_STATUS_OUT_OF_HOST_MEMORY, EP_STATUS_CANCELLED}) {
+    const Seen seen = tanh_where_create(answer, 1);
+    EXPECT_EQ(seen.status.code(), static_cast<Code>(answer));
+    EXPECT_EQ(seen.creates, 1u);
+    EXPECT_EQ(seen.launches, 0u) << "no other rung hides the failure";
+    for (const char* part : {"tanh: the masking fake cannot make the primitive.", "creating a primitive on masking:0",
+                             "while running tanh(f32 [4, 6]) on masking:0"}) {
+      EXPECT_NE(seen.status.message().find(part), std::string::npos) << seen.status.message();
+    }
+    EXPECT_TRUE(tanh_where_create(answer, 0).status.ok()) << "the failure is not remembered";
+  }
+}
+
 }  // namespace
 }  // namespace tenon

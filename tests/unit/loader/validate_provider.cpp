@@ -101,13 +101,20 @@ ep_status launch(ep_primitive*, ep_stream*, const ep_launch* launch, ep_fault* o
   return toy_fails(error, toy().launch_answer);
 }
 
+ep_status answer_of_event(ep_error** error) {
+  count();
+  const ep_status answer = toy().event_answer;
+  const bool silent = answer == EP_STATUS_OK || answer == EP_STATUS_BUSY || answer == EP_STATUS_TIMEOUT;
+  return silent ? answer : toy_fails(error, answer);
+}
+
 void fill_events(ep_device_ops* ops) {
   ops->event_create = [](ep_device*, ep_event** out, ep_error**) { return make(out); };
   ops->event_destroy = destroy<ep_event>;
   ops->event_record = [](ep_event*, ep_stream*, ep_error**) { return count(), EP_STATUS_OK; };
-  ops->event_query = [](ep_event*, ep_error**) { return count(), EP_STATUS_OK; };
-  ops->event_host_wait = [](ep_event*, uint64_t, ep_error**) { return count(), EP_STATUS_OK; };
-  ops->stream_wait_event = [](ep_stream*, ep_event*, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->event_query = [](ep_event*, ep_error** error) { return answer_of_event(error); };
+  ops->event_host_wait = [](ep_event*, uint64_t, ep_error** error) { return answer_of_event(error); };
+  ops->stream_wait_event = [](ep_stream*, ep_event*, ep_error** error) { return answer_of_event(error); };
   ops->stream_take_fault = take_fault;
 }
 
@@ -169,7 +176,7 @@ void reset_toy() {
   toy().on_launch = nullptr;
   toy().calls = 0;
   toy().info = {};
-  toy().launch_answer = EP_STATUS_OK;
+  toy().launch_answer = toy().event_answer = EP_STATUS_OK;
   toy().fault = {};
 }
 

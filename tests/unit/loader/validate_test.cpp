@@ -42,6 +42,11 @@ class Host {
     EXPECT_TRUE(call(ops.event_create, device->handle, &made).ok());
     return made;
   }
+  ep_event* recorded(ep_stream* on) {
+    ep_event* made = event();
+    EXPECT_TRUE(call(ops.event_record, made, on).ok());
+    return made;
+  }
   Status try_create(const ep_primitive_desc& desc, ep_primitive** made) {
     ep_primitive_info info{};
     info.struct_size = sizeof info;
@@ -280,6 +285,16 @@ const std::vector<Violator>& host_violators() {
        [] {
          Host host(0);
          return host.call(host.ops.stream_wait_event, host.stream(), host.event());
+       }},
+      {"S02", "a question about an event never recorded", Code::invalid_argument,
+       [] {
+         Host host(0);
+         return host.call(host.ops.event_query, host.event());
+       }},
+      {"S02", "a wait on the host for an event never recorded", Code::invalid_argument,
+       [] {
+         Host host(0);
+         return host.call(host.ops.event_host_wait, host.event(), uint64_t{0});
        }},
       {"C01", "two threads on one stream", Code::invalid_argument,
        [] {
@@ -527,6 +542,48 @@ const std::vector<Violator>& provider_violators() {
          toy().launch_answer = EP_STATUS_OK;
          return launch_in_place(Host(0));
        }},
+      {"S02", "a recorded event that it calls unrecorded", Code::internal,
+       [] {
+         Host host(0);
+         ep_event* event = host.recorded(host.stream());
+         toy().event_answer = EP_STATUS_INVALID_ARGUMENT;
+         return host.call(host.ops.event_query, event);
+       }},
+      {"S02", "a wait for a recorded event that it refuses", Code::internal,
+       [] {
+         Host host(0);
+         ep_event* event = host.recorded(host.stream());
+         toy().event_answer = EP_STATUS_INVALID_ARGUMENT;
+         return host.call(host.ops.stream_wait_event, host.stream(), event);
+       }},
+      {"S04", "an event that fires after a later one", Code::internal,
+       [] {
+         Host host(0);
+         ep_stream* stream = host.stream();
+         ep_event* first = host.recorded(stream);
+         EXPECT_TRUE(host.call(host.ops.event_query, host.recorded(stream)).ok());
+         toy().event_answer = EP_STATUS_BUSY;
+         return host.call(host.ops.event_query, first);
+       }},
+      {"S04", "an event that does not fire though its stream was waited for", Code::internal,
+       [] {
+         Host host(0);
+         ep_stream* stream = host.stream();
+         ep_event* event = host.recorded(stream);
+         EXPECT_TRUE(host.call(host.ops.stream_synchronize, stream).ok());
+         toy().event_answer = EP_STATUS_TIMEOUT;
+         return host.call(host.ops.event_host_wait, event, uint64_t{5});
+       }},
+      {"S05", "work that overtakes the event it waits for", Code::internal,
+       [] {
+         Host host(0);
+         ep_stream* second = host.stream();
+         ep_event* first = host.recorded(host.stream());
+         EXPECT_TRUE(host.call(host.ops.stream_wait_event, second, first).ok());
+         EXPECT_TRUE(host.call(host.ops.event_query, host.recorded(second)).ok());
+         toy().event_answer = EP_STATUS_BUSY;
+         return host.call(host.ops.event_query, first);
+       }},
       {"P02", "it takes what nobody knows", Code::internal,
        [] {
          change([](ep_device_ops* ops) {
@@ -690,6 +747,25 @@ TEST_F(Validate, AProgramThatKeepsTheRulesIsNotDisturbed) {
     host.ops.stream_destroy(host.device->handle, first);
     host.ops.stream_destroy(host.device->handle, second);
     close_device(host.device);
+  }
+  EXPECT_EQ(lines(), std::vector<std::string>());
+}
+
+// Neither an event that is recorded anew nor one that a stream waits for later is known to have fired.
+TEST_F(Validate, AnEventMayBeBusyUntilSomethingAfterItWasSeen) {
+  {
+    Host host(0);
+    ep_stream *first = host.stream(), *second = host.stream();
+    ep_event *event = host.recorded(first), *other = host.recorded(second);
+    EXPECT_TRUE(host.call(host.ops.event_query, event).ok());
+    EXPECT_TRUE(host.call(host.ops.event_record, event, first).ok());
+    toy().event_answer = EP_STATUS_BUSY;
+    EXPECT_EQ(host.call(host.ops.event_query, event).code(), Code::busy) << "its former point was seen, not this one";
+    toy().event_answer = EP_STATUS_OK;
+    EXPECT_TRUE(host.call(host.ops.event_query, other).ok());
+    EXPECT_TRUE(host.call(host.ops.stream_wait_event, second, event).ok());
+    toy().event_answer = EP_STATUS_BUSY;
+    EXPECT_EQ(host.call(host.ops.event_query, event).code(), Code::busy) << "the wait came after what was seen";
   }
   EXPECT_EQ(lines(), std::vector<std::string>());
 }

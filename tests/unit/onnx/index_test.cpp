@@ -69,7 +69,7 @@ void expect_fault(const IndexOp& op, bool eager, const Dims& x_dims, const std::
     run(op, eager, random_floats(static_cast<size_t>(element_count(x_dims))), x_dims, indices, index_dims);
     ADD_FAILURE() << "no error, but: " << wanted;
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Code::fault);
+    EXPECT_EQ(error.code(), Code::invalid_argument);
     EXPECT_NE(std::string(error.what()).find(wanted), std::string::npos) << error.what();
   }
 }

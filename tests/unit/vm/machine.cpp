@@ -92,7 +92,8 @@ Status Machine::launch(const Launch& launch) {
   op.operands = operands;
   op.scalars = launch.scalars;
   op.scalar_count = 2;
-  op.op = "mix";
+  static constexpr OpName mix{"mix"};
+  op.op = &mix;
   op.stream = static_cast<uint16_t>(launch.stream);
   return vm::launch(op, {});
 }

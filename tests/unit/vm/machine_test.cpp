@@ -21,7 +21,7 @@ TEST_F(Machines, ReadingALateFaultThrowsItsInstructionAndDevice) {
   ASSERT_TRUE(mix(b.get(), a.get(), a.get(), 0, fakes::kMixFaults).ok());
   const auto words = machine.download(b.get());
   ASSERT_FALSE(words.ok());
-  EXPECT_EQ(words.status().code(), Code::fault);
+  EXPECT_EQ(words.status().code(), Code::invalid_argument);
   EXPECT_NE(words.status().message().find("mix: index 77 is out of range for an axis of length 7"), std::string::npos)
       << words.status().message();
   EXPECT_NE(words.status().message().find("on async:0"), std::string::npos) << words.status().message();
@@ -54,7 +54,7 @@ TEST_F(Machines, AnErrorThatItsReaderWasGivenIsNotGivenAgain) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       fakes::async_control().hold = false;
     });
-    EXPECT_EQ(machine.download(b.get()).status().code(), Code::fault);
+    EXPECT_EQ(machine.download(b.get()).status().code(), Code::invalid_argument);
     release.join();
     const Status again = vm::synchronize(machine.device(0));
     EXPECT_TRUE(again.ok()) << (retired_before_the_read ? "retired before the read: " : "pending at the read: ")
@@ -71,7 +71,7 @@ TEST_F(Machines, InSynchronousModeTheCallThatReadsPoisonIsTheReader) {
   const vm::Stream& stream = machine.device(0)->queue->stream(0);
   while (!stream.done(stream.submitted.load())) std::this_thread::yield();
   vm::synchronous_mode = true;
-  EXPECT_EQ(machine.copy({there.get(), 0}, {b.get(), 0}, kWords, true).code(), Code::fault);
+  EXPECT_EQ(machine.copy({there.get(), 0}, {b.get(), 0}, kWords, true).code(), Code::invalid_argument);
   vm::synchronous_mode = false;
   EXPECT_TRUE(vm::synchronize(machine.device(0)).ok());
 }
@@ -92,7 +92,7 @@ TEST_F(Machines, SynchronizeTellsErrorsInTheOrderOfSubmission) {
   EXPECT_EQ(vm::wait({machine.device(0)->queue->stream(2).ticket(machine.device(0)->queue->stream(2).submitted.load())})
                 .code(),
             Code::ok);
-  EXPECT_EQ(vm::synchronize(machine.device(0)).code(), Code::fault);
+  EXPECT_EQ(vm::synchronize(machine.device(0)).code(), Code::invalid_argument);
   release.join();
   EXPECT_EQ(vm::synchronize(machine.device(0)).code(), Code::internal);
   EXPECT_TRUE(vm::synchronize(machine.device(0)).ok());
@@ -114,7 +114,7 @@ TEST(Unreported, ALossThatWasToldIsNotAddedByWhatWasSubmittedBefore) {
 
 TEST(Unreported, OfTooManyTheEarliestSubmissionsAreKept) {
   vm::Unreported unreported;
-  for (uint64_t i = 100; i > 0; --i) unreported.add(Status(Code::fault, std::to_string(i)), i);
+  for (uint64_t i = 100; i > 0; --i) unreported.add(Status(Code::invalid_argument, std::to_string(i)), i);
   EXPECT_EQ(unreported.dropped(), 36u);
   for (uint64_t i = 1; i <= 64; ++i) EXPECT_EQ(unreported.take_first().message(), std::to_string(i));
   EXPECT_TRUE(unreported.empty());
@@ -142,7 +142,7 @@ TEST_F(Machines, AStagedUploadKnowsThatItsDownloadFailed) {
   vm::Request up;
   up.policy = vm::Policy::upload;
   up.stream = &machine.device(1)->queue->stream(1);
-  up.op = "upload";
+  up.op = &vm::kUpload;
   up.operands = std::span(&dst, 1);
   up.bytes = kWords * 4;
   up.host = staging->data;
@@ -205,7 +205,7 @@ TEST_F(Machines, SynchronousModeReturnsTheErrorAtTheCall) {
   StorageHandle a = filled(0, 3);
   StorageHandle b = filled(0, 4);
   vm::synchronous_mode = true;
-  EXPECT_EQ(mix(b.get(), a.get(), a.get(), 0, fakes::kMixFaults).code(), Code::fault);
+  EXPECT_EQ(mix(b.get(), a.get(), a.get(), 0, fakes::kMixFaults).code(), Code::invalid_argument);
   EXPECT_TRUE(mix(b.get(), a.get(), a.get(), 0).ok());
   vm::synchronous_mode = false;
 }
@@ -224,7 +224,7 @@ TEST_F(Machines, CopiesBetweenTwoDevicesCarryPoison) {
   ASSERT_TRUE(machine.copy({b.get(), 0}, {a.get(), 0}, kWords, true).ok());
   const auto words = machine.download(b.get());
   ASSERT_FALSE(words.ok());
-  EXPECT_EQ(words.status().code(), Code::fault);
+  EXPECT_EQ(words.status().code(), Code::invalid_argument);
 }
 
 TEST_F(Machines, ScratchIsZeroedOnceAndAgainAfterAnError) {
@@ -280,7 +280,8 @@ TEST_F(Machines, AFaultBufferThatOverflowedPoisonsAllSinceTheLastEvent) {
   const vm::Stream& stream = machine.device(0)->queue->stream(0);
   while (stream.launched.load() != stream.submitted.load()) std::this_thread::yield();
   fakes::async_control().hold = false;
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(machine.download(outputs[i].get()).status().code(), Code::fault) << i;
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(machine.download(outputs[i].get()).status().code(), Code::invalid_argument) << i;
   EXPECT_TRUE(machine.download(before.get()).ok()) << "its event had been seen";
   EXPECT_TRUE(machine.download(other.get()).ok()) << "another stream lost count of nothing";
 }
@@ -369,8 +370,8 @@ TEST_F(BesideAHost, PoisonReachesTheHostAndIsHealedThere) {
   StorageHandle here = on_host(1);
   ASSERT_TRUE(mix(a.get(), a.get(), a.get(), 0, fakes::kMixFaults).ok());
   ASSERT_TRUE(machine.copy({here.get(), 0}, {a.get(), 0}, kWords, true).ok());
-  EXPECT_EQ(vm::settle(here.get(), false, false).code(), Code::fault);
-  EXPECT_EQ(machine.download(here.get()).status().code(), Code::fault);
+  EXPECT_EQ(vm::settle(here.get(), false, false).code(), Code::invalid_argument);
+  EXPECT_EQ(machine.download(here.get()).status().code(), Code::invalid_argument);
   ASSERT_TRUE(machine.upload(here.get(), 0, std::vector<uint32_t>(kWords, 8)).ok());
   EXPECT_EQ(machine.download(here.get()).value(), std::vector<uint32_t>(kWords, 8));
 }

@@ -83,7 +83,7 @@ TEST_F(Orders, SynchronizeOfAllDevicesTellsTheErrorOfTheEarliestCall) {
   machine.settle();
   ASSERT_TRUE(machine.mix(1, 0, {b.get(), 0}, {b.get(), 0}, {b.get(), 0}, kWords, 1, fakes::kMixFaults, false).ok());
   ASSERT_TRUE(mix(a.get(), a.get(), a.get(), 0, fakes::kMixRefused).ok());
-  EXPECT_EQ(vm::synchronize_all().code(), Code::fault);
+  EXPECT_EQ(vm::synchronize_all().code(), Code::invalid_argument);
   EXPECT_EQ(vm::synchronize_all().code(), Code::internal);
   EXPECT_TRUE(vm::synchronize_all().ok());
 }

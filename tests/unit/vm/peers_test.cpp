@@ -74,7 +74,7 @@ TEST_F(Peers, AnErrorTravelsFromTheSourceToTheCopy) {
   ASSERT_TRUE(peers.mix(0, 0, {a.get(), 0}, {a.get(), 0}, {a.get(), 0}, kWords, 1, fakes::kMixFaults, false).ok());
   StorageHandle b = std::move(peers.allocate(1, kWords)).value();
   ASSERT_TRUE(peers.copy({b.get(), 0}, {a.get(), 0}, kWords, true).ok());
-  EXPECT_EQ(peers.download(b.get()).status().code(), Code::fault);
+  EXPECT_EQ(peers.download(b.get()).status().code(), Code::invalid_argument);
 }
 
 // A machine whose devices can be closed.

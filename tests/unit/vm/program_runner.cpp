@@ -32,7 +32,8 @@ std::string compare(const Outcome& outcome, const Outcome& wanted) {
 // In TENON_VM=sync an instruction returns the error that poisons its outputs.
 Status unless_asked_for(Instruction::Kind kind, const Status& status) {
   const bool computes = kind == Instruction::mix || kind == Instruction::copy || kind == Instruction::access;
-  const bool known = status.code() == Code::fault || status.message().find("asked for a refusal") != std::string::npos;
+  const bool known =
+      status.code() == Code::invalid_argument || status.message().find("asked for a refusal") != std::string::npos;
   return computes && known ? Status() : status;
 }
 

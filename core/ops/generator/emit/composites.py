@@ -31,6 +31,16 @@ def inputs_of(signature):
     return ", ".join(f"composite::or_null({p.name})" for p in signature.parameters if p.type in INPUTS and p.type != "Tensor[]")
 
 
+def argument_names(op):
+    """The names of the tensor parameters, in the order in which they are inputs of the record."""
+    parameters = op.signatures[0].parameters
+    if op.form == "composite":  # the inputs of the records that it makes are others; its functor knows them
+        return []
+    if op.form == "binary":
+        return [p.name for p in parameters[:2]]
+    return [p.name for p in parameters if p.type in INPUTS]
+
+
 def list_of(signature):
     """The name of the list of tensors, which ends the inputs; None where there is none."""
     return next((p.name for p in signature.parameters if p.type == "Tensor[]"), None)

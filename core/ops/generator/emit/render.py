@@ -17,7 +17,7 @@ def render(ops, structs, out, **names):
     """Fills every template into the folder `out`; `names` has the names that templates use: namespace, include, source."""
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), trim_blocks=True,
                                      lstrip_blocks=True, keep_trailing_newline=True, undefined=jinja2.StrictUndefined)
-    environment.globals.update(composites=composites, cpp_result=cpp_result, cpp_parameters=cpp_parameters, call_arguments=call_arguments,
+    environment.globals.update(composites=composites, argument_names=composites.argument_names, cpp_result=cpp_result, cpp_parameters=cpp_parameters, call_arguments=call_arguments,
                                inplace_signatures=inplace_signatures, operands=operands, wrap_comment=wrap_comment, types=TYPES)
     context = {"ops": ops, "structs": structs, "dynamic": dynamic_ops(ops), **names}
     out.mkdir(parents=True, exist_ok=True)

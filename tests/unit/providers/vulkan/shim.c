@@ -140,6 +140,7 @@ static VkResult pipelines(VkDevice device, VkPipelineCache cache, uint32_t count
                           const VkComputePipelineCreateInfo* infos, const VkAllocationCallbacks* callbacks,
                           VkPipeline* out) {
   __atomic_fetch_add(&control.pipelines, 1, __ATOMIC_RELAXED);
+  if (control.pipelines_result != 0) return (VkResult)control.pipelines_result;
   return real_pipelines(device, cache, count, infos, callbacks, out);
 }
 

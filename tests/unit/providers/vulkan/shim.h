@@ -13,6 +13,7 @@ struct ShimControl {
   int64_t submissions_until_lost;
   int64_t allocations_until_full;
   int32_t create_instance_result;  // result of vkCreateInstance; 0: the real one
+  int32_t pipelines_result;        // result of vkCreateComputePipelines; 0: the real one
   int32_t no_devices;              // vkEnumeratePhysicalDevices finds none
   int32_t old_driver;              // devices speak Vulkan 1.1
   int32_t no_addresses;            // devices lack bufferDeviceAddress
