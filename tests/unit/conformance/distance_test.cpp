@@ -15,6 +15,7 @@
 
 #include "primitives/dtype/convert.h"
 #include "primitives/reference/reference.h"
+#include "primitives/text/format.h"
 #include "tests/cases/image.h"
 
 namespace tenon::cases {
@@ -152,7 +153,7 @@ TEST(Distance, OnePlantedElementIsFoundInEveryFunctionAndFloatingType) {
           EXPECT_TRUE(found.ok()) << name << " " << found.message();
           continue;
         }
-        const std::string sentence = std::to_string(allowed + 1) + " ulp away (1 element differs; allowed: ";
+        const std::string sentence = fmt::format("{} ulp away (1 element differs; allowed: ", allowed + 1);
         EXPECT_NE(found.message().find(sentence), std::string::npos) << name << ": " << found.message();
         EXPECT_NE(found.message().find(value_text(dtype, planted_bits)), std::string::npos) << found.message();
         EXPECT_NE(found.message().find(" of dst of src "), std::string::npos) << found.message();
