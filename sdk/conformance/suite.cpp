@@ -4,6 +4,7 @@
 
 #include "primitives/text/format.h"
 #include "sdk/conformance/contract/contract.h"
+#include "sdk/conformance/contract/foundation.h"
 #include "sdk/conformance/primitive/check.h"
 
 namespace tenon::conformance {
@@ -16,7 +17,7 @@ class OpenDevice {
 
   Status run(const cases::Case& test) {
     TENON_RETURN_IF_ERROR(open());
-    return check_case(subject_, stream_, test);
+    return explain(subject_.target, check_case(subject_, stream_, test));
   }
 
   Status close() {

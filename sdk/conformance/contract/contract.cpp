@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "sdk/conformance/contract/foundation.h"
 #include "sdk/conformance/contract/sample.h"
 #include "sdk/conformance/primitive/check.h"
 
@@ -35,7 +36,7 @@ Status run_contract_test(const ContractTest& test, const Target& target) {
   subject.close();
   if (status.code() == skip_code) return status;
   const Status violation = subject.host.take_violation();
-  return violation.ok() ? status : violation;
+  return violation.ok() ? explain(target, std::move(status)) : violation;
 }
 
 std::vector<uint8_t> random_bytes(size_t size, uint64_t seed) {

@@ -21,7 +21,9 @@ ENFORCERS = {"loader", "kit", "validation layer", "nobody"}
 MOST_BY_NOBODY = 6
 # A defect that another test once blamed on another rule: what else finds it, and the one rule that may be named there.
 ONE_DIAGNOSIS = [
-    ("out_of_order", "S01", ("primitives/unary/relu/f32/*", "primitives/binary/add/f32/*", "transfers/in_order")),
+    ("out_of_order", "S01", ("primitives/unary/relu/f32/*", "primitives/binary/add/f32/*", "[!p]*", "process/*")),
+    ("uploads_at_once", "S01", ("transfers/*", "streams/*", "events/*")),
+    ("early", "S04", ("memory/*", "transfers/*", "streams/*", "events/*", "primitives/unary/relu/f32/*")),
     ("next_tag", "F01", ("faults/*", "primitives/binary/div/i32/*")),
     ("wrong_tag", "F01", ("faults/*", "primitives/binary/div/i32/*", "primitives/gather/*/out_of_range*")),
     ("waits_fail", "S03", ("transfers/*", "streams/*", "primitives/unary/relu/f32/*", "teardown/*")),
