@@ -1,6 +1,6 @@
 """Plug-ins and their libraries bind to each other, whatever the process holds, and use the allocator of the process.
 
-Usage: coexist_symbols_test.py HOST_PROGRAM TENON_GUEST POISON ONEDNN_GUEST ALLOCATOR TOOL PLUGIN_FOLDER
+Usage: coexist_symbols_test.py HOST_PROGRAM TENON_GUEST POISON ONEDNN_GUEST ALLOCATOR TOOL PLUGIN_FOLDER ONEDNN
 
 POISON traps where a weak symbol of oneDNN's is called. The cpu provider must compute the same bits beside it, with the C
 library's allocator and with a preloaded one. oneDNN itself, without a plug-in around it, must meet the poison: else the
@@ -20,8 +20,12 @@ def bits(result):
     return sorted({line for line in result.stdout.splitlines() if line.startswith("bits ")})
 
 
+def first(result, head):
+    return next((line for line in result.stdout.splitlines() if line.startswith(head)), f"{result.returncode}, {result.stderr}")
+
+
 def main():
-    host, tenon, poison, onednn, allocator, tool, plugins = sys.argv[1:8]
+    host, tenon, poison, onednn, allocator, tool, plugins, library = sys.argv[1:9]
     failures = []
     alone = run(host, tenon)
     if alone.returncode != 0 or len(bits(alone)) != 1:
@@ -36,6 +40,12 @@ def main():
         listed = run(tool, "devices", LD_PRELOAD=preloaded, TENON_PLUGIN_PATH=plugins, TENON_PROVIDERS="copies_text,cpu")
         if listed.returncode != 0 or "copies_text:0" not in listed.stdout:
             failures.append(f"copies_text (preloaded: '{preloaded}'): {listed.returncode}, {listed.stdout}{listed.stderr}")
+    # A oneDNN that the program loads before the provider keeps the width that the provider sets, and gives the same bits.
+    for limit in ("1", "2"):
+        ours, programs = (run(host, tenon, LD_PRELOAD=preloaded, TENON_THREADS=limit) for preloaded in ("", library))
+        if first(ours, "threads ") != first(programs, "threads ") or bits(programs) != bits(alone):
+            failures.append(f"{limit} threads: {first(ours, 'threads ')} alone, {first(programs, 'threads ')} beside the program's oneDNN, "
+                            f"with {bits(programs)}: {programs.stdout[-500:]}{programs.stderr[-500:]}")
     if run(host, onednn).returncode != 0:
         failures.append("oneDNN alone does not work")
     if run(host, poison, onednn).returncode == 0:

@@ -89,7 +89,7 @@ void run_on_threads(int32_t width, void (*body)(void*, int32_t, int32_t), void* 
       &region, static_cast<unsigned>(width), 0);
 }
 
-OpenMpWidth::OpenMpWidth(int32_t width) : before_(omp_get_max_threads()), width_(width) {
+OpenMpWidth::OpenMpWidth(int32_t width) : before_(region_width()), width_(width) {
   if (before_ != width_) set_region_width(width_);
 }
 

@@ -4,6 +4,8 @@
 #include "providers/cpu/threads/openmp.h"
 
 #include <dlfcn.h>
+#include <dnnl.h>
+#include <link.h>
 #include <sched.h>
 
 #include "ep_api/ep_api.h"
@@ -21,6 +23,40 @@ int processors() {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
   }();
   return count;
+}
+
+const link_map* library_of(const void* address) {
+  Dl_info info{};
+  void* library = nullptr;
+  return dladdr1(address, &info, &library, RTLD_DL_LINKMAP) == 0 ? nullptr : static_cast<const link_map*>(library);
+}
+
+// The functions of another run time that oneDNN found; null where it found those below.
+struct OtherRunTime {
+  int (*width)() = nullptr;
+  void (*set_width)(int) = nullptr;
+};
+
+// A oneDNN that was mapped before this plug-in never looked here.
+OtherRunTime find_other() {
+  const link_map* own = library_of(reinterpret_cast<const void*>(&processors));
+  const link_map* onednn = library_of(reinterpret_cast<const void*>(&dnnl_version));
+  for (const link_map* map = own; map != nullptr && map != onednn; map = map->l_prev) {
+    if (map->l_prev == nullptr) return {};
+  }
+  void* const program = dlopen(nullptr, RTLD_NOW);
+  OtherRunTime other;
+  for (void* where : {program, static_cast<void*>(RTLD_DEFAULT)}) {
+    other.width = reinterpret_cast<int (*)()>(dlsym(where, "omp_get_max_threads"));
+    other.set_width = reinterpret_cast<void (*)(int)>(dlsym(where, "omp_set_num_threads"));
+    if (other.width != nullptr && other.set_width != nullptr) return other;
+  }
+  return {};
+}
+
+const OtherRunTime& other_run_time() {
+  static const OtherRunTime other = find_other();
+  return other;
 }
 
 }  // namespace
@@ -42,8 +78,17 @@ EP_EXPORT void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, 
 
 namespace tenon::provider::cpu {
 
+int32_t region_width() {
+  const OtherRunTime& other = other_run_time();
+  return other.width != nullptr ? other.width() : omp_get_max_threads();
+}
+
 void set_region_width(int32_t width) {
   wanted = width;
+  if (const OtherRunTime& other = other_run_time(); other.set_width != nullptr) {
+    other.set_width(width);
+    return;
+  }
   if (omp_get_max_threads() == width) return;
   // Another run time answers, which the program has loaded for all.
   using Set = void (*)(int);

@@ -1,8 +1,9 @@
 // The functions of an OpenMP run time that oneDNN calls, and this provider with it.
 //
-// openmp.cpp defines them, by Team. A library that dlopen loads looks first among the libraries that the program has
-// loaded for all, then in the plug-in, then in what the plug-in needs. So oneDNN finds them in this plug-in, unless the
-// program has loaded an OpenMP run time for all. Then oneDNN and this provider both use that one.
+// openmp.cpp defines them, by Team. The host maps the plug-in so that it and what it needs look in the plug-in first;
+// so oneDNN finds them here. There are two exceptions. The program may have mapped oneDNN earlier: then oneDNN uses the
+// program's run time, and this provider tells that one how wide regions are. And in a process with a sanitizer the
+// program comes first: then oneDNN and this provider both use an OpenMP run time that the program has loaded for all.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ int omp_in_parallel(void);
 
 namespace tenon::provider::cpu {
 
-// How many threads the next regions of the calling thread have that do not say it themselves.
+// How many threads oneDNN's next regions of the calling thread have.
+int32_t region_width();
 void set_region_width(int32_t width);
 
 }  // namespace tenon::provider::cpu
