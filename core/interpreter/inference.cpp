@@ -9,8 +9,15 @@
 namespace tenon {
 namespace {
 
-std::string position(const Tensor& tensor, size_t index) {
-  return fmt::format("{} (argument {})", tensor.device().spelling(), index);
+// The op that the caller of `call` wrote.
+const OpName& written(const OpCall& call) { return call_site.called != nullptr ? *call_site.called : call.op->named; }
+
+// "cpu:0 (argument 'input')": tensor `index` among the inputs and then the outputs of `call`.
+std::string position(const OpCall& call, const Tensor& tensor, size_t index) {
+  const std::string device = tensor.device().spelling();
+  const auto names = written(call).arguments;
+  if (index >= call.inputs.size()) return fmt::format("{} (output {})", device, index - call.inputs.size());
+  return index < names.size() ? fmt::format("{} (argument '{}')", device, names[index]) : device;
 }
 
 Status check_given(const OpCall& call, size_t index, const TensorMeta& meta) {
@@ -46,8 +53,8 @@ Result<DeviceState*> device_of(const OpCall& call) {
       first_index = i;
     } else if (tensor->impl()->device != first->impl()->device) {
       return Status(Code::invalid_argument,
-                    fmt::format("Expected all tensors to be on the same device, but found {} and {}.",
-                                position(*first, first_index), position(*tensor, i)),
+                    fmt::format("{}: expected all tensors to be on the same device, but found {} and {}.",
+                                written(call).op, position(call, *first, first_index), position(call, *tensor, i)),
                     "Move one of them with to(device).");
     }
   }

@@ -14,7 +14,7 @@ namespace tenon {
 Status infer_outputs(const OpCall& call, std::vector<TensorMeta>* outputs);
 
 // The device of `call`: of its tensors, which must agree, else the one it names, else the current one.
-// Errors: invalid_argument, "Expected all tensors to be on the same device, but found ...".
+// Errors: invalid_argument, "add: expected all tensors to be on the same device, but found ...".
 Result<DeviceState*> device_of(const OpCall& call);
 
 // "matmul(f32 [4, 5], f32 [6, 7])"

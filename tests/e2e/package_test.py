@@ -25,6 +25,9 @@ RUNS_A_MODEL = """
 #include <tenon/onnx.h>
 #include <tenon/tenon.h>
 
+#include <iostream>
+#include <vector>
+
 int main(int, char** arguments) {
   const tenon::onnx::Model model = tenon::onnx::load(arguments[1]);
   tenon::onnx::Inputs inputs;
@@ -152,7 +155,7 @@ class Package:
         for place in named:
             assert os.path.exists(os.path.join(self.prefix, place)), f"{path} names {place}, which is not there"
         for command in re.findall(r"^    \S*/tenon (\S+)", text, re.MULTILINE):
-            assert command in self.run(self.tool, "help"), f"{path} names tenon {command}"
+            assert command in self.run(self.tool, "--help-all"), f"{path} names tenon {command}"
 
     def tool_lists_the_cpu(self):
         assert "cpu:0" in self.devices()

@@ -1,6 +1,7 @@
 // add, sub, div, pow, gelu: elementwise ops with an extra argument that chooses the formula.
 #include <limits>
 
+#include "core/ops/composite.h"
 #include "core/ops/functors/apply.h"
 #include "primitives/text/format.h"
 
@@ -64,13 +65,18 @@ bool any_floating(const Tensor& x) { return is_floating(x.dtype()); }
 bool any_floating(const Scalar& x) { return x.dtype() == DType::f64; }
 
 template <class A, class B>
-Tensor divide(Tensor* out, const A& input, const B& other, std::optional<std::string_view> mode) {
-  if (!mode) return binary_to(OpId::div, out, as_float("input", input), as_float("other", other));
-  if (*mode == "floor") return binary_to(OpId::floor_divide, out, input, other);
-  if (*mode != "trunc") refuse("div: rounding_mode is '{}'; it may be None, 'trunc' or 'floor'.", *mode);
+Tensor divide_rounded(Tensor* out, const A& input, const B& other, std::string_view mode) {
+  if (mode == "floor") return binary_to(OpId::floor_divide, out, input, other);
+  if (mode != "trunc") refuse("div: rounding_mode is '{}'; it may be None, 'trunc' or 'floor'.", mode);
   const Tensor quotient =
       binary_to(OpId::div, any_floating(input) || any_floating(other) ? nullptr : out, input, other);
   return is_floating(quotient.dtype()) ? unary_to(OpId::trunc, out, quotient) : quotient;
+}
+
+template <class A, class B>
+Tensor divide(Tensor* out, const A& input, const B& other, std::optional<std::string_view> mode) {
+  if (!mode) return binary_to(OpId::div, out, as_float("input", input), as_float("other", other));
+  return composite::called(op_row(OpId::div).named, [&] { return divide_rounded(out, input, other, *mode); });
 }
 
 }  // namespace

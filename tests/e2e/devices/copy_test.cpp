@@ -132,9 +132,9 @@ TEST_F(Pair, TwoDevicesInOneOpAreRefusedByName) {
     add(a, b);
     FAIL() << "no error";
   } catch (const Error& error) {
-    EXPECT_STREQ(
-        error.what(),
-        "Expected all tensors to be on the same device, but found async:0 (argument 0) and async:1 (argument 1).");
+    EXPECT_STREQ(error.what(),
+                 "add: expected all tensors to be on the same device, but found async:0 (argument 'input') and async:1 "
+                 "(argument 'other').");
   }
   EXPECT_EQ(add(a, b.to(a.device())).to_host<float>(), (std::vector<float>{4, 6}));
 }

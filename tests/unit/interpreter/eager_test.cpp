@@ -159,7 +159,8 @@ TEST(Eager, NamesBothDevicesWhenTheyDiffer) {
   const Tensor a = random_tensor({2}, 1);
   const Tensor b = random_tensor({2}, 1, "null");
   EXPECT_EQ(message_of([&] { add(a, b); }),
-            "Expected all tensors to be on the same device, but found cpu:0 (argument 0) and null:0 (argument 1).");
+            "add: expected all tensors to be on the same device, but found cpu:0 (argument 'input') and null:0 "
+            "(argument 'other').");
 }
 
 TEST(Eager, SaysWhichShapesDoNotMatch) {
