@@ -24,8 +24,9 @@ Refusal find_kernel(ep_device& device, Family family, const char* name, CUfuncti
   if (result == CUDA_SUCCESS) return {};
   const ep_status status = status_of(result);
   if (status == EP_STATUS_DEVICE_LOST) throw DriverError{result};
-  return Refusal::failure(status, "kernel %s of %s cannot be loaded: %s", name, family_name(family),
-                          device.driver->text_of(result).c_str());
+  const bool has_no_code = result == CUDA_ERROR_NO_BINARY_FOR_GPU || result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  return Refusal::failure(has_no_code ? EP_STATUS_UNSUPPORTED : status, "%s of %s cannot be loaded: %s", name,
+                          family_name(family), device.driver->text_of(result).c_str());
 }
 
 namespace {

@@ -225,7 +225,7 @@ TEST(Concat, AddsUpItsAxis) {
 
 TEST(Split, PartsMustAddUp) {
   EXPECT_EQ(split("split", {2, 7}, 1, list({3, 4})).value()[1], (Dims{2, 4}));
-  EXPECT_NE(error_of(split("split", {2, 7}, 1, list({3, 3}))).find("leave 1 of the 7"), std::string::npos);
+  EXPECT_NE(error_of(split("split", {2, 7}, 1, list({3, 3}))).find("leave out 1 of the 7"), std::string::npos);
   EXPECT_NE(error_of(split("split", {2, 7}, 1, list({3, most}))).find("longer than axis 1 (7)"), std::string::npos);
   EXPECT_EQ(split_sizes("split", 7, 3).value(), (std::vector<int64_t>{3, 3, 1}));
   EXPECT_EQ(split_sizes("split", 0, 3).value(), std::vector<int64_t>{0});

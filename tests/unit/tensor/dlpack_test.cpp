@@ -329,7 +329,7 @@ TEST_F(DLPack, ARefusalNamesTheValueAndLeavesTheTensorToTheCaller) {
        bad,
        {"from_dlpack", "[3, -1]", "-1 is negative"}},
       {"no data", [](DLTensor& t) { t.data = nullptr; }, bad, {"from_dlpack", "no data for 24 bytes", "[2, 3]"}},
-      {"an odd offset", [](DLTensor& t) { t.byte_offset = 2; }, unsupported, {"2 past a multiple of the 4", "f32"}},
+      {"an odd offset", [](DLTensor& t) { t.byte_offset = 2; }, unsupported, {"2 bytes past a multiple of 4", "f32"}},
   };
   for (const Refusal& refusal : refusals) {
     SCOPED_TRACE(refusal.name);

@@ -192,7 +192,7 @@ TEST_F(FakeCuda, KernelsThatCannotBeLoadedSayWhy) {
   desc.attributes.unary.op = EP_UNARY_relu;
   fake().fail_module = CUDA_ERROR_OUT_OF_MEMORY;
   EXPECT_EQ(launch(desc, {nullptr, nullptr}), EP_STATUS_OUT_OF_DEVICE_MEMORY);
-  EXPECT_EQ(cuda().host.sentence(), "Fake GPU 0 failed while loading a kernel: CUDA_ERROR_OUT_OF_MEMORY.");
+  EXPECT_EQ(cuda().host.sentence(), "kernel: unary_relu_f32 of unary cannot be loaded: CUDA_ERROR_OUT_OF_MEMORY.");
   fake().fail_module = CUDA_ERROR_NO_BINARY_FOR_GPU;
   EXPECT_EQ(launch(desc, {nullptr, nullptr}), EP_STATUS_UNSUPPORTED);
   ep_memory* memory = block(32);
