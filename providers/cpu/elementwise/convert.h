@@ -12,8 +12,9 @@ namespace tenon::provider::cpu {
 // overlap.
 using ConvertFunction = void (*)(void* dst, int64_t dst_stride, const void* src, int64_t src_stride, int64_t n);
 
-// Copies n elements that lie `stride` apart into a row, which lies elsewhere. Many with a step of 2 have a loop of their
-// own, which compilers turn into vectors. Others take four elements at a time, because counting costs as much as moving.
+// Copies n elements that lie `stride` apart into a row, which lies elsewhere. Many with a step of 2 have a loop of
+// their own, which compilers turn into vectors. Others take four elements at a time, because counting costs as much as
+// moving.
 template <class T>
 inline void gather(T* __restrict row, const T* __restrict from, int64_t stride, int64_t n) {
   int64_t i = 0;
