@@ -228,10 +228,10 @@ void add_options(CLI::App* app, Options* options) {
   app->add_option("--set", options->settings, "KEY=VALUE: a setting of the provider; more than once")
       ->allow_extra_args(false);
   app->add_option("--time-limit", options->time_limit, "Seconds a test may take")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(0.001, 86400.0))
       ->capture_default_str();
   app->add_option("--jobs,-j", options->jobs, "How many tests run at once")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app->add_option("--junit", options->junit, "Write JUnit XML to this file");
   app->add_option("--json", options->json,

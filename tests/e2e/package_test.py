@@ -122,27 +122,29 @@ class Package:
         assert lines[1:] == EXPECTED, lines
         assert " on cpu:0" in lines[0], lines
 
-    def pkg_config_builds_hello(self):
+    def _by_pkg_config(self, package, source):
+        """The program that `source` becomes with the flags of the package; None without pkg-config."""
         if shutil.which("pkg-config") is None:
-            print("    pkg-config is not installed, so tenon.pc is not tried")
-            return
+            print(f"    pkg-config is not installed, so {package}.pc is not tried")
+            return None
         where = os.path.join(self.lib, "pkgconfig")
-        flags = shlex.split(self.run("pkg-config", "--cflags", "--libs", "tenon", PKG_CONFIG_PATH=where))
-        program = os.path.join(self.work, "hello by pkg-config")
-        self.run(self.compiler, "-std=c++20", os.path.join(self.work, "hello source", "hello.cpp"), *flags, "-o", program)
-        assert self.run(program, LD_LIBRARY_PATH=self.lib).splitlines()[1:] == EXPECTED
+        flags = shlex.split(self.run("pkg-config", "--cflags", "--libs", package, PKG_CONFIG_PATH=where))
+        program = os.path.join(self.work, f"by pkg-config of {package}")
+        self.run(self.compiler, "-std=c++20", source, *flags, "-o", program)
+        return program
+
+    def pkg_config_builds_hello(self):
+        program = self._by_pkg_config("tenon", os.path.join(self.work, "hello source", "hello.cpp"))
+        if program is not None:
+            assert self.run(program, LD_LIBRARY_PATH=self.lib).splitlines()[1:] == EXPECTED
 
     def pkg_config_builds_a_program_that_runs_a_model(self):
-        if shutil.which("pkg-config") is None:
-            print("    pkg-config is not installed, so tenon-onnx.pc is not tried")
-            return
-        where = os.path.join(self.lib, "pkgconfig")
-        flags = shlex.split(self.run("pkg-config", "--cflags", "--libs", "tenon-onnx", PKG_CONFIG_PATH=where))
         source = os.path.join(self.work, "runs a model.cpp")
         with open(source, "w") as file:
             file.write(RUNS_A_MODEL)
-        program = os.path.join(self.work, "runs a model")
-        self.run(self.compiler, "-std=c++20", source, *flags, "-o", program)
+        program = self._by_pkg_config("tenon-onnx", source)
+        if program is None:
+            return
         model = glob.glob(os.path.join(self.prefix, "**", "provider", "model.onnx"), recursive=True)[0]
         printed = self.run(program, model, LD_LIBRARY_PATH=self.lib)
         assert re.fullmatch(r"(\d+ elements\n)+", printed), printed
