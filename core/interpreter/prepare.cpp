@@ -59,8 +59,7 @@ Status lower(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* 
 
 // A scalar among the operands of an element-wise op stands for an argument too.
 void keep_inputs(const Lowering& lowering, const OpInfo& op, Prepared* prepared) {
-  prepared->operand_inputs = vm::kNoInputs;
-  if (op.form == OpForm::elementwise) prepared->operand_inputs = kElementwiseInputs;
+  prepared->operand_inputs = op.form == OpForm::elementwise ? kElementwiseInputs : vm::kNoInputs;
   if (op.form == OpForm::elementwise) return;
   for (uint32_t i = 0; i < lowering.desc.operand_count; ++i) {
     if (lowering.sources[i].input < 0) continue;
