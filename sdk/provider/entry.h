@@ -4,7 +4,8 @@
 //
 // The first parameter of `f` is a handle whose struct has a member `const ep_host* host`; the last one is `ep_error**`.
 // std::bad_alloc becomes EP_STATUS_OUT_OF_HOST_MEMORY; any other exception becomes EP_STATUS_INTERNAL with its text. A
-// function of the table without a result (destroy, free, close) needs no barrier: declare it noexcept.
+// function of the table without a result (destroy, free, close) needs no barrier: declare it noexcept. `f` computes
+// with the default floating-point state, whatever the caller's.
 #pragma once
 
 #include <exception>
@@ -12,6 +13,7 @@
 #include <tuple>
 
 #include "sdk/provider/error.h"
+#include "sdk/provider/floating_point.h"
 
 namespace tenon::provider {
 
@@ -34,6 +36,7 @@ struct Entry;
 template <class Handle, class... Rest, ep_status (*function)(Handle*, Rest...)>
 struct Entry<function> {
   static ep_status call(Handle* handle, Rest... rest) noexcept {
+    const DefaultFloatingPoint floating_point;
     try {
       return function(handle, rest...);
     } catch (...) {

@@ -64,8 +64,8 @@ def toolchain():
 
 def compile_sample(folder, minor, target):
     os.makedirs(os.path.dirname(target), exist_ok=True)
-    header.checked(["gcc", *SAMPLE_FLAGS, f"-DEP_ABI_TARGET_MINOR={minor}", "-I", ".", "sample.c", "-o", os.path.abspath(target)],
-                   cwd=folder)
+    header.checked(["gcc", *SAMPLE_FLAGS, f"-DEP_ABI_TARGET_MINOR={minor}", "-I", ".", "sample.c",
+                    "-Wl,--as-needed", "-lm", "-o", os.path.abspath(target)], cwd=folder)
 
 
 def write_minor(sources, minor, folder):

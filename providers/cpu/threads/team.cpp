@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "sdk/provider/floating_point.h"
+
 namespace tenon::provider::cpu {
 namespace {
 
@@ -79,6 +81,7 @@ void Team::hire(int32_t width) {
 // The life of a worker. Every worker takes part in counting the end of a region, also one that the region does not
 // need.
 void Team::work(int32_t number, uint32_t seen) {
+  const provider::DefaultFloatingPoint floating_point;  // a thread inherits the state of the one that starts it
   for (;;) {
     begin_.wait(seen);
     seen = begin_.value();

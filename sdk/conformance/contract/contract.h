@@ -123,6 +123,7 @@ Status support_unknown(Subject& subject);
 Status support_refusals(Subject& subject);
 Status launch_deterministic(Subject& subject);
 Status launch_late(Subject& subject);
+Status launch_floating_point(Subject& subject);
 Status faults_in_order(Subject& subject);
 Status faults_none(Subject& subject);
 

@@ -72,6 +72,8 @@ constexpr ContractTest tests[] = {
     {"launch/deterministic", "P15", Needs::primitives, "A deterministic primitive gives the same bits twice.",
      launch_deterministic},
     {"launch/late", "P14", Needs::primitives, "A primitive can be launched long after it was made.", launch_late},
+    {"launch/floating_point", "C02", Needs::primitives,
+     "A launch computes with the default floating-point state and gives the caller's back.", launch_floating_point},
     {"faults/in_order", "F01", Needs::primitives, "Faults come in launch order, with tags, and later work runs.",
      faults_in_order},
     {"faults/none", "E03", Needs::primitives, "Where no launch met bad data there is no fault, and nothing is written.",
