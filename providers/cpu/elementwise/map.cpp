@@ -322,10 +322,11 @@ void MapPrimitive::run_walk(const ep_launch& launch, MapContext* context) const 
   if (is_transposition(*shape)) return transpose(launch, *shape);
   const int64_t count = element_count(*shape);
   const bool stream = count * plan_.operands[0].size >= stream_bytes && !shares_memory(launch);
-  parallel(device->threads, count * plan_.picoseconds / 1000, [&](int32_t thread, int32_t width) {
-    Walk walk(plan_, *shape, launch, *context, stream ? stream_copy_ : nullptr);
+  const MapContext start = *context;  // a part that meets a fault writes into *context
+  parallel(device->threads, count * plan_.picoseconds / 1000, [&](int32_t part, int32_t parts) {
+    Walk walk(plan_, *shape, launch, start, stream ? stream_copy_ : nullptr);
     const int64_t units = walk.units();
-    walk.run(units * thread / width, units * (thread + 1) / width);
+    walk.run(units * part / parts, units * (part + 1) / parts);
     if (walk.context().fault_code == 0) return;
     __atomic_store_n(&context->fault_value, walk.context().fault_value, __ATOMIC_RELAXED);
     __atomic_store_n(&context->fault_code, walk.context().fault_code, __ATOMIC_RELAXED);

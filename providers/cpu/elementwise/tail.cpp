@@ -63,20 +63,12 @@ Tail::Tail(const ep_device& device, const ep_primitive_desc& desc, uint32_t firs
 }
 
 void Tail::run(const ep_launch& launch, int32_t width) const {
-  if (width == 1 || elements_ * picoseconds_ / 1000 < worth_threads) return run_part(launch, 0, elements_);
-  struct Shared {
-    const Tail& tail;
-    const ep_launch& launch;
-  } shared{*this, launch};
-  run_on_threads(
-      width,
-      [](void* context, int32_t thread, int32_t threads) {
-        const auto& [tail, launched] = *static_cast<Shared*>(context);
-        const int64_t blocks = (tail.elements_ + block - 1) / block;
-        tail.run_part(launched, blocks * thread / threads * block,
-                      std::min(tail.elements_, blocks * (thread + 1) / threads * block));
-      },
-      &shared);
+  const int64_t nanoseconds = elements_ * picoseconds_ / 1000;
+  if (width == 1 || nanoseconds < worth_threads) return run_part(launch, 0, elements_);
+  const int64_t blocks = (elements_ + block - 1) / block;
+  run_parts(width, nanoseconds, [&](int32_t part, int32_t parts) {
+    run_part(launch, blocks * part / parts * block, std::min(elements_, blocks * (part + 1) / parts * block));
+  });
 }
 
 void Tail::run_part(const ep_launch& launch, int64_t begin, int64_t end) const {

@@ -90,8 +90,8 @@ class GatherPrimitive final : public ep_primitive {
     const char* index_base = address_of(launch.operands[indices_]);
     char* to = address_of(launch.operands[0]);
     const ConvertFunction move = move_elements(size_);
-    parallel(device->threads, units * (10 + slice * size_ / 8), [&](int32_t thread, int32_t width) {
-      for (int64_t unit = units * thread / width; unit < units * (thread + 1) / width; ++unit) {
+    parallel(device->threads, units * (10 + slice * size_ / 8), [&](int32_t part, int32_t parts) {
+      for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
         const int64_t at = unit % count;
         const int64_t position = resolve(index_at(index_base, index_axes.offset(at)), src.dims[axis_], bad);
         if (position < 0) continue;
@@ -127,8 +127,8 @@ class GatherPrimitive final : public ep_primitive {
     char* to = address_of(launch.operands[0]);
     const int64_t count = index_axes.count();
     const ConvertFunction move = move_elements(size_);
-    parallel(device->threads, count * 15, [&](int32_t thread, int32_t width) {
-      for (int64_t i = count * thread / width; i < count * (thread + 1) / width; ++i) {
+    parallel(device->threads, count * 15, [&](int32_t part, int32_t parts) {
+      for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
         const int64_t position = resolve(index_at(index_base, index_axes.offset(i)), length, bad);
         if (position < 0) continue;
         move(to + dst_axes.offset(i) * size_, 1, from + (walk.offset(i) + position * stride) * size_, 1, 1);

@@ -26,8 +26,8 @@ class PadPrimitive final : public ep_primitive {
     const int32_t last = dst.rank - 1;
     int64_t rows = 1;
     for (int32_t axis = 0; axis < last; ++axis) rows *= dst.dims[axis];
-    parallel(device->threads, rows * dst.dims[last] * size_ / 4, [&](int32_t thread, int32_t width) {
-      for (int64_t row = rows * thread / width; row < rows * (thread + 1) / width; ++row) {
+    parallel(device->threads, rows * dst.dims[last] * size_ / 4, [&](int32_t part, int32_t parts) {
+      for (int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
         pad_row(dst, src, row, address_of(launch.operands[0]), address_of(launch.operands[1]), value);
       }
     });

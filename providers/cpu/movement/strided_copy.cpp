@@ -69,8 +69,8 @@ void copy_tiles(const StridedCopy& copy, int32_t axis, char* dst, const char* sr
     if (k != axis) outer *= copy.dims[k];
   }
   const int64_t units = outer * tall * wide;
-  parallel(threads, outer * count * copy.size / 4, [&](int32_t thread, int32_t width) {
-    for (int64_t unit = units * thread / width; unit < units * (thread + 1) / width; ++unit) {
+  parallel(threads, outer * count * copy.size / 4, [&](int32_t part, int32_t parts) {
+    for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
       const int64_t i = unit / wide % tall * tile;
       const int64_t j = unit % wide * tile;
       int64_t rest = unit / wide / tall;
@@ -108,13 +108,13 @@ void strided_copy(StridedCopy copy, char* dst, const char* src, int32_t threads)
   int64_t rows = 1;
   for (int32_t axis = 0; axis < last; ++axis) rows *= copy.dims[axis];
   // A single long row is cut as well.
-  const int64_t parts = rows >= threads ? 1 : (length + 65535) / 65536;
-  parallel(threads, rows * length * copy.size / 8, [&](int32_t thread, int32_t width) {
-    const int64_t units = rows * parts;
-    for (int64_t unit = units * thread / width; unit < units * (thread + 1) / width; ++unit) {
-      int64_t row = unit / parts;
-      const int64_t begin = length * (unit % parts) / parts;
-      const int64_t end = length * (unit % parts + 1) / parts;
+  const int64_t pieces = rows >= threads ? 1 : (length + 65535) / 65536;
+  parallel(threads, rows * length * copy.size / 8, [&](int32_t part, int32_t parts) {
+    const int64_t units = rows * pieces;
+    for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
+      int64_t row = unit / pieces;
+      const int64_t begin = length * (unit % pieces) / pieces;
+      const int64_t end = length * (unit % pieces + 1) / pieces;
       int64_t to = begin * copy.dst_strides[last];
       int64_t from = begin * copy.src_strides[last];
       for (int32_t axis = last - 1; axis >= 0; --axis) {

@@ -33,11 +33,11 @@ class ConvolutionPrimitive final : public ep_primitive {
     const std::vector<double> bias = bias_ < 0 ? std::vector<double>() : read(launch, bias_);
     const int64_t rows = g.n * g.o * g.dst[0] * g.dst[1];
     const int64_t taps = g.kernel[0] * g.kernel[1] * g.kernel[2] * g.c / g.groups;
-    parallel(device->threads, rows * g.dst[2] * taps * 2, [&](int32_t thread, int32_t width) {
+    parallel(device->threads, rows * g.dst[2] * taps * 2, [&](int32_t part, int32_t parts) {
       std::vector<double> values(static_cast<size_t>(g.dst[2]));
       std::vector<char> row(values.size() * 8);
       std::vector<char> buffer;
-      for (int64_t i = rows * thread / width; i < rows * (thread + 1) / width; ++i) {
+      for (int64_t i = rows * part / parts; i < rows * (part + 1) / parts; ++i) {
         const int64_t at[4] = {i / (g.o * g.dst[0] * g.dst[1]), i / (g.dst[0] * g.dst[1]) % g.o,
                                i / g.dst[1] % g.dst[0], i % g.dst[1]};
         for (int64_t x = 0; x < g.dst[2]; ++x) {

@@ -41,8 +41,8 @@ class MatmulPrimitive final : public ep_primitive {
         rest /= dst.dims[axis];
       }
       for (int64_t row = 0; row < k; ++row) read_row(launch, src_b_, index, row, n, b.data() + row * n);
-      parallel(device->threads, 2 * m * n * k / 2, [&](int32_t thread, int32_t width) {
-        multiply(launch, b, index, m * thread / width, m * (thread + 1) / width, n, k);
+      parallel(device->threads, 2 * m * n * k / 2, [&](int32_t part, int32_t parts) {
+        multiply(launch, b, index, m * part / parts, m * (part + 1) / parts, n, k);
       });
     }
     return EP_STATUS_OK;

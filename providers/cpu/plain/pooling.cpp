@@ -147,11 +147,11 @@ class PoolingPrimitive final : public ep_primitive {
     const int64_t planes = dst.dims[0] * dst.dims[1];
     const int64_t taps = plane.kernel[0] * plane.kernel[1] * plane.kernel[2];
     const int64_t results = plane.dst[0] * plane.dst[1] * plane.dst[2];
-    parallel(device->threads, planes * results * taps / 2, [&](int32_t thread, int32_t width) {
+    parallel(device->threads, planes * results * taps / 2, [&](int32_t part, int32_t parts) {
       std::vector<T> dense;
       std::vector<T> row(static_cast<size_t>(plane.dst[2]));
       std::vector<int64_t> where(indices_ < 0 ? 0 : row.size());
-      for (int64_t i = planes * thread / width; i < planes * (thread + 1) / width; ++i) {
+      for (int64_t i = planes * part / parts; i < planes * (part + 1) / parts; ++i) {
         const int64_t n = i / dst.dims[1];
         const int64_t c = i % dst.dims[1];
         const char* from = address_of(launch.operands[src_]) + (n * src.strides[0] + c * src.strides[1]) * format_.size;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t block = 1024;       // elements per call of a kernel
 constexpr int64_t merge_after = 256;  // rows that are added in f32 before the sum joins the total
-constexpr int64_t most_parts = 64;
+constexpr int64_t most_pieces = 64;
 
 // A reduction in one scalar type: f64 (also for f32, once blocks are reduced), i64 or u64.
 template <class T>
@@ -157,31 +157,31 @@ class ReducePrimitive final : public RowPrimitive {
     return value;
   }
 
-  // Computes one value per kept element. If few long reductions share many threads, each is cut into parts; the shape
-  // alone decides the length of a part.
+  // Computes one value per kept element. If few long reductions share many threads, each is cut into pieces; the shape
+  // alone decides the length of a piece.
   void values(const Split& split, const char* from, char* to, int64_t cost) const {
     const int64_t outputs = split.kept_src.count();
     const int64_t n = split.reduced.count();
-    const int64_t parts = outputs >= most_parts ? 1 : std::clamp<int64_t>(n / 65536, 1, most_parts);
+    const int64_t pieces = outputs >= most_pieces ? 1 : std::clamp<int64_t>(n / 65536, 1, most_pieces);
     const auto source = [&](int64_t output) { return from + split.kept_src.offset(output) * format_.size; };
     const auto target = [&](int64_t output) { return to + split.kept_dst.offset(output) * format_.size; };
-    if (parts == 1) {
-      parallel(device->threads, cost, [&](int32_t thread, int32_t width) {
-        for (int64_t i = outputs * thread / width; i < outputs * (thread + 1) / width; ++i) {
+    if (pieces == 1) {
+      parallel(device->threads, cost, [&](int32_t part, int32_t parts) {
+        for (int64_t i = outputs * part / parts; i < outputs * (part + 1) / parts; ++i) {
           store(target(i), finished(span(split.reduced, source(i), 0, n), n));
         }
       });
       return;
     }
     for (int64_t output = 0; output < outputs; ++output) {
-      T partial[most_parts];
-      parallel(device->threads, cost / outputs, [&](int32_t thread, int32_t width) {
-        for (int64_t part = parts * thread / width; part < parts * (thread + 1) / width; ++part) {
-          partial[part] = span(split.reduced, source(output), n * part / parts, n * (part + 1) / parts);
+      T partial[most_pieces];
+      parallel(device->threads, cost / outputs, [&](int32_t part, int32_t parts) {
+        for (int64_t piece = pieces * part / parts; piece < pieces * (part + 1) / parts; ++piece) {
+          partial[piece] = span(split.reduced, source(output), n * piece / pieces, n * (piece + 1) / pieces);
         }
       });
       T value = kernels_.row.init();
-      for (int64_t part = 0; part < parts; ++part) value = kernels_.row.combine(value, partial[part]);
+      for (int64_t piece = 0; piece < pieces; ++piece) value = kernels_.row.combine(value, partial[piece]);
       store(target(output), finished(value, n));
     }
   }
@@ -192,8 +192,8 @@ class ReducePrimitive final : public RowPrimitive {
     const int64_t length = split.kept_src.dims[last];
     const int64_t blocks = (length + block - 1) / block;
     const int64_t units = split.kept_src.count() / length * blocks;
-    parallel(device->threads, cost, [&](int32_t thread, int32_t width) {
-      for (int64_t unit = units * thread / width; unit < units * (thread + 1) / width; ++unit) {
+    parallel(device->threads, cost, [&](int32_t part, int32_t parts) {
+      for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
         const int64_t start = unit % blocks * block;
         const int64_t first = unit / blocks * length + start;
         column_block(split, from + split.kept_src.offset(first) * format_.size,

@@ -22,17 +22,16 @@ class RowPrimitive : public ep_primitive {
   // The number of elements of the longest row.
   virtual int64_t row_length(const ep_shape* shapes) const = 0;
 
-  // Calls body(begin, end, buffer) on each thread, for the thread's share of `rows`. `buffer` is the buffer of that
-  // thread.
+  // Calls body(begin, end, buffer) for each part of `rows`. `buffer` is that of the thread.
   template <class Body>
   void for_rows(const ep_launch& launch, int64_t rows, int64_t nanoseconds, const Body& body) const {
     const int64_t length = row_length(launch.shapes);
-    parallel(device->threads, nanoseconds, [&](int32_t thread, int32_t width) {
-      const int64_t begin = rows * thread / width;
-      const int64_t end = rows * (thread + 1) / width;
+    parallel(device->threads, nanoseconds, [&](int32_t part, int32_t parts) {
+      const int64_t begin = rows * part / parts;
+      const int64_t end = rows * (part + 1) / parts;
       if (begin >= end) return;
       if (length > stack_row) {
-        return body(begin, end, address_of(launch.workspace) + thread * rows_of_buffer_ * length * 8);
+        return body(begin, end, address_of(launch.workspace) + runner() * rows_of_buffer_ * length * 8);
       }
       alignas(64) char buffer[max_rows * stack_row * 8];
       body(begin, end, buffer);

@@ -5,6 +5,7 @@
 
 #include "providers/cpu/threads/clock.h"
 #include "providers/cpu/threads/openmp.h"
+#include "providers/cpu/threads/team.h"
 
 namespace tenon::provider::cpu {
 namespace {
@@ -61,9 +62,15 @@ void note_region(int64_t nanoseconds, int64_t taken, int64_t time) {
 }
 
 struct Region {
-  void (*body)(void*, int32_t, int32_t);
-  void* context;
+  void (*body)(const void*, int32_t, int32_t);
+  const void* context;
 };
+
+// A part is short, so that the last one ends soon after the others; but not so short that taking it counts.
+constexpr int64_t part_length = 4'000;
+constexpr int64_t most_parts_per_thread = 32;
+// Waking takes the caller microseconds, and a woken worker comes tens of microseconds later.
+constexpr int64_t worth_waking = 30'000;
 
 }  // namespace
 
@@ -79,15 +86,18 @@ WideLease::~WideLease() {
   holder.store(reinterpret_cast<uintptr_t>(&mark), std::memory_order_release);
 }
 
-void run_on_threads(int32_t width, void (*body)(void*, int32_t, int32_t), void* context) {
+void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void*, int32_t, int32_t), const void* context) {
   Region region{body, context};
-  GOMP_parallel(
+  const int64_t per_thread = std::clamp<int64_t>(nanoseconds / part_length / width, 1, most_parts_per_thread);
+  Team::run(
       [](void* data) {
         const Region& r = *static_cast<Region*>(data);
-        r.body(r.context, omp_get_thread_num(), omp_get_num_threads());
+        r.body(r.context, Team::part(), Team::parts());
       },
-      &region, static_cast<unsigned>(width), 0);
+      &region, width, width * static_cast<int32_t>(per_thread), nanoseconds >= worth_waking);
 }
+
+int32_t runner() { return Team::runner(); }
 
 OpenMpWidth::OpenMpWidth(int32_t width) : before_(region_width()), width_(width) {
   if (before_ != width_) set_region_width(width_);

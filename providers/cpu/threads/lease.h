@@ -33,18 +33,29 @@ class WideLease {
   int32_t width_ = 1;
 };
 
-// Calls body(context, thread, width) for every thread below `width`, each on a thread of its own. The caller is thread
-// 0.
-void run_on_threads(int32_t width, void (*body)(void* context, int32_t thread, int32_t width), void* context);
+// Calls body(context, part, parts) for every part of about `nanoseconds` of work, on `width` threads. There are more
+// parts than threads if the work is long enough, so that a thread which comes late, or loses its processor, is left
+// with less. Results must not depend on how many parts there are, or on who runs which.
+void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void* context, int32_t part, int32_t parts),
+               const void* context);
 
-// Runs body(thread, width) on as many threads as the lease gives.
+// Of the thread that runs a part: a number below the limit, which no other thread has at the same time.
+int32_t runner();
+
 template <class Body>
-void parallel(int32_t limit, int64_t nanoseconds, Body&& body) {
+void run_parts(int32_t width, int64_t nanoseconds, const Body& body) {
+  run_parts(
+      width, nanoseconds,
+      [](const void* context, int32_t part, int32_t parts) { (*static_cast<const Body*>(context))(part, parts); },
+      &body);
+}
+
+// Runs body(part, parts) for every part, on as many threads as the lease gives.
+template <class Body>
+void parallel(int32_t limit, int64_t nanoseconds, const Body& body) {
   const WideLease lease(limit, nanoseconds);
   if (lease.width() == 1) return body(0, 1);
-  run_on_threads(
-      lease.width(),
-      [](void* context, int32_t thread, int32_t width) { (*static_cast<Body*>(context))(thread, width); }, &body);
+  run_parts(lease.width(), nanoseconds, body);
 }
 
 // OpenMP regions of this thread (oneDNN opens them) have `width` threads during the lifetime of an OpenMpWidth.

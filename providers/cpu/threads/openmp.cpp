@@ -64,8 +64,8 @@ const OtherRunTime& other_run_time() {
 extern "C" {
 
 EP_EXPORT int omp_get_max_threads(void) { return wanted > 0 ? wanted : processors(); }
-EP_EXPORT int omp_get_num_threads(void) { return Team::width(); }
-EP_EXPORT int omp_get_thread_num(void) { return Team::number(); }
+EP_EXPORT int omp_get_num_threads(void) { return Team::parts(); }
+EP_EXPORT int omp_get_thread_num(void) { return Team::part(); }
 EP_EXPORT int omp_in_parallel(void) { return Team::is_inside() ? 1 : 0; }
 EP_EXPORT void GOMP_barrier(void) { Team::barrier(); }
 

@@ -57,9 +57,9 @@ void Signal::wait(uint32_t seen) {
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-void Signal::raise() {
+void Signal::raise(bool wakes) {
   value_.fetch_add(1);
-  if (sleepers_.load() != 0) futex(value_, FUTEX_WAKE, INT_MAX);
+  if (wakes && sleepers_.load() != 0) futex(value_, FUTEX_WAKE, INT_MAX);
 }
 
 }  // namespace tenon::provider::cpu

@@ -16,8 +16,8 @@ class Signal {
   uint32_t value() const { return value_.load(std::memory_order_acquire); }
   // Returns when the value is no longer `seen`. Sees what the raising thread wrote before.
   void wait(uint32_t seen);
-  // Adds one to the value and wakes all waiters.
-  void raise();
+  // Adds one to the value, and wakes all waiters that sleep if `wakes`. The others go on in either case.
+  void raise(bool wakes);
 
  private:
   bool spin(uint32_t seen) const;

@@ -17,60 +17,97 @@ namespace {
 std::mutex idle_mutex;
 Team* idle = nullptr;  // a list
 
+// Two regions of a team have the same number after 2^40 regions, weeks later. Until then a thread that has looked at
+// the one cannot take a part of the other.
+constexpr int part_bits = 24;
+constexpr uint64_t part_mask = (uint64_t{1} << part_bits) - 1;
+
 }  // namespace
 
 struct Team::Place {
   Team* team = nullptr;  // NULL: the thread is in no region of several threads
-  int32_t number = 0;
+  int32_t part = 0;
+  int32_t runner = 0;
   int32_t nested = 0;  // regions of one thread within the region
 };
 
 thread_local Team::Place Team::place;
 
-int32_t Team::number() { return place.nested > 0 ? 0 : place.number; }
-int32_t Team::width() { return place.team == nullptr || place.nested > 0 ? 1 : place.team->width_; }
+int32_t Team::part() { return place.nested > 0 ? 0 : place.part; }
+int32_t Team::runner() { return place.nested > 0 ? 0 : place.runner; }
 bool Team::is_inside() { return place.team != nullptr; }
 
-void Team::barrier() {
-  if (width() == 1) return;
-  Team& team = *place.team;
-  const uint32_t seen = team.barrier_.value();
-  if (team.arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < team.width_) return team.barrier_.wait(seen);
-  team.arrived_.store(0, std::memory_order_relaxed);
-  team.barrier_.raise();
+int32_t Team::parts() {
+  return place.team == nullptr || place.nested > 0 ? 1 : place.team->parts_.load(std::memory_order_relaxed);
 }
 
-void Team::run(Body body, void* data, int32_t width) {
+void Team::barrier() {
+  if (parts() == 1) return;
+  Team& team = *place.team;
+  const uint32_t seen = team.barrier_.value();
+  if (team.arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < parts()) return team.barrier_.wait(seen);
+  team.arrived_.store(0, std::memory_order_relaxed);
+  team.barrier_.raise(true);
+}
+
+void Team::run(Body body, void* data, int32_t width, int32_t parts, bool wakes) {
   Team* team = width > 1 && place.team == nullptr ? take() : nullptr;
   const Place before = place;
   if (team == nullptr) {
     ++place.nested;
     body(data);
   } else {
-    team->lead(body, data, width);
+    team->lead(body, data, width, parts, wakes);
     give_back(team);
   }
   place = before;
 }
 
-void Team::lead(Body body, void* data, int32_t width) {
+void Team::lead(Body body, void* data, int32_t width, int32_t parts, bool wakes) {
   hire(width);
-  body_ = body;
-  data_ = data;
-  width_ = std::min(width, workers_ + 1);
-  running_.store(workers_, std::memory_order_relaxed);
+  width = std::min(width, workers_ + 1);
+  if (parts == 0) parts = width;
+  body_.store(body, std::memory_order_relaxed);
+  data_.store(data, std::memory_order_relaxed);
+  width_.store(width, std::memory_order_relaxed);
+  parts_.store(parts, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
   const uint32_t seen = end_.value();
-  begin_.raise();
-  place = {this, 0, 0};
+  const uint64_t region = (open_.load(std::memory_order_relaxed) >> part_bits) + 1;
+  open_.store(region << part_bits | static_cast<uint64_t>(parts - 1), std::memory_order_release);
+  begin_.raise(wakes);
+  place = {this, 0, 0, 0};
   body(data);
-  if (workers_ > 0) end_.wait(seen);
+  while (run_part(0)) {
+  }
+  if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 < parts) end_.wait(seen);
+}
+
+// Takes a part of the open region and runs it. False if there is none for this thread. Whoever has counted the last
+// part lets the caller go, and looks at nothing of the region afterwards. The caller counts part 0 when it finds no
+// further one, so it need not be told unless another thread is the last.
+bool Team::run_part(int32_t runner) {
+  uint64_t open = open_.load(std::memory_order_acquire);
+  for (;;) {
+    const auto left = static_cast<int32_t>(open & part_mask);
+    const Body body = body_.load(std::memory_order_relaxed);
+    void* const data = data_.load(std::memory_order_relaxed);
+    const int32_t parts = parts_.load(std::memory_order_relaxed);
+    if (left == 0 || runner >= width_.load(std::memory_order_relaxed)) return false;
+    if (!open_.compare_exchange_weak(open, open - 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+    place = {this, parts - left, runner, 0};
+    body(data);
+    place = {};
+    if (done_.fetch_add(1, std::memory_order_acq_rel) + 1 == parts) end_.raise(true);
+    return true;
+  }
 }
 
 void Team::hire(int32_t width) {
   while (workers_ + 1 < width) {
     const uint32_t seen = begin_.value();
     try {
-      std::thread([this, number = workers_ + 1, seen] { work(number, seen); }).detach();
+      std::thread([this, runner = workers_ + 1, seen] { work(runner, seen); }).detach();
     } catch (const std::system_error&) {
       return;
     }
@@ -78,19 +115,14 @@ void Team::hire(int32_t width) {
   }
 }
 
-// The life of a worker. Every worker takes part in counting the end of a region, also one that the region does not
-// need.
-void Team::work(int32_t number, uint32_t seen) {
+// The life of a worker.
+void Team::work(int32_t runner, uint32_t seen) {
   const provider::DefaultFloatingPoint floating_point;  // a thread inherits the state of the one that starts it
   for (;;) {
     begin_.wait(seen);
     seen = begin_.value();
-    if (number < width_) {
-      place = {this, number, 0};
-      body_(data_);
-      place = {};
+    while (run_part(runner)) {
     }
-    if (running_.fetch_sub(1, std::memory_order_acq_rel) == 1) end_.raise();
   }
 }
 

@@ -118,18 +118,39 @@ TEST(WideLease, HasOneHolderAmongManyThreads) {
   EXPECT_EQ(most.load(), 1);
 }
 
-TEST(Parallel, CallsEveryThreadOnce) {
+TEST(Parallel, RunsEveryPartOnce) {
   wait_until_idle();
-  std::atomic<int> calls{0};
-  std::atomic<int> numbers{0};
-  std::atomic<int> widths{0};
-  parallel(2, long_work, [&](int32_t thread, int32_t width) {
-    ++calls;
-    numbers += 1 << thread;
-    widths = width;
+  for (const int64_t nanoseconds : {int64_t{40'000}, long_work, 100 * long_work}) {
+    std::vector<std::atomic<int>> runs(1000);
+    std::atomic<int> parts_seen{0};
+    parallel(2, nanoseconds, [&](int32_t part, int32_t parts) {
+      ++runs.at(static_cast<size_t>(part));
+      parts_seen = parts;
+    });
+    for (int part = 0; part < 1000; ++part) {
+      EXPECT_EQ(runs[static_cast<size_t>(part)], part < parts_seen ? 1 : 0) << part << " of " << parts_seen;
+    }
+  }
+}
+
+TEST(Parallel, CutsLongWorkFinerThanThreads) {
+  wait_until_idle();
+  std::atomic<int> most{0};
+  parallel(2, long_work, [&](int32_t, int32_t parts) { most = parts; });
+  EXPECT_GT(most, 16);
+}
+
+TEST(Parallel, GivesEachRunningThreadANumberOfItsOwn) {
+  wait_until_idle();
+  std::atomic<int> inside[3] = {};
+  std::atomic<int> met{0};
+  run_parts(3, 100 * long_work, [&](int32_t, int32_t) {
+    std::atomic<int>& here = inside[runner()];
+    met += here.fetch_add(1);
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    --here;
   });
-  EXPECT_EQ(calls.load(), widths.load());
-  EXPECT_EQ(numbers.load(), (1 << widths.load()) - 1);
+  EXPECT_EQ(met, 0);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ void region(int32_t width, Function function) {
                 &function, static_cast<unsigned>(width), 0);
 }
 
-TEST(Team, CallsEveryThreadOnce) {
+TEST(Team, RunsEveryPartOnce) {
   for (const int32_t width : {2, 7, 3, 1, 16}) {
     std::vector<std::atomic<int>> calls(static_cast<size_t>(width));
     region(width, [&](int32_t thread, int32_t threads) {
@@ -84,6 +84,59 @@ TEST(Team, ServesSeveralCallersAtOnce) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(calls, 4 * 500 * 3);
+}
+
+// The worker is kept in a part; the caller runs the others, and the region after it.
+TEST(Team, LeavesALateWorkerWhatIsLeft) {
+  std::atomic<int> by_caller{0}, by_worker{0};
+  const std::thread::id caller = std::this_thread::get_id();
+  Function part = [&](int32_t, int32_t) {
+    if (std::this_thread::get_id() == caller) {
+      ++by_caller;
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    } else {
+      ++by_worker;
+      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    }
+  };
+  Team::run([](void* data) { (*static_cast<Function*>(data))(Team::part(), Team::parts()); }, &part, 2, 40);
+  EXPECT_EQ(by_caller + by_worker, 40);
+  EXPECT_GE(by_caller, 30);
+}
+
+TEST(Team, EndsWithoutWorkersThatSleep) {
+  region(2, [](int32_t, int32_t) {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the worker sleeps
+  std::atomic<int> runs{0};
+  for (int round = 0; round < 1000; ++round) {
+    Function part = [&](int32_t, int32_t) { ++runs; };
+    Team::run([](void* data) { (*static_cast<Function*>(data))(0, 0); }, &part, 2, 8, false);
+  }
+  EXPECT_EQ(runs, 8000);
+}
+
+// Neither the team nor the closure of a region may be used by a worker that comes when the region is over.
+TEST(Team, ManyShortRegionsOfManyPartsSeeOnlyTheirOwnClosure) {
+  for (int round = 0; round < 30'000; ++round) {
+    std::atomic<int> runs{0};
+    const int32_t parts = 1 + round % 9;
+    struct Closure {
+      std::atomic<int>* runs;
+      int32_t parts;
+      int alive = 77;
+    };
+    {
+      Closure closure{&runs, parts};
+      Team::run(
+          [](void* data) {
+            auto& mine = *static_cast<Closure*>(data);
+            *mine.runs += mine.alive == 77 && mine.parts == Team::parts() && Team::part() < mine.parts ? 1 : 1000;
+          },
+          &closure, 3, parts);
+      closure.alive = 0;
+    }
+    ASSERT_EQ(runs, parts);
+  }
 }
 
 TEST(Team, IsNarrowWithinARegion) {
