@@ -2,11 +2,15 @@
 """Models on a machine that other programs use too: endless loops run beside, one per processor.
 
     VENV/bin/python benchmarks/busy/busy.py MODELS --tenon BUILD/bin/tenon [--turns 9] [--loops 2]
+    VENV/bin/python benchmarks/busy/busy.py MODELS --serve BUILD/bin/bench/bench_serve [--callers 4] [--seconds 5]
 
 MODELS is a folder that benchmarks/models/export.py wrote. Tenon and ONNX Runtime (the better of one and two threads, idle)
 take turns with the same inputs, first on the idle machine, then beside the loops. A turn is a process of its own on both
 sides. A row says, of each side, the median of the turns' medians, their 90th percentile and the ratio of the medians.
-The bars: BERT's busy ratio at most 1.2; ResNet-50's at most 1.2 times its own idle ratio; the 90th percentile of Tenon's
+With --serve, callers run one BERT at once, each with its own request, on an idle machine; a row says the answers per
+second of each side, with its own default number of threads. The bar: the median of Tenon's is at least ONNX Runtime's.
+
+The bars without --serve: BERT's busy ratio at most 1.2; ResNet-50's at most 1.2 times its own idle ratio; the 90th percentile of Tenon's
 turns at most twice their median. The exit status is 1 if a bar is missed.
 """
 
@@ -16,6 +20,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import numpy as np
@@ -32,6 +37,45 @@ def peer_turn(model, threads, inputs_file, repeat):
     inputs = dict(np.load(inputs_file))
     for time_ms in peer_times(peer_session(model, threads), inputs, repeat + 2)[2:]:
         print(time_ms)
+
+
+def serve_peer(model, callers, seconds, sequence):
+    """The main function of a process that serves `callers` threads by ONNX Runtime, and prints answers per second."""
+    session = peer_session(model, 0)
+    ones = np.ones((1, sequence), np.int64)
+    inputs = {one.name: ones for one in session.get_inputs()}
+    want = session.run(None, inputs)[0]
+    answers, begin = [0] * callers, time.perf_counter()
+
+    def serve(caller):
+        while time.perf_counter() < begin + seconds:
+            np.testing.assert_allclose(session.run(None, inputs)[0], want, rtol=1e-3, atol=1e-4)
+            answers[caller] += 1
+
+    threads = [threading.Thread(target=serve, args=(caller,)) for caller in range(callers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(sum(answers) / (time.perf_counter() - begin))
+
+
+def measure_serving(args, sequence=128):
+    model, callers, seconds = args.folder / "bert_base.onnx", str(args.callers), str(args.seconds)
+    ours, theirs = [], []
+    for _ in range(args.turns):
+        command = [str(args.serve), str(model), "--dims", f"1,{sequence}", "--threads", callers, "--seconds", seconds]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        ours.append(json.loads(done.stdout)["answers_per_s"])
+        command = [sys.executable, __file__, "--peer-serve", str(model), callers, seconds, str(sequence)]
+        theirs.append(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    ratio = float(np.median(ours) / np.median(theirs))
+    row = {"benchmark": "serving", "model": "bert_base", "callers": args.callers}
+    for side, rates in (("tenon", ours), ("onnxruntime", theirs)):
+        row[side] = {"answers_per_s": round(float(np.median(rates)), 2), "turns": [round(rate, 2) for rate in rates]}
+    bar = {"ratio": f"{ratio:.2f} (bar 1.0)", "onnxruntime_version": onnxruntime.__version__}
+    print(json.dumps(row | bar), flush=True)
+    return ratio >= 1.0
 
 
 def peer_medians(args, model, threads, inputs_file):
@@ -97,15 +141,24 @@ def main():
     if sys.argv[1:2] == ["--peer"]:
         model, threads, inputs_file, repeat = sys.argv[2:]
         return peer_turn(model, int(threads), inputs_file, int(repeat))
+    if sys.argv[1:2] == ["--peer-serve"]:
+        model, callers, seconds, sequence = sys.argv[2:]
+        return serve_peer(model, int(callers), float(seconds), int(sequence))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--tenon", type=pathlib.Path, required=True, help="the tenon program")
+    program = parser.add_mutually_exclusive_group(required=True)
+    program.add_argument("--tenon", type=pathlib.Path, help="the tenon program")
+    program.add_argument("--serve", type=pathlib.Path, help="the program bench_serve")
     parser.add_argument("--models", default="bert_base,resnet50")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--repeat", type=int, default=10, help="runs per turn")
     parser.add_argument("--loops", type=int, default=2)
+    parser.add_argument("--callers", type=int, default=4, help="threads that run a model at once, with --serve")
+    parser.add_argument("--seconds", type=float, default=5, help="of a turn, with --serve")
     args = parser.parse_args()
+    if args.serve:
+        return 0 if measure_serving(args) else 1
     good = True
     for name in args.models.split(","):
         with tempfile.TemporaryDirectory() as folder:

@@ -25,6 +25,12 @@ std::atomic<int64_t> narrow_until{0};
 std::atomic<int64_t> pause{shortest_pause};
 thread_local char mark alignas(2);
 
+// How many WideLease objects with work for several threads there are. And how many others one of them saw lately, since
+// callers are between two launches now and then.
+std::atomic<int32_t> callers{0};
+std::atomic<int32_t> others_seen{0};
+std::atomic<int64_t> others_until{0};
+
 // The work that this thread lately wanted to run on several threads. Many short pieces within a millisecond earn the
 // lease, as one long piece does.
 struct Recent {
@@ -40,18 +46,33 @@ bool is_worth_taking(int64_t nanoseconds, int64_t time) {
   return recent.work >= worth_taking;
 }
 
-bool acquire(int64_t nanoseconds) {
+int32_t other_callers(int32_t others, int64_t time) {
+  const bool is_recent = time < others_until.load(std::memory_order_relaxed);
+  if (is_recent) others = std::max(others, others_seen.load(std::memory_order_relaxed));
+  return others;
+}
+
+void note_others(int32_t others) {
+  const int64_t time = now();
+  others_seen.store(other_callers(others, time), std::memory_order_relaxed);
+  others_until.store(time + idle_limit, std::memory_order_relaxed);
+}
+
+// The width of the region that this thread may open; 1: none.
+int32_t acquire(int32_t limit, int32_t others, int64_t nanoseconds) {
   const auto me = reinterpret_cast<uintptr_t>(&mark);
   uintptr_t seen = holder.load(std::memory_order_relaxed);
-  if ((seen & 1U) != 0) return false;
+  if ((seen & 1U) != 0) return 1;
   const int64_t time = now();
-  if (time < narrow_until.load(std::memory_order_relaxed)) return false;
+  if (time < narrow_until.load(std::memory_order_relaxed)) return 1;
+  const int32_t width = limit - other_callers(others, time);
+  if (width <= 1) return 1;
   const bool awake = time - last_use.load(std::memory_order_relaxed) < idle_limit;
-  if (seen != me && seen != 0 && awake) return false;
-  if (!(seen == me && awake) && !is_worth_taking(nanoseconds, time)) return false;
-  if (omp_in_parallel() != 0 || !holder.compare_exchange_strong(seen, me | 1U, std::memory_order_acquire)) return false;
+  if (seen != me && seen != 0 && awake) return 1;
+  if (!(seen == me && awake) && !is_worth_taking(nanoseconds, time)) return 1;
+  if (omp_in_parallel() != 0 || !holder.compare_exchange_strong(seen, me | 1U, std::memory_order_acquire)) return 1;
   last_use.store(time, std::memory_order_relaxed);
-  return true;
+  return width;
 }
 
 void note_region(int64_t nanoseconds, int64_t taken, int64_t time) {
@@ -74,11 +95,17 @@ constexpr int64_t worth_waking = 30'000;
 
 }  // namespace
 
-WideLease::WideLease(int32_t limit, int64_t nanoseconds) : nanoseconds_(nanoseconds) {
-  if (limit > 1 && nanoseconds >= worth_keeping && acquire(nanoseconds)) width_ = limit;
+WideLease::WideLease(int32_t limit, int64_t nanoseconds)
+    : nanoseconds_(nanoseconds), counts_(limit > 1 && nanoseconds >= worth_keeping) {
+  if (!counts_) return;
+  const int32_t others = callers.fetch_add(1, std::memory_order_relaxed);
+  if (others > 0) note_others(others);
+  width_ = acquire(limit, others, nanoseconds);
 }
 
 WideLease::~WideLease() {
+  if (!counts_) return;
+  callers.fetch_sub(1, std::memory_order_relaxed);
   if (width_ == 1) return;
   const int64_t time = now();
   note_region(nanoseconds_, time - last_use.load(std::memory_order_relaxed), time);

@@ -5,6 +5,9 @@
 // to 172 microseconds of waking. A thread takes the lease for 50 microseconds of work or more, in one piece or in
 // several within a millisecond. A warm holder is wide from 3 microseconds on. Every other thread runs its work alone.
 //
+// A caller is a thread that has work for several threads, wide or not. Each other caller of the last millisecond takes
+// one thread from the width, since it keeps a processor busy itself.
+//
 // Other programs may use the processors too. Then a region waits for the scheduling of its last thread: milliseconds
 // for microseconds of work. After a region that took far longer than its work would take on one thread, there are no
 // regions for 10 milliseconds; each further such region doubles this pause, up to 640 milliseconds.
@@ -25,12 +28,13 @@ class WideLease {
   WideLease(const WideLease&) = delete;
   WideLease& operator=(const WideLease&) = delete;
 
-  // The number of threads to use: the limit, or 1.
+  // The number of threads to use: 1, or the limit less the other callers.
   int32_t width() const { return width_; }
 
  private:
   int64_t nanoseconds_;
   int32_t width_ = 1;
+  bool counts_;  // among the callers
 };
 
 // Calls body(context, part, parts) for every part of about `nanoseconds` of work, on `width` threads. There are more

@@ -86,6 +86,24 @@ TEST(WideLease, LeavesOthersNarrowWhileHeld) {
   EXPECT_EQ(other, 1);
 }
 
+TEST(WideLease, LeavesAThreadToEachOtherCaller) {
+  wait_until_idle();
+  std::atomic<bool> begun{false}, over{false};
+  std::thread other([&] {
+    const WideLease lease(2, 10'000);
+    EXPECT_EQ(lease.width(), 1) << "the work is too short to take the lease, and counts";
+    begun = true;
+    while (!over) std::this_thread::yield();
+  });
+  while (!begun) std::this_thread::yield();
+  EXPECT_EQ(WideLease(2, long_work).width(), 1);
+  EXPECT_EQ(WideLease(8, long_work).width(), 7);
+  over = true;
+  other.join();
+  wait_until_idle();
+  EXPECT_EQ(WideLease(8, long_work).width(), 8);
+}
+
 TEST(WideLease, PassesOnWhenItsHolderIsIdle) {
   wait_until_idle();
   EXPECT_EQ(WideLease(2, long_work).width(), 2);
@@ -104,7 +122,7 @@ TEST(WideLease, HasOneHolderAmongManyThreads) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int round = 0; round < 2000; ++round) {
-        const WideLease lease(2, long_work);
+        const WideLease lease(8, long_work);
         if (lease.width() == 1) continue;
         const int now = ++wide;
         int seen = most.load();
