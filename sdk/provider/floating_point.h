@@ -50,12 +50,13 @@ class DefaultFloatingPoint {
   static constexpr uint32_t default_state = 0x1f80;  // of MXCSR: all exceptions masked
   static constexpr uint16_t default_x87 = 0x37f;
 
-  // The C library sets rounding and traps in both units, so the older one (long double) is looked at only here.
+  // The C library sets rounding and traps in both units, so the older one (long double) is looked at only here. fldcw
+  // traps for an exception that has happened there and that the caller does not mask, so fnclex forgets it.
   [[gnu::noinline]] void set() {
     changed_ = true;
     __builtin_ia32_ldmxcsr(default_state);
     __asm__ volatile("fnstcw %0" : "=m"(x87_before_) : : "memory");
-    if (x87_before_ != default_x87) __asm__ volatile("fldcw %0" : : "m"(default_x87) : "memory");
+    if (x87_before_ != default_x87) __asm__ volatile("fnclex\n\tfldcw %0" : : "m"(default_x87) : "memory");
   }
   [[gnu::noinline]] void give_back() const {
     if (x87_before_ != default_x87) __asm__ volatile("fnclex\n\tfldcw %0" : : "m"(x87_before_) : "memory");

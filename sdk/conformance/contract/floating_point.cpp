@@ -50,6 +50,7 @@ class InMode {
   explicit InMode(const Mode& mode) {
     fegetenv(&before_);
     fesetround(mode.rounding);
+    feclearexcept(FE_ALL_EXCEPT);  // one that has happened would trap at once
     if (mode.traps) feenableexcept(traps);
     if (mode.bits != 0) add_to_control(mode.bits);
     set_ = control() & ~happened;

@@ -198,6 +198,18 @@ TEST(FloatingPoint, OfTheCallerChangesNoBitOfWideWork) {
   }
 }
 
+// The caller turns on traps after an inexact result of the older unit, which traps at its next instruction that waits.
+TEST(FloatingPoint, MeetsAnExceptionThatIsPending) {
+  volatile long double third = 1;
+  third = third / 3;
+  fenv_t before;
+  fegetenv(&before);
+  feenableexcept(FE_ALL_EXCEPT);
+  { const DefaultFloatingPoint floating_point; }
+  __asm__ volatile("fnclex");
+  fesetenv(&before);
+}
+
 TEST(FloatingPoint, IsTheDefaultDuringTheLifetimeAndTheCallersAfterwards) {
   const Control plain = control();
   for (const Mode& mode : modes) {
