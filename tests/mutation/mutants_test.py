@@ -85,6 +85,15 @@ class Drawing(unittest.TestCase):
         self.assertEqual(len(drawn), len(set(drawn)))
         self.assertEqual(set(drawn), {mutant for sites in self.found.values() for mutant in sites})
 
+    def test_several_patterns_take_turns_until_each_is_at_its_end(self):
+        self.assertEqual(list(mutate.in_turns([iter("ab"), iter("xyz"), iter("")])), ["a", "x", "b", "y", "z"])
+
+    def test_a_file_that_several_patterns_match_belongs_to_the_first(self):
+        found = mutate.candidates(mutate.ROOT, ["loader/note/*", "loader/*"])
+        self.assertIn("loader/note/segments.cpp", found["loader/note/*"])
+        self.assertIn("loader/log/log.cpp", found["loader/*"])
+        self.assertFalse(set(found["loader/note/*"]) & set(found["loader/*"]))
+
     def test_a_defect_is_known_by_its_line_wherever_that_moves(self):
         first = mutants.mutants_of("a.cpp", SOURCE)
         moved = "\n\n" + SOURCE
@@ -125,6 +134,35 @@ class Ending(unittest.TestCase):
         else:
             self.fail("the child lives")
         started.stdout.close()
+
+
+class Time(unittest.TestCase):
+    def in_time(self, command, seconds):
+        started = subprocess.Popen(["sh", "-c", command], start_new_session=True)
+        try:
+            return mutate.ends_in_time(started, seconds)
+        finally:
+            mutate.end_session(started.pid)
+            started.wait()
+
+    def test_a_test_that_waits_for_what_never_comes_is_out_of_time(self):
+        self.assertFalse(self.in_time("sleep 100 & wait", 0.5))
+
+    def test_a_test_that_computes_without_end_is_out_of_time(self):
+        self.assertFalse(self.in_time("while :; do :; done", 2))
+
+    def test_a_test_that_a_loaded_machine_slows_has_more_time(self):
+        halted_half_the_time = """
+import os, signal, time
+child = os.fork()
+while child == 0:
+    if time.process_time() > 1.5: os._exit(0)
+while os.waitpid(child, os.WNOHANG) == (0, 0):
+    for order in signal.SIGSTOP, signal.SIGCONT:
+        os.kill(child, order)
+        time.sleep(0.05)
+"""
+        self.assertTrue(self.in_time(f"{sys.executable} -c '{halted_half_the_time}'", 2))
 
 
 class Copying(unittest.TestCase):

@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -29,6 +30,7 @@ PRODUCT = re.compile(r"^(primitives|providers|loader|core|sdk)/.*\.(cpp|h|comp|g
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 MOST_DEPENDENTS = 25   # a header that more sources include takes too long to build
 LONGEST_TEST = 120     # seconds that a test may take without a defect
+LEFT_OUT = {"fails": "fails", "out of time": "takes longer than {} s"}
 MEMORY = 16 << 30      # bytes of address space that a test with a defect may take
 FILE_SIZE = 1 << 30
 
@@ -43,14 +45,52 @@ def files_of(root):
     return [path for path in listed if (root / path).is_file()]
 
 
-def end_session(session):
-    """Ends all processes of a session, because ctest gives each test its own process group."""
+def processes_of(session):
+    """The processes of a session; a process group will not do, because ctest gives each test its own."""
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and os.getsid(int(entry.name)) == session:
-                os.kill(int(entry.name), signal.SIGKILL)
+                yield int(entry.name)
         except (ProcessLookupError, PermissionError):
             pass
+
+
+def end_session(session):
+    for process in processes_of(session):
+        try:
+            os.kill(process, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def processor_seconds(session):
+    """The processor time of a session's processes, and of their children that have ended."""
+    ticks = 0
+    for process in processes_of(session):
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        ticks += sum(map(int, fields[11:15]))  # utime, stime, cutime, cstime
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def ends_in_time(process, seconds):
+    """False if a session's leader does not end within `seconds`.
+
+    A loaded machine gives a test less of its processors. So a test that still computes has four times as long, unless it
+    has had `seconds` of processor time by then. A test that waits for what never comes computes nothing.
+    """
+    begin, used = time.monotonic(), 0
+    while True:
+        spent = time.monotonic() - begin
+        try:
+            process.wait(seconds if spent < seconds else max(5, seconds / 4))
+            return True
+        except subprocess.TimeoutExpired:
+            before, used = used, processor_seconds(process.pid)
+            if used < before + 0.1 or used > seconds or spent > 4 * seconds:
+                return False
 
 
 class Copy:
@@ -97,38 +137,41 @@ class Copy:
         result = run(command, self.tree, env=self.environment)
         return None if result.returncode == 0 else result.stdout
 
-    def passes(self, test, seconds):
-        """True if `test` succeeds within `seconds`. Its child processes end with it."""
+    def result_of(self, test, seconds):
+        """How `test` ends: "passes", "fails" or "out of time". Its child processes end with it."""
         def limits():
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_SIZE, FILE_SIZE))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         command = ["ctest", "--test-dir", str(self.build), "-R", f"^{re.escape(test)}$", "--no-tests=error"]
-        process = subprocess.Popen(command, cwd=self.tree, env=self.environment, preexec_fn=limits, start_new_session=True,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            return process.wait(seconds) == 0
-        except subprocess.TimeoutExpired:
-            return False
-        finally:
-            end_session(process.pid)
-            process.wait()
+        with tempfile.TemporaryFile("w+", errors="replace") as said:
+            process = subprocess.Popen(command, cwd=self.tree, env=self.environment, preexec_fn=limits, start_new_session=True,
+                                       stdout=said, stderr=subprocess.STDOUT)
+            try:
+                if not ends_in_time(process, seconds):
+                    return "out of time"
+            finally:
+                end_session(process.pid)
+                process.wait()
+            said.seek(0)
+            return "passes" if process.returncode == 0 else "out of time" if "***Timeout" in said.read() else "fails"
 
     def usable(self, test):
         """True if `test` passes without a defect and soon enough. Computed once per test."""
         if test.name not in self.durations:
             start = time.monotonic()
-            passed = self.passes(test.name, self.longest)
-            self.durations[test.name] = time.monotonic() - start if passed else None
-            if not passed:
-                print(f"{test.name} is left out: it fails, or takes longer than {self.longest} s, without a defect", flush=True)
+            result = self.result_of(test.name, self.longest)
+            self.durations[test.name] = time.monotonic() - start if result == "passes" else None
+            if result != "passes":
+                print(f"{test.name} is left out: without a defect it {LEFT_OUT[result].format(self.longest)}", flush=True)
         return self.durations[test.name] is not None
 
     def noticed_by(self, tests):
-        """The first of the tests that fails, or None."""
+        """The first of the tests that does not pass, and how it ends; or None."""
         for test in tests:
-            if not self.passes(test.name, int(3 * self.durations[test.name]) + 20):
-                return test.name
+            result = self.result_of(test.name, int(3 * self.durations[test.name]) + 20)
+            if result != "passes":
+                return test.name, result
         return None
 
 
@@ -150,17 +193,17 @@ def headers_in_reach(texts):
 
 
 def candidates(root, patterns):
-    """The defects of each product file that matches one of `patterns`."""
+    """The defects of the product, by file, for each of `patterns`; a file that several match belongs to the first."""
     paths = [path for path in files_of(root) if path.endswith((".cpp", ".h", ".comp", ".glsl"))]
     texts = {path: (root / path).read_text() for path in paths}
     reachable = headers_in_reach(texts)
-    found = {}
+    found = {pattern: {} for pattern in patterns}
     for path, text in texts.items():
-        chosen = not patterns or any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+        chosen = next((pattern for pattern in patterns if fnmatch.fnmatchcase(path, pattern)), None)
         if chosen and PRODUCT.match(path) and (not path.endswith(".h") or path in reachable):
             sites = mutants.mutants_of(path, text)
             if sites:
-                found[path] = sites
+                found[chosen][path] = sites
     return found
 
 
@@ -176,6 +219,17 @@ def draw(found, seed):
         if not left[path]:
             del left[path]
         yield site
+
+
+def in_turns(draws):
+    """One of each of `draws` in turn, until all are at their end."""
+    draws = list(draws)
+    while draws:
+        for one in list(draws):
+            try:
+                yield next(one)
+            except StopIteration:
+                draws.remove(one)
 
 
 def shown(mutant, text):
@@ -208,7 +262,7 @@ class Campaign:
     def __init__(self, copy, table, argued):
         self.copy, self.table, self.argued = copy, table, argued
         self.tests = folders.read_tests(copy.build)
-        self.counts = {"killed": 0, "survived": 0, "argued": 0, "not compiled": 0}
+        self.counts = {"killed": 0, "out of time": 0, "survived": 0, "argued": 0, "not compiled": 0}
         self.survivors = []
 
     def tests_of(self, path):
@@ -235,7 +289,7 @@ class Campaign:
         finally:
             path.write_text(text)
         if by is not None:
-            return "killed", by
+            return "killed" if by[1] == "fails" else by[1], by[0]
         return ("argued", "") if shown(mutant, text) in self.argued else ("survived", f"{len(tests)} tests")
 
     def tell(self, mutant, outcome, by, seconds):
@@ -264,27 +318,28 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=100, help="the number of defects that compile")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10 ** 6))
-    parser.add_argument("--file", action="append", default=[], metavar="PATTERN", help="only in files that match; `*` is anything")
+    parser.add_argument("--file", action="append", default=[], metavar="PATTERN", help="only in files that match; `*` is anything; several take turns")
     parser.add_argument("--minutes", type=float, default=0, help="begin no further defect after so many")
     parser.add_argument("--longest", type=int, default=LONGEST_TEST, metavar="SECONDS", help="leave out tests that take longer")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutation")
     options = parser.parse_args()
     print(f"seed {options.seed}: ./dev mutate {options.count} {options.seed} draws the same from the same sources", flush=True)
-    found = candidates(ROOT, options.file)
-    print(f"{sum(map(len, found.values()))} places for a defect in {len(found)} files", flush=True)
+    found = candidates(ROOT, options.file or ["*"])
+    for pattern, files in found.items():
+        print(f"{pattern}: {sum(map(len, files.values()))} places for a defect in {len(files)} files", flush=True)
     copy = Copy(ROOT, options.work.resolve(), int(os.environ.get("MUTATION_JOBS") or os.cpu_count()), options.longest)
     copy.refresh()
     copy.configure()
     argued = read_argued()
     if not options.file:
-        for line in stale(argued, found, {path: (ROOT / path).read_text() for path in found}):
+        for line in stale(argued, found["*"], {path: (ROOT / path).read_text() for path in found["*"]}):
             print("argued.txt: no longer in the sources:", line)
     campaign = Campaign(copy, folders.read_table(), argued)
-    campaign.run(draw(found, options.seed), options.count, options.minutes)
+    campaign.run(in_turns(draw(files, options.seed) for files in found.values()), options.count, options.minutes)
     for survivor in campaign.survivors:
         print("SURVIVED", survivor)
     print(", ".join(f"{count} {name}" for name, count in campaign.counts.items()))
-    return 1 if campaign.survivors or not campaign.counts["killed"] else 0
+    return 1 if campaign.survivors or not campaign.counts["killed"] + campaign.counts["out of time"] else 0
 
 
 if __name__ == "__main__":
