@@ -165,6 +165,38 @@ while os.waitpid(child, os.WNOHANG) == (0, 0):
         self.assertTrue(self.in_time(f"{sys.executable} -c '{halted_half_the_time}'", 2))
 
 
+class BuiltText:
+    """A copy whose one program is its source: a test passes if the source has no defect."""
+
+    def __init__(self, folder):
+        self.tree = self.build = Path(folder)
+        self.durations, self.built = {}, None
+        (self.tree / "loader").mkdir()
+        (self.tree / "loader/a.cpp").write_text(SOURCE)
+        (self.build / "tests.txt").write_text("unit_a tests/unit/loader a\nunit_b tests/unit/core b\n")
+
+    def compile(self, targets):
+        self.built = (self.tree / "loader/a.cpp").read_text()
+
+    def usable(self, test):
+        self.durations.setdefault(test.name, 1 if self.built == SOURCE else None)
+        return self.durations[test.name] is not None
+
+    def noticed_by(self, tests):
+        return (tests[0].name, "fails") if tests and self.built != SOURCE else None
+
+
+class Planting(unittest.TestCase):
+    def test_no_test_is_left_out_for_the_defect_that_was_planted_before(self):
+        with tempfile.TemporaryDirectory() as folder:
+            campaign = mutate.Campaign(BuiltText(folder), {"loader": ["unit_a"]}, {})
+            defects = mutants.mutants_of("loader/a.cpp", SOURCE)
+            self.assertEqual(campaign.plant(defects[0]), ("killed", "unit_a"))
+            campaign.table = {"loader": ["unit_b"]}
+            campaign.tests["unit_a"] = campaign.tests["unit_a"]._replace(folder="tests/unit/core")
+            self.assertEqual(campaign.plant(defects[1]), ("killed", "unit_b"))
+
+
 class Copying(unittest.TestCase):
     def test_the_copy_becomes_the_checkout_again_and_the_checkout_stays(self):
         with tempfile.TemporaryDirectory() as folder:

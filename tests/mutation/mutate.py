@@ -269,17 +269,23 @@ class Campaign:
         return [self.tests[name] for name in folders.tests_of(path, self.tests, self.table)]
 
     def prepare(self, drawn):
-        """Builds the targets for the tests of the drawn defects."""
+        """Builds the targets for the tests of the drawn defects, without a defect."""
         targets = sorted({target for mutant in drawn for test in self.tests_of(mutant.path) for target in test.targets})
         said = self.copy.compile(targets or ["tenon_core"])
         if said is not None:
             sys.exit("the copy does not build:\n" + said[-3000:])
 
+    def usable_tests_of(self, mutant):
+        tests = self.tests_of(mutant.path)
+        if any(test.name not in self.copy.durations for test in tests):
+            self.prepare([mutant])  # what is built still has the defect before this one
+        return [test for test in tests if self.copy.usable(test)]
+
     def plant(self, mutant):
         """The result of one defect: a key of `counts`, and the test that noticed it."""
         path = self.copy.tree / mutant.path
         text = path.read_text()
-        tests = [test for test in self.tests_of(mutant.path) if self.copy.usable(test)]
+        tests = self.usable_tests_of(mutant)
         try:
             path.write_text(mutant.apply(text))
             said = self.copy.compile(sorted({target for test in tests for target in test.targets}) or ["all"])
