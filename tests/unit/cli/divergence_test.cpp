@@ -41,6 +41,14 @@ TEST(Divergence, AnythingElseBesideOneIsInfinite) {
   }
 }
 
+TEST(Divergence, AnInfinityHidesNoErrorOfAnotherElement) {
+  for (const float beside : {infinite, -infinite, nan_value}) {
+    const Divergence d = measure_divergence(floats({beside, 1, 2}), floats({beside, 1, 3}), 0.1);
+    EXPECT_EQ(d.beyond, 1) << beside;
+    EXPECT_EQ(d.worst, 2) << beside;
+  }
+}
+
 TEST(Divergence, CountsUnitsInTheLastPlace) {
   const float next = std::nextafterf(std::nextafterf(1.0f, 2), 2);
   EXPECT_EQ(measure_divergence(floats({1}), floats({next}), 1).max_ulp, 2u);
