@@ -1,4 +1,5 @@
-// What the generated code of composites is made of: it puts a call into a record and reads the call out again.
+// What the generated code of composites is made of: it puts a call into a record and reads the call out again. In-place
+// ops share the naming of errors.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +17,11 @@
 
 namespace tenon::composite {
 
-// Throws `error` again as an error of `op`, the op that was called.
+// Throws `error` again as an error of `op`, the op that was called: an error of "add" becomes one of "add_".
 [[noreturn, gnu::cold]] void rethrow_as(std::string_view op, const Error& error);
 
-// Runs the functor of the composite `name`. Its errors begin with this name, whichever op they come from, here or later
-// on a device. Within another composite the name of that one counts.
+// Runs the functor of the composite or in-place op `name`. Its errors begin with this name, whichever op they come
+// from, here or later on a device. Within another composite the name of that one counts.
 template <class Functor>
 decltype(auto) called(const OpName& name, const Functor& functor) {
   const bool outermost = call_site.called == nullptr;

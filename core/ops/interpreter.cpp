@@ -7,6 +7,11 @@ namespace {
 
 thread_local constinit Interpreter* chosen = nullptr;
 
+// True if `text` is an error of `op`: "add: ..." or "add(...".
+bool begins_with_op(std::string_view text, std::string_view op) {
+  return text.starts_with(op) && text.size() > op.size() && (text[op.size()] == ':' || text[op.size()] == '(');
+}
+
 }  // namespace
 
 Interpreter& current_interpreter() {
@@ -26,11 +31,12 @@ InterpreterScope::InterpreterScope(Interpreter& interpreter) : previous_(chosen)
 InterpreterScope::~InterpreterScope() { chosen = previous_; }
 
 void composite::rethrow_as(std::string_view op, const Error& error) {
-  const std::string& text = error.status().message();
-  const bool named =
-      text.starts_with(op) && text.size() > op.size() && (text[op.size()] == ':' || text[op.size()] == '(');
-  if (named) throw error;
-  throw Error(Status(error.code(), fmt::format("{}: {}", op, text), error.status().remedy()));
+  const std::string_view text = error.status().message();
+  if (begins_with_op(text, op)) throw error;
+  const std::string_view base = op.substr(0, op.size() - (op.ends_with('_') ? 1 : 0));
+  const std::string named =
+      begins_with_op(text, base) ? fmt::format("{}{}", op, text.substr(base.size())) : fmt::format("{}: {}", op, text);
+  throw Error(Status(error.code(), named, error.status().remedy()));
 }
 
 }  // namespace tenon

@@ -58,6 +58,7 @@ constexpr uint16_t kNoOp = 0xffff;
 struct OpInfo {
   std::string_view name;  // "softmax"
   OpName named;           // the same, with the names of the tensor parameters
+  OpName in_place = {};   // "add_", and the same parameters; empty if the op has no such form
   uint16_t id = 0;        // position in the table
   OpForm form = OpForm::composite;
   int32_t kind = 0;               // EP_PRIMITIVE_* of elementwise and kernel forms

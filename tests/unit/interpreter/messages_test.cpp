@@ -51,6 +51,16 @@ std::vector<BadCall> bad_values() {
       {"fmod", [=] { return fmod(pair, zeros); }, by_zero},
       {"div", [=] { return div(pair, zeros, "floor"); }, by_zero},
       {"div", [=] { return div(pair, zeros, "trunc"); }, by_zero},
+      {"floor_divide_",
+       [=] {
+         return floor_divide_(integers({7, 8}, {2}), zeros);
+       },
+       by_zero},
+      {"div_",
+       [=] {
+         return div_(integers({7, 8}, {2}), zeros, "floor");
+       },
+       by_zero},
   };
 }
 
@@ -99,6 +109,15 @@ std::vector<BadCall> bad_shapes() {
       {"var", [=] { return var(x, {9}); }},
       {"gelu", [=] { return gelu(x, "x"); }},
       {"div", [=] { return div(x, y, "floor"); }},
+      {"add_",
+       [=] {
+         Tensor given = x;
+         return add_(given, y);
+       }},
+      {"add_", [=] { return add_(Tensor(), x); }},
+      {"mul_", [=] { return mul_(zeros({3}), x); }},
+      {"pow_", [=] { return pow_(integers({0}, {1}), x); }},
+      {"relu_", [=] { return relu_(Tensor()); }},
   };
 }
 

@@ -104,6 +104,6 @@ class Unary(OpTest):
         x = some(1, 3)
         with self.assertRaisesRegex(Refused, "expanded view"):
             run("relu_", Call("expand", x, [4, 3]))
-        self.refused("exp: the result is f32, which cannot be stored in a tensor of i32.", "exp_", some(3, dtype=np.int32))
+        self.refused("exp_: the result is f32, which cannot be stored in a tensor of i32.", "exp_", some(3, dtype=np.int32))
         self.refused("relu: the result of shape [1, 3] cannot be written into a tensor of shape [3].", "relu", x,
                      out=some(3))
