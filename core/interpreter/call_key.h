@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/device/device_state.h"
+#include "core/ops/dims_attribute.h"
 #include "core/ops/op_call.h"
 
 namespace tenon {
@@ -41,8 +42,8 @@ class CallKey {
     for (int64_t stride : impl.strides) put(static_cast<uint64_t>(stride));
   }
 
-  // 16 tensors of rank 8 with strides, and the longest attribute struct (generated code asserts that it fits).
-  static constexpr size_t kCapacity = 1 + EP_MAX_OPERANDS * (1 + 2 * EP_MAX_RANK) + 128;
+  // The greatest number of tensors, of the greatest rank and with strides, and the longest attribute struct.
+  static constexpr size_t kCapacity = 1 + EP_MAX_OPERANDS * (1 + 2 * EP_MAX_RANK) + kMaxAttributeBytes / 8;
   uint64_t words_[kCapacity];
   size_t size_ = 0;
 };

@@ -33,10 +33,10 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
 
 Refusal compile(ep_device& device, const std::string& module, const Constants& constants,
                 std::shared_ptr<Pipeline>* out_pipeline) {
-  const ep_status status = device.pipelines->get(module, constants, out_pipeline, nullptr);
-  if (status == EP_STATUS_OK) return {};
-  return Refusal::failure(status, "the driver of %s does not compile %s (status %d)",
-                          device.context->physical->name.c_str(), module.c_str(), status);
+  const Refusal why = device.pipelines->get(module, constants, out_pipeline);
+  if (!why) return {};
+  return Refusal::failure(why.status(), "the driver of %s does not compile %s: %s",
+                          device.context->physical->name.c_str(), module.c_str(), why.text());
 }
 
 void fill_primitive(ep_device_ops* ops) {

@@ -1,5 +1,6 @@
 #include "providers/vulkan/kernels/pipeline.h"
 
+#include "providers/vulkan/driver/result.h"
 #include "providers/vulkan/kernels/modules.h"
 #include "providers/vulkan/kernels/specialize.h"
 
@@ -29,10 +30,14 @@ ep_status Pipelines::create(ep_error** error) {
   return result == VK_SUCCESS ? EP_STATUS_OK : context_->failed(error, "vkCreatePipelineLayout", result);
 }
 
-ep_status Pipelines::make_module(const std::string& name, const Constants& constants, VkShaderModule* out_module,
-                                 ep_error** error) {
+Refusal Pipelines::failed(const char* call, VkResult result) {
+  const ep_status status = context_->failed(nullptr, call, result);  // it notes the loss of the device
+  return Refusal::failure(status, "%s answered %s (%d)", call, result_name(result), static_cast<int>(result));
+}
+
+Refusal Pipelines::make_module(const std::string& name, const Constants& constants, VkShaderModule* out_module) {
   const std::span<const uint32_t> whole = module_words(name);
-  if (whole.empty()) return fail(context_->host, error, EP_STATUS_INTERNAL, "There is no shader %s.", name.c_str());
+  if (whole.empty()) return Refusal::failure(EP_STATUS_INTERNAL, "there is no such shader");
   const PhysicalFacts& facts = context_->physical->facts;
   const std::vector<uint32_t> words = ask_of_floats(specialize(whole, constants), {facts.keeps_nan, facts.rounds_even});
   VkShaderModuleCreateInfo info{};
@@ -40,11 +45,10 @@ ep_status Pipelines::make_module(const std::string& name, const Constants& const
   info.codeSize = words.size() * sizeof(uint32_t);
   info.pCode = words.data();
   const VkResult result = context_->api.vkCreateShaderModule(context_->device, &info, nullptr, out_module);
-  return result == VK_SUCCESS ? EP_STATUS_OK : context_->failed(error, "vkCreateShaderModule", result);
+  return result == VK_SUCCESS ? Refusal() : failed("vkCreateShaderModule", result);
 }
 
-ep_status Pipelines::get(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline,
-                         ep_error** error) {
+Refusal Pipelines::get(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline) {
   std::shared_ptr<Slot> slot;
   {
     std::lock_guard lock(mutex_);
@@ -54,17 +58,16 @@ ep_status Pipelines::get(const std::string& module, const Constants& constants, 
   }
   std::lock_guard lock(slot->mutex);
   if (slot->pipeline == nullptr) {
-    const ep_status status = compile(module, constants, &slot->pipeline, error);
-    if (status != EP_STATUS_OK) return status;
+    if (const Refusal why = compile(module, constants, &slot->pipeline)) return why;
   }
   *out_pipeline = slot->pipeline;
-  return EP_STATUS_OK;
+  return {};
 }
 
-ep_status Pipelines::compile(const std::string& module, const Constants& constants,
-                             std::shared_ptr<Pipeline>* out_pipeline, ep_error** error) {
+Refusal Pipelines::compile(const std::string& module, const Constants& constants,
+                           std::shared_ptr<Pipeline>* out_pipeline) {
   VkShaderModule code = VK_NULL_HANDLE;
-  if (const ep_status status = make_module(module, constants, &code, error); status != EP_STATUS_OK) return status;
+  if (const Refusal why = make_module(module, constants, &code)) return why;
   std::vector<VkSpecializationMapEntry> entries;
   for (uint32_t i = 0; i < constants.size(); ++i) entries.push_back({i, i * 4, 4});
   VkSpecializationInfo specialization{};
@@ -84,9 +87,9 @@ ep_status Pipelines::compile(const std::string& module, const Constants& constan
   const VkResult result =
       context_->api.vkCreateComputePipelines(context_->device, VK_NULL_HANDLE, 1, &info, nullptr, &handle);
   context_->api.vkDestroyShaderModule(context_->device, code, nullptr);
-  if (result != VK_SUCCESS) return context_->failed(error, "vkCreateComputePipelines", result);
+  if (result != VK_SUCCESS) return failed("vkCreateComputePipelines", result);
   *out_pipeline = std::make_shared<Pipeline>(context_, handle);
-  return EP_STATUS_OK;
+  return {};
 }
 
 void Pipelines::trim() {

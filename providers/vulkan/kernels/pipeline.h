@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "providers/vulkan/queue/context.h"
+#include "sdk/provider/implementation.h"
 
 namespace tenon::provider::vulkan {
 
@@ -41,9 +42,8 @@ class Pipelines {
   VkPipelineLayout layout() const { return layout_; }
 
   // Gets a pipeline and compiles it at the first call. A call for the same pipeline waits for its compilation; a call
-  // for another pipeline does not. Threads: any.
-  ep_status get(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline,
-                ep_error** error);
+  // for another pipeline does not. After a failure the next call tries again. Threads: any.
+  Refusal get(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline);
   // Drops the pipelines that no primitive holds.
   void trim();
 
@@ -53,10 +53,9 @@ class Pipelines {
     std::shared_ptr<Pipeline> pipeline;
   };
 
-  ep_status compile(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline,
-                    ep_error** error);
-  ep_status make_module(const std::string& name, const Constants& constants, VkShaderModule* out_module,
-                        ep_error** error);
+  Refusal compile(const std::string& module, const Constants& constants, std::shared_ptr<Pipeline>* out_pipeline);
+  Refusal make_module(const std::string& name, const Constants& constants, VkShaderModule* out_module);
+  Refusal failed(const char* call, VkResult result);
 
   std::shared_ptr<Context> context_;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;

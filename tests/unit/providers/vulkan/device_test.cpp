@@ -328,6 +328,30 @@ TEST(VulkanDevice, ThreadsThatWantOnePipelineCompileItOnce) {
   EXPECT_EQ(shim.pipelines, 3u);
 }
 
+TEST(VulkanDevice, ACompileThatFailsSaysSoAndIsTriedAgain) {
+  ShimControl& shim = fresh_shim();
+  Device device;
+  ep_primitive_desc desc = provider::descriptor(EP_PRIMITIVE_unary, {provider::dense(EP_ROLE_DST, EP_DTYPE_f32, {64}),
+                                                                     provider::dense(EP_ROLE_SRC, EP_DTYPE_f32, {64})});
+  desc.attributes.unary.op = EP_UNARY_exp;
+  ep_primitive_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_PRIMITIVE_INFO;
+  ep_primitive* primitive = nullptr;
+  ep_error* error = nullptr;
+  shim.pipelines_result = -1;  // VK_ERROR_OUT_OF_HOST_MEMORY
+  EXPECT_EQ(device.ops.primitive_create(device.handle, &desc, &primitive, &info, &error), EP_STATUS_OUT_OF_HOST_MEMORY);
+  const std::string sentence = device.plugin.host.sentence();
+  EXPECT_NE(sentence.find(" does not compile map1_f32"), std::string::npos) << sentence;
+  EXPECT_TRUE(sentence.ends_with(": vkCreateComputePipelines answered VK_ERROR_OUT_OF_HOST_MEMORY (-1).")) << sentence;
+  EXPECT_EQ(primitive, nullptr);
+  shim.pipelines_result = 0;
+  shim.pipelines = 0;
+  EXPECT_EQ(device.ops.primitive_create(device.handle, &desc, &primitive, &info, &error), EP_STATUS_OK);
+  EXPECT_EQ(shim.pipelines, 1u);
+  device.ops.primitive_destroy(device.handle, primitive);
+}
+
 // Kernel drivers reset a device that is busy with one submission for seconds.
 TEST(VulkanDevice, AMatrixOfMuchWorkGoesInManySubmissions) {
   ShimControl& shim = fresh_shim();
