@@ -32,6 +32,8 @@ struct ep_event {
 
 namespace tenon::provider::null {
 
+constexpr uint64_t alignment = 64;  // of every block
+
 // Each function fills its slots of a device's table.
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);

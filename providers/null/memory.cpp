@@ -6,8 +6,6 @@
 namespace tenon::provider::null {
 namespace {
 
-constexpr uint64_t alignment = 64;
-
 ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory, ep_error** error) {
   const ep_host* host = device->host;
   if (pool != 0) return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "null has one pool; there is no %u.", pool);

@@ -28,7 +28,7 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
   for (int64_t& part : info.pci) part = -1;
   info.pool_count = 1;
   info.pools[0].flags = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT | EP_POOL_FLAG_HOST_CACHED;
-  info.pools[0].minimum_alignment = 64;
+  info.pools[0].minimum_alignment = alignment;
   fill(out_info, info);
   return EP_STATUS_OK;
 }

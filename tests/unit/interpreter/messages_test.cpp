@@ -71,6 +71,11 @@ std::vector<BadCall> bad_shapes() {
   return {
       {"add", [=] { return add(x, y); }},
       {"mul", [=] { return mul(x, none); }},
+      {"add", [=] { return add(x, none, 2); }},
+      {"add", [=] { return add(none, x, 2); }},
+      {"add", [=] { return add(none, 3, 2); }},
+      {"add", [=] { return add(3, none, 2); }},
+      {"sub", [=] { return sub(x, none, 2); }},
       {"matmul", [=] { return matmul(x, y); }},
       {"linear", [=] { return linear(x, y); }},
       {"index_select", [=] { return index_select(x, 0, x); }},

@@ -132,6 +132,23 @@ TEST(CpuProvider, ComputesEpiloguesAsTheirRowsSayWithNanAndInfinityToo) {
   EXPECT_GE(fused, 12) << "the epilogues that models have are fused";
 }
 
+TEST(CpuProvider, RefusesAnEpilogueByItsName) {
+  OpenProvider cpu("cpu");
+  std::vector<float> values{1.0F, 2.0F}, ones(16, 1.0F), results(32);
+  const std::pair<ep_epilogue, const char*> refused[] = {{{1, EP_UNARY_isnan, 0, 4}, "isnan"},
+                                                         {{2, EP_BINARY_lt, 0, 4}, "lt"}};
+  for (Product& product : products(2)) {
+    for (const auto& [epilogue, name] : refused) {
+      product.desc.epilogue_count = 1;
+      product.desc.epilogues[0] = epilogue;
+      const LaunchResult run = run_once(cpu, product.desc, {results.data(), values.data(), ones.data()}, {});
+      EXPECT_EQ(run.status, EP_STATUS_UNSUPPORTED) << product.name;
+      EXPECT_NE(cpu.host.sentence().find(fmt::format("epilogue {} on f32", name)), std::string::npos)
+          << cpu.host.sentence();
+    }
+  }
+}
+
 TEST(CpuProvider, TakesAnyStrideOfAnAxisOfLengthOne) {
   OpenProvider cpu("cpu");
   const ep_primitive_desc desc =

@@ -1,6 +1,8 @@
 // The null provider, which computes nothing.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "tests/unit/providers/provider_fixture.h"
 
 namespace tenon::provider {
@@ -20,6 +22,25 @@ TEST(NullProvider, CopiesThroughItsMemory) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(received[i], sent[i]);
   null.ops.memory_free(null.device, a);
   null.ops.memory_free(null.device, b);
+}
+
+TEST(NullProvider, ItsMemoryIsTheHostsAndItSaysSo) {
+  OpenProvider null("null");
+  ep_device_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_DEVICE_INFO;
+  ASSERT_EQ(null.plugin.device_info(null.plugin.plugin, 0, &info, nullptr), EP_STATUS_OK);
+  ASSERT_EQ(info.pool_count, 1u);
+  EXPECT_EQ(info.pools[0].flags, EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT | EP_POOL_FLAG_HOST_CACHED);
+  ep_memory* memory = nullptr;
+  void* address = nullptr;
+  ASSERT_EQ(null.ops.memory_allocate(null.device, 0, 64, &memory, nullptr), EP_STATUS_OK);
+  ASSERT_EQ(null.ops.memory_map(null.device, memory, &address, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(address) % info.pools[0].minimum_alignment, 0u);
+  const int32_t sent[4] = {2, 7, 1, 8};
+  EXPECT_EQ(null.ops.upload(null.stream, {memory, 0}, sent, sizeof sent, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(std::memcmp(address, sent, sizeof sent), 0);
+  null.ops.memory_free(null.device, memory);
 }
 
 TEST(NullProvider, EventsHaveHappenedOnceRecorded) {

@@ -63,6 +63,41 @@ TEST_F(Wait, TheNextCallWorks) {
   EXPECT_TRUE(error_of([] { device().synchronize(); }).ok()) << "the failure was told already";
 }
 
+TEST_F(Wait, OfATensorThatIsOverwrittenWholeSucceedsAgain) {
+  const std::vector<float> values = random_floats(random_, 64);
+  const Tensor x = Tensor::from<float>(values, {64}, device());
+  for (const auto& overwrite : std::initializer_list<std::function<void(Tensor&)>>{
+           [&](Tensor& bad) { bad.copy_from(values.data()); }, [&](Tensor& bad) { copy_(bad, x); },
+           [&](Tensor& bad) { add_out(bad, x, 0.0f); },
+           [&](Tensor& bad) {
+             bad.access(Access::write, [&](void* data) { std::copy_n(values.data(), 64, static_cast<float*>(data)); });
+           }}) {
+    fakes::async_control().fail_launch = 0;
+    Tensor bad = relu(x);
+    overwrite(bad);
+    EXPECT_EQ(error_of([&] { bad.wait(); }).message(), "");
+    EXPECT_EQ(bad.to_host<float>(), values);
+    settle();
+  }
+}
+
+TEST_F(Wait, OfATensorThatIsOverwrittenInPartStillFails) {
+  const std::vector<float> values = random_floats(random_, 64);
+  const Tensor x = Tensor::from<float>(values, {64}, device());
+  for (const auto& write : std::initializer_list<std::function<void(Tensor&)>>{
+           [&](Tensor& bad) { slice(bad, 0, 0, 63).copy_from(values.data()); },
+           [&](Tensor& bad) { copy_(slice(bad, 0, 1), slice(x, 0, 1)); },
+           [&](Tensor& bad) { add_out(slice(bad, 0, 0, 32), slice(x, 0, 0, 32), 0.0f); },
+           [&](Tensor& bad) { slice(bad, 0, 0, 60).access(Access::write, [](void*) {}); },
+           [&](Tensor& bad) { add_(bad, x); }, [&](Tensor& bad) { bad.access(Access::read_write, [](void*) {}); }}) {
+    fakes::async_control().fail_launch = 0;
+    Tensor bad = relu(x);
+    static_cast<void>(error_of([&] { write(bad); }));
+    EXPECT_EQ(error_of([&] { bad.wait(); }).code(), Code::internal);
+    settle();
+  }
+}
+
 TEST_F(Wait, ReturnsQuietlyOnASynchronousDeviceAndForNoElements) {
   const Tensor here = relu(Tensor::from<float>(random_floats(random_, 5), {5}, Device("cpu")));
   EXPECT_TRUE(error_of([&] { here.wait(); }).ok());
