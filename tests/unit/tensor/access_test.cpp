@@ -106,6 +106,8 @@ TEST_F(AccessTensor, StreamsWaitForStreamsAndBarriers) {
   {
     const StreamScope scope(side);
     EXPECT_EQ(Stream::current(device()).index(), side.index());
+    EXPECT_EQ(Stream::current(Device("cpu")).index(), Stream::standard(Device("cpu")).index())
+        << "a stream of one device is not the current one of another";
     side.wait_stream(Stream::standard(device()));
     y = relu(x);
     device().barrier();

@@ -78,6 +78,32 @@ TEST(VulkanRows, AddEveryLengthAtEveryOffset) {
   }
 }
 
+// Some of these are long enough to be added in parts. The axes lie apart, so they are walked as several.
+TEST(VulkanRows, AddOverAxesThatLieApart) {
+  fresh_shim();
+  Device device;
+  Rows rows(device);
+  std::mt19937 random(44);
+  for (int64_t length : {5, 700, 16384}) {
+    const int64_t kept[] = {3, 2};
+    const int64_t inner = 4;
+    ep_primitive_desc desc =
+        descriptor(EP_PRIMITIVE_reduce, {dense(EP_ROLE_DST, EP_DTYPE_i32, {1, kept[0], 1, kept[1]}),
+                                         dense(EP_ROLE_SRC, EP_DTYPE_i32, {length / inner, kept[0], inner, kept[1]})});
+    desc.attributes.reduce.op = EP_REDUCE_sum;
+    desc.attributes.reduce.axes = 1 | 4;
+    std::vector<int32_t> src(static_cast<size_t>(length / inner * kept[0] * inner * kept[1]));
+    for (int32_t& one : src) one = static_cast<int32_t>(random());
+    std::vector<uint32_t> expected(6);
+    for (size_t i = 0; i < src.size(); ++i) {
+      const size_t row = i / static_cast<size_t>(inner * kept[1]) % 3;
+      expected[row * 2 + i % 2] += static_cast<uint32_t>(src[i]);
+    }
+    const std::vector<int32_t> found = rows.run(desc, src, 6, 0);
+    EXPECT_EQ(std::vector<uint32_t>(found.begin(), found.end()), expected) << length << " elements in a row";
+  }
+}
+
 TEST(VulkanRows, GiveTheSameBitsWhereverTheyLie) {
   fresh_shim();
   Device device(Settings{{"packs", "on"}});
