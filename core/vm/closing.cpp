@@ -49,7 +49,7 @@ void DeviceQueue::close() {
     Stream& stream = *streams_[i];
     for (EventMark* mark : stream.events) destroy_mark(mark);
     stream.events.clear();
-    stream.clean_scratch = {};
+    stream.clean_scratch = 0;
     if (!stream.on_host) device_->ops.stream_destroy(device_->handle, stream.handle);
   }
   for (EventMark* mark : free_marks_) destroy_mark(mark);

@@ -44,7 +44,7 @@ void DeviceQueue::take_faults(Stream& stream, uint64_t seen_before) {
       lose(status.with_context(fmt::format("while taking faults of {}", device_->opened->spelling)));
       return fail_unknown(stream, seen_before);
     }
-    stream.clean_scratch = {};
+    stream.clean_scratch = 0;
     const uint64_t number = Ticket{fault.tag}.number();
     const bool overflow = (fault.flags & EP_FAULT_FLAG_OVERFLOW) != 0;
     for (uint64_t i = overflow ? seen_before + 1 : number; i <= (overflow ? launched : number); ++i) {

@@ -123,15 +123,14 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
   }
   if (code == EP_STATUS_OK) [[likely]]
     return Status();
-  if (slot.extras.scratch_bytes != 0) stream.clean_scratch = {};
+  if (slot.extras.scratch_bytes != 0) stream.clean_scratch = 0;
   const Status status = slot_error(slot, loader::take_error(code, error, {}), device_);
   if (code == EP_STATUS_DEVICE_LOST) lose(status);
   return status;
 }
 
 Status DeviceQueue::prepare_scratch(Stream& stream, const Slot& slot) {
-  const ep_buffer& clean = stream.clean_scratch;
-  if (clean.memory == slot.extras.scratch.memory && clean.offset == slot.extras.scratch.offset) return Status();
+  if (stream.clean_scratch == slot.extras.scratch_number) return Status();
   // An upload under way may still read the shorter blocks of zeros, so they are kept.
   if (zeros_.empty() || zeros_.back().size() < slot.extras.scratch_bytes)
     zeros_.emplace_back(slot.extras.scratch_bytes);
@@ -139,7 +138,7 @@ Status DeviceQueue::prepare_scratch(Stream& stream, const Slot& slot) {
   const ep_status code =
       device_->ops.upload(stream.handle, slot.extras.scratch, zeros_.back().data(), slot.extras.scratch_bytes, &error);
   if (code != EP_STATUS_OK) return provider_error(device_, code, error, "zeroing scratch");
-  stream.clean_scratch = slot.extras.scratch;
+  stream.clean_scratch = slot.extras.scratch_number;
   return Status();
 }
 

@@ -49,9 +49,10 @@ struct SlotExtras {
   Staging* staging = nullptr;
   HostWork* work = nullptr;  // of an access, until the host thread takes it over
   Completion* completion = nullptr;
-  uint64_t scratch_bytes = 0;
   ep_buffer workspace{};
   ep_buffer scratch{};
+  uint64_t scratch_bytes = 0;   // of the whole block; 0: the kernel wants none
+  uint64_t scratch_number = 0;  // as in Stream
 };
 
 struct alignas(64) Slot {

@@ -46,6 +46,7 @@ struct Stream {
   // Under Engine::submission. covered[t] is the highest instruction of stream t for which an instruction here waits.
   std::vector<uint64_t> covered;
   memory::Block scratch;
+  uint64_t scratch_number = 0;  // counts the blocks that were the scratch, from 1
 
   uint64_t known_retired = 0;  // `retired` at the last look for room in the ring
 
@@ -58,8 +59,8 @@ struct Stream {
   uint64_t marked = 0;     // point of the last mark
   uint64_t completed = 0;  // point of the last event seen
   std::deque<EventMark*> events;
-  ep_buffer clean_scratch{};  // the scratch that is zero, if any
-  uint32_t complaints = 0;    // bit EventCall: its failure was logged
+  uint64_t clean_scratch = 0;  // the number of the scratch that is zero; 0: none
+  uint32_t complaints = 0;     // bit EventCall: its failure was logged
 
   // For the stream of access instructions, which the host runs and the provider does not know. Such a stream has no
   // events. The host waits for its dependences and, for other streams, for its instructions.

@@ -139,9 +139,11 @@ class Submission {
     extras.work = request_.work;
     extras.completion = request_.completion;
     extras.workspace = request_.workspace;
-    if (request_.launch == nullptr) return;
-    extras.scratch_bytes = request_.launch->kernel->scratch_bytes;
-    if (extras.scratch_bytes != 0) extras.scratch = stream_.scratch.at(0);
+    extras.scratch_bytes = 0;
+    if (request_.launch == nullptr || request_.launch->kernel->scratch_bytes == 0) return;
+    extras.scratch = stream_.scratch.at(0);
+    extras.scratch_bytes = stream_.scratch.size;
+    extras.scratch_number = stream_.scratch_number;
   }
 
   void fill_launch(const OpLaunch& launch) {

@@ -31,7 +31,10 @@ Status grow_scratch(Stream& stream, uint64_t bytes) {
   Ticket last;
   {
     std::lock_guard lock(all.submission);
-    if (stream.scratch.size < block.size) std::swap(stream.scratch, block);
+    if (stream.scratch.size < block.size) {
+      std::swap(stream.scratch, block);
+      ++stream.scratch_number;
+    }
     last = stream.ticket(stream.submitted.load(std::memory_order_relaxed));
   }
   if (block.memory != nullptr) device->allocator->release(block, std::span(&last, 1));

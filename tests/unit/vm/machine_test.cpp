@@ -1,6 +1,7 @@
 // The promises of the machine, one at a time, on the asynchronous fake.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -242,6 +243,55 @@ TEST_F(Machines, ScratchIsZeroedOnceAndAgainAfterAnError) {
   EXPECT_EQ(run(fakes::kMixSoils), 0u);
   EXPECT_EQ(run(fakes::kMixRefused), 1000u);
   EXPECT_EQ(run(fakes::kMixRuns), 0u);
+}
+
+// A kernel that wants more scratch than the one before may get the same block.
+TEST_F(Machines, ScratchIsZeroedToTheEndOfItsBlock) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(0, 4);
+  DeviceState* device = machine.device(0);
+  vm::Stream& stream = device->queue->stream(0);
+  const auto run = [&](uint64_t scratch) {
+    EXPECT_TRUE(
+        machine.mix(0, 0, {b.get(), 0}, {a.get(), 0}, {a.get(), 0}, kWords, 1, fakes::kMixRuns, true, {0, scratch})
+            .ok());
+    machine.settle();
+  };
+  run(64);
+  const uint64_t size = machine.scratch_bytes(0);
+  ASSERT_GT(size, 64u);
+  std::vector<char> bytes(size, 1);
+  ASSERT_EQ(device->ops.upload(stream.handle, stream.scratch.at(0), bytes.data(), size, nullptr), EP_STATUS_OK);
+  ASSERT_EQ(device->ops.stream_synchronize(stream.handle, nullptr), EP_STATUS_OK);
+  vm::release_scratch(device);
+  run(64);
+  run(size);
+  ASSERT_EQ(machine.scratch_bytes(0), size);
+  ASSERT_EQ(device->ops.download(stream.handle, bytes.data(), stream.scratch.at(0), size, nullptr), EP_STATUS_OK);
+  ASSERT_EQ(device->ops.stream_synchronize(stream.handle, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(std::count(bytes.begin(), bytes.end(), 0), static_cast<int64_t>(size));
+}
+
+// A device that is retired gives its scratch back, since what is still held makes it busy.
+TEST_F(Machines, ScratchThatIsGivenBackIsMadeAndZeroedAnew) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(0, 4);
+  const auto run = [&](int64_t how) {
+    EXPECT_TRUE(machine.mix(0, 0, {b.get(), 0}, {a.get(), 0}, {a.get(), 0}, kWords, 1, how, true, {0, 256}).ok());
+    const auto words = machine.download(b.get());
+    return words.ok() ? words.value()[0] - (3 * 32 + 1) : 1000;
+  };
+  EXPECT_EQ(run(fakes::kMixSoils), 0u);
+  machine.settle();
+  const uint64_t held = machine.scratch_bytes(0);
+  const uint64_t live = machine.device(0)->allocator->stats().live;
+  EXPECT_GE(held, 256u);
+  vm::release_scratch(machine.device(0));
+  EXPECT_EQ(machine.scratch_bytes(0), 0u);
+  EXPECT_EQ(machine.device(0)->allocator->stats().live, live - held);
+  EXPECT_EQ(run(fakes::kMixRuns), 0u);
+  HostDevice host;
+  vm::release_scratch(host.state());  // a device without streams has none
 }
 
 TEST_F(Machines, WorkspaceIsUsedAgainInStreamOrder) {
