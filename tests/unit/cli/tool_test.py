@@ -167,6 +167,8 @@ def main():
             done = run("onnx-test", surplus, code=1)
             claim(f"it has 1 {kind}s, but test_data_set_0 holds 2" in done.stdout, f"a surplus {kind} should fail the case: {done.stdout}")
 
+    alone = run(code=2)
+    claim("Run an ONNX model" in alone.stdout and not alone.stderr, f"without arguments the tool shows its help: {alone}")
     claim("cpu:0" in run("devices").stdout, "devices should list cpu:0")
     claim(any(d["device"] == "cpu:0" for d in json.loads(run("devices", "--json").stdout)["devices"]), "so should its JSON")
     report = json.loads(run("doctor", "--json").stdout)

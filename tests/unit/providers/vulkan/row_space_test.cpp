@@ -40,6 +40,14 @@ TEST(RowsSpace, TakesSingleElementsWhereTheyLieApart) {
   EXPECT_EQ(rows(EP_DTYPE_f32, {4, 1000}, {0, 0}, {1000, 1}, 2).block(1), 1);
 }
 
+TEST(RowsSpace, KnowsWhetherRowsLieNearerThanTheirElements) {
+  EXPECT_TRUE(rows(EP_DTYPE_f32, {1000, 4}, {4, 1}, {4, 1}, 1).rows_are_dense());
+  EXPECT_TRUE(rows(EP_DTYPE_f32, {2, 300, 4}, {1200, 4, 1}, {1, 1, 1}, 0b010).rows_are_dense());
+  EXPECT_FALSE(rows(EP_DTYPE_f32, {4, 1000}, {1000, 1}, {1000, 1}, 2).rows_are_dense());
+  EXPECT_FALSE(rows(EP_DTYPE_f32, {300, 4, 2}, {8, 2, 1}, {1, 1, 1}, 0b101).rows_are_dense());
+  EXPECT_FALSE(rows(EP_DTYPE_f32, {1000, 1}, {1, 1}, {1, 1}, 1).rows_are_dense()) << "there is one row";
+}
+
 TEST(RowsSpace, LooksAtTheDestinationWhereItIsWrittenInRows) {
   const RowsSpace space = rows(EP_DTYPE_f32, {4, 1000}, {1000, 1}, {1001, 1}, 2);
   EXPECT_EQ(space.block(1), 4);
