@@ -173,6 +173,15 @@ class Package:
         assert "'traps' was not loaded: the child process that probed it died of signal 5 (SIGTRAP)." in result.stderr, result.stderr
         assert "without having been probed" not in result.stderr, result.stderr
 
+    def without_the_helper_a_provider_is_loaded_unprobed_and_told(self):
+        helper = os.path.join(self.prefix, "libexec", "tenon", "tenon-probe")
+        os.rename(helper, helper + ".away")
+        result = subprocess.run([self.tool, "devices", "--probe"], capture_output=True, text=True, env=self.environment())
+        os.rename(helper + ".away", helper)
+        assert result.returncode == 0 and "cpu:0" in result.stdout, result
+        assert ("'cpu' is loaded without having been probed in a child process: the program tenon-probe is not "
+                "installed with this library.") in result.stderr, result.stderr
+
     def a_plugin_is_taken_by_copying_one_file(self):
         built = os.path.join(self.build_example("provider"), "libtenon_sample.so")
         needed = [line for line in self.run("readelf", "-d", built).splitlines() if "(NEEDED)" in line]

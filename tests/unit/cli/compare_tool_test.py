@@ -56,6 +56,12 @@ def main():
         wrong = {"TENON_CONFIG": str(config)}
         pair = ("--device", "cpu", "--device", "mirror", "--dim", "batch=4")
 
+        alone = Tool(sys.argv[1], "run", TENON_PLUGIN_PATH=":".join(sys.argv[2:4]))
+        for device in "cpu", "mirror":
+            said = alone.run(model, "--device", device, "-i", "x=random").stdout
+            claim("ran on the host" not in said, f"no launch of {device} ran on the host: {said}")
+        tool.failures += alone.failures
+
         right = json.loads(run(model, *pair, "--json").stdout)
         claim(right["first_divergence"] is None and not right["diverges"], f"two right devices agree: {right['verdict']}")
         claim([n["name"] for n in right["nodes"]] ==

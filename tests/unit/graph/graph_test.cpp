@@ -76,6 +76,18 @@ TEST(Graph, ComputesKnownValuesWhileRecording) {
   EXPECT_EQ(run(graph, std::vector<Tensor>{x})[0].to_host<float>(), mul(x, exp(square(weight))).to_host<float>());
 }
 
+// A large result is worth its memory only if it replaces more.
+TEST(Graph, ComputesALargeKnownValueIfItHasNoMoreElementsThanItsInputs) {
+  const Tensor x = random_tensor({1, 100000}, 16), large = random_tensor({2, 100000}, 17);
+  const auto steps = [&](const std::function<Tensor()>& known) {
+    return record({x}, [&](const TensorList& in) -> TensorList { return {mul(in[0], known())}; }).steps.size();
+  };
+  EXPECT_EQ(steps([&] { return sum(large, {0}, true); }), 1u);
+  EXPECT_EQ(steps([&] { return add(x, sum(large, {0}, true)); }), 1u) << "two of 100,000 make one";
+  const Tensor column = random_tensor({3, 1}, 18);
+  EXPECT_EQ(steps([&] { return add(x, column); }), 2u) << "100,003 make 300,000";
+}
+
 TEST(Graph, KeepsLargeFactoriesAsSteps) {
   const Tensor x = random_tensor({200, 200}, 7);
   const Graph graph = record({x}, [](const TensorList& in) -> TensorList {

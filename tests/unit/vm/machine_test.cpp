@@ -245,6 +245,27 @@ TEST_F(Machines, ScratchIsZeroedOnceAndAgainAfterAnError) {
   EXPECT_EQ(run(fakes::kMixRuns), 0u);
 }
 
+TEST_F(Machines, WhatIsPendingIsToldWithWhatItWaitsFor) {
+  vm::DeviceQueue& queue = *machine.device(0)->queue;
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(0, 4);
+  machine.settle();
+  EXPECT_EQ(queue.pending_text(), "nothing is pending");
+  std::atomic<bool> let{false};
+  ASSERT_TRUE(machine.access({a.get(), 0}, kWords, true, true, [&](uint32_t*) { let.wait(false); }).ok());
+  ASSERT_TRUE(mix(b.get(), a.get(), a.get(), 0).ok());
+  const std::string text = queue.pending_text();
+  let = true;
+  let.notify_all();
+  machine.settle();
+  const uint64_t number = queue.stream(0).submitted.load();
+  EXPECT_NE(text.find(fmt::format("async:0 stream 0: instruction {} (mix) is queued, 0 more behind it, instruction {} "
+                                  "waits for instruction ",
+                                  number, number)),
+            std::string::npos)
+      << text;
+}
+
 // A kernel that wants more scratch than the one before may get the same block.
 TEST_F(Machines, ScratchIsZeroedToTheEndOfItsBlock) {
   StorageHandle a = filled(0, 3);
