@@ -1,4 +1,5 @@
-"""Text in C++ is made with fmt::format: the forms that it replaced stay out of the tree.
+"""Text in C++ is made with fmt::format: the forms that it replaced stay out of the tree, and no call has more arguments
+than its text has fields. (The compiler finds a field without an argument, and passes an argument without a field.)
 
 Usage: text_test.py SOURCE_ROOT
 
@@ -8,6 +9,7 @@ fails if that passes unseen.
 """
 import os
 import re
+import string
 import subprocess
 import sys
 
@@ -37,6 +39,58 @@ EXEMPT = {
     "benchmarks/peers/torch.cpp": "it is compiled with libtorch's headers, which bring an fmt of their own",
     "tests/unit/tensor/print_test.cpp": "it tests operator<<",
 }
+# Functions that make text, and which argument is the text: the first of these that is a literal.
+FORMATTERS = {"fmt::format": (0,), "broken": (1,), "skipped": (0,), "not_claimed": (0,), "wrong": (0, 1),
+              "name_kernel": (1, 2), "functors::refuse": (0,)}
+CALL = re.compile(r"(?<![\w:.>])(" + "|".join(FORMATTERS) + r")\(")
+QUOTED = re.compile(rf"{LITERAL}|'(?:\\.|[^'\\\n])+'|//[^\n]*")
+WHOLE_LITERAL = re.compile(rf"\s*(?:{LITERAL}\s*)+")
+SURPLUS = ['fmt::format("{} of {}", first, f(second, g{1, 2}), third)', 'broken("P01", "{} bytes" "!", size, ")")']
+NO_SURPLUS = ['fmt::format("{:{}} {{}}", first, width)', 'fmt::format("{0} {1} {0}", first, second)', 'fmt::format(text, 1, 2)']
+
+
+def arguments_of(text, opening):
+    """The arguments of the call whose bracket opens at `opening`; empty if it does not close."""
+    parts, depth, start, at = [], 0, opening + 1, opening
+    while at < len(text):
+        quoted = QUOTED.match(text, at)
+        if quoted:
+            at = quoted.end()
+            continue
+        depth += (text[at] in "([{") - (text[at] in ")]}")
+        if depth == 0 or (depth == 1 and text[at] == ","):
+            parts.append(text[start:at])
+            start = at + 1
+        if depth == 0:
+            return parts
+        at += 1
+    return []
+
+
+def fields_of(text):
+    """How many arguments the fields of `text` take, those of nested fields too."""
+    taken, numbers = 0, {-1}
+    for _, name, inner, _ in string.Formatter().parse(text):
+        if name is not None:
+            taken += (name == "") + fields_of(inner)
+            numbers.add(int(name) if name.isdigit() else -1)
+    return max(taken, max(numbers) + 1)
+
+
+def surplus_in(text, path=""):
+    """The lines of calls that have more arguments than fields."""
+    lines = []
+    if path.startswith("core/ops/functors/"):
+        text = re.sub(r"(?<![\w:.>])refuse\(", "functors::refuse(", text)  # other functions of that name take no fields
+    for call in CALL.finditer(text):
+        arguments = arguments_of(text, call.end() - 1)
+        at = next((i for i in FORMATTERS[call.group(1)] if i < len(arguments) and WHOLE_LITERAL.fullmatch(arguments[i])), None)
+        if at is None or any("..." in argument for argument in arguments[at + 1:]):
+            continue
+        literal = "".join(part[1:-1] for part in re.findall(LITERAL, arguments[at]))
+        if len(arguments) - at - 1 > fields_of(literal):
+            lines.append(text.count("\n", 0, call.start()) + 1)
+    return lines
 
 
 def forms_in(text):
@@ -54,7 +108,9 @@ def main():
         if not os.path.isfile(full):
             continue
         looked_at += 1
-        forms = forms_in(open(full).read())
+        content = open(full).read()
+        forms = forms_in(content)
+        failures += [f"{path}:{line}: text is made of more arguments than it has fields" for line in surplus_in(content, path)]
         if path in EXEMPT:
             used.update([path] if forms else [])
             continue
@@ -63,6 +119,8 @@ def main():
     for form, line in PLANTED.items():
         if form not in forms_in(f"int before;\n{line}\nint after;\n"):
             failures.append(f"planted {form} was not seen: {line}")
+    failures += [f"a planted argument without a field was not seen: {line}" for line in SURPLUS if not surplus_in(line)]
+    failures += [f"no argument is without a field: {line}" for line in NO_SURPLUS if surplus_in(line)]
     for failure in failures:
         print(failure)
     print(f"{looked_at} files looked at, {len(failures)} things wrong")
