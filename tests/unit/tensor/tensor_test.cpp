@@ -44,6 +44,19 @@ TEST_F(Tensors, HoldEveryCppTypeOnAnyDevice) {
   }
 }
 
+TEST_F(Tensors, OfMoreBytesThanCanBeCountedAreRefused) {
+  const int64_t half = int64_t{1} << 31;
+  for (DType dtype : {DType::u8, DType::f16, DType::f32, DType::f64}) {
+    const int64_t other = 2 * half / dtype_size(dtype);  // together 2^63 bytes
+    expect_error(
+        [&] {
+          Tensor::empty({half, other}, dtype, Device("cpu"));
+        },
+        Code::invalid_argument, {"more than 2^63 - 1"});
+    expect_error([&] { Tensor::empty({half, other - 1}, dtype, Device("cpu")); }, Code::out_of_device_memory, {});
+  }
+}
+
 TEST_F(Tensors, HoldTruthValuesAsBytes) {
   const bool values[] = {true, false, true};
   const Tensor tensor = Tensor::from<bool>(values, {3}, Device("cpu"));
