@@ -111,7 +111,7 @@ OPERATORS = {
     "arguments": each(PAIR, lambda match: f"({match.group(3)}, {match.group(2)})"),
 }
 
-QUIET = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""", re.DOTALL)
+QUIET = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'""", re.DOTALL)
 ASSERTED = re.compile(r"^[ \t]*(?:#(?:[^\n]*\\\n)*[^\n]*|static_assert\b[^;]*;)", re.MULTILINE)
 
 

@@ -68,6 +68,11 @@ class Mutants(unittest.TestCase):
             self.assertEqual(changed[:mutant.at], SOURCE[:mutant.at])
             self.assertEqual(changed[mutant.at + len(mutant.new):], SOURCE[mutant.at + len(mutant.old):])
 
+    def test_a_number_with_separators_is_no_quote_and_no_place(self):
+        line = "const long nap = ticks < 4'000'000 ? ticks : 10'000;\n"
+        self.assertEqual([(mutant.old, mutant.new) for mutant in mutants.mutants_of("a.cpp", line)], [("<", "<=")])
+        self.assertEqual(mutants.blanked(line), line)
+
     def test_quotes_keep_their_text_where_a_condition_is_negated(self):
         self.assertEqual(changes("condition", 'void f() {\n  if (x == "a < b") g();\n}\n'),
                          [('(x == "a < b")', '(!(x == "a < b"))')])

@@ -53,6 +53,10 @@ Status compare_faults(const Case& test, const ep_fault& want, const Work& work) 
     return broken("P07", "fault {} of operand {} names the value {}, which is not a bad one (the first bad one is {})",
                   got.code, got.operand, got.value, want.value);
   }
+  if (got.limit != want.limit) {
+    return broken("P07", "fault {} of operand {} names the limit {}, which is {}", got.code, got.operand, got.limit,
+                  want.limit);
+  }
   if (got.tag != work.tag) {
     return broken("F01", "the fault names launch {:#x}, it was launch {:#x}", got.tag, work.tag);
   }

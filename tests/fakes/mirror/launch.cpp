@@ -273,6 +273,7 @@ void Work::spoil() {
   if (device->breaks("other_fault")) fault.operand = 0;
   if (device->breaks("other_value")) fault.value = std::numeric_limits<int32_t>::min();
   if (device->breaks("value_in_range")) fault.value = 0;
+  if (device->breaks("no_limit")) fault.limit = 0;
   if (device->breaks("dirty_workspace") && workspace[7] != 0) first[1] = static_cast<char>(first[1] ^ 0x21);
   if (device->breaks("random_bits")) first[0] = static_cast<char>(++device->asked);
   if (device->breaks("nan") && desc.operands[0].dtype == EP_DTYPE_f32) {

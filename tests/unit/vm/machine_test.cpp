@@ -245,6 +245,25 @@ TEST_F(Machines, ScratchIsZeroedOnceAndAgainAfterAnError) {
   EXPECT_EQ(run(fakes::kMixRuns), 0u);
 }
 
+TEST_F(Machines, ATransferOfNoBytesIsNoInstruction) {
+  StorageHandle a = filled(0, 3);
+  StorageHandle b = filled(0, 4);
+  machine.settle();
+  vm::DeviceQueue& queue = *machine.device(0)->queue;
+  const auto submitted = [&] {
+    uint64_t sum = 0;
+    for (uint16_t i = 0; i < queue.stream_count(); ++i) sum += queue.stream(i).submitted.load();
+    return sum;
+  };
+  const uint64_t before = submitted();
+  uint32_t word = 7;
+  EXPECT_TRUE(vm::upload({a.get(), 0, true, false}, &word, 0, {}).ok());
+  EXPECT_TRUE(vm::copy({a.get(), 0, true, false}, {b.get(), 0, false, false}, 0, {}).ok());
+  EXPECT_TRUE(vm::download(&word, {b.get(), 0, false, false}, 0).ok());
+  EXPECT_EQ(submitted(), before);
+  EXPECT_EQ(word, 7u);
+}
+
 TEST_F(Machines, WhatIsPendingIsToldWithWhatItWaitsFor) {
   vm::DeviceQueue& queue = *machine.device(0)->queue;
   StorageHandle a = filled(0, 3);
