@@ -3,6 +3,7 @@
 
 #include "core/interpreter/transfer.h"
 #include "core/ops/attributes.h"
+#include "core/ops/floating_point.h"
 #include "core/ops/rules.h"
 #include "core/tensor/opened_devices.h"
 
@@ -19,7 +20,10 @@ Tensor stepped(const OpCall& call, const FillAttributes& attributes) {
   const Wide start = number(call.scalars[0]);
   const Wide step = number(call.scalars[2]);
   std::vector<T> values(static_cast<size_t>(element_count(attributes.dims.dims())));
-  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(start + static_cast<Wide>(i) * step);
+  {
+    const DefaultFloatingPoint floating_point;
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<T>(start + static_cast<Wide>(i) * step);
+  }
   return Tensor::copy_from_host(values.data(), attributes.dims.dims(), dtype_of<T>(), Device(call.device));
 }
 

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "core/ops/composite.h"
+#include "core/ops/floating_point.h"
 #include "core/ops/functors/apply.h"
 #include "primitives/text/format.h"
 
@@ -50,7 +51,10 @@ Scalar product(OpId id, const Tensor& input, const Scalar& other, Scalar alpha) 
   require_given(id, input);
   alpha = fitting_alpha(id, promote_with(input.dtype(), other), alpha);
   if (other.dtype() == DType::boolean && alpha.dtype() == DType::boolean) return alpha == Scalar(false) ? alpha : other;
-  if (other.dtype() == DType::f64 || alpha.dtype() == DType::f64) return Scalar(other.to_double() * alpha.to_double());
+  if (other.dtype() == DType::f64 || alpha.dtype() == DType::f64) {
+    return Scalar(in_default_state({other.to_double(), alpha.to_double()},
+                                   [](const volatile double* numbers) { return numbers[0] * numbers[1]; }));
+  }
   return Scalar(static_cast<int64_t>(static_cast<uint64_t>(other.to_int()) * static_cast<uint64_t>(alpha.to_int())));
 }
 

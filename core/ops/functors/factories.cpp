@@ -1,6 +1,7 @@
 // Makes new tensors.
 #include <cmath>
 
+#include "core/ops/floating_point.h"
 #include "core/ops/functors/apply.h"
 #include "primitives/text/format.h"
 
@@ -51,9 +52,15 @@ Tensor range_of_ints(int64_t start, int64_t end, int64_t step, DType dtype, Devi
   return stepped(bounds, static_cast<int64_t>(count), made, dtype, device);
 }
 
+double steps_between(double start, double end, double step) {
+  return in_default_state({start, end, step}, [](const volatile double* numbers) {
+    return std::ceil((numbers[1] - numbers[0]) / numbers[2]);
+  });
+}
+
 Tensor range_of_floats(double start, double end, double step, DType dtype, Device device) {
   if (step == 0) refuse("arange: step is 0.");
-  const double count = std::ceil((end - start) / step);
+  const double count = steps_between(start, end, step);
   if (!(count >= 0)) refuse("arange: a step of {} does not lead from {} to {}.", step, start, end);
   if (count > static_cast<double>(kMaxArange))
     refuse("arange: from {} to {} in steps of {} is more than {} elements.", start, end, step, int64_t{kMaxArange});

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/ops/floating_point.h"
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/window.h"
 #include "core/ops/rules/epilogue.h"
@@ -27,6 +28,11 @@ struct Epilogue {
     return ops::activate(result, activation);
   }
 };
+
+double inverse_root(int64_t value) {
+  return in_default_state({static_cast<double>(value)},
+                          [](const volatile double* numbers) { return 1 / std::sqrt(numbers[0]); });
+}
 
 void check_addend(std::string_view op, std::string_view name, const Tensor& addend, const Dims& result) {
   if (addend.defined() && !infer::broadcasts_to(addend.dims(), result)) {
@@ -172,7 +178,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   require_defined(op, "value", value);
   if (query.rank() < 2 || key.rank() < 2) refuse("{}: query and key must have rank 2 at least.", op);
   if (is_causal && attn_mask.defined()) refuse("{}: is_causal and attn_mask exclude each other.", op);
-  const double factor = scale.value_or(1 / std::sqrt(static_cast<double>(query.dims().back())));
+  const double factor = scale.value_or(inverse_root(query.dims().back()));
   Tensor scores = tenon::matmul(tenon::mul(query, Scalar(factor)), tenon::transpose(key, -2, -1));
   Tensor mask = attn_mask;
   if (is_causal) {
