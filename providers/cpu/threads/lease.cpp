@@ -52,9 +52,11 @@ int32_t other_callers(int32_t others, int64_t time) {
   return others;
 }
 
+// Fewer callers than were seen lately do not prolong the memory of the more.
 void note_others(int32_t others) {
   const int64_t time = now();
-  others_seen.store(other_callers(others, time), std::memory_order_relaxed);
+  if (other_callers(others, time) > others) return;
+  others_seen.store(others, std::memory_order_relaxed);
   others_until.store(time + idle_limit, std::memory_order_relaxed);
 }
 
