@@ -30,6 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 from compare import CASES, peer_session, peer_times, tenon_run  # noqa: E402
 
 LOOP = "while True: pass"
+RATES = ("answers_per_s", "answers_per_cpu_s")
 
 
 def peer_turn(model, threads, inputs_file, repeat):
@@ -45,7 +46,7 @@ def serve_peer(model, callers, seconds, sequence):
     ones = np.ones((1, sequence), np.int64)
     inputs = {one.name: ones for one in session.get_inputs()}
     want = session.run(None, inputs)[0]
-    answers, begin = [0] * callers, time.perf_counter()
+    answers, begin, cpu_begin = [0] * callers, time.perf_counter(), time.process_time()
 
     def serve(caller):
         while time.perf_counter() < begin + seconds:
@@ -57,24 +58,27 @@ def serve_peer(model, callers, seconds, sequence):
         thread.start()
     for thread in threads:
         thread.join()
-    print(sum(answers) / (time.perf_counter() - begin))
+    rates = [sum(answers) / (time.perf_counter() - begin), sum(answers) / (time.process_time() - cpu_begin)]
+    print(json.dumps(dict(zip(RATES, rates))))
 
 
 def measure_serving(args, sequence=128):
     model, callers, seconds = args.folder / "bert_base.onnx", str(args.callers), str(args.seconds)
-    ours, theirs = [], []
+    commands = {
+        "tenon": [args.serve, model, "--dims", f"1,{sequence}", "--threads", callers, "--seconds", seconds],
+        "onnxruntime": [sys.executable, __file__, "--peer-serve", model, callers, seconds, str(sequence)],
+    }
+    turns = {side: [] for side in commands}
     for _ in range(args.turns):
-        command = [str(args.serve), str(model), "--dims", f"1,{sequence}", "--threads", callers, "--seconds", seconds]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        ours.append(json.loads(done.stdout)["answers_per_s"])
-        command = [sys.executable, __file__, "--peer-serve", str(model), callers, seconds, str(sequence)]
-        theirs.append(float(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
-    ratio = float(np.median(ours) / np.median(theirs))
-    row = {"benchmark": "serving", "model": "bert_base", "callers": args.callers}
-    for side, rates in (("tenon", ours), ("onnxruntime", theirs)):
-        row[side] = {"answers_per_s": round(float(np.median(rates)), 2), "turns": [round(rate, 2) for rate in rates]}
-    bar = {"ratio": f"{ratio:.2f} (bar 1.0)", "onnxruntime_version": onnxruntime.__version__}
-    print(json.dumps(row | bar), flush=True)
+        for side, command in commands.items():
+            done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+            turns[side].append(json.loads(done.stdout))
+    medians = {side: {rate: round(float(np.median([turn[rate] for turn in done])), 2) for rate in RATES}
+               for side, done in turns.items()}
+    ratio = medians["tenon"][RATES[0]] / medians["onnxruntime"][RATES[0]]
+    row = {"benchmark": "serving", "model": "bert_base", "callers": args.callers} | medians
+    print(json.dumps(row | {"ratio": f"{ratio:.2f} (bar 1.0)", "turns": args.turns,
+                            "onnxruntime_version": onnxruntime.__version__}), flush=True)
     return ratio >= 1.0
 
 
