@@ -37,9 +37,10 @@ class WideLease {
   bool counts_;  // among the callers
 };
 
-// Calls body(context, part, parts) for every part of about `nanoseconds` of work, on `width` threads. There are more
-// parts than threads if the work is long enough, so that a thread which comes late, or loses its processor, is left
-// with less. Results must not depend on how many parts there are, or on who runs which.
+// Calls body(context, part, parts) for parts that make up about `nanoseconds` of work, on `width` threads. Of long work
+// there are more parts than threads, so that a thread which comes late is left with less. They differ in length:
+// body(1, 4) and body(4, 8) to body(7, 8) may be calls of one region. Results must not depend on how the work is cut,
+// or on who runs which part.
 void run_parts(int32_t width, int64_t nanoseconds, void (*body)(const void* context, int32_t part, int32_t parts),
                const void* context);
 

@@ -136,26 +136,36 @@ TEST(WideLease, HasOneHolderAmongManyThreads) {
   EXPECT_EQ(most.load(), 1);
 }
 
-TEST(Parallel, RunsEveryPartOnce) {
-  wait_until_idle();
-  for (const int64_t nanoseconds : {int64_t{40'000}, long_work, 100 * long_work}) {
-    std::vector<std::atomic<int>> runs(1000);
-    std::atomic<int> parts_seen{0};
-    parallel(2, nanoseconds, [&](int32_t part, int32_t parts) {
-      ++runs.at(static_cast<size_t>(part));
-      parts_seen = parts;
-    });
-    for (int part = 0; part < 1000; ++part) {
-      EXPECT_EQ(runs[static_cast<size_t>(part)], part < parts_seen ? 1 : 0) << part << " of " << parts_seen;
+// A piece is a 7680th of the work: 1 to 5 threads, and up to 9 halvings.
+TEST(Parallel, RunsEveryPieceOfTheWorkOnce) {
+  constexpr int64_t pieces = 7680;
+  for (const int32_t width : {2, 3, 4, 5}) {
+    for (int64_t nanoseconds = 1000; nanoseconds <= 1'024'000'000; nanoseconds *= 2) {
+      std::vector<std::atomic<int>> runs(pieces);
+      run_parts(width, nanoseconds, [&](int32_t part, int32_t parts) {
+        for (int64_t i = pieces * part / parts; i < pieces * (part + 1) / parts; ++i) ++runs[static_cast<size_t>(i)];
+      });
+      for (const std::atomic<int>& count : runs) ASSERT_EQ(count, 1) << width << " threads, " << nanoseconds << " ns";
     }
   }
 }
 
-TEST(Parallel, CutsLongWorkFinerThanThreads) {
-  wait_until_idle();
-  std::atomic<int> most{0};
-  parallel(2, long_work, [&](int32_t, int32_t parts) { most = parts; });
-  EXPECT_GT(most, 16);
+TEST(Parallel, CutsTheEndOfLongWorkFinerThanThreads) {
+  std::atomic<int> most{0}, calls{0};
+  run_parts(2, long_work, [&](int32_t, int32_t parts) {
+    ++calls;
+    int seen = most;
+    while (seen < parts && !most.compare_exchange_weak(seen, parts)) {
+    }
+  });
+  EXPECT_EQ(most, 64) << "parts of this length would make the whole";
+  EXPECT_EQ(calls, 12);
+}
+
+TEST(Parallel, CutsShortWorkInOnePartForEachThread) {
+  std::atomic<int> calls{0};
+  run_parts(2, 10'000, [&](int32_t, int32_t parts) { calls += parts; });
+  EXPECT_EQ(calls, 4);
 }
 
 TEST(Parallel, GivesEachRunningThreadANumberOfItsOwn) {
