@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 
 import folders
 
-# The devices of these providers need what Debian or the machine may lack. REQUIRE_CUDA=1 and REQUIRE_VULKAN=1 say that
-# the machine has it.
-OPTIONAL = ("cuda", "vulkan")
+# The devices of these providers need what Debian or the machine may lack. REQUIRE_CUDA=1, REQUIRE_VULKAN=1 and
+# REQUIRE_OPENCL=1 say that the machine has it.
+OPTIONAL = ("cuda", "vulkan", "opencl")
 
 
 @dataclass

@@ -1,4 +1,4 @@
-// Element types in shaders: the module that computes a type, and the form of launch scalars.
+// Element types in shaders: the module that computes a type.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,12 @@
 
 #include "providers/vulkan/driver/describe.h"
 #include "sdk/provider/implementation.h"
+#include "sdk/provider/scalar_bits.h"
 
 namespace tenon::provider::vulkan {
 
 // The class of modules that compute `dtype`: "f32", "i32", "u32", "i64" or "u64". NULL if no module computes it.
 const char* class_of_dtype(int32_t dtype);
-
-// The number of bits at which integers of `dtype` wrap; 1 for bool.
-uint32_t width_of(int32_t dtype);
 
 // Why kernels of a device with `features` cannot read and write elements of `dtype`.
 Refusal why_not_stored(const Features& features, int32_t dtype);
@@ -22,10 +20,5 @@ Refusal why_not_computed(const Features& features, int32_t dtype);
 
 // The name of a module, such as "map2_f32", in the version (narrow or words) for a device with `features`.
 std::string module_name(const std::string& shader, const std::string& variant, const Features& features);
-
-// The bits of `scalar`, rounded to `dtype`, in the type in which the class of `dtype` computes.
-uint64_t scalar_bits(const ep_scalar& scalar, int32_t dtype);
-// The bits of `scalar` as an element of `dtype` in memory.
-uint64_t element_bits(const ep_scalar& scalar, int32_t dtype);
 
 }  // namespace tenon::provider::vulkan

@@ -1,8 +1,10 @@
-"""Runs a command if there is a device. Else prints "skipped: no CUDA device" (or Vulkan) and why (exit status 77).
+"""Runs a command if there is a device. Else prints "skipped: no CUDA device" (or Vulkan, OpenCL) and why (exit status
+77).
 
-Usage: on_device.py cuda|vulkan [--validation] COMMAND [ARGUMENT...]
+Usage: on_device.py cuda|vulkan|opencl [--validation] COMMAND [ARGUMENT...]
 
---validation needs the Khronos validation layer too. REQUIRE_CUDA=1 (REQUIRE_VULKAN=1) makes a missing device a failure.
+--validation needs the Khronos validation layer of Vulkan too. REQUIRE_CUDA=1 (REQUIRE_VULKAN=1, REQUIRE_OPENCL=1) makes
+a missing device a failure.
 """
 import ctypes
 import os
@@ -62,13 +64,33 @@ def why_no_vulkan(validation):
     return "" if status == 0 and count.value > 0 else "the Vulkan loader knows no device"
 
 
+def why_no_opencl():
+    loader, reason = load("libOpenCL.so.1")
+    if loader is None:
+        return reason
+    platforms = (ctypes.c_void_p * 16)()
+    count = ctypes.c_uint32(0)
+    status = loader.clGetPlatformIDs(16, platforms, ctypes.byref(count))
+    if status != 0:
+        return f"clGetPlatformIDs answers {status}"
+    every_type = ctypes.c_uint64(0xFFFFFFFF)
+    for platform in platforms[: count.value]:
+        if loader.clGetDeviceIDs(ctypes.c_void_p(platform), every_type, 0, None, None) != -1:
+            return ""
+    return "no driver of OpenCL has a device"
+
+
+NAMES = {"cuda": "CUDA", "vulkan": "Vulkan", "opencl": "OpenCL"}
+
+
 def main():
     device, command = sys.argv[1], sys.argv[2:]
     validation = command[0] == "--validation"
-    reason = why_no_cuda() if device == "cuda" else why_no_vulkan(validation)
+    why_not = {"cuda": why_no_cuda, "vulkan": lambda: why_no_vulkan(validation), "opencl": why_no_opencl}
+    reason = why_not[device]()
     if not reason:
         return subprocess.run(command[1:] if validation else command).returncode
-    print(f"skipped: no {'CUDA' if device == 'cuda' else 'Vulkan'} device ({reason})")
+    print(f"skipped: no {NAMES[device]} device ({reason})")
     return 1 if os.environ.get(f"REQUIRE_{device.upper()}") == "1" else 77
 
 

@@ -1,0 +1,32 @@
+#include "providers/opencl/device.h"
+
+namespace tenon::provider::opencl {
+namespace {
+
+// The host has destroyed everything made from the device.
+void device_close(ep_device* device) noexcept { destroy(device); }
+
+void device_trim(ep_device* device) noexcept { device->programs->trim(); }
+
+}  // namespace
+
+ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, ep_device* device, ep_error** error) {
+  auto context = std::make_shared<Context>(plugin->host, plugin->api, physical);
+  if (const ep_status status = context->create(error); status != EP_STATUS_OK) return status;
+  device->programs = std::make_unique<Programs>(context, plugin->options.build);
+  device->context = std::move(context);
+  return EP_STATUS_OK;
+}
+
+ep_device_ops device_ops() {
+  ep_device_ops ops{};
+  ops.device_close = device_close;
+  ops.device_trim = device_trim;
+  fill_memory(&ops);
+  fill_stream(&ops);
+  fill_event(&ops);
+  fill_primitive(&ops);
+  return ops;
+}
+
+}  // namespace tenon::provider::opencl

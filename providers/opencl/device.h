@@ -1,0 +1,61 @@
+// The structs behind the handles of the opencl provider, and the functions that its files offer each other.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "providers/opencl/driver/options.h"
+#include "providers/opencl/queue/command_queue.h"
+#include "sdk/provider/entry.h"
+#include "sdk/provider/handle.h"
+#include "sdk/provider/negotiate.h"
+
+struct ep_plugin {
+  const ep_host* host = nullptr;
+  std::mutex mutex;  // guards all below until `discovered`
+  bool discovered = false;
+  tenon::provider::opencl::Options options;
+  tenon::provider::opencl::Api api;
+  std::vector<tenon::provider::opencl::PhysicalDevice> devices;
+};
+
+struct ep_device {
+  const ep_host* host = nullptr;
+  std::shared_ptr<tenon::provider::opencl::Context> context;
+  std::unique_ptr<tenon::provider::opencl::Programs> programs;
+};
+
+struct ep_memory {
+  const ep_host* host;
+  cl_mem buffer = nullptr;
+};
+
+struct ep_stream {
+  const ep_host* host;
+  std::shared_ptr<tenon::provider::opencl::CommandQueue> queue;
+};
+
+// A point of a stream. An event outlives the handle of its stream.
+struct ep_event {
+  const ep_host* host;
+  std::mutex mutex;
+  std::shared_ptr<tenon::provider::opencl::Point> point;
+};
+
+namespace tenon::provider::opencl {
+
+inline cl_mem buffer_of(ep_buffer buffer) { return buffer.memory == nullptr ? nullptr : buffer.memory->buffer; }
+
+// Each function fills its slots of a device's table.
+void fill_memory(ep_device_ops* ops);
+void fill_stream(ep_device_ops* ops);
+void fill_event(ep_device_ops* ops);
+void fill_primitive(ep_device_ops* ops);
+
+// Makes the context of `physical`.
+ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, ep_device* device, ep_error** error);
+// The table of a device, filled by the functions above.
+ep_device_ops device_ops();
+
+}  // namespace tenon::provider::opencl

@@ -1,0 +1,53 @@
+// Api: the functions of OpenCL 1.2, found at run time. The provider does not link libOpenCL; it opens the ICD loader
+// when the host first counts devices. So a machine without OpenCL gets a message, not a load failure.
+#pragma once
+
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+
+#include <string>
+
+namespace tenon::provider::opencl {
+
+#define TENON_OPENCL_FUNCTIONS(X) \
+  X(clGetPlatformIDs)             \
+  X(clGetPlatformInfo)            \
+  X(clGetDeviceIDs)               \
+  X(clGetDeviceInfo)              \
+  X(clCreateContext)              \
+  X(clReleaseContext)             \
+  X(clCreateCommandQueue)         \
+  X(clReleaseCommandQueue)        \
+  X(clCreateBuffer)               \
+  X(clReleaseMemObject)           \
+  X(clCreateProgramWithSource)    \
+  X(clBuildProgram)               \
+  X(clGetProgramBuildInfo)        \
+  X(clReleaseProgram)             \
+  X(clCreateKernel)               \
+  X(clSetKernelArg)               \
+  X(clReleaseKernel)              \
+  X(clEnqueueNDRangeKernel)       \
+  X(clEnqueueReadBuffer)          \
+  X(clEnqueueWriteBuffer)         \
+  X(clEnqueueCopyBuffer)          \
+  X(clEnqueueFillBuffer)          \
+  X(clEnqueueMarkerWithWaitList)  \
+  X(clEnqueueBarrierWithWaitList) \
+  X(clFlush)                      \
+  X(clFinish)                     \
+  X(clWaitForEvents)              \
+  X(clGetEventInfo)               \
+  X(clReleaseEvent)
+
+struct Api {
+#define TENON_OPENCL_MEMBER(name) decltype(&::name) name = nullptr;
+  TENON_OPENCL_FUNCTIONS(TENON_OPENCL_MEMBER)
+#undef TENON_OPENCL_MEMBER
+
+  // Opens the ICD loader and fills all functions. Returns what is wrong, or an empty string. The library stays open,
+  // because drivers leave threads and thread-locals that outlive a close.
+  std::string open(const std::string& library);
+};
+
+}  // namespace tenon::provider::opencl

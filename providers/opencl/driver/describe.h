@@ -1,0 +1,53 @@
+// What the provider knows of a device before it is opened.
+#pragma once
+
+#include <string>
+
+#include "ep_api/ep_api.h"
+#include "providers/opencl/driver/api.h"
+
+namespace tenon::provider::opencl {
+
+struct PhysicalDevice {
+  cl_device_id handle = nullptr;
+  std::string name;
+  std::string fingerprint;
+  std::string unusable;  // empty: usable
+  std::string remedy;
+
+  // Raw facts. Tests make them by hand.
+  cl_device_type type = CL_DEVICE_TYPE_GPU;
+  int version = 120;  // of OpenCL: 120 is 1.2
+  bool available = true;
+  bool compiles = true;
+  bool little_endian = true;
+  bool unified_memory = false;
+  bool exact_division = false;  // f32 quotients and roots are rounded to nearest on demand
+  bool f64 = false;
+  uint64_t work_group = 256;        // most work-items of a group
+  uint64_t parameter_bytes = 1024;  // most bytes of the arguments of a kernel
+  uint64_t memory = 0;
+  uint64_t largest_allocation = 0;
+  uint64_t local_memory = 0;
+  uint64_t base_alignment = 128;  // bytes
+  uint32_t units = 0;
+  bool has_uuid = false;
+  uint8_t uuid[16]{};
+  int64_t pci[4] = {-1, -1, -1, -1};
+};
+
+// The least that kernels need of a device.
+inline constexpr uint64_t least_work_group = 256;
+inline constexpr uint64_t least_parameter_bytes = 1024;
+
+// Asks the driver for all facts of a device.
+PhysicalDevice describe(const Api& api, cl_platform_id platform, cl_device_id handle);
+// A clause such as "its driver speaks OpenCL 1.1; 1.2 is needed."; empty if the provider can use the device.
+std::string why_unusable(const PhysicalDevice& device);
+// The class of a device. A processor behind OpenCL is software: shown, but never the default.
+int32_t class_of(cl_device_type type, bool unified_memory);
+// The version of a text such as "OpenCL 1.2 pocl": 120. 0 if the text is not of that form.
+int version_of(const std::string& text);
+void fill_info(const PhysicalDevice& device, ep_device_info* info);
+
+}  // namespace tenon::provider::opencl

@@ -1,0 +1,60 @@
+#include "providers/opencl/device.h"
+
+namespace tenon::provider::opencl {
+namespace {
+
+// The last record of the event. Errors: INVALID_ARGUMENT if the event was never recorded.
+ep_status point_of(ep_event* event, std::shared_ptr<Point>* out_point, ep_error** error) {
+  std::lock_guard lock(event->mutex);
+  if (event->point == nullptr) {
+    return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The event was never recorded.");
+  }
+  *out_point = event->point;
+  return EP_STATUS_OK;
+}
+
+ep_status event_create(ep_device* device, ep_event** out_event, ep_error**) {
+  *out_event = make<ep_event>(device->host);
+  return EP_STATUS_OK;
+}
+
+void event_destroy(ep_device*, ep_event* event) noexcept { destroy(event); }
+
+ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
+  std::shared_ptr<Point> point;
+  if (const ep_status status = stream->queue->record(&point, error); status != EP_STATUS_OK) return status;
+  std::lock_guard lock(event->mutex);
+  event->point.swap(point);
+  return EP_STATUS_OK;
+}
+
+ep_status event_query(ep_event* event, ep_error** error) {
+  std::shared_ptr<Point> point;
+  if (const ep_status status = point_of(event, &point, error); status != EP_STATUS_OK) return status;
+  return point->query(error);
+}
+
+ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error) {
+  std::shared_ptr<Point> point;
+  if (const ep_status status = point_of(event, &point, error); status != EP_STATUS_OK) return status;
+  return point->wait(timeout_ns, error);
+}
+
+ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error) {
+  std::shared_ptr<Point> point;
+  if (const ep_status status = point_of(event, &point, error); status != EP_STATUS_OK) return status;
+  return stream->queue->wait_for(*point, error);
+}
+
+}  // namespace
+
+void fill_event(ep_device_ops* ops) {
+  ops->event_create = entry<event_create>;
+  ops->event_destroy = event_destroy;
+  ops->event_record = entry<event_record>;
+  ops->event_query = entry<event_query>;
+  ops->event_host_wait = entry<event_host_wait>;
+  ops->stream_wait_event = entry<stream_wait_event>;
+}
+
+}  // namespace tenon::provider::opencl

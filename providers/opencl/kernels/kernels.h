@@ -1,0 +1,18 @@
+// The kinds that the opencl provider computes.
+#pragma once
+
+#include "providers/opencl/primitive.h"
+
+namespace tenon::provider::opencl {
+
+#define TENON_OPENCL_KERNEL(name)                                                                                    \
+  struct name {                                                                                                      \
+    static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);           \
+    static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& i); \
+  };
+
+TENON_OPENCL_KERNEL(Elementwise)  // fill, copy, unary, binary, ternary
+
+#undef TENON_OPENCL_KERNEL
+
+}  // namespace tenon::provider::opencl

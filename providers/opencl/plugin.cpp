@@ -1,0 +1,119 @@
+#include "providers/opencl/device.h"
+#include "providers/opencl/driver/result.h"
+
+EP_PLUGIN_NOTE("opencl", "0.1.0", EP_NOTE_FLAG_PROBE_IN_CHILD)
+
+namespace tenon::provider::opencl {
+namespace {
+
+constexpr cl_int no_platform = -1001;  // CL_PLATFORM_NOT_FOUND_KHR
+constexpr const char* install_remedy =
+    "Install the ICD loader and a driver (Debian: ocl-icd-libopencl1, and pocl-opencl-icd for processors); if "
+    "OCL_ICD_VENDORS or OCL_ICD_FILENAMES is set, see that it names a driver.";
+
+ep_status find_devices(ep_plugin* plugin, ep_error** error) {
+  const Api& api = plugin->api;
+  cl_uint count = 0;
+  cl_int result = api.clGetPlatformIDs(0, nullptr, &count);
+  if (result == no_platform || (result == CL_SUCCESS && count == 0)) {
+    return fail_with_remedy(plugin->host, error, EP_STATUS_NOT_FOUND, install_remedy,
+                            "The ICD loader %s found no driver of OpenCL.", plugin->options.library.c_str());
+  }
+  std::vector<cl_platform_id> platforms(count);
+  if (result == CL_SUCCESS) result = api.clGetPlatformIDs(count, platforms.data(), nullptr);
+  if (result != CL_SUCCESS) {
+    return fail_with_remedy(plugin->host, error, status_of(result), install_remedy,
+                            "clGetPlatformIDs answered %s (%d).", result_name(result), result);
+  }
+  for (cl_platform_id platform : platforms) {
+    cl_uint devices = 0;
+    // A platform without devices answers CL_DEVICE_NOT_FOUND; one that fails has no devices either.
+    if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &devices) != CL_SUCCESS) continue;
+    std::vector<cl_device_id> handles(devices);
+    if (api.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, devices, handles.data(), nullptr) != CL_SUCCESS) continue;
+    for (cl_device_id handle : handles) plugin->devices.push_back(describe(api, platform, handle));
+  }
+  return EP_STATUS_OK;
+}
+
+// Looks for devices until that succeeds once. After a failure the next call tries again.
+ep_status discover(ep_plugin* plugin, ep_error** error) {
+  std::lock_guard lock(plugin->mutex);
+  if (plugin->discovered) return EP_STATUS_OK;
+  plugin->options = read_options(plugin->host);
+  if (const std::string reason = plugin->api.open(plugin->options.library); !reason.empty()) {
+    return fail_with_remedy(plugin->host, error, EP_STATUS_NOT_FOUND, install_remedy,
+                            "The ICD loader of OpenCL cannot be opened: %s.", reason.c_str());
+  }
+  plugin->devices.clear();
+  const ep_status status = find_devices(plugin, error);
+  plugin->discovered = status == EP_STATUS_OK;
+  return status;
+}
+
+ep_status find_device(ep_plugin* plugin, uint32_t index, const PhysicalDevice** out_device, ep_error** error) {
+  if (const ep_status status = discover(plugin, error); status != EP_STATUS_OK) return status;
+  if (index >= plugin->devices.size()) {
+    return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "opencl has %zu devices; there is no %u.",
+                plugin->devices.size(), index);
+  }
+  *out_device = &plugin->devices[index];
+  return EP_STATUS_OK;
+}
+
+void shutdown(ep_plugin* plugin) noexcept { destroy(plugin); }
+
+ep_status device_count(ep_plugin* plugin, uint32_t* out_count, ep_error** error) {
+  if (const ep_status status = discover(plugin, error); status != EP_STATUS_OK) return status;
+  *out_count = static_cast<uint32_t>(plugin->devices.size());
+  return EP_STATUS_OK;
+}
+
+ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_info, ep_error** error) {
+  const PhysicalDevice* physical = nullptr;
+  if (const ep_status status = find_device(plugin, index, &physical, error); status != EP_STATUS_OK) return status;
+  ep_device_info info{};
+  fill_info(*physical, &info);
+  fill(out_info, info);
+  return EP_STATUS_OK;
+}
+
+ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
+                      ep_error** error) {
+  const PhysicalDevice* physical = nullptr;
+  if (const ep_status status = find_device(plugin, index, &physical, error); status != EP_STATUS_OK) return status;
+  if (!physical->unusable.empty()) {
+    return fail_text(plugin->host, error, EP_STATUS_NOT_FOUND, physical->unusable, physical->remedy);
+  }
+  ep_device* device = make<ep_device>(plugin->host);
+  if (const ep_status status = open_device(plugin, *physical, device, error); status != EP_STATUS_OK) {
+    destroy(device);
+    return status;
+  }
+  *out_device = device;
+  fill(out_ops, device_ops());
+  return EP_STATUS_OK;
+}
+
+ep_status query(const ep_host* host, ep_plugin_ops* out_ops) {
+  ep_plugin_ops ops{};
+  ops.abi_major = EP_ABI_MAJOR;
+  ops.abi_minor = EP_ABI_MINOR;
+  ops.plugin = make<ep_plugin>(host);
+  ops.shutdown = shutdown;
+  ops.device_count = entry<device_count>;
+  ops.device_info = entry<device_info>;
+  ops.device_open = entry<device_open>;
+  fill(out_ops, ops);
+  return EP_STATUS_OK;
+}
+
+}  // namespace
+}  // namespace tenon::provider::opencl
+
+ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error) try {
+  const ep_status status = tenon::provider::negotiate(host, out_ops, error);
+  return status == EP_STATUS_OK ? tenon::provider::opencl::query(host, out_ops) : status;
+} catch (...) {
+  return tenon::provider::caught(host, error);
+}

@@ -1,0 +1,110 @@
+// The prelude on integers. Arithmetic wraps at EP_WIDTH bits. Functions that only floats have are identities here; no
+// integer reaches them. See prelude.cl.
+
+#define EP_TYPE_WIDTH ((int)sizeof(EP_T) * 8)
+#ifdef EP_SIGNED
+// Through the unsigned type, since C leaves the overflow of a signed one undefined.
+static inline EP_T ep_wrap(EP_U x) {
+  return (EP_T)(x << (EP_TYPE_WIDTH - EP_WIDTH)) >> (EP_TYPE_WIDTH - EP_WIDTH);
+}
+static inline EP_T ep_lowest(void) { return ep_wrap((EP_U)1 << (EP_WIDTH - 1)); }
+static inline EP_T ep_highest(void) { return (EP_T)~ep_lowest(); }
+#else
+#define EP_U EP_T
+static inline EP_T ep_wrap(EP_T x) { return (x << (EP_TYPE_WIDTH - EP_WIDTH)) >> (EP_TYPE_WIDTH - EP_WIDTH); }
+static inline EP_T ep_lowest(void) { return 0; }
+static inline EP_T ep_highest(void) { return ep_wrap(~(EP_T)0); }
+#endif
+
+static inline EP_T ep_add(EP_T x, EP_T y) { return ep_wrap((EP_U)x + (EP_U)y); }
+static inline EP_T ep_sub(EP_T x, EP_T y) { return ep_wrap((EP_U)x - (EP_U)y); }
+static inline EP_T ep_mul(EP_T x, EP_T y) { return ep_wrap((EP_U)x * (EP_U)y); }
+static inline EP_T ep_neg(EP_T x) { return ep_wrap((EP_U)0 - (EP_U)x); }
+static inline EP_T ep_abs(EP_T x) { return x < (EP_T)0 ? ep_neg(x) : x; }
+static inline EP_T ep_min(EP_T x, EP_T y) { return x < y ? x : y; }
+static inline EP_T ep_max(EP_T x, EP_T y) { return x > y ? x : y; }
+
+// The code of the fault (EP_FAULT_*) of a division x / y; 0 if it has none.
+static inline int ep_divisor_fault(EP_T x, EP_T y) {
+  if (y == (EP_T)0) return 2;
+#ifdef EP_SIGNED
+  if (y == (EP_T)-1 && x == ep_lowest()) return 3;
+#endif
+  return 0;
+}
+// 1 replaces a divisor that has a fault, so that nothing traps.
+static inline EP_T ep_div(EP_T x, EP_T y) {
+  const bool bad = ep_divisor_fault(x, y) != 0;
+  return bad ? (EP_T)0 : x / (bad ? (EP_T)1 : y);
+}
+static inline EP_T ep_fmod(EP_T x, EP_T y) {
+  const bool bad = ep_divisor_fault(x, y) != 0;
+  return bad ? (EP_T)0 : x % (bad ? (EP_T)1 : y);
+}
+static inline EP_T ep_mod(EP_T x, EP_T y) {
+  EP_T remainder = ep_fmod(x, y);
+#ifdef EP_SIGNED
+  if (remainder != 0 && (remainder < 0) != (y < 0)) remainder += y;
+#endif
+  return remainder;
+}
+static inline EP_T ep_floor_div(EP_T x, EP_T y) {
+  EP_T quotient = ep_div(x, y);
+#ifdef EP_SIGNED
+  if (ep_divisor_fault(x, y) == 0 && quotient * y != x && (x < 0) != (y < 0)) quotient -= 1;
+#endif
+  return quotient;
+}
+static inline EP_T ep_pow(EP_T x, EP_T y) {
+#ifdef EP_SIGNED
+  if (y < 0) return x == 1 ? 1 : x == -1 ? ((y & 1) != 0 ? x : 1) : 0;
+#endif
+  EP_T result = 1;
+  for (EP_U rest = (EP_U)y; rest != 0; rest >>= 1) {
+    if ((rest & 1) != 0) result = ep_mul(result, x);
+    x = ep_mul(x, x);
+  }
+  return result;
+}
+static inline EP_T ep_fma(EP_T x, EP_T y, EP_T z) { return ep_add(ep_mul(x, y), z); }
+static inline bool ep_isnan(EP_T x) { return false; }
+static inline bool ep_isinf(EP_T x) { return false; }
+
+static inline EP_T ep_bit_and(EP_T x, EP_T y) { return x & y; }
+static inline EP_T ep_bit_or(EP_T x, EP_T y) { return x | y; }
+static inline EP_T ep_bit_xor(EP_T x, EP_T y) { return x ^ y; }
+static inline EP_T ep_bit_not(EP_T x) { return ep_wrap((EP_U)~x); }
+static inline EP_T ep_shl(EP_T x, EP_T y) {
+  return y < (EP_T)0 || y >= (EP_T)EP_WIDTH ? (EP_T)0 : ep_wrap((EP_U)x << (EP_U)y);
+}
+static inline EP_T ep_shr(EP_T x, EP_T y) {
+  if (y < (EP_T)0 || y >= (EP_T)EP_WIDTH) return x < (EP_T)0 ? (EP_T)-1 : (EP_T)0;
+  return x >> y;
+}
+
+#define EP_IDENTITY(name) static inline EP_T name(EP_T x) { return x; }
+EP_IDENTITY(ep_floor)
+EP_IDENTITY(ep_ceil)
+EP_IDENTITY(ep_trunc)
+EP_IDENTITY(ep_rint)
+EP_IDENTITY(ep_sqrt)
+EP_IDENTITY(ep_exp)
+EP_IDENTITY(ep_expm1)
+EP_IDENTITY(ep_log)
+EP_IDENTITY(ep_log1p)
+EP_IDENTITY(ep_log2)
+EP_IDENTITY(ep_log10)
+EP_IDENTITY(ep_sin)
+EP_IDENTITY(ep_cos)
+EP_IDENTITY(ep_tan)
+EP_IDENTITY(ep_asin)
+EP_IDENTITY(ep_acos)
+EP_IDENTITY(ep_atan)
+EP_IDENTITY(ep_sinh)
+EP_IDENTITY(ep_cosh)
+EP_IDENTITY(ep_tanh)
+EP_IDENTITY(ep_asinh)
+EP_IDENTITY(ep_acosh)
+EP_IDENTITY(ep_atanh)
+EP_IDENTITY(ep_erf)
+#undef EP_IDENTITY

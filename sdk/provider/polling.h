@@ -1,0 +1,56 @@
+// poll_until: a wait with a timeout for devices that can only be asked.
+//
+//   ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error) {
+//     const ep_status status = poll_until(timeout_ns, [&] { return event_query(event, error); });
+//     if (status != EP_STATUS_TIMEOUT) return status;
+//     return fail(host, error, EP_STATUS_TIMEOUT, "The event has not fired within %llu ns.", ...);
+//   }
+//
+// Most waits on a device are shorter than the wake-up of a thread, so the first 50 microseconds are asked in a row; the
+// thread gives its processor to others between two questions. After that the thread sleeps between two questions for an
+// eighth of the time waited so far, from 20 microseconds to a millisecond. So a wait ends late by an eighth at most,
+// and a long one costs next to nothing.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include "ep_api/ep_api.h"
+
+namespace tenon::provider {
+
+// The clock of a wait. Tests have their own, which no one waits for.
+struct PollingClock {
+  // Nanoseconds since some moment.
+  static uint64_t now() {
+    const auto since = std::chrono::steady_clock::now().time_since_epoch();
+    return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
+  }
+  static void yield() { std::this_thread::yield(); }
+  static void sleep(uint64_t ns) { std::this_thread::sleep_for(std::chrono::nanoseconds(ns)); }
+};
+
+// Calls ask() until it answers something other than EP_STATUS_BUSY, and returns that answer. EP_STATUS_TIMEOUT if
+// `timeout_ns` (UINT64_MAX: for ever) passes first. Asks at least once, and once more after the last sleep.
+template <class Clock = PollingClock, class Ask>
+ep_status poll_until(uint64_t timeout_ns, const Ask& ask, Clock clock = Clock()) {
+  constexpr uint64_t in_a_row_ns = 50'000;
+  constexpr uint64_t least_sleep_ns = 20'000;
+  constexpr uint64_t most_sleep_ns = 1'000'000;
+  const uint64_t start = clock.now();
+  while (true) {
+    const ep_status status = ask();
+    if (status != EP_STATUS_BUSY) return status;
+    const uint64_t waited = clock.now() - start;
+    if (waited >= timeout_ns) return EP_STATUS_TIMEOUT;
+    if (waited < in_a_row_ns) {
+      clock.yield();
+    } else {
+      clock.sleep(std::min(std::clamp(waited / 8, least_sleep_ns, most_sleep_ns), timeout_ns - waited));
+    }
+  }
+}
+
+}  // namespace tenon::provider
