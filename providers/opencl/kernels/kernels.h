@@ -12,6 +12,9 @@ namespace tenon::provider::opencl {
   };
 
 TENON_OPENCL_KERNEL(Elementwise)  // fill, copy, unary, binary, ternary
+TENON_OPENCL_KERNEL(Reduce)
+TENON_OPENCL_KERNEL(ArgReduce)
+TENON_OPENCL_KERNEL(Softmax)
 
 #undef TENON_OPENCL_KERNEL
 
