@@ -15,6 +15,8 @@ TENON_OPENCL_KERNEL(Elementwise)  // fill, copy, unary, binary, ternary
 TENON_OPENCL_KERNEL(Reduce)
 TENON_OPENCL_KERNEL(ArgReduce)
 TENON_OPENCL_KERNEL(Softmax)
+TENON_OPENCL_KERNEL(Matmul)
+TENON_OPENCL_KERNEL(Convolution)
 
 #undef TENON_OPENCL_KERNEL
 
