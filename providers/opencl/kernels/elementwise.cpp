@@ -7,29 +7,11 @@
 #include <algorithm>
 #include <array>
 
-#include "providers/opencl/kernels/element.h"
 #include "providers/opencl/kernels/kernels.h"
+#include "providers/opencl/kernels/map.h"
 
 namespace tenon::provider::opencl {
 namespace {
-
-constexpr int32_t most_operands = 4;
-constexpr int32_t most_inputs = most_operands - 1;
-
-// Mirrors struct map_parameters of programs/shape.cl.
-struct MapParameters {
-  uint64_t count;
-  uint64_t offsets[most_operands];
-  uint64_t scalars[most_inputs];
-  uint64_t dims[EP_MAX_RANK];
-  uint64_t strides[most_operands][EP_MAX_RANK];
-  int32_t rank;
-  int32_t op;
-  int32_t src_dtype;
-  int32_t dst_dtype;
-  uint32_t scalar_mask;
-  uint32_t fault_slot;
-};
 
 // The plan of a descriptor: its program and kernel, and the form of its scalars.
 struct Plan {
@@ -39,7 +21,7 @@ struct Plan {
   int32_t op = 0;
   bool element_scalars = false;  // scalars are passed in their dtype, not in the type in which the kernel computes
   bool checks_divisor = false;
-  std::array<int32_t, most_inputs> scalar_dtypes{};
+  std::array<int32_t, most_map_inputs> scalar_dtypes{};
   Refusal refusal;
 };
 
@@ -71,8 +53,7 @@ Plan plan_move(const ep_primitive_desc& desc, const char* kernel) {
   plan.element_scalars = true;
   plan.text = "move";
   plan.kernel = kernel;
-  const char* const types[] = {"", "uchar", "ushort", "", "uint", "", "", "", "ulong"};
-  plan.options = fmt::format("-DEP_BITS={}", types[dtype_size(dtype)]);
+  plan.options = bits_option(dtype);
   return plan;
 }
 
@@ -182,7 +163,7 @@ class ElementwisePrimitive final : public ep_primitive {
 
   ep_status launch(ep_stream& stream, const ep_launch& launch, ep_error** error) const override {
     MapParameters p = parameters(launch);
-    cl_mem buffers[most_operands] = {};
+    cl_mem buffers[most_map_operands] = {};
     for (uint32_t i = 0; i < operands_; ++i) buffers[i] = buffer_of(launch.operands[i]);
     cl_mem faults = nullptr;
     if (checks_divisor_) {
@@ -205,19 +186,14 @@ class ElementwisePrimitive final : public ep_primitive {
   MapParameters parameters(const ep_launch& launch) const {
     MapParameters p{};
     const OperandShape dst = shape_of(descs_[0], launch.shapes, 0);
-    p.rank = dst.rank;
-    p.count = 1;
-    for (int32_t axis = 0; axis < dst.rank; ++axis) {
-      p.dims[axis] = static_cast<uint64_t>(dst.dims[axis]);
-      p.count *= p.dims[axis];
-    }
+    set_dims(dst.dims, dst.rank, &p);
     for (uint32_t i = 0; i < operands_; ++i) {
       if (is_scalar(descs_[i])) continue;
       const OperandShape shape = shape_of(descs_[i], launch.shapes, i);
       std::copy_n(shape.strides, dst.rank, p.strides[i]);
       p.offsets[i] = first_element(launch.operands[i], descs_[i].dtype);
     }
-    for (uint32_t i = 0; i < std::min<uint32_t>(launch.scalar_count, most_inputs); ++i) {
+    for (uint32_t i = 0; i < std::min<uint32_t>(launch.scalar_count, most_map_inputs); ++i) {
       p.scalars[i] = element_scalars_ ? element_bits(launch.scalars[i], scalar_dtypes_[i])
                                       : scalar_bits(launch.scalars[i], scalar_dtypes_[i]);
     }
@@ -229,14 +205,14 @@ class ElementwisePrimitive final : public ep_primitive {
   }
 
   std::shared_ptr<Kernel> kernel_;
-  std::array<ep_operand_desc, most_operands> descs_{};
+  std::array<ep_operand_desc, most_map_operands> descs_{};
   int32_t kind_;
   int32_t op_;
   uint32_t operands_;
   uint32_t scalar_mask_;
   bool element_scalars_;
   bool checks_divisor_;
-  std::array<int32_t, most_inputs> scalar_dtypes_{};
+  std::array<int32_t, most_map_inputs> scalar_dtypes_{};
 };
 
 }  // namespace

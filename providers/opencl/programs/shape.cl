@@ -3,7 +3,7 @@
 
 #define MOST_OPERANDS 4
 
-// Mirrors MapParameters of kernels/elementwise.cpp.
+// Mirrors MapParameters of kernels/map.h.
 struct map_parameters {
   ulong count;
   ulong offsets[MOST_OPERANDS];
