@@ -53,7 +53,7 @@ class Refusal {
   }
 
   ep_status status_ = EP_STATUS_UNSUPPORTED;
-  char text_[200];
+  char text_[400];
 };
 
 struct Implementation {

@@ -37,6 +37,22 @@ uint32_t scalar_mask(const ep_primitive_desc& desc) {
   return mask;
 }
 
+// True if `operand` is contiguous in every launch.
+bool is_contiguous(const ep_operand_desc& operand) {
+  int64_t expected = 1;
+  for (int32_t axis = operand.rank - 1; axis >= 0; --axis) {
+    if (operand.dims[axis] == EP_ANY) return axis == 0 && operand.strides[axis] == expected;
+    if (operand.dims[axis] != 1 && operand.strides[axis] != expected) return false;
+    expected *= operand.dims[axis];
+  }
+  return true;
+}
+
+bool is_flat(const ep_primitive_desc& desc) {
+  return std::all_of(desc.operands, desc.operands + desc.operand_count,
+                     [](const ep_operand_desc& operand) { return is_scalar(operand) || is_contiguous(operand); });
+}
+
 // fill, where, and copy between equal types move elements as bits.
 Plan plan_move(const ep_primitive_desc& desc, const char* kernel) {
   Plan plan;
@@ -69,8 +85,8 @@ Plan plan_copy(const ep_device& device, const ep_primitive_desc& desc) {
   return plan;
 }
 
-// A scalar function. On f32 each has a program of its own. The other types have one program for all: a program per type
-// and function would take long to compile and make few models faster.
+// A scalar function. On contiguous f32 each has a program of its own. Other types and strided operands have one program
+// for all functions: a program for each would take long to compile and make few models faster.
 Plan plan_row(const ep_device& device, const ep_primitive_desc& desc, const scalar::RowFacts& facts, const char* arity,
               int32_t op, const char* name) {
   const int32_t inputs = static_cast<int32_t>(desc.operand_count) - 1;
@@ -86,7 +102,11 @@ Plan plan_row(const ep_device& device, const ep_primitive_desc& desc, const scal
   plan.text = "map";
   plan.kernel = fmt::format("map{}", inputs);
   plan.options = type_options(device.context->physical, dtype);
-  if (dtype == EP_DTYPE_f32) plan.options += fmt::format(" -DOP={}", op);
+  if (!is_flat(desc)) {
+    plan.options += " -DSTRIDED";
+  } else if (dtype == EP_DTYPE_f32) {
+    plan.options += fmt::format(" -DOP={}", op);
+  }
   plan.op = op;
   plan.checks_divisor = facts.checks_divisor && !is_floating(dtype);
   plan.scalar_dtypes.fill(dtype);
@@ -129,22 +149,6 @@ Plan plan_of(const ep_device& device, const ep_primitive_desc& desc) {
       return plan_ternary(device, desc);
     }
   }
-}
-
-// True if `operand` is contiguous in every launch.
-bool is_contiguous(const ep_operand_desc& operand) {
-  int64_t expected = 1;
-  for (int32_t axis = operand.rank - 1; axis >= 0; --axis) {
-    if (operand.dims[axis] == EP_ANY) return axis == 0 && operand.strides[axis] == expected;
-    if (operand.dims[axis] != 1 && operand.strides[axis] != expected) return false;
-    expected *= operand.dims[axis];
-  }
-  return true;
-}
-
-bool is_flat(const ep_primitive_desc& desc) {
-  return std::all_of(desc.operands, desc.operands + desc.operand_count,
-                     [](const ep_operand_desc& operand) { return is_scalar(operand) || is_contiguous(operand); });
 }
 
 class ElementwisePrimitive final : public ep_primitive {
@@ -225,12 +229,9 @@ Refusal Elementwise::why_not(const ep_device& device, const ep_primitive_desc& d
 Refusal Elementwise::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   const Plan plan = plan_of(device, desc);
   if (plan.refusal) return plan.refusal;
-  const bool flat = is_flat(desc);
   std::shared_ptr<Kernel> kernel;
-  const std::string name = plan.kernel + (flat ? "_flat" : "_strided");
-  if (Refusal refusal = device.programs->get(plan.text, plan.options + (flat ? "" : " -DSTRIDED"), name, &kernel)) {
-    return refusal;
-  }
+  const std::string name = plan.kernel + (is_flat(desc) ? "_flat" : "_strided");
+  if (Refusal refusal = device.programs->get(plan.text, plan.options, name, &kernel)) return refusal;
   *out = make_primitive<ElementwisePrimitive>(device, plan, desc, std::move(kernel));
   return {};
 }

@@ -91,8 +91,7 @@ Refusal Programs::compile(const std::string& text, const std::string& options, s
   if (!build_options_.empty()) all.append(" ").append(build_options_);
   result = api.clBuildProgram(handle, 1, &context_->physical.handle, all.c_str(), nullptr, nullptr);
   if (result != CL_SUCCESS) {
-    return Refusal::failure(status_of(result), "the compiler of %s answered %s (%d) to %s.cl: %s",
-                            context_->physical.name.c_str(), result_name(result), result, text.c_str(),
+    return Refusal::failure(status_of(result), "%s.cl does not compile (%s): %s", text.c_str(), result_name(result),
                             first_lines(log_of(handle)).c_str());
   }
   *out_program = std::move(program);
