@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // arg_reduce: like reduce, with a position beside each value. Positions are written as 64 bits.
 #include "class.glsl"
-#include "prelude.glsl"
+#include "sdk/provider/glsl/prelude.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const int THREADS = 256;

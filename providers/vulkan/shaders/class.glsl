@@ -27,14 +27,6 @@
 // The bits of an integer result. Arithmetic wraps at this width.
 layout(constant_id = 1) const int WIDTH = 32;
 
-T wrap(T x) {
-#if defined(CLASS_i32) || defined(CLASS_u32)
-  return WIDTH == 32 ? x : bitfieldExtract(x, 0, WIDTH);
-#else
-  return x;
-#endif
-}
-
 T as_T(T x) { return x; }
 T as_T(bool x) { return x ? T(1) : T(0); }
 

@@ -3,7 +3,7 @@
 // Unary (ARITY 1), binary (2) and ternary (3) kinds. One module per arity and class. The scalar function, the dtypes
 // and the layout are specialization constants.
 #include "class.glsl"
-#include "prelude.glsl"
+#include "sdk/provider/glsl/prelude.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 2) const int OP = 0;

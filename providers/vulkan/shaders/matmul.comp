@@ -4,7 +4,7 @@
 // in shared memory. Operands are strided, so a transpose only changes the order in which a slice is read.
 #extension GL_EXT_control_flow_attributes : require
 #include "class.glsl"
-#include "prelude.glsl"
+#include "sdk/provider/glsl/prelude.glsl"
 
 layout(local_size_x = 256) in;
 layout(constant_id = 2) const int DST_DTYPE = 12;

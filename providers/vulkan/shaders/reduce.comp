@@ -4,7 +4,7 @@
 // their values, so the size of a subgroup does not matter. The shape alone decides whether a long reduction has parts:
 // then the first dispatch (LAST 0) writes the value of each part, and the second (FIRST 0) combines those values.
 #include "class.glsl"
-#include "prelude.glsl"
+#include "sdk/provider/glsl/prelude.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const int THREADS = 256;

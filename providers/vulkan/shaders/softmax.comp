@@ -4,7 +4,7 @@
 // and kept in shared memory. A longer row is read twice: first for its maximum and its sum, which is rescaled whenever
 // the maximum grows, then for the results.
 #include "class.glsl"
-#include "prelude.glsl"
+#include "sdk/provider/glsl/prelude.glsl"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const int THREADS = 256;

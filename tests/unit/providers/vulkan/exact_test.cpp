@@ -23,7 +23,7 @@ int steps_off = 0;
 float off(float estimate) { return uintBitsToFloat(floatBitsToUint(estimate) + static_cast<uint>(steps_off)); }
 #define ESTIMATE_QUOTIENT(x, y) off((x) / (y))
 #define ESTIMATE_ROOT(x) off(std::sqrt(x))
-#include "providers/vulkan/shaders/exact.glsl"
+#include "sdk/provider/glsl/exact.glsl"
 
 }  // namespace glsl
 

@@ -3,7 +3,7 @@
 // those of exact.glsl. A plain `/` stands only where Vulkan's bound for it, 2.5 units in the last place, keeps the
 // result within our bound. `precise` forbids the compiler to fuse and reorder. NaN is recognised by its bits, because a
 // compiler may assume that isnan() is false.
-#include "exact.glsl"
+#include "sdk/provider/glsl/exact.glsl"
 
 #define NAN uintBitsToFloat(0x7fc00000u)
 #define INFINITY uintBitsToFloat(0x7f800000u)
