@@ -87,8 +87,6 @@ PhysicalDevice describe(const Api& api, cl_platform_id platform, cl_device_id ha
   device.parameter_bytes = value_of<size_t>(api, handle, CL_DEVICE_MAX_PARAMETER_SIZE);
   device.memory = value_of<cl_ulong>(api, handle, CL_DEVICE_GLOBAL_MEM_SIZE);
   device.largest_allocation = value_of<cl_ulong>(api, handle, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-  device.local_memory = value_of<cl_ulong>(api, handle, CL_DEVICE_LOCAL_MEM_SIZE);
-  device.base_alignment = value_of<cl_uint>(api, handle, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
   device.units = value_of<cl_uint>(api, handle, CL_DEVICE_MAX_COMPUTE_UNITS);
   read_identity(api, extensions, &device);
   const std::string reason = why_unusable(device);

@@ -28,8 +28,6 @@ struct PhysicalDevice {
   uint64_t parameter_bytes = 1024;  // most bytes of the arguments of a kernel
   uint64_t memory = 0;
   uint64_t largest_allocation = 0;
-  uint64_t local_memory = 0;
-  uint64_t base_alignment = 128;  // bytes
   uint32_t units = 0;
   bool has_uuid = false;
   uint8_t uuid[16]{};
