@@ -38,8 +38,8 @@ def main():
     arguments = parser.parse_args()
     names = [os.path.splitext(os.path.basename(text))[0] for text in arguments.texts]
     with open(arguments.out, "w", encoding="utf-8") as out:
-        out.write("#pragma once\n#include <string_view>\n\nnamespace tenon::provider::opencl {\n\n")
-        out.write("struct ProgramText {\n  std::string_view name;\n  std::string_view text;\n};\n\n")
+        out.write("#pragma once\n\nnamespace tenon::provider::opencl {\n\n")
+        out.write("struct ProgramText {\n  const char* name;\n  const char* text;\n};\n\n")
         out.write("inline constexpr ProgramText program_texts[] = {\n")
         for name, text in zip(names, arguments.texts):
             out.write(f'    {{"{name}",\n{literal(resolve(text, arguments.root))}}},\n')

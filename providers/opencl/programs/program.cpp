@@ -9,11 +9,11 @@
 namespace tenon::provider::opencl {
 namespace {
 
-std::string_view text_of(std::string_view name) {
+const char* text_of(const std::string& name) {
   for (const ProgramText& one : program_texts) {
-    if (one.name == name) return one.text;
+    if (name == one.name) return one.text;
   }
-  return {};
+  return "";
 }
 
 // The first lines of a compiler's log, as one line.
@@ -75,11 +75,9 @@ Refusal Programs::get(const std::string& text, const std::string& options, const
 
 Refusal Programs::compile(const std::string& text, const std::string& options, std::shared_ptr<Program>* out_program) {
   const Api& api = context_->api;
-  const std::string_view source = text_of(text);
-  const char* data = source.data();
-  const size_t size = source.size();
+  const char* data = text_of(text);
   cl_int result = CL_SUCCESS;
-  cl_program handle = api.clCreateProgramWithSource(context_->handle(), 1, &data, &size, &result);
+  cl_program handle = api.clCreateProgramWithSource(context_->handle(), 1, &data, nullptr, &result);
   if (result != CL_SUCCESS) {
     return Refusal::failure(status_of(result), "clCreateProgramWithSource answered %s (%d)", result_name(result),
                             result);
