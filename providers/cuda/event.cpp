@@ -1,8 +1,5 @@
-#include <algorithm>
-#include <chrono>
-#include <thread>
-
 #include "providers/cuda/device.h"
+#include "sdk/provider/polling.h"
 
 namespace tenon::provider::cuda {
 namespace {
@@ -81,17 +78,6 @@ ep_status event_query(ep_event* event, ep_error** error) {
   return point.faults == nullptr ? never_recorded(event, error) : ask(event, point, error);
 }
 
-// Polls the event for `limit`, which is short.
-ep_status ask_until(ep_event* event, const Point& point, std::chrono::nanoseconds limit, ep_error** error) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  ep_status status = ask(event, point, error);
-  while (status == EP_STATUS_BUSY && std::chrono::steady_clock::now() < end) {
-    std::this_thread::yield();
-    status = ask(event, point, error);
-  }
-  return status;
-}
-
 ep_status wait_for_ever(ep_event* event, const Point& point, ep_error** error) {
   ep_device* device = event->device;
   {
@@ -105,24 +91,17 @@ ep_status wait_for_ever(ep_event* event, const Point& point, ep_error** error) {
   return EP_STATUS_OK;
 }
 
-// Most waits are shorter than a wake-up of the thread, so the wait polls first. The driver has no wait with a time
-// limit: a wait with a limit goes on polling, every 50 microseconds.
+// Most waits are shorter than a wake-up of the thread, so a wait without a limit polls first too. The driver has no
+// wait with a time limit.
 ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error) {
-  using clock = std::chrono::steady_clock;
   const Point point = point_of(event);
   if (point.faults == nullptr) return never_recorded(event, error);
-  constexpr uint64_t often_ns = 50'000;
+  constexpr uint64_t short_ns = 50'000;
   constexpr uint64_t for_ever = uint64_t{1} << 62;
-  const auto start = clock::now();
-  ep_status status = ask_until(event, point, std::chrono::nanoseconds(std::min(timeout_ns, often_ns)), error);
-  if (status != EP_STATUS_BUSY) return status;
-  if (timeout_ns >= for_ever) return wait_for_ever(event, point, error);
-  const auto end = start + std::chrono::nanoseconds(timeout_ns);
-  for (auto now = clock::now(); now < end; now = clock::now()) {
-    std::this_thread::sleep_for(std::min<clock::duration>(end - now, std::chrono::nanoseconds(often_ns)));
-    status = ask(event, point, error);
-    if (status != EP_STATUS_BUSY) return status;
-  }
+  const bool limited = timeout_ns < for_ever;
+  const ep_status status = poll_until(limited ? timeout_ns : short_ns, [&] { return ask(event, point, error); });
+  if (status != EP_STATUS_TIMEOUT) return status;
+  if (!limited) return wait_for_ever(event, point, error);
   return fail(event->host, error, EP_STATUS_TIMEOUT, "The event has not fired within %llu ns.",
               static_cast<unsigned long long>(timeout_ns));
 }
