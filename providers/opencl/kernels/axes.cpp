@@ -53,8 +53,8 @@ RowParameters rows_of(const ep_operand_desc& dst, const ep_operand_desc& src, ui
 
 bool prefers_items(const RowParameters& rows) {
   if (rows.length < short_row) return true;
-  return rows.rows > 1 && nearest(rows.kept_dims, rows.kept_src, rows.kept_rank) <
-                              nearest(rows.walked_dims, rows.walked_src, rows.walked_rank);
+  return nearest(rows.kept_dims, rows.kept_src, rows.kept_rank) <
+         nearest(rows.walked_dims, rows.walked_src, rows.walked_rank);
 }
 
 }  // namespace tenon::provider::opencl
