@@ -4,7 +4,7 @@
 // ELF note (EP_PLUGIN_NOTE). It links nothing of the host: every service it needs comes through ep_host. The host reads
 // the note, loads the library, calls the query, and from then on calls only through the tables it was given.
 //
-//   plug-in -> device -> { memory, stream, event, primitive }
+//   plug-in -> device -> { memory, stream, event, primitive, graph }
 //
 // Who fills what: `ep_host` and `*_desc` are filled by the host and read by the plug-in; `ep_*_ops` and `*_info` are
 // filled by the plug-in and read by the host. Handles (ep_memory, ep_stream, ...) are opaque to the host.
@@ -18,16 +18,16 @@
 //     alive: the host keeps memory, primitives, events and host pointers until it has seen an event recorded after
 //     their last use.
 //   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, peer_open,
-//     primitive_support, primitive_create, primitive_workspace, event_query, event_host_wait, stream_synchronize, and
-//     launches, copies and records on distinct streams, launches of one primitive too. Otherwise: one handle, one
-//     thread at a time; so nothing overlaps event_record or event_destroy of the same event. There is no current device
-//     and no thread-local stream.
+//     primitive_support, primitive_create, primitive_workspace, graph_capability, graph_compile, event_query,
+//     event_host_wait, stream_synchronize, and launches, copies and records on distinct streams, launches of one
+//     primitive or graph too. Otherwise: one handle, one thread at a time; so nothing overlaps event_record or
+//     event_destroy of the same event. There is no current device and no thread-local stream.
 //   * Asynchrony. Functions that take a stream enqueue and return, except on a device with
 //     EP_DEVICE_FLAG_SYNCHRONOUS, which completes every call before it returns.
 //   * A struct that begins with struct_size and struct_type may grow at its end. The filler writes at most struct_size
 //     bytes; what the other side did not fill is zero, and zero means the old behaviour. Value structs (ep_string,
 //     ep_buffer, ep_shape, ep_scalar, ep_fault, ep_operand_desc, ep_epilogue, ep_memory_pool_info, the attribute
-//     structs and ep_primitive_desc) have no header and never grow.
+//     structs, ep_primitive_desc, ep_graph_value, ep_graph_node, ...) have no header and never grow.
 //   * Anything unknown (a kind, a dtype, a role, a flag bit, an extension) is EP_STATUS_UNSUPPORTED with a reason,
 //     never a guess.
 //
@@ -172,7 +172,7 @@ typedef struct ep_fault {
   int32_t operand;  // index of the operand that held the bad value: the indices, or the divisor of a division
   int64_t value;    // the bad value
   int64_t limit;    // the limit that the value broke (the length of the axis); 0: there is none
-  uint64_t flags;   // EP_FAULT_FLAG_*
+  uint64_t flags;   // EP_FAULT_FLAG_* in the lower half; of a graph, EP_FAULT_NODE in the upper
 } ep_fault;
 // The fault buffer was full: faults after this one were not kept. This one is whole and names its own launch and
 // operand.
@@ -540,6 +540,123 @@ typedef struct ep_launch {
 } ep_launch;
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Whole graphs: for devices that take subgraphs rather than ops. A device without these slots loses nothing.
+//
+// The host describes a program as a flat table: values, and nodes that read and write them. It asks the device which
+// nodes it takes (graph_capability). It cuts the nodes taken into islands, has each compiled (graph_compile) and
+// launches it as one piece of work (graph_launch). The nodes that the device does not take run as primitives.
+//
+//   * Nodes. A node is one primitive: a descriptor, and for each operand the value and the place in it. A table is as
+//     new as its descriptors: a node with a kind, dtype, role, flag or extension that the device does not know is not
+//     taken. Nodes stand in an order in which each reads only inputs, constants and what earlier nodes wrote;
+//     launched one by one in this order they give the right result. The device may run them in another order, side by
+//     side or fused.
+//   * Values. A value is a run of bytes that hold elements of one dtype. It is an input or an output of the graph, a
+//     constant, or none of them: an inner value. Exactly one node writes an inner value or an output, and no node an
+//     input or a constant. An output may be read by other nodes. Where an inner value lies, and whether it ever lies
+//     anywhere, is the device's affair.
+//   * Layouts. A value has no dims of its own. Each operand states dims and strides over the value's bytes, as in a
+//     launch: a producer may write [2, 3, 4, 4], and one reader see [96], another a slice. The operand that writes a
+//     value has offset 0 and fills it: its strides are those of a dense tensor in some order of its axes. So inputs,
+//     outputs and constants lie in memory as the operands that touch them say, and a device that keeps an inner value
+//     in a layout of its own gives each reader the elements that the reader's dims and strides name. A device does
+//     not take a node whose views it cannot express.
+//   * Sizes. Every dim and stride is a number. A node that holds EP_ANY is not taken, until a later minor says what
+//     such a graph means.
+//   * Scalars. All launch scalars of a node are baked: they are part of the program. A scalar operand has no value.
+//   * Aliasing. At a launch the outputs overlap nothing: no input, no constant, no other output. Inputs may overlap
+//     each other. There is no in-place node.
+//   * Precision. A node computes what its descriptor says, to the same bounds, from the values that it reads. Inner
+//     values may be held in a wider dtype, and in a narrower one only under EP_PRECISION_FAST. If all nodes carry
+//     EP_PRIMITIVE_FLAG_DETERMINISTIC, a launch gives the same bits for the same inputs.
+//   * Constants are given by reference. The host has seen that every write of a constant is done before it calls
+//     graph_compile, and nobody writes or frees the constant before graph_destroy has returned. The device may read
+//     it at any time in between, or copy it and never look again.
+//   * Faults carry the tag of the launch and name the node (EP_FAULT_NODE). `operand` is an operand of that node.
+//     What a launch that met bad data writes is undefined; the host poisons all its outputs. Work launched later
+//     runs.
+//   * Caching. `values` and `nodes` are blocks without padding and pointers. Two tables with the same bytes and the
+//     same contents of constants mean the same program, so compiled code may be kept under these bytes.
+//   * A launch or a compilation cannot be cancelled.
+// ---------------------------------------------------------------------------------------------------------------------
+
+typedef struct ep_graph ep_graph;  // a compiled graph
+
+#define EP_STRUCT_GRAPH_DESC 16
+#define EP_STRUCT_GRAPH_INFO 17
+
+#define EP_GRAPH_VALUE_INPUT UINT64_C(1)     // each launch gives it
+#define EP_GRAPH_VALUE_OUTPUT UINT64_C(2)    // each launch says where to write it
+#define EP_GRAPH_VALUE_CONSTANT UINT64_C(4)  // the table says where it lies
+
+// A value. At most one flag is set; none: an inner value.
+typedef struct ep_graph_value {
+  uint64_t flags;  // EP_GRAPH_VALUE_*
+  uint64_t bytes;  // from its first element to the end of its last, > 0
+  int32_t dtype;   // of every operand that reads or writes it
+  int32_t reserved;
+} ep_graph_value;
+
+#define EP_GRAPH_NO_VALUE UINT32_MAX  // of a scalar operand
+
+// Where an operand of a node lies: `offset` bytes into a value, a multiple of the element size.
+typedef struct ep_graph_operand {
+  uint32_t value;  // index into the table's values, or EP_GRAPH_NO_VALUE
+  uint32_t reserved;
+  uint64_t offset;
+} ep_graph_operand;
+
+// One node. The operands that the descriptor does not use are zero.
+typedef struct ep_graph_node {
+  ep_primitive_desc primitive;
+  ep_graph_operand operands[EP_MAX_OPERANDS];
+} ep_graph_node;
+
+// A table, filled by the host and borrowed for the call; the memory of the constants is borrowed for longer (above).
+typedef struct ep_graph_desc {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_GRAPH_DESC
+  const void* next;
+  const ep_graph_value* values;  // value_count of them, each an operand of some node
+  const ep_buffer* constants;    // value_count of them; {NULL, 0} for a value that is no constant
+  const ep_graph_node* nodes;    // node_count of them
+  uint32_t value_count;
+  uint32_t node_count;  // > 0
+} ep_graph_desc;
+
+// What the device says of one node.
+typedef struct ep_graph_answer {
+  uint32_t island;  // 0: it does not take the node. Else nodes of one number may be compiled together
+  uint32_t reserved;
+  ep_string reason;  // why not, for island 0; may be empty. Text that lives as long as the device
+} ep_graph_answer;
+
+// What a compiled graph costs and needs.
+typedef struct ep_graph_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_GRAPH_INFO
+  const void* next;
+  ep_string implementation;  // what runs it: "ane", "htp"; lives as long as the graph
+  uint64_t host_bytes;       // what the graph holds, its copies of constants included
+  uint64_t device_bytes;
+  uint64_t workspace_bytes;  // of every launch
+} ep_graph_info;
+
+// One launch of a graph, borrowed for the call. This struct never grows.
+typedef struct ep_graph_launch {
+  const ep_buffer* operands;  // of each value with INPUT or OUTPUT, in the order of the values
+  uint32_t operand_count;
+  uint32_t reserved;
+  ep_buffer workspace;  // 256-aligned, contents undefined, reused in stream order
+  uint64_t tag;         // names this launch in faults
+} ep_graph_launch;
+
+// The node that a fault of a graph speaks of: the upper half of ep_fault.flags, its index in the compiled table. It is
+// 0 in faults of primitives.
+#define EP_FAULT_NODE(flags) ((uint32_t)((flags) >> 32))
+#define EP_FAULT_FLAG_NODE(node) ((uint64_t)(node) << 32)
+
+// ---------------------------------------------------------------------------------------------------------------------
 // The table of a device. device_open fills it, so two devices of one plug-in may differ. "Optional" slots may be NULL.
 // ---------------------------------------------------------------------------------------------------------------------
 
@@ -656,6 +773,28 @@ typedef struct ep_device_ops {
   // Optional.
   ep_status (*primitive_pack)(ep_primitive* primitive, ep_stream* stream, ep_buffer dst, ep_buffer src,
                               ep_error** error);
+
+  // --- whole graphs: optional as a group; NULL means that the host runs every node as a primitive ---
+
+  // Says of each node of `graph` whether the device takes it, and with which others: writes node_count answers. Pure,
+  // compiles nothing, may be optimistic. The host compiles islands of the nodes taken. It may cut one island number
+  // into several graphs and leave nodes out: it never joins two numbers, and no path leaves an island and comes back. A
+  // node that the device does not know is not taken and is no error. Threads: any. Errors: OUT_OF_HOST_MEMORY,
+  // DEVICE_LOST.
+  ep_status (*graph_capability)(ep_device* device, const ep_graph_desc* graph, ep_graph_answer* out_answers,
+                                ep_error** error);
+  // Compiles `graph`, whose nodes graph_capability took, all under one number. May take long. Owner: caller.
+  // Threads: any. Errors: UNSUPPORTED with the reason: the host runs these nodes as primitives and does not ask again;
+  // OUT_OF_*_MEMORY: the error of the program, after the host has given back its caches and asked once more.
+  ep_status (*graph_compile)(ep_device* device, const ep_graph_desc* graph, ep_graph** out_graph,
+                             ep_graph_info* out_info, ep_error** error);
+  // Destroys `graph`, of which no launch is pending, and lets go of its constants. NULL is fine.
+  void (*graph_destroy)(ep_device* device, ep_graph* graph);
+  // Launches `graph` on `stream`, as primitive_launch does: other threads may launch it on other streams meanwhile; a
+  // device that has room for one run of a graph orders the runs itself. Errors: FAULT (of a synchronous device),
+  // OUT_OF_*_MEMORY, DEVICE_LOST.
+  ep_status (*graph_launch)(ep_graph* graph, ep_stream* stream, const ep_graph_launch* launch, ep_fault* out_fault,
+                            ep_error** error);
 } ep_device_ops;
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ bool always(const DeviceInfo&, const ep_device_ops&) { return true; }
 bool never(const DeviceInfo&, const ep_device_ops&) { return false; }
 bool asynchronous(const DeviceInfo& info, const ep_device_ops&) { return !info.synchronous(); }
 bool with_peers(const DeviceInfo&, const ep_device_ops& ops) { return ops.peer_open != nullptr; }
+bool with_graphs(const DeviceInfo&, const ep_device_ops& ops) { return ops.graph_capability != nullptr; }
 bool with_primitives(const DeviceInfo&, const ep_device_ops& ops) { return ops.primitive_create != nullptr; }
 
 bool host_visible(const DeviceInfo& info, const ep_device_ops&) {

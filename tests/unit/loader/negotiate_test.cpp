@@ -190,6 +190,14 @@ TEST_F(Negotiate, PeerCopiesComeAsAPair) {
   EXPECT_EQ(open().message(), "the table of the device sample:0 misses the required function 'peer_copy' (rule T03).");
 }
 
+TEST_F(Negotiate, TheSlotsOfWholeGraphsComeTogether) {
+  sample(0).change_device_ops = [](ep_device_ops* ops) {
+    ops->graph_capability = [](ep_device*, const ep_graph_desc*, ep_graph_answer*, ep_error**) { return EP_STATUS_OK; };
+  };
+  EXPECT_EQ(open().message(),
+            "the table of the device sample:0 misses the required function 'graph_compile' (rule T03).");
+}
+
 TEST_F(Negotiate, DescriptionsAreChecked) {
   const auto sentence_of_info = [&](std::function<void(ep_device_info*)> change) {
     sample(0).change_info = std::move(change);
