@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,10 @@
 #include "core/tensor/labels.h"
 #include "core/tensor/tensor.h"
 
+namespace tenon {
+struct CompiledGraph;
+}
+
 namespace tenon::graph {
 
 // A value of the program: an input, a constant, or a result of a step. Id 0 stands for an absent value.
@@ -20,9 +25,10 @@ struct Value {
   Tensor constant;  // defined: known when the program was recorded
 };
 
-// One record of the program, with values in place of tensors.
+// One record of the program, with values in place of tensors; or an island, which is many records that a device runs as
+// one graph (islands.h).
 struct Step {
-  const OpInfo* op = nullptr;
+  const OpInfo* op = nullptr;  // null: an island
   std::vector<uint32_t> inputs;
   std::vector<Scalar> scalars;
   std::vector<uint64_t> attributes;  // the op's attribute struct, in whole words
@@ -31,6 +37,8 @@ struct Step {
   bool in_place = false;        // the outputs existed before: the step writes into them
   std::vector<uint32_t> drops;  // values that no later step reads
   uint32_t label = 0;
+  std::shared_ptr<const CompiledGraph> island;  // it has inputs, outputs, drops and a label, and nothing else
+  std::string alone;  // why the device does not run the record in a whole graph; empty: it was not asked
 };
 
 struct Graph {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/device/device_state.h"
+#include "core/graph/liveness.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/prepared.h"
 #include "core/tensor/factory.h"
@@ -29,40 +30,6 @@ int64_t input_elements(const OpCall& call) {
     if (input != nullptr) elements += input->elements();
   }
   return elements;
-}
-
-// Marks the steps that the outputs need, from the last to the first, and removes the others.
-void drop_unneeded_steps(Graph* graph) {
-  std::vector<bool> needed(graph->values.size(), false);
-  for (uint32_t id : graph->outputs) needed[id] = true;
-  std::vector<Step> kept;
-  for (size_t i = graph->steps.size(); i-- > 0;) {
-    Step& step = graph->steps[i];
-    const bool wanted =
-        step.in_place || std::any_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t id) { return needed[id]; });
-    if (!wanted) continue;
-    for (uint32_t id : step.inputs) needed[id] = true;
-    for (uint32_t id : step.outputs) needed[id] = needed[id] || step.in_place;
-    kept.push_back(std::move(step));
-  }
-  std::reverse(kept.begin(), kept.end());
-  graph->steps = std::move(kept);
-}
-
-// Each value is dropped by the last step that reads or makes it.
-void find_last_uses(Graph* graph) {
-  std::vector<bool> seen(graph->values.size(), false);
-  for (uint32_t id : graph->outputs) seen[id] = true;
-  for (size_t i = graph->steps.size(); i-- > 0;) {
-    Step& step = graph->steps[i];
-    for (const std::vector<uint32_t>* ids : {&step.inputs, &step.outputs}) {
-      for (uint32_t id : *ids) {
-        if (id == 0 || seen[id] || graph->values[id].constant.defined()) continue;
-        seen[id] = true;
-        step.drops.push_back(id);
-      }
-    }
-  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "core/device/device_state.h"
 #include "core/graph/graph.h"
+#include "core/interpreter/device_graph.h"
 #include "core/ops/ops.h"
 #include "loader/loader.h"
 #include "primitives/text/format.h"
@@ -26,8 +27,14 @@ class Runner {
       if (executions_ == nullptr) return apply(step);
       ExecutionScope scope;
       apply(step);
-      for (ExecutionEntry& entry : scope.take()) executions_->push_back({step.label, std::move(entry)});
+      for (ExecutionEntry& entry : scope.take()) {
+        if (!step.alone.empty())
+          entry.reason += fmt::format("{}alone: {}", entry.reason.empty() ? "" : "; ", step.alone);
+        executions_->push_back({step.label, std::move(entry)});
+      }
     } catch (const Error& error) {
+      // A fault inside an island has the label of its node.
+      if (step.island != nullptr && error.code() == Code::invalid_argument) throw;
       throw Error(with_label(error.status(), graph_.labels[step.label], device_of(step)));
     }
   }
@@ -41,6 +48,27 @@ class Runner {
   }
 
   void apply(const Step& step) {
+    if (step.island != nullptr) {
+      launch(step);
+    } else {
+      apply_op(step);
+    }
+    for (uint32_t id : step.drops) values_[id] = Tensor();
+  }
+
+  void launch(const Step& step) {
+    pointers_.clear();
+    std::vector<TensorMeta> inputs, outputs;
+    for (uint32_t id : step.inputs) {
+      pointers_.push_back(&get(id));
+      inputs.push_back(graph_.values[id].meta);
+    }
+    for (uint32_t id : step.outputs) outputs.push_back(graph_.values[id].meta);
+    results_ = launch_graph(step.island, pointers_, inputs, outputs);
+    for (size_t i = 0; i < results_.size(); ++i) values_[step.outputs[i]] = std::move(results_[i]);
+  }
+
+  void apply_op(const Step& step) {
     pointers_.clear();
     for (uint32_t id : step.inputs) pointers_.push_back(id == 0 ? nullptr : &get(id));
     results_.resize(step.outputs.size());
@@ -54,7 +82,6 @@ class Runner {
     call.outputs = results_;
     interpreter_.apply(call);
     for (size_t i = 0; i < results_.size(); ++i) values_[step.outputs[i]] = std::move(results_[i]);
-    for (uint32_t id : step.drops) values_[id] = Tensor();
   }
 
   const Graph& graph_;

@@ -21,7 +21,7 @@ TENON_API std::string_view rung_name(Rung rung);
 inline constexpr std::string_view kDenseCopy = "copy (dense)";
 
 struct ExecutionEntry {
-  std::string op;              // "softmax", or kDenseCopy
+  std::string op;              // "softmax", kDenseCopy, or "graph of 12 nodes" that a device ran as one
   std::string device;          // "cuda:0": where the op was asked for
   std::string implementation;  // of a native rung: "onednn", "simd", "plain"
   Rung rung = Rung::native;
@@ -50,6 +50,8 @@ class TENON_API ExecutionScope {
   friend void note_execution(ExecutionEntry entry);
 };
 
+// Adds the counts of `entry` to those of its kind. Takes a lock: for work that is larger than an op. Internal.
+void count_execution(const ExecutionEntry& entry);
 // Appends to the calling thread's innermost scope, if there is one. Internal.
 void note_execution(ExecutionEntry entry);
 

@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "core/interpreter/elementwise.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/ladder.h"
+#include "core/interpreter/lower.h"
 #include "core/interpreter/order.h"
 #include "core/interpreter/probe.h"
 #include "core/kernel/kernel_cache.h"
@@ -51,23 +51,6 @@ uint32_t strided_inputs(const OpCall& call, const TensorMeta& output) {
   return mask;
 }
 
-Status lower(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
-  lowering->desc.kind = call.op->kind;
-  if (call.op->form == OpForm::elementwise) return lower_elementwise(call, outputs[0], lowering);
-  return call.op->lower(call, outputs, lowering);
-}
-
-// A scalar among the operands of an element-wise op stands for an argument too.
-void keep_inputs(const Lowering& lowering, const OpInfo& op, Prepared* prepared) {
-  prepared->operand_inputs = op.form == OpForm::elementwise ? kElementwiseInputs : vm::kNoInputs;
-  if (op.form == OpForm::elementwise) return;
-  for (uint32_t i = 0; i < lowering.desc.operand_count; ++i) {
-    if (lowering.sources[i].input < 0) continue;
-    prepared->operand_inputs &= ~(vm::kNoInput << 4 * i);
-    prepared->operand_inputs |= static_cast<uint64_t>(lowering.sources[i].input) << 4 * i;
-  }
-}
-
 void keep_operands(const Lowering& lowering, const Resolved& resolved, Prepared* prepared) {
   for (uint32_t i = 0; i < lowering.desc.operand_count; ++i) {
     const ep_operand_desc& desc = lowering.desc.operands[i];
@@ -108,21 +91,12 @@ Status named(const Status& status, const OpCall& call, const DeviceState* device
 
 // Tries the device's own primitive for `call` as it is.
 Status try_native(const OpCall& call, Prepared* prepared) {
-  Lowering lowering;
-  TENON_RETURN_IF_ERROR(lower(call, prepared->outputs, &lowering));
-  if (lowering.desc.operand_count > call.inputs.size() + call.outputs.size()) {
-    return Status(Code::internal, fmt::format("{}: its primitive has {} operands, more than the op has tensors.",
-                                              call.op->name, lowering.desc.operand_count));
-  }
-  prepared->scalar_count = 0;
-  ep_scalar scalars[EP_MAX_SCALARS] = {};
-  for (uint32_t slot = 0; slot < EP_MAX_SCALARS && slot < call.scalars.size(); ++slot) {
-    prepared->scalar_dtypes[slot] = lowering.scalar_dtypes[slot];
-    if (lowering.scalar_dtypes[slot] == DType::none) continue;
-    scalars[slot] = call.scalars[slot].to_abi(lowering.scalar_dtypes[slot]);
-    prepared->scalar_count = slot + 1;
-  }
-  Result<Resolved> answer = resolve_kernel(prepared->device, lowering.desc, scalars, prepared->scalar_count);
+  LoweredCall lowered;
+  TENON_RETURN_IF_ERROR(lower_call(call, prepared->outputs, &lowered));
+  const Lowering& lowering = lowered.lowering;
+  std::copy(lowering.scalar_dtypes.begin(), lowering.scalar_dtypes.end(), prepared->scalar_dtypes);
+  prepared->scalar_count = lowered.scalar_count;
+  Result<Resolved> answer = resolve_kernel(prepared->device, lowering.desc, lowered.scalars, lowered.scalar_count);
   if (!answer.ok()) return named(answer.status(), call, prepared->device);
   const Resolved& resolved = answer.value();
   if (prepared->kernel != nullptr) prepared->kernel->release();
@@ -132,7 +106,7 @@ Status try_native(const OpCall& call, Prepared* prepared) {
   prepared->rung = Rung::native;
   prepared->operands.clear();
   keep_operands(lowering, resolved, prepared);
-  keep_inputs(lowering, *call.op, prepared);
+  prepared->operand_inputs = lowered.operand_inputs;
   return named(add_workspace(prepared), call, prepared->device);
 }
 

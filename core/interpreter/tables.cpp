@@ -16,11 +16,11 @@ struct ExecutionCounts {
   uint64_t bytes_copied = 0;
 };
 
-// The tables of all threads, and the counts of entries that were dropped.
+// The tables of all threads, and the counts of what stands in none: entries that were dropped, and whole graphs.
 struct Registry {
   std::mutex mutex;
   std::vector<Tables*> tables;
-  std::map<ExecutionKey, ExecutionCounts> retired;
+  std::map<ExecutionKey, ExecutionCounts> apart;
 };
 
 Registry& registry() {
@@ -54,11 +54,11 @@ ExecutionEntry entry_of(const PreparedEntry& entry) {
           read(entry.counters.bytes_copied)};
 }
 
-void add_retired(const ExecutionEntry& entry) {
+void add_apart(const ExecutionEntry& entry) {
   if (entry.launches == 0) return;
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  ExecutionCounts& counts = all.retired[{entry.op, entry.device, entry.implementation, entry.rung, entry.reason}];
+  ExecutionCounts& counts = all.apart[{entry.op, entry.device, entry.implementation, entry.rung, entry.reason}];
   counts.launches += entry.launches;
   counts.bytes_copied += entry.bytes_copied;
 }
@@ -77,11 +77,11 @@ Tables::~Tables() {
   }
   for (ElementwiseChoice& entry : elementwise_) {
     if (entry.kernel == nullptr) continue;
-    add_retired(entry_of(entry));
+    add_apart(entry_of(entry));
     entry.kernel->release();
   }
   for (const PreparedEntry& entry : entries_) {
-    if (entry.prepared != nullptr) add_retired(entry_of(entry));
+    if (entry.prepared != nullptr) add_apart(entry_of(entry));
   }
 }
 
@@ -99,7 +99,7 @@ void Tables::set(ElementwiseChoice& entry, const uint64_t key[2], Kernel* kernel
     entry.counters = {};
   }
   if (dropped == nullptr) return;
-  add_retired(old);
+  add_apart(old);
   dropped->release();
 }
 
@@ -179,7 +179,7 @@ PreparedEntry* Tables::insert(uint64_t hash, std::shared_ptr<const Prepared> pre
       remove(sweep_ & mask);
     }
   }
-  for (const PreparedEntry& entry : dropped) add_retired(entry_of(entry));
+  for (const PreparedEntry& entry : dropped) add_apart(entry_of(entry));
   return find(hash, kept.key.data(), kept.key.size());
 }
 
@@ -193,12 +193,14 @@ void Tables::report(std::vector<ExecutionEntry>* entries) {
   }
 }
 
+void count_execution(const ExecutionEntry& entry) { add_apart(entry); }
+
 std::vector<ExecutionEntry> execution_report() {
   Registry& all = registry();
   std::map<ExecutionKey, ExecutionCounts> counts;
   {
     std::lock_guard lock(all.mutex);
-    counts = all.retired;
+    counts = all.apart;
     std::vector<ExecutionEntry> live;
     for (Tables* one : all.tables) one->report(&live);
     for (const ExecutionEntry& entry : live) {

@@ -28,7 +28,7 @@ struct Failure {
 
 // The instructions that are made of no record.
 inline constexpr OpName kCopy{"copy"}, kUpload{"upload"}, kDownload{"download"}, kAccess{"access"}, kWait{"wait"},
-    kBarrier{"barrier"};
+    kBarrier{"barrier"}, kGraph{"graph"};
 
 // Labels that a slot submitted before may name.
 struct KeptLabels {
@@ -71,6 +71,7 @@ struct Request {
   Policy policy = Policy::launch;
   Stream* stream = nullptr;
   const OpLaunch* launch = nullptr;
+  const GraphLaunch* graph = nullptr;
   const OpName* op = nullptr;  // static
   std::span<const Operand> operands;
   std::span<const Ticket> waits;
@@ -94,6 +95,8 @@ struct Submitted {
 Submitted submit(const Request& request);
 // Submits; with TENON_VM=sync or `must_wait` it also waits for the end and returns how the instruction ended.
 Status submit_and_follow(const Request& request, bool must_wait, Ticket* ticket = nullptr);
+// Submits with so many bytes of workspace, which goes back to the allocator with the ticket.
+Status submit_with_workspace(Request* request, uint64_t bytes);
 // Notes that a caller gets `status`, and returns it.
 Status tell(Status status);
 // Error: `device` has no stream of that index.

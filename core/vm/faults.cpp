@@ -23,6 +23,12 @@ Status lost_count() {
   return Status(Code::invalid_argument, "a kernel met bad data, and the device lost count of which.");
 }
 
+// The error of the instruction in `slot`, which met the bad data of `fault`.
+Status fault_error(const Slot& slot, const ep_fault& fault, const DeviceState* device) {
+  if (slot.policy == Policy::graph) return graph_fault(*slot.extras.graph->graph, fault);
+  return slot_error(slot, fault_status(fault, slot_argument(slot, fault.operand)), device);
+}
+
 }  // namespace
 
 Status slot_error(const Slot& slot, const Status& cause, const DeviceState* device) {
@@ -51,8 +57,7 @@ void DeviceQueue::take_faults(Stream& stream, uint64_t seen_before) {
       if (i <= stream.retired.load(std::memory_order_relaxed) || i > launched) continue;
       Slot& slot = stream.slot(i);
       if (!slot.status.ok()) continue;
-      const Status cause = i == number ? fault_status(fault, slot_argument(slot, fault.operand)) : lost_count();
-      slot.status = slot_error(slot, cause, device_);
+      slot.status = i == number ? fault_error(slot, fault, device_) : slot_error(slot, lost_count(), device_);
     }
   }
 }

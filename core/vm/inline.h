@@ -40,6 +40,9 @@ inline void launch_now(const Kernel& kernel, const DeviceState* device, const ep
 // The failure of `launched` as a Status. Releases its error.
 Status launch_failure(const Launched& launched, const LaunchName& name, const DeviceState* device);
 
+// The error of a launch of `graph` that met bad data. It names the node, by its op and its label.
+Status graph_fault(const CompiledGraph& graph, const ep_fault& fault);
+
 // The error of an instruction: `cause` with the op that was called, and "while running `what` on `device`".
 Status launch_error(const Status& cause, std::string_view called, std::string_view what, const DeviceState* device);
 // `status` with "while running `label` on `device`", unless it has that line already.

@@ -165,8 +165,8 @@ NextStep DeviceQueue::next_step(Ticket ticket) {
       return {mark, {}, {}};
     } else {
       const Slot& head = stream.slot(stream.retired.load(std::memory_order_relaxed) + 1);
-      for (uint8_t i = 0; i < head.source_count; ++i) {
-        if (!is_done(head.sources[i])) next = head.sources[i];
+      for (Ticket source : head.all_sources()) {
+        if (!is_done(source)) next = source;
       }
     }
     if (!next) return {};

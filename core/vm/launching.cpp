@@ -103,6 +103,16 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
       code = ops.primitive_launch(slot.kernel->primitive, stream.handle, &request, nullptr, &error);
       break;
     }
+    case Policy::graph: {
+      const GraphWork& work = *slot.extras.graph;
+      ep_graph_launch request{};
+      request.operands = work.buffers.data();
+      request.operand_count = static_cast<uint32_t>(work.buffers.size());
+      request.workspace = slot.extras.workspace;
+      request.tag = stream.ticket(number).bits;
+      code = ops.graph_launch(work.graph->handle, stream.handle, &request, nullptr, &error);
+      break;
+    }
     case Policy::copy:
       code = ops.copy(stream.handle, slot.buffers[0], slot.buffers[1], slot.extras.bytes, &error);
       break;

@@ -34,7 +34,8 @@ class KernelReferences {
 
 // True if all sources of `slot` have retired. Those of its own stream have, up to instruction `number`.
 bool sources_retired(const Stream& stream, const Slot& slot, uint64_t number) {
-  return std::all_of(slot.sources.begin(), slot.sources.begin() + slot.source_count, [&](Ticket source) {
+  const std::span<const Ticket> sources = slot.all_sources();
+  return std::all_of(sources.begin(), sources.end(), [&](Ticket source) {
     return source.stream() == stream.id ? source.number() <= number : is_done(source);
   });
 }
@@ -66,8 +67,8 @@ void DeviceQueue::settle_status(Slot& slot) {
   if (!holds(kPoison)) return;
   Engine& all = engine();
   std::lock_guard lock(all.submission);
-  for (uint8_t i = 0; i < slot.source_count; ++i) {
-    auto failed = all.failures.find(slot.sources[i].bits);
+  for (Ticket source : slot.all_sources()) {
+    auto failed = all.failures.find(source.bits);
     if (failed == all.failures.end()) continue;
     slot.status = failed->second.status;
     slot.derived = true;
@@ -76,7 +77,7 @@ void DeviceQueue::settle_status(Slot& slot) {
 }
 
 void DeviceQueue::retire_slot(Stream& stream, Slot& slot, uint64_t number) {
-  if (!slot.derived && slot.source_count != 0 && engine().failure_count.load(std::memory_order_acquire) != 0) {
+  if (!slot.derived && !slot.all_sources().empty() && engine().failure_count.load(std::memory_order_acquire) != 0) {
     settle_status(slot);
   }
   if (!slot.status.ok()) [[unlikely]]
@@ -85,7 +86,7 @@ void DeviceQueue::retire_slot(Stream& stream, Slot& slot, uint64_t number) {
     trace_stream_span(slot.op->op, device_, stream.index, slot.launched_ns, trace_now(), number);
     slot.submitted_ns = 0;
   }
-  for (uint8_t i = 0; i < slot.storage_count; ++i) slot.storages[i]->release();
+  for (Storage* storage : slot.all_storages()) storage->release();
   if (slot.has_extras) retire_extras(slot);
   if (!slot.status.ok()) slot.status = Status();
 }
@@ -105,10 +106,10 @@ void DeviceQueue::publish_failure(Stream& stream, Slot& slot, uint64_t number) {
   if (all.failures.size() >= 64) all.forget_failures();
   all.failures[ticket.bits] = {slot.status, all.sequence};
   all.failure_count.store(static_cast<uint32_t>(all.failures.size()), std::memory_order_release);
-  for (uint8_t i = 0; i < slot.storage_count; ++i) {
-    Storage* storage = slot.storages[i];
-    if ((slot.output_mask >> i & 1) == 0 || storage->last_write.load(std::memory_order_relaxed) != ticket.bits)
-      continue;
+  const std::span<Storage* const> storages = slot.all_storages();
+  for (size_t i = 0; i < storages.size(); ++i) {
+    Storage* storage = storages[i];
+    if (!slot.writes(i) || storage->last_write.load(std::memory_order_relaxed) != ticket.bits) continue;
     if (!holds(kPoison)) continue;
     storage->poison = slot.status;
     storage->attention.store(true, std::memory_order_relaxed);

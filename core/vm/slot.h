@@ -9,11 +9,14 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "core/device/call_site.h"
 #include "core/device/ticket_list.h"
+#include "core/kernel/compiled_graph.h"
 #include "core/kernel/kernel.h"
 #include "core/vm/call_note.h"
 #include "core/vm/storage.h"
@@ -25,6 +28,7 @@ namespace tenon::vm {
 // What an instruction does when it is launched.
 enum class Policy : uint8_t {
   launch,     // a primitive
+  graph,      // a compiled graph
   copy,       // within its device
   upload,     // from host memory
   download,   // to host memory
@@ -41,6 +45,16 @@ struct Completion {
   Status status;
 };
 
+// A launch of a compiled graph. It has as many operands as the graph has inputs and outputs, so they do not stand in
+// the slot.
+struct GraphWork {
+  std::shared_ptr<const CompiledGraph> graph;
+  std::vector<ep_buffer> buffers;
+  std::vector<Storage*> storages;  // retained: outputs, and borrowed memory
+  std::vector<bool> written;       // by storage
+  std::vector<Ticket> sources;     // the pending writes it reads
+};
+
 // The fields that few launches use, and all other instructions.
 struct SlotExtras {
   uint64_t bytes = 0;         // of a copy, upload or download
@@ -49,6 +63,8 @@ struct SlotExtras {
   Staging* staging = nullptr;
   HostWork* work = nullptr;  // of an access, until the host thread takes it over
   Completion* completion = nullptr;
+  std::unique_ptr<GraphWork> graph;
+  uint64_t scratch_bytes = 0;
   ep_buffer workspace{};
   ep_buffer scratch{};
   uint64_t scratch_bytes = 0;   // of the whole block; 0: the kernel wants none
@@ -84,6 +100,21 @@ struct alignas(64) Slot {
   uint64_t launched_ns = 0;
   std::vector<int64_t> shape_words;  // dims, then strides, operand by operand
   std::vector<ep_shape> shapes;
+
+  // sources, storages and output_mask of any instruction, wherever they stand.
+  std::span<const Ticket> all_sources() const {
+    if (policy == Policy::graph) [[unlikely]]
+      return extras.graph->sources;
+    return {sources.data(), source_count};
+  }
+  std::span<Storage* const> all_storages() const {
+    if (policy == Policy::graph) [[unlikely]]
+      return extras.graph->storages;
+    return {storages.data(), storage_count};
+  }
+  bool writes(size_t storage) const {
+    return policy == Policy::graph ? extras.graph->written[storage] : (output_mask >> storage & 1) != 0;
+  }
 };
 
 }  // namespace tenon::vm

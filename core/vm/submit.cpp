@@ -22,7 +22,9 @@ bool overwrites(std::span<const Operand> operands, size_t index) {
 
 class Submission {
  public:
-  Submission(const Request& request, Slot& slot) : request_(request), stream_(*request.stream), slot_(slot) {}
+  Submission(const Request& request, Slot& slot) : request_(request), stream_(*request.stream), slot_(slot) {
+    if (request.graph != nullptr) work_ = std::make_unique<GraphWork>();
+  }
 
   // The first poison among the storages that the instruction reads.
   Status known_poison() const {
@@ -70,6 +72,7 @@ class Submission {
     }
   }
 
+  // Comes last: the slot is then complete.
   void update_storages(Ticket ticket) {
     slot_.storage_count = 0;
     slot_.output_mask = 0;
@@ -88,6 +91,7 @@ class Submission {
       operand.storage->reads.add(ticket);
       operand.storage->attention.store(true, std::memory_order_relaxed);
     }
+    if (work_ != nullptr) slot_.extras.graph = std::move(work_);
   }
 
   void fill() {
@@ -99,12 +103,11 @@ class Submission {
     slot_.has_extras = request_.policy != Policy::launch || request_.completion != nullptr ||
                        request_.workspace.memory != nullptr || request_.launch->kernel->scratch_bytes != 0;
     if (slot_.has_extras) fill_extras();
-    slot_.operand_count = static_cast<uint8_t>(request_.operands.size());
-    for (size_t i = 0; i < request_.operands.size(); ++i) {
-      const Operand& operand = request_.operands[i];
-      slot_.buffers[i] = operand.storage != nullptr ? operand.storage->block.at(operand.offset) : ep_buffer{nullptr, 0};
-    }
     slot_.has_note = request_.launch != nullptr && request_.launch->note != nullptr;
+    if (request_.graph != nullptr) [[unlikely]]
+      return fill_graph();
+    slot_.operand_count = static_cast<uint8_t>(request_.operands.size());
+    for (size_t i = 0; i < request_.operands.size(); ++i) slot_.buffers[i] = buffer_of(request_.operands[i]);
     if (request_.launch != nullptr) fill_launch(*request_.launch);
   }
 
@@ -122,10 +125,22 @@ class Submission {
     return stream_.covered[ticket.stream()];
   }
 
-  void add_source(Ticket ticket) { slot_.sources[slot_.source_count++] = ticket; }
+  static ep_buffer buffer_of(const Operand& operand) {
+    return operand.storage != nullptr ? operand.storage->block.at(operand.offset) : ep_buffer{nullptr, 0};
+  }
+
+  void add_source(Ticket ticket) {
+    if (work_ != nullptr) [[unlikely]]
+      return work_->sources.push_back(ticket);
+    slot_.sources[slot_.source_count++] = ticket;
+  }
 
   void keep(const Operand& operand) {
     operand.storage->retain();
+    if (work_ != nullptr) [[unlikely]] {
+      work_->storages.push_back(operand.storage);
+      return work_->written.push_back(operand.write);
+    }
     if (operand.write) slot_.output_mask |= static_cast<uint16_t>(1u << slot_.storage_count);
     slot_.storages[slot_.storage_count++] = operand.storage;
   }
@@ -144,6 +159,12 @@ class Submission {
     extras.scratch = stream_.scratch.at(0);
     extras.scratch_bytes = stream_.scratch.size;
     extras.scratch_number = stream_.scratch_number;
+  }
+
+  void fill_graph() {
+    slot_.operand_count = 0;
+    work_->graph = request_.graph->graph;
+    for (const Operand& operand : request_.operands) work_->buffers.push_back(buffer_of(operand));
   }
 
   void fill_launch(const OpLaunch& launch) {
@@ -177,6 +198,7 @@ class Submission {
   const Request& request_;
   Stream& stream_;
   Slot& slot_;
+  std::unique_ptr<GraphWork> work_;  // of a graph, until the slot takes it
 };
 
 bool has_room(Stream& stream) {

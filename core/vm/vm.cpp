@@ -55,20 +55,23 @@ Status submit_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   request.waits = waits;
   if (launch.workspace_bytes == 0) [[likely]]
     return submit_and_follow(request, false);
-
-  TicketList all_waits;
-  all_waits.add(waits);
-  TENON_ASSIGN_OR_RETURN(const memory::Block workspace,
-                         device->allocator->allocate_aligned(launch.workspace_bytes, &all_waits));
-  request.waits = all_waits;
-  request.workspace = workspace.at(0);
-  Ticket ticket;
-  Status status = submit_and_follow(request, false, &ticket);
-  device->allocator->release(workspace, ticket ? std::span<const Ticket>(&ticket, 1) : std::span<const Ticket>());
-  return status;
+  return submit_with_workspace(&request, launch.workspace_bytes);
 }
 
 }  // namespace
+
+Status submit_with_workspace(Request* request, uint64_t bytes) {
+  DeviceState* device = request->stream->queue->device();
+  TicketList all_waits;
+  all_waits.add(request->waits);
+  TENON_ASSIGN_OR_RETURN(const memory::Block workspace, device->allocator->allocate_aligned(bytes, &all_waits));
+  request->waits = all_waits;
+  request->workspace = workspace.at(0);
+  Ticket ticket;
+  Status status = submit_and_follow(*request, false, &ticket);
+  device->allocator->release(workspace, ticket ? std::span<const Ticket>(&ticket, 1) : std::span<const Ticket>());
+  return status;
+}
 
 Status submit_and_follow(const Request& request, bool must_wait, Ticket* ticket) {
   if (!must_wait && !synchronous_mode.load(std::memory_order_relaxed)) [[likely]] {

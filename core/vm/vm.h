@@ -23,6 +23,7 @@
 
 #include "core/device/call_site.h"
 #include "core/device/device_state.h"
+#include "core/kernel/compiled_graph.h"
 #include "core/kernel/kernel.h"
 #include "core/vm/call_note.h"
 #include "core/vm/storage.h"
@@ -58,6 +59,17 @@ struct OpLaunch {
 // Runs or submits one launch. It also waits for `waits`, the tickets that an allocation handed over. Errors of
 // arguments, allocation and inline runs come back here; later errors belong to the ticket.
 Status launch(const OpLaunch& launch, std::span<const Ticket> waits);
+
+// One launch of a compiled graph. Everything is borrowed for the call.
+struct GraphLaunch {
+  std::shared_ptr<const CompiledGraph> graph;
+  std::span<const Operand> operands;  // of each input and output of the table, in the order of its values
+  uint16_t stream = 0;                // as in OpLaunch
+};
+
+// Runs or submits one launch of a graph: one instruction, whatever the number of its nodes. Errors come as those of
+// `launch` do; a fault names its node.
+Status launch(const GraphLaunch& launch);
 
 // Copies `bytes` between two storages. Between two devices a copy stream is used.
 Status copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits);

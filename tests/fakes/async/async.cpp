@@ -37,13 +37,15 @@ void AsyncControl::reset() {
   delay_us = 0;
   seed = 1;
   shadow = true;
-  lazy = early = peers = mapped = pinned = hold = false;
-  fail_allocation = fail_launch = -1;
+  lazy = early = peers = mapped = pinned = hold = reference = graphs = false;
+  graph_seed = 1;
+  fail_allocation = fail_launch = fail_graph = -1;
   fail_count = 1;
   lose_device = false;
-  query_answer = host_wait_answer = synchronize_answer = EP_STATUS_OK;
-  failed_allocations = failed_launches = 0;
+  query_answer = host_wait_answer = synchronize_answer = compile_answer = EP_STATUS_OK;
+  failed_allocations = failed_launches = failed_graphs = 0;
   allocations = launches = peer_copies = overlaps = faults = device_waits = 0;
+  compiled_graphs = compiled_nodes = destroyed_graphs = launched_graphs = 0;
   std::lock_guard lock(mutex_);
   violation_.clear();
 }
@@ -311,6 +313,8 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   ops.peer_copy = peer_copy;
   fill_event(&ops);
   fill_primitive(&ops);
+  if (async_control().reference) fill_reference(&ops);
+  if (async_control().graphs) fill_graph(&ops);
   provider::fill(out_ops, ops);
   *out_device = device;
   return EP_STATUS_OK;
@@ -338,6 +342,9 @@ void configure(const ep_host* host) {
   read("peers", control.peers);
   read("mapped", control.mapped);
   read("pinned", control.pinned);
+  read("reference", control.reference);
+  read("graphs", control.graphs);
+  read("graph_seed", control.graph_seed);
   read("fail_allocation", control.fail_allocation);
   read("fail_launch", control.fail_launch);
 }

@@ -27,12 +27,15 @@ struct AsyncControl {
   std::atomic<uint64_t> delay_us{0};                // longest delay of one instruction; most have no delay
   std::atomic<uint64_t> seed{1};
   std::atomic<bool> shadow{true};
-  std::atomic<bool> lazy{false};    // work starts only when it is flushed
-  std::atomic<bool> hold{false};    // the threads of the device stand still
-  std::atomic<bool> early{false};   // uploads and peer copies read their source when they are submitted
-  std::atomic<bool> peers{false};   // devices copy from each other directly; read when the provider is loaded
-  std::atomic<bool> mapped{false};  // the host can reach the devices' memory; read when the provider is loaded
-  std::atomic<bool> pinned{false};  // a second pool for transfers; read when the provider is loaded
+  std::atomic<bool> lazy{false};       // work starts only when it is flushed
+  std::atomic<bool> hold{false};       // the threads of the device stand still
+  std::atomic<bool> early{false};      // uploads and peer copies read their source when they are submitted
+  std::atomic<bool> peers{false};      // devices copy from each other directly; read when the provider is loaded
+  std::atomic<bool> mapped{false};     // the host can reach the devices' memory; read when the provider is loaded
+  std::atomic<bool> pinned{false};     // a second pool for transfers; read when the provider is loaded
+  std::atomic<bool> reference{false};  // the device has every primitive of primitives/reference; read when it is opened
+  std::atomic<bool> graphs{false};     // the device takes whole graphs; read when it is opened
+  std::atomic<uint64_t> graph_seed{1};  // draws the islands
   std::atomic<bool> abort_on_violation{false};
 
   // The allocation (launch) after so many others fails, and further ones, `fail_count` in all. -1: none fails.
@@ -46,6 +49,9 @@ struct AsyncControl {
   std::atomic<ep_status> query_answer{EP_STATUS_OK};
   std::atomic<ep_status> host_wait_answer{EP_STATUS_OK};
   std::atomic<ep_status> synchronize_answer{EP_STATUS_OK};
+  std::atomic<ep_status> compile_answer{EP_STATUS_OK};  // of graph_compile
+  std::atomic<int64_t> fail_graph{-1};                  // the launch of a graph after so many others finds no memory
+  std::atomic<int64_t> failed_graphs{0};
 
   std::atomic<uint64_t> allocations{0};
   std::atomic<uint64_t> allocated_bytes{0};  // at present
@@ -54,6 +60,10 @@ struct AsyncControl {
   std::atomic<uint64_t> overlaps{0};  // instructions that ran while an instruction of another stream ran
   std::atomic<uint64_t> faults{0};
   std::atomic<uint64_t> device_waits{0};
+  std::atomic<uint64_t> compiled_graphs{0};
+  std::atomic<uint64_t> compiled_nodes{0};
+  std::atomic<uint64_t> destroyed_graphs{0};
+  std::atomic<uint64_t> launched_graphs{0};
 
   // The first access out of order, or an empty string.
   std::string violation();

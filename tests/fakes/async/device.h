@@ -71,7 +71,7 @@ struct ep_primitive {
 namespace tenon::fakes {
 
 struct Command {
-  enum Kind : uint8_t { launch, copy, upload, download, record, wait } kind = launch;
+  enum Kind : uint8_t { launch, reference, graph, copy, upload, download, record, wait } kind = launch;
   bool faults = false;
   bool overflows = false;
   bool soils = false;
@@ -84,7 +84,10 @@ struct Command {
   char* scratch = nullptr;
   std::array<ep_scalar, 2> scalars{};
   uint64_t bytes = 0;
-  std::shared_ptr<std::vector<char>> early;  // the source, if it was read at submission
+  const ep_graph* run = nullptr;
+  std::shared_ptr<std::vector<char*>> operands;         // of a graph or of the reference
+  std::shared_ptr<std::vector<ep_scalar>> all_scalars;  // of the reference
+  std::shared_ptr<std::vector<char>> early;             // the source, if it was read at submission
 };
 
 }  // namespace tenon::fakes
@@ -196,5 +199,11 @@ void check(ep_stream* stream, const Access* accesses, size_t count);
 // Each function fills its slots of a device's table.
 void fill_event(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
+void fill_reference(ep_device_ops* ops);
+void fill_graph(ep_device_ops* ops);
+
+// Each runs a command of its kind and adds the faults that it met.
+void run_reference(const Command& command, std::vector<ep_fault>* faults);
+void run_graph(const Command& command, std::vector<ep_fault>* faults);
 
 }  // namespace tenon::fakes

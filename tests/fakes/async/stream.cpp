@@ -292,14 +292,20 @@ void ep_stream::execute(const Command& command) {
     return;
   }
   if (!alone) tenon::fakes::async_control().overlaps.fetch_add(1, std::memory_order_relaxed);
+  std::vector<ep_fault> faults;
   ep_fault fault{command.tag, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 77, 7, command.overflows ? EP_FAULT_FLAG_OVERFLOW : 0};
   bool sound = !command.faults;
   if (sound && command.kind == Command::launch) {
     sound = run_primitive(command, &fault);
+  } else if (command.kind == Command::reference) {
+    tenon::fakes::run_reference(command, &faults);
+  } else if (command.kind == Command::graph) {
+    tenon::fakes::run_graph(command, &faults);
   } else if (sound) {
     std::memcpy(command.pointers[0], command.pointers[1], command.bytes);
   }
   if (!sound) report(command, fault);
+  for (const ep_fault& each : faults) report(command, each);
   device->busy.fetch_sub(1);
 }
 

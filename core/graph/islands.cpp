@@ -1,0 +1,236 @@
+#include "core/graph/islands.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <string>
+
+#include "core/device/device_state.h"
+#include "core/graph/cut.h"
+#include "core/graph/liveness.h"
+#include "core/graph/places.h"
+#include "core/graph/table.h"
+#include "primitives/text/format.h"
+
+namespace tenon::graph {
+namespace {
+
+constexpr uint32_t kNone = UINT32_MAX;
+
+bool is_view(const Step& step) { return step.op->form == OpForm::view && !step.in_place; }
+bool may_be_node(const Step& step) { return step.op->form == OpForm::elementwise || step.op->form == OpForm::kernel; }
+
+class Islands {
+ public:
+  Islands(Graph* graph, DeviceState* device) : graph_(*graph), device_(device), places_(*graph, device) {}
+
+  void run() {
+    find_nodes();
+    if (nodes_.empty()) return;
+    find_readers();
+    const std::vector<uint32_t> claims = ask();
+    for (const std::vector<uint32_t>& part : cut_islands(predecessors(), claims)) compile(part);
+    if (made_.empty()) return;
+    put_in_place();
+    drop_unneeded_steps(&graph_);
+    find_last_uses(&graph_);
+  }
+
+ private:
+  uint32_t step_count() const { return static_cast<uint32_t>(graph_.steps.size()); }
+
+  void find_nodes() {
+    node_of_.assign(step_count(), kNone);
+    island_of_.assign(step_count(), kNone);
+    for (uint32_t i = 0; i < step_count(); ++i) {
+      if (!may_be_node(graph_.steps[i])) continue;
+      Result<Node> node = make_node(graph_, places_, device_, i);
+      if (!node.ok()) {
+        graph_.steps[i].alone = node.status().message();
+        continue;
+      }
+      node_of_[i] = static_cast<uint32_t>(nodes_.size());
+      nodes_.push_back(std::move(node.value()));
+    }
+  }
+
+  // Views read nothing: whoever reads a view reads its root.
+  void find_readers() {
+    readers_.resize(graph_.values.size());
+    for (uint32_t i = 0; i < step_count(); ++i) {
+      if (is_view(graph_.steps[i])) continue;
+      for (uint32_t id : graph_.steps[i].inputs) readers_[places_.root(id)].push_back(i);
+    }
+    given_.assign(graph_.values.size(), false);
+    for (uint32_t id : graph_.outputs) given_[places_.root(id)] = true;
+  }
+
+  // Whether a result of the program is in `root`, or a step outside `inside` reads it.
+  bool wanted(uint32_t root, const std::function<bool(uint32_t step)>& inside) const {
+    const std::vector<uint32_t>& readers = readers_[root];
+    return given_[root] || std::any_of(readers.begin(), readers.end(), [&](uint32_t step) { return !inside(step); });
+  }
+
+  // The device's answer, by step: 0, or the number of an island.
+  std::vector<uint32_t> ask() {
+    std::vector<const Node*> all;
+    for (const Node& node : nodes_) all.push_back(&node);
+    const auto inside = [&](uint32_t step) { return node_of_[step] != kNone; };
+    const Table table(graph_, all, [&](uint32_t root) { return wanted(root, inside); });
+    std::vector<ep_graph_answer> answers(nodes_.size());
+    ep_error* error = nullptr;
+    const ep_status code = device_->ops.graph_capability(device_->handle, &table.desc(), answers.data(), &error);
+    throw_if_error(loader::take_error(
+        code, error, fmt::format("asking {} which ops it takes in a graph", device_->opened->spelling)));
+    std::vector<uint32_t> claims(step_count(), 0);
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      claims[nodes_[i].step] = answers[i].island;
+      if (answers[i].island != 0) continue;
+      const ep_string reason = answers[i].reason;
+      graph_.steps[nodes_[i].step].alone =
+          reason.size == 0 ? "the device does not take it" : std::string(reason.data, reason.size);
+    }
+    return claims;
+  }
+
+  // By step: the steps that must run before it. Views count as readers of their root, and nothing waits for them, since
+  // a view of an island's value is taken after the island has run.
+  std::vector<std::vector<uint32_t>> predecessors() const {
+    std::vector<std::vector<uint32_t>> preds(step_count());
+    std::vector<uint32_t> maker(graph_.values.size(), kNone), last_use(graph_.values.size(), kNone);
+    for (uint32_t i = 0; i < step_count(); ++i) {
+      const Step& step = graph_.steps[i];
+      for (uint32_t id : step.inputs) {
+        if (maker[places_.root(id)] != kNone) preds[i].push_back(maker[places_.root(id)]);
+      }
+      for (const std::vector<uint32_t>* ids : {&step.inputs, &step.outputs}) {
+        for (uint32_t id : *ids) {
+          if (id == 0 || !places_.is_written_again(id)) continue;
+          uint32_t& last = last_use[places_.root(id)];
+          if (last != kNone && last != i) preds[i].push_back(last);
+          last = i;
+        }
+      }
+      for (uint32_t id : step.outputs) {
+        if (!step.in_place && places_.root(id) == id) maker[id] = i;
+      }
+    }
+    return preds;
+  }
+
+  void compile(const std::vector<uint32_t>& part) {
+    std::vector<const Node*> nodes;
+    for (uint32_t step : part) nodes.push_back(&nodes_[node_of_[step]]);
+    const auto inside = [&](uint32_t step) { return std::binary_search(part.begin(), part.end(), step); };
+    const Table table(graph_, nodes, [&](uint32_t root) { return wanted(root, inside); });
+    if (table.outputs().empty()) return;
+    Result<std::shared_ptr<CompiledGraph>> compiled = compile_graph(device_, table.desc());
+    if (!compiled.ok()) return refused(part, compiled.status());
+    for (const Node* node : nodes) compiled.value()->nodes.push_back(node->name);
+    compiled.value()->constants = std::make_shared<std::vector<Tensor>>(table.constants());
+    for (uint32_t step : part) island_of_[step] = static_cast<uint32_t>(made_.size());
+    Step& made = made_.emplace_back();
+    made.inputs = table.inputs();
+    made.outputs = table.outputs();
+    made.device = device_;
+    made.label = label(part);
+    made.island = std::move(compiled.value());
+  }
+
+  void refused(const std::vector<uint32_t>& part, const Status& why) {
+    if (why.code() != Code::unsupported) throw Error(why);
+    for (uint32_t step : part) {
+      graph_.steps[step].alone = fmt::format("its graph of {} was refused: {}", nodes_text(part.size()), why.message());
+    }
+  }
+
+  static std::string nodes_text(size_t count) { return fmt::format("{} node{}", count, count == 1 ? "" : "s"); }
+
+  // "graph of 12 nodes, node 3 (/first/Gather) to node 14 (/last/Add)"
+  uint32_t label(const std::vector<uint32_t>& part) {
+    const std::string& first = graph_.labels[graph_.steps[part.front()].label];
+    const std::string& last = graph_.labels[graph_.steps[part.back()].label];
+    std::string text = fmt::format("the graph of {}", nodes_text(part.size()));
+    if (!first.empty()) text += fmt::format(", {}", first);
+    if (!last.empty() && last != first) text += fmt::format(" to {}", last);
+    graph_.labels.add(std::move(text));
+    return static_cast<uint32_t>(graph_.labels.size() - 1);
+  }
+
+  // Puts the islands in place of their steps, in an order in which each step follows those it depends on.
+  void put_in_place() {
+    std::vector<Step> ordered;
+    for (uint32_t step : in_order(groups())) {
+      const uint32_t island = island_of_[step];
+      ordered.push_back(std::move(island == kNone ? graph_.steps[step] : made_[island]));
+    }
+    graph_.steps = std::move(ordered);
+  }
+
+  // By step: the last step of its island, or itself.
+  std::vector<uint32_t> groups() const {
+    std::vector<uint32_t> last(made_.size()), group(step_count());
+    for (uint32_t i = 0; i < step_count(); ++i) {
+      if (island_of_[i] != kNone) last[island_of_[i]] = i;
+    }
+    for (uint32_t i = 0; i < step_count(); ++i) group[i] = island_of_[i] == kNone ? i : last[island_of_[i]];
+    return group;
+  }
+
+  // The groups in an order of dependence; where that leaves a choice, as recorded.
+  std::vector<uint32_t> in_order(const std::vector<uint32_t>& group) const {
+    std::vector<std::vector<uint32_t>> preds = predecessors();
+    add_views(&preds);
+    std::vector<std::vector<uint32_t>> followers(step_count());
+    std::vector<uint32_t> missing(step_count(), 0), order;
+    for (uint32_t i = 0; i < step_count(); ++i) {
+      for (uint32_t pred : preds[i]) {
+        if (group[pred] == group[i]) continue;
+        followers[group[pred]].push_back(group[i]);
+        ++missing[group[i]];
+      }
+    }
+    std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
+    for (uint32_t i = 0; i < step_count(); ++i) {
+      if (group[i] == i && missing[i] == 0) ready.push(i);
+    }
+    while (!ready.empty()) {
+      order.push_back(ready.top());
+      ready.pop();
+      for (uint32_t next : followers[order.back()]) {
+        if (--missing[next] == 0) ready.push(next);
+      }
+    }
+    return order;
+  }
+
+  // A step outside the islands waits for the views that it reads.
+  void add_views(std::vector<std::vector<uint32_t>>* preds) const {
+    std::vector<uint32_t> viewed_by(graph_.values.size(), kNone);
+    for (uint32_t i = 0; i < step_count(); ++i) {
+      const Step& step = graph_.steps[i];
+      for (uint32_t id : step.inputs) {
+        if (island_of_[i] == kNone && viewed_by[id] != kNone) (*preds)[i].push_back(viewed_by[id]);
+      }
+      if (is_view(step)) viewed_by[step.outputs[0]] = i;
+    }
+  }
+
+  Graph& graph_;
+  DeviceState* device_;
+  const Places places_;
+  std::vector<Node> nodes_;
+  std::vector<uint32_t> node_of_;               // by step: its index in nodes_, or kNone
+  std::vector<std::vector<uint32_t>> readers_;  // by root: steps
+  std::vector<bool> given_;                     // by root: a result of the program lies in it
+  std::vector<Step> made_;                      // the islands
+  std::vector<uint32_t> island_of_;             // by step: its index in made_, or kNone
+};
+
+}  // namespace
+
+void take_islands(Graph* graph, Device device) {
+  if (takes_graphs(device.state())) Islands(graph, device.state()).run();
+}
+
+}  // namespace tenon::graph

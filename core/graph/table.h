@@ -1,0 +1,62 @@
+// Steps of a graph as a table of the ABI (ep_api.h, "Whole graphs"). Internal to core/graph.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/graph/places.h"
+#include "core/interpreter/device_graph.h"
+#include "ep_api/ep_api.h"
+#include "primitives/status/status.h"
+
+namespace tenon::graph {
+
+// A step as a node: its descriptor, and the place of each operand.
+struct Node {
+  uint32_t step = 0;
+  ep_primitive_desc desc{};  // scalars baked
+  struct Operand {
+    uint32_t root = 0;    // value of the graph; 0: the operand is a scalar
+    uint64_t offset = 0;  // in bytes
+  };
+  std::array<Operand, EP_MAX_OPERANDS> operands{};
+  CompiledGraph::Node name;
+};
+
+// The node of step number `step`, of an elementwise or kernel op, on `device`.
+// Errors: unsupported or invalid_argument, why the step cannot be one.
+Result<Node> make_node(const Graph& graph, const Places& places, DeviceState* device, uint32_t step);
+
+// The table of `nodes`, which stand in the order of their steps. The graph keeps `constants` alive.
+class Table {
+ public:
+  // `wanted` says of a value that some of the nodes write whether others need it.
+  Table(const Graph& graph, std::span<const Node* const> nodes, const std::function<bool(uint32_t root)>& wanted);
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  const ep_graph_desc& desc() const { return desc_; }
+  // The values of the graph that are inputs and outputs of the table: inputs first, and then outputs.
+  const std::vector<uint32_t>& inputs() const { return inputs_; }
+  const std::vector<uint32_t>& outputs() const { return outputs_; }
+  const std::vector<Tensor>& constants() const { return constants_; }
+
+ private:
+  uint32_t add(const Graph& graph, uint32_t root, uint64_t flags);
+  void number_values(const Graph& graph, std::span<const Node* const> nodes,
+                     const std::function<bool(uint32_t root)>& wanted);
+
+  std::vector<uint32_t> numbers_;  // by value of the graph: 1 + its number in the table; 0: it has none
+  std::vector<uint32_t> inputs_, outputs_;
+  std::vector<Tensor> constants_;
+  std::vector<ep_graph_value> values_;
+  std::vector<ep_buffer> buffers_;
+  std::vector<ep_graph_node> nodes_;
+  ep_graph_desc desc_{};
+};
+
+}  // namespace tenon::graph

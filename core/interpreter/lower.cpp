@@ -1,0 +1,45 @@
+#include "core/interpreter/lower.h"
+
+#include "core/interpreter/elementwise.h"
+#include "primitives/text/format.h"
+
+namespace tenon {
+namespace {
+
+Status lower(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  lowering->desc.kind = call.op->kind;
+  if (call.op->form == OpForm::elementwise) return lower_elementwise(call, outputs[0], lowering);
+  return call.op->lower(call, outputs, lowering);
+}
+
+// A scalar among the operands of an element-wise op stands for an argument too.
+uint64_t operand_inputs(const Lowering& lowering, const OpInfo& op) {
+  if (op.form == OpForm::elementwise) return kElementwiseInputs;
+  uint64_t all = vm::kNoInputs;
+  for (uint32_t i = 0; i < lowering.desc.operand_count; ++i) {
+    if (lowering.sources[i].input < 0) continue;
+    all &= ~(vm::kNoInput << 4 * i);
+    all |= static_cast<uint64_t>(lowering.sources[i].input) << 4 * i;
+  }
+  return all;
+}
+
+}  // namespace
+
+Status lower_call(const OpCall& call, std::span<const TensorMeta> outputs, LoweredCall* lowered) {
+  Lowering& lowering = lowered->lowering;
+  TENON_RETURN_IF_ERROR(lower(call, outputs, &lowering));
+  if (lowering.desc.operand_count > call.inputs.size() + call.outputs.size()) {
+    return Status(Code::internal, fmt::format("{}: its primitive has {} operands, more than the op has tensors.",
+                                              call.op->name, lowering.desc.operand_count));
+  }
+  for (uint32_t slot = 0; slot < EP_MAX_SCALARS && slot < call.scalars.size(); ++slot) {
+    if (lowering.scalar_dtypes[slot] == DType::none) continue;
+    lowered->scalars[slot] = call.scalars[slot].to_abi(lowering.scalar_dtypes[slot]);
+    lowered->scalar_count = slot + 1;
+  }
+  lowered->operand_inputs = operand_inputs(lowering, *call.op);
+  return {};
+}
+
+}  // namespace tenon

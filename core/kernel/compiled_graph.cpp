@@ -1,0 +1,78 @@
+#include "core/kernel/compiled_graph.h"
+
+#include <mutex>
+#include <unordered_set>
+#include <utility>
+
+#include "core/kernel/kernel_cache.h"
+#include "primitives/text/format.h"
+
+namespace tenon {
+namespace {
+
+// Every compiled graph that exists; none outlives its device.
+struct LiveGraphs {
+  std::mutex mutex;
+  std::unordered_set<CompiledGraph*> all;
+};
+
+LiveGraphs& live_graphs() {
+  static auto* graphs = new LiveGraphs;
+  return *graphs;
+}
+
+// One answer of the provider.
+Status ask(DeviceState* device, const ep_graph_desc& desc, ep_graph** graph, ep_graph_info* info) {
+  *info = {};
+  info->struct_size = sizeof *info;
+  info->struct_type = EP_STRUCT_GRAPH_INFO;
+  ep_error* error = nullptr;
+  const ep_status code = device->ops.graph_compile(device->handle, &desc, graph, info, &error);
+  if (code == EP_STATUS_UNSUPPORTED) return loader::take_error(code, error, {});
+  return loader::take_error(
+      code, error, fmt::format("compiling a graph of {} nodes on {}", desc.node_count, device->opened->spelling));
+}
+
+}  // namespace
+
+CompiledGraph::~CompiledGraph() {
+  ep_graph* last = nullptr;
+  {
+    std::lock_guard lock(live_graphs().mutex);
+    live_graphs().all.erase(this);
+    last = std::exchange(handle, nullptr);
+  }
+  if (last != nullptr) device->ops.graph_destroy(device->handle, last);
+}
+
+Result<std::shared_ptr<CompiledGraph>> compile_graph(DeviceState* device, const ep_graph_desc& desc) {
+  ep_graph* handle = nullptr;
+  ep_graph_info info;
+  Status made = ask(device, desc, &handle, &info);
+  if (made.code() == Code::out_of_device_memory) {
+    clear_kernel_cache(device);
+    device->allocator->recover();
+    made = ask(device, desc, &handle, &info);
+  }
+  TENON_RETURN_IF_ERROR(made);
+  auto graph = std::make_shared<CompiledGraph>();
+  graph->device = device;
+  graph->handle = handle;
+  graph->implementation.assign(info.implementation.data ? info.implementation.data : "", info.implementation.size);
+  graph->host_bytes = info.host_bytes;
+  graph->device_bytes = info.device_bytes;
+  graph->workspace_bytes = info.workspace_bytes;
+  std::lock_guard lock(live_graphs().mutex);
+  live_graphs().all.insert(graph.get());
+  return graph;
+}
+
+void destroy_graphs(DeviceState* device) {
+  std::lock_guard lock(live_graphs().mutex);
+  for (CompiledGraph* graph : live_graphs().all) {
+    if (graph->device != device || graph->handle == nullptr) continue;
+    device->ops.graph_destroy(device->handle, std::exchange(graph->handle, nullptr));
+  }
+}
+
+}  // namespace tenon

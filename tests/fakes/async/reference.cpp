@@ -1,0 +1,103 @@
+// The fake with every primitive: all that primitives/reference knows, with static dims.
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "primitives/descriptor/descriptor.h"
+#include "primitives/dtype/dtype.h"
+#include "primitives/reference/reference.h"
+#include "primitives/table/table.h"
+#include "sdk/provider/negotiate.h"
+#include "tests/fakes/async/device.h"
+
+namespace tenon::fakes {
+namespace {
+
+std::string why_not(const ep_primitive_desc& desc) {
+  if (desc.kind >= kMix) return fmt::format("unknown kind {}.", desc.kind);
+  if (descriptor::has_any(desc)) return "the reference wants static dims.";
+  const Status status = descriptor::check_descriptor(desc);
+  return status.ok() ? std::string() : status.message();
+}
+
+ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out, ep_error** error) {
+  if (const std::string reason = why_not(*desc); !reason.empty()) {
+    return fail(device->host, error, EP_STATUS_UNSUPPORTED, reason);
+  }
+  ep_support_info info{};
+  info.implementation = {"reference", 9};
+  provider::fill(out, info);
+  return EP_STATUS_OK;
+}
+
+ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out,
+                           ep_primitive_info* out_info, ep_error** error) {
+  if (const std::string reason = why_not(*desc); !reason.empty()) {
+    return fail(device->host, error, EP_STATUS_UNSUPPORTED, reason);
+  }
+  auto* primitive = new ep_primitive;
+  primitive->device = device;
+  primitive->desc = *desc;
+  ep_primitive_info info{};
+  info.implementation = {"reference", 9};
+  info.host_bytes = sizeof *primitive;
+  provider::fill(out_info, info);
+  *out = primitive;
+  return EP_STATUS_OK;
+}
+
+// The bytes from the first element of an operand to the end of its last.
+uint64_t reach(const ep_operand_desc& operand) {
+  int64_t last = 0;
+  for (int32_t axis = 0; axis < operand.rank; ++axis) last += (operand.dims[axis] - 1) * operand.strides[axis];
+  return static_cast<uint64_t>(dtype_bytes(static_cast<DType>(operand.dtype), last + 1));
+}
+
+ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault*,
+                           ep_error** error) {
+  AsyncControl& control = async_control();
+  control.launches.fetch_add(1, std::memory_order_relaxed);
+  if (is_lost()) return lost(stream->device, error);
+  if (due(control.fail_launch, control.failed_launches)) {
+    return fail(stream->device->host, error, EP_STATUS_INTERNAL, "this launch was told to fail.");
+  }
+  Command command;
+  command.kind = Command::reference;
+  command.primitive = primitive;
+  command.tag = launch->tag;
+  command.operands = std::make_shared<std::vector<char*>>(launch->operand_count);
+  command.all_scalars =
+      std::make_shared<std::vector<ep_scalar>>(launch->scalars, launch->scalars + launch->scalar_count);
+  std::vector<Access> inputs, outputs;
+  for (uint32_t i = 0; i < launch->operand_count; ++i) {
+    if (launch->operands[i].memory == nullptr) continue;
+    (*command.operands)[i] = address(launch->operands[i]);
+    const bool output = table::is_output(primitive->desc.kind, primitive->desc.operands[i].role);
+    (output ? outputs : inputs).push_back({launch->operands[i], reach(primitive->desc.operands[i]), output});
+  }
+  inputs.insert(inputs.end(), outputs.begin(), outputs.end());
+  check(stream, inputs.data(), inputs.size());
+  stream->push(std::move(command));
+  return EP_STATUS_OK;
+}
+
+}  // namespace
+
+void run_reference(const Command& command, std::vector<ep_fault>* faults) {
+  ep_fault fault{};
+  std::vector<void*> operands(command.operands->begin(), command.operands->end());
+  const std::vector<ep_scalar>& scalars = *command.all_scalars;
+  const Status status = reference::run(command.primitive->desc, operands.data(), scalars.data(),
+                                       static_cast<uint32_t>(scalars.size()), &fault);
+  if (status.code() != Code::fault) return;
+  fault.tag = command.tag;
+  faults->push_back(fault);
+}
+
+void fill_reference(ep_device_ops* ops) {
+  ops->primitive_support = primitive_support;
+  ops->primitive_create = primitive_create;
+  ops->primitive_launch = primitive_launch;
+}
+
+}  // namespace tenon::fakes
