@@ -8,8 +8,9 @@
 #include "core/device/device_state.h"
 #include "core/graph/cut.h"
 #include "core/graph/liveness.h"
-#include "core/graph/places.h"
+#include "core/graph/roots.h"
 #include "core/graph/table.h"
+#include "loader/loader.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
@@ -22,7 +23,7 @@ bool may_be_node(const Step& step) { return step.op->form == OpForm::elementwise
 
 class Islands {
  public:
-  Islands(Graph* graph, DeviceState* device) : graph_(*graph), device_(device), places_(*graph, device) {}
+  Islands(Graph* graph, DeviceState* device) : graph_(*graph), device_(device), roots_(*graph, device) {}
 
   void run() {
     find_nodes();
@@ -44,7 +45,7 @@ class Islands {
     island_of_.assign(step_count(), kNone);
     for (uint32_t i = 0; i < step_count(); ++i) {
       if (!may_be_node(graph_.steps[i])) continue;
-      Result<Node> node = make_node(graph_, places_, device_, i);
+      Result<Node> node = make_node(graph_, roots_, device_, i);
       if (!node.ok()) {
         graph_.steps[i].alone = node.status().message();
         continue;
@@ -59,10 +60,10 @@ class Islands {
     readers_.resize(graph_.values.size());
     for (uint32_t i = 0; i < step_count(); ++i) {
       if (is_view(graph_.steps[i])) continue;
-      for (uint32_t id : graph_.steps[i].inputs) readers_[places_.root(id)].push_back(i);
+      for (uint32_t id : graph_.steps[i].inputs) readers_[roots_.root(id)].push_back(i);
     }
     given_.assign(graph_.values.size(), false);
-    for (uint32_t id : graph_.outputs) given_[places_.root(id)] = true;
+    for (uint32_t id : graph_.outputs) given_[roots_.root(id)] = true;
   }
 
   // Whether a result of the program is in `root`, or a step outside `inside` reads it.
@@ -101,18 +102,18 @@ class Islands {
     for (uint32_t i = 0; i < step_count(); ++i) {
       const Step& step = graph_.steps[i];
       for (uint32_t id : step.inputs) {
-        if (maker[places_.root(id)] != kNone) preds[i].push_back(maker[places_.root(id)]);
+        if (maker[roots_.root(id)] != kNone) preds[i].push_back(maker[roots_.root(id)]);
       }
       for (const std::vector<uint32_t>* ids : {&step.inputs, &step.outputs}) {
         for (uint32_t id : *ids) {
-          if (id == 0 || !places_.is_written_again(id)) continue;
-          uint32_t& last = last_use[places_.root(id)];
+          if (id == 0 || !roots_.is_written_again(id)) continue;
+          uint32_t& last = last_use[roots_.root(id)];
           if (last != kNone && last != i) preds[i].push_back(last);
           last = i;
         }
       }
       for (uint32_t id : step.outputs) {
-        if (!step.in_place && places_.root(id) == id) maker[id] = i;
+        if (!step.in_place && roots_.root(id) == id) maker[id] = i;
       }
     }
     return preds;
@@ -218,7 +219,7 @@ class Islands {
 
   Graph& graph_;
   DeviceState* device_;
-  const Places places_;
+  const Roots roots_;
   std::vector<Node> nodes_;
   std::vector<uint32_t> node_of_;               // by step: its index in nodes_, or kNone
   std::vector<std::vector<uint32_t>> readers_;  // by root: steps
@@ -230,7 +231,8 @@ class Islands {
 }  // namespace
 
 void take_islands(Graph* graph, Device device) {
-  if (takes_graphs(device.state())) Islands(graph, device.state()).run();
+  if (loader::settings().graphs == loader::Graphs::off || !takes_graphs(device.state())) return;
+  Islands(graph, device.state()).run();
 }
 
 }  // namespace tenon::graph

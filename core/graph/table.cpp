@@ -38,41 +38,41 @@ Status wait_for(const Tensor& constant) {
 }
 
 // Why value `id` cannot be an operand of a node; ok: it can.
-Status check_value(const Graph& graph, const Places& places, DeviceState* device, uint32_t id) {
-  const uint32_t root = places.root(id);
+Status check_value(const Graph& graph, const Roots& roots, DeviceState* device, uint32_t id) {
+  const uint32_t root = roots.root(id);
   const Tensor& constant = graph.values[root].constant;
-  if (places.device(id) != device) return refuse("an operand lies on another device");
-  if (places.is_written_again(id)) return refuse("an operand is written in place");
+  if (roots.device(id) != device) return refuse("an operand lies on another device");
+  if (roots.is_written_again(id)) return refuse("an operand is written in place");
   if (element_count(graph.values[id].meta.dims) == 0) return refuse("an operand has no elements");
   return constant.defined() ? wait_for(constant) : Status();
 }
 
-Status check_values(const Graph& graph, const Places& places, DeviceState* device, const Step& step) {
+Status check_values(const Graph& graph, const Roots& roots, DeviceState* device, const Step& step) {
   if (step.in_place) return refuse("the step writes in place");
   for (const std::vector<uint32_t>* ids : {&step.inputs, &step.outputs}) {
     for (uint32_t id : *ids) {
-      if (id != 0) TENON_RETURN_IF_ERROR(check_value(graph, places, device, id));
+      if (id != 0) TENON_RETURN_IF_ERROR(check_value(graph, roots, device, id));
     }
   }
   return {};
 }
 
-// Finds the place of operand `i` of `node`, whose step has these operands.
-Status place_operand(const Graph& graph, const Places& places, const Step& step, const Lowering& lowering, uint32_t i,
-                     Node* node) {
+// Finds where operand `i` of `node` lies, whose step has these operands.
+Status locate_operand(const Graph& graph, const Roots& roots, const Step& step, const Lowering& lowering, uint32_t i,
+                      Node* node) {
   const Lowering::Source source = lowering.sources[i];
   if (source.input < 0 && source.output < 0) return {};
   const uint32_t id = source.output >= 0 ? step.outputs[static_cast<size_t>(source.output)]
                                          : step.inputs[static_cast<size_t>(source.input)];
-  const Place& place = places[id];
-  const TensorMeta& root = graph.values[place.root].meta;
+  const RootView& view = roots[id];
+  const TensorMeta& root = graph.values[view.root].meta;
   const ep_operand_desc& operand = lowering.desc.operands[i];
   if (operand.dtype != static_cast<int32_t>(root.dtype)) return refuse("an operand has another dtype than its bytes");
-  if (place.offset * dtype_info(root.dtype).bits % 8 != 0) return refuse("an operand begins inside a byte");
+  if (view.offset * dtype_info(root.dtype).bits % 8 != 0) return refuse("an operand begins inside a byte");
   if (is_output(lowering, i) && elements_of(operand) != reach_of(root)) {
     return refuse("an output does not fill its memory");
   }
-  node->operands[i] = {place.root, static_cast<uint64_t>(dtype_bytes(root.dtype, place.offset))};
+  node->operands[i] = {view.root, static_cast<uint64_t>(dtype_bytes(root.dtype, view.offset))};
   return {};
 }
 
@@ -86,9 +86,9 @@ void bake(const LoweredCall& lowered, ep_primitive_desc* desc) {
 
 }  // namespace
 
-Result<Node> make_node(const Graph& graph, const Places& places, DeviceState* device, uint32_t number) {
+Result<Node> make_node(const Graph& graph, const Roots& roots, DeviceState* device, uint32_t number) {
   const Step& step = graph.steps[number];
-  TENON_RETURN_IF_ERROR(check_values(graph, places, device, step));
+  TENON_RETURN_IF_ERROR(check_values(graph, roots, device, step));
   if (step.inputs.size() + step.outputs.size() > EP_MAX_OPERANDS) return refuse("the op has too many operands");
   std::vector<DeviceState*> devices(graph.values.size(), device);
   const StepCall call(graph, step, devices);
@@ -101,7 +101,7 @@ Result<Node> make_node(const Graph& graph, const Places& places, DeviceState* de
   node.desc = lowered.lowering.desc;
   bake(lowered, &node.desc);
   for (uint32_t i = 0; i < node.desc.operand_count; ++i) {
-    TENON_RETURN_IF_ERROR(place_operand(graph, places, step, lowered.lowering, i, &node));
+    TENON_RETURN_IF_ERROR(locate_operand(graph, roots, step, lowered.lowering, i, &node));
   }
   node.name = {step.op->named, lowered.operand_inputs, {}, graph.labels[step.label]};
   note_call(&call.call(), &node.name.inputs);

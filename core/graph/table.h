@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "core/graph/places.h"
+#include "core/graph/roots.h"
 #include "core/interpreter/device_graph.h"
 #include "ep_api/ep_api.h"
 #include "primitives/status/status.h"
 
 namespace tenon::graph {
 
-// A step as a node: its descriptor, and the place of each operand.
+// A step as a node: its descriptor, and where each operand lies.
 struct Node {
   uint32_t step = 0;
   ep_primitive_desc desc{};  // scalars baked
@@ -29,7 +29,7 @@ struct Node {
 
 // The node of step number `step`, of an elementwise or kernel op, on `device`.
 // Errors: unsupported or invalid_argument, why the step cannot be one.
-Result<Node> make_node(const Graph& graph, const Places& places, DeviceState* device, uint32_t step);
+Result<Node> make_node(const Graph& graph, const Roots& roots, DeviceState* device, uint32_t step);
 
 // The table of `nodes`, which stand in the order of their steps. The graph keeps `constants` alive.
 class Table {

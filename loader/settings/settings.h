@@ -32,6 +32,7 @@ using LogSpec = std::string;
 using Fallback = loader::Fallback;
 using VmMode = loader::VmMode;
 using Trust = loader::Trust;
+using Graphs = loader::Graphs;
 using Probe = loader::Probe;
 }  // namespace setting_type
 

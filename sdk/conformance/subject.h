@@ -26,7 +26,7 @@ struct Target {
 
 class Subject;
 
-// Owns a handle that the device of a Subject made. T is ep_memory, ep_stream, ep_event or ep_primitive.
+// Owns a handle that the device of a Subject made. T is ep_memory, ep_stream, ep_event, ep_primitive or ep_graph.
 template <class T>
 class Owned {
  public:
@@ -51,6 +51,7 @@ using Memory = Owned<ep_memory>;
 using Stream = Owned<ep_stream>;
 using Event = Owned<ep_event>;
 using Primitive = Owned<ep_primitive>;
+using Graph = Owned<ep_graph>;
 
 class Subject {
  public:
@@ -107,6 +108,7 @@ class Subject {
   void destroy(ep_stream* stream) { drop("stream_destroy", ops.stream_destroy, stream); }
   void destroy(ep_event* event) { drop("event_destroy", ops.event_destroy, event); }
   void destroy(ep_primitive* primitive) { drop("primitive_destroy", ops.primitive_destroy, primitive); }
+  void destroy(ep_graph* graph) { drop("graph_destroy", ops.graph_destroy, graph); }
 
   const Target target;
   Host host;

@@ -51,6 +51,7 @@ TENON_HANDLE_ARGUMENT(Memory, ep_memory, Kind::memory)
 TENON_HANDLE_ARGUMENT(Stream, ep_stream, Kind::stream)
 TENON_HANDLE_ARGUMENT(Event, ep_event, Kind::event)
 TENON_HANDLE_ARGUMENT(Primitive, ep_primitive, Kind::primitive)
+TENON_HANDLE_ARGUMENT(Graph, ep_graph, Kind::graph)
 #undef TENON_HANDLE_ARGUMENT
 
 template <>
@@ -106,21 +107,24 @@ TENON_CREATED_ARGUMENT(Memory, ep_memory, Kind::memory)
 TENON_CREATED_ARGUMENT(Stream, ep_stream, Kind::stream)
 TENON_CREATED_ARGUMENT(Event, ep_event, Kind::event)
 TENON_CREATED_ARGUMENT(Primitive, ep_primitive, Kind::primitive)
+TENON_CREATED_ARGUMENT(Graph, ep_graph, Kind::graph)
 #undef TENON_CREATED_ARGUMENT
 
 // --- other outputs ---
+
+inline bool is_launch(Slot slot) { return slot == Slot::primitive_launch || slot == Slot::graph_launch; }
 
 // An out-parameter that the provider writes on success alone (a fault: on EP_STATUS_FAULT alone).
 template <class T>
 struct ValueArgument {
   ValueArgument(Call& call, T* given) : out(given) {
-    if (out == nullptr && call.slot() != Slot::primitive_launch) call.refuse("A01", "the place for the answer is NULL");
+    if (out == nullptr && !is_launch(call.slot())) call.refuse("A01", "the place for the answer is NULL");
     std::memset(&written, 0x5a, sizeof written);
     before = written;
   }
   T* pass() { return out == nullptr ? nullptr : &written; }
   void after(Call& call, ep_status status) {
-    wanted = status == (call.slot() == Slot::primitive_launch ? EP_STATUS_FAULT : EP_STATUS_OK);
+    wanted = status == (is_launch(call.slot()) ? EP_STATUS_FAULT : EP_STATUS_OK);
     const bool changed = std::memcmp(&written, &before, sizeof written) != 0;
     if (!wanted && changed) call.blame("E01", fmt::format("it wrote an output though it answered {}", status));
   }

@@ -58,6 +58,9 @@ void after(Tag<Slot::memory_allocate>, Call&, ep_status, Device&, Argument<uint3
 
 void before(Tag<Slot::memory_free>, Call& call, Device&, MemoryHandle& memory) {
   if (memory.object != nullptr) call.check_unused(*memory.object);
+  if (memory.object != nullptr && memory.object->constants != 0) {
+    call.note("G04", "a constant of a compiled graph lies in the memory");
+  }
 }
 
 void after(Tag<Slot::memory_free>, Call&, ep_status, Device&, MemoryHandle& memory) {

@@ -38,8 +38,8 @@ class Clock {
   std::vector<uint64_t> points_;
 };
 
-enum class Kind : uint8_t { memory, stream, event, primitive };
-constexpr const char* kind_names[] = {"memory", "stream", "event", "primitive"};
+enum class Kind : uint8_t { memory, stream, event, primitive, graph };
+constexpr const char* kind_names[] = {"memory", "stream", "event", "primitive", "graph"};
 
 // How a call uses a handle. visit: beside any other calls; work: beside visits, but not beside other work; alone:
 // beside no other call.
@@ -71,7 +71,8 @@ struct Memory : Object {
   uint64_t size = 0;
   uint32_t pool = 0;
   bool imported = false;
-  void* host = nullptr;  // the address that memory_map gave
+  void* host = nullptr;    // the address that memory_map gave
+  uint32_t constants = 0;  // how many constants of compiled graphs lie in it
 };
 
 struct Stream : Object {
@@ -82,6 +83,7 @@ struct Stream : Object {
 
   struct Launched {
     uint64_t tag, point;
+    uint32_t nodes = 0;  // of a graph
   };
   std::deque<Launched> launched;  // launches whose faults may still come
 };
@@ -108,6 +110,14 @@ struct Primitive : Object {
   bool dynamic = false;
 };
 
+struct Graph : Object {
+  Graph(Layer* layer, ep_graph* handle) : Object(Kind::graph, layer, handle) {}
+  std::vector<ep_graph_value> values;
+  std::vector<Memory*> constants;
+  uint32_t node_count = 0;
+  ep_graph_info info{};
+};
+
 // One wrapped device. Never destroyed: handles point to it.
 struct Layer {
   ep_device_ops inner{};
@@ -117,7 +127,7 @@ struct Layer {
   bool closed = false;
   bool lost = false;
   std::set<const Layer*> peers;  // whose memory it may copy from
-  uint64_t alive[4] = {};        // by Kind
+  uint64_t alive[5] = {};        // by Kind
   std::deque<Object*> dead;      // the oldest first
 
   bool synchronous() const { return info.synchronous(); }

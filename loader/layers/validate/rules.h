@@ -3,7 +3,7 @@
 // without an overload has no rule of its own.
 #pragma once
 
-#include "loader/layers/validate/arguments.h"
+#include "loader/layers/validate/graph_arguments.h"
 
 namespace tenon::loader::validate {
 
@@ -21,6 +21,7 @@ using MemoryHandle = Argument<ep_memory*>;
 using StreamHandle = Argument<ep_stream*>;
 using EventHandle = Argument<ep_event*>;
 using PrimitiveHandle = Argument<ep_primitive*>;
+using GraphHandle = Argument<ep_graph*>;
 using Buffer = Argument<ep_buffer>;
 using Number = Argument<uint64_t>;
 
@@ -94,6 +95,23 @@ void after(Tag<Slot::primitive_launch>, Call&, ep_status, PrimitiveHandle&, Stre
 void before(Tag<Slot::primitive_pack>, Call&, PrimitiveHandle&, StreamHandle&, Buffer& dst, Buffer& src, Error&);
 void after(Tag<Slot::primitive_pack>, Call&, ep_status, PrimitiveHandle&, StreamHandle&, Buffer& dst, Buffer& src,
            Error&);
+
+// --- graph_rules.cpp ---
+
+void before(Tag<Slot::graph_capability>, Call&, Device&, Argument<const ep_graph_desc*>&, Argument<ep_graph_answer*>&,
+            Error&);
+void after(Tag<Slot::graph_capability>, Call&, ep_status, Device&, Argument<const ep_graph_desc*>&,
+           Argument<ep_graph_answer*>&, Error&);
+void before(Tag<Slot::graph_compile>, Call&, Device&, Argument<const ep_graph_desc*>&, Argument<ep_graph**>&,
+            Argument<ep_graph_info*>&, Error&);
+void after(Tag<Slot::graph_compile>, Call&, ep_status, Device&, Argument<const ep_graph_desc*>&, Argument<ep_graph**>&,
+           Argument<ep_graph_info*>&, Error&);
+void before(Tag<Slot::graph_destroy>, Call&, Device&, GraphHandle&);
+void after(Tag<Slot::graph_destroy>, Call&, ep_status, Device&, GraphHandle&);
+void before(Tag<Slot::graph_launch>, Call&, GraphHandle&, StreamHandle&, Argument<const ep_graph_launch*>&,
+            Argument<ep_fault*>&, Error&);
+void after(Tag<Slot::graph_launch>, Call&, ep_status, GraphHandle&, StreamHandle&, Argument<const ep_graph_launch*>&,
+           Argument<ep_fault*>&, Error&);
 
 // --- validate.cpp ---
 

@@ -83,6 +83,10 @@ void after(Tag<Slot::stream_take_fault>, Call& call, ep_status status, StreamHan
         "F01", fmt::format("the fault's tag {} belongs to no launch of the stream after the one of the last fault",
                            out.written.tag));
   }
+  const uint32_t node = EP_FAULT_NODE(out.written.flags);
+  if (node >= std::max(found->nodes, 1u)) {
+    call.blame("G07", fmt::format("the fault names node {}, and what was launched has {}", node, found->nodes));
+  }
   launched.erase(launched.begin(), found);
 }
 

@@ -78,6 +78,8 @@ std::vector<uint8_t> random_bytes(size_t size, uint64_t seed);
 // the provider claims (or only the kind of find_sound_samples()[only]). Returns the first failure or wrong result.
 Status exercise(Subject& subject);
 Status exercise(Subject& subject, size_t only);
+// Compiles and launches a small graph, if the device takes it.
+Status exercise_graphs(Subject& subject, const Stream& stream);
 
 // --- the tests ---
 
@@ -126,6 +128,10 @@ Status launch_late(Subject& subject);
 Status launch_floating_point(Subject& subject);
 Status faults_in_order(Subject& subject);
 Status faults_none(Subject& subject);
+
+Status graphs_answers(Subject& subject);
+Status graphs_results(Subject& subject);
+Status graphs_faults(Subject& subject);
 
 Status host_memory_fails(Subject& subject);
 Status teardown_null(Subject& subject);

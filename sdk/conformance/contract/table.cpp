@@ -79,6 +79,12 @@ constexpr ContractTest tests[] = {
     {"faults/none", "E03", Needs::primitives, "Where no launch met bad data there is no fault, and nothing is written.",
      faults_none},
 
+    {"graphs/answers", "G01", Needs::device,
+     "The same table gets the same answers, and what a device cannot know is not taken.", graphs_answers},
+    {"graphs/results", "G06", Needs::device, "A graph gives the reference's results and writes nothing else.",
+     graphs_results},
+    {"graphs/faults", "G07", Needs::device, "A fault names the node of the graph that met bad data.", graphs_faults},
+
     {"host/memory_fails", "O01", Needs::library, "Any allocation of the host may fail, and nothing else breaks.",
      host_memory_fails},
     {"teardown/null", "P01", Needs::device, "Destroying NULL is nothing.", teardown_null},

@@ -32,6 +32,7 @@ Status teardown_null(Subject& subject) {
   subject.destroy(static_cast<ep_stream*>(nullptr));
   if (ops.event_destroy != nullptr) subject.destroy(static_cast<ep_event*>(nullptr));
   if (ops.primitive_destroy != nullptr) subject.destroy(static_cast<ep_primitive*>(nullptr));
+  if (ops.graph_destroy != nullptr) subject.destroy(static_cast<ep_graph*>(nullptr));
   return exercise(subject);
 }
 

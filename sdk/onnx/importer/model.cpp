@@ -195,8 +195,10 @@ TensorList Model::Impl::run_recorded(const RecordedModel& recorded, std::span<co
   if (executions == nullptr) return graph::run(*recorded.graph, taken, bound);
   std::vector<graph::StepExecution> steps;
   TensorList outputs = graph::run(*recorded.graph, taken, bound, &steps);
-  for (graph::StepExecution& step : steps)
-    executions->push_back(execution(recorded.nodes[step.label], std::move(step.entry)));
+  for (graph::StepExecution& step : steps) {
+    NodeExecution& made = executions->emplace_back(execution(recorded.nodes[step.label], std::move(step.entry)));
+    if (made.node < 0) made.node_name = recorded.graph->labels[step.label];
+  }
   return outputs;
 }
 

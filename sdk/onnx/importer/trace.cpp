@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/graph/islands.h"
 #include "core/graph/recorder.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
@@ -180,7 +181,10 @@ RecordedModel record_model(const ParsedModel& parsed, std::span<const Tensor> in
   }
   TensorList outputs;
   for (int32_t value : parsed.output_values) outputs.push_back(values[static_cast<size_t>(value)]);
-  recorded.graph = std::make_shared<const graph::Graph>(recorder.finish(outputs));
+  graph::Graph made = recorder.finish(outputs);
+  graph::take_islands(&made, parsed.device);
+  recorded.nodes.resize(made.labels.size(), -1);
+  recorded.graph = std::make_shared<const graph::Graph>(std::move(made));
   return recorded;
 }
 

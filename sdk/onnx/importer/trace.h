@@ -16,7 +16,7 @@ struct RecordedModel {
   std::vector<int64_t> signature;
   std::shared_ptr<const graph::Graph> graph;
   std::vector<uint32_t> graph_inputs;  // the model's inputs that are inputs of the graph
-  std::vector<int32_t> nodes;          // by label of the graph: index into ParsedModel::nodes
+  std::vector<int32_t> nodes;          // by label of the graph: index into ParsedModel::nodes; -1: many, or none
 };
 
 // Applies the translator of `node` to `values` and stores the results there.

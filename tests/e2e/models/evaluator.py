@@ -36,6 +36,15 @@ def conv(attrs, x, weight, bias=None):
     return total if bias is None else total + bias[:, None, None]
 
 
+def conv_transpose(attrs, x, weight, bias=None):
+    """Kernels as large as the strides, no padding: each element becomes a block of its own."""
+    size = weight.shape[2:]
+    assert list(size) == list(attrs["strides"]) and not any(attrs.get("pads", [0])) and attrs.get("group", 1) == 1
+    blocks = np.einsum("nchw,coij->nohiwj", x, weight)
+    total = blocks.reshape(*blocks.shape[:2], x.shape[2] * size[0], x.shape[3] * size[1])
+    return total if bias is None else total + bias.reshape(1, -1, 1, 1)
+
+
 def max_pool(attrs, x):
     taps = windows(x, attrs["kernel_shape"], attrs.get("strides", [1, 1]), pads_of(attrs, 2), -np.inf)
     return np.max([tap for _, _, tap in taps], 0)
@@ -99,6 +108,7 @@ OPERATORS = {
     "HardSigmoid": lambda a, x: np.clip(x * a.get("alpha", 0.2) + a.get("beta", 0.5), 0, 1),
     "Clip": lambda a, x, low, high: np.clip(x, low, high),
     "Conv": conv,
+    "ConvTranspose": conv_transpose,
     "BatchNormalization": batch_norm,
     "MaxPool": max_pool,
     "GlobalAveragePool": lambda a, x: x.mean((2, 3), keepdims=True),
@@ -109,6 +119,7 @@ OPERATORS = {
     "Gather": lambda a, x, at: np.take(x, at, a.get("axis", 0)),
     "Shape": lambda a, x: np.array(x.shape, np.int64),
     "Concat": lambda a, *parts: np.concatenate(parts, a["axis"]),
+    "Expand": lambda a, x, shape: np.broadcast_to(x, np.broadcast_shapes(x.shape, shape)),
     "Reshape": reshape,
     "Transpose": lambda a, x: x.transpose(a["perm"]),
     "Unsqueeze": unsqueeze,

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Writes small ResNet-, MobileNet- and BERT-like models as ONNX test cases: `make_models.py FOLDER [SEED]`.
+"""Writes small ResNet-, MobileNet-, BERT-, ViT- and U-Net-like models as ONNX test cases: `make_models.py FOLDER [SEED]`.
 
 Each case is FOLDER/NAME with model.onnx, two data sets of different shapes, and data.json with the tolerances. The
 graphs are those PyTorch's exporter writes for such modules (shape arithmetic, decomposed layer norm, erf gelu), the
@@ -217,6 +217,74 @@ def bert():
     return maker.build(), lambda rng: [maker.inputs(rng, 1, [9]), maker.inputs(rng, 3, [17, 30, 4])]
 
 
+class Vit(Bert):
+    """Patches of an image, a class token in front of them, and the encoder's layers with the norms first."""
+
+    WIDTH, HEADS, HIDDEN, PATCH, GRID = 32, 4, 64, 8, 4
+
+    def __init__(self):
+        self.graph = Graph(15)
+
+    def embed(self):
+        g, size = self.graph, self.PATCH
+        weight = g.normal("patches.weight", self.WIDTH, 3, size, size, scale=1 / (size * np.sqrt(3)))
+        bias = g.normal("patches.bias", self.WIDTH, scale=0.2)
+        x = g.Conv("image", weight, bias, dilations=[1, 1], group=1, kernel_shape=[size] * 2, strides=[size] * 2)
+        batch = g.Unsqueeze(g.Gather(g.Shape(x), g.constant(0), axis=0), g.constant([0]))
+        x = g.Reshape(x, g.Concat(batch, g.constant([self.WIDTH]), g.constant([-1]), axis=0))
+        x = g.Transpose(x, perm=[0, 2, 1])
+        token = g.Expand(g.normal("token", 1, 1, self.WIDTH), g.Concat(batch, g.constant([1, self.WIDTH]), axis=0))
+        return g.Add(g.Concat(token, x, axis=1), g.normal("places", 1, self.GRID**2 + 1, self.WIDTH, scale=0.5))
+
+    def build(self, layers=2):
+        g, x = self.graph, self.embed()
+        nothing = g.constant(0, np.float32)
+        for number in range(layers):
+            name = f"layers.{number}"
+            x = g.Add(x, self.attention(f"{name}.attention", self.layer_norm(f"{name}.norm1", x), nothing))
+            inner = self.gelu(self.dense(f"{name}.up", self.layer_norm(f"{name}.norm2", x), self.WIDTH, self.HIDDEN))
+            x = g.Add(x, self.dense(f"{name}.down", inner, self.HIDDEN, self.WIDTH))
+        first = g.Gather(self.layer_norm("norm", x), g.constant(0), axis=1)
+        weight = g.normal("head.weight", 10, self.WIDTH, scale=1 / np.sqrt(self.WIDTH))
+        g.Gemm(first, weight, g.normal("head.bias", 10), alpha=1.0, beta=1.0, transB=1, output="logits")
+        side = self.PATCH * self.GRID
+        image = (np.float32, ["batch", 3, side, side])
+        return g.model({"image": image}, {"logits": (np.float32, ["batch", 10])}, opset=14)
+
+
+def vit():
+    return Vit().build(), lambda rng: [{"image": normal(rng, batch, 3, 32, 32)} for batch in (1, 3)]
+
+
+def unet():
+    """Two levels down, two up, each up joined with what the way down left."""
+    graph = Graph(16)
+
+    def twice(name, x, fan_in, fan_out):
+        for number, (a, b) in enumerate([(fan_in, fan_out), (fan_out, fan_out)]):
+            x = graph.Relu(batch_norm(graph, f"{name}.bn{number}", conv(graph, f"{name}.conv{number}", x, a, b, 3), b))
+        return x
+
+    def up(name, x, beside, fan_in, fan_out):
+        weight = graph.normal(f"{name}.weight", fan_in, fan_out, 2, 2, scale=np.sqrt(1 / fan_in))
+        bias = graph.normal(f"{name}.bias", fan_out, scale=0.2)
+        x = graph.ConvTranspose(x, weight, bias, dilations=[1, 1], group=1, kernel_shape=[2, 2], strides=[2, 2])
+        return twice(f"{name}.join", graph.Concat(beside, x, axis=1), 2 * fan_out, fan_out)
+
+    def down(x):
+        return graph.MaxPool(x, kernel_shape=[2, 2], strides=[2, 2])
+
+    wide = twice("first", "image", 3, 6)
+    half = twice("second", down(wide), 6, 12)
+    x = up("third", twice("deepest", down(half), 12, 20), half, 20, 12)
+    x = up("fourth", x, wide, 12, 6)
+    weight = graph.normal("head.weight", 2, 6, 1, 1, scale=np.sqrt(1 / 6))
+    graph.Conv(x, weight, graph.normal("head.bias", 2), kernel_shape=[1, 1], output="mask")
+    shape = (np.float32, ["batch", 3, "height", "width"])
+    model = graph.model({"image": shape}, {"mask": (np.float32, ["batch", 2, "height", "width"])}, opset=14)
+    return model, lambda rng: [{"image": normal(rng, 1, 3, 32, 32)}, {"image": normal(rng, 2, 3, 20, 36)}]
+
+
 def normal(rng, *shape):
     return rng.standard_normal(shape, np.float32)
 
@@ -249,7 +317,7 @@ def main():
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
     rng = np.random.default_rng(int(sys.argv[2]) if len(sys.argv) == 3 else 2026)
-    for make in (resnet, mobilenet, bert):
+    for make in (resnet, mobilenet, bert, vit, unet):
         model, data_sets = make()
         write_case(pathlib.Path(sys.argv[1]) / f"small_{make.__name__}", model, data_sets(rng))
 

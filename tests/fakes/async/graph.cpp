@@ -60,8 +60,8 @@ ep_status graph_capability(ep_device* device, const ep_graph_desc* graph, ep_gra
   uint32_t island = 1;
   for (uint32_t i = 0; i < graph->node_count; ++i) {
     const uint64_t drawn = draw(seed, i);
-    if (drawn % 3 == 0) island = 1 + static_cast<uint32_t>(drawn >> 8) % kIslands;
-    const bool left_out = (drawn >> 16) % 5 == 0;
+    if (seed != 0 && drawn % 3 == 0) island = 1 + static_cast<uint32_t>(drawn >> 8) % kIslands;
+    const bool left_out = seed != 0 && (drawn >> 16) % 5 == 0;
     out[i] = {};
     if (!knows(graph->nodes[i].primitive)) {
       out[i].reason = words("the reference does not know the primitive");

@@ -22,7 +22,7 @@ namespace tenon::mirror {
 
 // The settings: optional abilities, and the one rule to break.
 struct Character {
-  std::string mode;    // ",async,mapped,any,packs,bakes,peers,"
+  std::string mode;    // ",async,mapped,any,packs,bakes,peers,graphs,"
   std::string broken;  // a name of violations.def; empty: none
   Off off;             // how far results are moved from the reference
 
@@ -123,5 +123,6 @@ inline char* address_of(ep_buffer buffer) {
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
+void fill_graph(ep_device_ops* ops);
 
 }  // namespace tenon::mirror

@@ -310,6 +310,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   if (!character.is("peers")) ops.peer_open = nullptr, ops.peer_copy = nullptr;
   fill_primitive(&ops);
   if (character.breaks("callers_rounding")) fill_with_callers_state(&ops);
+  if (character.is("graphs")) fill_graph(&ops);
   fill(out_ops, ops);
   *out_device = device;
   return EP_STATUS_OK;

@@ -15,7 +15,8 @@ using Parts = std::vector<std::vector<uint32_t>>;
 Edges random_program(std::mt19937& random, uint32_t size) {
   Edges preds(size);
   for (uint32_t node = 1; node < size; ++node) {
-    for (uint32_t edges = random() % 3; edges > 0; --edges) preds[node].push_back(static_cast<uint32_t>(random() % node));
+    for (uint32_t edges = random() % 3; edges > 0; --edges)
+      preds[node].push_back(static_cast<uint32_t>(random() % node));
   }
   return preds;
 }

@@ -17,6 +17,9 @@ struct ep_event {
 struct ep_primitive {
   int nothing;
 };
+struct ep_graph {
+  int nothing;
+};
 
 namespace tenon::loader {
 namespace {
@@ -101,6 +104,28 @@ ep_status launch(ep_primitive*, ep_stream*, const ep_launch* launch, ep_fault* o
   return toy_fails(error, toy().launch_answer);
 }
 
+ep_status capability(ep_device*, const ep_graph_desc* graph, ep_graph_answer* out, ep_error**) {
+  count();
+  for (uint32_t i = 0; i < graph->node_count; ++i) out[i] = {graph->nodes[i].primitive.kind != 0 ? 1u : 0u, 0, {}};
+  return EP_STATUS_OK;
+}
+
+ep_status compile(ep_device*, const ep_graph_desc*, ep_graph** out, ep_graph_info* info, ep_error**) {
+  info->implementation = {"toy", 3};
+  info->workspace_bytes = toy().info.workspace_bytes;
+  return make(out);
+}
+
+ep_status launch_graph(ep_graph*, ep_stream*, const ep_graph_launch* launch, ep_fault* out_fault, ep_error** error) {
+  count();
+  if (toy().launch_answer == EP_STATUS_OK) return EP_STATUS_OK;
+  if (out_fault != nullptr && toy().fault.code != 0) {
+    *out_fault = toy().fault;
+    out_fault->tag = launch->tag;
+  }
+  return toy_fails(error, toy().launch_answer);
+}
+
 ep_status answer_of_event(ep_error** error) {
   count();
   const ep_status answer = toy().event_answer;
@@ -142,6 +167,10 @@ ep_status device_open(ep_plugin*, uint32_t index, ep_device** out_device, ep_dev
   ops->primitive_pack = [](ep_primitive*, ep_stream*, ep_buffer, ep_buffer, ep_error**) {
     return count(), EP_STATUS_OK;
   };
+  ops->graph_capability = capability;
+  ops->graph_compile = compile;
+  ops->graph_destroy = destroy<ep_graph>;
+  ops->graph_launch = launch_graph;
   if (index == 0) fill_events(ops);
   if (toy().change) toy().change(ops);
   *out_device = reinterpret_cast<ep_device*>(&the_devices[index]);

@@ -103,6 +103,73 @@ ep_primitive_desc relu(int64_t length = 8) {
   return desc;
 }
 
+// A graph of two nodes: relu of an input and then of the result, over 8 elements each. A test bends it.
+struct Table {
+  Table() {
+    values[0] = {EP_GRAPH_VALUE_INPUT, 32, EP_DTYPE_f32, 0};
+    values[1] = {0, 32, EP_DTYPE_f32, 0};
+    values[2] = {EP_GRAPH_VALUE_OUTPUT, 32, EP_DTYPE_f32, 0};
+    values[3] = {0, 32, EP_DTYPE_f32, 0};  // counted only where a test says so
+    for (uint32_t i = 0; i < 2; ++i) {
+      nodes[i].primitive = relu();
+      nodes[i].operands[0] = {i + 1, 0, 0};
+      nodes[i].operands[1] = {i, 0, 0};
+    }
+    desc.struct_size = sizeof desc;
+    desc.struct_type = EP_STRUCT_GRAPH_DESC;
+    desc.values = values;
+    desc.constants = constants;
+    desc.nodes = nodes;
+    desc.value_count = 3;
+    desc.node_count = 2;
+  }
+  Table(const Table&) = delete;
+
+  ep_graph_value values[4]{};
+  ep_buffer constants[4]{};
+  ep_graph_node nodes[2]{};
+  ep_graph_desc desc{};
+};
+
+Status capability(Host& host, const Table& table) {
+  ep_graph_answer answers[2]{};
+  return host.call(host.ops.graph_capability, host.device->handle, &table.desc, static_cast<ep_graph_answer*>(answers));
+}
+
+Status compile(Host& host, const Table& table, ep_graph** made) {
+  ep_graph_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_GRAPH_INFO;
+  return host.call(host.ops.graph_compile, host.device->handle, &table.desc, made, &info);
+}
+
+// What the layer says of a table that `bend` has bent.
+Status bent(void (*bend)(Table&)) {
+  Host host(0);
+  Table table;
+  bend(table);
+  return capability(host, table);
+}
+
+Status launch_graph(Host& host, ep_graph* graph, ep_stream* on, std::vector<ep_buffer> operands,
+                    ep_buffer workspace = {}) {
+  ep_graph_launch request{};
+  request.operands = operands.data();
+  request.operand_count = static_cast<uint32_t>(operands.size());
+  request.workspace = workspace;
+  request.tag = 7;
+  ep_fault fault{};
+  return host.call(host.ops.graph_launch, graph, on, &request, &fault);
+}
+
+// Launches the graph of a Table on the operands that `place` gives.
+Status launched(std::vector<ep_buffer> (*place)(ep_memory*), int index = 0) {
+  Host host(index);
+  ep_graph* graph = nullptr;
+  EXPECT_TRUE(compile(host, Table(), &graph).ok());
+  return launch_graph(host, graph, host.stream(), place(host.memory()));
+}
+
 // A violation of a rule, and the status that the call returns: INVALID_ARGUMENT blames the host, INTERNAL blames the
 // provider, ok stands for a function without a status.
 struct Violator {
@@ -358,6 +425,84 @@ const std::vector<Violator>& host_violators() {
          const ep_shape shapes[2] = {};
          return host.launch(host.primitive(relu(EP_ANY)), host.stream(), {memory, 0}, {memory, 512}, {}, shapes);
        }},
+      {"G03", "a node that reads what a later one writes", Code::invalid_argument,
+       [] { return bent([](Table& table) { std::swap(table.nodes[0], table.nodes[1]); }); }},
+      {"G03", "a value that two nodes write", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.nodes[1].operands[0].value = 1; }); }},
+      {"G03", "a node that writes an input", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.nodes[1].operands[0].value = 0; }); }},
+      {"G03", "an operand that is no value of the table", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.nodes[1].operands[1].value = 9; }); }},
+      {"G03", "an operand past the end of its value", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.nodes[1].operands[1].offset = 4; }); }},
+      {"G03", "an output that does not fill its value", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.values[1].bytes = 36; }); }},
+      {"G03", "an operand of another dtype than its value", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.values[0].dtype = EP_DTYPE_i32; }); }},
+      {"G03", "a value that no node uses", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.desc.value_count = 4; }); }},
+      {"G03", "a constant without memory", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.values[0].flags = EP_GRAPH_VALUE_CONSTANT; }); }},
+      {"G03", "a value with two flags", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.values[2].flags |= EP_GRAPH_VALUE_INPUT; }); }},
+      {"G03", "a dim that is open", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.nodes[0].primitive = relu(EP_ANY); }); }},
+      {"G03", "a scalar that is not baked", Code::invalid_argument,
+       [] {
+         return bent([](Table& table) {
+           ep_operand_desc& source = table.nodes[0].primitive.operands[1];
+           source = {EP_ROLE_SRC, EP_DTYPE_f32, 0, 0, EP_OPERAND_FLAG_SCALAR, {}, {}};
+           table.nodes[0].operands[1].value = EP_GRAPH_NO_VALUE;
+         });
+       }},
+      {"G03", "a table without nodes", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.desc.node_count = 0; }); }},
+      {"T01", "a table of another struct type", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.desc.struct_type = EP_STRUCT_GRAPH_INFO; }); }},
+      {"G04", "a constant freed before its graph", Code::ok,
+       [] {
+         Host host(0);
+         Table table;
+         ep_memory* memory = host.memory();
+         table.values[0].flags = EP_GRAPH_VALUE_CONSTANT;
+         table.constants[0] = {memory, 0};
+         ep_graph* graph = nullptr;
+         EXPECT_TRUE(compile(host, table, &graph).ok());
+         host.ops.memory_free(host.device->handle, memory);
+         host.ops.graph_destroy(host.device->handle, graph);
+         return Status();
+       }},
+      {"M06", "a graph destroyed in flight", Code::ok,
+       [] {
+         Host host(0);
+         ep_graph* graph = nullptr;
+         EXPECT_TRUE(compile(host, Table(), &graph).ok());
+         ep_memory* memory = host.memory();
+         EXPECT_TRUE(launch_graph(host, graph, host.stream(), {{memory, 0}, {memory, 512}}).ok());
+         host.ops.graph_destroy(host.device->handle, graph);
+         return Status();
+       }},
+      {"G05", "a launch without its output", Code::invalid_argument,
+       [] { return launched([](ep_memory* memory) {
+              return std::vector<ep_buffer>{{memory, 0}};
+            }); }},
+      {"G05", "an output of a graph over its input", Code::invalid_argument,
+       [] { return launched([](ep_memory* memory) {
+              return std::vector<ep_buffer>{{memory, 0}, {memory, 16}};
+            }); }},
+      {"G05", "an input between two elements", Code::invalid_argument,
+       [] { return launched([](ep_memory* memory) {
+              return std::vector<ep_buffer>{{memory, 2}, {memory, 512}};
+            }); }},
+      {"M05", "an output of a graph past the end", Code::invalid_argument,
+       [] {
+         return launched([](ep_memory* memory) { return std::vector<ep_buffer>{{memory, 0}, {memory, block - 16}}; });
+       }},
+      {"G05", "a graph without the workspace asked for", Code::invalid_argument,
+       [] {
+         toy().info.workspace_bytes = 100;
+         return launched([](ep_memory* memory) { return std::vector<ep_buffer>{{memory, 0}, {memory, 512}}; });
+       }},
       {"M05", "a workspace not aligned to 256", Code::invalid_argument,
        [] {
          toy().info.workspace_bytes = 100;
@@ -395,8 +540,45 @@ Status take_fault_of(uint64_t tag) {
   return host.call(host.ops.stream_take_fault, stream, &fault);
 }
 
+Status fault_of_node(uint32_t node, int index) {
+  toy().fault = {7, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 9, 3, EP_FAULT_FLAG_NODE(node)};
+  Host host(index);
+  ep_graph* graph = nullptr;
+  EXPECT_TRUE(compile(host, Table(), &graph).ok());
+  ep_memory* memory = host.memory();
+  ep_stream* stream = host.stream();
+  if (index == 1) toy().launch_answer = EP_STATUS_FAULT;
+  const Status answer = launch_graph(host, graph, stream, {{memory, 0}, {memory, 512}});
+  if (index == 1) return answer;
+  ep_fault fault{};
+  return host.call(host.ops.stream_take_fault, stream, &fault);
+}
+
 const std::vector<Violator>& provider_violators() {
   static const std::vector<Violator> all = {
+      {"G07", "a fault that names a node that is not there", Code::internal, [] { return fault_of_node(2, 0); }},
+      {"G07", "the same on a synchronous device", Code::internal, [] { return fault_of_node(2, 1); }},
+      {"R01", "an answer for one node of two", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->graph_capability = [](ep_device*, const ep_graph_desc*, ep_graph_answer* out, ep_error**) {
+             return *out = {1, 0, {}}, EP_STATUS_OK;
+           };
+         });
+         return bent([](Table&) {});
+       }},
+      {"T01", "an answer for a node that is not there", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->graph_capability = [](ep_device*, const ep_graph_desc*, ep_graph_answer* out, ep_error**) {
+             for (int i = 0; i < 3; ++i) out[i] = {1, 0, {}};
+             return EP_STATUS_OK;
+           };
+         });
+         return bent([](Table&) {});
+       }},
+      {"P02", "it takes a node of an unknown kind", Code::internal,
+       [] { return bent([](Table& table) { table.nodes[1].primitive.kind = 99; }); }},
       {"E01", "it fails and writes the handle", Code::internal,
        [] {
          change([](ep_device_ops* ops) {
@@ -746,6 +928,33 @@ TEST_F(Validate, AProgramThatKeepsTheRulesIsNotDisturbed) {
     host.ops.event_destroy(host.device->handle, event);
     host.ops.stream_destroy(host.device->handle, first);
     host.ops.stream_destroy(host.device->handle, second);
+    close_device(host.device);
+  }
+  EXPECT_EQ(lines(), std::vector<std::string>());
+}
+
+TEST_F(Validate, AGraphThatKeepsTheRulesIsNotDisturbed) {
+  {
+    toy().info.workspace_bytes = 100;
+    Host host(0);
+    Table table;
+    ep_memory *memory = host.memory(), *constant = host.memory();
+    ep_stream* stream = host.stream();
+    table.values[0].flags = EP_GRAPH_VALUE_CONSTANT;
+    table.constants[0] = {constant, 64};
+    ep_graph* graph = nullptr;
+    EXPECT_TRUE(capability(host, table).ok());
+    EXPECT_TRUE(compile(host, table, &graph).ok());
+    EXPECT_TRUE(launch_graph(host, graph, stream, {{memory, 0}}, {memory, 1024}).ok());
+    toy().fault = {7, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 9, 3, EP_FAULT_FLAG_NODE(1)};
+    ep_fault fault{};
+    EXPECT_TRUE(host.call(host.ops.stream_take_fault, stream, &fault).ok());
+    EXPECT_TRUE(host.call(host.ops.stream_synchronize, stream).ok());
+    host.ops.graph_destroy(host.device->handle, graph);
+    host.ops.graph_destroy(host.device->handle, nullptr);
+    host.ops.memory_free(host.device->handle, constant);
+    host.ops.memory_free(host.device->handle, memory);
+    host.ops.stream_destroy(host.device->handle, stream);
     close_device(host.device);
   }
   EXPECT_EQ(lines(), std::vector<std::string>());

@@ -1,4 +1,4 @@
-// Places: where the values of a graph lie. A value that is a view lies in the bytes of another value, its root; every
+// Roots: where the values of a graph lie. A value that is a view lies in the bytes of another value, its root; every
 // other value is its own root. Internal to core/graph.
 #pragma once
 
@@ -10,24 +10,24 @@
 
 namespace tenon::graph {
 
-struct Place {
+struct RootView {
   uint32_t root = 0;
   int64_t offset = 0;  // of the first element, in elements of the root
 };
 
-class Places {
+class Roots {
  public:
   // `device`: where the inputs of the graph lie.
-  Places(const Graph& graph, DeviceState* device);
+  Roots(const Graph& graph, DeviceState* device);
 
-  const Place& operator[](uint32_t value) const { return places_[value]; }
-  uint32_t root(uint32_t value) const { return places_[value].root; }
+  const RootView& operator[](uint32_t value) const { return roots_[value]; }
+  uint32_t root(uint32_t value) const { return roots_[value].root; }
   DeviceState* device(uint32_t value) const { return devices_[value]; }
   // True if a step writes into the value, or into another value over the same bytes, after it was made.
   bool is_written_again(uint32_t value) const { return written_again_[root(value)]; }
 
  private:
-  std::vector<Place> places_;          // by value
+  std::vector<RootView> roots_;        // by value
   std::vector<DeviceState*> devices_;  // by value
   std::vector<bool> written_again_;    // by root
 };

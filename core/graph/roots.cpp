@@ -1,4 +1,4 @@
-#include "core/graph/places.h"
+#include "core/graph/roots.h"
 
 #include "core/device/device_state.h"
 #include "core/tensor/factory.h"
@@ -6,8 +6,9 @@
 namespace tenon::graph {
 namespace {
 
-// Where `view`, a step of a view of the value at `source`, puts its result; the result's own place if that fails.
-Place place_of_view(const StepCall& view, const Place& source, uint32_t result) {
+// Where `view`, a step of a view of the value at `source`, puts its result; the result itself is its root if that
+// fails.
+RootView view_of_root(const StepCall& view, const RootView& source, uint32_t result) {
   TensorImpl impl;
   const Status status = view.call().op->view(view.call(), &impl);
   if (!status.ok() || impl.dtype != view.call().inputs[0]->dtype()) return {result, 0};
@@ -31,10 +32,10 @@ StepCall::StepCall(const Graph& graph, const Step& step, const std::vector<Devic
   call_.outputs = outputs_;
 }
 
-Places::Places(const Graph& graph, DeviceState* device)
-    : places_(graph.values.size()), devices_(graph.values.size(), device), written_again_(graph.values.size(), false) {
+Roots::Roots(const Graph& graph, DeviceState* device)
+    : roots_(graph.values.size()), devices_(graph.values.size(), device), written_again_(graph.values.size(), false) {
   for (uint32_t id = 0; id < graph.values.size(); ++id) {
-    places_[id].root = id;
+    roots_[id].root = id;
     const Tensor& constant = graph.values[id].constant;
     if (constant.defined()) devices_[id] = constant.impl()->device;
   }
@@ -45,14 +46,14 @@ Places::Places(const Graph& graph, DeviceState* device)
     }
     for (uint32_t id : step.outputs) {
       if (step.in_place) {
-        written_again_[places_[id].root] = true;
+        written_again_[roots_[id].root] = true;
       } else {
         devices_[id] = where;
       }
     }
     if (step.op->form != OpForm::view || step.in_place) continue;
     const uint32_t source = step.inputs[0], result = step.outputs[0];
-    places_[result] = place_of_view(StepCall(graph, step, devices_), places_[source], result);
+    roots_[result] = view_of_root(StepCall(graph, step, devices_), roots_[source], result);
   }
 }
 
