@@ -35,7 +35,8 @@ class Runner:
         config.write_text(CONFIG.format(graphs=graphs, seed=seed))
         config.chmod(0o600)
         inputs = [f"--input={self.name_of(file)}={file}" for file in sorted((model / "test_data_set_1").glob("input_*.pb"))]
-        environment = {**os.environ, "TENON_CONFIG": str(config), "TENON_PLUGIN_PATH": self.path, **settings}
+        environment = {**os.environ, "TENON_CONFIG": str(config), "TENON_PLUGIN_PATH": self.path,
+                       "TENON_PROVIDERS": "async,cpu", **settings}
         done = subprocess.run([self.tool, "run", str(model / "model.onnx"), "--device", "async:0", "--output", str(place),
                                "--report", "--json", *inputs], capture_output=True, text=True, timeout=300,
                               env=environment)
