@@ -88,7 +88,8 @@ ep_status say_lost(Device& device, Slot slot, ep_error** error) {
 
 bool submits(Slot slot) {
   return slot == Slot::copy || slot == Slot::upload || slot == Slot::download || slot == Slot::peer_copy ||
-         slot == Slot::primitive_launch || slot == Slot::event_record || slot == Slot::stream_wait_event;
+         slot == Slot::primitive_launch || slot == Slot::graph_launch || slot == Slot::event_record ||
+         slot == Slot::stream_wait_event;
 }
 
 // --- functions that do more than pass the call on ---
@@ -111,6 +112,12 @@ template <Slot slot>
 requires(slot == Slot::primitive_create) void made(const std::shared_ptr<Device>& device, ep_device*,
                                                    const ep_primitive_desc*, ep_primitive** out, ep_primitive_info*,
                                                    ep_error**) {
+  remember(*out, device);
+}
+
+template <Slot slot>
+requires(slot == Slot::graph_compile) void made(const std::shared_ptr<Device>& device, ep_device*, const ep_graph_desc*,
+                                                ep_graph** out, ep_graph_info*, ep_error**) {
   remember(*out, device);
 }
 

@@ -25,6 +25,21 @@ Device device() {
   return one;
 }
 
+// The fake with whole graphs, which takes every node, and all in one graph.
+Device graph_device() {
+  static const Device one = [] {
+    fakes::AsyncControl& control = fakes::async_control();
+    control.memory = uint64_t{64} << 20;
+    control.reference = control.graphs = true;
+    control.graph_seed = 0;
+    loader::register_provider("graphs", fakes::async_query);
+    const Device opened("graphs:0");
+    control.reference = control.graphs = false;
+    return opened;
+  }();
+  return one;
+}
+
 // A model of two nodes of which the second meets bad data, and what its error says.
 struct BadModel {
   const char* op;
@@ -112,6 +127,23 @@ TEST(FaultOfAModel, HasTheTextOfTheCpuOnAnAsynchronousDevice) {
     for (const char* part : bad.says) EXPECT_NE(wanted.find(part), std::string::npos) << wanted;
     EXPECT_EQ(wanted.find("second/"), wanted.rfind("second/")) << wanted;
   }
+}
+
+TEST(FaultOfAModel, HasTheTextOfTheCpuInsideAWholeGraph) {
+  if (std::getenv("FAULT_TEST_DEVICE") != nullptr) GTEST_SKIP() << "only the fake takes whole graphs";
+  const BadModel bad = bad_model();
+  const Device cpu("cpu:0");
+  const std::string wanted = error_on(cpu, [&] { return load_on(cpu, false).run(bad.inputs); });
+  const Model there = load_on(graph_device(), false);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(error_on(graph_device(), [&] { return there.run(bad.inputs); }), wanted);
+  }
+  std::vector<NodeExecution> executions;
+  EXPECT_THROW(there.run(bad.inputs, &executions)[0].wait(), Error);
+  ASSERT_EQ(executions.size(), 1u);
+  EXPECT_EQ(executions[0].op, "graph of 2 nodes");
+  EXPECT_EQ(executions[0].node, -1);
+  EXPECT_EQ(executions[0].node_name, "the graph of 2 nodes, node 0 (first/Gather) to node 1 (second/Gather)");
 }
 
 TEST(FaultOfAModel, NamesItsNodeAfterTheModelIsGone) {
