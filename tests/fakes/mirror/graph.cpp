@@ -114,7 +114,7 @@ void GraphRun::spoil(size_t index, void* const* operands) {
   auto* first = static_cast<char*>(operands[0]);
   auto* last = static_cast<char*>(operands[graph->nodes[index].primitive.operand_count - 1]);
   if (device.breaks("graph_wrong_value")) first[0] = static_cast<char>(first[0] ^ 0x40);
-  if (device.breaks("graph_writes_input") && last != nullptr) last[0] = static_cast<char>(last[0] ^ 1);
+  if (device.breaks("graph_writes_input") && last != nullptr && last != first) last[0] = static_cast<char>(last[0] ^ 1);
   if (device.breaks("graph_dirty_workspace") && workspace[7] != 0) first[1] = static_cast<char>(first[1] ^ 0x21);
 }
 
