@@ -178,10 +178,10 @@ class Islands {
     return group;
   }
 
-  // The groups in an order of dependence; where that leaves a choice, as recorded.
+  // The groups in an order of dependence; where that leaves a choice, as recorded. So a view comes before its readers:
+  // it waits for no more than they do, and stands before them.
   std::vector<uint32_t> in_order(const std::vector<uint32_t>& group) const {
-    std::vector<std::vector<uint32_t>> preds = predecessors();
-    add_views(&preds);
+    const std::vector<std::vector<uint32_t>> preds = predecessors();
     std::vector<std::vector<uint32_t>> followers(step_count());
     std::vector<uint32_t> missing(step_count(), 0), order;
     for (uint32_t i = 0; i < step_count(); ++i) {
@@ -203,18 +203,6 @@ class Islands {
       }
     }
     return order;
-  }
-
-  // A step outside the islands waits for the views that it reads.
-  void add_views(std::vector<std::vector<uint32_t>>* preds) const {
-    std::vector<uint32_t> viewed_by(graph_.values.size(), kNone);
-    for (uint32_t i = 0; i < step_count(); ++i) {
-      const Step& step = graph_.steps[i];
-      for (uint32_t id : step.inputs) {
-        if (island_of_[i] == kNone && viewed_by[id] != kNone) (*preds)[i].push_back(viewed_by[id]);
-      }
-      if (is_view(step)) viewed_by[step.outputs[0]] = i;
-    }
   }
 
   Graph& graph_;

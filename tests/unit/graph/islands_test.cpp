@@ -168,6 +168,19 @@ TEST_F(Islands, StepsThatWriteInPlaceKeepTheirOrder) {
   EXPECT_GT(expect_same({random_tensor({5, 3}, 8)}, code, 20), 0u);
 }
 
+// The island waits for its last node, and so does the step that reads `state`; what writes `state` waits for neither.
+TEST_F(Islands, AWriteInPlaceWaitsForAReaderThatWaitsForAnIsland) {
+  const Program code = [](const TensorList& in) -> TensorList {
+    Tensor state = exp(in[0]);
+    const Tensor early = neg(in[0]);
+    const Tensor before = mul(state, early);
+    add_(state, Scalar(1.0));
+    const Tensor late = square(in[0]);
+    return {before, late, state};
+  };
+  EXPECT_GT(expect_same({random_tensor({5, 3}, 9)}, code, 5), 0u);
+}
+
 // A program of `size` ops, each on random values before it; many are views.
 Program random_program(uint32_t seed, int size) {
   return [seed, size](const TensorList& in) -> TensorList {
@@ -294,6 +307,10 @@ TEST_F(IslandErrors, WorkAfterAFailedGraphIsPoisoned) {
   const Tensor result = run(graph, std::vector<Tensor>{x, bad})[1];
   const std::string error = error_of([&] { exp(result).to_host<float>(); });
   EXPECT_NE(error.find("/second/Gather"), std::string::npos) << error;
+  const Tensor later = run(graph, std::vector<Tensor>{x, bad})[1];
+  EXPECT_NE(error_of([&] { device().synchronize(); }), "no error");
+  EXPECT_EQ(error_of([&] { later.to_host<float>(); }), error_of([&] { result.to_host<float>(); }));
+  EXPECT_NE(error_of([&] { later.to_host<float>(); }), "no error");
 }
 
 TEST_F(IslandErrors, AGraphOutlivesItsProgramWhileItRuns) {
