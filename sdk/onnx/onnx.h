@@ -59,7 +59,7 @@ TENON_API std::string to_string(const ValueInfo& info);
 
 // One launch of a run.
 struct NodeExecution {
-  int32_t node = -1;  // number of the node in the file; -1: outside any node
+  int32_t node = -1;  // number of the node in the file; -1: none, or a whole graph, which node_name describes
   std::string node_name, op_type;
   std::string op;  // Tenon's name of the op: "matmul"
   std::string device, provider, implementation, rung, reason;
