@@ -1,7 +1,7 @@
-// ep_api.h: the contract between a Tenon host and a device provider (a plug-in). Version 0.1.
+// ep_api.h: the contract between a Tenon host and a device provider (a plug-in). Version 0.2.
 //
 // A provider is one shared library, libtenon_<name>.so, that exports one symbol, ep_plugin_query_v0, and carries one
-// ELF note (EP_PLUGIN_NOTE). It links nothing of the host: every service it needs comes through ep_host. The host reads
+// note (EP_PLUGIN_NOTE). It links nothing of the host: every service it needs comes through ep_host. The host reads
 // the note, loads the library, calls the query, and from then on calls only through the tables it was given.
 //
 //   plug-in -> device -> { memory, stream, event, primitive, graph }
@@ -46,7 +46,7 @@ extern "C" {
 // contract as it was at that minor: what minor N appended stands inside `#if EP_ABI_TARGET_MINOR >= N`, here and in the
 // tables.
 #define EP_ABI_MAJOR 0
-#define EP_ABI_LATEST_MINOR 1
+#define EP_ABI_LATEST_MINOR 2
 #ifndef EP_ABI_TARGET_MINOR
 #define EP_ABI_TARGET_MINOR EP_ABI_LATEST_MINOR
 #endif
@@ -188,6 +188,7 @@ typedef struct ep_fault {
 #define EP_STRUCT_DEVICE_OPS 4
 #define EP_STRUCT_SUPPORT_INFO 5
 #define EP_STRUCT_PRIMITIVE_INFO 6
+#define EP_STRUCT_STREAM_DESC 7
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The host's services. Valid from the query until plugin_ops.shutdown returns. All are thread-safe; none may be NULL.
@@ -232,6 +233,17 @@ struct ep_host {
 
   // The provider's own device memory (a vendor library's workspace, code) grew by `delta` bytes on `device`.
   void (*device_memory_report)(const ep_host* host, ep_device* device, int64_t delta);
+
+  // Blobs that the host keeps on the user's disk for later runs: what took long to make (pipelines, cubins, plans).
+  // They are the provider's own, under a key (1 to 4096 bytes) that names all that a blob depends on: the device's
+  // fingerprint, versions, what it was made from. The host may forget a blob at any time, and it hands out the bytes
+  // that were put in or none.
+  //
+  // Calls `take(context, data, size)` with the blob of `key`, once, before it returns. Errors: NOT_FOUND.
+  ep_status (*blob_get)(const ep_host* host, ep_string key,
+                        void (*take)(void* context, const void* data, uint64_t size), void* context);
+  // Keeps a copy of `size` > 0 bytes under `key`, in place of what was there. The host may decline: nothing is told.
+  void (*blob_put)(const ep_host* host, ep_string key, const void* data, uint64_t size);
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -241,7 +253,8 @@ struct ep_host {
 #define EP_DEVICE_CLASS_CPU 1
 #define EP_DEVICE_CLASS_DISCRETE 2
 #define EP_DEVICE_CLASS_INTEGRATED 3
-#define EP_DEVICE_CLASS_SOFTWARE 4  // a GPU interface emulated on the CPU: shown, never picked by default
+#define EP_DEVICE_CLASS_SOFTWARE 4     // a GPU interface emulated on the CPU: shown, never picked by default
+#define EP_DEVICE_CLASS_ACCELERATOR 5  // made for some programs (an NPU, a DSP): shown, never picked by default
 
 // Every call completes before it returns. The device has one stateless stream (stream_create may return the same handle
 // each time) that accepts concurrent launches from any thread, and needs no events: the five event slots may be NULL.
@@ -253,6 +266,10 @@ struct ep_host {
 #define EP_POOL_FLAG_COHERENT UINT64_C(4)      // needs no memory_flush and memory_invalidate
 #define EP_POOL_FLAG_HOST_CACHED UINT64_C(8)   // reading it from the host is fast
 #define EP_POOL_FLAG_STAGING UINT64_C(16)      // for transfers; operands of primitives lie elsewhere
+// A block holds one tensor and its views: the host allocates a block for each tensor. A launch or copy that writes a
+// block has no other operand in that block, but for the exact alias that primitives.def names. It is for devices that
+// follow hazards per resource, or that cannot bind a buffer for reading and for writing at once.
+#define EP_POOL_FLAG_EXCLUSIVE UINT64_C(32)
 
 // Pool 0 is where operands live by default.
 typedef struct ep_memory_pool_info {
@@ -262,6 +279,8 @@ typedef struct ep_memory_pool_info {
   uint64_t preferred_block;      // bytes per memory_allocate that suit the device; 0 no preference
   uint64_t largest_allocation;   // bytes; 0 unlimited
   uint64_t maximum_allocations;  // how many blocks may exist; 0 unlimited
+  uint64_t copy_granularity;     // offsets and sizes of copy, upload and download are multiples of it: a power of two,
+                                 // at most 64 and minimum_alignment; 0 or 1: bytes
 } ep_memory_pool_info;
 
 typedef struct ep_device_info {
@@ -312,8 +331,8 @@ typedef struct ep_device_info {
 
 // One operand. rank 1 to 8 (0 only with EP_OPERAND_FLAG_SCALAR), no dim 0, strides in elements, >= 0, 0 on inputs only
 // (broadcast). Unused dims and strides are 0. `alignment` is what the host promises of the byte address: 0 (a multiple
-// of the element), 16, 64 or 256. With EP_ANY: a stride that is 0 (broadcast) or 1 (unit) keeps its value; the others,
-// and dims, may be EP_ANY.
+// of the element) or a power of two. With EP_ANY: a stride that is 0 (broadcast) or 1 (unit) keeps its value; the
+// others, and dims, may be EP_ANY.
 typedef struct ep_operand_desc {
   int32_t role;
   int32_t dtype;
@@ -505,7 +524,14 @@ typedef struct ep_support_info {
   uint64_t flags;            // EP_SUPPORT_FLAG_*
   uint32_t baked_scalars;    // scalars the provider wants in the descriptor
   uint32_t reserved;
-  int32_t alignment[EP_MAX_OPERANDS];  // wanted per operand: 0, 16, 64 or 256; the host copies an operand that has less
+  // Wanted per operand, in bytes: 0 or a power of two, at most the minimum_alignment of pool 0. The host copies an
+  // operand that has less.
+  int32_t alignment[EP_MAX_OPERANDS];
+  // With EP_SUPPORT_FLAG_ANY_DIMS: how large an operand may be that the open dims of a launch describe. 0: no limit.
+  // For a larger one the host creates the primitive with numbers.
+  uint64_t greatest_dim;       // of any axis
+  uint64_t greatest_elements;  // the product of an operand's dims
+  uint64_t greatest_bytes;     // from an operand's first element to the end of its last
 } ep_support_info;
 
 // No launch needs workspace, whatever its shape, so the host need not call primitive_workspace each time.
@@ -538,6 +564,18 @@ typedef struct ep_launch {
   ep_buffer scratch;    // zero on entry, to be left zero
   uint64_t tag;         // names this launch in faults
 } ep_launch;
+
+#define EP_STREAM_COMPUTE 0
+#define EP_STREAM_COPY 1  // only copies, uploads and downloads will come: a copy engine of its own suits
+
+// What a new stream is for. All are hints; a purpose that the provider does not know is EP_STREAM_COMPUTE.
+typedef struct ep_stream_desc {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_STREAM_DESC
+  const void* next;
+  int32_t purpose;   // EP_STREAM_*
+  int32_t priority;  // 0 normal, above 0 more urgent, below 0 less
+} ep_stream_desc;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Whole graphs: for devices that take subgraphs rather than ops. A device without these slots loses nothing.
@@ -693,7 +731,8 @@ typedef struct ep_device_ops {
 
   // --- streams: in order, independent of each other ---
 
-  ep_status (*stream_create)(ep_device* device, ep_stream** out_stream, ep_error** error);
+  // Creates a stream as `desc` asks. What a device cannot give, it ignores.
+  ep_status (*stream_create)(ep_device* device, const ep_stream_desc* desc, ep_stream** out_stream, ep_error** error);
   // Destroys `stream`, which the host has synchronised. NULL is fine.
   void (*stream_destroy)(ep_device* device, ep_stream* stream);
   // Waits until all work submitted to `stream` before the call is done; flushes first. Errors: DEVICE_LOST.
@@ -761,12 +800,14 @@ typedef struct ep_device_ops {
   // Destroys `primitive`, of which no launch is pending. NULL is fine.
   void (*primitive_destroy)(ep_device* device, ep_primitive* primitive);
   // The bytes of workspace that a launch with these shapes (operand_count of them) needs. NULL means that no launch
-  // needs workspace.
+  // needs workspace. Errors: UNSUPPORTED with a reason, where dims are EP_ANY and these shapes are beyond the
+  // primitive: the host then creates it with numbers.
   ep_status (*primitive_workspace)(ep_primitive* primitive, const ep_shape* shapes, uint32_t shape_count,
                                    uint64_t* out_bytes, ep_error** error);
   // Launches `primitive` on `stream`. Other threads may launch it on other streams meanwhile: to them, setting its
   // arguments and enqueueing it are one step. `out_fault` is not NULL on a synchronous device and is written when the
-  // answer is EP_STATUS_FAULT. Errors: FAULT (of a synchronous device), OUT_OF_*_MEMORY, DEVICE_LOST.
+  // answer is EP_STATUS_FAULT. Errors: FAULT (of a synchronous device), OUT_OF_*_MEMORY, DEVICE_LOST; UNSUPPORTED on a
+  // synchronous device, where dims are EP_ANY and these shapes are beyond the primitive, as with primitive_workspace.
   ep_status (*primitive_launch)(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch,
                                 ep_fault* out_fault, ep_error** error);
   // Turns the constant operand `src`, which lies as the descriptor says, into pack_bytes opaque bytes at `dst`.
@@ -835,16 +876,30 @@ typedef ep_status (*ep_plugin_query_fn)(const ep_host* host, ep_plugin_ops* out_
 EP_EXPORT ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error);
 
 // ---------------------------------------------------------------------------------------------------------------------
-// The ELF note, read by the loader before any code of the plug-in runs. Write once, at file scope:
+// The note, read by the loader before any code of the plug-in runs. Write once, at file scope:
 //   EP_PLUGIN_NOTE("foo", "1.2.0", 0)
+//
+// It is one ep_note in a section of its own, the same bytes in every format of files: in ELF also a note by ELF's
+// rules, so that the loader finds it through the program headers; in Mach-O and PE the loader looks for the section by
+// name. Hosts of this version load ELF alone, and refuse the others by their format's name.
 // ---------------------------------------------------------------------------------------------------------------------
 
+#if defined(__APPLE__)
+#define EP_NOTE_SECTION "__DATA_CONST,__tenon_note"
+#elif defined(_WIN32)
+#define EP_NOTE_SECTION ".tenon"
+#else
 #define EP_NOTE_SECTION ".note.tenon"
+#endif
 #define EP_NOTE_OWNER "Tenon"
 #define EP_NOTE_TYPE 1
 
 #define EP_NOTE_FLAG_UNLOADABLE UINT32_C(1)      // the host may call dlclose
 #define EP_NOTE_FLAG_PROBE_IN_CHILD UINT32_C(2)  // device_count or device_info may crash or hang
+
+// What a plug-in offers. A host that does not know the kind does not load the file.
+#define EP_PLUGIN_KIND_DEVICES 0      // ep_plugin_query_v0: devices
+#define EP_PLUGIN_KIND_COLLECTIVES 1  // reserved: communication between processes
 
 #define EP_SANITIZER_NONE 0
 #define EP_SANITIZER_ADDRESS 1
@@ -860,15 +915,18 @@ typedef struct ep_plugin_note {
   char name[32];       // zero-terminated, [a-z0-9_]+, as in libtenon_<name>.so and "<name>:0"
   char version[32];
   char toolchain[64];
+  uint32_t kind;  // EP_PLUGIN_KIND_*
+  uint32_t reserved;
 } ep_plugin_note;
 
-typedef struct ep_elf_note {
+// The fields before `desc` are those of an ELF note.
+typedef struct ep_note {
   uint32_t name_size;
   uint32_t desc_size;
   uint32_t type;
   char owner[8];
   ep_plugin_note desc;
-} ep_elf_note;
+} ep_note;
 
 #if defined(__SANITIZE_ADDRESS__)
 #define EP_SANITIZER_OF_THIS_BUILD EP_SANITIZER_ADDRESS
@@ -895,14 +953,24 @@ typedef struct ep_elf_note {
 #define EP_TOOLCHAIN_ "unknown"
 #endif
 
-#define EP_PLUGIN_NOTE(plugin_name, plugin_version, note_flags)                                                 \
-  static const ep_elf_note ep_plugin_note_ __attribute__((section(EP_NOTE_SECTION), used, aligned(4))) = {      \
+#if defined(_MSC_VER) && !defined(__clang__)
+#pragma section(EP_NOTE_SECTION, read)
+#define EP_IN_NOTE_SECTION_ __declspec(allocate(EP_NOTE_SECTION))
+#else
+#define EP_IN_NOTE_SECTION_ __attribute__((section(EP_NOTE_SECTION), used, aligned(4)))
+#endif
+
+#define EP_PLUGIN_NOTE(plugin_name, plugin_version, note_flags) \
+  EP_PLUGIN_NOTE_OF_KIND(plugin_name, plugin_version, note_flags, EP_PLUGIN_KIND_DEVICES)
+
+#define EP_PLUGIN_NOTE_OF_KIND(plugin_name, plugin_version, note_flags, plugin_kind)                            \
+  EP_IN_NOTE_SECTION_ static const ep_note ep_plugin_note_ = {                                                  \
       sizeof(EP_NOTE_OWNER),                                                                                    \
       sizeof(ep_plugin_note),                                                                                   \
       EP_NOTE_TYPE,                                                                                             \
       EP_NOTE_OWNER,                                                                                            \
       {sizeof(ep_plugin_note), EP_ABI_MAJOR, EP_ABI_MINOR, note_flags, EP_SANITIZER_OF_THIS_BUILD, plugin_name, \
-       plugin_version, EP_TOOLCHAIN_}};
+       plugin_version, EP_TOOLCHAIN_, plugin_kind, 0}};
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -26,6 +26,7 @@ struct MemoryPool {
   uint64_t preferred_block = 0;
   uint64_t largest_allocation = 0;   // 0 unlimited
   uint64_t maximum_allocations = 0;  // 0 unlimited
+  uint64_t copy_granularity = 1;     // bytes
 };
 
 // What a device says of itself (ep_device_info), checked, and copied so that it outlives the provider.

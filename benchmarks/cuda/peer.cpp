@@ -31,7 +31,7 @@ std::unique_ptr<Gpu> Gpu::open(std::string* why_not) {
   must(driver, driver.device_get(&gpu->device_, 0), "asking for device 0");
   must(driver, driver.device_primary_ctx_retain(&gpu->context_, gpu->device_), "opening device 0");
   must(driver, driver.ctx_push_current(gpu->context_), "opening device 0");
-  must(driver, driver.stream_create(&gpu->stream_, CU_STREAM_NON_BLOCKING), "making a stream");
+  must(driver, driver.stream_create(&gpu->stream_, CU_STREAM_NON_BLOCKING, 0), "making a stream");
   must(driver, driver.module_load_data(&gpu->module_, tenon_bench_copy_code), "loading the copy kernels");
   return gpu;
 }

@@ -22,6 +22,8 @@ struct DeviceState {
   uint16_t spelling_number = 0;  // among spellings: a device that is opened again has the number it had
   bool synchronous = false;
   bool mapped = false;                       // pool 0 is host-visible and coherent: Block::host is set
+  bool exclusive = false;                    // pool 0 is EP_POOL_FLAG_EXCLUSIVE: one tensor per block
+  uint64_t copy_granularity = 1;             // the greatest of its pools
   std::atomic<bool> holds_host_data{false};  // true: host_device_state() gives this device
   ep_stream* inline_stream = nullptr;        // of a synchronous device
   std::unique_ptr<memory::Allocator> allocator;

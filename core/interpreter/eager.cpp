@@ -73,25 +73,45 @@ std::shared_ptr<const Prepared> meet(const OpCall& call, DeviceState* device, ui
   return prepared;
 }
 
+// False: the shapes are beyond the primitive, and nothing happened.
 template <size_t kRoom>
-void run_and_count(OwnedInputs<kRoom>* owned, const Prepared& prepared, Counters* counters) {
-  const uint64_t copied = run_prepared(owned, prepared) + owned->copied_bytes;
+bool run_and_count(OwnedInputs<kRoom>* owned, const Prepared& prepared, Counters* counters) {
+  const Ran ran = run_prepared(owned, prepared);
+  if (ran.beyond) [[unlikely]]
+    return false;
+  const uint64_t copied = ran.bytes_moved + owned->copied_bytes;
   Counters::add(counters->launches, 1);
   Counters::add(counters->bytes_copied, copied);
   if (process::attention.load(std::memory_order_relaxed) & process::kReport) note(prepared, copied);
+  return true;
 }
 
 // Runs a signature whose launch may call other ops. Meanwhile its table entry may move or be dropped.
 template <size_t kRoom>
-void run_nested(OwnedInputs<kRoom>* owned, std::shared_ptr<const Prepared> prepared, uint64_t hash) {
+bool run_nested(OwnedInputs<kRoom>* owned, std::shared_ptr<const Prepared> prepared, uint64_t hash) {
   Counters counters;
-  run_and_count(owned, *prepared, &counters);
+  if (!run_and_count(owned, *prepared, &counters)) return false;
   Tables& all = tables();
   PreparedEntry* entry = all.find(hash, prepared->key.data(), prepared->key.size());
   if (entry == nullptr && prepared->reusable) entry = all.insert(hash, prepared);
-  if (entry == nullptr) return;
+  if (entry == nullptr) return true;
   Counters::add(entry->counters.launches, counters.launches);
   Counters::add(entry->counters.bytes_copied, counters.bytes_copied);
+  return true;
+}
+
+// Runs a call that is beyond the primitive with open dims that was chosen for its signature: chooses again, with
+// numbers, and keeps this choice.
+template <size_t kRoom>
+[[gnu::cold]] void run_with_numbers(OwnedInputs<kRoom>* owned, DeviceState* device, uint64_t hash, const CallKey& key) {
+  std::unique_ptr<Prepared> made = value_or_throw(prepare(owned->call, device, Reach::setting, Sizes::numbers));
+  made->key.assign(key.data(), key.data() + key.size());
+  const std::string_view why = "a launch with open sizes was refused";
+  made->reason = made->reason.empty() ? std::string(why) : fmt::format("{}; {}", why, made->reason);
+  tables().drop(hash, key.data(), key.size());
+  const std::shared_ptr<const Prepared> prepared =
+      made->reusable ? share_instead(hash, std::move(made)) : std::shared_ptr<const Prepared>(std::move(made));
+  run_nested(owned, prepared, hash);
 }
 
 template <size_t kRoom>
@@ -103,13 +123,16 @@ void run_in(const OpCall& call, DeviceState* device) {
   const CallKey key(owned.call, device);
   const uint64_t hash = hash_of(key.data(), key.size());
   PreparedEntry* entry = tables().find(hash, key.data(), key.size());
+  bool done = true;
   if (entry == nullptr) [[unlikely]] {
-    run_nested(&owned, meet(owned.call, device, hash, key), hash);
+    done = run_nested(&owned, meet(owned.call, device, hash, key), hash);
   } else if (entry->prepared->rung != Rung::native || entry->prepared->dense_inputs != 0) {
-    run_nested(&owned, entry->prepared, hash);
+    done = run_nested(&owned, entry->prepared, hash);
   } else {
-    run_and_count(&owned, *entry->prepared, &entry->counters);
+    done = run_and_count(&owned, *entry->prepared, &entry->counters);
   }
+  if (!done) [[unlikely]]
+    run_with_numbers(&owned, device, hash, key);
   for (size_t i = 0; given != 0 && i < call.outputs.size(); ++i) {
     if (given >> i & 1) call.outputs[i].impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
   }

@@ -127,9 +127,24 @@ void align(OwnedInputs<kRoom>* owned, const Prepared& prepared, int32_t* output_
   }
 }
 
-// The native rung: makes outputs, copies inputs that the device wants dense or better aligned, launches.
+// True if output `index`, given by the caller, lies in one block with an output before it, on a device that wants one
+// operand in a block that is written.
+bool shares_block(const OpCall& call, size_t index) {
+  const TensorImpl& one = *call.outputs[index].impl();
+  if (!one.device->exclusive) return false;
+  return std::any_of(call.outputs.begin(), call.outputs.begin() + static_cast<std::ptrdiff_t>(index),
+                     [&](const Tensor& other) { return other.defined() && other.impl()->storage == one.storage; });
+}
+
+// True if a launch with these shapes is beyond a primitive with open dims, as a synchronous device may say.
+bool is_beyond(const Status& launched, const Prepared& prepared) {
+  return launched.code() == Code::unsupported && prepared.kernel->dynamic && prepared.device->synchronous;
+}
+
+// The native rung: makes outputs, copies inputs that the device wants dense or better aligned, launches. False: the
+// shapes are beyond the primitive, and nothing happened.
 template <size_t kRoom>
-void run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
+bool run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   OpCall& call = owned->call;
   if (prepared.dense_inputs != 0) make_dense(owned, prepared);
   Tensor made[kRoom];
@@ -140,12 +155,16 @@ void run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
     if (!given.defined()) {
       made[i] = aligned_tensor(prepared.device, prepared.outputs[i], output_alignment[i]);
     } else {
-      made[i] = misaligned(given, output_alignment[i]) ? aligned_like(given, output_alignment[i]) : given;
+      const bool apart = misaligned(given, output_alignment[i]) || shares_block(call, i);
+      made[i] = apart ? aligned_like(given, output_alignment[i]) : given;
     }
   }
   OpCall inner = call;
   inner.outputs = {made, call.outputs.size()};
-  throw_if_error(launch_native<kRoom>(inner, prepared));
+  if (const Status launched = launch_native<kRoom>(inner, prepared); !launched.ok()) [[unlikely]] {
+    if (is_beyond(launched, prepared)) return false;
+    throw_if_error(launched);
+  }
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     Tensor& output = call.outputs[i];
     if (!output.defined()) {
@@ -154,6 +173,7 @@ void run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
       copy_back(output, made[i]);
     }
   }
+  return true;
 }
 
 bool makes_nothing(const OpCall& call, const Prepared& prepared) {
@@ -176,7 +196,7 @@ void restore_order(const OpCall& call, const Prepared& prepared, uint32_t given)
 }  // namespace
 
 template <size_t kRoom>
-uint64_t run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
+Ran run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   OpCall& call = owned->call;
   if (makes_nothing(call, prepared)) {
     for (size_t i = 0; i < call.outputs.size(); ++i) {
@@ -184,11 +204,10 @@ uint64_t run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
       const TensorMeta& meta = prepared.outputs[i];
       call.outputs[i] = value_or_throw(make_tensor(prepared.device, meta.dtype, meta.dims));
     }
-    return 0;
+    return {};
   }
   if (prepared.rung == Rung::native) [[likely]] {
-    run_native(owned, prepared);
-    return 0;
+    return {0, !run_native(owned, prepared)};
   }
   uint32_t given = 0;
   for (size_t i = 0; i < call.outputs.size(); ++i) given |= uint32_t{call.outputs[i].defined()} << i;
@@ -199,10 +218,10 @@ uint64_t run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
     moved = run_on_host(call, prepared.device);
   }
   restore_order(call, prepared, given);
-  return moved;
+  return {moved, false};
 }
 
-template uint64_t run_prepared<kFewOperands>(OwnedInputs<kFewOperands>*, const Prepared&);
-template uint64_t run_prepared<EP_MAX_OPERANDS>(OwnedInputs<EP_MAX_OPERANDS>*, const Prepared&);
+template Ran run_prepared<kFewOperands>(OwnedInputs<kFewOperands>*, const Prepared&);
+template Ran run_prepared<EP_MAX_OPERANDS>(OwnedInputs<EP_MAX_OPERANDS>*, const Prepared&);
 
 }  // namespace tenon

@@ -6,9 +6,15 @@
 
 namespace tenon {
 
-// Runs `prepared` on the tensors of the call, on its rung, and fills the outputs. Returns the bytes moved between
-// devices. kRoom is how many tensors there is room for: kFewOperands or EP_MAX_OPERANDS.
+// How a run ended.
+struct Ran {
+  uint64_t bytes_moved = 0;  // between devices
+  bool beyond = false;       // the shapes are beyond the primitive, which has open dims: nothing happened
+};
+
+// Runs `prepared` on the tensors of the call, on its rung, and fills the outputs. kRoom is how many tensors there is
+// room for: kFewOperands or EP_MAX_OPERANDS.
 template <size_t kRoom>
-uint64_t run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared);
+Ran run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared);
 
 }  // namespace tenon

@@ -48,6 +48,13 @@ ElementwiseKey key_of(const OpCall& call, const DeviceState* device, const Folde
   throw Error(vm::launch_failure(launched, {&call.op->named, note_call, &call, kElementwiseInputs}, device));
 }
 
+// These lengths are beyond the kernel. False: nothing happened.
+[[gnu::cold]] bool give_up(const OpCall& call, const vm::Launched& launched, bool given) {
+  if (!given) call.outputs[0] = Tensor();
+  static_cast<void>(loader::take_error(launched.code, launched.error, {}));
+  return false;
+}
+
 // True if `output`, given by the caller, can be written as it is: dense, of the result's type, and sharing memory with
 // inputs[0] as its exact alias or not at all.
 bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const TensorImpl& shaped) {
@@ -122,8 +129,10 @@ template <uint32_t kArity>
   vm::Launched launched;
   vm::launch_now(*choice.kernel, device, launch, &launched);
   Counters::add(choice.counters.launches, 1);
-  if (!launched.ok()) [[unlikely]]
-    fail(call, launched, device, given);
+  if (!launched.ok()) [[unlikely]] {
+    if (launched.code != EP_STATUS_UNSUPPORTED) fail(call, launched, device, given);
+    return give_up(call, launched, given);
+  }
   if (given) output.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -221,8 +230,10 @@ template <uint32_t kArity>
   vm::Launched launched;
   vm::launch_now(*choice.kernel, inputs.device, launch, &launched);
   Counters::add(choice.counters.launches, 1);
-  if (!launched.ok()) [[unlikely]]
-    fail(call, launched, inputs.device, given);
+  if (!launched.ok()) [[unlikely]] {
+    if (launched.code != EP_STATUS_UNSUPPORTED) fail(call, launched, inputs.device, given);
+    return give_up(call, launched, given);
+  }
   if (given) output.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -257,7 +268,7 @@ bool apply_by_class(const OpCall& call) {
 
 void learn_class(const OpCall& call, const Prepared& prepared) {
   if (prepared.rung != Rung::native || prepared.kernel == nullptr || !prepared.kernel->dynamic) return;
-  if (prepared.dense_inputs != 0 || !prepared.reusable || prepared.workspace_bytes != 0) return;
+  if (prepared.limited || prepared.dense_inputs != 0 || !prepared.reusable || prepared.workspace_bytes != 0) return;
   if (prepared.kernel->dynamic_workspace || prepared.kernel->scratch_bytes != 0) return;
   for (const PreparedOperand& operand : prepared.operands) {
     if (operand.alignment > 1 || dtype_size(operand.dtype) == 0) return;

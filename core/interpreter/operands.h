@@ -21,7 +21,8 @@ inline bool same_elements(const TensorImpl& a, const TensorImpl& b) {
          a.strides == b.strides;
 }
 
-// True if the ranges of memory that the two can reach have bytes in common.
+// True if the ranges of memory that the two can reach have bytes in common, or if they share a block of a device that
+// wants no other operand in a block that is written (EP_POOL_FLAG_EXCLUSIVE).
 bool overlap(const Tensor& a, const Tensor& b);
 
 // True if the first element of `tensor` lies at no multiple of `alignment` bytes.

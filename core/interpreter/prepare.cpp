@@ -4,6 +4,7 @@
 #include <bit>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/interpreter/inference.h"
 #include "core/interpreter/ladder.h"
@@ -89,20 +90,28 @@ Status named(const Status& status, const OpCall& call, const DeviceState* device
   return status.ok() || is_refusal(status) ? status : vm::launch_error(status, call.op->name, describe(call), device);
 }
 
-// Tries the device's own primitive for `call` as it is.
-Status try_native(const OpCall& call, Prepared* prepared) {
-  LoweredCall lowered;
-  TENON_RETURN_IF_ERROR(lower_call(call, prepared->outputs, &lowered));
+void add_reason(Prepared* prepared, std::string_view rung, std::string_view reason) {
+  while (!reason.empty() && reason.back() == '.') reason.remove_suffix(1);
+  if (!prepared->reason.empty()) prepared->reason += "; ";
+  prepared->reason += fmt::format("{}: {}", rung, reason);
+}
+
+void drop_kernel(Prepared* prepared) {
+  if (Kernel* kernel = std::exchange(prepared->kernel, nullptr)) kernel->release();
+}
+
+// Asks the device for the primitive of `lowering`, and how much workspace it needs for these shapes.
+Status take_kernel(const OpCall& call, const LoweredCall& lowered, Sizes sizes, Prepared* prepared) {
+  drop_kernel(prepared);
   const Lowering& lowering = lowered.lowering;
-  std::copy(lowering.scalar_dtypes.begin(), lowering.scalar_dtypes.end(), prepared->scalar_dtypes);
-  prepared->scalar_count = lowered.scalar_count;
-  Result<Resolved> answer = resolve_kernel(prepared->device, lowering.desc, lowered.scalars, lowered.scalar_count);
+  Result<Resolved> answer =
+      resolve_kernel(prepared->device, lowering.desc, lowered.scalars, lowered.scalar_count, sizes);
   if (!answer.ok()) return named(answer.status(), call, prepared->device);
   const Resolved& resolved = answer.value();
-  if (prepared->kernel != nullptr) prepared->kernel->release();
   prepared->kernel = resolved.kernel;
   prepared->reusable = !resolved.baked;
   prepared->any_strides = resolved.any_strides;
+  prepared->limited = resolved.limited;
   prepared->rung = Rung::native;
   prepared->operands.clear();
   keep_operands(lowering, resolved, prepared);
@@ -110,16 +119,26 @@ Status try_native(const OpCall& call, Prepared* prepared) {
   return named(add_workspace(prepared), call, prepared->device);
 }
 
+// Tries the device's own primitive for `call` as it is. If it refuses these shapes when it is asked for their
+// workspace, it is created with numbers.
+Status try_native(const OpCall& call, Sizes sizes, Prepared* prepared) {
+  LoweredCall lowered;
+  TENON_RETURN_IF_ERROR(lower_call(call, prepared->outputs, &lowered));
+  std::copy(lowered.lowering.scalar_dtypes.begin(), lowered.lowering.scalar_dtypes.end(), prepared->scalar_dtypes);
+  prepared->scalar_count = lowered.scalar_count;
+  Status status = take_kernel(call, lowered, sizes, prepared);
+  if (is_refusal(status) && prepared->kernel != nullptr && prepared->kernel->dynamic) {
+    add_reason(prepared, "native with open sizes", status.message());
+    status = take_kernel(call, lowered, Sizes::numbers, prepared);
+  }
+  if (!status.ok()) drop_kernel(prepared);
+  return status;
+}
+
 // True if the device or the machine failed. Such a failure does not say what the device can do.
 bool is_trouble(Code code) {
   return code == Code::internal || code == Code::device_lost || code == Code::out_of_host_memory ||
          code == Code::out_of_device_memory || code == Code::cancelled;
-}
-
-void add_reason(Prepared* prepared, std::string_view rung, std::string_view reason) {
-  while (!reason.empty() && reason.back() == '.') reason.remove_suffix(1);
-  if (!prepared->reason.empty()) prepared->reason += "; ";
-  prepared->reason += fmt::format("{}: {}", rung, reason);
 }
 
 // "with input 1 made dense", "with inputs 0, 2 made dense"
@@ -133,8 +152,8 @@ std::string with_dense(uint32_t inputs) {
 
 // Tries the native rung for `call` as it is, then with strided inputs made dense. The op cast makes them dense, so a
 // cast itself is not tried a second time.
-Status try_native_rungs(const OpCall& call, Prepared* prepared) {
-  const Status direct = try_native(call, prepared);
+Status try_native_rungs(const OpCall& call, Sizes sizes, Prepared* prepared) {
+  const Status direct = try_native(call, sizes, prepared);
   if (!is_refusal(direct)) return direct;
   const uint32_t strided = call.op == &op_row(OpId::cast) ? 0 : strided_inputs(call, prepared->outputs[0]);
   if (strided == 0) {
@@ -142,7 +161,7 @@ Status try_native_rungs(const OpCall& call, Prepared* prepared) {
     return direct;
   }
   const DenseInputs dense(call, strided, prepared->outputs[0]);
-  Status status = try_native(dense.call, prepared);
+  Status status = try_native(dense.call, sizes, prepared);
   if (status.ok()) {
     prepared->dense_inputs = strided;
     add_reason(prepared, fmt::format("taken {}, refused before", with_dense(strided)), direct.message());
@@ -197,16 +216,17 @@ uint64_t Prepared::bytes() const {
          reason.capacity() + outputs.capacity() * sizeof(TensorMeta) + operands.capacity() * sizeof(PreparedOperand);
 }
 
-Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach) {
+Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach, Sizes sizes) {
   auto prepared = std::make_unique<Prepared>();
   prepared->op = call.op;
   prepared->device = device;
+  prepared->sizes = sizes;
   TENON_RETURN_IF_ERROR(infer_outputs(call, &prepared->outputs));
   Status status;
   bool empty = !prepared->outputs.empty();
   for (const TensorMeta& meta : prepared->outputs) empty = empty && element_count(meta.dims) == 0;
   if (!empty) {
-    status = try_native_rungs(call, prepared.get());
+    status = try_native_rungs(call, sizes, prepared.get());
     if (is_refusal(status) && reach == Reach::setting) status = descend(call, prepared.get());
   }
   if (!status.ok()) return status;

@@ -12,6 +12,7 @@
 
 #include "core/interpreter/execution_report.h"
 #include "core/kernel/kernel.h"
+#include "core/kernel/kernel_cache.h"
 #include "core/kernel/lowering.h"
 #include "core/ops/op_call.h"
 #include "core/vm/call_note.h"
@@ -38,12 +39,14 @@ struct Prepared {
   const OpInfo* op = nullptr;
   DeviceState* device = nullptr;
   Rung rung = Rung::native;
+  Sizes sizes = Sizes::open;  // as asked for
   std::string reason;         // why each higher rung was refused
   Kernel* kernel = nullptr;   // of the native rung; one reference
   uint32_t dense_inputs = 0;  // bit i: input i is copied to be contiguous first
   bool reusable = true;       // false: scalars are baked into the kernel, which serves this call only
   bool aligned = false;       // the device wants some operand better aligned than its element
   bool any_strides = false;   // the kernel takes other strides than these, where they are above 1
+  bool limited = false;       // the kernel takes operands up to a size alone
   std::vector<TensorMeta> outputs;
   std::vector<PreparedOperand> operands;
   uint64_t operand_inputs = vm::kNoInputs;  // as in vm::CallNote
@@ -58,8 +61,10 @@ struct Prepared {
 // How far down the ladder a call may go: as far as TENON_FALLBACK says, or not below native.
 enum class Reach : uint8_t { setting, native_only };
 
-// Works out `call` on `device`. Reads metadata only, so inputs may lack data. `key` stays empty.
+// Works out `call` on `device`. Reads metadata only, so inputs may lack data. `key` stays empty. With Sizes::numbers no
+// primitive with open dims is taken.
 // Errors: those of the op's inference; unsupported when no allowed rung serves it, with every rung's reason.
-Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach);
+Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach,
+                                          Sizes sizes = Sizes::open);
 
 }  // namespace tenon

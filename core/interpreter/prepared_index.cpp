@@ -69,4 +69,21 @@ std::shared_ptr<const Prepared> share_prepared(uint64_t hash, std::unique_ptr<Pr
   return mine;
 }
 
+std::shared_ptr<const Prepared> share_instead(uint64_t hash, std::unique_ptr<Prepared> prepared) {
+  std::shared_ptr<const Prepared> mine(prepared.release(), Forget{hash});
+  Held others;
+  std::shared_ptr<const Prepared> shared;  // outlives the lock, as `others` does
+  std::lock_guard lock(index().mutex);
+  shared = find_locked(hash, mine->key.data(), mine->key.size(), &others);
+  if (shared != nullptr && shared->sizes == mine->sizes) return shared;
+  const auto [first, last] = index().all.equal_range(hash);
+  for (auto at = first; at != last; ++at) {
+    if (shared == nullptr || at->second.owner_before(shared) || shared.owner_before(at->second)) continue;
+    at->second = mine;
+    return mine;
+  }
+  index().all.emplace(hash, mine);
+  return mine;
+}
+
 }  // namespace tenon

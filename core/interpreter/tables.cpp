@@ -158,6 +158,17 @@ void Tables::remove(size_t place) {
   entries_[place] = PreparedEntry();
 }
 
+void Tables::drop(uint64_t hash, const uint64_t* key, size_t words) {
+  PreparedEntry* entry = find(hash, key, words);
+  if (entry == nullptr) return;
+  const PreparedEntry dropped = *entry;
+  {
+    std::lock_guard lock(mutex_);
+    remove(static_cast<size_t>(entry - entries_.data()));
+  }
+  add_apart(entry_of(dropped));
+}
+
 PreparedEntry* Tables::insert(uint64_t hash, std::shared_ptr<const Prepared> prepared) {
   const Prepared& kept = *prepared;
   std::vector<PreparedEntry> dropped;

@@ -65,6 +65,8 @@ class Tables {
 
   // The entry of the signature `key`, or null. It stays where it is until the next insert.
   PreparedEntry* find(uint64_t hash, const uint64_t* key, size_t words);
+  // Drops the entry of `key`, if there is one; its counters stay in the report.
+  void drop(uint64_t hash, const uint64_t* key, size_t words);
   // Keeps `prepared` (its key is set), and gives its entry.
   PreparedEntry* insert(uint64_t hash, std::shared_ptr<const Prepared> prepared);
 

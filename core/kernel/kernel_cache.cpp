@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "primitives/descriptor/descriptor.h"
+#include "primitives/dtype/dtype.h"
 #include "primitives/text/format.h"
 
 namespace tenon {
@@ -183,7 +184,6 @@ void remember(Kernel* kernel) {
 
 // Opens the dims and strides that the device does not need. Strides of 0 and 1 stay.
 void open_dims(ep_primitive_desc* desc, uint64_t flags) {
-  if ((flags & EP_SUPPORT_FLAG_ANY_DIMS) == 0) return;
   for (uint32_t i = 0; i < desc->operand_count; ++i) {
     ep_operand_desc& operand = desc->operands[i];
     for (int32_t axis = 0; axis < operand.rank; ++axis) {
@@ -191,6 +191,29 @@ void open_dims(ep_primitive_desc* desc, uint64_t flags) {
       if ((flags & EP_SUPPORT_FLAG_ANY_STRIDES) != 0 && operand.strides[axis] > 1) operand.strides[axis] = EP_ANY;
     }
   }
+}
+
+bool has_limits(const ep_support_info& info) {
+  return (info.greatest_dim | info.greatest_elements | info.greatest_bytes) != 0;
+}
+
+// True if every operand of `desc` is within the limits that `info` states for open dims.
+bool within_limits(const ep_primitive_desc& desc, const ep_support_info& info) {
+  const auto fits = [](uint64_t size, uint64_t limit) { return limit == 0 || size <= limit; };
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    int64_t elements = 1;
+    int64_t reach = 1;
+    for (int32_t axis = 0; axis < operand.rank; ++axis) {
+      elements *= operand.dims[axis];
+      reach += (operand.dims[axis] - 1) * operand.strides[axis];
+      if (!fits(static_cast<uint64_t>(operand.dims[axis]), info.greatest_dim)) return false;
+    }
+    const int64_t bytes = dtype_bytes(static_cast<DType>(operand.dtype), reach);
+    if (!fits(static_cast<uint64_t>(elements), info.greatest_elements)) return false;
+    if (!fits(static_cast<uint64_t>(bytes), info.greatest_bytes)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -217,7 +240,7 @@ void destroy_kernels(DeviceState* device) {
 }
 
 Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& desc, const ep_scalar* scalars,
-                                uint32_t scalar_count) {
+                                uint32_t scalar_count, Sizes sizes) {
   ep_support_info info{};
   info.struct_size = sizeof info;
   info.struct_type = EP_STRUCT_SUPPORT_INFO;
@@ -227,9 +250,10 @@ Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& de
 
   ep_primitive_desc wanted = desc;
   Resolved resolved;
-  open_dims(&wanted, info.flags);
-  resolved.any_strides =
-      (info.flags & EP_SUPPORT_FLAG_ANY_DIMS) != 0 && (info.flags & EP_SUPPORT_FLAG_ANY_STRIDES) != 0;
+  const bool open = sizes == Sizes::open && (info.flags & EP_SUPPORT_FLAG_ANY_DIMS) != 0 && within_limits(desc, info);
+  if (open) open_dims(&wanted, info.flags);
+  resolved.any_strides = open && (info.flags & EP_SUPPORT_FLAG_ANY_STRIDES) != 0;
+  resolved.limited = has_limits(info);
   for (uint32_t slot = 0; slot < EP_MAX_SCALARS; ++slot) {
     if ((info.baked_scalars >> slot & 1) == 0 || slot >= scalar_count) continue;
     wanted.baked_scalars |= 1u << slot;

@@ -17,13 +17,19 @@ struct Resolved {
   int32_t alignment[EP_MAX_OPERANDS] = {};
   bool baked = false;        // scalars stand in the descriptor: the kernel serves these values only
   bool any_strides = false;  // strides above 1 are open: the kernel serves others too
+  bool limited = false;      // the kernel serves operands up to a size alone
 };
 
-// Asks `device` for `desc` (static dims, scalars not baked) and gets or creates the primitive. Dims and strides that
-// the device can leave open become EP_ANY. Scalars that it wants baked come from `scalars` (by slot, already of their
-// dtype). Errors: unsupported, with the provider's reason. A refusal at creation is remembered.
+// Whether dims and strides that the device can leave open become EP_ANY. `numbers` is for shapes beyond the limits of a
+// primitive with open dims.
+enum class Sizes : uint8_t { open, numbers };
+
+// Asks `device` for `desc` (static dims, scalars not baked) and gets or creates the primitive. With Sizes::open, dims
+// and strides that the device can leave open become EP_ANY, unless `desc` is beyond the limits that it states. Scalars
+// that it wants baked come from `scalars` (by slot, already of their dtype). Errors: unsupported, with the provider's
+// reason. A refusal at creation is remembered.
 Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& desc, const ep_scalar* scalars,
-                                uint32_t scalar_count);
+                                uint32_t scalar_count, Sizes sizes = Sizes::open);
 
 // How much the cache of `device` holds, and its bound. The least recently used primitives are dropped first.
 struct KernelCacheStats {

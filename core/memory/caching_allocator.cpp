@@ -80,12 +80,14 @@ class CachingAllocator final : public Allocator {
   Result<Block> allocate(uint64_t bytes, TicketList* waits) override {
     Block block;
     if (take_at_hand(bytes, &block)) return block;
-    return bytes > kSmallLimit ? allocate_large(bytes, waits) : allocate_small(size_class(bytes), waits);
+    return bytes > kSmallLimit || heap_.exclusive() ? allocate_large(bytes, waits)
+                                                    : allocate_small(size_class(bytes), waits);
   }
 
   // A small block whose class is a power of two starts 256-aligned, and so does every larger block.
   Result<Block> allocate_aligned(uint64_t bytes, TicketList* waits) override {
-    return allocate(bytes <= kSmallLimit ? std::max<uint64_t>(256, std::bit_ceil(bytes)) : bytes, waits);
+    return allocate(bytes <= kSmallLimit && !heap_.exclusive() ? std::max<uint64_t>(256, std::bit_ceil(bytes)) : bytes,
+                    waits);
   }
 
   bool take_at_hand(uint64_t bytes, Block* out) override {

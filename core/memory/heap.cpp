@@ -1,6 +1,7 @@
 #include "core/memory/heap.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "core/vm/rules.h"
@@ -27,6 +28,7 @@ Heap::Heap(loader::OpenDevice* device, uint64_t limit) : device_(device), limit_
   const loader::MemoryPool& pool = device->info.pools[0];
   constexpr uint64_t wanted = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT;
   mapped_ = (pool.flags & wanted) == wanted;
+  exclusive_ = (pool.flags & EP_POOL_FLAG_EXCLUSIVE) != 0;
   alignment_ = std::max(kGrain, pool.minimum_alignment);
 }
 
@@ -34,17 +36,25 @@ Heap::~Heap() {
   while (!segments_.empty()) drop_segment(segments_.size() - 1);
 }
 
+// The size of the range that serves a request. Ranges that are never cut come in eight sizes per doubling, so that they
+// fit later requests too.
+uint64_t Heap::range_bytes(uint64_t bytes) const {
+  if (!exclusive_) return round_up(bytes, alignment_);
+  return round_up(bytes, std::max(alignment_, std::bit_floor(bytes) / 8));
+}
+
 Range* Heap::take(uint64_t bytes) {
-  bytes = round_up(bytes, alignment_);
+  bytes = range_bytes(bytes);
   for (FreeSet* set : {&clean_, &waiting_}) {
     const auto found = set->lower_bound(bytes);
-    if (found != set->end()) return cut(*found, bytes);
+    if (found == set->end() || (exclusive_ && (*found)->size != bytes)) continue;
+    return cut(*found, bytes);
   }
   return nullptr;
 }
 
 Result<Range*> Heap::take_new(uint64_t bytes) {
-  bytes = round_up(bytes, alignment_);
+  bytes = range_bytes(bytes);
   Result<Segment*> segment = make_segment(segment_bytes(bytes));
   if (!segment.ok() && segment_bytes(bytes) > bytes) segment = make_segment(bytes);
   TENON_RETURN_IF_ERROR(segment.status());
@@ -54,6 +64,7 @@ Result<Range*> Heap::take_new(uint64_t bytes) {
 // The size of a new segment: half of what is held already, so that the number of segments grows with the logarithm of
 // the use; less on a small device.
 uint64_t Heap::segment_bytes(uint64_t bytes) const {
+  if (exclusive_) return bytes;
   uint64_t wanted = std::clamp(round_up(reserved_ / 2, 2 * kMiB), 2 * kMiB, 64 * kMiB);
   if (!device_->info.pools.empty()) {
     const loader::MemoryPool& pool = device_->info.pools[0];
@@ -69,6 +80,12 @@ Result<Segment*> Heap::make_segment(uint64_t bytes) {
   if (limit_ != 0 && reserved_ + bytes > limit_) {
     return Status(Code::out_of_device_memory, fmt::format("A further {} would exceed the limit of {} on {}.",
                                                           bytes_text(bytes), bytes_text(limit_), device_->spelling));
+  }
+  const uint64_t most = device_->info.pools.empty() ? 0 : device_->info.pools[0].maximum_allocations;
+  if (most != 0 && segments_.size() >= most) shrink(~uint64_t{0}, 0);
+  if (most != 0 && segments_.size() >= most) {
+    return Status(Code::out_of_device_memory,
+                  fmt::format("{} allows {} blocks, and all are in use.", device_->spelling, most));
   }
   ep_memory* memory = nullptr;
   ep_error* error = nullptr;

@@ -5,6 +5,9 @@
 // part of it. A request takes the smallest free range without tickets that fits, else the smallest with tickets that
 // fits, else part of a new segment.
 //
+// Where the pool is EP_POOL_FLAG_EXCLUSIVE, a segment is one range that is never cut: a request takes a free one of its
+// size class, or a new one.
+//
 // Threads: not thread-safe. The allocator holds its lock around every call.
 #pragma once
 
@@ -77,6 +80,7 @@ class Heap {
   uint64_t reserved_bytes() const { return reserved_; }
   uint64_t segment_count() const { return segments_.size(); }
   uint64_t limit() const { return limit_; }
+  bool exclusive() const { return exclusive_; }
   // "3 x 4 MiB, 17 x 64 KiB": the live ranges, largest first.
   std::string largest_live(size_t lines) const;
 
@@ -92,6 +96,7 @@ class Heap {
 
   Result<Segment*> make_segment(uint64_t bytes);
   uint64_t segment_bytes(uint64_t bytes) const;
+  uint64_t range_bytes(uint64_t bytes) const;
   Range* cut(Range* range, uint64_t bytes);
   void enlist(Range* range);
   void delist(Range* range);
@@ -103,6 +108,7 @@ class Heap {
   uint64_t limit_;
   uint64_t alignment_ = kGrain;
   bool mapped_ = false;
+  bool exclusive_ = false;  // a segment is one range
   uint64_t tick_ = 1;
   uint64_t live_ = 0;
   uint64_t reserved_ = 0;

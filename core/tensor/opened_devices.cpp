@@ -72,11 +72,16 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   state.spelling_number = spelling_number_of(devices, opened->spelling);
   state.synchronous = opened->info.synchronous();
   state.mapped = pool_is_mapped(opened->info);
+  state.exclusive = !opened->info.pools.empty() && (opened->info.pools[0].flags & EP_POOL_FLAG_EXCLUSIVE) != 0;
+  for (const loader::MemoryPool& pool : opened->info.pools) {
+    state.copy_granularity = std::max(state.copy_granularity, pool.copy_granularity);
+  }
   state.allocator = memory::make_allocator(opened);
   Status status;
   if (state.synchronous) {
+    const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0};
     ep_error* error = nullptr;
-    const ep_status code = state.ops.stream_create(state.handle, &state.inline_stream, &error);
+    const ep_status code = state.ops.stream_create(state.handle, &desc, &state.inline_stream, &error);
     status = loader::take_error(code, error, fmt::format("creating the stream of {}", opened->spelling));
   }
   if (status.ok()) status = vm::attach(&state);

@@ -5,10 +5,11 @@
 
 namespace tenon {
 
-Stream::Stream(Device device) : device_(device), index_(value_or_throw(vm::create_stream(device.state()))) {}
+Stream::Stream(Device device, int32_t priority)
+    : device_(device), index_(value_or_throw(vm::create_stream(device.state(), priority))) {}
 
-Stream Stream::current(Device device) { return {device, vm::current_stream(device.state())}; }
-Stream Stream::standard(Device device) { return {device, 0}; }
+Stream Stream::current(Device device) { return Stream(vm::current_stream(device.state()), device); }
+Stream Stream::standard(Device device) { return Stream(0, device); }
 
 void Stream::wait_stream(const Stream& other) const {
   throw_if_error(vm::wait_stream(device_.state(), index_, other.device_.state(), other.index_));

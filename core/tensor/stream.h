@@ -11,8 +11,9 @@ namespace tenon {
 
 class TENON_API Stream {
  public:
-  // Makes a further stream of `device`, which lives as long as the device. Errors: those of the provider.
-  explicit Stream(Device device);
+  // Makes a further stream of `device`, which lives as long as the device. `priority` is a hint to the device: 0 is
+  // normal, above 0 more urgent, below 0 less. Errors: those of the provider.
+  explicit Stream(Device device, int32_t priority = 0);
   // The stream to which ops of the calling thread on `device` go.
   static Stream current(Device device);
   // The stream to which these ops go outside of any StreamScope.
@@ -26,7 +27,7 @@ class TENON_API Stream {
   uint16_t index() const { return index_; }
 
  private:
-  Stream(Device device, uint16_t index) : device_(device), index_(index) {}
+  Stream(uint16_t index, Device device) : device_(device), index_(index) {}
 
   Device device_;
   uint16_t index_ = 0;

@@ -36,7 +36,8 @@ class DeviceQueue {
   explicit DeviceQueue(DeviceState* device) : staging(device), device_(device) {}
 
   DeviceState* device() const { return device_; }
-  Result<Stream*> add_stream();
+  // A further stream for EP_STREAM_* work; what the device makes of the priority is its own affair.
+  Result<Stream*> add_stream(int32_t purpose, int32_t priority);
   // Stream `index`, below stream_count().
   Stream& stream(uint16_t index) { return *streams_[index]; }
   uint16_t stream_count() const { return stream_count_.load(std::memory_order_acquire); }

@@ -8,6 +8,7 @@
 
 #include "core/device/process.h"
 #include "core/device/trace.h"
+#include "core/vm/granular.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/text/format.h"
 
@@ -51,7 +52,7 @@ Status zero_block(DeviceState* device, const memory::Block& block, uint64_t byte
   }
   const std::vector<char> zeros(bytes);
   ep_error* error = nullptr;
-  const ep_status code = device->ops.upload(device->inline_stream, block.at(0), zeros.data(), bytes, &error);
+  const ep_status code = upload_bytes(*device, device->inline_stream, block.at(0), zeros.data(), bytes, &error);
   return loader::take_error(code, error, fmt::format("zeroing scratch of {}", device->opened->spelling));
 }
 
@@ -157,8 +158,8 @@ Status inline_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::
   DeviceState* device = dst.storage->device;
   TraceScope trace("copy", "copy", device);
   ep_error* error = nullptr;
-  const ep_status code = device->ops.copy(device->inline_stream, dst.storage->block.at(dst.offset),
-                                          src.storage->block.at(src.offset), bytes, &error);
+  const ep_status code = copy_bytes(*device, device->inline_stream, dst.storage->block.at(dst.offset),
+                                    src.storage->block.at(src.offset), bytes, &error);
   if (code == EP_STATUS_OK) return Status();
   return loader::take_error(code, error, fmt::format("copying {} bytes on {}", bytes, device->opened->spelling));
 }
@@ -170,7 +171,7 @@ Status inline_upload(const Operand& dst, const void* src, uint64_t bytes, std::s
   TraceScope trace("upload", "copy", device);
   ep_error* error = nullptr;
   const ep_status code =
-      device->ops.upload(device->inline_stream, dst.storage->block.at(dst.offset), src, bytes, &error);
+      upload_bytes(*device, device->inline_stream, dst.storage->block.at(dst.offset), src, bytes, &error);
   if (code == EP_STATUS_OK) return Status();
   return loader::take_error(code, error, fmt::format("uploading {} bytes to {}", bytes, device->opened->spelling));
 }
@@ -181,7 +182,7 @@ Status inline_download(void* dst, const Operand& src, uint64_t bytes) {
   TraceScope trace("download", "copy", device);
   ep_error* error = nullptr;
   const ep_status code =
-      device->ops.download(device->inline_stream, dst, src.storage->block.at(src.offset), bytes, &error);
+      download_bytes(*device, device->inline_stream, dst, src.storage->block.at(src.offset), bytes, &error);
   if (code == EP_STATUS_OK) return Status();
   return loader::take_error(code, error, fmt::format("downloading {} bytes from {}", bytes, device->opened->spelling));
 }

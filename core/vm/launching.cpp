@@ -4,6 +4,7 @@
 
 #include "core/device/trace.h"
 #include "core/vm/engine.h"
+#include "core/vm/granular.h"
 #include "core/vm/inline.h"
 #include "core/vm/rules.h"
 
@@ -114,15 +115,16 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
       break;
     }
     case Policy::copy:
-      code = ops.copy(stream.handle, slot.buffers[0], slot.buffers[1], slot.extras.bytes, &error);
+      code = copy_bytes(*device_, stream.handle, slot.buffers[0], slot.buffers[1], slot.extras.bytes, &error);
       break;
     case Policy::upload:
       code = slot.extras.staging != nullptr && slot.extras.staging->pinned != nullptr
-                 ? ops.copy(stream.handle, slot.buffers[0], {slot.extras.staging->pinned, 0}, slot.extras.bytes, &error)
-                 : ops.upload(stream.handle, slot.buffers[0], slot.extras.host, slot.extras.bytes, &error);
+                 ? copy_bytes(*device_, stream.handle, slot.buffers[0], {slot.extras.staging->pinned, 0},
+                              slot.extras.bytes, &error)
+                 : upload_bytes(*device_, stream.handle, slot.buffers[0], slot.extras.host, slot.extras.bytes, &error);
       break;
     case Policy::download:
-      code = ops.download(stream.handle, slot.extras.host, slot.buffers[0], slot.extras.bytes, &error);
+      code = download_bytes(*device_, stream.handle, slot.extras.host, slot.buffers[0], slot.extras.bytes, &error);
       break;
     case Policy::peer_copy:
       code =
@@ -145,8 +147,8 @@ Status DeviceQueue::prepare_scratch(Stream& stream, const Slot& slot) {
   if (zeros_.empty() || zeros_.back().size() < slot.extras.scratch_bytes)
     zeros_.emplace_back(slot.extras.scratch_bytes);
   ep_error* error = nullptr;
-  const ep_status code =
-      device_->ops.upload(stream.handle, slot.extras.scratch, zeros_.back().data(), slot.extras.scratch_bytes, &error);
+  const ep_status code = upload_bytes(*device_, stream.handle, slot.extras.scratch, zeros_.back().data(),
+                                      slot.extras.scratch_bytes, &error);
   if (code != EP_STATUS_OK) return provider_error(device_, code, error, "zeroing scratch");
   stream.clean_scratch = slot.extras.scratch_number;
   return Status();

@@ -15,11 +15,12 @@ Status provider_error(const DeviceState* device, ep_status code, ep_error* error
   return loader::take_error(code, error, fmt::format("{} on {}", doing, device->opened->spelling));
 }
 
-Result<Stream*> DeviceQueue::add_stream() {
+Result<Stream*> DeviceQueue::add_stream(int32_t purpose, int32_t priority) {
   std::lock_guard right(right_);
+  const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, purpose, priority};
   ep_stream* handle = nullptr;
   ep_error* error = nullptr;
-  const ep_status code = device_->ops.stream_create(device_->handle, &handle, &error);
+  const ep_status code = device_->ops.stream_create(device_->handle, &desc, &handle, &error);
   if (code != EP_STATUS_OK) return provider_error(device_, code, error, "creating a stream");
   Result<Stream*> stream = enlist(handle);
   if (!stream.ok()) device_->ops.stream_destroy(device_->handle, handle);
@@ -48,7 +49,7 @@ Stream& DeviceQueue::download_stream() {
   if (uploads.done(uploads.submitted.load(std::memory_order_acquire))) return uploads;
   std::lock_guard lock(making_streams_);
   if (downloads_.load(std::memory_order_relaxed) == nullptr && !downloads_refused_) {
-    const Result<Stream*> made = add_stream();
+    const Result<Stream*> made = add_stream(EP_STREAM_COPY, 0);
     downloads_refused_ = !made.ok();
     if (made.ok()) downloads_.store(made.value(), std::memory_order_release);
   }

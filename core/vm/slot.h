@@ -64,7 +64,6 @@ struct SlotExtras {
   HostWork* work = nullptr;  // of an access, until the host thread takes it over
   Completion* completion = nullptr;
   std::unique_ptr<GraphWork> graph;
-  uint64_t scratch_bytes = 0;
   ep_buffer workspace{};
   ep_buffer scratch{};
   uint64_t scratch_bytes = 0;   // of the whole block; 0: the kernel wants none

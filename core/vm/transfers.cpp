@@ -7,6 +7,7 @@
 #include "core/device/process.h"
 #include "core/device/trace.h"
 #include "core/vm/engine.h"
+#include "core/vm/granular.h"
 #include "core/vm/inline.h"
 #include "core/vm/peers.h"
 #include "primitives/text/format.h"
@@ -95,7 +96,7 @@ Status download_into(const Operand& dst, const Operand& src, uint64_t bytes, std
   TENON_RETURN_IF_ERROR(settle_operand(dst));
   ep_error* error = nullptr;
   const ep_status code =
-      from->ops.download(from->inline_stream, host, src.storage->block.at(src.offset), bytes, &error);
+      download_bytes(*from, from->inline_stream, host, src.storage->block.at(src.offset), bytes, &error);
   return copy_error(code, error, dst.storage->device, from, bytes);
 }
 
@@ -111,7 +112,7 @@ Status upload_from(const Operand& dst, const Operand& src, uint64_t bytes, std::
   TENON_RETURN_IF_ERROR(settle_operand(src));
   TENON_RETURN_IF_ERROR(settle_operand(dst));
   ep_error* error = nullptr;
-  const ep_status code = to->ops.upload(to->inline_stream, dst.storage->block.at(dst.offset), host, bytes, &error);
+  const ep_status code = upload_bytes(*to, to->inline_stream, dst.storage->block.at(dst.offset), host, bytes, &error);
   return copy_error(code, error, to, src.storage->device, bytes);
 }
 
@@ -208,7 +209,9 @@ Status copy_between(const Operand& dst, const Operand& src, uint64_t bytes, std:
     for (Ticket ticket : waits) TENON_RETURN_IF_ERROR(wait(ticket));
     waits = {};
   }
-  if (are_peers(to, from)) return copy_from_peer(dst, src, bytes, waits);
+  const bool multiples =
+      whole_multiples(*to, dst.offset, src.offset, bytes) && whole_multiples(*from, src.offset, bytes);
+  if (multiples && are_peers(to, from)) return copy_from_peer(dst, src, bytes, waits);
   const bool reach_dst = dst.storage->block.host != nullptr;
   const bool reach_src = src.storage->block.host != nullptr;
   if (reach_dst && (!reach_src || source_moves(to, from))) return download_into(dst, src, bytes, waits);

@@ -100,10 +100,10 @@ Status launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   return launch.kernel->device->synchronous ? inline_launch(launch, waits) : submit_launch(launch, waits);
 }
 
-Result<uint16_t> create_stream(DeviceState* device) {
+Result<uint16_t> create_stream(DeviceState* device, int32_t priority) {
   TENON_RETURN_IF_ERROR(process::usable());
   if (device->synchronous) return kComputeStream;
-  TENON_ASSIGN_OR_RETURN(Stream * stream, device->queue->add_stream());
+  TENON_ASSIGN_OR_RETURN(Stream * stream, device->queue->add_stream(EP_STREAM_COMPUTE, priority));
   return stream->index;
 }
 
@@ -120,8 +120,8 @@ Status attach(DeviceState* device) {
   begin_life();
   if (device->synchronous) return Status();
   device->queue = new DeviceQueue(device);
-  Status status = device->queue->add_stream().status();
-  if (status.ok()) status = device->queue->add_stream().status();
+  Status status = device->queue->add_stream(EP_STREAM_COMPUTE, 0).status();
+  if (status.ok()) status = device->queue->add_stream(EP_STREAM_COPY, 0).status();
   if (!status.ok()) {
     device->queue->close();
     delete std::exchange(device->queue, nullptr);

@@ -120,7 +120,7 @@ bool is_done(Ticket ticket);
 Status wait(Ticket ticket);
 
 // Creates a further stream of an asynchronous device and returns its index for OpLaunch::stream. 0 on synchronous ones.
-Result<uint16_t> create_stream(DeviceState* device);
+Result<uint16_t> create_stream(DeviceState* device, int32_t priority = 0);
 // The index of the stream that the calling thread's ops on `device` go to; 0 by default.
 uint16_t current_stream(DeviceState* device);
 void set_current_stream(DeviceState* device, uint16_t stream);

@@ -19,7 +19,8 @@ bool is_of_class(std::string_view word, int32_t device_class) {
 
 bool is_class_word(std::string_view word, const std::vector<std::string>& providers) {
   if (std::find(providers.begin(), providers.end(), word) != providers.end()) return false;
-  constexpr int32_t classes[] = {EP_DEVICE_CLASS_DISCRETE, EP_DEVICE_CLASS_INTEGRATED, EP_DEVICE_CLASS_SOFTWARE};
+  constexpr int32_t classes[] = {EP_DEVICE_CLASS_DISCRETE, EP_DEVICE_CLASS_INTEGRATED, EP_DEVICE_CLASS_SOFTWARE,
+                                 EP_DEVICE_CLASS_ACCELERATOR};
   return std::any_of(std::begin(classes), std::end(classes), [&](int32_t one) { return is_of_class(word, one); });
 }
 

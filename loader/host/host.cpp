@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <exception>
 #include <limits>
+#include <optional>
 
+#include "loader/blobs/blobs.h"
 #include "loader/host/error.h"
 #include "loader/log/log.h"
 #include "primitives/text/format.h"
@@ -49,7 +51,9 @@ HostServices::HostServices(std::string provider, std::string path, std::map<std:
             &HostServices::config_get,
             &thread_limit_for_plugin,
             &HostServices::plugin_path,
-            &HostServices::device_memory_report};
+            &HostServices::device_memory_report,
+            &HostServices::blob_get,
+            &HostServices::blob_put};
 }
 
 HostMemory HostServices::memory() const { return {blocks_.load(), bytes_.load()}; }
@@ -97,6 +101,18 @@ void HostServices::device_memory_report(const ep_host* host, ep_device* device, 
   HostServices& self = of(host);
   std::lock_guard lock(self.mutex_);
   self.device_memory_[device] += delta;
+}
+
+ep_status HostServices::blob_get(const ep_host* host, ep_string key,
+                                 void (*take)(void* context, const void* data, uint64_t size), void* context) {
+  const std::optional<std::string> blob = kept_blob(of(host).provider_, view_of(key));
+  if (!blob) return EP_STATUS_NOT_FOUND;
+  take(context, blob->data(), blob->size());
+  return EP_STATUS_OK;
+}
+
+void HostServices::blob_put(const ep_host* host, ep_string key, const void* data, uint64_t size) {
+  if (data != nullptr) keep_blob(of(host).provider_, view_of(key), {static_cast<const char*>(data), size});
 }
 
 void HostServices::log(const ep_host* host, int32_t level, ep_string topic, ep_string message) {

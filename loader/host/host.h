@@ -37,6 +37,9 @@ class HostServices {
   static ep_status config_get(const ep_host* host, ep_string key, ep_string* out_value);
   static ep_string plugin_path(const ep_host* host);
   static void device_memory_report(const ep_host* host, ep_device* device, int64_t delta);
+  static ep_status blob_get(const ep_host* host, ep_string key,
+                            void (*take)(void* context, const void* data, uint64_t size), void* context);
+  static void blob_put(const ep_host* host, ep_string key, const void* data, uint64_t size);
   static void log(const ep_host* host, int32_t level, ep_string topic, ep_string message);
 
   const std::string provider_, path_;

@@ -10,6 +10,8 @@
 namespace tenon::loader {
 namespace {
 
+constexpr uint64_t most_copy_granularity = 64;  // the host's blocks begin at multiples of it
+
 const char* const author_remedy = "Report it to the provider's author.";
 
 // A slot of a table that must not be NULL under a condition on the device.
@@ -81,9 +83,17 @@ Status check_pools(const ep_device_info& raw, const std::string& what) {
     return bad_info(what, fmt::format("claims {} memory pools; 1 to {} are possible", raw.pool_count, EP_MAX_POOLS));
   }
   for (uint32_t index = 0; index < raw.pool_count; ++index) {
-    if (std::has_single_bit(raw.pools[index].minimum_alignment)) continue;
-    return bad_info(what, fmt::format("gives pool {} the minimum alignment {}, which is not a power of two", index,
-                                      raw.pools[index].minimum_alignment));
+    const ep_memory_pool_info& pool = raw.pools[index];
+    if (!std::has_single_bit(pool.minimum_alignment)) {
+      return bad_info(what, fmt::format("gives pool {} the minimum alignment {}, which is not a power of two", index,
+                                        pool.minimum_alignment));
+    }
+    const uint64_t granularity = pool.copy_granularity;
+    const uint64_t most = std::min(pool.minimum_alignment, most_copy_granularity);
+    if (granularity != 0 && (!std::has_single_bit(granularity) || granularity > most)) {
+      return bad_info(what, fmt::format("gives pool {} the copy granularity {}; a power of two up to {} is possible",
+                                        index, granularity, most));
+    }
   }
   return {};
 }
@@ -175,14 +185,14 @@ Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugi
   const bool has_address = std::any_of(std::begin(raw.pci), std::end(raw.pci), [](int64_t part) { return part != 0; });
   if (has_address) std::copy(std::begin(raw.pci), std::end(raw.pci), info.pci.begin());
   if (!info.usable()) return info;
-  if (raw.device_class < EP_DEVICE_CLASS_CPU || raw.device_class > EP_DEVICE_CLASS_SOFTWARE) {
+  if (raw.device_class < EP_DEVICE_CLASS_CPU || raw.device_class > EP_DEVICE_CLASS_ACCELERATOR) {
     return bad_info(what, fmt::format("gives it the class {}, which is not one of the known ones", raw.device_class));
   }
   TENON_RETURN_IF_ERROR(check_pools(raw, what));
   for (uint32_t pool = 0; pool < raw.pool_count; ++pool) {
     const ep_memory_pool_info& from = raw.pools[pool];
     info.pools.push_back({from.flags, from.size, from.minimum_alignment, from.preferred_block, from.largest_allocation,
-                          from.maximum_allocations});
+                          from.maximum_allocations, std::max<uint64_t>(1, from.copy_granularity)});
   }
   return info;
 }

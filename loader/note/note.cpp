@@ -58,8 +58,23 @@ std::string machine_name(uint16_t machine) {
   }
 }
 
+// The error for a file with these first bytes, which are not ELF's.
+Status other_format(const unsigned char* magic) {
+  // Mach-O: 32 and 64 bits in either byte order, and several machines in one file.
+  constexpr uint32_t mach_o[] = {0xfeedface, 0xfeedfacf, 0xcefaedfe, 0xcffaedfe, 0xcafebabe, 0xbebafeca};
+  uint32_t word = 0;
+  std::memcpy(&word, magic, sizeof word);
+  if (std::find(std::begin(mach_o), std::end(mach_o), word) != std::end(mach_o)) {
+    return not_elf("it is a Mach-O file, as macOS has them, and this host loads ELF files");
+  }
+  if (magic[0] == 'M' && magic[1] == 'Z') {
+    return not_elf("it is a PE file, as Windows has them, and this host loads ELF files");
+  }
+  return not_elf("it does not begin as an ELF file does");
+}
+
 Status check_header(const Elf64_Ehdr& header) {
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return not_elf("it does not begin as an ELF file does");
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return other_format(header.e_ident);
   if (header.e_ident[EI_CLASS] != ELFCLASS64) return not_elf("it is a 32-bit file, this is a 64-bit program");
   constexpr bool little = std::endian::native == std::endian::little;
   if (header.e_ident[EI_DATA] != (little ? ELFDATA2LSB : ELFDATA2MSB)) {
@@ -103,9 +118,14 @@ Result<PluginNote> decode(const uint8_t* bytes, size_t size) {
   if (raw.struct_size < smallest || raw.struct_size > size) {
     return bad_note(fmt::format("it says it has {} bytes, there are {}", raw.struct_size, size));
   }
-  PluginNote note{field_text(raw.name), field_text(raw.version), field_text(raw.toolchain),
-                  raw.abi_major,        raw.abi_minor,           raw.flags,
-                  raw.sanitizer};
+  PluginNote note{field_text(raw.name),
+                  field_text(raw.version),
+                  field_text(raw.toolchain),
+                  raw.abi_major,
+                  raw.abi_minor,
+                  raw.flags,
+                  raw.sanitizer,
+                  raw.kind};
   if (!is_provider_name(note.name)) {
     return bad_note("its name must be 1 to 31 lower-case letters, digits and underscores");
   }
@@ -145,6 +165,10 @@ std::string sanitizer_name(uint32_t sanitizer) {
   }
 }
 
+std::string kind_name(uint32_t kind) {
+  return kind == EP_PLUGIN_KIND_COLLECTIVES ? "collectives" : fmt::format("something new (kind {})", kind);
+}
+
 }  // namespace
 
 Result<PluginNote> read_note(uint64_t file_size, const ReadAt& read_at) {
@@ -153,7 +177,7 @@ Result<PluginNote> read_note(uint64_t file_size, const ReadAt& read_at) {
     return not_elf(fmt::format("it has only {} bytes", file_size));
   }
   if (file_size < sizeof header) {
-    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return not_elf("it does not begin as an ELF file does");
+    if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return other_format(header.e_ident);
     return cut_short(fmt::format("it has {} bytes, its header alone takes 64", file_size));
   }
   TENON_RETURN_IF_ERROR(check_header(header));
@@ -213,6 +237,12 @@ Status check_note(const PluginNote& note, const std::string& file_name) {
                               note.abi_minor, EP_ABI_MAJOR, EP_ABI_MINOR),
                   "Build the provider against this Tenon, or use the Tenon it was built for; while the ABI is 0.x both "
                   "must have the same minor version.");
+  }
+  if (note.kind != EP_PLUGIN_KIND_DEVICES) {
+    return Status(Code::unsupported,
+                  fmt::format("it is a plug-in for {}; this host loads plug-ins for devices alone (rule N07).",
+                              kind_name(note.kind)),
+                  "Use a newer Tenon that knows this kind.");
   }
   if (note.sanitizer != EP_SANITIZER_NONE && note.sanitizer != EP_SANITIZER_OF_THIS_BUILD) {
     return Status(Code::unsupported,

@@ -17,18 +17,20 @@ struct PluginNote {
   uint16_t abi_major = 0, abi_minor = 0;
   uint32_t flags = 0;      // EP_NOTE_FLAG_*
   uint32_t sanitizer = 0;  // EP_SANITIZER_*
+  uint32_t kind = 0;       // EP_PLUGIN_KIND_*
 };
 
 // Copies `size` bytes at `offset` into `target`; false if they are not all there.
 using ReadAt = std::function<bool(uint64_t offset, void* target, size_t size)>;
 
-// Finds the note in an ELF file of `file_size` bytes. Errors: no ELF file; of another word size, byte order or machine;
-// cut short; no note ("not a Tenon provider"); a note that is malformed.
+// Finds the note in an ELF file of `file_size` bytes. Errors: no ELF file (Mach-O and PE are named); of another word
+// size, byte order or machine; cut short; no note ("not a Tenon provider"); a note that is malformed.
 Result<PluginNote> read_note(uint64_t file_size, const ReadAt& read_at);
 Result<PluginNote> read_note(int descriptor, uint64_t file_size);
 
 // Whether this host may load what the note describes, for a file called libtenon_<file_name>.so.
-// Errors: another name; another ABI version; a sanitizer that this program was not built with.
+// Errors: another name; another ABI version; a kind that this host does not load; a sanitizer that this program was not
+// built with.
 Status check_note(const PluginNote& note, const std::string& file_name);
 
 }  // namespace tenon::loader

@@ -19,7 +19,7 @@ namespace tenon::loader {
 class ProbeCache {
  public:
   // `question` is all that an answer depends on besides files. `folder` may be empty.
-  ProbeCache(std::string folder, const std::string& provider, std::string question, bool check_owners);
+  ProbeCache(std::string folder, const std::string& provider, std::string question);
 
   // Ok: the plug-in may be loaded. A failure: it was refused so. Nothing: no answer is known, or it holds no more.
   std::optional<Status> load() const;
@@ -27,10 +27,8 @@ class ProbeCache {
 
  private:
   bool holds(const Record& record) const;
-  void make_room() const;
 
   std::string folder_, path_, question_;
-  bool check_owners_;
 };
 
 // Which file `path` is now, in one line that ends in `path`. Empty if it is no regular file.

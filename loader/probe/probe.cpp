@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "loader/kept/kept.h"
 #include "loader/log/log.h"
 #include "loader/probe/cache.h"
 #include "loader/probe/child.h"
@@ -120,9 +121,8 @@ Status probe_plugin(const ProbedPlugin& plugin) {
   const Settings& current = settings();
   if (current.probe == Probe::off || (current.probe == Probe::flagged && !plugin.is_flagged)) return {};
   const bool check_owners = current.trust == Trust::owned;
-  const std::string own = current.privileged ? std::string() : user_folder("XDG_CACHE_HOME", ".cache");
-  const ProbeCache cache(own.empty() ? own : fmt::format("{}/probes", own), plugin.provider, question_of(plugin),
-                         check_owners);
+  const std::string own = user_cache_folder();
+  const ProbeCache cache(own.empty() ? own : fmt::format("{}/probes", own), plugin.provider, question_of(plugin));
   if (current.probe == Probe::flagged) {
     if (const std::optional<Status> known = cache.load()) return *known;
   }

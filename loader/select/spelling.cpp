@@ -154,6 +154,7 @@ std::string_view device_class_name(int32_t device_class) {
     case EP_DEVICE_CLASS_DISCRETE: return "discrete";
     case EP_DEVICE_CLASS_INTEGRATED: return "integrated";
     case EP_DEVICE_CLASS_SOFTWARE: return "software";
+    case EP_DEVICE_CLASS_ACCELERATOR: return "accelerator";
     default: return "unknown";
   }
 }

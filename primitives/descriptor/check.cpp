@@ -154,9 +154,9 @@ Status check_operand(const Desc& desc, const Operand& operand) {
   } else if (operand.rank == 0) {
     return wrong(desc, "'{}' has rank 0, which only a scalar may have.", name);
   }
-  const int32_t alignment = operand.alignment;
-  if (alignment != 0 && alignment != 16 && alignment != 64 && alignment != 256) {
-    return wrong(desc, "'{}' has alignment {}; it may be 0, 16, 64 or 256.", name, alignment);
+  if (!is_alignment(operand.alignment)) {
+    return wrong(desc, "'{}' has alignment {}; it may be 0 or a power of two up to {}.", name, operand.alignment,
+                 kGreatestAlignment);
   }
   return check_layout(desc, operand, name);
 }

@@ -30,6 +30,12 @@ inline size_t used_bytes(const ep_primitive_desc& desc) {
   return offsetof(ep_primitive_desc, operands) + desc.operand_count * sizeof(ep_operand_desc);
 }
 
+// True if an operand may ask for `alignment`, or be promised it.
+constexpr int32_t kGreatestAlignment = 65536;
+constexpr bool is_alignment(int32_t alignment) {
+  return alignment >= 0 && alignment <= kGreatestAlignment && (alignment & (alignment - 1)) == 0;
+}
+
 // True if a dim or stride anywhere is EP_ANY.
 bool has_any(const ep_primitive_desc& desc);
 

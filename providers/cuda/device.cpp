@@ -18,7 +18,7 @@ CUresult make_pool(ep_device* device) {
   wanted.location.id = device->facts.number;
   const CUresult result = device->driver->mem_pool_create(&device->pool, &wanted);
   if (result == CUDA_SUCCESS) {
-    return device->driver->stream_create(&device->allocation_stream, CU_STREAM_NON_BLOCKING);
+    return device->driver->stream_create(&device->allocation_stream, CU_STREAM_NON_BLOCKING, 0);
   }
   device->pool = nullptr;
   return status_of(result) == EP_STATUS_DEVICE_LOST ? result : CUDA_SUCCESS;

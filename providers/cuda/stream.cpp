@@ -3,7 +3,7 @@
 namespace tenon::provider::cuda {
 namespace {
 
-ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error** error) {
+ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream** out_stream, ep_error** error) {
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   ep_stream* stream = make<ep_stream>(device->host);
   CUresult result = CUDA_SUCCESS;
@@ -12,7 +12,9 @@ ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error** er
     stream->faults = std::make_shared<FaultLog>();
     const Current current(device);
     result = current.result();
-    if (result == CUDA_SUCCESS) result = device->driver->stream_create(&stream->handle, CU_STREAM_NON_BLOCKING);
+    // Lower numbers are more urgent, and the driver clamps them.
+    if (result == CUDA_SUCCESS)
+      result = device->driver->stream_create(&stream->handle, CU_STREAM_NON_BLOCKING, -desc->priority);
   } catch (...) {
     destroy(stream);
     throw;

@@ -5,7 +5,7 @@
 namespace tenon::provider::null {
 namespace {
 
-ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error**) {
+ep_status stream_create(ep_device* device, const ep_stream_desc*, ep_stream** out_stream, ep_error**) {
   *out_stream = make<ep_stream>(device->host);
   return EP_STATUS_OK;
 }

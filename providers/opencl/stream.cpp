@@ -3,7 +3,7 @@
 namespace tenon::provider::opencl {
 namespace {
 
-ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error** error) {
+ep_status stream_create(ep_device* device, const ep_stream_desc*, ep_stream** out_stream, ep_error** error) {
   if (const ep_status status = device->context->check(error); status != EP_STATUS_OK) return status;
   auto queue = std::make_shared<CommandQueue>(device->context);
   if (const ep_status status = queue->create(error); status != EP_STATUS_OK) return status;

@@ -7,7 +7,7 @@ namespace {
 
 using Recording = CommandStream::Recording;
 
-ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error** error) {
+ep_status stream_create(ep_device* device, const ep_stream_desc*, ep_stream** out_stream, ep_error** error) {
   if (const ep_status status = device->context->check(error); status != EP_STATUS_OK) return status;
   auto commands =
       std::make_shared<CommandStream>(device->context, device->staging, device->streams, device->pipelines->layout());

@@ -14,6 +14,7 @@ const char* class_name(int32_t device_class) {
     case EP_DEVICE_CLASS_INTEGRATED: return "integrated";
     case EP_DEVICE_CLASS_CPU: return "cpu";
     case EP_DEVICE_CLASS_SOFTWARE: return "software";
+    case EP_DEVICE_CLASS_ACCELERATOR: return "accelerator";
     default: return "other";
   }
 }
@@ -40,7 +41,8 @@ std::string pci_text(const loader::DeviceInfo& info) {
 std::string note_of(const loader::ListedDevice& device, const std::string& chosen) {
   if (!device.info.usable()) return fmt::format("not usable: {}", device.info.unusable_reason);
   if (device.spelling == chosen) return "default";
-  return device.info.device_class == EP_DEVICE_CLASS_SOFTWARE ? "only where it is named" : "";
+  const int32_t one = device.info.device_class;
+  return one == EP_DEVICE_CLASS_SOFTWARE || one == EP_DEVICE_CLASS_ACCELERATOR ? "only where it is named" : "";
 }
 
 }  // namespace

@@ -63,7 +63,47 @@ struct HostEntries {
     const std::lock_guard lock(self(host).mutex_);
     self(host).device_bytes_ += delta;
   }
+  static ep_status blob_get(const ep_host* host, ep_string key, void (*take)(void*, const void*, uint64_t),
+                            void* context);
+  static void blob_put(const ep_host* host, ep_string key, const void* data, uint64_t size);
+  // Notes a violation if `key` is none.
+  static bool is_key(const ep_host* host, const char* function, ep_string key);
 };
+
+bool HostEntries::is_key(const ep_host* host, const char* function, ep_string key) {
+  constexpr uint64_t longest = 4096;
+  if (key.data != nullptr && key.size > 0 && key.size <= longest) return true;
+  self(host).violate(
+      broken("H02", "host->{} was given a key of {} bytes; 1 to {} are possible", function, key.size, longest));
+  return false;
+}
+
+ep_status HostEntries::blob_get(const ep_host* host, ep_string key, void (*take)(void*, const void*, uint64_t),
+                                void* context) {
+  pause(host);
+  if (!is_key(host, "blob_get", key)) return EP_STATUS_NOT_FOUND;
+  Host& me = self(host);
+  std::string blob;
+  {
+    const std::lock_guard lock(me.mutex_);
+    const auto found = me.blobs_.find(std::string(view(key)));
+    if (me.keeping_ == Host::Blobs::none || found == me.blobs_.end()) return EP_STATUS_NOT_FOUND;
+    blob = found->second;
+    ++me.blobs_given_;
+  }
+  take(context, blob.data(), blob.size());
+  std::fill(blob.begin(), blob.end(), '\xee');  // it was lent for the call
+  return EP_STATUS_OK;
+}
+
+void HostEntries::blob_put(const ep_host* host, ep_string key, const void* data, uint64_t size) {
+  pause(host);
+  Host& me = self(host);
+  if (!is_key(host, "blob_put", key)) return;
+  if (data == nullptr || size == 0) return me.violate(broken("H02", "host->blob_put was given an empty blob"));
+  const std::lock_guard lock(me.mutex_);
+  if (me.keeping_ == Host::Blobs::kept) me.blobs_[std::string(view(key))].assign(static_cast<const char*>(data), size);
+}
 
 void* HostEntries::allocate(const ep_host* host, uint64_t size, uint64_t alignment) {
   pause(host);
@@ -125,6 +165,14 @@ Host::Host(Settings settings) : settings_(std::move(settings)) {
   table_.thread_limit = HostEntries::thread_limit;
   table_.plugin_path = HostEntries::plugin_path;
   table_.device_memory_report = HostEntries::device_memory_report;
+  table_.blob_get = HostEntries::blob_get;
+  table_.blob_put = HostEntries::blob_put;
+}
+
+uint64_t Host::keep_blobs(Blobs blobs) {
+  const std::lock_guard lock(mutex_);
+  keeping_ = blobs;
+  return std::exchange(blobs_given_, 0);
 }
 
 int64_t Host::bytes_held() const {

@@ -41,6 +41,11 @@ class Host {
   // middle of its work is overtaken by other threads.
   void linger(bool on) { lingers_.store(on); }
 
+  // While it keeps blobs, blob_get hands out what blob_put was given; else it knows none. What it
+  // keeps outlives the plug-in. Returns how many blobs were handed out since the last call.
+  enum class Blobs : uint8_t { none, kept };
+  uint64_t keep_blobs(Blobs blobs);
+
   // Turns the result of a plug-in's `function` into a Status and releases `error`. Notes a violation if the result
   // itself is wrong: an error beside EP_STATUS_OK, no error beside a failure, an error that this host did not make, an
   // unknown status.
@@ -64,6 +69,9 @@ class Host {
   int64_t bytes_ = 0, device_bytes_ = 0, allocations_ = 0, fail_after_ = -1;
   bool failed_ = false;
   std::atomic<bool> lingers_ = false;
+  Blobs keeping_ = Blobs::none;
+  std::map<std::string, std::string> blobs_;
+  uint64_t blobs_given_ = 0;
   Status violation_;
 };
 

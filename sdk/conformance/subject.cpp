@@ -63,15 +63,17 @@ void Subject::close() {
 }
 
 Result<Memory> Subject::allocate(uint64_t size, uint32_t pool) {
+  const uint64_t unit = granularity();
+  const uint64_t room = (std::max<uint64_t>(size, 1) + unit - 1) / unit * unit;
   ep_memory* memory = nullptr;
-  TENON_RETURN_IF_ERROR(
-      call("memory_allocate", ops.memory_allocate, device, pool, std::max<uint64_t>(size, 1), &memory));
+  TENON_RETURN_IF_ERROR(call("memory_allocate", ops.memory_allocate, device, pool, room, &memory));
   return Memory(this, memory);
 }
 
-Result<Stream> Subject::make_stream() {
+Result<Stream> Subject::make_stream(int32_t purpose, int32_t priority) {
+  const ep_stream_desc desc = stream_desc(purpose, priority);
   ep_stream* stream = nullptr;
-  TENON_RETURN_IF_ERROR(call("stream_create", ops.stream_create, device, &stream));
+  TENON_RETURN_IF_ERROR(call("stream_create", ops.stream_create, device, &desc, &stream));
   return Stream(this, stream);
 }
 
@@ -81,18 +83,54 @@ Result<Event> Subject::make_event() {
   return Event(this, event);
 }
 
+uint64_t Subject::granularity() const {
+  uint64_t greatest = 1;
+  for (uint32_t pool = 0; pool < info.pool_count; ++pool) {
+    greatest = std::max(greatest, info.pools[pool].copy_granularity);
+  }
+  return greatest;
+}
+
+// Bytes that are no whole multiples of the granularity are part of the multiples around them, which are fetched first.
+Status Subject::fetch_around(const Stream& stream, const Memory& memory, uint64_t offset, uint64_t size,
+                             std::vector<uint8_t>* around, uint64_t* begin) {
+  const uint64_t unit = granularity();
+  *begin = offset / unit * unit;
+  around->resize((offset + size + unit - 1) / unit * unit - *begin);
+  TENON_RETURN_IF_ERROR(call("download", ops.download, stream.get(), static_cast<void*>(around->data()),
+                             ep_buffer{memory.get(), *begin}, uint64_t{around->size()}));
+  return finish(stream);
+}
+
 Status Subject::upload(const Stream& stream, const Memory& memory, uint64_t offset, std::span<const uint8_t> bytes) {
+  if (((offset | bytes.size()) & (granularity() - 1)) != 0) {
+    std::vector<uint8_t> around;
+    uint64_t begin = 0;
+    TENON_RETURN_IF_ERROR(fetch_around(stream, memory, offset, bytes.size(), &around, &begin));
+    std::copy(bytes.begin(), bytes.end(), around.begin() + static_cast<std::ptrdiff_t>(offset - begin));
+    TENON_RETURN_IF_ERROR(upload(stream, memory, begin, around));
+    return finish(stream);
+  }
   return call("upload", ops.upload, stream.get(), ep_buffer{memory.get(), offset},
               static_cast<const void*>(bytes.data()), uint64_t{bytes.size()});
 }
 
 Status Subject::download(const Stream& stream, const Memory& memory, uint64_t offset, std::span<uint8_t> bytes) {
+  if (((offset | bytes.size()) & (granularity() - 1)) != 0) {
+    std::vector<uint8_t> around;
+    uint64_t begin = 0;
+    TENON_RETURN_IF_ERROR(fetch_around(stream, memory, offset, bytes.size(), &around, &begin));
+    std::copy_n(around.begin() + static_cast<std::ptrdiff_t>(offset - begin), bytes.size(), bytes.begin());
+    return {};
+  }
   return call("download", ops.download, stream.get(), static_cast<void*>(bytes.data()), ep_buffer{memory.get(), offset},
               uint64_t{bytes.size()});
 }
 
 Status Subject::copy(const Stream& stream, const Memory& dst, uint64_t dst_offset, const Memory& src,
                      uint64_t src_offset, uint64_t size) {
+  const uint64_t unit = granularity();
+  size = (size + unit - 1) / unit * unit;  // blocks end at multiples
   return call("copy", ops.copy, stream.get(), ep_buffer{dst.get(), dst_offset}, ep_buffer{src.get(), src_offset}, size);
 }
 

@@ -89,8 +89,16 @@ class Subject {
   bool has_events() const { return ops.event_create != nullptr && ops.event_record != nullptr; }
 
   Result<Memory> allocate(uint64_t size, uint32_t pool = 0);
-  Result<Stream> make_stream();
+  Result<Stream> make_stream(int32_t purpose = EP_STREAM_COMPUTE, int32_t priority = 0);
   Result<Event> make_event();
+  // The greatest copy_granularity of the pools, at least 1.
+  uint64_t granularity() const;
+  bool exclusive() const { return (info.pools[0].flags & EP_POOL_FLAG_EXCLUSIVE) != 0; }
+  // Downloads the whole multiples of the granularity in which `size` bytes at `offset` lie, and waits; `begin` is where
+  // the first begins.
+  Status fetch_around(const Stream& stream, const Memory& memory, uint64_t offset, uint64_t size,
+                      std::vector<uint8_t>* around, uint64_t* begin);
+  // Transfers of any bytes. Those that are no multiples of the granularity wait.
   Status upload(const Stream& stream, const Memory& memory, uint64_t offset, std::span<const uint8_t> bytes);
   Status download(const Stream& stream, const Memory& memory, uint64_t offset, std::span<uint8_t> bytes);
   Status copy(const Stream& stream, const Memory& dst, uint64_t dst_offset, const Memory& src, uint64_t src_offset,
@@ -156,6 +164,13 @@ T with_header(uint32_t type) {
   value.struct_size = sizeof(T);
   value.struct_type = type;
   return value;
+}
+
+inline ep_stream_desc stream_desc(int32_t purpose, int32_t priority = 0) {
+  auto desc = with_header<ep_stream_desc>(EP_STRUCT_STREAM_DESC);
+  desc.purpose = purpose;
+  desc.priority = priority;
+  return desc;
 }
 
 }  // namespace tenon::conformance

@@ -98,10 +98,11 @@ void compute(const loader::OpenDevice& device) {
   const ep_primitive_desc desc = relu_of(4);
   Guarded<ep_support_info> terms(EP_STRUCT_SUPPORT_INFO);
   Guarded<ep_primitive_info> info(EP_STRUCT_PRIMITIVE_INFO);
+  const ep_stream_desc desc_of_stream{sizeof desc_of_stream, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0};
   ep_stream* stream = nullptr;
   ep_primitive* primitive = nullptr;
   ep_memory* memory = nullptr;
-  check(ops.stream_create(device.handle, &stream, nullptr), "stream_create");
+  check(ops.stream_create(device.handle, &desc_of_stream, &stream, nullptr), "stream_create");
   check(ops.primitive_support(device.handle, &desc, &terms.value, nullptr), "primitive_support");
   check(ops.primitive_create(device.handle, &desc, &primitive, &info.value, nullptr), "primitive_create");
   check(ops.memory_allocate(device.handle, 0, 64, &memory, nullptr), "memory_allocate");

@@ -18,6 +18,9 @@ MEMBERS = {
     "ep_device_ops": "  ep_status (*trial_echo)(ep_device* device, int64_t value, int64_t* out_value, ep_error** error);",
     "ep_support_info": "  uint64_t trial_cost;",
     "ep_primitive_info": "  uint64_t trial_bytes;",
+    "ep_stream_desc": "  uint64_t trial_hint;",
+    "ep_graph_desc": "  uint64_t trial_nodes;",
+    "ep_graph_info": "  uint64_t trial_graph_bytes;",
 }
 CONSTANTS = "#define EP_TRIAL_FLAG UINT64_C(1)"
 ROW = "EP_PRIMITIVE(trial_kind, 0x10000, ep_no_attributes, NONE)"

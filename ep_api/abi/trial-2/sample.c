@@ -1,22 +1,23 @@
-// sample.c: a whole Tenon provider in one file, and the place to start your own from.
+// sample.c: a whole Tenon provider in one file. Start your own provider from it.
 //
-// A provider owes the host memory, a stream and copies; what it cannot compute the host computes another way (out of
-// other primitives, or on the CPU), so with no primitives every program runs already, and each one added makes
-// something faster. This one keeps its "device memory" in host memory, completes every call before it returns (a
-// SYNCHRONOUS device: no events, one stream), and computes relu and add. README.md beside it says how to build and
-// check it. ep_api/ep_api.h is the contract: each function below that has the name of a slot is described there.
+// A provider must give the host memory, a stream and copies. What the provider cannot compute, the host computes
+// another way: from other primitives, or on the CPU. So a provider without primitives already runs every program, and
+// each primitive makes something faster. This provider keeps its "device memory" in host memory, completes every call
+// before it returns (a SYNCHRONOUS device: no events, one stream), and computes relu and add. README.md says how to
+// build and check it. ep_api/ep_api.h is the contract: it describes each function below that has the name of a slot.
 #include "ep_api/ep_api.h"
-#include "ep_api/ep_names.h"  // names of ids, for what we say
+#include "ep_api/ep_names.h"  // names of ids, for our messages
 
+#include <fenv.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// The loader reads this note from the file before it runs any of our code: who we are, and which ABI we were built for.
-EP_PLUGIN_NOTE("sample", "1.0.0", 0)  // 0: it stays mapped, as a library that starts threads (a BLAS, OpenMP) must
+// The loader reads this note from the file before it runs any of our code: our name, our version, and our ABI.
+EP_PLUGIN_NOTE("sample", "1.0.0", 0)  // 0: the library stays mapped; one that starts threads (a BLAS, OpenMP) must
 
-// ---- Objects. The host sees opaque handles, what is inside is ours. No globals: a host may open us twice. ----
+// ---- Objects. The host sees opaque handles. No globals, because a host may open us twice. ----
 
 struct ep_plugin {
   const ep_host* host;  // valid until shutdown returns
@@ -33,7 +34,7 @@ struct ep_primitive {
   run_function* run;
 };
 
-// ---- Errors. Made by the host, in a full sentence with the values in it, and only if the caller asked for one. ----
+// ---- Errors. The host makes them. We give a full sentence with its values, if the caller wants an error at all. ----
 
 static ep_string text(const char* s) { return (ep_string){s, strlen(s)}; }
 
@@ -50,15 +51,15 @@ __attribute__((format(printf, 4, 5))) static ep_status fail(const ep_host* host,
   return status;
 }
 
-// Our small objects come from the host too, so that a leak shows up with our name on it. NULL: `error` says it.
+// Our small objects come from the host too, so that a leak is reported with our name. On failure: NULL, and `error`.
 static void* make(const ep_host* host, size_t size, ep_error** error) {
   void* object = host->allocate(host, size, 16);
   if (!object) fail(host, error, EP_STATUS_OUT_OF_HOST_MEMORY, "The host has no %zu bytes for an object.", size);
   return object ? memset(object, 0, size) : NULL;
 }
 
-// Copies a table or an info into the struct the host gave, no further than the host's struct_size says: a host built
-// with a shorter struct is served, one with a longer struct finds zeros after ours, which mean the old behaviour.
+// Copies a table or an info into the host's struct, but no further than its struct_size. A host with a shorter struct
+// works. In a longer struct the rest is zero, which means the old behaviour.
 static void hand_out(void* to, void* from, uint32_t size) {
   uint32_t room;
   memcpy(&room, to, sizeof room);
@@ -67,7 +68,7 @@ static void hand_out(void* to, void* from, uint32_t size) {
   memcpy(to, from, size);
 }
 
-// ---- Memory. The host asks for few, large blocks and divides them itself, so this need not be clever. ----
+// ---- Memory. The host asks for few large blocks and divides them itself, so this can be simple. ----
 
 static ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out, ep_error** error) {
   if (pool != 0) return fail(device->host, error, EP_STATUS_INVALID_ARGUMENT, "There is only pool 0, no %u.", pool);
@@ -85,20 +86,21 @@ static ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size
 
 static void memory_free(ep_device* device, ep_memory* memory) {
   if (memory) free(memory->bytes);
-  device->host->release(device->host, memory, sizeof *memory);  // takes NULL too
+  device->host->release(device->host, memory, sizeof *memory);  // NULL is fine
 }
 
-// Saying that our memory has a host address spares the host every copy where it computes for us.
+// Our memory has a host address. This saves the host a copy each time it computes for us.
 static ep_status memory_map(ep_device* device, ep_memory* memory, void** out_pointer, ep_error** error) {
   return (void)device, (void)error, *out_pointer = memory->bytes, EP_STATUS_OK;
 }
 
 static void* at(ep_buffer buffer) { return buffer.memory->bytes + buffer.offset; }
 
-// ---- The stream, and transfers on it. A device with a real queue would enqueue here, and would have events. ----
-// The one stream of a synchronous device has no state: any thread may launch on it.
-static ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error** error) {
-  return (void)error, *out_stream = (ep_stream*)device, EP_STATUS_OK;
+// ---- The stream and its transfers. A device with a real queue would enqueue here, and would have events. ----
+// The one stream of a synchronous device has no state, so any thread may launch on it.
+static ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream** out_stream,
+                               ep_error** error) {
+  return (void)desc, (void)error, *out_stream = (ep_stream*)device, EP_STATUS_OK;
 }
 
 static void stream_destroy(ep_device* device, ep_stream* stream) { (void)device, (void)stream; }
@@ -119,12 +121,13 @@ static ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t 
   return (void)stream, (void)error, memcpy(dst, at(src), size), EP_STATUS_OK;
 }
 
-// ---- Primitives. Support says no to all it was not written for, by name and value; placement reports show that
-// reason. Dense tensors of any shape come as rank 1. To compute more: a support and a run function, and a line in
-// `find`. ----
+// ---- Primitives. Support refuses everything that we did not write it for, and gives the reason; execution reports
+// show the reason. Dense tensors of any shape come as rank 1. To compute more, add a support and a run function, and a
+// line in `find`. ----
 
-// For every kind: `count` operands, DST, SRC, SRC_B, BIAS in this order, f32 in memory, and nothing that is unknown
-// here: what a later version adds (an extension, a flag, a role) may change what is asked for, so it must be a no.
+// Checks for every kind: `count` operands (DST, SRC, SRC_B, BIAS in this order), all f32 in memory, and nothing
+// unknown. A part that a later version adds (an extension, a flag, a role) may change the meaning, so we must refuse
+// it.
 static ep_status check_common(const ep_host* host, const ep_primitive_desc* desc, uint32_t count, ep_error** error) {
   const ep_status no = EP_STATUS_UNSUPPORTED;
   const char* kind = ep_primitive_name(desc->kind);
@@ -151,14 +154,14 @@ static ep_status check_common(const ep_host* host, const ep_primitive_desc* desc
   return EP_STATUS_OK;
 }
 
-// Dims and strides (in elements) of an operand: from the launch where the descriptor left some open.
+// Dims and strides (in elements) of an operand. The launch gives what the descriptor leaves open.
 static ep_shape shape(const ep_primitive* primitive, const ep_launch* launch, uint32_t i) {
   const ep_operand_desc* given = &primitive->desc.operands[i];
   return launch->shapes ? launch->shapes[i] : (ep_shape){given->dims, given->strides, given->rank, 0};
 }
 
-// On these terms one primitive serves every length and stride, which then come with the launch; without the flags each
-// shape is a primitive of its own, and its dims and strides stand in the descriptor.
+// With these flags one primitive serves every length and stride, and each launch gives them. Without the flags every
+// shape has its own primitive, and the descriptor gives dims and strides.
 static ep_status row_support(const ep_host* host, const ep_primitive_desc* desc, uint32_t operands,
                              ep_support_info* terms, ep_error** error) {
   if (desc->operands[0].rank != 1)
@@ -168,7 +171,7 @@ static ep_status row_support(const ep_host* host, const ep_primitive_desc* desc,
   return check_common(host, desc, operands, error);
 }
 
-// NaN stays NaN, as the row in scalar_ops.def asks (ep_max is NaN if either argument is).
+// NaN stays NaN, as scalar_ops.def wants (ep_max is NaN if either argument is).
 static void relu_run(const ep_primitive* primitive, const ep_launch* launch) {
   const ep_shape to = shape(primitive, launch, 0), from = shape(primitive, launch, 1);
   float *dst = at(launch->operands[0]), *x = at(launch->operands[1]);
@@ -181,7 +184,7 @@ static void add_run(const ep_primitive* primitive, const ep_launch* launch) {
   for (int64_t i = 0; i < to.dims[0]; i++, x += a.strides[0], y += b.strides[0]) dst[i * to.strides[0]] = *x + *y;
 }
 
-// What runs `desc`, or NULL, and then `error` says why not.
+// The function that computes `desc`, or NULL and a reason in `error`.
 static run_function* find(const ep_host* host, const ep_primitive_desc* desc, ep_support_info* terms,
                           ep_error** error) {
   const int32_t unary = desc->kind == EP_PRIMITIVE_unary ? desc->attributes.unary.op : 0;
@@ -226,9 +229,15 @@ static void primitive_destroy(ep_device* device, ep_primitive* primitive) {
   if (primitive) device->host->release(device->host, primitive, sizeof *primitive);
 }
 
+// The caller may flush denormals to zero, or round in another way. We compute in the default state (rule C02).
 static ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch,
                                   ep_fault* out_fault, ep_error** error) {
-  return (void)stream, (void)out_fault, (void)error, primitive->run(primitive, launch), EP_STATUS_OK;
+  fenv_t callers;
+  fegetenv(&callers);
+  fesetenv(FE_DFL_ENV);
+  primitive->run(primitive, launch);
+  fesetenv(&callers);
+  return (void)stream, (void)out_fault, (void)error, EP_STATUS_OK;
 }
 
 // ---- The device, the plug-in, and the one exported symbol. ----
@@ -242,7 +251,7 @@ static ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* 
   ep_device_info info = {.struct_type = EP_STRUCT_DEVICE_INFO};
   info.name = text("Sample device in host memory");
   info.fingerprint = text("sample-1");
-  info.device_class = EP_DEVICE_CLASS_SOFTWARE;  // shown, never picked unless asked for
+  info.device_class = EP_DEVICE_CLASS_SOFTWARE;  // shown, but picked only on request
   info.flags = EP_DEVICE_FLAG_SYNCHRONOUS;
   for (int32_t dtype = EP_DTYPE_bool; dtype <= EP_DTYPE_u4; dtype++) info.dtypes |= UINT64_C(1) << dtype;
   for (int i = 0; i < 4; i++) info.pci[i] = -1;
@@ -277,7 +286,7 @@ static ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_
   ep_device* device = make(plugin->host, sizeof *device, error);
   if (!device) return EP_STATUS_OUT_OF_HOST_MEMORY;
   device->host = plugin->host;
-  // Slots not named are NULL: the host does without them.
+  // Slots that are not set are NULL. The host does without them.
   ep_device_ops ops = {.struct_type = EP_STRUCT_DEVICE_OPS,
                        .device_close = device_close,
                        .memory_allocate = memory_allocate,

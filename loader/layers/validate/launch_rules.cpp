@@ -143,6 +143,10 @@ void check_overlaps(Call& call, const Primitive& primitive, const Argument<const
           row == nullptr || (desc.operands[out].role == EP_ROLE_DST && desc.operands[other].role == row->alias);
       if (may_alias && same_place(a, a_offset, b, b_offset)) continue;
       if (overlap(a, a_offset, b, b_offset)) call.refuse("P05", fmt::format("{} overlaps {}", a.name(), b.name()));
+      if (launch.memories[out] != nullptr && is_exclusive(*launch.memories[out])) {
+        call.refuse(
+            "M11", fmt::format("{} lies in the block of {}, whose pool is EP_POOL_FLAG_EXCLUSIVE", b.name(), a.name()));
+      }
     }
   }
 }

@@ -25,7 +25,25 @@ void check_import(Call& call, const void* pointer, uint64_t size) {
   if (pointer == nullptr || size == 0) call.refuse("A01", "the host memory is NULL or of 0 bytes");
 }
 
+// Compares offsets and size of a transfer with the granularity of its pools.
+void check_multiples(Call& call, std::initializer_list<const Memory*> memories,
+                     std::initializer_list<uint64_t> numbers) {
+  for (const Memory* memory : memories) {
+    const MemoryPool* pool = memory == nullptr ? nullptr : pool_of(*memory);
+    for (const uint64_t number : numbers) {
+      if (pool == nullptr || number % pool->copy_granularity == 0) continue;
+      return call.refuse("M12", fmt::format("an offset or size is {}, no multiple of the pool's copy_granularity {}",
+                                            number, pool->copy_granularity));
+    }
+  }
+}
+
 }  // namespace
+
+bool is_exclusive(const Memory& memory) {
+  const MemoryPool* pool = pool_of(memory);
+  return pool != nullptr && (pool->flags & EP_POOL_FLAG_EXCLUSIVE) != 0;
+}
 
 void check_range(Call& call, const Memory& memory, uint64_t offset, uint64_t size, const std::string& what) {
   if (size == 0) return call.refuse("A01", fmt::format("{} has 0 bytes", what));
@@ -120,6 +138,10 @@ void before(Tag<Slot::copy>, Call& call, StreamHandle&, Buffer& dst, Buffer& src
   check_range(call, *src.object, src.offset, size.value, "the source");
   const bool apart = dst.offset + size.value <= src.offset || src.offset + size.value <= dst.offset;
   if (dst.object == src.object && !apart) call.refuse("P05", "source and destination overlap");
+  if (dst.object == src.object && is_exclusive(*dst.object)) {
+    call.refuse("M11", "source and destination lie in one block of a pool that is EP_POOL_FLAG_EXCLUSIVE");
+  }
+  check_multiples(call, {dst.object, src.object}, {dst.offset, src.offset, size.value});
 }
 
 void after(Tag<Slot::copy>, Call&, ep_status status, StreamHandle& stream, Buffer& dst, Buffer& src, Number&, Error&) {
@@ -130,6 +152,7 @@ void before(Tag<Slot::upload>, Call& call, StreamHandle&, Buffer& dst, Argument<
             Error&) {
   if (src.value == nullptr) call.refuse("A01", "the source is NULL");
   if (dst.object != nullptr) check_range(call, *dst.object, dst.offset, size.value, "the destination");
+  check_multiples(call, {dst.object}, {dst.offset, size.value});
 }
 
 void after(Tag<Slot::upload>, Call&, ep_status status, StreamHandle& stream, Buffer& dst, Argument<const void*>&,
@@ -140,6 +163,7 @@ void after(Tag<Slot::upload>, Call&, ep_status status, StreamHandle& stream, Buf
 void before(Tag<Slot::download>, Call& call, StreamHandle&, Argument<void*>& dst, Buffer& src, Number& size, Error&) {
   if (dst.value == nullptr) call.refuse("A01", "the destination is NULL");
   if (src.object != nullptr) check_range(call, *src.object, src.offset, size.value, "the source");
+  check_multiples(call, {src.object}, {src.offset, size.value});
 }
 
 void after(Tag<Slot::download>, Call&, ep_status status, StreamHandle& stream, Argument<void*>&, Buffer& src, Number&,

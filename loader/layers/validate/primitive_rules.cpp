@@ -60,9 +60,13 @@ void after(Tag<Slot::primitive_support>, Call& call, ep_status status, Device&,
   if ((info.flags & ~(EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES)) != 0) {
     call.blame("R01", fmt::format("ep_support_info has unknown flags {}", info.flags));
   }
+  const auto& pools = call.layer->info.pools;
+  const uint64_t most = pools.empty() ? 1 : std::max<uint64_t>(1, pools[0].minimum_alignment);
   for (int32_t alignment : info.alignment) {
-    if (alignment == 0 || alignment == 16 || alignment == 64 || alignment == 256) continue;
-    call.blame("R01", fmt::format("ep_support_info wants the alignment {}", alignment));
+    if (descriptor::is_alignment(alignment) && static_cast<uint64_t>(alignment) <= most) continue;
+    call.blame("R01", fmt::format("ep_support_info wants the alignment {}; 0 or a power of two up to {}, the "
+                                  "minimum_alignment of pool 0, is possible",
+                                  alignment, most));
     break;
   }
 }

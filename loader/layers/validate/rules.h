@@ -54,7 +54,12 @@ void before(Tag<Slot::peer_copy>, Call&, StreamHandle&, Buffer& dst, Device& pee
 void after(Tag<Slot::peer_copy>, Call&, ep_status, StreamHandle&, Buffer& dst, Device& peer, Buffer& src, Number& size,
            Error&);
 
+// True if `memory` lies in a pool that is EP_POOL_FLAG_EXCLUSIVE.
+bool is_exclusive(const Memory& memory);
+
 // --- stream_rules.cpp ---
+
+void before(Tag<Slot::stream_create>, Call&, Device&, Argument<const ep_stream_desc*>&, Argument<ep_stream**>&, Error&);
 
 // Notes that work that uses `objects` was submitted to `stream`. Null objects are left out.
 void submitted(Stream& stream, std::initializer_list<Object*> objects);

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "loader/blobs/blobs.h"
 #include "loader/host/error.h"
 #include "loader/log/log.h"
 #include "primitives/text/format.h"
@@ -122,6 +123,28 @@ void device_memory_report(const ep_host* host, ep_device* device, int64_t delta)
   of(host).inner->device_memory_report(of(host).inner, device, delta);
 }
 
+// False, with a line in the log, if `key` is none.
+bool is_key(const ep_host* host, const char* function, ep_string key) {
+  const bool good = key.data != nullptr && key.size > 0 && key.size <= longest_blob_key;
+  if (!good) {
+    blame(host, "H02", function, fmt::format("a key has {} bytes; 1 to {} are possible", key.size, longest_blob_key));
+  }
+  return good;
+}
+
+ep_status blob_get(const ep_host* host, ep_string key, void (*take)(void* context, const void* data, uint64_t size),
+                   void* context) {
+  if (take == nullptr) blame(host, "H02", "blob_get", "there is no function to take the blob");
+  const bool asked = still_there(host, "blob_get") && is_key(host, "blob_get", key) && take != nullptr;
+  return asked ? of(host).inner->blob_get(of(host).inner, key, take, context) : EP_STATUS_NOT_FOUND;
+}
+
+void blob_put(const ep_host* host, ep_string key, const void* data, uint64_t size) {
+  if (data == nullptr || size == 0) return blame(host, "H02", "blob_put", "the blob is empty");
+  if (!still_there(host, "blob_put") || !is_key(host, "blob_put", key)) return;
+  of(host).inner->blob_put(of(host).inner, key, data, size);
+}
+
 }  // namespace
 
 const ep_host* validate_services(const HostServices& host) {
@@ -142,6 +165,8 @@ const ep_host* validate_services(const HostServices& host) {
   services->table.thread_limit = thread_limit_for_plugin;
   services->table.plugin_path = plugin_path;
   services->table.device_memory_report = device_memory_report;
+  services->table.blob_get = blob_get;
+  services->table.blob_put = blob_put;
   std::lock_guard lock(*mutex);
   all->push_back(std::move(services));
   return &all->back()->table;

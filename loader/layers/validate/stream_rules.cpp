@@ -51,6 +51,14 @@ void submitted(Stream& stream, std::initializer_list<Object*> objects) {
   while (stream.launched.size() > kept_launches) stream.launched.pop_front();
 }
 
+void before(Tag<Slot::stream_create>, Call& call, Device&, Argument<const ep_stream_desc*>& desc,
+            Argument<ep_stream**>&, Error&) {
+  if (desc.value == nullptr) return call.refuse("A01", "the description of the stream is NULL");
+  if (desc.value->struct_type == EP_STRUCT_STREAM_DESC && desc.value->struct_size >= sizeof(ep_stream_desc)) return;
+  call.refuse("T01", fmt::format("the description's struct_size is {} and its struct_type {}", desc.value->struct_size,
+                                 desc.value->struct_type));
+}
+
 void before(Tag<Slot::stream_destroy>, Call& call, Device&, StreamHandle& stream) {
   if (stream.object == nullptr || call.layer->synchronous() || call.layer->lost) return;
   if (stream.object->point <= Objects::instance().seen.at(stream.object->number)) return;

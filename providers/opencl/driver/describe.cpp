@@ -122,7 +122,7 @@ int32_t class_of(cl_device_type type, bool unified_memory) {
   if ((type & CL_DEVICE_TYPE_GPU) != 0) {
     return unified_memory ? EP_DEVICE_CLASS_INTEGRATED : EP_DEVICE_CLASS_DISCRETE;
   }
-  return (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? EP_DEVICE_CLASS_DISCRETE : EP_DEVICE_CLASS_SOFTWARE;
+  return (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? EP_DEVICE_CLASS_ACCELERATOR : EP_DEVICE_CLASS_SOFTWARE;
 }
 
 void fill_info(const PhysicalDevice& device, ep_device_info* info) {

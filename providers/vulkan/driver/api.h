@@ -55,6 +55,9 @@ namespace tenon::provider::vulkan {
   X(vkDestroyShaderModule)               \
   X(vkCreatePipelineLayout)              \
   X(vkDestroyPipelineLayout)             \
+  X(vkCreatePipelineCache)               \
+  X(vkDestroyPipelineCache)              \
+  X(vkGetPipelineCacheData)              \
   X(vkCreateComputePipelines)            \
   X(vkDestroyPipeline)
 

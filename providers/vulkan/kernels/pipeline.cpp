@@ -26,6 +26,7 @@ ep_status Pipelines::create(ep_error** error) {
   info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
   info.pushConstantRangeCount = 1;
   info.pPushConstantRanges = &range;
+  store_.open();
   const VkResult result = context_->api.vkCreatePipelineLayout(context_->device, &info, nullptr, &layout_);
   return result == VK_SUCCESS ? EP_STATUS_OK : context_->failed(error, "vkCreatePipelineLayout", result);
 }
@@ -85,10 +86,11 @@ Refusal Pipelines::compile(const std::string& module, const Constants& constants
   info.layout = layout_;
   VkPipeline handle = VK_NULL_HANDLE;
   const VkResult result =
-      context_->api.vkCreateComputePipelines(context_->device, VK_NULL_HANDLE, 1, &info, nullptr, &handle);
+      context_->api.vkCreateComputePipelines(context_->device, store_.handle(), 1, &info, nullptr, &handle);
   context_->api.vkDestroyShaderModule(context_->device, code, nullptr);
   if (result != VK_SUCCESS) return failed("vkCreateComputePipelines", result);
   *out_pipeline = std::make_shared<Pipeline>(context_, handle);
+  store_.note_made();
   return {};
 }
 

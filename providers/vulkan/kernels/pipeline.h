@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "providers/vulkan/kernels/pipeline_store.h"
 #include "providers/vulkan/queue/context.h"
 #include "sdk/provider/implementation.h"
 
@@ -32,7 +33,7 @@ class Pipeline {
 
 class Pipelines {
  public:
-  explicit Pipelines(std::shared_ptr<Context> context) : context_(std::move(context)) {}
+  explicit Pipelines(std::shared_ptr<Context> context) : context_(std::move(context)), store_(context_.get()) {}
   ~Pipelines();
   Pipelines(const Pipelines&) = delete;
   Pipelines& operator=(const Pipelines&) = delete;
@@ -58,6 +59,7 @@ class Pipelines {
   Refusal failed(const char* call, VkResult result);
 
   std::shared_ptr<Context> context_;
+  PipelineStore store_;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   std::mutex mutex_;
   std::map<std::pair<std::string, Constants>, std::shared_ptr<Slot>> slots_;

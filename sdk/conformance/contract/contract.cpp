@@ -52,14 +52,15 @@ std::vector<uint8_t> random_bytes(size_t size, uint64_t seed) {
 namespace {
 
 Status exercise_transfers(Subject& subject, const Stream& stream) {
+  const uint64_t begin = subject.granularity();  // 1, or the first place after 0 where a copy may begin
   TENON_ASSIGN_OR_RETURN(const Memory first, subject.allocate(5000));
-  TENON_ASSIGN_OR_RETURN(const Memory second, subject.allocate(5000));
+  TENON_ASSIGN_OR_RETURN(const Memory second, subject.allocate(5000 + begin));
   const std::vector<uint8_t> sent = random_bytes(4999, 3);
   std::vector<uint8_t> received(sent.size(), 0);
   const Drain drain(subject, stream);
   TENON_RETURN_IF_ERROR(subject.upload(stream, first, 0, sent));
-  TENON_RETURN_IF_ERROR(subject.copy(stream, second, 1, first, 0, sent.size()));
-  TENON_RETURN_IF_ERROR(subject.download(stream, second, 1, received));
+  TENON_RETURN_IF_ERROR(subject.copy(stream, second, begin, first, 0, sent.size()));
+  TENON_RETURN_IF_ERROR(subject.download(stream, second, begin, received));
   TENON_RETURN_IF_ERROR(subject.finish(stream));
   return sent == received ? Status() : broken("M08", "what was downloaded is not what was uploaded");
 }

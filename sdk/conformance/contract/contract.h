@@ -118,6 +118,7 @@ Status streams_ordered_by_events(Subject& subject);
 Status streams_keep_launches_apart(Subject& subject);
 Status streams_outlive_unrelated(Subject& subject);
 Status streams_on_threads(Subject& subject);
+Status streams_hints(Subject& subject);
 Status streams_share_a_primitive(Subject& subject);
 
 Status support_pure(Subject& subject);
@@ -134,6 +135,7 @@ Status graphs_results(Subject& subject);
 Status graphs_faults(Subject& subject);
 
 Status host_memory_fails(Subject& subject);
+Status host_keeps_blobs(Subject& subject);
 Status teardown_null(Subject& subject);
 Status teardown_leaks(Subject& subject);
 Status teardown_again(Subject& subject);

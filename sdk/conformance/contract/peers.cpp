@@ -31,7 +31,8 @@ class Peer {
     return subject_.call("device_open", plugin.device_open, plugin.plugin, index, &device, &ops);
   }
   Status prepare() {
-    TENON_RETURN_IF_ERROR(subject_.call("stream_create", ops.stream_create, device, &stream));
+    const ep_stream_desc desc = stream_desc(EP_STREAM_COMPUTE);
+    TENON_RETURN_IF_ERROR(subject_.call("stream_create", ops.stream_create, device, &desc, &stream));
     for (uint32_t pool = 0; pool < info.pool_count; ++pool) {
       ep_memory* block = nullptr;
       TENON_RETURN_IF_ERROR(subject_.call("memory_allocate", ops.memory_allocate, device, pool, room, &block));

@@ -14,6 +14,34 @@
 
 namespace tenon::conformance {
 
+Status streams_hints(Subject& subject) {
+  constexpr uint64_t size = 4096;
+  constexpr int32_t unknown_purpose = 77;
+  uint64_t seed = 900;
+  const std::pair<int32_t, int32_t> hints[] = {{EP_STREAM_COMPUTE, 1'000'000},
+                                               {EP_STREAM_COMPUTE, -1'000'000},
+                                               {EP_STREAM_COPY, 0},
+                                               {EP_STREAM_COPY, 1},
+                                               {unknown_purpose, -1}};
+  for (const auto& [purpose, priority] : hints) {
+    const Result<Stream> made = subject.make_stream(purpose, priority);
+    if (!made.ok()) {
+      return broken("S09", "stream_create refuses purpose {} and priority {}, which are hints: {}", purpose, priority,
+                    made.status().message());
+    }
+    TENON_ASSIGN_OR_RETURN(const Memory memory, subject.allocate(size));
+    const std::vector<uint8_t> sent = random_bytes(size, ++seed);
+    std::vector<uint8_t> received(size, 0);
+    TENON_RETURN_IF_ERROR(subject.upload(made.value(), memory, 0, sent));
+    TENON_RETURN_IF_ERROR(subject.download(made.value(), memory, 0, received));
+    TENON_RETURN_IF_ERROR(subject.finish(made.value()));
+    if (sent != received) {
+      return broken("S09", "a stream of purpose {} and priority {} lost bytes of an upload", purpose, priority);
+    }
+  }
+  return {};
+}
+
 // One stream writes and another reads after an event, in many rounds. The host waits for nothing in between.
 Status streams_ordered_by_events(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream maker, subject.make_stream());

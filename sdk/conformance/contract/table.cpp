@@ -60,6 +60,7 @@ constexpr ContractTest tests[] = {
      "Destroying what a launch in flight does not use leaves it alone.", streams_outlive_unrelated},
     {"streams/on_threads", "C01", Needs::device, "Several threads, each with its stream, do not disturb each other.",
      streams_on_threads},
+    {"streams/hints", "S09", Needs::device, "A stream of any purpose and priority is made, and works.", streams_hints},
     {"streams/share_a_primitive", "C01", Needs::primitives,
      "Two threads launch one primitive at once, each on its stream with its own operands.", streams_share_a_primitive},
 
@@ -87,6 +88,8 @@ constexpr ContractTest tests[] = {
 
     {"host/memory_fails", "O01", Needs::library, "Any allocation of the host may fail, and nothing else breaks.",
      host_memory_fails},
+    {"host/keeps_blobs", "H03", Needs::library,
+     "What it kept in an earlier life, and what others kept, changes no result.", host_keeps_blobs},
     {"teardown/null", "P01", Needs::device, "Destroying NULL is nothing.", teardown_null},
     {"teardown/leaks", "L01", Needs::library, "After shutdown nothing of the host's memory is held.", teardown_leaks},
     {"teardown/again", "L01", Needs::library, "It can be opened and shut down again and again.", teardown_again},

@@ -95,6 +95,37 @@ Status host_memory_fails(Subject& subject) {
   return exercise(subject).with_context("  after each allocation of the host has failed once");
 }
 
+namespace {
+
+// A provider that fails where no blob is known has another defect than one of its blobs.
+Status works_without_blobs(Subject& subject) {
+  subject.host.keep_blobs(Host::Blobs::none);
+  for (int time = 0; time < 3; ++time) {
+    TENON_RETURN_IF_ERROR(exercise(subject));
+    subject.close();
+  }
+  return {};
+}
+
+}  // namespace
+
+// Three lives with one store of blobs: the second and third find what the one before has kept. Then no blob is known.
+Status host_keeps_blobs(Subject& subject) {
+  subject.host.keep_blobs(Host::Blobs::kept);
+  for (const char* life : {"the first", "the second", "the third"}) {
+    const Status used = exercise(subject);
+    subject.close();
+    if (used.code() == skip_code) return used;
+    if (!used.ok()) TENON_RETURN_IF_ERROR(works_without_blobs(subject));
+    if (!used.ok()) return broken("H03", "in {} of three lives with one store of blobs: {}", life, used.message());
+    if (const Status violation = subject.host.take_violation(); !violation.ok()) return violation;
+  }
+  subject.host.keep_blobs(Host::Blobs::none);
+  TENON_RETURN_IF_ERROR(exercise(subject).with_context("  where no blob is known"));
+  subject.close();
+  return nothing_held(subject, "L01", "after lives with blobs");
+}
+
 // A process that used the provider exits normally.
 Status teardown_exit(Subject& subject) {
   const pid_t child = fork();

@@ -18,7 +18,7 @@ struct Move {
 // the step before it alone.
 class Moves {
  public:
-  static constexpr uint64_t room = 100000;
+  static constexpr uint64_t room = 100032;  // a multiple of every granularity
 
   explicit Moves(Subject& subject) : subject_(subject) {}
   Status prepare() {
@@ -95,7 +95,13 @@ Status transfers_exact(Subject& subject) {
                             {64, 1, 4096}, {1, 64, 70001}, {room - 1, 0, 1}, {0, room - 1, 1}, {4095, 4097, 8191}};
   Moves state(subject);
   TENON_RETURN_IF_ERROR(state.prepare());
-  for (const Move& move : moves) {
+  // On a device that moves multiples alone, the same moves in that unit.
+  const uint64_t unit = subject.granularity();
+  for (const Move& in_bytes : moves) {
+    Move move = in_bytes;
+    for (uint64_t* part : {&move.src, &move.dst, &move.size})
+      *part = std::max(unit, *part / unit * unit) * (*part != 0);
+    if (std::max(move.src, move.dst) + move.size > room) continue;
     TENON_RETURN_IF_ERROR(state.upload(move));
     TENON_RETURN_IF_ERROR(state.download(move));
     TENON_RETURN_IF_ERROR(state.copy(move));

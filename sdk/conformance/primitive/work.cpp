@@ -68,7 +68,7 @@ Status Work::allocate() {
     TENON_RETURN_IF_ERROR(subject_.call("primitive_workspace", subject_.ops.primitive_workspace, launched_,
                                         shapes.data(), fixed_.operand_count, &workspace_bytes_));
   }
-  TENON_ASSIGN_OR_RETURN(operands_, subject_.allocate(image_.bytes.size()));
+  TENON_RETURN_IF_ERROR(allocate_blocks());
   if (workspace_bytes_ > 0) {
     TENON_ASSIGN_OR_RETURN(workspace_, subject_.allocate(workspace_bytes_ + workspace_alignment));
   }
@@ -87,6 +87,33 @@ Status Work::allocate() {
   return {};
 }
 
+Status Work::allocate_blocks() {
+  blocks_.clear();
+  block_of_.assign(fixed_.operand_count, 0);
+  std::vector<uint64_t> places;
+  for (uint32_t i = 0; i < fixed_.operand_count; ++i) {
+    if ((fixed_.operands[i].flags & EP_OPERAND_FLAG_SCALAR) != 0) continue;
+    const auto known = std::find(places.begin(), places.end(), image_.offsets[i]);
+    block_of_[i] = subject_.exclusive() ? static_cast<size_t>(known - places.begin()) : 0;
+    if (known == places.end()) places.push_back(image_.offsets[i]);
+  }
+  for (size_t i = 0; i < (subject_.exclusive() ? std::max<size_t>(1, places.size()) : 1); ++i) {
+    TENON_ASSIGN_OR_RETURN(Memory block, subject_.allocate(image_.bytes.size()));
+    blocks_.push_back(std::move(block));
+  }
+  return {};
+}
+
+// Puts what was written to the other blocks into the image.
+void Work::merge() {
+  for (const std::vector<uint8_t>& bytes : fetched_) {
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      if (bytes[i] != uploaded_[i]) image_.bytes[i] = bytes[i];
+    }
+  }
+  fetched_.clear();
+}
+
 Status Work::submit(const Stream& stream) {
   TENON_RETURN_IF_ERROR(upload(stream));
   if (waits) TENON_RETURN_IF_ERROR(subject_.finish(stream));
@@ -96,7 +123,7 @@ Status Work::submit(const Stream& stream) {
 }
 
 Status Work::upload(const Stream& stream) {
-  TENON_RETURN_IF_ERROR(subject_.upload(stream, operands_, 0, image_.bytes));
+  for (const Memory& block : blocks_) TENON_RETURN_IF_ERROR(subject_.upload(stream, block, 0, image_.bytes));
   if (workspace_.get() != nullptr) {
     dirty_.assign(workspace_bytes_ + workspace_alignment, dirt);
     TENON_RETURN_IF_ERROR(subject_.upload(stream, workspace_, 0, dirty_));
@@ -111,11 +138,17 @@ Status Work::upload(const Stream& stream) {
 Status Work::pack(const Stream& stream) {
   if (info_.pack_operand == 0) return {};
   return subject_.call("primitive_pack", subject_.ops.primitive_pack, launched_, stream.get(),
-                       ep_buffer{packed_.get(), 0}, ep_buffer{operands_.get(), image_.offsets[info_.pack_operand - 1]});
+                       ep_buffer{packed_.get(), 0}, operand(info_.pack_operand - 1));
 }
 
 Status Work::download(const Stream& stream) {
-  TENON_RETURN_IF_ERROR(subject_.download(stream, operands_, 0, image_.bytes));
+  fetched_.assign(blocks_.size() - 1, {});
+  if (!fetched_.empty()) uploaded_ = image_.bytes;
+  for (size_t i = 1; i < blocks_.size(); ++i) {
+    fetched_[i - 1].resize(image_.bytes.size());
+    TENON_RETURN_IF_ERROR(subject_.download(stream, blocks_[i], 0, fetched_[i - 1]));
+  }
+  TENON_RETURN_IF_ERROR(subject_.download(stream, blocks_[0], 0, image_.bytes));
   if (scratch_.get() == nullptr) return {};
   return subject_.download(stream, scratch_, 0, scratch_bytes_);
 }
@@ -124,7 +157,7 @@ Status Work::launch(const Stream& stream) {
   std::vector<ep_buffer>& buffers = lent_buffers_;
   buffers.assign(desc_.operand_count, {});
   for (uint32_t i = 0; i < desc_.operand_count; ++i) {
-    if ((desc_.operands[i].flags & EP_OPERAND_FLAG_SCALAR) == 0) buffers[i] = {operands_.get(), image_.offsets[i]};
+    if ((desc_.operands[i].flags & EP_OPERAND_FLAG_SCALAR) == 0) buffers[i] = operand(i);
   }
   if (info_.pack_operand > 0) buffers[info_.pack_operand - 1] = {packed_.get(), 0};
   lent_shapes_ = shapes_of(fixed_);

@@ -28,7 +28,11 @@ class Work {
   // Call after the stream has finished. Takes the faults of an asynchronous device and checks the scratch.
   Status settle(const Stream& stream);
 
-  const cases::Image& image() const { return image_; }
+  // The operands; after the stream has finished, as the launch left them.
+  const cases::Image& image() {
+    merge();
+    return image_;
+  }
   // Takes other operands of the same layout for the next upload. No work is in flight.
   void put(const cases::Image& image) { image_ = image; }
   const std::vector<ep_fault>& faults() const { return faults_; }
@@ -41,6 +45,9 @@ class Work {
  private:
   Status allocate();
   Status pack(const Stream& stream);
+  Status allocate_blocks();
+  void merge();
+  ep_buffer operand(uint32_t index) const { return {blocks_[block_of_[index]].get(), image_.offsets[index]}; }
 
   Subject& subject_;
   const ep_primitive_desc desc_, fixed_;
@@ -57,7 +64,12 @@ class Work {
   ep_primitive* launched_ = nullptr;  // the primitive, whoever owns it
   ep_primitive_info info_{};
   uint64_t workspace_bytes_ = 0;
-  Memory operands_, workspace_, scratch_, packed_;
+  // The image, once; on a device whose blocks hold one tensor, once for each place of an operand.
+  std::vector<Memory> blocks_;
+  std::vector<size_t> block_of_;               // of each operand
+  std::vector<std::vector<uint8_t>> fetched_;  // from each block after the first
+  std::vector<uint8_t> uploaded_;              // the image before the launch, where there are such blocks
+  Memory workspace_, scratch_, packed_;
   std::vector<uint8_t> dirty_, scratch_bytes_;
   std::vector<ep_fault> faults_;
 };

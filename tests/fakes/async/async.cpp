@@ -37,8 +37,8 @@ void AsyncControl::reset() {
   delay_us = 0;
   seed = 1;
   shadow = true;
-  lazy = early = peers = mapped = pinned = hold = reference = graphs = false;
-  graph_seed = 1;
+  lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = false;
+  granularity = graph_seed = 1;
   fail_allocation = fail_launch = fail_graph = -1;
   fail_count = 1;
   lose_device = false;
@@ -80,6 +80,17 @@ bool due(std::atomic<int64_t>& after, std::atomic<int64_t>& failed) {
     failed.store(0);
   }
   return true;
+}
+
+void check_exclusive(const ep_stream* stream, const Access* accesses, size_t count) {
+  if (!stream->device->plugin->exclusive) return;
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t j = 0; j < count; ++j) {
+      const bool alias = accesses[i].buffer.offset == accesses[j].buffer.offset;
+      if (i == j || alias || !accesses[i].write || accesses[i].buffer.memory != accesses[j].buffer.memory) continue;
+      async_control().violate("a block that is written has another operand in it");
+    }
+  }
 }
 
 void check(ep_stream* stream, const Access* accesses, size_t count) {
@@ -141,7 +152,7 @@ ep_status memory_map(ep_device*, ep_memory* memory, void** out, ep_error**) {
 
 // --- streams ---
 
-ep_status stream_create(ep_device* device, ep_stream** out, ep_error** error) {
+ep_status stream_create(ep_device* device, const ep_stream_desc*, ep_stream** out, ep_error** error) {
   const int number = device->plugin->shadow.add_stream();
   if (number < 0 && async_control().shadow.load()) {
     return fail(device->host, error, EP_STATUS_UNSUPPORTED, "the shadow keeps eight streams apart, no more.");
@@ -186,6 +197,15 @@ ep_status stream_take_fault(ep_stream* stream, ep_fault* out, ep_error** error) 
 
 // --- work ---
 
+void check_multiples(const ep_stream* stream, std::initializer_list<uint64_t> numbers) {
+  const uint64_t unit = stream->device->plugin->granularity;
+  for (const uint64_t number : numbers) {
+    if (number % unit == 0) continue;
+    async_control().violate(
+        fmt::format("a transfer at or of {} bytes on a device that moves multiples of {}", number, unit));
+  }
+}
+
 // `foreign` means that the source is not memory of this device.
 ep_status transfer(ep_stream* stream, Command::Kind kind, char* dst, const char* src, uint64_t bytes, bool foreign) {
   Command command;
@@ -202,13 +222,16 @@ ep_status transfer(ep_stream* stream, Command::Kind kind, char* dst, const char*
 
 ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error) {
   if (is_lost()) return lost(stream->device, error);
+  check_multiples(stream, {dst.offset, src.offset, size});
   const Access accesses[] = {{src, size, false}, {dst, size, true}};
+  check_exclusive(stream, accesses, 2);
   check(stream, accesses, 2);
   return transfer(stream, Command::copy, address(dst), address(src), size, false);
 }
 
 ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error) {
   if (is_lost()) return lost(stream->device, error);
+  check_multiples(stream, {dst.offset, size});
   const Access access{dst, size, true};
   check(stream, &access, 1);
   return transfer(stream, Command::upload, address(dst), static_cast<const char*>(src), size, true);
@@ -216,6 +239,7 @@ ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t siz
 
 ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error) {
   if (is_lost()) return lost(stream->device, error);
+  check_multiples(stream, {src.offset, size});
   const Access access{src, size, false};
   check(stream, &access, 1);
   return transfer(stream, Command::download, static_cast<char*>(dst), address(src), size, false);
@@ -276,6 +300,8 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out, ep
   info.pools[0].flags = EP_POOL_FLAG_DEVICE_LOCAL;
   info.pools[0].size = async_control().memory.load();
   info.pools[0].minimum_alignment = 64;
+  if (plugin->exclusive) info.pools[0].flags |= EP_POOL_FLAG_EXCLUSIVE;
+  info.pools[0].copy_granularity = plugin->granularity;
   constexpr uint64_t reachable = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT;
   if (plugin->mapped) info.pools[0].flags |= reachable;
   if (plugin->pinned) {
@@ -342,6 +368,8 @@ void configure(const ep_host* host) {
   read("peers", control.peers);
   read("mapped", control.mapped);
   read("pinned", control.pinned);
+  read("exclusive", control.exclusive);
+  read("granularity", control.granularity);
   read("reference", control.reference);
   read("graphs", control.graphs);
   read("graph_seed", control.graph_seed);
@@ -361,6 +389,8 @@ ep_status async_query(const ep_host* host, ep_plugin_ops* out, ep_error** error)
   plugin->peers = async_control().peers.load();
   plugin->mapped = async_control().mapped.load();
   plugin->pinned = async_control().pinned.load();
+  plugin->exclusive = async_control().exclusive.load();
+  plugin->granularity = async_control().granularity.load();
   ep_plugin_ops ops{};
   ops.abi_major = EP_ABI_MAJOR;
   ops.abi_minor = EP_ABI_MINOR;

@@ -35,7 +35,9 @@ struct AsyncControl {
   std::atomic<bool> pinned{false};     // a second pool for transfers; read when the provider is loaded
   std::atomic<bool> reference{false};  // the device has every primitive of primitives/reference; read when it is opened
   std::atomic<bool> graphs{false};     // the device takes whole graphs; read when it is opened
-  std::atomic<uint64_t> graph_seed{1};  // draws the islands; 0: all known nodes are of one
+  std::atomic<uint64_t> graph_seed{1};   // draws the islands; 0: all known nodes are of one
+  std::atomic<bool> exclusive{false};    // a block holds one tensor; read when the provider is loaded
+  std::atomic<uint64_t> granularity{1};  // of copies, in bytes; read when the provider is loaded
   std::atomic<bool> abort_on_violation{false};
 
   // The allocation (launch) after so many others fails, and further ones, `fail_count` in all. -1: none fails.

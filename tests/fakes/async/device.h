@@ -164,9 +164,11 @@ struct ep_device {
 
 struct ep_plugin {
   const ep_host* host = nullptr;
-  bool peers = false;   // its devices copy from each other directly
-  bool mapped = false;  // the host can address their memory
-  bool pinned = false;  // they have a pool for transfers
+  bool peers = false;        // its devices copy from each other directly
+  bool mapped = false;       // the host can address their memory
+  bool pinned = false;       // they have a pool for transfers
+  bool exclusive = false;    // a block holds one tensor
+  uint64_t granularity = 1;  // of copies
   std::mutex mutex;
   std::set<std::pair<const ep_device*, const ep_device*>>
       opened_peers;  // the first device may read the memory of the second
@@ -195,6 +197,8 @@ struct Access {
 };
 // Checks the accesses of an instruction against what its stream has waited for, before it is submitted.
 void check(ep_stream* stream, const Access* accesses, size_t count);
+// Checks, where a block holds one tensor, that no block that is written has another operand in it.
+void check_exclusive(const ep_stream* stream, const Access* accesses, size_t count);
 
 // Each function fills its slots of a device's table.
 void fill_event(ep_device_ops* ops);

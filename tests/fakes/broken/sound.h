@@ -30,8 +30,8 @@ static ep_status map(ep_device* device, ep_memory* memory, void** out, ep_error*
   return EP_STATUS_OK;
 }
 static char* address(ep_buffer buffer) { return (char*)buffer.memory + buffer.offset; }
-static ep_status stream_create(ep_device* device, ep_stream** out, ep_error** error) {
-  UNUSED(error);
+static ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream** out, ep_error** error) {
+  UNUSED(desc), UNUSED(error);
   *out = (ep_stream*)device;
   return EP_STATUS_OK;
 }

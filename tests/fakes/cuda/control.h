@@ -32,6 +32,8 @@ struct Control {
   std::atomic<int> fail_module{0};      // result of the next module load, once
   std::atomic<bool> run_kernels{true};  // false: launches are recorded and compute nothing
 
+  std::atomic<int> last_priority{0};  // of the last stream made
+
   std::atomic<uint64_t> launches{0};
   std::atomic<uint64_t> peer_copies{0};
   std::atomic<int64_t> allocated{0};  // bytes of device memory

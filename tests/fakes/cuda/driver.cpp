@@ -226,9 +226,10 @@ FAKE_API CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t s
   return CUDA_SUCCESS;
 }
 
-FAKE_API CUresult cuStreamCreate(CUstream* stream, unsigned int) {
+FAKE_API CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int, int priority) {
   FAKE_ENTER(true);
   *stream = new CUstream_st(current_device());
+  control().last_priority = priority;
   ++control().objects;
   return CUDA_SUCCESS;
 }

@@ -97,8 +97,8 @@ bool submits(Slot slot) {
 template <Slot slot, class... Args>
 void made(const std::shared_ptr<Device>&, Args...) {}
 template <Slot slot>
-requires(slot == Slot::stream_create) void made(const std::shared_ptr<Device>& device, ep_device*, ep_stream** out,
-                                                ep_error**) {
+requires(slot == Slot::stream_create) void made(const std::shared_ptr<Device>& device, ep_device*,
+                                                const ep_stream_desc*, ep_stream** out, ep_error**) {
   remember(*out, device);
   std::lock_guard lock(device->mutex);
   device->streams.push_back(*out);

@@ -12,15 +12,27 @@
 namespace tenon::fakes {
 namespace {
 
-// The tables of the wrapped devices, by device handle, and by the handles of a device's objects.
+// A wrapped device: its table, and what it said of its memory.
+struct Mask {
+  ep_device_ops ops{};
+  bool exclusive = false;
+  uint64_t granularity = 1;
+};
+
+struct Made {
+  const Mask* mask;
+  bool open;  // the descriptor holds EP_ANY
+};
+
+// The wrapped devices by handle, and by the handles of a device's objects.
 struct Masks {
   mutable std::mutex mutex;
   std::set<int32_t> kinds;
   ep_plugin_query_fn query = nullptr;
   std::string path;
-  std::map<const ep_device*, ep_device_ops> by_device;
-  std::map<const ep_stream*, const ep_device_ops*> by_stream;
-  std::map<const ep_primitive*, const ep_device_ops*> by_primitive;
+  std::map<const ep_device*, Mask> by_device;
+  std::map<const ep_stream*, const Mask*> by_stream;
+  std::map<const ep_primitive*, Made> by_primitive;
 };
 
 Masks& masks() {
@@ -28,15 +40,42 @@ Masks& masks() {
   return all;
 }
 
-template <class Handle>
-const ep_device_ops& inner(const std::map<const Handle*, const ep_device_ops*>& by, const Handle* handle) {
-  std::lock_guard lock(masks().mutex);
-  return *by.at(handle);
-}
-
-const ep_device_ops& inner(const ep_device* device) {
+const Mask& mask_of(const ep_device* device) {
   std::lock_guard lock(masks().mutex);
   return masks().by_device.at(device);
+}
+
+const Mask& mask_of(const ep_stream* stream) {
+  std::lock_guard lock(masks().mutex);
+  return *masks().by_stream.at(stream);
+}
+
+Made made_of(const ep_primitive* primitive) {
+  std::lock_guard lock(masks().mutex);
+  return masks().by_primitive.at(primitive);
+}
+
+const ep_device_ops& inner(const ep_device* device) { return mask_of(device).ops; }
+const ep_device_ops& inner(const ep_stream* stream) { return mask_of(stream).ops; }
+
+void check_multiples(const Mask& mask, std::initializer_list<uint64_t> numbers) {
+  for (const uint64_t number : numbers) {
+    if (number % mask.granularity == 0) continue;
+    masking_control().violate(
+        fmt::format("a transfer at or of {} bytes on a device that moves multiples of {}", number, mask.granularity));
+  }
+}
+
+// The outputs of a launch come first.
+void check_exclusive(const Mask& mask, const ep_launch& launch, uint32_t outputs) {
+  for (uint32_t i = 0; mask.exclusive && i < outputs; ++i) {
+    for (uint32_t j = 0; j < launch.operand_count; ++j) {
+      const ep_buffer& a = launch.operands[i];
+      const ep_buffer& b = launch.operands[j];
+      if (i == j || a.memory == nullptr || a.memory != b.memory || a.offset == b.offset) continue;
+      masking_control().violate(fmt::format("operand {} lies in the block of output {}", j, i));
+    }
+  }
 }
 
 void count_copy(uint64_t bytes) {
@@ -59,6 +98,15 @@ bool is_strided(const ep_operand_desc& operand) {
   for (int32_t axis = operand.rank - 1; axis >= 0; --axis) {
     if (operand.dims[axis] != 1 && operand.strides[axis] != expected) return true;
     expected *= operand.dims[axis];
+  }
+  return false;
+}
+
+bool is_open(const ep_primitive_desc& desc) {
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if (std::count(operand.dims, operand.dims + operand.rank, EP_ANY) != 0) return true;
+    if (std::count(operand.strides, operand.strides + operand.rank, EP_ANY) != 0) return true;
   }
   return false;
 }
@@ -93,6 +141,11 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
   if (status == EP_STATUS_OK && aligned) {
     std::fill_n(out->alignment, desc->operand_count, masking_control().alignment.load());
   }
+  if (status == EP_STATUS_OK) {
+    out->greatest_dim = masking_control().greatest_dim;
+    out->greatest_elements = masking_control().greatest_elements;
+    out->greatest_bytes = masking_control().greatest_bytes;
+  }
   return status;
 }
 
@@ -107,11 +160,12 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
     if (error != nullptr) *error = host->error_make(host, answer, {sentence.data(), sentence.size()}, {nullptr, 0});
     return answer;
   }
-  const ep_device_ops& ops = inner(device);
-  const ep_status status = ops.primitive_create(device, desc, out, info, error);
+  const Mask& mask = mask_of(device);
+  const ep_status status = mask.ops.primitive_create(device, desc, out, info, error);
   if (status != EP_STATUS_OK) return status;
+  if (masking_control().workspace_limit != 0) info->flags &= ~EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE;
   std::lock_guard lock(masks().mutex);
-  masks().by_primitive[*out] = &ops;
+  masks().by_primitive[*out] = {&mask, is_open(*desc)};
   return status;
 }
 
@@ -120,34 +174,61 @@ void device_trim(ep_device* device) {
   if (inner(device).device_trim != nullptr) inner(device).device_trim(device);
 }
 
-ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault* out_fault,
-                           ep_error** error) {
-  masking_control().launches.fetch_add(1);
-  return inner(masks().by_primitive, primitive).primitive_launch(primitive, stream, launch, out_fault, error);
+bool is_beyond(const ep_shape* shapes, int64_t limit) {
+  int64_t elements = 1;
+  for (int32_t axis = 0; axis < shapes[0].rank; ++axis) elements *= shapes[0].dims[axis];
+  return limit != 0 && elements > limit;
 }
 
-ep_status stream_create(ep_device* device, ep_stream** out, ep_error** error) {
-  const ep_device_ops& ops = inner(device);
-  const ep_status status = ops.stream_create(device, out, error);
+ep_status beyond(ep_error** error) {
+  masking_control().beyond.fetch_add(1);
+  return refusal("shapes of this size", error);
+}
+
+ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault* out_fault,
+                           ep_error** error) {
+  const Made made = made_of(primitive);
+  if (made.open && is_beyond(launch->shapes, masking_control().launch_limit)) return beyond(error);
+  masking_control().launches.fetch_add(1);
+  masking_control().open_launches.fetch_add(made.open ? 1 : 0);
+  check_exclusive(*made.mask, *launch, 1);
+  return made.mask->ops.primitive_launch(primitive, stream, launch, out_fault, error);
+}
+
+ep_status primitive_workspace(ep_primitive* primitive, const ep_shape* shapes, uint32_t count, uint64_t* out_bytes,
+                              ep_error** error) {
+  const Made made = made_of(primitive);
+  if (made.open && is_beyond(shapes, masking_control().workspace_limit)) return beyond(error);
+  if (made.mask->ops.primitive_workspace == nullptr) return *out_bytes = 0, EP_STATUS_OK;
+  return made.mask->ops.primitive_workspace(primitive, shapes, count, out_bytes, error);
+}
+
+ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream** out, ep_error** error) {
+  const Mask& mask = mask_of(device);
+  const ep_status status = mask.ops.stream_create(device, desc, out, error);
   if (status != EP_STATUS_OK) return status;
   std::lock_guard lock(masks().mutex);
-  masks().by_stream[*out] = &ops;
+  masks().by_stream[*out] = &mask;
   return status;
 }
 
 ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error) {
   count_copy(size);
-  return inner(masks().by_stream, stream).copy(stream, dst, src, size, error);
+  check_multiples(mask_of(stream), {dst.offset, src.offset, size});
+  if (mask_of(stream).exclusive && dst.memory == src.memory) masking_control().violate("a copy within a block");
+  return inner(stream).copy(stream, dst, src, size, error);
 }
 
 ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error) {
   count_copy(size);
-  return inner(masks().by_stream, stream).upload(stream, dst, src, size, error);
+  check_multiples(mask_of(stream), {dst.offset, size});
+  return inner(stream).upload(stream, dst, src, size, error);
 }
 
 ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error) {
   count_copy(size);
-  return inner(masks().by_stream, stream).download(stream, dst, src, size, error);
+  check_multiples(mask_of(stream), {src.offset, size});
+  return inner(stream).download(stream, dst, src, size, error);
 }
 
 Plugin* plugin_of(ep_plugin* plugin) { return reinterpret_cast<Plugin*>(plugin); }
@@ -162,7 +243,13 @@ ep_status device_count(ep_plugin* plugin, uint32_t* out, ep_error** error) {
 }
 
 ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out, ep_error** error) {
-  return plugin_of(plugin)->inner.device_info(plugin_of(plugin)->inner.plugin, index, out, error);
+  const ep_status status = plugin_of(plugin)->inner.device_info(plugin_of(plugin)->inner.plugin, index, out, error);
+  if (status != EP_STATUS_OK) return status;
+  const MaskingControl& control = masking_control();
+  if (control.exclusive) out->pools[0].flags |= EP_POOL_FLAG_EXCLUSIVE;
+  if (control.unmapped) out->pools[0].flags &= ~(EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT);
+  out->pools[0].copy_granularity = control.granularity;
+  return status;
 }
 
 ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out, ep_error** error) {
@@ -171,12 +258,13 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   if (status != EP_STATUS_OK) return status;
   {
     std::lock_guard lock(masks().mutex);
-    masks().by_device[*out_device] = *out;
+    masks().by_device[*out_device] = {*out, masking_control().exclusive, masking_control().granularity};
   }
   out->primitive_support = primitive_support;
   if (out->primitive_create != nullptr) {
     out->primitive_create = primitive_create;
     out->primitive_launch = primitive_launch;
+    out->primitive_workspace = primitive_workspace;
   }
   out->device_trim = device_trim;
   out->stream_create = stream_create;
@@ -236,7 +324,23 @@ void MaskingControl::reset() {
   create_answer = EP_STATUS_OUT_OF_DEVICE_MEMORY;
   refuses_strides = refuses_epilogues = aligns_copy = false;
   alignment = 0;
-  refuse({});
+  exclusive = unmapped = false;
+  granularity = 1;
+  greatest_dim = greatest_elements = greatest_bytes = beyond = open_launches = 0;
+  launch_limit = workspace_limit = 0;
+  std::lock_guard lock(masks().mutex);
+  violation_.clear();
+  masks().kinds.clear();
+}
+
+std::string MaskingControl::violation() {
+  std::lock_guard lock(masks().mutex);
+  return violation_;
+}
+
+void MaskingControl::violate(const std::string& text) {
+  std::lock_guard lock(masks().mutex);
+  if (violation_.empty()) violation_ = text;
 }
 
 MaskingControl& masking_control() {

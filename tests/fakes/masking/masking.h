@@ -29,11 +29,30 @@ struct MaskingControl {
   std::atomic<uint64_t> creates{0};
   std::atomic<uint64_t> trims{0};
 
+  // What a device says of pool 0. Read when the device is listed, and kept for that device.
+  std::atomic<bool> exclusive{false};    // a block holds one tensor
+  std::atomic<uint64_t> granularity{1};  // of copies
+  std::atomic<bool> unmapped{false};     // the host cannot reach the memory
+  // The first breach of what such a device said, or an empty string.
+  std::string violation();
+  void violate(const std::string& text);
+
+  // Limits of open dims: stated in the terms of support; and unstated, found by a launch or by primitive_workspace.
+  // 0: none.
+  std::atomic<uint64_t> greatest_dim{0}, greatest_elements{0}, greatest_bytes{0};
+  std::atomic<int64_t> launch_limit{0};     // elements of operand 0
+  std::atomic<int64_t> workspace_limit{0};  // elements of operand 0
+  std::atomic<uint64_t> beyond{0};          // launches and questions refused for such a limit
+  std::atomic<uint64_t> open_launches{0};   // of primitives with open dims
+
   // Refuses `kinds` (EP_PRIMITIVE_*) from now on. Existing kernels still run.
   void refuse(std::set<int32_t> kinds);
   bool refuses(int32_t kind) const;
   // Sets counters to 0 and refuses nothing.
   void reset();
+
+ private:
+  std::string violation_;
 };
 
 MaskingControl& masking_control();

@@ -40,6 +40,9 @@ ep_status memory_allocate(ep_device* device, uint32_t, uint64_t size, ep_memory*
   const ep_host* host = device->host;
   if (device->breaks("promises_room")) size = std::min<uint64_t>(size, 1 << 26);
   if (size > uint64_t{1} << 40) return no_room(device, size, out_memory, error);
+  if (device->breaks("empty_key"))
+    host->blob_get(
+        host, {nullptr, 0}, [](void*, const void*, uint64_t) {}, nullptr);
   if (device->breaks("bad_alignment")) host->release(host, host->allocate(host, 64, 3), 64);
   if (device->breaks("error_on_success") && error != nullptr) {
     *error = host->error_make(host, EP_STATUS_INTERNAL, to_ep_string("All is well."), {});
@@ -99,7 +102,10 @@ ep_status memory_import_host(ep_device* device, void* pointer, uint64_t size, ep
 
 // --- streams and transfers ---
 
-ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error**) {
+ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream** out_stream, ep_error** error) {
+  if (device->breaks("one_purpose") && desc->purpose != EP_STREAM_COMPUTE) {
+    return fail(device->host, error, EP_STATUS_UNSUPPORTED, "There are no streams of purpose %d.", desc->purpose);
+  }
   auto* stream = make<ep_stream>(device->host, device->host);
   stream->device = device;
   stream->queue = std::make_shared<Queue>();
@@ -296,6 +302,13 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
                       ep_error** error) {
   const Character& character = plugin->character;
   if (index >= devices_of(character) && !character.breaks("unknown_device")) return no_device(plugin, index, error);
+  if (character.breaks("trusts_any_blob")) {
+    const auto take = [](void* found, const void*, uint64_t) { *static_cast<bool*>(found) = true; };
+    bool found = false;
+    static_cast<void>(plugin->host->blob_get(plugin->host, to_ep_string("state"), take, &found));
+    if (found) return fail_text(plugin->host, error, EP_STATUS_INTERNAL, "An earlier life ended badly.");
+    plugin->host->blob_put(plugin->host, to_ep_string("state"), "bad", 3);
+  }
   auto* device = make<ep_device>(plugin->host, plugin->host);
   device->character = character;
   device->opener = std::this_thread::get_id();

@@ -55,6 +55,10 @@ struct Host {
     table.thread_limit = [](const ep_host*) -> int32_t { return 1; };
     table.plugin_path = [](const ep_host*) { return ep_string{"", 0}; };
     table.device_memory_report = [](const ep_host*, ep_device*, int64_t) {};
+    table.blob_get = [](const ep_host*, ep_string, void (*)(void*, const void*, uint64_t), void*) -> ep_status {
+      return EP_STATUS_NOT_FOUND;
+    };
+    table.blob_put = [](const ep_host*, ep_string, const void*, uint64_t) {};
   }
 };
 
@@ -71,7 +75,8 @@ class Sample : public testing::Test {
     ops_.struct_size = sizeof ops_;
     ops_.struct_type = EP_STRUCT_DEVICE_OPS;
     ASSERT_EQ(plugin_.device_open(plugin_.plugin, 0, &device_, &ops_, &error_), EP_STATUS_OK) << host_.sentence;
-    ASSERT_EQ(ops_.stream_create(device_, &stream_, &error_), EP_STATUS_OK) << host_.sentence;
+    const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0};
+    ASSERT_EQ(ops_.stream_create(device_, &desc, &stream_, &error_), EP_STATUS_OK) << host_.sentence;
   }
 
   void TearDown() override {
@@ -148,11 +153,11 @@ TEST(ElfNote, IsInTheFileAndNamesTheProvider) {
     Elf64_Phdr segment;
     std::memcpy(&segment, bytes.data() + header.e_phoff + static_cast<size_t>(i) * header.e_phentsize, sizeof segment);
     if (segment.p_type != PT_NOTE) continue;
-    for (uint64_t at = segment.p_offset; at + sizeof(ep_elf_note) <= segment.p_offset + segment.p_filesz;) {
+    for (uint64_t at = segment.p_offset; at + sizeof(ep_note) <= segment.p_offset + segment.p_filesz;) {
       Elf64_Nhdr entry;
       std::memcpy(&entry, bytes.data() + at, sizeof entry);
       if (entry.n_descsz == sizeof(ep_plugin_note) && entry.n_type == EP_NOTE_TYPE) {
-        ep_elf_note note;
+        ep_note note;
         std::memcpy(&note, bytes.data() + at, sizeof note);
         if (std::memcmp(note.owner, EP_NOTE_OWNER, sizeof(EP_NOTE_OWNER)) == 0) {
           found = true;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -303,6 +304,183 @@ TEST_F(Masking, WithFallbackNativeARefusalIsAnError) {
 }
 
 // What the host makes of each answer of primitive_create (rule P03). The op and its first try are the same each time.
+// --- limits of primitives with open sizes ---
+
+class Limits : public Masking {
+ protected:
+  // Runs `body` on tables and a kernel cache that remember nothing.
+  void fresh(const std::function<void(Device)>& body) {
+    on_fresh_tables(0, [&](Device device) { body(device); });
+  }
+  static fakes::MaskingControl& control() { return fakes::masking_control(); }
+};
+
+TEST_F(Limits, AnOperandBeyondAStatedLimitIsAPrimitiveWithNumbers) {
+  struct Stated {
+    std::atomic<uint64_t>* limit;
+    uint64_t most;  // of 4 x 6 floats
+  };
+  for (const Stated& stated : {Stated{&control().greatest_elements, 24}, Stated{&control().greatest_bytes, 96},
+                               Stated{&control().greatest_dim, 24}}) {
+    for (const bool fits : {true, false}) {
+      control().reset();
+      *stated.limit = fits ? stated.most : stated.most - 1;
+      fresh([&](Device device) {
+        const Tensor x = positive_floats({4, 6}, 1, device);
+        EXPECT_EQ(numbers(exp(x)), numbers(exp(x.to(Device("cpu")))));
+        EXPECT_EQ(control().open_launches, fits ? 1u : 0u);
+        const uint64_t before = control().open_launches;
+        EXPECT_EQ(numbers(exp(x)), numbers(exp(x.to(Device("cpu"))))) << "the second time too";
+        EXPECT_EQ(control().open_launches, before + (fits ? 1 : 0));
+      });
+    }
+  }
+}
+
+TEST_F(Limits, AClassThatWasLearntWithinALimitDoesNotServeBeyondIt) {
+  control().greatest_elements = 100;
+  fresh([&](Device device) {
+    for (const int64_t length : {100, 101, 5000, 99}) {
+      const Tensor x = positive_floats({length}, 1, device);
+      const uint64_t before = control().open_launches;
+      EXPECT_EQ(numbers(exp(x)), numbers(exp(x.to(Device("cpu")))));
+      EXPECT_EQ(control().open_launches - before, length <= 100 ? 1u : 0u) << length;
+    }
+  });
+}
+
+// A size that nobody stated, found by the launch: of the class of element-wise ops, and of a signature.
+TEST_F(Limits, ALaunchThatIsRefusedForItsSizeRunsWithNumbersAndIsInTheReason) {
+  fresh([&](Device device) {
+    const Tensor small = positive_floats({4, 6}, 1, device);
+    const Tensor large = positive_floats({40, 60}, 2, device);
+    exp(small), matmul(small, transpose(small, 0, 1));
+    control().launch_limit = 100;
+    for (int time = 0; time < 3; ++time) {
+      ExecutionScope scope;
+      EXPECT_EQ(numbers(exp(large)), numbers(exp(large.to(Device("cpu")))));
+      const Tensor here = large.to(Device("cpu"));
+      EXPECT_EQ(numbers(matmul(large, transpose(large, 0, 1))), numbers(matmul(here, transpose(here, 0, 1))));
+      const std::vector<double> within = numbers(exp(small));
+      EXPECT_EQ(within, numbers(exp(small.to(Device("cpu")))));
+      bool told = false;
+      for (const ExecutionEntry& entry : scope.take()) {
+        told = told || entry.reason.find("a launch with open sizes was refused") != std::string::npos;
+      }
+      EXPECT_TRUE(told);
+    }
+    EXPECT_GT(control().beyond, 0u);
+  });
+}
+
+TEST_F(Limits, ARefusedLaunchIntoAGivenOutputRunsOnce) {
+  fresh([&](Device device) {
+    Tensor x = positive_floats({500}, 1, device);
+    const std::vector<double> wanted = numbers(exp(x.to(Device("cpu"))));
+    exp(positive_floats({5}, 1, device));
+    control().launch_limit = 100;
+    exp_(x);
+    EXPECT_EQ(numbers(x), wanted);
+  });
+}
+
+TEST_F(Limits, AWorkspaceThatIsRefusedForItsSizeIsAskedWithNumbers) {
+  control().workspace_limit = 100;
+  fresh([&](Device device) {
+    for (const int64_t rows : {4, 40}) {
+      const Tensor x = positive_floats({rows, 6}, 1, device);
+      EXPECT_EQ(numbers(softmax(x, 1)), numbers(softmax(x.to(Device("cpu")), 1)));
+    }
+    EXPECT_GT(control().beyond, 0u);
+  });
+}
+
+// --- pools with rules of their own ---
+
+// A device behind its own name, so that it can say something else of its memory.
+Device device_saying(const std::string& name, bool exclusive, uint64_t granularity) {
+  fakes::masking_control().exclusive = exclusive;
+  fakes::masking_control().granularity = granularity;
+  fakes::masking_control().unmapped = true;
+  loader::register_provider(name, fakes::masking_query);
+  const Device device(name);
+  fakes::masking_control().reset();
+  return device;
+}
+
+class Pools : public Masking, public ::testing::WithParamInterface<bool> {
+ protected:
+  static Device device() {
+    static const Device shared = device_saying("granular", false, 16);
+    static const Device exclusive = device_saying("exclusive", true, 4);
+    return GetParam() ? exclusive : shared;
+  }
+  void TearDown() override { EXPECT_EQ(fakes::masking_control().violation(), ""); }
+  std::mt19937_64 random_{11};
+};
+
+INSTANTIATE_TEST_SUITE_P(Rules, Pools, ::testing::Values(false, true),
+                         [](const auto& param) { return param.param ? "Exclusive" : "Granular"; });
+
+TEST_P(Pools, EveryKindGivesTheSameAnswer) {
+  for (const Call& call : calls()) {
+    const std::vector<double> wanted = numbers(call.run(inputs_of(call, Device("cpu"))));
+    EXPECT_EQ(numbers(call.run(inputs_of(call, device()))), wanted) << call.op;
+  }
+}
+
+TEST_P(Pools, BytesOfAnyNumberComeAndGo) {
+  for (int64_t size = 1; size <= 70; ++size) {
+    std::vector<uint8_t> bytes(static_cast<size_t>(size));
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random_());
+    const Tensor there = Tensor::copy_from_host(bytes.data(), {size}, DType::u8, device());
+    EXPECT_EQ(there.to_host<uint8_t>(), bytes);
+    EXPECT_EQ(there.to(Device("cpu")).to_host<uint8_t>(), bytes);
+    EXPECT_EQ(there.to(Device("cpu")).to(device()).to_host<uint8_t>(), bytes);
+  }
+}
+
+TEST_P(Pools, ViewsAreReadAndWrittenWhereTheyBegin) {
+  std::vector<uint8_t> bytes(200);
+  for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random_());
+  for (int64_t begin = 0; begin < 40; begin += 3) {
+    for (const int64_t length : {1, 2, 5, 16, 31, 64}) {
+      Tensor whole = Tensor::copy_from_host(bytes.data(), {200}, DType::u8, device());
+      Tensor part = narrow(whole, 0, begin, length);
+      std::vector<uint8_t> wanted(bytes.begin() + begin, bytes.begin() + begin + length);
+      EXPECT_EQ(part.to_host<uint8_t>(), wanted);
+      for (uint8_t& byte : wanted) byte = static_cast<uint8_t>(random_());
+      copy_from(part, Tensor::copy_from_host(wanted.data(), {length}, DType::u8));
+      std::vector<uint8_t> changed = bytes;
+      std::copy(wanted.begin(), wanted.end(), changed.begin() + begin);
+      EXPECT_EQ(whole.to_host<uint8_t>(), changed) << begin << " " << length;
+    }
+  }
+}
+
+TEST_P(Pools, AnOutputBesideAnInputOfItsBlockIsWrittenRight) {
+  const std::vector<float> values = positive_floats({60}, 3, Device("cpu")).to_host<float>();
+  Tensor there = Tensor::from<float>(values, {60}, device());
+  Tensor here = Tensor::from<float>(values, {60}, Device("cpu"));
+  for (Tensor* x : {&there, &here}) {
+    Tensor left = narrow(*x, 0, 0, 20), middle = narrow(*x, 0, 20, 20), right = narrow(*x, 0, 40, 20);
+    add_(left, right);
+    copy_from(middle, left);
+    mul_(right, flip(middle, {0}));
+    exp_(narrow(*x, 0, 5, 10));
+  }
+  EXPECT_EQ(numbers(there), numbers(here));
+}
+
+TEST_P(Pools, ARefusedKindGoesThroughTheHostInWholeMultiples) {
+  on_fresh_tables(EP_PRIMITIVE_softmax, [&](Device) {
+    fakes::masking_control().refuse({EP_PRIMITIVE_softmax});
+    const Tensor x = positive_floats({3, 7}, 4, device());
+    const std::vector<double> got = numbers(softmax(x, 1)), wanted = numbers(softmax(x.to(Device("cpu")), 1));
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], 1e-6);
+  });
+}
+
 class Creating : public Masking {
  protected:
   struct Seen {

@@ -25,7 +25,7 @@ constexpr Expected expectations[] = {
     {"no_note", Stage::note, Code::invalid_argument,
      "it is not a Tenon provider: it holds no note named 'Tenon' (rule N01).",
      "If it should be one, write EP_PLUGIN_NOTE(name, version, flags) once at file scope and build it again."},
-    {"wrong_version", Stage::note, Code::version, "it was built for ABI 0.99, this host speaks 0.1 (rule N02).",
+    {"wrong_version", Stage::note, Code::version, "it was built for ABI 0.99, this host speaks 0.2 (rule N02).",
      "Build the provider against this Tenon, or use the Tenon it was built for; while the ABI is 0.x both must have "
      "the "
      "same minor version."},
@@ -33,6 +33,9 @@ constexpr Expected expectations[] = {
      "its note names the provider 'sound', the file must then be called libtenon_sound.so, not libtenon_other_name.so "
      "(rule N05).",
      "Rename the file."},
+    {"other_kind", Stage::note, Code::unsupported,
+     "it is a plug-in for collectives; this host loads plug-ins for devices alone (rule N07).",
+     "Use a newer Tenon that knows this kind."},
     {"other_sanitizer", Stage::note, Code::unsupported,
      "it was built with the memory sanitizer, which this program was not built with (rule N03).",
      "Build the provider without it, or the program with it."},

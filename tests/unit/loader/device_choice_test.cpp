@@ -104,7 +104,7 @@ TEST_F(DeviceChoice, SameDeviceTwiceIsOnePointer) {
 TEST_F(DeviceChoice, PrefersDiscreteThenIntegratedThenCpu) {
   sample(1).devices[0].device_class = EP_DEVICE_CLASS_INTEGRATED;
   EXPECT_EQ(resolve_device("").value(), "builtin:0");
-  sample(3).devices[0].device_class = EP_DEVICE_CLASS_SOFTWARE;
+  sample(3).devices[0].device_class = EP_DEVICE_CLASS_ACCELERATOR;
   anew();
   EXPECT_EQ(resolve_device("").value(), "environment:0");
   sample(1).devices[0].device_class = EP_DEVICE_CLASS_SOFTWARE;

@@ -63,7 +63,7 @@ TEST_F(Negotiate, GivesTheHostWithEveryService) {
 
 TEST_F(Negotiate, RefusesOtherVersions) {
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->abi_minor = EP_ABI_MINOR + 1; };
-  EXPECT_EQ(sentence(), "the table of the provider 'sample' is of ABI 0.2, this host speaks 0.1 (rule N02).");
+  EXPECT_EQ(sentence(), "the table of the provider 'sample' is of ABI 0.3, this host speaks 0.2 (rule N02).");
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->abi_minor = 0; };
   EXPECT_EQ(negotiate().status().code(), Code::version);
   sample(0).change_plugin_ops = [](ep_plugin_ops* ops) { ops->abi_major = 1; };
@@ -213,6 +213,14 @@ TEST_F(Negotiate, DescriptionsAreChecked) {
             begin + "claims 9 memory pools; 1 to 8 are possible (rule D05).");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->pools[0].minimum_alignment = 48; }),
             begin + "gives pool 0 the minimum alignment 48, which is not a power of two (rule D05).");
+  for (const uint64_t granularity : {3, 128}) {
+    EXPECT_EQ(
+        sentence_of_info([=](ep_device_info* info) { info->pools[0].copy_granularity = granularity; }),
+        begin + fmt::format("gives pool 0 the copy granularity {}; a power of two up to 64 is possible (rule D05).",
+                            granularity));
+  }
+  EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->device_class = EP_DEVICE_CLASS_ACCELERATOR; }),
+            "accepted");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->device_class = 9; }),
             begin + "gives it the class 9, which is not one of the known ones (rule D05).");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->name = {nullptr, 400}; }), "accepted");

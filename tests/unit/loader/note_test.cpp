@@ -25,7 +25,7 @@ namespace {
 struct ElfFile {
   Elf64_Ehdr header{};
   Elf64_Phdr segment{};
-  ep_elf_note note{};
+  ep_note note{};
   std::string tail;
 
   ElfFile() {
@@ -45,11 +45,12 @@ struct ElfFile {
     segment.p_align = 4;
     segment.p_offset = sizeof header + sizeof segment;
     segment.p_filesz = other_note().size() + sizeof note;
-    note = {sizeof(EP_NOTE_OWNER),
-            sizeof(ep_plugin_note),
-            EP_NOTE_TYPE,
-            EP_NOTE_OWNER,
-            {sizeof(ep_plugin_note), 3, 7, 5, EP_SANITIZER_THREAD, "sample", "2.4.6", "gcc"}};
+    note = {
+        sizeof(EP_NOTE_OWNER),
+        sizeof(ep_plugin_note),
+        EP_NOTE_TYPE,
+        EP_NOTE_OWNER,
+        {sizeof(ep_plugin_note), 3, 7, 5, EP_SANITIZER_THREAD, "sample", "2.4.6", "gcc", EP_PLUGIN_KIND_DEVICES, 0}};
   }
 
   static std::string other_note() { return std::string("\4\0\0\0\5\0\0\0\3\0\0\0GNU\0abcde\0\0\0", 24); }
@@ -87,6 +88,28 @@ TEST(Note, ReadsEveryField) {
   EXPECT_EQ(note->abi_minor, 7);
   EXPECT_EQ(note->flags, 5u);
   EXPECT_EQ(note->sanitizer, uint32_t{EP_SANITIZER_THREAD});
+  EXPECT_EQ(note->kind, uint32_t{EP_PLUGIN_KIND_DEVICES});
+}
+
+TEST(Note, OfAnotherKindIsNotLoaded) {
+  ElfFile file;
+  file.note.desc = {sizeof(ep_plugin_note),
+                    EP_ABI_MAJOR,
+                    EP_ABI_MINOR,
+                    0,
+                    EP_SANITIZER_NONE,
+                    "sample",
+                    "1",
+                    "gcc",
+                    EP_PLUGIN_KIND_COLLECTIVES,
+                    0};
+  const Result<PluginNote> note = read(file.bytes());
+  ASSERT_TRUE(note.ok()) << note.status().message();
+  EXPECT_EQ(check_note(note.value(), "sample").message(),
+            "it is a plug-in for collectives; this host loads plug-ins for devices alone (rule N07).");
+  file.note.desc.kind = 99;
+  EXPECT_EQ(check_note(read(file.bytes()).value(), "sample").message(),
+            "it is a plug-in for something new (kind 99); this host loads plug-ins for devices alone (rule N07).");
 }
 
 TEST(Note, ReadsWhatTheMacroWrites) {
@@ -115,6 +138,10 @@ TEST(Note, RefusesOtherWordSizeByteOrderAndMachine) {
             0u);
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.header.e_type = ET_REL; }), begin + "its ELF type is 1, not a library.");
   EXPECT_EQ(read("#!/bin/sh").status().message(), begin + "it does not begin as an ELF file does.");
+  EXPECT_EQ(read(fmt::format("{}{:x<100}", "\xcf\xfa\xed\xfe", "")).status().message(),
+            begin + "it is a Mach-O file, as macOS has them, and this host loads ELF files.");
+  EXPECT_EQ(read(fmt::format("MZ{:x<100}", "")).status().message(),
+            begin + "it is a PE file, as Windows has them, and this host loads ELF files.");
   EXPECT_EQ(read("").status().message(), begin + "it has only 0 bytes.");
   ElfFile file;
   file.header.e_phnum = 0;
@@ -181,9 +208,9 @@ TEST(Note, IsReadUpToTheLimitAndNotOneStepFurther) {
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc_size = f.note.desc.struct_size = 79; }),
             "its Tenon note is malformed: it has 79 bytes, at least 80 are needed (rule N01).");
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc.struct_size = 79; }),
-            "its Tenon note is malformed: it says it has 79 bytes, there are 144 (rule N01).");
-  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc.struct_size = 145; }),
-            "its Tenon note is malformed: it says it has 145 bytes, there are 144 (rule N01).");
+            "its Tenon note is malformed: it says it has 79 bytes, there are 152 (rule N01).");
+  EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc.struct_size = 153; }),
+            "its Tenon note is malformed: it says it has 153 bytes, there are 152 (rule N01).");
 }
 
 TEST(Note, RefusesMalformedNotes) {
@@ -191,7 +218,7 @@ TEST(Note, RefusesMalformedNotes) {
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc_size = 40; }),
             begin + "it has 40 bytes, at least 80 are needed (rule N01).");
   EXPECT_EQ(sentence_for([](ElfFile& f) { f.note.desc.struct_size = 4000; }),
-            begin + "it says it has 4000 bytes, there are 144 (rule N01).");
+            begin + "it says it has 4000 bytes, there are 152 (rule N01).");
   for (const char* name : {"", "Upper", "with space", "../../etc", "a-b"}) {
     EXPECT_EQ(sentence_for([&](ElfFile& f) {
                 std::memset(f.note.desc.name, 0, sizeof f.note.desc.name);

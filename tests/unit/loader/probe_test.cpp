@@ -200,12 +200,12 @@ TEST_F(ProbeTest, ANameLoadsThatProviderAlone) {
 
 TEST_F(ProbeTest, AnswerHoldsWhileItsFilesAreTheSameAndItsTimeLasts) {
   const std::string driver = scratch().write("driver.so", "version 1");
-  const ProbeCache cache(scratch().path() + "/answers", "foo", "question", true);
+  const ProbeCache cache(scratch().path() + "/answers", "foo", "question");
   EXPECT_FALSE(cache.load().has_value());
   cache.store(Status(), {driver}, std::chrono::hours(1));
   ASSERT_TRUE(cache.load().has_value());
   EXPECT_TRUE(cache.load()->ok());
-  EXPECT_FALSE(ProbeCache(scratch().path() + "/answers", "foo", "another question", true).load().has_value());
+  EXPECT_FALSE(ProbeCache(scratch().path() + "/answers", "foo", "another question").load().has_value());
   cache.store(Status(Code::timeout, "it hangs.", "Wait."), {driver}, std::chrono::hours(1));
   EXPECT_EQ(cache.load()->message(), "it hangs.");
   EXPECT_EQ(cache.load()->remedy(), "Wait.");
@@ -219,11 +219,11 @@ TEST_F(ProbeTest, AnswerHoldsWhileItsFilesAreTheSameAndItsTimeLasts) {
 TEST_F(ProbeTest, AnswersOfManyQuestionsFillNoDisk) {
   const std::string folder = scratch().path() + "/answers";
   for (int i = 0; i < 300; ++i) {
-    ProbeCache(folder, "foo", fmt::format("question {}", i), true).store(Status(), {}, std::chrono::hours(1));
+    ProbeCache(folder, "foo", fmt::format("question {}", i)).store(Status(), {}, std::chrono::hours(1));
   }
   const auto count = std::distance(std::filesystem::directory_iterator(folder), {});
   EXPECT_LE(count, 128);
-  EXPECT_TRUE(ProbeCache(folder, "foo", "question 299", true).load().has_value());
+  EXPECT_TRUE(ProbeCache(folder, "foo", "question 299").load().has_value());
 }
 
 TEST_F(ProbeTest, HelperStandsOneOrTwoFoldersAboveTheLibrary) {

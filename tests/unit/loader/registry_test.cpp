@@ -219,7 +219,7 @@ TEST_F(RegistryTest, FoldersAreReported) {
   set_log_sink({});
   ASSERT_GE(folders.size(), 2u);
   EXPECT_TRUE(folders[0].status.ok());
-  EXPECT_EQ(folders[0].candidates, 12u);
+  EXPECT_EQ(folders[0].candidates, 13u);
   EXPECT_EQ(folders[1].status.code(), Code::not_found);
   EXPECT_EQ(lines,
             (std::vector<std::string>{"the folder '/nowhere/at/all' cannot be read: No such file or directory."}));

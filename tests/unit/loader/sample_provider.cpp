@@ -51,7 +51,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t, ep_device** out, ep_device_op
   ops->device_close = [](ep_device* device) { ++of(reinterpret_cast<ep_plugin*>(device)).closes; };
   ops->memory_allocate = [](ep_device*, uint32_t, uint64_t, ep_memory**, ep_error**) { return answer_internal(); };
   ops->memory_free = [](ep_device*, ep_memory*) {};
-  ops->stream_create = [](ep_device*, ep_stream**, ep_error**) { return answer_internal(); };
+  ops->stream_create = [](ep_device*, const ep_stream_desc*, ep_stream**, ep_error**) { return answer_internal(); };
   ops->stream_destroy = [](ep_device*, ep_stream*) {};
   ops->stream_synchronize = [](ep_stream*, ep_error**) { return answer_internal(); };
   ops->copy = [](ep_stream*, ep_buffer, ep_buffer, uint64_t, ep_error**) { return answer_internal(); };

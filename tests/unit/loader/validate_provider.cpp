@@ -150,7 +150,7 @@ ep_status device_open(ep_plugin*, uint32_t index, ep_device** out_device, ep_dev
   ops->memory_map = memory_map;
   ops->memory_flush = [](ep_device*, ep_memory*, uint64_t, uint64_t, ep_error**) { return count(), EP_STATUS_OK; };
   ops->memory_invalidate = ops->memory_flush;
-  ops->stream_create = [](ep_device*, ep_stream** out, ep_error**) { return make(out); };
+  ops->stream_create = [](ep_device*, const ep_stream_desc*, ep_stream** out, ep_error**) { return make(out); };
   ops->stream_destroy = destroy<ep_stream>;
   ops->stream_synchronize = [](ep_stream*, ep_error**) { return count(), EP_STATUS_OK; };
   ops->copy = [](ep_stream*, ep_buffer, ep_buffer, uint64_t, ep_error**) { return count(), EP_STATUS_OK; };
@@ -186,7 +186,8 @@ ep_status device_info(ep_plugin*, uint32_t index, ep_device_info* out, ep_error*
   out->pools[0].flags = EP_POOL_FLAG_HOST_VISIBLE;
   out->pools[0].minimum_alignment = alignment;
   out->pools[0].largest_allocation = 1 << 20;
-  out->pools[1].flags = EP_POOL_FLAG_DEVICE_LOCAL;
+  out->pools[1].flags = EP_POOL_FLAG_DEVICE_LOCAL | EP_POOL_FLAG_EXCLUSIVE;
+  out->pools[1].copy_granularity = 4;
   out->pools[1].minimum_alignment = alignment;
   return EP_STATUS_OK;
 }

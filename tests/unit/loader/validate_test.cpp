@@ -17,6 +17,8 @@ namespace {
 constexpr uint64_t block = 4096;
 
 // The host's side: a device of the toy behind the layer, and the objects made from it.
+constexpr ep_stream_desc kComputeStream{sizeof(ep_stream_desc), EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0};
+
 class Host {
  public:
   explicit Host(int index) : device(open_device(fmt::format("toy:{}", index)).value()), ops(device->ops) {}
@@ -34,7 +36,7 @@ class Host {
   }
   ep_stream* stream() {
     ep_stream* made = nullptr;
-    EXPECT_TRUE(call(ops.stream_create, device->handle, &made).ok());
+    EXPECT_TRUE(call(ops.stream_create, device->handle, &kComputeStream, &made).ok());
     return made;
   }
   ep_event* event() {
@@ -198,7 +200,8 @@ const std::vector<Violator>& host_violators() {
       {"A01", "no place for the new handle", Code::invalid_argument,
        [] {
          Host host(0);
-         return host.call(host.ops.stream_create, host.device->handle, static_cast<ep_stream**>(nullptr));
+         return host.call(host.ops.stream_create, host.device->handle, &kComputeStream,
+                          static_cast<ep_stream**>(nullptr));
        }},
       {"T01", "an answer of another struct type", Code::invalid_argument,
        [] {
@@ -390,7 +393,7 @@ const std::vector<Violator>& host_violators() {
          ep_device* handle = host.device->handle;
          close_device(host.device);
          ep_stream* stream = nullptr;
-         return host.call(host.ops.stream_create, handle, &stream);
+         return host.call(host.ops.stream_create, handle, &kComputeStream, &stream);
        }},
       {"P04", "a descriptor with a dim of 0", Code::invalid_argument, [] { return Host(0).support(relu(0)); }},
       {"P05", "an output over its input, one element on", Code::invalid_argument,
@@ -404,6 +407,51 @@ const std::vector<Violator>& host_violators() {
          Host host(0);
          ep_memory* memory = host.memory();
          return host.call(host.ops.copy, host.stream(), ep_buffer{memory, 0}, ep_buffer{memory, 4}, uint64_t{8});
+       }},
+      {"M11", "a copy within a block that holds one tensor", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory(1);
+         return host.call(host.ops.copy, host.stream(), ep_buffer{memory, 0}, ep_buffer{memory, 256}, uint64_t{8});
+       }},
+      {"M11", "an output beside its input in a block that holds one tensor", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory(1);
+         return host.launch(host.primitive(relu()), host.stream(), {memory, 512}, {memory, 0});
+       }},
+      {"M12", "an upload of 3 bytes to a pool that moves 4", Code::invalid_argument,
+       [] {
+         Host host(0);
+         const void* src = "abc";
+         return host.call(host.ops.upload, host.stream(), ep_buffer{host.memory(1), 0}, src, uint64_t{3});
+       }},
+      {"M12", "a download from offset 2 of a pool that moves 4", Code::invalid_argument,
+       [] {
+         Host host(0);
+         uint64_t into = 0;
+         return host.call(host.ops.download, host.stream(), static_cast<void*>(&into), ep_buffer{host.memory(1), 2},
+                          uint64_t{4});
+       }},
+      {"M12", "a copy to offset 2 of a pool that moves 4", Code::invalid_argument,
+       [] {
+         Host host(0);
+         return host.call(host.ops.copy, host.stream(), ep_buffer{host.memory(1), 2}, ep_buffer{host.memory(1), 0},
+                          uint64_t{4});
+       }},
+      {"A01", "a stream without a description", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_stream* stream = nullptr;
+         return host.call(host.ops.stream_create, host.device->handle, static_cast<const ep_stream_desc*>(nullptr),
+                          &stream);
+       }},
+      {"T01", "a description of a stream without its header", Code::invalid_argument,
+       [] {
+         Host host(0);
+         const ep_stream_desc desc{};
+         ep_stream* stream = nullptr;
+         return host.call(host.ops.stream_create, host.device->handle, &desc, &stream);
        }},
       {"P08", "a launch without the workspace asked for", Code::invalid_argument,
        [] {
@@ -599,10 +647,21 @@ const std::vector<Violator>& provider_violators() {
          });
          return Host(0).support(relu());
        }},
+      {"R01", "an alignment above the pool's", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->primitive_support = [](ep_device*, const ep_primitive_desc*, ep_support_info* out, ep_error**) {
+             out->implementation = {"toy", 3};
+             out->alignment[0] = 8192;
+             return EP_STATUS_OK;
+           };
+         });
+         return Host(0).support(relu());
+       }},
       {"E02", "an error of its own making", Code::internal,
        [] {
          change([](ep_device_ops* ops) {
-           ops->stream_create = [](ep_device*, ep_stream**, ep_error** error) -> ep_status {
+           ops->stream_create = [](ep_device*, const ep_stream_desc*, ep_stream**, ep_error** error) -> ep_status {
              static int own = 0;
              *error = reinterpret_cast<ep_error*>(&own);
              return EP_STATUS_INTERNAL;
@@ -610,7 +669,7 @@ const std::vector<Violator>& provider_violators() {
          });
          Host host(0);
          ep_stream* stream = nullptr;
-         return host.call(host.ops.stream_create, host.device->handle, &stream);
+         return host.call(host.ops.stream_create, host.device->handle, &kComputeStream, &stream);
        }},
       {"E02", "an error beside OK", Code::internal,
        [] {

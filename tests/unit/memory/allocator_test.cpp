@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -232,6 +233,51 @@ TEST_F(AllocatorTest, EachRefusedAllocationIsAnErrorAndHurtsNothing) {
   provider.refuse = 0;
   give(take(100));
   give(take(100000));
+}
+
+TEST(ExclusiveAllocator, GivesEveryTensorABlockOfItsOwnAndTakesFreeOnesAgain) {
+  CountingDevice device;
+  device.opened().info.pools[0].flags |= EP_POOL_FLAG_EXCLUSIVE;
+  const std::unique_ptr<Allocator> allocator = make_allocator(&device.opened());
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<Block> blocks;
+    std::set<const ep_memory*> memories;
+    TicketList waits;
+    for (int i = 0; i < 200; ++i) {
+      const uint64_t bytes = 1 + random() % (i % 2 == 0 ? 300 : 300000);
+      blocks.push_back(
+          (i % 3 == 0 ? allocator->allocate_aligned(bytes, &waits) : allocator->allocate(bytes, &waits)).value());
+      memories.insert(blocks.back().memory);
+      EXPECT_EQ(blocks.back().offset, 0u);
+      EXPECT_GE(blocks.back().size, bytes);
+      EXPECT_LE(blocks.back().size, std::max<uint64_t>(512, bytes + bytes / 8 + 512));
+    }
+    EXPECT_EQ(memories.size(), blocks.size());
+    for (const Block& block : blocks) allocator->release(block, {});
+    random.seed(5);
+    if (round == 0) device.provider().allocations = 0;
+    EXPECT_EQ(device.provider().allocations.load(), 0u) << "the second and third round take what is free";
+  }
+}
+
+TEST(ExclusiveAllocator, HoldsNoMoreBlocksThanTheDeviceAllows) {
+  CountingDevice device;
+  device.opened().info.pools[0].flags |= EP_POOL_FLAG_EXCLUSIVE;
+  device.opened().info.pools[0].maximum_allocations = 5;
+  const std::unique_ptr<Allocator> allocator = make_allocator(&device.opened());
+  TicketList waits;
+  for (uint64_t size = 1000; size < 100000; size += 9000) {
+    allocator->release(allocator->allocate(size, &waits).value(), {});
+    EXPECT_LE(device.provider().blocks.load(), 5u);
+  }
+  std::vector<Block> held;
+  for (int i = 0; i < 5; ++i) held.push_back(allocator->allocate(1000, &waits).value());
+  const Status refused = allocator->allocate(1000, &waits).status();
+  EXPECT_EQ(refused.code(), Code::out_of_device_memory);
+  EXPECT_NE(refused.message().find("test:0 allows 5 blocks, and all are in use"), std::string::npos)
+      << refused.message();
+  for (const Block& block : held) allocator->release(block, {});
 }
 
 TEST_F(AllocatorTest, ThreadsTakeAndGiveTogether) {

@@ -56,7 +56,7 @@ ep_status memory_map(ep_device*, ep_memory* memory, void** out_pointer, ep_error
   return EP_STATUS_OK;
 }
 
-ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error**) {
+ep_status stream_create(ep_device* device, const ep_stream_desc*, ep_stream** out_stream, ep_error**) {
   *out_stream = make<ep_stream>(device->host);
   return EP_STATUS_OK;
 }

@@ -35,6 +35,8 @@ TestHost::TestHost(Settings settings, int32_t threads) : settings_(std::move(set
     const std::lock_guard lock(self(host).mutex_);
     self(host).reported_ += delta;
   };
+  table_.blob_get = blob_get;
+  table_.blob_put = blob_put;
 }
 
 int64_t TestHost::held() const {
@@ -101,6 +103,34 @@ ep_status TestHost::config_get(const ep_host* host, ep_string key, ep_string* ou
   return EP_STATUS_OK;
 }
 
+ep_status TestHost::blob_get(const ep_host* host, ep_string key, void (*take)(void*, const void*, uint64_t),
+                             void* context) {
+  std::string blob;
+  {
+    const std::lock_guard lock(self(host).mutex_);
+    const auto found = self(host).blobs_.find(text_of(key));
+    if (found == self(host).blobs_.end()) return EP_STATUS_NOT_FOUND;
+    blob = found->second;
+  }
+  take(context, blob.data(), blob.size());
+  return EP_STATUS_OK;
+}
+
+void TestHost::blob_put(const ep_host* host, ep_string key, const void* data, uint64_t size) {
+  const std::lock_guard lock(self(host).mutex_);
+  self(host).blobs_[text_of(key)].assign(static_cast<const char*>(data), size);
+}
+
+std::map<std::string, std::string> TestHost::blobs() const {
+  const std::lock_guard lock(mutex_);
+  return blobs_;
+}
+
+void TestHost::put_blobs(std::map<std::string, std::string> blobs) {
+  const std::lock_guard lock(mutex_);
+  blobs_ = std::move(blobs);
+}
+
 OpenProvider::OpenProvider(const std::string& name, Settings settings, int32_t threads)
     : host(std::move(settings), threads) {
   const char* folder = std::getenv("PROVIDERS_FOLDER");
@@ -116,7 +146,7 @@ OpenProvider::OpenProvider(const std::string& name, Settings settings, int32_t t
   ops.struct_size = sizeof ops;
   ops.struct_type = EP_STRUCT_DEVICE_OPS;
   if (plugin.device_open(plugin.plugin, 0, &device, &ops, &error) != EP_STATUS_OK ||
-      ops.stream_create(device, &stream, &error) != EP_STATUS_OK) {
+      ops.stream_create(device, &kComputeStream, &stream, &error) != EP_STATUS_OK) {
     plugin.shutdown(plugin.plugin);
     throw std::runtime_error(host.sentence());
   }

@@ -14,6 +14,9 @@ namespace tenon::provider {
 
 using Settings = std::map<std::string, std::string>;
 
+inline constexpr ep_stream_desc kComputeStream{sizeof(ep_stream_desc), EP_STRUCT_STREAM_DESC, nullptr,
+                                               EP_STREAM_COMPUTE, 0};
+
 // A host that counts what the plug-in holds, keeps the last error, and reads settings from a map. Threads: any.
 class TestHost {
  public:
@@ -26,6 +29,9 @@ class TestHost {
   std::string sentence() const;
   std::string remedy() const;
   std::vector<std::string> errors_logged() const;
+  // What the plug-in has kept, by key; and what it will find.
+  std::map<std::string, std::string> blobs() const;
+  void put_blobs(std::map<std::string, std::string> blobs);
 
  private:
   static TestHost& self(const ep_host* host) { return *static_cast<TestHost*>(host->context); }
@@ -34,6 +40,9 @@ class TestHost {
   static void* allocate(const ep_host* host, uint64_t size, uint64_t alignment);
   static void release(const ep_host* host, void* pointer, uint64_t size);
   static ep_status config_get(const ep_host* host, ep_string key, ep_string* out_value);
+  static ep_status blob_get(const ep_host* host, ep_string key, void (*take)(void*, const void*, uint64_t),
+                            void* context);
+  static void blob_put(const ep_host* host, ep_string key, const void* data, uint64_t size);
 
   ep_host table_{};
   const Settings settings_;
@@ -42,6 +51,7 @@ class TestHost {
   int64_t held_ = 0, reported_ = 0;
   std::string sentence_, remedy_;
   std::vector<std::string> errors_;
+  std::map<std::string, std::string> blobs_;
 };
 
 // libtenon_<name>.so with its device 0 open. Throws std::runtime_error with the provider's sentence on failure.

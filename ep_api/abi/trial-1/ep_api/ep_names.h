@@ -13,7 +13,7 @@
 #define EP_NAME_OF_ID_(name, id, ...) \
   case id: return #name;
 
-// Each: static text, "unknown" for an id that the tables of this build do not have.
+// Each function gives static text, "unknown" for an id that the tables of this build do not have.
 EP_NAME_FUNCTION_ const char* ep_primitive_name(int32_t kind) {
   switch (kind) {
 #define EP_PRIMITIVE EP_NAME_OF_ID_

@@ -1,10 +1,10 @@
-// ep_api.h: the contract between a Tenon host and a device provider (a plug-in). Version 0.1.
+// ep_api.h: the contract between a Tenon host and a device provider (a plug-in). Version 0.2.
 //
 // A provider is one shared library, libtenon_<name>.so, that exports one symbol, ep_plugin_query_v0, and carries one
-// ELF note (EP_PLUGIN_NOTE). It links nothing of the host: every service it needs comes through ep_host. The host reads
+// note (EP_PLUGIN_NOTE). It links nothing of the host: every service it needs comes through ep_host. The host reads
 // the note, loads the library, calls the query, and from then on calls only through the tables it was given.
 //
-//   plug-in -> device -> { memory, stream, event, primitive }
+//   plug-in -> device -> { memory, stream, event, primitive, graph }
 //
 // Who fills what: `ep_host` and `*_desc` are filled by the host and read by the plug-in; `ep_*_ops` and `*_info` are
 // filled by the plug-in and read by the host. Handles (ep_memory, ep_stream, ...) are opaque to the host.
@@ -18,15 +18,16 @@
 //     alive: the host keeps memory, primitives, events and host pointers until it has seen an event recorded after
 //     their last use.
 //   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, peer_open,
-//     primitive_support, primitive_create, primitive_workspace, event_query, event_host_wait, stream_synchronize, and
-//     launches, copies and records on distinct streams. Otherwise: one handle, one thread at a time. There is no
-//     current device and no thread-local stream.
+//     primitive_support, primitive_create, primitive_workspace, graph_capability, graph_compile, event_query,
+//     event_host_wait, stream_synchronize, and launches, copies and records on distinct streams, launches of one
+//     primitive or graph too. Otherwise: one handle, one thread at a time; so nothing overlaps event_record or
+//     event_destroy of the same event. There is no current device and no thread-local stream.
 //   * Asynchrony. Functions that take a stream enqueue and return, except on a device with
 //     EP_DEVICE_FLAG_SYNCHRONOUS, which completes every call before it returns.
 //   * A struct that begins with struct_size and struct_type may grow at its end. The filler writes at most struct_size
 //     bytes; what the other side did not fill is zero, and zero means the old behaviour. Value structs (ep_string,
 //     ep_buffer, ep_shape, ep_scalar, ep_fault, ep_operand_desc, ep_epilogue, ep_memory_pool_info, the attribute
-//     structs and ep_primitive_desc) have no header and never grow.
+//     structs, ep_primitive_desc, ep_graph_value, ep_graph_node, ...) have no header and never grow.
 //   * Anything unknown (a kind, a dtype, a role, a flag bit, an extension) is EP_STATUS_UNSUPPORTED with a reason,
 //     never a guess.
 //
@@ -41,10 +42,11 @@
 extern "C" {
 #endif
 
-// The version this file describes, and the one to build for. Whoever defines EP_ABI_TARGET_MINOR sees the contract as
-// it was at that minor: what minor N appended stands inside `#if EP_ABI_TARGET_MINOR >= N`, here and in the tables.
+// The version this file describes, and the one to build for. A program that defines EP_ABI_TARGET_MINOR sees the
+// contract as it was at that minor: what minor N appended stands inside `#if EP_ABI_TARGET_MINOR >= N`, here and in the
+// tables.
 #define EP_ABI_MAJOR 0
-#define EP_ABI_LATEST_MINOR 1
+#define EP_ABI_LATEST_MINOR 2
 #ifndef EP_ABI_TARGET_MINOR
 #define EP_ABI_TARGET_MINOR EP_ABI_LATEST_MINOR
 #endif
@@ -53,8 +55,8 @@ extern "C" {
 // Minors from here on are no releases: they are frozen to prove, before 1.0, that minors work together (abi/README.md).
 #define EP_ABI_TRIAL_MINOR 0x7000
 
-// Whether a host and a plug-in of one major with these minors work together, the smaller being the one they speak:
-// always from 1.0 on; while the major is 0 only if they are equal or both on trial.
+// True if a host and a plug-in of one major with these minors work together. They then speak the smaller minor.
+// From 1.0 on they always do; while the major is 0, only if the minors are equal or both are trial minors.
 #define EP_ABI_MINORS_AGREE(a, b) \
   (EP_ABI_MAJOR > 0 || (a) == (b) || ((a) >= EP_ABI_TRIAL_MINOR && (b) >= EP_ABI_TRIAL_MINOR))
 
@@ -80,7 +82,7 @@ typedef int32_t ep_status;
 #define EP_STATUS_VERSION 11              // host and plug-in do not speak the same version
 #define EP_STATUS_INTERNAL 12             // a defect of the provider or its vendor's library: report it
 
-// Value of a dim or stride in a descriptor that is given at launch instead, and nowhere else.
+// Stands in a descriptor for a dim or stride that each launch gives. It is valid nowhere else.
 #define EP_ANY ((int64_t)-1)
 
 #define EP_MAX_RANK 8
@@ -118,7 +120,7 @@ typedef int32_t ep_status;
 // Opaque handles and value structs.
 // ---------------------------------------------------------------------------------------------------------------------
 
-typedef struct ep_error ep_error;  // the host's: made by host->error_make, owned by whoever asked for it
+typedef struct ep_error ep_error;  // the host's: host->error_make makes it, the caller of the failed function owns it
 typedef struct ep_host ep_host;
 typedef struct ep_plugin ep_plugin;
 typedef struct ep_device ep_device;
@@ -132,15 +134,16 @@ typedef struct ep_string {
   uint64_t size;
 } ep_string;
 
-// A place in device memory: never a bare pointer (not every device has them). `offset` is in bytes, a multiple of the
-// element size. {NULL, 0} means "no memory": an absent workspace, or an operand that is a scalar.
+// An address in device memory. It is never a bare pointer, since not every device has pointers. `offset` is in bytes, a
+// multiple of the element size. {NULL, 0} means "no memory": an absent workspace, or an operand that is a scalar.
 typedef struct ep_buffer {
   ep_memory* memory;
   uint64_t offset;
 } ep_buffer;
 
-// Dims and strides (in elements) of one operand at launch, `rank` of each, borrowed for the call. Given for every
-// operand of a primitive whose descriptor holds EP_ANY anywhere; static dims are repeated and equal the descriptor's.
+// Dims and strides (in elements) of one operand at launch, `rank` of each, borrowed for the call. If the
+// descriptor of the primitive holds EP_ANY anywhere, the launch gives the shape of every operand; static dims are
+// repeated and equal the descriptor's.
 typedef struct ep_shape {
   const int64_t* dims;
   const int64_t* strides;
@@ -164,16 +167,19 @@ typedef struct ep_scalar {
 #define EP_FAULT_DIVISION_BY_ZERO 2
 #define EP_FAULT_INTEGER_OVERFLOW 3
 
-// What a kernel met. Its write there was dropped (or 0), later work ran.
+// Bad data that a kernel met. The kernel dropped its write for that element (or wrote 0), and later work ran. A launch
+// that met bad data has at least one fault and may have one for each bad element; the host reports the first.
 typedef struct ep_fault {
   uint64_t tag;     // of the launch
   int32_t code;     // EP_FAULT_*
-  int32_t operand;  // index of the operand that held the bad value
+  int32_t operand;  // index of the operand that held the bad value: the indices, or the divisor of a division
   int64_t value;    // the bad value
-  int64_t limit;    // what it was held against (the length of the axis), 0 where that says nothing
-  uint64_t flags;   // EP_FAULT_FLAG_*
+  int64_t limit;    // the limit that the value broke (the length of the axis); 0: there is none
+  uint64_t flags;   // EP_FAULT_FLAG_* in the lower half; of a graph, EP_FAULT_NODE in the upper
 } ep_fault;
-#define EP_FAULT_FLAG_OVERFLOW UINT64_C(1)  // the fault buffer was full: faults after this one were not kept
+// The fault buffer was full: faults after this one were not kept. This one is whole and names its own launch and
+// operand.
+#define EP_FAULT_FLAG_OVERFLOW UINT64_C(1)
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Struct types: the second word of every struct that may grow.
@@ -185,6 +191,7 @@ typedef struct ep_fault {
 #define EP_STRUCT_DEVICE_OPS 4
 #define EP_STRUCT_SUPPORT_INFO 5
 #define EP_STRUCT_PRIMITIVE_INFO 6
+#define EP_STRUCT_STREAM_DESC 7
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The host's services. Valid from the query until plugin_ops.shutdown returns. All are thread-safe; none may be NULL.
@@ -230,6 +237,17 @@ struct ep_host {
   // The provider's own device memory (a vendor library's workspace, code) grew by `delta` bytes on `device`.
   void (*device_memory_report)(const ep_host* host, ep_device* device, int64_t delta);
 
+  // Blobs that the host keeps on the user's disk for later runs: what took long to make (pipelines, cubins, plans).
+  // They are the provider's own, under a key (1 to 4096 bytes) that names all that a blob depends on: the device's
+  // fingerprint, versions, what it was made from. The host may forget a blob at any time, and it hands out the bytes
+  // that were put in or none.
+  //
+  // Calls `take(context, data, size)` with the blob of `key`, once, before it returns. Errors: NOT_FOUND.
+  ep_status (*blob_get)(const ep_host* host, ep_string key,
+                        void (*take)(void* context, const void* data, uint64_t size), void* context);
+  // Keeps a copy of `size` > 0 bytes under `key`, in place of what was there. The host may decline: nothing is told.
+  void (*blob_put)(const ep_host* host, ep_string key, const void* data, uint64_t size);
+
 #if EP_ABI_TARGET_MINOR >= 0x7002
   int64_t (*trial_double)(const ep_host* host, int64_t value);
 #endif
@@ -242,7 +260,8 @@ struct ep_host {
 #define EP_DEVICE_CLASS_CPU 1
 #define EP_DEVICE_CLASS_DISCRETE 2
 #define EP_DEVICE_CLASS_INTEGRATED 3
-#define EP_DEVICE_CLASS_SOFTWARE 4  // a GPU interface emulated on the CPU: shown, never picked by default
+#define EP_DEVICE_CLASS_SOFTWARE 4     // a GPU interface emulated on the CPU: shown, never picked by default
+#define EP_DEVICE_CLASS_ACCELERATOR 5  // made for some programs (an NPU, a DSP): shown, never picked by default
 
 // Every call completes before it returns. The device has one stateless stream (stream_create may return the same handle
 // each time) that accepts concurrent launches from any thread, and needs no events: the five event slots may be NULL.
@@ -254,6 +273,10 @@ struct ep_host {
 #define EP_POOL_FLAG_COHERENT UINT64_C(4)      // needs no memory_flush and memory_invalidate
 #define EP_POOL_FLAG_HOST_CACHED UINT64_C(8)   // reading it from the host is fast
 #define EP_POOL_FLAG_STAGING UINT64_C(16)      // for transfers; operands of primitives lie elsewhere
+// A block holds one tensor and its views: the host allocates a block for each tensor. A launch or copy that writes a
+// block has no other operand in that block, but for the exact alias that primitives.def names. It is for devices that
+// follow hazards per resource, or that cannot bind a buffer for reading and for writing at once.
+#define EP_POOL_FLAG_EXCLUSIVE UINT64_C(32)
 
 // Pool 0 is where operands live by default.
 typedef struct ep_memory_pool_info {
@@ -263,6 +286,8 @@ typedef struct ep_memory_pool_info {
   uint64_t preferred_block;      // bytes per memory_allocate that suit the device; 0 no preference
   uint64_t largest_allocation;   // bytes; 0 unlimited
   uint64_t maximum_allocations;  // how many blocks may exist; 0 unlimited
+  uint64_t copy_granularity;     // offsets and sizes of copy, upload and download are multiples of it: a power of two,
+                                 // at most 64 and minimum_alignment; 0 or 1: bytes
 } ep_memory_pool_info;
 
 typedef struct ep_device_info {
@@ -292,7 +317,7 @@ typedef struct ep_device_info {
 // Primitives: what is to be computed.
 // ---------------------------------------------------------------------------------------------------------------------
 
-// Roles of operands. Which a kind takes is said beside its attributes.
+// Roles of operands. The comment above the attributes of a kind says which roles the kind takes.
 #define EP_ROLE_DST 1
 #define EP_ROLE_SRC 2
 #define EP_ROLE_SRC_B 3
@@ -312,13 +337,13 @@ typedef struct ep_device_info {
 
 // The operand has no memory: its value is launch scalar number i, i = 0 for SRC, 1 for SRC_B, 2 for SRC_C.
 #define EP_OPERAND_FLAG_SCALAR UINT64_C(1)
-// The operand never changes (a weight): primitive_create may ask for it packed.
+// The operand never changes (a weight). primitive_create may ask the host to pack it.
 #define EP_OPERAND_FLAG_CONSTANT UINT64_C(2)
 
 // One operand. rank 1 to 8 (0 only with EP_OPERAND_FLAG_SCALAR), no dim 0, strides in elements, >= 0, 0 on inputs only
 // (broadcast). Unused dims and strides are 0. `alignment` is what the host promises of the byte address: 0 (a multiple
-// of the element), 16, 64 or 256. With EP_ANY: a stride that is 0 (broadcast) or 1 (unit) keeps its value; the others,
-// and dims, may be EP_ANY.
+// of the element) or a power of two. With EP_ANY: a stride that is 0 (broadcast) or 1 (unit) keeps its value; the
+// others, and dims, may be EP_ANY.
 typedef struct ep_operand_desc {
   int32_t role;
   int32_t dtype;
@@ -399,7 +424,7 @@ typedef struct ep_convolution_attributes {
 #define EP_POOLING_AVERAGE_INCLUDE_PAD 3  // divided by the number of elements inside SRC and its padding
 
 // SRC [n, c, d...], DST [n, c, e...], optional DST_INDICES i64 (max only): position of the maximum in its [d...] plane,
-// row-major. Windows as in convolution; max ignores padding; NaN wins a maximum. DST's dims tell of ceil mode.
+// row-major. Windows as in convolution; max ignores padding; NaN wins a maximum. Ceil mode shows in DST's dims alone.
 typedef struct ep_pooling_attributes {
   int32_t op;
   int32_t spatial_rank;
@@ -434,13 +459,14 @@ typedef struct ep_gather_attributes {
   int32_t mode;
 } ep_gather_attributes;
 
-// DST = SRC_0, SRC_1, ... one after the other along `axis`; other dims equal. More than fit are chained by the host.
+// DST = SRC_0, SRC_1, ... one after the other along `axis`; other dims equal. Where there are more parts than
+// roles, the host chains several concats.
 typedef struct ep_concat_attributes {
   int32_t axis;
   int32_t reserved;
 } ep_concat_attributes;
 
-// DST_0, DST_1, ... = consecutive parts of SRC along `axis`, their dims tell how long.
+// DST_0, DST_1, ... = consecutive parts of SRC along `axis`, each as long as its dims say.
 typedef struct ep_split_attributes {
   int32_t axis;
   int32_t reserved;
@@ -500,7 +526,7 @@ typedef struct ep_primitive_desc {
 #define EP_SUPPORT_FLAG_ANY_DIMS UINT64_C(1)
 #define EP_SUPPORT_FLAG_ANY_STRIDES UINT64_C(2)
 
-// The answer to "can you?": yes, and on what terms.
+// What primitive_support says of a primitive that the device can run: by which implementation, and on what terms.
 typedef struct ep_support_info {
   uint32_t struct_size;
   uint32_t struct_type;  // EP_STRUCT_SUPPORT_INFO
@@ -509,14 +535,21 @@ typedef struct ep_support_info {
   uint64_t flags;            // EP_SUPPORT_FLAG_*
   uint32_t baked_scalars;    // scalars the provider wants in the descriptor
   uint32_t reserved;
-  int32_t alignment[EP_MAX_OPERANDS];  // wanted per operand: 0, 16, 64 or 256; the host copies where it is less
+  // Wanted per operand, in bytes: 0 or a power of two, at most the minimum_alignment of pool 0. The host copies an
+  // operand that has less.
+  int32_t alignment[EP_MAX_OPERANDS];
+  // With EP_SUPPORT_FLAG_ANY_DIMS: how large an operand may be that the open dims of a launch describe. 0: no limit.
+  // For a larger one the host creates the primitive with numbers.
+  uint64_t greatest_dim;       // of any axis
+  uint64_t greatest_elements;  // the product of an operand's dims
+  uint64_t greatest_bytes;     // from an operand's first element to the end of its last
 
 #if EP_ABI_TARGET_MINOR >= 0x7002
   uint64_t trial_cost;
 #endif
 } ep_support_info;
 
-// No launch needs workspace, whatever its shape: primitive_workspace need not be asked each time.
+// No launch needs workspace, whatever its shape, so the host need not call primitive_workspace each time.
 #define EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE UINT32_C(1)
 
 // What a created primitive costs and needs.
@@ -527,7 +560,7 @@ typedef struct ep_primitive_info {
   ep_string implementation;  // as in ep_support_info; lives as long as the primitive
   uint64_t host_bytes;       // what the primitive holds, so that the host's cache is bounded
   uint64_t device_bytes;
-  uint64_t workspace_bytes;  // of every launch; where dims are EP_ANY, primitive_workspace tells instead
+  uint64_t workspace_bytes;  // of every launch; where dims are EP_ANY, primitive_workspace says how many
   uint64_t scratch_bytes;    // persistent: one block per stream, zeroed once, left zero by every launch
   uint32_t flags;            // EP_PRIMITIVE_INFO_FLAG_*
   uint32_t pack_operand;     // 1 + index of the operand (flagged CONSTANT) it wants packed; 0 none
@@ -539,7 +572,7 @@ typedef struct ep_primitive_info {
 #endif
 } ep_primitive_info;
 
-// One launch. Borrowed for the call; frozen: new abilities are new slots.
+// One launch, borrowed for the call. This struct never grows: a new ability is a new slot of ep_device_ops.
 typedef struct ep_launch {
   const ep_buffer* operands;  // operand_count of them, in the descriptor's order
   const ep_shape* shapes;     // operand_count of them where the descriptor holds EP_ANY, else NULL
@@ -551,9 +584,149 @@ typedef struct ep_launch {
   uint64_t tag;         // names this launch in faults
 } ep_launch;
 
+#define EP_STREAM_COMPUTE 0
+#define EP_STREAM_COPY 1  // only copies, uploads and downloads will come: a copy engine of its own suits
+
+// What a new stream is for. All are hints; a purpose that the provider does not know is EP_STREAM_COMPUTE.
+typedef struct ep_stream_desc {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_STREAM_DESC
+  const void* next;
+  int32_t purpose;   // EP_STREAM_*
+  int32_t priority;  // 0 normal, above 0 more urgent, below 0 less
+
+#if EP_ABI_TARGET_MINOR >= 0x7002
+  uint64_t trial_hint;
+#endif
+} ep_stream_desc;
+
 // ---------------------------------------------------------------------------------------------------------------------
-// The table of a device, filled by its open, so that two devices of one plug-in may differ. "Optional" slots may be
-// NULL.
+// Whole graphs: for devices that take subgraphs rather than ops. A device without these slots loses nothing.
+//
+// The host describes a program as a flat table: values, and nodes that read and write them. It asks the device which
+// nodes it takes (graph_capability). It cuts the nodes taken into islands, has each compiled (graph_compile) and
+// launches it as one piece of work (graph_launch). The nodes that the device does not take run as primitives.
+//
+//   * Nodes. A node is one primitive: a descriptor, and for each operand the value and the place in it. A table is as
+//     new as its descriptors: a node with a kind, dtype, role, flag or extension that the device does not know is not
+//     taken. Nodes stand in an order in which each reads only inputs, constants and what earlier nodes wrote;
+//     launched one by one in this order they give the right result. The device may run them in another order, side by
+//     side or fused.
+//   * Values. A value is a run of bytes that hold elements of one dtype. It is an input or an output of the graph, a
+//     constant, or none of them: an inner value. Exactly one node writes an inner value or an output, and no node an
+//     input or a constant. An output may be read by other nodes. Where an inner value lies, and whether it ever lies
+//     anywhere, is the device's affair.
+//   * Layouts. A value has no dims of its own. Each operand states dims and strides over the value's bytes, as in a
+//     launch: a producer may write [2, 3, 4, 4], and one reader see [96], another a slice. The operand that writes a
+//     value has offset 0 and fills it: its strides are those of a dense tensor in some order of its axes. So inputs,
+//     outputs and constants lie in memory as the operands that touch them say, and a device that keeps an inner value
+//     in a layout of its own gives each reader the elements that the reader's dims and strides name. A device does
+//     not take a node whose views it cannot express.
+//   * Sizes. Every dim and stride is a number. A node that holds EP_ANY is not taken, until a later minor says what
+//     such a graph means.
+//   * Scalars. All launch scalars of a node are baked: they are part of the program. A scalar operand has no value.
+//   * Aliasing. At a launch the outputs overlap nothing: no input, no constant, no other output. Inputs may overlap
+//     each other. There is no in-place node.
+//   * Precision. A node computes what its descriptor says, to the same bounds, from the values that it reads. Inner
+//     values may be held in a wider dtype, and in a narrower one only under EP_PRECISION_FAST. If all nodes carry
+//     EP_PRIMITIVE_FLAG_DETERMINISTIC, a launch gives the same bits for the same inputs.
+//   * Constants are given by reference. The host has seen that every write of a constant is done before it calls
+//     graph_compile, and nobody writes or frees the constant before graph_destroy has returned. The device may read
+//     it at any time in between, or copy it and never look again.
+//   * Faults carry the tag of the launch and name the node (EP_FAULT_NODE). `operand` is an operand of that node.
+//     What a launch that met bad data writes is undefined; the host poisons all its outputs. Work launched later
+//     runs.
+//   * Caching. `values` and `nodes` are blocks without padding and pointers. Two tables with the same bytes and the
+//     same contents of constants mean the same program, so compiled code may be kept under these bytes.
+//   * A launch or a compilation cannot be cancelled.
+// ---------------------------------------------------------------------------------------------------------------------
+
+typedef struct ep_graph ep_graph;  // a compiled graph
+
+#define EP_STRUCT_GRAPH_DESC 16
+#define EP_STRUCT_GRAPH_INFO 17
+
+#define EP_GRAPH_VALUE_INPUT UINT64_C(1)     // each launch gives it
+#define EP_GRAPH_VALUE_OUTPUT UINT64_C(2)    // each launch says where to write it
+#define EP_GRAPH_VALUE_CONSTANT UINT64_C(4)  // the table says where it lies
+
+// A value. At most one flag is set; none: an inner value.
+typedef struct ep_graph_value {
+  uint64_t flags;  // EP_GRAPH_VALUE_*
+  uint64_t bytes;  // from its first element to the end of its last, > 0
+  int32_t dtype;   // of every operand that reads or writes it
+  int32_t reserved;
+} ep_graph_value;
+
+#define EP_GRAPH_NO_VALUE UINT32_MAX  // of a scalar operand
+
+// Where an operand of a node lies: `offset` bytes into a value, a multiple of the element size.
+typedef struct ep_graph_operand {
+  uint32_t value;  // index into the table's values, or EP_GRAPH_NO_VALUE
+  uint32_t reserved;
+  uint64_t offset;
+} ep_graph_operand;
+
+// One node. The operands that the descriptor does not use are zero.
+typedef struct ep_graph_node {
+  ep_primitive_desc primitive;
+  ep_graph_operand operands[EP_MAX_OPERANDS];
+} ep_graph_node;
+
+// A table, filled by the host and borrowed for the call; the memory of the constants is borrowed for longer (above).
+typedef struct ep_graph_desc {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_GRAPH_DESC
+  const void* next;
+  const ep_graph_value* values;  // value_count of them, each an operand of some node
+  const ep_buffer* constants;    // value_count of them; {NULL, 0} for a value that is no constant
+  const ep_graph_node* nodes;    // node_count of them
+  uint32_t value_count;
+  uint32_t node_count;  // > 0
+
+#if EP_ABI_TARGET_MINOR >= 0x7002
+  uint64_t trial_nodes;
+#endif
+} ep_graph_desc;
+
+// What the device says of one node.
+typedef struct ep_graph_answer {
+  uint32_t island;  // 0: it does not take the node. Else nodes of one number may be compiled together
+  uint32_t reserved;
+  ep_string reason;  // why not, for island 0; may be empty. Text that lives as long as the device
+} ep_graph_answer;
+
+// What a compiled graph costs and needs.
+typedef struct ep_graph_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_GRAPH_INFO
+  const void* next;
+  ep_string implementation;  // what runs it: "ane", "htp"; lives as long as the graph
+  uint64_t host_bytes;       // what the graph holds, its copies of constants included
+  uint64_t device_bytes;
+  uint64_t workspace_bytes;  // of every launch
+
+#if EP_ABI_TARGET_MINOR >= 0x7002
+  uint64_t trial_graph_bytes;
+#endif
+} ep_graph_info;
+
+// One launch of a graph, borrowed for the call. This struct never grows.
+typedef struct ep_graph_launch {
+  const ep_buffer* operands;  // of each value with INPUT or OUTPUT, in the order of the values
+  uint32_t operand_count;
+  uint32_t reserved;
+  ep_buffer workspace;  // 256-aligned, contents undefined, reused in stream order
+  uint64_t tag;         // names this launch in faults
+} ep_graph_launch;
+
+// The node that a fault of a graph speaks of: the upper half of ep_fault.flags, its index in the compiled table. It is
+// 0 in faults of primitives.
+#define EP_FAULT_NODE(flags) ((uint32_t)((flags) >> 32))
+#define EP_FAULT_FLAG_NODE(node) ((uint64_t)(node) << 32)
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The table of a device. device_open fills it, so two devices of one plug-in may differ. "Optional" slots may be NULL.
 // ---------------------------------------------------------------------------------------------------------------------
 
 typedef struct ep_device_ops {
@@ -561,7 +734,7 @@ typedef struct ep_device_ops {
   uint32_t struct_type;  // EP_STRUCT_DEVICE_OPS
   const void* next;
 
-  // Closes the device. Everything made from it has been destroyed. Waits for nothing: the host has synchronised.
+  // Closes the device. The host has synchronised it and destroyed everything made from it. Waits for nothing.
   void (*device_close)(ep_device* device);
 
   // --- memory ---
@@ -570,7 +743,7 @@ typedef struct ep_device_ops {
   // The host sub-allocates and caches: calls are rare and large. Owner: caller. Errors: OUT_OF_DEVICE_MEMORY.
   ep_status (*memory_allocate)(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory,
                                ep_error** error);
-  // Frees at once; the host has seen that no work uses it. NULL is fine.
+  // Frees `memory` at once. The host has seen that no work uses `memory`. NULL is fine.
   void (*memory_free)(ep_device* device, ep_memory* memory);
   // The host address of `memory`, for its whole life (persistent, no unmap). Optional; required for HOST_VISIBLE pools.
   ep_status (*memory_map)(ep_device* device, ep_memory* memory, void** out_pointer, ep_error** error);
@@ -584,26 +757,29 @@ typedef struct ep_device_ops {
                                   ep_error** error);
   // The device's own name for `memory` (a CUdeviceptr, a VkBuffer), for DLPack and friends. Optional.
   ep_status (*memory_native_handle)(ep_device* device, ep_memory* memory, uint64_t* out_handle, ep_error** error);
-  // Gives back what the provider caches below the host. Optional.
+  // Gives back memory that the provider caches below the host. Optional.
   void (*device_trim)(ep_device* device);
 
   // --- streams: in order, independent of each other ---
 
-  ep_status (*stream_create)(ep_device* device, ep_stream** out_stream, ep_error** error);
-  // The stream has been synchronised. NULL is fine.
+  // Creates a stream as `desc` asks. What a device cannot give, it ignores.
+  ep_status (*stream_create)(ep_device* device, const ep_stream_desc* desc, ep_stream** out_stream, ep_error** error);
+  // Destroys `stream`, which the host has synchronised. NULL is fine.
   void (*stream_destroy)(ep_device* device, ep_stream* stream);
   // Waits until all work submitted to `stream` before the call is done; flushes first. Errors: DEVICE_LOST.
   ep_status (*stream_synchronize)(ep_stream* stream, ep_error** error);
-  // Starts what was only batched so far; does not wait. Optional: NULL means submission is immediate.
+  // Starts work that the provider has only batched so far; does not wait. Optional: NULL means that submission is
+  // immediate.
   ep_status (*stream_flush)(ep_stream* stream, ep_error** error);
-  // Takes the oldest fault not taken yet, in launch order, complete up to the last event seen. Errors: NOT_FOUND when
+  // Takes the oldest fault that was not taken yet. Faults come in launch order, and all faults of work before the last
+  // event seen are there. Neither waits nor flushes: it hands out what is known, at any time. Errors: NOT_FOUND when
   // there is none. Optional: NULL means kernels of this device cannot fault (or it is synchronous).
   ep_status (*stream_take_fault)(ep_stream* stream, ep_fault* out_fault, ep_error** error);
 
   // --- transfers, in stream order ---
   // Sizes in bytes, > 0. Host pointers stay valid until an event recorded later is seen.
 
-  // Within the device; ranges do not overlap.
+  // Copies within the device. The two ranges do not overlap.
   ep_status (*copy)(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error);
   ep_status (*upload)(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error);
   ep_status (*download)(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error);
@@ -611,54 +787,86 @@ typedef struct ep_device_ops {
   // --- transfers between two open devices of this plug-in: optional as a pair; NULL means by way of the host ---
 
   // Lets `device` copy from the memory of `peer`, now and in the future, until either is closed. The host asks once for
-  // each ordered pair, before the first such copy; it may take long. Errors: UNSUPPORTED with the reason where there is
-  // no direct way, or none better than through the host's memory.
+  // each ordered pair, before the first such copy; peer_open may take long. Errors: UNSUPPORTED with the reason, if the
+  // devices have no direct way or none better than through the host's memory.
   ep_status (*peer_open)(ep_device* device, ep_device* peer, ep_error** error);
-  // As copy, to memory of the stream's device from memory of `peer`, for which peer_open said OK; in order of `stream`
-  // alone. Whatever wrote `src` the host has seen done, and nobody writes or frees it before the host has seen an event
-  // recorded later on `stream`. Errors: CANCELLED where `peer` is lost; DEVICE_LOST speaks of the stream's device.
+  // Copies as `copy` does, from memory of `peer` to memory of the stream's device. peer_open has said OK for the pair.
+  // The copy is ordered by `stream` alone: the host has seen that every write of `src` is done, and nobody writes or
+  // frees `src` before the host has seen an event recorded later on `stream`. Errors: CANCELLED where `peer` is lost;
+  // DEVICE_LOST speaks of the stream's device.
   ep_status (*peer_copy)(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer src, uint64_t size,
                          ep_error** error);
 
   // --- events: optional as a group where the device is synchronous, required otherwise ---
 
+  // Creates an event, which is recorded on any stream of the device and may outlive it: the host has synchronised the
+  // stream, so the event has come, and it can still be asked, waited for, recorded on another stream and destroyed.
   ep_status (*event_create)(ep_device* device, ep_event** out_event, ep_error** error);
-  // Nobody waits on it any more. NULL is fine.
+  // Destroys `event`, for which nobody waits any more. NULL is fine.
   void (*event_destroy)(ep_device* device, ep_event* event);
-  // Records `event` after all work already submitted to `stream`, replacing what it recorded before. Does not flush.
+  // Records `event` after all work already submitted to `stream`, replacing the point it held before. Does not flush.
   // A wait or query that has seen the event has acquired all that work's writes, the host's reads included.
   ep_status (*event_record)(ep_event* event, ep_stream* stream, ep_error** error);
-  // OK: done; BUSY: not yet (and `error` stays untouched). Flushes the recording stream up to the record.
+  // OK: the work before the recorded point is done. BUSY: it is not done yet (and `error` stays untouched). Flushes the
+  // stream that recorded `event`, up to that point.
   // Errors: INVALID_ARGUMENT if never recorded; DEVICE_LOST.
   ep_status (*event_query)(ep_event* event, ep_error** error);
-  // As event_query, waiting at most `timeout_ns` (UINT64_MAX: for ever). Errors: TIMEOUT, INVALID_ARGUMENT,
+  // As event_query, but waits up to `timeout_ns` (UINT64_MAX: for ever). Errors: TIMEOUT, INVALID_ARGUMENT,
   // DEVICE_LOST.
   ep_status (*event_host_wait)(ep_event* event, uint64_t timeout_ns, ep_error** error);
-  // Work submitted to `stream` from now on waits for the point `event` holds now. Same device. Flushes the recording
-  // stream up to the record. Errors: INVALID_ARGUMENT if never recorded.
+  // Work submitted to `stream` from now on waits for the point that `event` holds now. Both are of one device. Flushes
+  // the stream that recorded `event`, up to that point. Errors: INVALID_ARGUMENT if never recorded.
   ep_status (*stream_wait_event)(ep_stream* stream, ep_event* event, ep_error** error);
 
   // --- primitives ---
 
-  // Can it? Pure, compiles nothing, under 20 microseconds, may be optimistic. Required, and may always say no.
+  // Says whether the device can run the primitive `desc`. Pure, compiles nothing, takes under 20 microseconds, may be
+  // optimistic. Required, and may always say no.
   // Errors: UNSUPPORTED with a reason that names the values ("bf16 needs avx512_core_bf16").
   ep_status (*primitive_support)(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info,
                                  ep_error** error);
-  // Makes it. May compile, may still answer UNSUPPORTED. Optional as a group with the next four.
+  // Creates the primitive `desc`. May compile, may still answer UNSUPPORTED. Optional as a group with the next four.
   ep_status (*primitive_create)(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,
                                 ep_primitive_info* out_info, ep_error** error);
-  // No launch of it is pending. NULL is fine.
+  // Destroys `primitive`, of which no launch is pending. NULL is fine.
   void (*primitive_destroy)(ep_device* device, ep_primitive* primitive);
-  // Bytes of workspace a launch with these shapes (operand_count of them) needs. NULL: none.
+  // The bytes of workspace that a launch with these shapes (operand_count of them) needs. NULL means that no launch
+  // needs workspace. Errors: UNSUPPORTED with a reason, where dims are EP_ANY and these shapes are beyond the
+  // primitive: the host then creates it with numbers.
   ep_status (*primitive_workspace)(ep_primitive* primitive, const ep_shape* shapes, uint32_t shape_count,
                                    uint64_t* out_bytes, ep_error** error);
-  // Runs it. Errors: FAULT (synchronous devices; fetched as below), OUT_OF_*_MEMORY, DEVICE_LOST.
-  // `out_fault`, not NULL on synchronous devices, is written when the answer is EP_STATUS_FAULT.
+  // Launches `primitive` on `stream`. Other threads may launch it on other streams meanwhile: to them, setting its
+  // arguments and enqueueing it are one step. `out_fault` is not NULL on a synchronous device and is written when the
+  // answer is EP_STATUS_FAULT. Errors: FAULT (of a synchronous device), OUT_OF_*_MEMORY, DEVICE_LOST; UNSUPPORTED on a
+  // synchronous device, where dims are EP_ANY and these shapes are beyond the primitive, as with primitive_workspace.
   ep_status (*primitive_launch)(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch,
                                 ep_fault* out_fault, ep_error** error);
-  // Turns constant operand `src` (as the descriptor says) into pack_bytes opaque bytes at `dst`. Optional.
+  // Turns the constant operand `src`, which lies as the descriptor says, into pack_bytes opaque bytes at `dst`.
+  // Optional.
   ep_status (*primitive_pack)(ep_primitive* primitive, ep_stream* stream, ep_buffer dst, ep_buffer src,
                               ep_error** error);
+
+  // --- whole graphs: optional as a group; NULL means that the host runs every node as a primitive ---
+
+  // Says of each node of `graph` whether the device takes it, and with which others: writes node_count answers. Pure,
+  // compiles nothing, may be optimistic. The host compiles islands of the nodes taken. It may cut one island number
+  // into several graphs and leave nodes out: it never joins two numbers, and no path leaves an island and comes back. A
+  // node that the device does not know is not taken and is no error. Threads: any. Errors: OUT_OF_HOST_MEMORY,
+  // DEVICE_LOST.
+  ep_status (*graph_capability)(ep_device* device, const ep_graph_desc* graph, ep_graph_answer* out_answers,
+                                ep_error** error);
+  // Compiles `graph`, whose nodes graph_capability took, all under one number. May take long. Owner: caller.
+  // Threads: any. Errors: UNSUPPORTED with the reason: the host runs these nodes as primitives and does not ask again;
+  // OUT_OF_*_MEMORY: the error of the program, after the host has given back its caches and asked once more.
+  ep_status (*graph_compile)(ep_device* device, const ep_graph_desc* graph, ep_graph** out_graph,
+                             ep_graph_info* out_info, ep_error** error);
+  // Destroys `graph`, of which no launch is pending, and lets go of its constants. NULL is fine.
+  void (*graph_destroy)(ep_device* device, ep_graph* graph);
+  // Launches `graph` on `stream`, as primitive_launch does: other threads may launch it on other streams meanwhile; a
+  // device that has room for one run of a graph orders the runs itself. Errors: FAULT (of a synchronous device),
+  // OUT_OF_*_MEMORY, DEVICE_LOST.
+  ep_status (*graph_launch)(ep_graph* graph, ep_stream* stream, const ep_graph_launch* launch, ep_fault* out_fault,
+                            ep_error** error);
 
 #if EP_ABI_TARGET_MINOR >= 0x7002
   ep_status (*trial_echo)(ep_device* device, int64_t value, int64_t* out_value, ep_error** error);
@@ -677,7 +885,7 @@ typedef struct ep_plugin_ops {
   uint32_t abi_minor;
   ep_plugin* plugin;  // given back in every call below; a plug-in has no globals
 
-  // Every device was closed. Joins the plug-in's threads, releases what it allocated.
+  // Ends the plug-in after every device was closed: joins its threads and releases what it allocated.
   void (*shutdown)(ep_plugin* plugin);
   // How many devices there are, usable or not. The first call that may touch hardware. 0 is an answer, not an error;
   // a missing driver is an error with a sentence and a remedy.
@@ -707,16 +915,30 @@ typedef ep_status (*ep_plugin_query_fn)(const ep_host* host, ep_plugin_ops* out_
 EP_EXPORT ep_status ep_plugin_query_v0(const ep_host* host, ep_plugin_ops* out_ops, ep_error** error);
 
 // ---------------------------------------------------------------------------------------------------------------------
-// The ELF note, read by the loader before any code of the plug-in runs. Write once, at file scope:
+// The note, read by the loader before any code of the plug-in runs. Write once, at file scope:
 //   EP_PLUGIN_NOTE("foo", "1.2.0", 0)
+//
+// It is one ep_note in a section of its own, the same bytes in every format of files: in ELF also a note by ELF's
+// rules, so that the loader finds it through the program headers; in Mach-O and PE the loader looks for the section by
+// name. Hosts of this version load ELF alone, and refuse the others by their format's name.
 // ---------------------------------------------------------------------------------------------------------------------
 
+#if defined(__APPLE__)
+#define EP_NOTE_SECTION "__DATA_CONST,__tenon_note"
+#elif defined(_WIN32)
+#define EP_NOTE_SECTION ".tenon"
+#else
 #define EP_NOTE_SECTION ".note.tenon"
+#endif
 #define EP_NOTE_OWNER "Tenon"
 #define EP_NOTE_TYPE 1
 
-#define EP_NOTE_FLAG_UNLOADABLE UINT32_C(1)      // dlclose is safe
-#define EP_NOTE_FLAG_PROBE_IN_CHILD UINT32_C(2)  // its probing may crash or hang
+#define EP_NOTE_FLAG_UNLOADABLE UINT32_C(1)      // the host may call dlclose
+#define EP_NOTE_FLAG_PROBE_IN_CHILD UINT32_C(2)  // device_count or device_info may crash or hang
+
+// What a plug-in offers. A host that does not know the kind does not load the file.
+#define EP_PLUGIN_KIND_DEVICES 0      // ep_plugin_query_v0: devices
+#define EP_PLUGIN_KIND_COLLECTIVES 1  // reserved: communication between processes
 
 #define EP_SANITIZER_NONE 0
 #define EP_SANITIZER_ADDRESS 1
@@ -732,15 +954,18 @@ typedef struct ep_plugin_note {
   char name[32];       // zero-terminated, [a-z0-9_]+, as in libtenon_<name>.so and "<name>:0"
   char version[32];
   char toolchain[64];
+  uint32_t kind;  // EP_PLUGIN_KIND_*
+  uint32_t reserved;
 } ep_plugin_note;
 
-typedef struct ep_elf_note {
+// The fields before `desc` are those of an ELF note.
+typedef struct ep_note {
   uint32_t name_size;
   uint32_t desc_size;
   uint32_t type;
   char owner[8];
   ep_plugin_note desc;
-} ep_elf_note;
+} ep_note;
 
 #if defined(__SANITIZE_ADDRESS__)
 #define EP_SANITIZER_OF_THIS_BUILD EP_SANITIZER_ADDRESS
@@ -767,14 +992,24 @@ typedef struct ep_elf_note {
 #define EP_TOOLCHAIN_ "unknown"
 #endif
 
-#define EP_PLUGIN_NOTE(plugin_name, plugin_version, note_flags)                                                 \
-  static const ep_elf_note ep_plugin_note_ __attribute__((section(EP_NOTE_SECTION), used, aligned(4))) = {      \
+#if defined(_MSC_VER) && !defined(__clang__)
+#pragma section(EP_NOTE_SECTION, read)
+#define EP_IN_NOTE_SECTION_ __declspec(allocate(EP_NOTE_SECTION))
+#else
+#define EP_IN_NOTE_SECTION_ __attribute__((section(EP_NOTE_SECTION), used, aligned(4)))
+#endif
+
+#define EP_PLUGIN_NOTE(plugin_name, plugin_version, note_flags) \
+  EP_PLUGIN_NOTE_OF_KIND(plugin_name, plugin_version, note_flags, EP_PLUGIN_KIND_DEVICES)
+
+#define EP_PLUGIN_NOTE_OF_KIND(plugin_name, plugin_version, note_flags, plugin_kind)                            \
+  EP_IN_NOTE_SECTION_ static const ep_note ep_plugin_note_ = {                                                  \
       sizeof(EP_NOTE_OWNER),                                                                                    \
       sizeof(ep_plugin_note),                                                                                   \
       EP_NOTE_TYPE,                                                                                             \
       EP_NOTE_OWNER,                                                                                            \
       {sizeof(ep_plugin_note), EP_ABI_MAJOR, EP_ABI_MINOR, note_flags, EP_SANITIZER_OF_THIS_BUILD, plugin_name, \
-       plugin_version, EP_TOOLCHAIN_}};
+       plugin_version, EP_TOOLCHAIN_, plugin_kind, 0}};
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -98,8 +98,9 @@ static void* at(ep_buffer buffer) { return buffer.memory->bytes + buffer.offset;
 
 // ---- The stream and its transfers. A device with a real queue would enqueue here, and would have events. ----
 // The one stream of a synchronous device has no state, so any thread may launch on it.
-static ep_status stream_create(ep_device* device, ep_stream** out_stream, ep_error** error) {
-  return (void)error, *out_stream = (ep_stream*)device, EP_STATUS_OK;
+static ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream** out_stream,
+                               ep_error** error) {
+  return (void)desc, (void)error, *out_stream = (ep_stream*)device, EP_STATUS_OK;
 }
 
 static void stream_destroy(ep_device* device, ep_stream* stream) { (void)device, (void)stream; }

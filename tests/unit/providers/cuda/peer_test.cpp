@@ -16,7 +16,7 @@ class OtherDevice {
     ops_.struct_type = EP_STRUCT_DEVICE_OPS;
     const ep_plugin_ops& plugin = provider.plugin;
     EXPECT_EQ(plugin.device_open(plugin.plugin, index, &device_, &ops_, nullptr), EP_STATUS_OK);
-    EXPECT_EQ(ops_.stream_create(device_, &stream_, nullptr), EP_STATUS_OK);
+    EXPECT_EQ(ops_.stream_create(device_, &kComputeStream, &stream_, nullptr), EP_STATUS_OK);
   }
   ~OtherDevice() {
     ops_.stream_synchronize(stream_, nullptr);

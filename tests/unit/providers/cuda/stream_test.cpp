@@ -108,7 +108,7 @@ TEST_F(FakeCuda, AnEventNeverRecordedIsAnArgumentError) {
 // Each of two streams reads what the other writes, behind an event, however long the writer takes.
 TEST_F(FakeCuda, AStreamWaitsForAnotherOnesEvent) {
   ep_stream* other = nullptr;
-  ASSERT_EQ(cuda().ops.stream_create(cuda().device, &other, nullptr), EP_STATUS_OK);
+  ASSERT_EQ(cuda().ops.stream_create(cuda().device, &kComputeStream, &other, nullptr), EP_STATUS_OK);
   fake().delay_us = 3000;
   ep_memory* first = block(4);
   ep_memory* second = block(4);
@@ -129,9 +129,20 @@ TEST_F(FakeCuda, AStreamWaitsForAnotherOnesEvent) {
   cuda().ops.stream_destroy(cuda().device, other);
 }
 
+// The driver's lower numbers are more urgent.
+TEST_F(FakeCuda, AStreamHasThePriorityAskedFor) {
+  for (const int32_t priority : {0, 3, -2}) {
+    const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COPY, priority};
+    ep_stream* other = nullptr;
+    ASSERT_EQ(cuda().ops.stream_create(cuda().device, &desc, &other, nullptr), EP_STATUS_OK);
+    EXPECT_EQ(fake().last_priority, -priority);
+    cuda().ops.stream_destroy(cuda().device, other);
+  }
+}
+
 TEST_F(FakeCuda, AWaitWithALimitSaysThatTimeIsUp) {
   ep_stream* other = nullptr;
-  ASSERT_EQ(cuda().ops.stream_create(cuda().device, &other, nullptr), EP_STATUS_OK);
+  ASSERT_EQ(cuda().ops.stream_create(cuda().device, &kComputeStream, &other, nullptr), EP_STATUS_OK);
   const std::vector<float> values = random_floats(1 << 20);
   ep_memory* memory = with(values);
   const ep_operand_desc all = dense(EP_ROLE_DST, EP_DTYPE_f32, {1 << 20});
@@ -230,7 +241,7 @@ TEST_F(FakeCudaFaults, OutlastTheirSlots) {
 // An event may be queried after its stream is gone.
 TEST_F(FakeCudaFaults, AnEventOutlivesItsStream) {
   ep_stream* other = nullptr;
-  ASSERT_EQ(cuda().ops.stream_create(cuda().device, &other, nullptr), EP_STATUS_OK);
+  ASSERT_EQ(cuda().ops.stream_create(cuda().device, &kComputeStream, &other, nullptr), EP_STATUS_OK);
   ep_event* one = event();
   ASSERT_EQ(cuda().ops.event_record(one, other, nullptr), EP_STATUS_OK);
   ASSERT_EQ(cuda().ops.stream_synchronize(other, nullptr), EP_STATUS_OK);

@@ -353,6 +353,29 @@ TEST(VulkanDevice, ACompileThatFailsSaysSoAndIsTriedAgain) {
 }
 
 // Kernel drivers reset a device that is busy with one submission for seconds.
+TEST(VulkanDevice, FindsThePipelinesThatAnEarlierLifeHasMade) {
+  std::map<std::string, std::string> kept;
+  for (const uint32_t life : {1u, 2u, 3u}) {
+    ShimControl& shim = fresh_shim();
+    shim.cache_value = 1000 + life;
+    Device device;
+    EXPECT_EQ(shim.cache_found, 0u) << "the host of this life knows nothing yet";
+    device.plugin.host.put_blobs(kept);
+    ep_device_ops ops{};
+    ops.struct_size = sizeof ops;
+    ops.struct_type = EP_STRUCT_DEVICE_OPS;
+    ep_device* second = nullptr;
+    ASSERT_EQ(device.plugin.ops.device_open(device.plugin.ops.plugin, 0, &second, &ops, nullptr), EP_STATUS_OK);
+    EXPECT_EQ(shim.cache_found, life == 1 ? 0u : 1000 + life - 1);
+    ops.device_close(second);
+    EXPECT_EQ(device.plugin.host.blobs(), kept) << "a device that made no pipeline keeps none";
+    device.binary(EP_BINARY_add, 16, false);
+    kept = device.plugin.host.blobs();
+    ASSERT_EQ(kept.size(), 1u);
+    EXPECT_NE(kept.begin()->first.find("driver "), std::string::npos) << "the key names the driver";
+  }
+}
+
 TEST(VulkanDevice, AMatrixOfMuchWorkGoesInManySubmissions) {
   ShimControl& shim = fresh_shim();
   Device device(Settings{{"work", "1"}});

@@ -48,7 +48,7 @@ Device::Device(Settings settings) : plugin(std::move(settings)) {
   ops.struct_type = EP_STRUCT_DEVICE_OPS;
   ep_error* error = nullptr;
   if (plugin.ops.device_open(plugin.ops.plugin, 0, &handle, &ops, &error) != EP_STATUS_OK ||
-      ops.stream_create(handle, &stream, &error) != EP_STATUS_OK) {
+      ops.stream_create(handle, &kComputeStream, &stream, &error) != EP_STATUS_OK) {
     throw std::runtime_error(plugin.host.sentence());
   }
 }

@@ -11,6 +11,7 @@
 
 namespace tenon::testing {
 
+using provider::kComputeStream;
 using provider::Settings;
 
 // The control of the shim library, reset to its defaults.
@@ -72,7 +73,9 @@ class Event {
 
 class SecondStream {
  public:
-  explicit SecondStream(Device& device) : device_(device) { device.ops.stream_create(device.handle, &handle, nullptr); }
+  explicit SecondStream(Device& device) : device_(device) {
+    device.ops.stream_create(device.handle, &kComputeStream, &handle, nullptr);
+  }
   ~SecondStream() { device_.ops.stream_destroy(device_.handle, handle); }
   ep_stream* handle = nullptr;
 

@@ -22,6 +22,8 @@ static PFN_vkQueueSubmit real_submit;
 static PFN_vkAllocateMemory real_allocate;
 static PFN_vkFreeMemory real_free;
 static PFN_vkCreateComputePipelines real_pipelines;
+static PFN_vkCreatePipelineCache real_create_cache;
+static PFN_vkGetPipelineCacheData real_cache_data;
 static PFN_vkGetPhysicalDeviceMemoryProperties real_memory;
 static PFN_vkGetBufferMemoryRequirements real_requirements;
 static PFN_vkGetSemaphoreCounterValue real_counter;
@@ -144,6 +146,32 @@ static VkResult pipelines(VkDevice device, VkPipelineCache cache, uint32_t count
   return real_pipelines(device, cache, count, infos, callbacks, out);
 }
 
+// The data of such a cache: a header, and the value.
+static VkResult cache_data(VkDevice device, VkPipelineCache cache, size_t* size, void* data) {
+  if (control.cache_value == 0) return real_cache_data(device, cache, size, data);
+  const size_t whole = sizeof(VkPipelineCacheHeaderVersionOne) + sizeof control.cache_value;
+  if (data != NULL) {
+    memset(data, 7, whole);
+    memcpy((char*)data + whole - sizeof control.cache_value, &control.cache_value, sizeof control.cache_value);
+  }
+  *size = whole;
+  return VK_SUCCESS;
+}
+
+static VkResult create_cache(VkDevice device, const VkPipelineCacheCreateInfo* info,
+                             const VkAllocationCallbacks* callbacks, VkPipelineCache* cache) {
+  const size_t whole = sizeof(VkPipelineCacheHeaderVersionOne) + sizeof control.cache_found;
+  VkPipelineCacheCreateInfo told = *info;
+  control.cache_found = 0;
+  if (info->initialDataSize == whole) {
+    memcpy(&control.cache_found, (const char*)info->pInitialData + whole - sizeof control.cache_found,
+           sizeof control.cache_found);
+    told.initialDataSize = 0;
+    told.pInitialData = NULL;
+  }
+  return real_create_cache(device, &told, callbacks, cache);
+}
+
 static VkResult counter(VkDevice device, VkSemaphore semaphore, uint64_t* value) {
   const VkResult result = real_counter(device, semaphore, value);
   if (control.counters_run_away) *value = UINT64_MAX;
@@ -162,6 +190,8 @@ static PFN_vkVoidFunction device_proc(VkDevice device, const char* name) {
   SHIM(vkAllocateMemory, real_allocate, allocate)
   SHIM(vkFreeMemory, real_free, free_memory)
   SHIM(vkCreateComputePipelines, real_pipelines, pipelines)
+  SHIM(vkCreatePipelineCache, real_create_cache, create_cache)
+  SHIM(vkGetPipelineCacheData, real_cache_data, cache_data)
   SHIM(vkGetDeviceQueue, real_queue, device_queue)
   SHIM(vkGetBufferMemoryRequirements, real_requirements, requirements)
   SHIM(vkGetSemaphoreCounterValue, real_counter, counter)

@@ -20,10 +20,12 @@ struct ShimControl {
   int32_t discrete;                // devices have the memory of a card (card memory, host memory and a window, below),
                                    // and four queues, which are one queue of the real device
   int32_t window_full;             // nothing can be allocated in the window
+  uint32_t cache_value;            // not 0: a pipeline cache holds this value, and nothing else
   int32_t counters_run_away;       // semaphores read as UINT64_MAX, as with some drivers after a loss
   // What it observed.
   uint64_t submissions;
   uint64_t pipelines;
+  uint32_t cache_found;     // the value with which the last pipeline cache was made; 0: none
   uint64_t live_memory;     // vkAllocateMemory less vkFreeMemory
   uint32_t instance_flags;  // of the last vkCreateInstance
 };

@@ -16,7 +16,7 @@ std::vector<std::string> complaints(Settings settings) {
   ep_memory* b = device.allocate(1024);
   ep_stream* other = nullptr;
   ep_event* event = nullptr;
-  device.ops.stream_create(device.handle, &other, nullptr);
+  device.ops.stream_create(device.handle, &kComputeStream, &other, nullptr);
   device.ops.event_create(device.handle, &event, nullptr);
   ep_primitive* div = device.binary(EP_BINARY_div, 8, true);
   ep_primitive* add = device.binary(EP_BINARY_add, 8, false);

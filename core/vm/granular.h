@@ -1,0 +1,46 @@
+// Transfers of any number of bytes, at any offset, on a device whose pools move multiples of a granularity alone
+// (copy_granularity of ep_memory_pool_info). Internal to core/vm.
+//
+// The whole multiples in the middle go to the provider as they are. The bytes at an end are moved as part of the
+// multiple they lie in: it is downloaded, changed on the host and uploaded, for which the caller waits. Blocks of the
+// host share no multiple, since they begin at 64 bytes, and the VM lets nobody else touch a storage that is written.
+#pragma once
+
+#include "core/device/device_state.h"
+
+namespace tenon::vm {
+
+inline bool whole_multiples(const DeviceState& device, uint64_t a, uint64_t b, uint64_t c = 0) {
+  return ((a | b | c) & (device.copy_granularity - 1)) == 0;
+}
+
+ep_status copy_in_parts(const DeviceState& device, ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t bytes,
+                        ep_error** error);
+ep_status upload_in_parts(const DeviceState& device, ep_stream* stream, ep_buffer dst, const void* src, uint64_t bytes,
+                          ep_error** error);
+ep_status download_in_parts(const DeviceState& device, ep_stream* stream, void* dst, ep_buffer src, uint64_t bytes,
+                            ep_error** error);
+
+// As the slots copy, upload and download of the device's table, without the granularity.
+inline ep_status copy_bytes(const DeviceState& device, ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t bytes,
+                            ep_error** error) {
+  if (!whole_multiples(device, dst.offset, src.offset, bytes)) [[unlikely]]
+    return copy_in_parts(device, stream, dst, src, bytes, error);
+  return device.ops.copy(stream, dst, src, bytes, error);
+}
+
+inline ep_status upload_bytes(const DeviceState& device, ep_stream* stream, ep_buffer dst, const void* src,
+                              uint64_t bytes, ep_error** error) {
+  if (!whole_multiples(device, dst.offset, bytes)) [[unlikely]]
+    return upload_in_parts(device, stream, dst, src, bytes, error);
+  return device.ops.upload(stream, dst, src, bytes, error);
+}
+
+inline ep_status download_bytes(const DeviceState& device, ep_stream* stream, void* dst, ep_buffer src, uint64_t bytes,
+                                ep_error** error) {
+  if (!whole_multiples(device, src.offset, bytes)) [[unlikely]]
+    return download_in_parts(device, stream, dst, src, bytes, error);
+  return device.ops.download(stream, dst, src, bytes, error);
+}
+
+}  // namespace tenon::vm
