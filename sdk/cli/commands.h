@@ -73,6 +73,7 @@ struct NewProviderOptions {
   std::string name;
   std::string to;      // the folder; empty: one called `name`
   bool force = false;  // make it even if a provider of that name exists
+  bool async = false;  // from the asynchronous skeleton, not from the sample
 };
 int new_provider(const NewProviderOptions& options);
 

@@ -193,6 +193,8 @@ struct CommandLine {
         app.add_subcommand("new-provider", "Write a project for a provider of your own, which builds and runs");
     command->add_option("NAME", new_provider.name, "What it is called: libtenon_NAME.so, NAME:0")->required();
     command->add_option("--to", new_provider.to, "The folder to write, empty or not there yet (a folder called NAME)");
+    command->add_flag("--async", new_provider.async,
+                      "In C++, for a device with queues (a GPU, an NPU): streams, events and faults");
     command->add_flag("--force", new_provider.force, "Take NAME although a provider of that name is there");
     command->callback([this] { chosen = [this] { return tenon::cli::new_provider(new_provider); }; });
   }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -21,6 +22,15 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t longest_name = 31;  // ep_plugin_note::name has one more byte, for the end
+
+// A project that is copied under another name. `name` is what it is called where it stands.
+struct Template {
+  const char* folder;  // below TENON_TEMPLATES_FROM_PROGRAM
+  const char* name;
+  const char* file;  // one of its files, which is looked for
+};
+constexpr Template sample = {"provider", "sample", "sample.c"};
+constexpr Template skeleton = {"async_provider", "skeleton", "skeleton.cpp"};
 
 void check_name(const std::string& name) {
   const bool letters = std::all_of(name.begin(), name.end(),
@@ -57,15 +67,15 @@ void check_not_taken(const std::string& name) {
   }
 }
 
-// Finds the sample relative to this program, so that an installation can be moved.
-fs::path sample_folder() {
+// Finds the template relative to this program, so that an installation can be moved.
+fs::path folder_of(const Template& from) {
   std::error_code failed;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed);
-  const fs::path folder = (program.parent_path() / TENON_SAMPLE_FROM_PROGRAM).lexically_normal();
-  if (!failed && fs::is_regular_file(folder / "sample.c", failed)) return folder;
+  const fs::path folder = (program.parent_path() / TENON_TEMPLATES_FROM_PROGRAM / from.folder).lexically_normal();
+  if (!failed && fs::is_regular_file(folder / from.file, failed)) return folder;
   throw Error(Code::not_found,
-              fmt::format("new-provider: the sample it copies is not installed: there is no {}.",
-                          (folder / "sample.c").string()),
+              fmt::format("new-provider: the {} it copies is not installed: there is no {}.", from.name,
+                          (folder / from.file).string()),
               "Install the whole package (cmake --install), and run the tool from there.");
 }
 
@@ -102,15 +112,19 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
-// Replaces every spelling of the sample's name by the same spelling of the new name.
-std::string renamed(std::string text, const std::string& name) {
-  if (text.find('\0') != std::string::npos) return text;
+// The spellings of a name: foo, Foo, FOO.
+std::array<std::string, 3> spellings(const std::string& name) {
   std::string upper = name, capital = name;
   std::transform(upper.begin(), upper.end(), upper.begin(), [](unsigned char c) { return std::toupper(c); });
   capital[0] = upper[0];
-  replace_all(text, "sample", name);
-  replace_all(text, "Sample", capital);
-  replace_all(text, "SAMPLE", upper);
+  return {name, capital, upper};
+}
+
+// Replaces every spelling of the template's name by the same spelling of the new name.
+std::string renamed(std::string text, const Template& from, const std::string& name) {
+  if (text.find('\0') != std::string::npos) return text;
+  const auto before = spellings(from.name), after = spellings(name);
+  for (size_t i = 0; i < before.size(); ++i) replace_all(text, before[i], after[i]);
   return text;
 }
 
@@ -159,14 +173,15 @@ int new_provider(const NewProviderOptions& options) {
   check_name(options.name);
   check_not_reserved(options.name);
   if (!options.force) check_not_taken(options.name);
-  const fs::path sample = sample_folder();
+  const Template& from = options.async ? skeleton : sample;
+  const fs::path source = folder_of(from);
   const fs::path folder = options.to.empty() ? fs::path(options.name) : fs::path(options.to);
   make_empty_folder(folder);
   std::set<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(sample)) files.insert(entry.path());
+  for (const fs::directory_entry& entry : fs::directory_iterator(source)) files.insert(entry.path());
   for (const fs::path& file : files) {
-    const fs::path target = folder / renamed(file.filename().string(), options.name);
-    write_file(target, renamed(read_file(file), options.name));
+    const fs::path target = folder / renamed(file.filename().string(), from, options.name);
+    write_file(target, renamed(read_file(file), from, options.name));
     std::printf("wrote %s\n", target.string().c_str());
   }
   print_what_next(folder, options.name, fs::read_symlink("/proc/self/exe").parent_path().parent_path());

@@ -218,15 +218,24 @@ class Package:
     def new_provider_writes_the_sample_under_another_name(self):
         self.project = os.path.join(self.work, "my npu")
         printed = self.run(self.tool, "new-provider", "npu2", "--to", self.project)
-        sample = os.path.join(self.source, "sdk/app/examples/provider")
-        assert sorted(os.listdir(self.project)) == sorted(name.replace("sample", "npu2") for name in os.listdir(sample))
-        for name in os.listdir(sample):
-            with open(os.path.join(sample, name), "rb") as before, open(os.path.join(self.project, name.replace("sample", "npu2")), "rb") as after:
-                text = before.read()
-                if not name.endswith(".onnx"):
-                    text = text.replace(b"sample", b"npu2").replace(b"Sample", b"Npu2").replace(b"SAMPLE", b"NPU2")
-                assert after.read() == text, name
+        self._holds_the_template(self.project, "sample", ["provider"])
         assert "tenon conform" in printed and self.prefix in printed, printed
+
+    def _holds_the_template(self, project, word, folders):
+        """The project is, file by file, the examples in `folders` with npu2 in place of `word`."""
+        before = {}
+        for folder in folders:
+            for path in glob.glob(os.path.join(self.source, "sdk/app/examples", folder)):
+                paths = [os.path.join(path, name) for name in os.listdir(path)] if os.path.isdir(path) else [path]
+                before.update({os.path.basename(path).replace(word, "npu2"): path for path in paths})
+        assert sorted(os.listdir(project)) == sorted(before), (os.listdir(project), before)
+        for name, path in before.items():
+            with open(path, "rb") as given, open(os.path.join(project, name), "rb") as after:
+                text = given.read()
+                if not name.endswith(".onnx"):
+                    for old, new in ((word, "npu2"), (word.capitalize(), "Npu2"), (word.upper(), "NPU2")):
+                        text = text.replace(old.encode(), new.encode())
+                assert after.read() == text, name
 
     def new_provider_refuses_in_a_sentence(self):
         file = os.path.join(self.work, "a file")
@@ -278,6 +287,45 @@ class Package:
             return
         with open(os.path.join(folder, "model.onnx"), "rb") as again, open(os.path.join(self.project, "model.onnx"), "rb") as given:
             assert again.read() == given.read(), made.stderr
+
+    def new_provider_writes_the_asynchronous_skeleton_under_another_name(self):
+        self.asynchronous = os.path.join(self.work, "my asynchronous npu")
+        words = (self.tool, "new-provider", "npu2", "--async", "--to", self.asynchronous)
+        printed = self.run(*words)
+        self._holds_the_template(self.asynchronous, "skeleton",
+                                 ["async_provider", "provider/model.onnx", "provider/make_model.py"])
+        assert "tenon conform" in printed and self.prefix in printed, printed
+        again = subprocess.run(words, capture_output=True, text=True, env=self.environment())
+        assert again.returncode == 1 and "my asynchronous npu is not empty (it holds '" in again.stderr, again
+        for name, sentence in (("Npu", "'Npu' is not a name for a provider"), ("cpu", "there is a provider 'cpu' already")):
+            refused = subprocess.run([self.tool, "new-provider", name, "--async", "--to", "y"], capture_output=True, text=True,
+                                     cwd=self.work, env=self.environment())
+            assert refused.returncode == 1 and sentence in refused.stderr, refused
+        assert not os.path.exists(os.path.join(self.work, "y"))
+
+    def the_readme_of_an_asynchronous_provider_holds_word_by_word(self):
+        with open(os.path.join(self.asynchronous, "README.md")) as file:
+            commands = file.read().split("```\n")[1].splitlines()
+        assert commands[-1].startswith("cmake --install build "), commands
+        parts = "\necho ----\n".join(["exec 2>&1", *commands[:-1]])
+        printed = self.run("bash", "-euc", f"cd {shlex.quote(self.asynchronous)}\n{parts}", tenon=self.prefix)
+        _, built, _, devices, conform, shown, report, validated = printed.split("----\n")
+        assert "warning" not in built, built
+        assert "npu2:0" in devices, devices
+        assert ", 0 failed, 0 crashed, 0 hung," in conform and "No file of expectations" not in conform, conform
+        for name in ("events/record_replaces", "events/wait_captures", "events/outlive_stream", "faults/in_order",
+                     "primitives/gather/slices/f32/out_of_range_i64_above"):
+            assert re.search(rf"^passed +{name}", shown, re.MULTILINE), shown
+        assert re.search(r"first_relu +Relu +relu +npu2:0 +plain +native", report), report
+        assert re.search(r"MatMul +matmul +npu2:0 .*host .*native: npu2 has no implementation of kind", report), report
+        assert "broken by the" not in validated, validated
+        print("   ", conform.splitlines()[-1])
+
+    def a_network_on_an_asynchronous_provider_gives_the_cpus_numbers(self):
+        model = os.path.join(self.source, "sdk/app/examples/demo/shapes.onnx")
+        same = json.loads(self.run(self.tool, "compare", model, "--input", "image=random", "--device", "cpu", "--device", "npu2",
+                                   "--json", TENON_PLUGIN_PATH=os.path.join(self.asynchronous, "build")))
+        assert same["first_divergence"] is None and len(same["nodes"]) > 5, same
 
     def a_claim_that_a_new_provider_cannot_keep_is_a_failure(self):
         library = os.path.join(self.project_build, "libtenon_npu2.so")

@@ -3,7 +3,7 @@ than its text has fields. (The compiler finds a field without an argument, and p
 
 Usage: text_test.py SOURCE_ROOT
 
-Files that compile where no fmt is (installed headers, sdk/provider, the sample provider, examples, C) are not looked at;
+Files that compile where no fmt is (installed headers, sdk/provider, examples, C) are not looked at;
 EXEMPT names the others that may use such a form, and why. The test also plants each form into its own copy of a file, and
 fails if that passes unseen.
 """
