@@ -64,7 +64,7 @@ def why_no_vulkan(validation):
     return "" if status == 0 and count.value > 0 else "the Vulkan loader knows no device"
 
 
-def why_no_opencl():
+def ask_opencl():
     loader, reason = load("libOpenCL.so.1")
     if loader is None:
         return reason
@@ -75,15 +75,28 @@ def why_no_opencl():
         return f"clGetPlatformIDs answers {status}"
     every_type = ctypes.c_uint64(0xFFFFFFFF)
     for platform in platforms[: count.value]:
-        if loader.clGetDeviceIDs(ctypes.c_void_p(platform), every_type, 0, None, None) != -1:
+        devices = ctypes.c_uint32(0)
+        if loader.clGetDeviceIDs(ctypes.c_void_p(platform), every_type, 0, None, ctypes.byref(devices)) == 0:
             return ""
     return "no driver of OpenCL has a device"
+
+
+def why_no_opencl():
+    """Asks in a child process, since drivers are vendors' code: PoCL ends a process where it cannot read /sys."""
+    asked = subprocess.run([sys.executable, "-B", __file__, "--ask-opencl"], capture_output=True, text=True)
+    if asked.returncode == 0:
+        return asked.stdout.strip()
+    words = asked.stderr.strip().splitlines()
+    return f"a driver ended the process that asked, with {asked.returncode}: {words[-1] if words else 'no word'}"
 
 
 NAMES = {"cuda": "CUDA", "vulkan": "Vulkan", "opencl": "OpenCL"}
 
 
 def main():
+    if sys.argv[1:] == ["--ask-opencl"]:
+        print(ask_opencl())
+        return 0
     device, command = sys.argv[1], sys.argv[2:]
     validation = command[0] == "--validation"
     why_not = {"cuda": why_no_cuda, "vulkan": lambda: why_no_vulkan(validation), "opencl": why_no_opencl}
