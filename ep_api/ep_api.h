@@ -4,7 +4,7 @@
 // note (EP_PLUGIN_NOTE). It links nothing of the host: every service it needs comes through ep_host. The host reads
 // the note, loads the library, calls the query, and from then on calls only through the tables it was given.
 //
-//   plug-in -> device -> { memory, stream, event, primitive, graph }
+//   plug-in -> device -> { memory, stream, event, primitive, graph, semaphore }
 //
 // Who fills what: `ep_host` and `*_desc` are filled by the host and read by the plug-in; `ep_*_ops` and `*_info` are
 // filled by the plug-in and read by the host. Handles (ep_memory, ep_stream, ...) are opaque to the host.
@@ -17,11 +17,12 @@
 //     the call; those handed out live as long as the object that gave them. The provider keeps nothing of the host's
 //     alive: the host keeps memory, primitives, events and host pointers until it has seen an event recorded after
 //     their last use.
-//   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, peer_open,
-//     primitive_support, primitive_create, primitive_workspace, graph_capability, graph_compile, event_query,
-//     event_host_wait, stream_synchronize, and launches, copies and records on distinct streams, launches of one
-//     primitive or graph too. Otherwise: one handle, one thread at a time; so nothing overlaps event_record or
-//     event_destroy of the same event. There is no current device and no thread-local stream.
+//   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, memory_import_host,
+//     memory_import, stream_import, semaphore_import, semaphore_destroy, peer_open, primitive_support,
+//     primitive_create, primitive_workspace, graph_capability, graph_compile, event_query, event_host_wait,
+//     stream_synchronize, and launches, copies and records on distinct streams, launches of one primitive or graph
+//     too, waits and signals of one semaphore too. Otherwise: one handle, one thread at a time; so nothing overlaps
+//     event_record or event_destroy of the same event. There is no current device and no thread-local stream.
 //   * Asynchrony. Functions that take a stream enqueue and return, except on a device with
 //     EP_DEVICE_FLAG_SYNCHRONOUS, which completes every call before it returns.
 //   * A struct that begins with struct_size and struct_type may grow at its end. The filler writes at most struct_size
@@ -125,6 +126,7 @@ typedef struct ep_memory ep_memory;
 typedef struct ep_stream ep_stream;
 typedef struct ep_event ep_event;
 typedef struct ep_primitive ep_primitive;
+typedef struct ep_semaphore ep_semaphore;  // another API's (Interop)
 
 typedef struct ep_string {
   const char* data;
@@ -300,6 +302,14 @@ typedef struct ep_device_info {
   uint32_t threads;  // hardware threads it computes with; 0 unknown
   uint32_t reserved;
   ep_memory_pool_info pools[EP_MAX_POOLS];
+  // Interop: which types of handles the device takes, as bits 1 << EP_HANDLE_*. Where a mask is 0, the slot may be
+  // NULL.
+  uint64_t memory_handles;     // memory_import
+  uint64_t stream_handles;     // stream_import
+  uint64_t semaphore_handles;  // semaphore_import
+  uint64_t device_handles;     // device_adopt
+  int32_t native_memory;       // EP_HANDLE_*: what memory_native_handle gives; 0: not told
+  int32_t native_reserved;
 } ep_device_info;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -695,6 +705,91 @@ typedef struct ep_graph_launch {
 #define EP_FAULT_FLAG_NODE(node) ((uint64_t)(node) << 32)
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Interop: memory, queues, semaphores and contexts that another API of the process made, used where they are. A device
+// without these slots loses nothing.
+//
+//   * Handles. A handle is a number of 64 bits with a type. A device states the types it takes (ep_device_info). A type
+//     that it does not take is UNSUPPORTED, with a reason that names the types it takes.
+//   * Ownership. A handle stays the caller's, whatever the import answers. The provider duplicates what it needs of a
+//     file descriptor and retains an object that counts its users (cl_mem, cl_command_queue, cl_event, cl_context); it
+//     gives this back when the imported object is destroyed. Everything else (an address, a VkBuffer, a CUstream) the
+//     caller keeps until the imported object was destroyed. An import that fails keeps nothing.
+//   * Order. An import waits for nothing and orders nothing. Three things order work of the other API and work of the
+//     device on the same memory: the host waits for the first before it submits the second; both go to one queue, which
+//     was imported as a stream; or the first signals a semaphore for which the second waits. A signal releases all
+//     writes before it, and a wait acquires them.
+//   * Identity. The other API works on the same physical device, unless the memory is the host's. `uuid` tells which
+//     one made the handle. A cl_mem, a VkBuffer and the like belong to a context; they are taken if it is the device's
+//     own, which device_adopt can make so.
+//   * Refusals, with a sentence that has the values in it. INVALID_ARGUMENT: a handle that names nothing (NULL, a
+//     negative or closed file descriptor), size 0 or more bytes than the handle has where its API tells, the UUID or
+//     the context of another device, a queue that is not in order. UNSUPPORTED: a type that the device does not take,
+//     memory that begins at no multiple of pool 0's minimum_alignment or that the device cannot use.
+// ---------------------------------------------------------------------------------------------------------------------
+
+#define EP_STRUCT_IMPORT_DESC 20
+#define EP_STRUCT_ADOPT_DESC 21
+
+// Types of handles: what the number is, and what it may name. All are below 64.
+#define EP_HANDLE_HOST_POINTER 1  // memory: an address of the process. memory_import_host takes it; no mask has its bit
+#define EP_HANDLE_OPAQUE_FD 2     // memory, semaphore: a file descriptor exported by Vulkan, CUDA and the like
+#define EP_HANDLE_DMA_BUF 3       // memory: a file descriptor of a Linux dma-buf
+#define EP_HANDLE_CUDA_POINTER 8  // memory: a CUdeviceptr
+#define EP_HANDLE_CUDA_STREAM 9   // stream: a CUstream of the device's primary context
+#define EP_HANDLE_CUDA_EVENT 10   // semaphore: a CUevent of that context
+#define EP_HANDLE_CL_CONTEXT 16   // device: a cl_context
+#define EP_HANDLE_CL_MEM 17       // memory: a cl_mem, a buffer
+#define EP_HANDLE_CL_QUEUE 18     // stream: a cl_command_queue
+#define EP_HANDLE_CL_EVENT 19     // semaphore: a cl_event
+#define EP_HANDLE_VK_DEVICE 24    // device: a VkDevice
+#define EP_HANDLE_VK_BUFFER 25    // memory: a VkBuffer, bound, for storage, transfers both ways and device addresses
+#define EP_HANDLE_VK_SEMAPHORE 26  // semaphore: a VkSemaphore
+
+// How a semaphore counts. One of a type ..._EVENT is EP_SEMAPHORE_EVENT, and no other is.
+#define EP_SEMAPHORE_BINARY 1    // a signal sets it, one wait takes the signal. A wait is submitted after its signal
+#define EP_SEMAPHORE_TIMELINE 2  // a number that only grows. A signal raises it; a wait may come before its signal
+#define EP_SEMAPHORE_EVENT 3     // it fires once and stays so. It is waited for, never signalled
+
+// The memory was allocated for one buffer alone, which has all of it (VkMemoryDedicatedAllocateInfo).
+#define EP_IMPORT_FLAG_DEDICATED UINT64_C(1)
+
+// What memory_import, stream_import and semaphore_import take over. Unused fields are zero.
+typedef struct ep_import_desc {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_IMPORT_DESC
+  const void* next;
+  int32_t handle_type;  // EP_HANDLE_*
+  int32_t semaphore;    // of a semaphore: EP_SEMAPHORE_*
+  uint64_t handle;      // a file descriptor as int64_t, so that -1 has all bits
+  uint64_t size;        // of memory, in bytes, > 0. Of a file descriptor: as large as the exported allocation
+  uint64_t flags;       // EP_IMPORT_FLAG_*
+  uint8_t uuid[16];     // ep_device_info.uuid of the device that made the handle; all zero: the caller vouches for it
+} ep_import_desc;
+
+#define EP_ADOPT_MAX_HANDLES 8
+
+// The application's context, in which device_adopt opens a device. Unused fields are zero. By handle_type:
+//   CL_CONTEXT: handles[0] the cl_context, which holds the device. The provider retains it.
+//   VK_DEVICE: handles[0] the VkDevice, [1] its VkPhysicalDevice, [2] a VkQueue of it, [3] the index of the queue's
+//     family, which computes. The VkDevice was created with every feature that the provider needs or can use (its
+//     README lists them), which Vulkan cannot tell afterwards. The caller keeps it until device_close has returned.
+//     Every stream of the device submits to this queue: so work of the application that is submitted to it before comes
+//     before, and work submitted after comes after, behind a barrier of the application's own.
+typedef struct ep_adopt_desc {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_ADOPT_DESC
+  const void* next;
+  int32_t handle_type;  // EP_HANDLE_*
+  uint32_t handle_count;
+  uint64_t handles[EP_ADOPT_MAX_HANDLES];
+  // VK_DEVICE: called around each use of the queue, with `lock_context`, on any thread; the application does the same.
+  // NULL, both: nobody else uses the queue while the device is open.
+  void (*lock)(void* lock_context);
+  void (*unlock)(void* lock_context);
+  void* lock_context;
+} ep_adopt_desc;
+
+// ---------------------------------------------------------------------------------------------------------------------
 // The table of a device. device_open fills it, so two devices of one plug-in may differ. "Optional" slots may be NULL.
 // ---------------------------------------------------------------------------------------------------------------------
 
@@ -722,9 +817,11 @@ typedef struct ep_device_ops {
   ep_status (*memory_invalidate)(ep_device* device, ep_memory* memory, uint64_t offset, uint64_t size,
                                  ep_error** error);
   // Makes a handle for host memory the caller owns and keeps until memory_free. Optional: NULL means the host copies.
+  // Errors: UNSUPPORTED for an address or a size that the device cannot use (it may want whole pages).
   ep_status (*memory_import_host)(ep_device* device, void* pointer, uint64_t size, ep_memory** out_memory,
                                   ep_error** error);
-  // The device's own name for `memory` (a CUdeviceptr, a VkBuffer), for DLPack and friends. Optional.
+  // The device's own name for `memory` (ep_device_info.native_memory says of which type). It lives as long as `memory`
+  // and is borrowed. Optional.
   ep_status (*memory_native_handle)(ep_device* device, ep_memory* memory, uint64_t* out_handle, ep_error** error);
   // Gives back memory that the provider caches below the host. Optional.
   void (*device_trim)(ep_device* device);
@@ -836,6 +933,34 @@ typedef struct ep_device_ops {
   // OUT_OF_*_MEMORY, DEVICE_LOST.
   ep_status (*graph_launch)(ep_graph* graph, ep_stream* stream, const ep_graph_launch* launch, ep_fault* out_fault,
                             ep_error** error);
+
+  // --- interop: optional; NULL means that the device takes no handle of the kind ---
+
+  // Makes a handle for bytes 0 to desc->size of another API's memory. It serves wherever memory of pool 0 does, and
+  // memory_free ends the import, not the memory. memory_map gives its host address or says UNSUPPORTED.
+  // Threads: any. Errors: as said above; OUT_OF_*_MEMORY; DEVICE_LOST.
+  ep_status (*memory_import)(ep_device* device, const ep_import_desc* desc, ep_memory** out_memory, ep_error** error);
+  // Makes a stream over a queue of the application. Work submitted to the stream goes to that queue, behind what the
+  // application submitted before the call and before what it submits after it; stream_flush hands over what the
+  // provider has only batched. Waits and events of the stream cover the application's work too. stream_destroy leaves
+  // the queue as it is. Threads: any. Errors: as said above; OUT_OF_*_MEMORY; DEVICE_LOST.
+  ep_status (*stream_import)(ep_device* device, const ep_import_desc* desc, ep_stream** out_stream, ep_error** error);
+  // Makes a handle for a semaphore. Optional as a group with the next two. Threads: any. Errors: as said above;
+  // UNSUPPORTED for a kind (EP_SEMAPHORE_*) that the device lacks for this type; OUT_OF_*_MEMORY; DEVICE_LOST.
+  ep_status (*semaphore_import)(ep_device* device, const ep_import_desc* desc, ep_semaphore** out_semaphore,
+                                ep_error** error);
+  // Destroys `semaphore`, of which no wait and no signal is pending. NULL is fine.
+  void (*semaphore_destroy)(ep_device* device, ep_semaphore* semaphore);
+  // Work submitted to `stream` from now on waits for `semaphore`: until it has reached `value` (timeline), until a
+  // signal (binary, `value` 0), until it has fired (event, `value` 0). Does not wait in the call. If the signal never
+  // comes, the stream never goes on, and neither do streams that share its hardware queue. Errors: OUT_OF_*_MEMORY,
+  // DEVICE_LOST.
+  ep_status (*stream_wait_semaphore)(ep_stream* stream, ep_semaphore* semaphore, uint64_t value, ep_error** error);
+  // Signals `semaphore` after all work already submitted to `stream`, and flushes `stream`, since nobody else would.
+  // `value`: more than the semaphore has reached and more than any signal submitted before (timeline), 0 (binary).
+  // Optional beside semaphore_import: NULL means that its semaphores are only waited for. Errors: UNSUPPORTED for
+  // EP_SEMAPHORE_EVENT; OUT_OF_*_MEMORY; DEVICE_LOST.
+  ep_status (*stream_signal_semaphore)(ep_stream* stream, ep_semaphore* semaphore, uint64_t value, ep_error** error);
 } ep_device_ops;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -860,6 +985,11 @@ typedef struct ep_plugin_ops {
   // Opens device `index` and fills its table. Errors: NOT_FOUND, or why it is unusable.
   ep_status (*device_open)(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
                            ep_error** error);
+  // Opens device `index` as device_open does, in a context that the application made: handles of that context can then
+  // be imported. Optional: NULL means that the device opens only by itself. Errors: those of device_open;
+  // INVALID_ARGUMENT if the context is not of this device; UNSUPPORTED for a type that ep_device_info does not name.
+  ep_status (*device_adopt)(ep_plugin* plugin, uint32_t index, const ep_adopt_desc* desc, ep_device** out_device,
+                            ep_device_ops* out_ops, ep_error** error);
 } ep_plugin_ops;
 
 // The one exported symbol. Fills `out_ops`, whose struct_size and struct_type the host has set. Touches no hardware,
