@@ -22,6 +22,10 @@
 //     primitive_create, primitive_workspace, graph_capability, graph_compile, event_query, event_host_wait,
 //     stream_synchronize, and launches, copies and records on distinct streams, launches of one primitive or graph
 //     too, waits and signals of one semaphore too. Otherwise: one handle, one thread at a time; so nothing overlaps
+//   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, peer_open,
+//     primitive_support, primitive_create, primitive_workspace, graph_capability, graph_compile, layout_info,
+//     layout_allocate, event_query, event_host_wait, stream_synchronize, and launches, copies and records on distinct
+//     streams, launches of one primitive or graph too. Otherwise: one handle, one thread at a time; so nothing overlaps
 //     event_record or event_destroy of the same event. There is no current device and no thread-local stream.
 //   * Asynchrony. Functions that take a stream enqueue and return, except on a device with
 //     EP_DEVICE_FLAG_SYNCHRONOUS, which completes every call before it returns.
@@ -272,6 +276,9 @@ struct ep_host {
 // block has no other operand in that block, but for the exact alias that primitives.def names. It is for devices that
 // follow hazards per resource, or that cannot bind a buffer for reading and for writing at once.
 #define EP_POOL_FLAG_EXCLUSIVE UINT64_C(32)
+// Holds opaque values alone, each in a block that layout_allocate made for it (an image). Pool 0 is no such pool. The
+// host allocates, maps and copies nothing else here; copy_granularity and minimum_alignment mean nothing.
+#define EP_POOL_FLAG_IMAGE UINT64_C(64)
 
 // Pool 0 is where operands live by default.
 typedef struct ep_memory_pool_info {
@@ -338,6 +345,9 @@ typedef struct ep_device_info {
 #define EP_OPERAND_FLAG_SCALAR UINT64_C(1)
 // The operand never changes (a weight). primitive_create may ask the host to pack it.
 #define EP_OPERAND_FLAG_CONSTANT UINT64_C(2)
+// The operand lies in a layout of the device's own: strides[0] is the token, > 0, that names the layout, and the other
+// strides and `alignment` are 0. See "Opaque operands". Neither SCALAR nor CONSTANT, rank >= 1.
+#define EP_OPERAND_FLAG_OPAQUE UINT64_C(4)
 
 // One operand. rank 1 to 8 (0 only with EP_OPERAND_FLAG_SCALAR), no dim 0, strides in elements, >= 0, 0 on inputs only
 // (broadcast). Unused dims and strides are 0. `alignment` is what the host promises of the byte address: 0 (a multiple
@@ -542,6 +552,9 @@ typedef struct ep_support_info {
   uint64_t greatest_dim;       // of any axis
   uint64_t greatest_elements;  // the product of an operand's dims
   uint64_t greatest_bytes;     // from an operand's first element to the end of its last
+  // Wished per operand: the token of a layout of the device's own; 0: as it is. Only a device with layout_info wishes,
+  // and never for a scalar or constant operand. For an operand that is opaque already the wish is its token or 0.
+  int64_t layouts[EP_MAX_OPERANDS];
 } ep_support_info;
 
 // No launch needs workspace, whatever its shape, so the host need not call primitive_workspace each time.
@@ -788,6 +801,55 @@ typedef struct ep_adopt_desc {
   void (*unlock)(void* lock_context);
   void* lock_context;
 } ep_adopt_desc;
+// Opaque operands: for devices that compute in layouts of their own (images, NC4HW4, tiled memory of an NPU). A device
+// without these slots loses nothing.
+//
+// A layout has a token: a number > 0 that the device makes. A value in a layout is opaque: its bytes mean something to
+// primitives of this device alone. The host never looks at them; it says where the value lies, and under which token.
+//
+//   * Wishes. primitive_support, asked about a descriptor, may name for each operand the layout that the device would
+//     like (ep_support_info.layouts). The host may follow all wishes, some or none. With no wish followed the answer
+//     holds as it was given; with all of them followed the primitive is supported too; if the host follows some, it
+//     asks again, and the device may refuse. So what a device wishes is never more than it can do, and a device may
+//     refuse any mixture that it did not wish for.
+//   * Descriptors. An operand in a layout has EP_OPERAND_FLAG_OPAQUE, the token in strides[0], and 0 in the other
+//     strides; its dtype and dims are those of the value. The same primitive may have operands with strides, and
+//     operands under several tokens. All dims and strides of such a descriptor are numbers: no EP_ANY. The bounds and
+//     the bits of EP_PRIMITIVE_FLAG_DETERMINISTIC are those of the same primitive with strides.
+//   * What a token means. Two values have one layout if token, dtype and dims (in their order) are equal; nothing else
+//     decides it. So whatever one primitive wrote, each other primitive of the device that takes this token for this
+//     dtype and these dims reads. Under other dims or another dtype the same token may mean something else, or nothing.
+//     A token means the same as long as its device is open. To another device, of the same plug-in too, and to a later
+//     run it means nothing. A token that the device does not know is UNSUPPORTED, never a guess.
+//   * Where a value lies. layout_info gives the bytes and the pool: pool 0, where the host gives the value a place that
+//     begins at a multiple of minimum_alignment; or a pool that is EP_POOL_FLAG_IMAGE, where layout_allocate makes a
+//     block for a value of just this layout, and the value begins at offset 0. The host may use such a block for one
+//     value of this layout (token, dtype and dims) after another.
+//   * Conversion. The kind copy makes an opaque value from a plain one (the token on DST) and a plain one from an
+//     opaque one (the token on SRC), of one dtype. For each token that the device has wished, and the dtype and dims of
+//     that operand, both are supported where the plain side is row-major; other strides, another dtype and a copy from
+//     token to token may be refused. There and back gives the same bits.
+//   * No views. A launch reads or writes an opaque value whole, from its beginning. An operand that is opaque overlaps
+//     no other operand; the exact alias of primitives.def is not allowed either. A launch that writes an opaque value
+//     writes all that its readers look at, padding included; before the first such launch nothing reads it.
+//   * Nobody else. memory_map, copy, upload, download and peer_copy do not touch an opaque value, and the operands of
+//     whole graphs are plain: the host converts first. Nothing of a value or token is kept beyond the device.
+//   * Nothing depends on a wish: what a device can compute in a layout of its own alone, it also offers with strides,
+//     or the host computes it elsewhere.
+// ---------------------------------------------------------------------------------------------------------------------
+
+#define EP_STRUCT_LAYOUT_INFO 18
+
+// What a value in a layout needs.
+typedef struct ep_layout_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_LAYOUT_INFO
+  const void* next;
+  ep_string name;  // static text, for people: "nc4hw4", "image2d"
+  uint64_t bytes;  // > 0
+  uint32_t pool;   // 0, or one with EP_POOL_FLAG_IMAGE
+  uint32_t reserved;
+} ep_layout_info;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The table of a device. device_open fills it, so two devices of one plug-in may differ. "Optional" slots may be NULL.
@@ -961,6 +1023,18 @@ typedef struct ep_device_ops {
   // Optional beside semaphore_import: NULL means that its semaphores are only waited for. Errors: UNSUPPORTED for
   // EP_SEMAPHORE_EVENT; OUT_OF_*_MEMORY; DEVICE_LOST.
   ep_status (*stream_signal_semaphore)(ep_stream* stream, ep_semaphore* semaphore, uint64_t value, ep_error** error);
+  // --- opaque operands: optional; NULL means that the device has no layouts of its own ---
+
+  // Says what a value needs that lies as `operand` says: an operand with EP_OPERAND_FLAG_OPAQUE, whose role does not
+  // matter. Pure: the same answer each time. Threads: any. Errors: UNSUPPORTED with a reason, if the device has not
+  // made this token for this dtype and these dims.
+  ep_status (*layout_info)(ep_device* device, const ep_operand_desc* operand, ep_layout_info* out_info,
+                           ep_error** error);
+  // Makes a block for one value that lies as `operand` says, in the image pool that layout_info names; contents
+  // undefined. Owner: caller, who gives it to memory_free. Threads: any. Errors: OUT_OF_DEVICE_MEMORY; UNSUPPORTED as
+  // layout_info. Required where a pool is EP_POOL_FLAG_IMAGE, else NULL.
+  ep_status (*layout_allocate)(ep_device* device, const ep_operand_desc* operand, ep_memory** out_memory,
+                               ep_error** error);
 } ep_device_ops;
 
 // ---------------------------------------------------------------------------------------------------------------------
