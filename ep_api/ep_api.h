@@ -280,6 +280,18 @@ struct ep_host {
 // host allocates, maps and copies nothing else here; copy_granularity and minimum_alignment mean nothing.
 #define EP_POOL_FLAG_IMAGE UINT64_C(64)
 
+// Accuracy. There are three tiers of bounds; accuracy.def has the numbers and their sources.
+//
+//   full     what scalar_ops.def computes, with the function bounds of our own providers
+//   relaxed  what OpenCL's full profile and Vulkan demand of a device, whichever is less
+//   fast     narrower formats inside: functions of 11 significant bits, products of 8
+//
+// A device states for each floating element type the highest tier that all its primitives keep, and whether it flushes
+// denormals (ep_device_info). A primitive is held to the lowest tier of its floating operands. Where the device may
+// flush, any denormal argument may count as a zero, and any result that may be denormal within the bounds may be a
+// zero; the sign of both zeros is free. On all tiers NaN, infinities and integers are as on tier full. Kinds that only
+// move elements (fill, copy within a dtype, gather, concat, split, pad) keep every bit, and so do transfers.
+
 // Pool 0 is where operands live by default.
 typedef struct ep_memory_pool_info {
   uint64_t flags;                // EP_POOL_FLAG_*
@@ -317,6 +329,13 @@ typedef struct ep_device_info {
   uint64_t device_handles;     // device_adopt
   int32_t native_memory;       // EP_HANDLE_*: what memory_native_handle gives; 0: not told
   int32_t native_reserved;
+  // How exact the device computes: bit 1 << dtype for each floating element type that keeps the bounds of a lower tier
+  // alone. None: tier full. No bit stands in both.
+  uint64_t relaxed_dtypes;
+  uint64_t fast_dtypes;
+  // Bit 1 << dtype for each floating element type whose denormals may count as 0, as argument or as result. None:
+  // denormals are kept.
+  uint64_t flushed_dtypes;
 } ep_device_info;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -509,8 +528,16 @@ typedef struct ep_epilogue {
   int32_t scalar;  // first launch scalar it reads (its a and b, or its operand); 4 and above
 } ep_epilogue;
 
-#define EP_PRECISION_DEFAULT 0  // f32 is f32: no TF32, no narrower accumulation
-#define EP_PRECISION_FAST 1     // the provider may use narrower formats inside
+// The accuracy that the program demands of a primitive. RELAXED and FULL are the host's affair first: if the device
+// states as much for every floating operand, the descriptor holds DEFAULT. A provider meets them only where its device
+// states less. If it can keep the demand for this primitive nevertheless, it says so (EP_SUPPORT_FLAG_PRECISION). After
+// UNSUPPORTED, or OK without the flag, the host looks elsewhere. So a provider that knows neither does right to refuse
+// them as unknown.
+#define EP_PRECISION_DEFAULT 0  // the tier that the device states; except on tier fast, f32 is f32: no TF32, no
+                                // narrower accumulation
+#define EP_PRECISION_FAST 1     // tier fast: the provider may use narrower formats inside
+#define EP_PRECISION_RELAXED 2  // tier relaxed at least
+#define EP_PRECISION_FULL 3     // tier full, denormals kept
 
 #define EP_PRIMITIVE_FLAG_DETERMINISTIC UINT64_C(1)  // same inputs, same bits
 
@@ -534,6 +561,8 @@ typedef struct ep_primitive_desc {
 // All dims (strides) of all operands may be EP_ANY.
 #define EP_SUPPORT_FLAG_ANY_DIMS UINT64_C(1)
 #define EP_SUPPORT_FLAG_ANY_STRIDES UINT64_C(2)
+// The primitive keeps the EP_PRECISION_RELAXED or EP_PRECISION_FULL of the descriptor, though the device states less.
+#define EP_SUPPORT_FLAG_PRECISION UINT64_C(4)
 
 // What primitive_support says of a primitive that the device can run: by which implementation, and on what terms.
 typedef struct ep_support_info {
@@ -628,7 +657,8 @@ typedef struct ep_stream_desc {
 //   * Aliasing. At a launch the outputs overlap nothing: no input, no constant, no other output. Inputs may overlap
 //     each other. There is no in-place node.
 //   * Precision. A node computes what its descriptor says, to the same bounds, from the values that it reads. Inner
-//     values may be held in a wider dtype, and in a narrower one only under EP_PRECISION_FAST. If all nodes carry
+//     values may be held in a wider dtype, and in a narrower one only under EP_PRECISION_FAST. The host compiles no
+//     node that demands more than the device states, whatever the answer. If all nodes carry
 //     EP_PRIMITIVE_FLAG_DETERMINISTIC, a launch gives the same bits for the same inputs.
 //   * Constants are given by reference. The host has seen that every write of a constant is done before it calls
 //     graph_compile, and nobody writes or frees the constant before graph_destroy has returned. The device may read

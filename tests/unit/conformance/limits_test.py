@@ -4,7 +4,7 @@ Usage: limits_test.py SOURCE_ROOT MIRROR_LIBRARY TENON_CONFORM
 
 The mirror computes by the reference. Its setting `off` moves every result to the last value that a tolerance allows, or
 one step further. This file states the tolerances again, so that a loosened one is noticed. Those of a single prelude
-function follow from the contract: the bounds in ep_api/scalar_ops.def, and one step for the rounding of the reference. The
+function follow from the contract: the bounds in ep_api/accuracy.def, and one step for the rounding of the reference. The
 others repeat what the kit means. (ULPS, EPSILONS, TINY) as in tests/cases/case.h; a fourth number is the greatest magnitude
 that a result may have.
 """
@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 
-BOUND = re.compile(r"^//   ((?:ep_\w+ )+) *([\d.]+)(?: |$)")
+BOUND = re.compile(r"^EP_ACCURACY\((\w+), +([\d.]+),", re.MULTILINE)
 MOST = re.compile(r"^//   (ep_\w+) .* never beyond (\d+);", re.MULTILINE)
 ROW = re.compile(r"^EP_UNARY\((\w+), +\d+, (\w+), +(\w+), (.*)\)$", re.MULTILINE)
 CALL = re.compile(r"^(ep_\w+)\(x\)$")
@@ -60,19 +60,14 @@ OTHERS = {
 }
 
 
-def prelude_bounds(text):
-    """The ulps that the contract allows each function of the prelude."""
-    bounds = {}
-    for line in text.splitlines():
-        found = BOUND.match(line)
-        for name in found.group(1).split() if found else ():
-            bounds[name] = float(found.group(2))
-    return bounds
+def prelude_bounds(accuracy):
+    """The ulps that tier full allows each function of the prelude."""
+    return {"ep_" + name: float(bound) for name, bound in BOUND.findall(accuracy)}
 
 
-def unary_limits(text):
+def unary_limits(text, accuracy):
     """The f32 limit of every scalar function on floats, by the contract or COMPOSITE."""
-    bounds, most, limits = prelude_bounds(text), dict(MOST.findall(text)), {}
+    bounds, most, limits = prelude_bounds(accuracy), dict(MOST.findall(text)), {}
     for name, domain, result, expression in ROW.findall(text):
         if domain not in ("FLOAT", "SIGNED", "NUMERIC", "ANY"):
             continue
@@ -84,10 +79,10 @@ def unary_limits(text):
     return limits
 
 
-def unary_cases(text):
+def unary_cases(text, accuracy):
     """The limit of one case of every scalar function, for every floating dtype."""
     cases = {}
-    for name, (ulps, *rest) in unary_limits(text).items():
+    for name, (ulps, *rest) in unary_limits(text, accuracy).items():
         cases[f"unary/{name}/f32/vector"] = (ulps, *rest)
         for dtype, ulps_of in OTHER_FLOATS.items():
             cases[f"unary/{name}/{dtype}/special"] = (ulps_of(ulps), *rest)
@@ -103,8 +98,8 @@ def wrong_elements(sentence):
 class Test:
     def __init__(self, root, library, kit):
         self.library, self.kit, self.failures, self.checks = library, kit, [], 0
-        text = open(os.path.join(root, "ep_api/scalar_ops.def")).read()
-        self.limits = unary_cases(text)
+        texts = [open(os.path.join(root, "ep_api", name)).read() for name in ("scalar_ops.def", "accuracy.def")]
+        self.limits = unary_cases(*texts)
         self.limits.update(OTHERS)
 
     def outcomes(self, direction, limit, cases):
