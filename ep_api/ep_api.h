@@ -5,6 +5,7 @@
 // the note, loads the library, calls the query, and from then on calls only through the tables it was given.
 //
 //   plug-in -> device -> { memory, stream, event, primitive, graph, semaphore }
+//   plug-in -> device -> { memory, stream, event, primitive, graph, command list, module -> kernel }
 //
 // Who fills what: `ep_host` and `*_desc` are filled by the host and read by the plug-in; `ep_*_ops` and `*_info` are
 // filled by the plug-in and read by the host. Handles (ep_memory, ep_stream, ...) are opaque to the host.
@@ -27,6 +28,11 @@
 //     layout_allocate, event_query, event_host_wait, stream_synchronize, and launches, copies and records on distinct
 //     streams, launches of one primitive or graph too. Otherwise: one handle, one thread at a time; so nothing overlaps
 //     event_record or event_destroy of the same event. There is no current device and no thread-local stream.
+//     primitive_support, primitive_create, primitive_workspace, graph_capability, graph_compile, dialect_info,
+//     module_create, kernel_get, event_query, event_host_wait, event_elapsed, stream_synchronize, and launches, copies
+//     and records on distinct streams, launches of one primitive, graph or kernel too. Otherwise: one handle, one
+//     thread at a time; so nothing overlaps event_record or event_destroy of the same event. There is no current
+//     device and no thread-local stream.
 //   * Asynchrony. Functions that take a stream enqueue and return, except on a device with
 //     EP_DEVICE_FLAG_SYNCHRONOUS, which completes every call before it returns.
 //   * A struct that begins with struct_size and struct_type may grow at its end. The filler writes at most struct_size
@@ -79,7 +85,7 @@ typedef int32_t ep_status;
 #define EP_STATUS_OUT_OF_DEVICE_MEMORY 6  // free device memory and retry
 #define EP_STATUS_DEVICE_LOST 7           // sticky: destroy everything of the device and open it again
 #define EP_STATUS_TIMEOUT 8               // the time given has passed; the thing waited for has not happened yet
-#define EP_STATUS_CANCELLED 9             // stopped on request
+#define EP_STATUS_CANCELLED 9             // stopped on request (cancel_requested, or the peer of a copy is lost)
 #define EP_STATUS_BUSY 10                 // not now: retry later
 #define EP_STATUS_VERSION 11              // host and plug-in do not speak the same version
 #define EP_STATUS_INTERNAL 12             // a defect of the provider or its vendor's library: report it
@@ -250,6 +256,14 @@ struct ep_host {
                         void (*take)(void* context, const void* data, uint64_t size), void* context);
   // Keeps a copy of `size` > 0 bytes under `key`, in place of what was there. The host may decline: nothing is told.
   void (*blob_put)(const ep_host* host, ep_string key, const void* data, uint64_t size);
+
+  // 1 if the host wants the call that it made on the calling thread to stop, else 0. A provider asks it inside
+  // primitive_create, graph_compile and module_create, on the thread that the host called, wherever it can stop:
+  // between the steps of a compilation, or every few milliseconds while threads of its own compile. After a 1 it gives
+  // up and answers CANCELLED, or finishes if that takes no longer; every later answer within that call is 1 too. What
+  // was made so far is undone or kept for later: the next call with the same arguments works. No other function of a
+  // provider stops for it, and outside of these three the answer is 0.
+  int32_t (*cancel_requested)(const ep_host* host);
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -357,8 +371,14 @@ typedef struct ep_device_info {
 #define EP_ROLE_INDICES 12
 #define EP_ROLE_DST_INDICES 13
 #define EP_ROLE_EPILOGUE_0 16  // + i, the tensor operand of epilogue i
-#define EP_ROLE_SRC_0 32       // + i, of concat
-#define EP_ROLE_DST_0 64       // + i, of split
+#define EP_ROLE_SRC_SCALE 20   // these six: "Quantisation" below
+#define EP_ROLE_SRC_ZERO_POINT 21
+#define EP_ROLE_WEIGHT_SCALE 22  // of WEIGHT, and of the SRC_B of a matmul
+#define EP_ROLE_WEIGHT_ZERO_POINT 23
+#define EP_ROLE_DST_SCALE 24  // an input, as the next one
+#define EP_ROLE_DST_ZERO_POINT 25
+#define EP_ROLE_SRC_0 32  // + i, of concat
+#define EP_ROLE_DST_0 64  // + i, of split
 
 // The operand has no memory: its value is launch scalar number i, i = 0 for SRC, 1 for SRC_B, 2 for SRC_C.
 #define EP_OPERAND_FLAG_SCALAR UINT64_C(1)
@@ -382,14 +402,68 @@ typedef struct ep_operand_desc {
   int64_t strides[EP_MAX_RANK];
 } ep_operand_desc;
 
+// Quantisation. A quantised operand holds numbers q that stand for real numbers: real(q) = (q - zero point) * scale.
+// The operands DST, SRC and WEIGHT (of a matmul: SRC_B) of `quantise`, `dequantise`, `matmul` and `convolution` may be
+// quantised. An operand is quantised if the descriptor has its scale, its zero point or both, as operands with the
+// roles above. Without a scale the scale is 1, without a zero point the zero point is 0.
+//   * Types. A quantised operand is an i4, u4, i8, u8, i16, u16, i32, f8e4m3fn or f8e5m2. Its scale is an f32, f16 or
+//     bf16, in whose place the same number in f32 is used. Its zero point has its dtype, and is there only with
+//     integers.
+//   * Dims. Scale and zero point have the rank of their operand, and the attributes say along which axes they differ
+//     (ep_quantisation). Along such an axis they have the operand's dim, or one element for each block of elements;
+//     along the others 1.
+//   * Reading a number: q - zero point is exact; its product with the scale is rounded to f32. NaN and infinities of
+//     the f8 types stay what they are.
+//   * Writing a number x to integers: round(x / scale) + zero point, saturated to the dtype. The quotient is rounded to
+//     f32, round() goes to the nearest integer and of two to the even one, the sum is exact. NaN gives the zero point.
+//     A scale that is 0, negative or not finite follows from the same arithmetic.
+//   * Writing a number x to an f8 type: x / scale in f32, then the nearest number of the dtype, of two the even one;
+//     beyond the greatest finite number, infinities included, it is that number with the sign of x. NaN stays NaN.
+// The formulas are those of ONNX (QuantizeLinear and DequantizeLinear 23 with `saturate`, QLinearMatMul, QLinearConv,
+// MatMulInteger, ConvInteger); scales and blocks by axis are those of oneDNN's masks and groups.
+//
+// How scale and zero point of one operand lie over it. All zero: one scale for the whole tensor.
+typedef struct ep_quantisation {
+  uint32_t axes;       // bit mask of the operand's axes along which scale and zero point differ
+  int32_t block_axis;  // where block[0] is not 0; block_axis + 1 is then the axis of block[1]
+  int32_t block[2];    // so many consecutive elements share a scale; their axis is in `axes`, and the last block may be
+                       // shorter. 0: no blocks, each index of the axis has its own
+} ep_quantisation;
+
+// DST[...] = the number that stands for SRC[...], same dims. DST is quantised, SRC is an f16, bf16 or f32.
+typedef struct ep_quantise_attributes {
+  ep_quantisation dst;
+} ep_quantise_attributes;
+
+// DST[...] = real(SRC[...]), rounded to DST's dtype, same dims. SRC is quantised, DST is an f16, bf16 or f32.
+typedef struct ep_dequantise_attributes {
+  ep_quantisation src;
+} ep_dequantise_attributes;
+
 // fill: DST[...] = scalar 0.
 // copy: DST[...] = cast(SRC[...]), same dims, any strides. Float to integer truncates toward zero and saturates, NaN
 //       gives 0; to bool is x != 0; float to narrower float rounds to nearest even; integers wrap.
-// matmul: DST[.., m, n] = sum over k of SRC[.., m, k] * SRC_B[.., k, n] (+ BIAS[.., m, n]); all of one rank >= 2; batch
-//       dims and BIAS broadcast by stride 0; a transpose is a stride order. Then the epilogues, in order.
 typedef struct ep_no_attributes {
   int64_t reserved;
 } ep_no_attributes;
+
+// DST[.., m, n] = sum over k of SRC[.., m, k] * SRC_B[.., k, n] (+ BIAS[.., m, n]); all of one rank >= 2; batch dims
+// and BIAS broadcast by stride 0; a transpose is a stride order. Then the epilogues, in order.
+//
+// Of a quantised operand the reals count. Then
+//   * SRC and SRC_B may differ in dtype. An operand that is not quantised beside one that is, is an f16, bf16 or f32.
+//   * The sum, BIAS and the epilogues are real numbers, computed as for f32, to its bound; exact sums of integers that
+//     are scaled once are fine too, and an accumulator of integers never overflows. The result is written to DST as
+//     `quantise` does, or, if DST is not quantised, as an f16, bf16 or f32. BIAS and the operands of epilogues have
+//     DST's dtype, f32 where DST is quantised.
+//   * If nothing has a scale and SRC and SRC_B are integers, DST may be i32 that is not quantised: the sum is exact and
+//     wraps; there is no BIAS and no epilogue then.
+// All attributes are zero where nothing is quantised.
+typedef struct ep_matmul_attributes {
+  ep_quantisation src;
+  ep_quantisation weight;  // of SRC_B
+  ep_quantisation dst;
+} ep_matmul_attributes;
 
 // DST[...] = op(SRC[...]); op is an EP_UNARY_* id; its parameters a, b are launch scalars 0, 1. DST is bool for rows of
 // result BOOL.
@@ -437,6 +511,7 @@ typedef struct ep_softmax_attributes {
 // DST[n,o,e] = sum over c,k of SRC[n, c, e*stride - pad_low + k*dilation] * WEIGHT[o,c,k] (cross-correlation, zeros
 // outside). transposed = 1: the gradient of that with respect to SRC, WEIGHT [c, o/groups, k...]: e = (d-1)*stride -
 // pad_low - pad_high + dilation*(k-1) + 1 + output padding, which DST's dims tell. Then the epilogues.
+// Quantised operands are as in matmul, WEIGHT in place of SRC_B; the zeros outside are the real number 0.
 typedef struct ep_convolution_attributes {
   int32_t spatial_rank;
   int32_t transposed;
@@ -445,6 +520,9 @@ typedef struct ep_convolution_attributes {
   int64_t dilation[3];
   int64_t pad_low[3];
   int64_t pad_high[3];
+  ep_quantisation src;
+  ep_quantisation weight;
+  ep_quantisation dst;
 } ep_convolution_attributes;
 
 #define EP_POOLING_MAX 1
@@ -620,13 +698,19 @@ typedef struct ep_launch {
 #define EP_STREAM_COMPUTE 0
 #define EP_STREAM_COPY 1  // only copies, uploads and downloads will come: a copy engine of its own suits
 
-// What a new stream is for. All are hints; a purpose that the provider does not know is EP_STREAM_COMPUTE.
+// Events that are recorded on the stream keep the device's time, for event_elapsed. It may cost time at each record. A
+// device without event_elapsed ignores it.
+#define EP_STREAM_FLAG_TIMED UINT64_C(1)
+
+// What a new stream is for. Purpose and priority are hints; a purpose that the provider does not know is
+// EP_STREAM_COMPUTE. A flag that it does not know is UNSUPPORTED.
 typedef struct ep_stream_desc {
   uint32_t struct_size;
   uint32_t struct_type;  // EP_STRUCT_STREAM_DESC
   const void* next;
   int32_t purpose;   // EP_STREAM_*
   int32_t priority;  // 0 normal, above 0 more urgent, below 0 less
+  uint64_t flags;    // EP_STREAM_FLAG_*
 } ep_stream_desc;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -668,7 +752,7 @@ typedef struct ep_stream_desc {
 //     runs.
 //   * Caching. `values` and `nodes` are blocks without padding and pointers. Two tables with the same bytes and the
 //     same contents of constants mean the same program, so compiled code may be kept under these bytes.
-//   * A launch or a compilation cannot be cancelled.
+//   * A launch cannot be cancelled, a compilation can (cancel_requested).
 // ---------------------------------------------------------------------------------------------------------------------
 
 typedef struct ep_graph ep_graph;  // a compiled graph
@@ -880,6 +964,223 @@ typedef struct ep_layout_info {
   uint32_t pool;   // 0, or one with EP_POOL_FLAG_IMAGE
   uint32_t reserved;
 } ep_layout_info;
+// Command lists: work that is recorded once and run many times, for less than its launches cost. The slots may be NULL.
+// They are specified here for hosts of later minors; no host of this one calls them.
+//
+//   * Recording. Between command_list_begin and command_list_end, primitive_launch, kernel_launch and copy on that
+//     stream are recorded in order: they check their arguments as ever, nothing runs, and no fault comes. A call that
+//     cannot be recorded answers UNSUPPORTED; the list is then lost, and command_list_end says so. Every other call
+//     that takes the stream (uploads, downloads, peer copies, graph launches, events, flush, synchronise, take_fault)
+//     answers BUSY, and the recording goes on. Other streams work as ever. Recording is one thread's.
+//   * What is fixed. Everything a recorded call was given: scalars, shapes, sizes, the bytes of a kernel's parameters,
+//     and addresses that lie in no binding. What is to change from replay to replay is read from memory: an offset of
+//     random numbers, the number of steps.
+//   * Bindings. command_list_begin gets a list of ranges of memory, which do not overlap. An operand that begins in one
+//     of them belongs to it and lies inside it. Each replay gives a buffer for each binding: an operand that lay `d`
+//     bytes behind the beginning of the binding now lies `d` bytes behind the buffer. New buffers keep the alignment
+//     that the descriptors of the recorded primitives promise, and two of them overlap only where no recorded call
+//     writes either. A device may refuse bindings (UNSUPPORTED): then the host records without, and copies what changes
+//     into fixed memory.
+//   * The order. A replay gives what the recorded calls would give, launched one after the other. The device may run
+//     those side by side that do not depend on each other.
+//   * One replay at a time. The host replays or destroys a list when it has seen an event recorded after the last
+//     replay, or has synchronised its stream. (A Vulkan command buffer may be in flight once.)
+//   * Workspace of recorded launches is memory like any other: fixed, or in a binding, and nobody else's while a replay
+//     is in flight. Scratch of recorded launches is one block that belongs to the list, zero before the first replay.
+//   * Faults carry the tag of the replay; the tags of recorded launches are not looked at. EP_FAULT_NODE is the number
+//     of the launch or copy within the recording, from 0. After the loss of the device no list runs.
+//   * Lifetimes. The host keeps primitives, kernels and memory that were recorded until command_list_destroy has
+//     returned; memory of a binding only until the end of the recording, and new buffers until the end of their replay.
+//     The stream that recorded may be destroyed before the list.
+//   * Synchronous devices have no use for lists, and no slots.
+// ---------------------------------------------------------------------------------------------------------------------
+
+typedef struct ep_command_list ep_command_list;
+
+#define EP_STRUCT_COMMAND_LIST_DESC 24
+#define EP_STRUCT_COMMAND_LIST_INFO 25
+
+// Memory that each replay may replace by other memory.
+typedef struct ep_binding {
+  ep_buffer buffer;
+  uint64_t size;  // in bytes, > 0
+} ep_binding;
+
+typedef struct ep_command_list_desc {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_COMMAND_LIST_DESC
+  const void* next;
+  const ep_binding* bindings;  // binding_count of them; NULL if there are none
+  uint32_t binding_count;
+  uint32_t reserved;
+} ep_command_list_desc;
+
+// What a list costs.
+typedef struct ep_command_list_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_COMMAND_LIST_INFO
+  const void* next;
+  uint64_t host_bytes;
+  uint64_t device_bytes;
+} ep_command_list_info;
+
+// One replay, borrowed for the call. This struct never grows.
+typedef struct ep_command_list_replay_desc {
+  const ep_buffer* bindings;  // of each binding, in the order of command_list_begin
+  uint32_t binding_count;
+  uint32_t reserved;
+  uint64_t tag;  // names this replay in faults
+} ep_command_list_replay_desc;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernel modules: the device compiles texts of the host's kernel compiler. The slots may be NULL. They are specified
+// here for hosts of later minors; no host of this one calls them.
+//
+//   * Dialects. A device says which it compiles (dialect_info), with versions and limits. A text is UTF-8 in one
+//     dialect, whole: the host has put its prelude in front. The provider puts in front of it what the dialect wants
+//     first (#version, #extension), the constants, and what the dialect's rule below names.
+//   * Entries. A text has one or more entries; module_create is told their names and how many buffers and parameter
+//     bytes each takes. Names are C identifiers.
+//   * Geometry. A launch runs groups[0] * groups[1] * groups[2] groups of group[0] * group[1] * group[2] work-items.
+//     The size of a group is fixed when the module is made. In EP_DIALECT_C there are no groups: group is {1, 1, 1} and
+//     the launch has groups[0] items, which the provider deals to its threads as ranges.
+//   * Arguments. An entry takes the addresses of `buffer_count` elements of device memory, and then parameters: one C
+//     struct of `parameter_bytes` that the text declares, whose members are naturally aligned. A launch gives the
+//     buffers and the bytes. Where the parameters are more than what the API takes at a launch, the provider puts them
+//     into memory of its own.
+//   * Constants are names with numbers, which the provider defines in front of the text (#define NAME value, in the
+//     literal form of the dialect). They are part of what is compiled.
+//   * Features. A text uses only the features and types that dialect_info names, and stays within its limits.
+//   * Workspace and scratch are one more buffer each, after the others, where the entry says so: workspace 256-aligned
+//     with undefined contents, scratch zero on entry and to be left zero.
+//   * Faults. An entry that may meet bad data has EP_ENTRY_FLAG_FAULTS. The provider defines `EP_FAULT_PARAMETER`, the
+//     declaration of a last parameter (nothing in GLSL), and `ep_raise(code, operand, value, limit)`, which the text
+//     calls with integers; the work-item goes on. A fault carries the tag of the launch, as a primitive's; the operand
+//     is the number of a buffer.
+//   * Numbers. Floats are computed as written: no contraction, no reassociation, no assumption about NaN or infinities;
+//     denormals as the device keeps them for primitives. Integers wrap.
+//   * Binaries. A provider keeps what it compiled with host->blob_put, under the text, the constants, its version and
+//     the device's fingerprint. The host hands every text again in every run.
+//   * A fatal error of the compiler ends no process and hangs no thread (rules X01, X02): who has no such compiler runs
+//     it in a process of its own.
+// ---------------------------------------------------------------------------------------------------------------------
+
+typedef struct ep_module ep_module;
+typedef struct ep_kernel ep_kernel;
+
+#define EP_STRUCT_DIALECT_INFO 26
+#define EP_STRUCT_MODULE_DESC 27
+#define EP_STRUCT_MODULE_INFO 28
+#define EP_STRUCT_KERNEL_INFO 29
+
+// C11 with the vector types of gcc and clang. An entry is
+//   void name(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local)
+// and computes the items begin to end - 1. `local` is shared_bytes of memory, 64-aligned, with undefined contents,
+// which no other thread uses meanwhile. Items write disjoint memory, and run in any order and on any thread.
+#define EP_DIALECT_C 1
+// extern "C" __global__ void name(T0* b0, T1* b1, ..., Parameters p), with p by value.
+#define EP_DIALECT_CUDA_C 2
+// __kernel void name(__global T0* b0, __global T1* b1, ..., Parameters p), with p by value.
+#define EP_DIALECT_OPENCL_C 3
+// GLSL 4.60 with GL_EXT_buffer_reference2, GL_EXT_scalar_block_layout and GL_EXT_shader_explicit_arithmetic_types; the
+// text is the function `void name()`, for one entry; the provider writes main and the size of a group. It takes
+// addresses and parameters out of `ep_buffers[i]` (uint64_t) and `ep_parameters`, which the provider declares; the text
+// declares the struct Parameters.
+#define EP_DIALECT_GLSL 4
+
+#define EP_DIALECT_FEATURE_F16 UINT64_C(1)  // arithmetic, and loads and stores, on f16
+#define EP_DIALECT_FEATURE_F64 UINT64_C(2)
+#define EP_DIALECT_FEATURE_I64 UINT64_C(4)
+#define EP_DIALECT_FEATURE_STORE_8 UINT64_C(8)  // one work-item may store a byte beside another's
+#define EP_DIALECT_FEATURE_STORE_16 UINT64_C(16)
+#define EP_DIALECT_FEATURE_SUBGROUPS UINT64_C(32)  // shuffles and votes within a subgroup
+#define EP_DIALECT_FEATURE_BARRIERS UINT64_C(64)   // shared memory and barriers within a group
+
+typedef struct ep_dialect_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_DIALECT_INFO
+  const void* next;
+  int32_t dialect;          // EP_DIALECT_*
+  int32_t version;          // major * 1000 + minor * 10: CUDA 12.4 is 12040, OpenCL C 1.2 1020, GLSL 4.60 4600, C11 0
+  ep_string compiler;       // its name and version, for people; lives as long as the device
+  uint64_t features;        // EP_DIALECT_FEATURE_*
+  uint32_t vector_bytes;    // a width that suits the device; 0 no preference
+  uint32_t subgroup_least;  // work-items of a subgroup; 0 where there are none
+  uint32_t subgroup_greatest;
+  uint32_t group_items;       // greatest product of a group's dims
+  uint32_t group_dims[3];     // greatest, each
+  uint32_t greatest_buffers;  // of an entry, workspace and scratch included; at least 16
+  uint64_t groups[3];         // greatest number of groups, each
+  uint64_t shared_bytes;      // of a group
+  uint64_t parameter_bytes;   // of a launch; at least 1024
+} ep_dialect_info;
+
+#define EP_ENTRY_FLAG_FAULTS UINT64_C(1)
+#define EP_ENTRY_FLAG_WORKSPACE UINT64_C(2)
+#define EP_ENTRY_FLAG_SCRATCH UINT64_C(4)
+
+typedef struct ep_module_entry {
+  ep_string name;
+  uint64_t flags;         // EP_ENTRY_FLAG_*
+  uint32_t buffer_count;  // without workspace and scratch
+  uint32_t parameter_bytes;
+  uint32_t group[3];      // work-items of a group, each at least 1
+  uint32_t shared_bytes;  // that the text declares
+} ep_module_entry;
+
+typedef struct ep_module_constant {
+  ep_string name;
+  ep_scalar value;
+} ep_module_constant;
+
+typedef struct ep_module_desc {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_MODULE_DESC
+  const void* next;
+  int32_t dialect;  // one that dialect_info named
+  uint32_t entry_count;
+  const ep_module_entry* entries;  // in EP_DIALECT_GLSL one
+  const ep_module_constant* constants;
+  uint32_t constant_count;
+  uint32_t reserved;
+  ep_string name;  // of the text, for messages: "fused_layer_norm_7"
+  ep_string text;
+  // Called with all that the compiler said, if it said anything, warnings of a success included; at most once, before
+  // module_create returns.
+  void (*diagnose)(void* context, ep_string output);
+  void* context;
+} ep_module_desc;
+
+typedef struct ep_module_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_MODULE_INFO
+  const void* next;
+  uint64_t host_bytes;
+  uint64_t device_bytes;
+} ep_module_info;
+
+// What the compiler made of an entry, for the host's choice of tiles. 0: unknown.
+typedef struct ep_kernel_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_KERNEL_INFO
+  const void* next;
+  uint32_t registers;       // of a work-item
+  uint32_t spilled_bytes;   // of a work-item
+  uint32_t groups_at_once;  // of one compute unit
+  uint32_t reserved;
+} ep_kernel_info;
+
+// One launch of a kernel, borrowed for the call. This struct never grows.
+typedef struct ep_kernel_launch {
+  const ep_buffer* buffers;  // buffer_count of them; {NULL, 0} for one that the kernel does not touch
+  const void* parameters;    // parameter_bytes of them
+  uint64_t groups[3];        // each at least 1
+  uint32_t buffer_count;
+  uint32_t parameter_bytes;
+  ep_buffer workspace;  // {NULL, 0} where the entry has none, as scratch
+  ep_buffer scratch;
+  uint64_t tag;  // names this launch in faults
+} ep_kernel_launch;
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The table of a device. device_open fills it, so two devices of one plug-in may differ. "Optional" slots may be NULL.
@@ -983,7 +1284,8 @@ typedef struct ep_device_ops {
   // Errors: UNSUPPORTED with a reason that names the values ("bf16 needs avx512_core_bf16").
   ep_status (*primitive_support)(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info,
                                  ep_error** error);
-  // Creates the primitive `desc`. May compile, may still answer UNSUPPORTED. Optional as a group with the next four.
+  // Creates the primitive `desc`. May compile, may still answer UNSUPPORTED. CANCELLED: host->cancel_requested said 1
+  // during this call. Optional as a group with the next four.
   ep_status (*primitive_create)(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,
                                 ep_primitive_info* out_info, ep_error** error);
   // Destroys `primitive`, of which no launch is pending. NULL is fine.
@@ -1015,7 +1317,8 @@ typedef struct ep_device_ops {
                                 ep_error** error);
   // Compiles `graph`, whose nodes graph_capability took, all under one number. May take long. Owner: caller.
   // Threads: any. Errors: UNSUPPORTED with the reason: the host runs these nodes as primitives and does not ask again;
-  // OUT_OF_*_MEMORY: the error of the program, after the host has given back its caches and asked once more.
+  // OUT_OF_*_MEMORY: the error of the program, after the host has given back its caches and asked once more;
+  // CANCELLED: host->cancel_requested said 1 during this call.
   ep_status (*graph_compile)(ep_device* device, const ep_graph_desc* graph, ep_graph** out_graph,
                              ep_graph_info* out_info, ep_error** error);
   // Destroys `graph`, of which no launch is pending, and lets go of its constants. NULL is fine.
@@ -1065,6 +1368,57 @@ typedef struct ep_device_ops {
   // layout_info. Required where a pool is EP_POOL_FLAG_IMAGE, else NULL.
   ep_status (*layout_allocate)(ep_device* device, const ep_operand_desc* operand, ep_memory** out_memory,
                                ep_error** error);
+  // --- device time: optional; NULL means that only the host's clock tells ---
+
+  // The nanoseconds of the device's clock from the point that `begin` holds to the point that `end` holds: when the
+  // device had done the work before each. Both were recorded on streams of one device with EP_STREAM_FLAG_TIMED and
+  // have been seen, and `begin` is not after `end` in the order of streams and waits. The device's clock may be coarse
+  // (0 is an answer), but times of one stream add up: from a to c is from a to b and b to c, but for one step of the
+  // clock. The points stay as they are. Threads: any; nothing overlaps event_record of either. Errors:
+  // INVALID_ARGUMENT if one of them was never recorded, or not on such a stream; BUSY if one has not come yet;
+  // UNSUPPORTED if the device has lost the time (its clock was reset); DEVICE_LOST.
+  ep_status (*event_elapsed)(ep_event* begin, ep_event* end, uint64_t* out_ns, ep_error** error);
+
+  // --- command lists: optional as a group; NULL means that the host launches each time. No host of this minor calls
+  //     them. ---
+
+  // Begins a recording on `stream`, on which nothing is in flight. Until command_list_end, launches and copies on
+  // `stream` are recorded and not run. Errors: UNSUPPORTED with the reason, where the device cannot record, or with
+  // these bindings: the host then asks without bindings; BUSY if `stream` records already; OUT_OF_*_MEMORY,
+  // DEVICE_LOST.
+  ep_status (*command_list_begin)(ep_stream* stream, const ep_command_list_desc* desc, ep_error** error);
+  // Ends the recording of `stream`, which works as before afterwards, whatever the answer. Owner: caller. Errors:
+  // UNSUPPORTED if a recorded call has failed or the list cannot be made; OUT_OF_*_MEMORY, DEVICE_LOST.
+  ep_status (*command_list_end)(ep_stream* stream, ep_command_list** out_list, ep_command_list_info* out_info,
+                                ep_error** error);
+  // Destroys `list`, of which no replay is in flight. NULL is fine.
+  void (*command_list_destroy)(ep_device* device, ep_command_list* list);
+  // Runs what was recorded, as one piece of work in the order of `stream`, which is any stream of the device that does
+  // not record. Errors: OUT_OF_*_MEMORY, DEVICE_LOST.
+  ep_status (*command_list_replay)(ep_command_list* list, ep_stream* stream, const ep_command_list_replay_desc* replay,
+                                   ep_error** error);
+
+  // --- kernel modules: optional as a group; NULL means that the device compiles no text. No host of this minor calls
+  //     them. ---
+
+  // Describes the dialect number `index`, the best first. Threads: any. Errors: NOT_FOUND beyond the last.
+  ep_status (*dialect_info)(ep_device* device, uint32_t index, ep_dialect_info* out_info, ep_error** error);
+  // Compiles a text. May take long, may be cancelled (host->cancel_requested). Owner: caller. Threads: any. Errors:
+  // INVALID_ARGUMENT if the compiler refuses the text: the sentence has the compiler's first error and its line, and
+  // `desc->diagnose` has got all that the compiler said; UNSUPPORTED if the text is fine and the device cannot run it
+  // (too much shared memory, no compiler found); CANCELLED, OUT_OF_*_MEMORY, DEVICE_LOST.
+  ep_status (*module_create)(ep_device* device, const ep_module_desc* desc, ep_module** out_module,
+                             ep_module_info* out_info, ep_error** error);
+  // Destroys `module`, whose kernels have no launch pending, and its kernels. NULL is fine.
+  void (*module_destroy)(ep_device* device, ep_module* module);
+  // The kernel `entry` of `module`, which lives as long as `module` and is not destroyed alone. Threads: any. Errors:
+  // NOT_FOUND if the text has no such entry; UNSUPPORTED if the device cannot run it; OUT_OF_*_MEMORY, DEVICE_LOST.
+  ep_status (*kernel_get)(ep_module* module, ep_string entry, ep_kernel** out_kernel, ep_kernel_info* out_info,
+                          ep_error** error);
+  // Launches `kernel` on `stream`, as primitive_launch does. Errors: FAULT (of a synchronous device), OUT_OF_*_MEMORY,
+  // DEVICE_LOST.
+  ep_status (*kernel_launch)(ep_kernel* kernel, ep_stream* stream, const ep_kernel_launch* launch, ep_fault* out_fault,
+                             ep_error** error);
 } ep_device_ops;
 
 // ---------------------------------------------------------------------------------------------------------------------
