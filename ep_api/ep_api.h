@@ -4,8 +4,7 @@
 // note (EP_PLUGIN_NOTE). It links nothing of the host: every service it needs comes through ep_host. The host reads
 // the note, loads the library, calls the query, and from then on calls only through the tables it was given.
 //
-//   plug-in -> device -> { memory, stream, event, primitive, graph, semaphore }
-//   plug-in -> device -> { memory, stream, event, primitive, graph, command list, module -> kernel }
+//   plug-in -> device -> { memory, stream, event, semaphore, primitive, graph, command list, module -> kernel }
 //
 // Who fills what: `ep_host` and `*_desc` are filled by the host and read by the plug-in; `ep_*_ops` and `*_info` are
 // filled by the plug-in and read by the host. Handles (ep_memory, ep_stream, ...) are opaque to the host.
@@ -20,19 +19,11 @@
 //     their last use.
 //   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, memory_import_host,
 //     memory_import, stream_import, semaphore_import, semaphore_destroy, peer_open, primitive_support,
-//     primitive_create, primitive_workspace, graph_capability, graph_compile, event_query, event_host_wait,
-//     stream_synchronize, and launches, copies and records on distinct streams, launches of one primitive or graph
-//     too, waits and signals of one semaphore too. Otherwise: one handle, one thread at a time; so nothing overlaps
-//   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, peer_open,
-//     primitive_support, primitive_create, primitive_workspace, graph_capability, graph_compile, layout_info,
-//     layout_allocate, event_query, event_host_wait, stream_synchronize, and launches, copies and records on distinct
-//     streams, launches of one primitive or graph too. Otherwise: one handle, one thread at a time; so nothing overlaps
-//     event_record or event_destroy of the same event. There is no current device and no thread-local stream.
-//     primitive_support, primitive_create, primitive_workspace, graph_capability, graph_compile, dialect_info,
-//     module_create, kernel_get, event_query, event_host_wait, event_elapsed, stream_synchronize, and launches, copies
-//     and records on distinct streams, launches of one primitive, graph or kernel too. Otherwise: one handle, one
-//     thread at a time; so nothing overlaps event_record or event_destroy of the same event. There is no current
-//     device and no thread-local stream.
+//     primitive_create, primitive_workspace, graph_capability, graph_compile, layout_info, layout_allocate,
+//     dialect_info, module_create, kernel_get, event_query, event_host_wait, event_elapsed, stream_synchronize, and
+//     launches, copies and records on distinct streams, launches of one primitive, graph or kernel and waits and
+//     signals of one semaphore too. Otherwise: one handle, one thread at a time; so nothing overlaps event_record or
+//     event_destroy of the same event. There is no current device and no thread-local stream.
 //   * Asynchrony. Functions that take a stream enqueue and return, except on a device with
 //     EP_DEVICE_FLAG_SYNCHRONOUS, which completes every call before it returns.
 //   * A struct that begins with struct_size and struct_type may grow at its end. The filler writes at most struct_size
@@ -611,8 +602,9 @@ typedef struct ep_epilogue {
 // states less. If it can keep the demand for this primitive nevertheless, it says so (EP_SUPPORT_FLAG_PRECISION). After
 // UNSUPPORTED, or OK without the flag, the host looks elsewhere. So a provider that knows neither does right to refuse
 // them as unknown.
-#define EP_PRECISION_DEFAULT 0  // the tier that the device states; except on tier fast, f32 is f32: no TF32, no
-                                // narrower accumulation
+//
+// DEFAULT: the tier that the device states; except on tier fast, f32 is f32: no TF32, no narrower accumulation.
+#define EP_PRECISION_DEFAULT 0
 #define EP_PRECISION_FAST 1     // tier fast: the provider may use narrower formats inside
 #define EP_PRECISION_RELAXED 2  // tier relaxed at least
 #define EP_PRECISION_FULL 3     // tier full, denormals kept
@@ -915,6 +907,8 @@ typedef struct ep_adopt_desc {
   void (*unlock)(void* lock_context);
   void* lock_context;
 } ep_adopt_desc;
+
+// ---------------------------------------------------------------------------------------------------------------------
 // Opaque operands: for devices that compute in layouts of their own (images, NC4HW4, tiled memory of an NPU). A device
 // without these slots loses nothing.
 //
@@ -964,6 +958,8 @@ typedef struct ep_layout_info {
   uint32_t pool;   // 0, or one with EP_POOL_FLAG_IMAGE
   uint32_t reserved;
 } ep_layout_info;
+
+// ---------------------------------------------------------------------------------------------------------------------
 // Command lists: work that is recorded once and run many times, for less than its launches cost. The slots may be NULL.
 // They are specified here for hosts of later minors; no host of this one calls them.
 //
@@ -1356,6 +1352,7 @@ typedef struct ep_device_ops {
   // Optional beside semaphore_import: NULL means that its semaphores are only waited for. Errors: UNSUPPORTED for
   // EP_SEMAPHORE_EVENT; OUT_OF_*_MEMORY; DEVICE_LOST.
   ep_status (*stream_signal_semaphore)(ep_stream* stream, ep_semaphore* semaphore, uint64_t value, ep_error** error);
+
   // --- opaque operands: optional; NULL means that the device has no layouts of its own ---
 
   // Says what a value needs that lies as `operand` says: an operand with EP_OPERAND_FLAG_OPAQUE, whose role does not
@@ -1368,6 +1365,7 @@ typedef struct ep_device_ops {
   // layout_info. Required where a pool is EP_POOL_FLAG_IMAGE, else NULL.
   ep_status (*layout_allocate)(ep_device* device, const ep_operand_desc* operand, ep_memory** out_memory,
                                ep_error** error);
+
   // --- device time: optional; NULL means that only the host's clock tells ---
 
   // The nanoseconds of the device's clock from the point that `begin` holds to the point that `end` holds: when the

@@ -21,6 +21,15 @@ MEMBERS = {
     "ep_stream_desc": "  uint64_t trial_hint;",
     "ep_graph_desc": "  uint64_t trial_nodes;",
     "ep_graph_info": "  uint64_t trial_graph_bytes;",
+    "ep_import_desc": "  uint64_t trial_access;",
+    "ep_adopt_desc": "  uint64_t trial_owner;",
+    "ep_layout_info": "  uint64_t trial_tiles;",
+    "ep_command_list_desc": "  uint64_t trial_branches;",
+    "ep_command_list_info": "  uint64_t trial_commands;",
+    "ep_dialect_info": "  uint64_t trial_clock;",
+    "ep_module_desc": "  uint64_t trial_level;",
+    "ep_module_info": "  uint64_t trial_instructions;",
+    "ep_kernel_info": "  uint64_t trial_occupancy;",
 }
 CONSTANTS = "#define EP_TRIAL_FLAG UINT64_C(1)"
 ROW = "EP_PRIMITIVE(trial_kind, 0x10000, ep_no_attributes, NONE)"
