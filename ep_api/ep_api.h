@@ -447,8 +447,8 @@ typedef struct ep_no_attributes {
 //     are scaled once are fine too, and an accumulator of integers never overflows. The result is written to DST as
 //     `quantise` does, or, if DST is not quantised, as an f16, bf16 or f32. BIAS and the operands of epilogues have
 //     DST's dtype, f32 where DST is quantised.
-//   * If nothing has a scale and SRC and SRC_B are integers, DST may be i32 that is not quantised: the sum is exact and
-//     wraps; there is no BIAS and no epilogue then.
+//   * If SRC and SRC_B are integers, quantised or not, and have no scale, DST may be i32 that is not quantised: the sum
+//     is exact and wraps; there is no BIAS and no epilogue then.
 // All attributes are zero where nothing is quantised.
 typedef struct ep_matmul_attributes {
   ep_quantisation src;

@@ -79,7 +79,7 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   state.allocator = memory::make_allocator(opened);
   Status status;
   if (state.synchronous) {
-    const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0};
+    const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0, 0};
     ep_error* error = nullptr;
     const ep_status code = state.ops.stream_create(state.handle, &desc, &state.inline_stream, &error);
     status = loader::take_error(code, error, fmt::format("creating the stream of {}", opened->spelling));

@@ -17,7 +17,7 @@ Status provider_error(const DeviceState* device, ep_status code, ep_error* error
 
 Result<Stream*> DeviceQueue::add_stream(int32_t purpose, int32_t priority) {
   std::lock_guard right(right_);
-  const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, purpose, priority};
+  const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, purpose, priority, 0};
   ep_stream* handle = nullptr;
   ep_error* error = nullptr;
   const ep_status code = device_->ops.stream_create(device_->handle, &desc, &handle, &error);

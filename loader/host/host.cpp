@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "loader/blobs/blobs.h"
+#include "loader/host/cancellation.h"
 #include "loader/host/error.h"
 #include "loader/log/log.h"
 #include "primitives/text/format.h"
@@ -24,6 +25,8 @@ int32_t log_enabled_for_plugin(const ep_host*, int32_t level, ep_string topic) {
 }
 
 int32_t thread_limit_for_plugin(const ep_host*) { return thread_limit(); }
+
+int32_t cancel_requested_by_plugin(const ep_host*) { return cancel_requested() ? 1 : 0; }
 
 ep_error* error_make(const ep_host*, ep_status status, ep_string sentence, ep_string remedy) {
   return make_error(status, view_of(sentence), view_of(remedy));
@@ -53,7 +56,8 @@ HostServices::HostServices(std::string provider, std::string path, std::map<std:
             &HostServices::plugin_path,
             &HostServices::device_memory_report,
             &HostServices::blob_get,
-            &HostServices::blob_put};
+            &HostServices::blob_put,
+            &cancel_requested_by_plugin};
 }
 
 HostMemory HostServices::memory() const { return {blocks_.load(), bytes_.load()}; }

@@ -4,6 +4,7 @@
 
 #include "primitives/descriptor/check.h"
 #include "primitives/descriptor/fields.h"
+#include "primitives/descriptor/quantisation.h"
 #include "primitives/text/format.h"
 
 namespace tenon::descriptor {
@@ -21,6 +22,7 @@ struct RoleRule {
 
 #define ROLE(kind, role, presence) \
   { EP_PRIMITIVE_##kind, EP_ROLE_##role, Presence::presence }
+#define QUANTISED(kind, operand) ROLE(kind, operand##_SCALE, OPTIONAL), ROLE(kind, operand##_ZERO_POINT, OPTIONAL)
 constexpr RoleRule role_rules[] = {
     ROLE(fill, DST, REQUIRED),
     ROLE(copy, DST, REQUIRED),
@@ -44,10 +46,16 @@ constexpr RoleRule role_rules[] = {
     ROLE(matmul, SRC, REQUIRED),
     ROLE(matmul, SRC_B, REQUIRED),
     ROLE(matmul, BIAS, OPTIONAL),
+    QUANTISED(matmul, SRC),
+    QUANTISED(matmul, WEIGHT),
+    QUANTISED(matmul, DST),
     ROLE(convolution, DST, REQUIRED),
     ROLE(convolution, SRC, REQUIRED),
     ROLE(convolution, WEIGHT, REQUIRED),
     ROLE(convolution, BIAS, OPTIONAL),
+    QUANTISED(convolution, SRC),
+    QUANTISED(convolution, WEIGHT),
+    QUANTISED(convolution, DST),
     ROLE(pooling, DST, REQUIRED),
     ROLE(pooling, DST_INDICES, OPTIONAL),
     ROLE(pooling, SRC, REQUIRED),
@@ -72,8 +80,15 @@ constexpr RoleRule role_rules[] = {
     ROLE(split, SRC, REQUIRED),
     ROLE(pad, DST, REQUIRED),
     ROLE(pad, SRC, REQUIRED),
+    ROLE(quantise, DST, REQUIRED),
+    ROLE(quantise, SRC, REQUIRED),
+    QUANTISED(quantise, DST),
+    ROLE(dequantise, DST, REQUIRED),
+    ROLE(dequantise, SRC, REQUIRED),
+    QUANTISED(dequantise, SRC),
 };
 #undef ROLE
+#undef QUANTISED
 
 bool takes_epilogues(int32_t kind) { return kind == EP_PRIMITIVE_matmul || kind == EP_PRIMITIVE_convolution; }
 
@@ -196,7 +211,7 @@ Status check_epilogues(const Desc& desc) {
       return wrong(desc, "epilogue {} reads role {}, which is not an operand for it.", i, epilogue.role);
     }
     used |= uint32_t{1} << (epilogue.role - EP_ROLE_EPILOGUE_0);
-    TENON_RETURN_IF_ERROR(same_type(desc, *operand, get(desc, EP_ROLE_DST)));
+    TENON_RETURN_IF_ERROR(has_result_type(desc, *operand));
     TENON_RETURN_IF_ERROR(same_dims(desc, *operand, get(desc, EP_ROLE_DST)));
   }
   for (int32_t i = 0; i < EP_MAX_EPILOGUES; ++i) {
@@ -259,6 +274,7 @@ Status check_descriptor(const ep_primitive_desc& desc) {
   TENON_RETURN_IF_ERROR(check_roles(desc));
   for (uint32_t i = 0; i < desc.operand_count; ++i) TENON_RETURN_IF_ERROR(check_operand(desc, desc.operands[i]));
   TENON_RETURN_IF_ERROR(check_epilogues(desc));
+  TENON_RETURN_IF_ERROR(check_quantisation(desc));
   return check_kind(desc);
 }
 

@@ -34,6 +34,10 @@ inline bool agree(int64_t a, int64_t b) { return a == b || a == EP_ANY || b == E
 Status same_dims(const Desc& desc, const Operand& a, const Operand& b);
 Status same_type(const Desc& desc, const Operand& a, const Operand& b);
 
+// Ok if `operand`, a bias or an operand of an epilogue, has the dtype of the result: DST's, or f32 where DST is
+// quantised.
+Status has_result_type(const Desc& desc, const Operand& operand);
+
 // Checks the rules of one kind (kinds.cpp), after check.cpp has checked the kind, the roles and each operand by itself.
 Status check_kind(const Desc& desc);
 

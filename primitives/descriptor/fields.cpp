@@ -13,6 +13,11 @@ namespace {
   { EP_PRIMITIVE_##kind, #member, offsetof(ep_attributes, kind.member), FieldType::type, 1 }
 #define FIELDS(kind, member, count) \
   { EP_PRIMITIVE_##kind, #member, offsetof(ep_attributes, kind.member), FieldType::I64, count }
+// How one operand is quantised.
+#define QUANTISATION(kind, member)                                                                       \
+  FIELD(kind, member.axes, MASK), FIELD(kind, member.block_axis, I32), {                                 \
+    EP_PRIMITIVE_##kind, #member ".block", offsetof(ep_attributes, kind.member.block), FieldType::I32, 2 \
+  }
 
 constexpr Field rows[] = {
     FIELD(unary, op, UNARY),
@@ -32,6 +37,12 @@ constexpr Field rows[] = {
     FIELDS(convolution, dilation, 3),
     FIELDS(convolution, pad_low, 3),
     FIELDS(convolution, pad_high, 3),
+    QUANTISATION(convolution, src),
+    QUANTISATION(convolution, weight),
+    QUANTISATION(convolution, dst),
+    QUANTISATION(matmul, src),
+    QUANTISATION(matmul, weight),
+    QUANTISATION(matmul, dst),
     FIELD(pooling, op, POOLING),
     FIELD(pooling, spatial_rank, I32),
     FIELDS(pooling, kernel, 3),
@@ -48,9 +59,12 @@ constexpr Field rows[] = {
     FIELD(pad, mode, PAD),
     FIELDS(pad, low, EP_MAX_RANK),
     FIELDS(pad, high, EP_MAX_RANK),
+    QUANTISATION(quantise, dst),
+    QUANTISATION(dequantise, src),
 };
 #undef FIELD
 #undef FIELDS
+#undef QUANTISATION
 
 struct Name {
   FieldType type;

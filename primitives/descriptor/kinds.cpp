@@ -1,6 +1,7 @@
 // check_kind: one function per kind checks what ep_api.h says above the attributes of the kind.
 #include "primitives/descriptor/check.h"
 #include "primitives/descriptor/fields.h"
+#include "primitives/descriptor/quantisation.h"
 #include "primitives/text/format.h"
 
 namespace tenon::descriptor {
@@ -17,6 +18,14 @@ Status same_type(const Desc& desc, const Operand& a, const Operand& b) {
   if (a.dtype == b.dtype) return {};
   return wrong(desc, "'{}' is {} but '{}' is {}.", table::role_name(a.role), dtype_name(type_of(a)),
                table::role_name(b.role), dtype_name(type_of(b)));
+}
+
+Status has_result_type(const Desc& desc, const Operand& operand) {
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  if (!is_quantised(desc, EP_ROLE_DST)) return same_type(desc, operand, dst);
+  if (type_of(operand) == DType::f32) return {};
+  return wrong(desc, "'{}' is {} but must be f32, since 'dst' is quantised.", table::role_name(operand.role),
+               dtype_name(type_of(operand)));
 }
 
 namespace {
@@ -125,6 +134,55 @@ Status check_softmax(const Desc& desc) {
   return same_dims(desc, dst, src);
 }
 
+bool is_real(const Operand& operand) {
+  const DType type = type_of(operand);
+  return type == DType::f32 || type == DType::f16 || type == DType::bf16;
+}
+
+Status is_real_or_quantised(const Desc& desc, const Operand& operand) {
+  if (is_quantised(desc, operand.role) || is_real(operand)) return {};
+  return wrong(desc, "'{}' is {}, not quantised, and not f32, f16 or bf16.", table::role_name(operand.role),
+               dtype_name(type_of(operand)));
+}
+
+// Integers without scales: their products are summed in i32.
+bool sums_integers(const Desc& desc, const Operand& a, const Operand& b) {
+  const bool scaled =
+      find_operand(desc, EP_ROLE_SRC_SCALE) != nullptr || find_operand(desc, EP_ROLE_WEIGHT_SCALE) != nullptr;
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  return !scaled && is_integer(type_of(a)) && is_integer(type_of(b)) && type_of(dst) == DType::i32 &&
+         !is_quantised(desc, EP_ROLE_DST);
+}
+
+// The dtypes of a matmul or convolution of which some operand is quantised.
+Status check_quantised_types(const Desc& desc, const Operand& a, const Operand& b) {
+  const Operand* bias = find_operand(desc, EP_ROLE_BIAS);
+  if (sums_integers(desc, a, b)) {
+    if (bias == nullptr && desc.epilogue_count == 0) return {};
+    return wrong(desc, "sums of integers in 'dst' (i32) take no bias and no epilogues.");
+  }
+  for (const Operand* operand : {&a, &b, &get(desc, EP_ROLE_DST)}) {
+    TENON_RETURN_IF_ERROR(is_real_or_quantised(desc, *operand));
+  }
+  return bias == nullptr ? Status() : has_result_type(desc, *bias);
+}
+
+Status check_quantise(const Desc& desc) {
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  if (!is_quantised(desc, EP_ROLE_DST)) return wrong(desc, "has neither 'dst_scale' nor 'dst_zero_point'.");
+  const Operand& src = get(desc, EP_ROLE_SRC);
+  TENON_RETURN_IF_ERROR(is_real_or_quantised(desc, src));
+  return same_dims(desc, dst, src);
+}
+
+Status check_dequantise(const Desc& desc) {
+  const Operand& src = get(desc, EP_ROLE_SRC);
+  if (!is_quantised(desc, EP_ROLE_SRC)) return wrong(desc, "has neither 'src_scale' nor 'src_zero_point'.");
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  TENON_RETURN_IF_ERROR(is_real_or_quantised(desc, dst));
+  return same_dims(desc, dst, src);
+}
+
 Status check_matmul(const Desc& desc) {
   const Operand& a = get(desc, EP_ROLE_SRC);
   const Operand& b = get(desc, EP_ROLE_SRC_B);
@@ -142,14 +200,14 @@ Status check_matmul(const Desc& desc) {
   if (!fits) {
     return wrong(desc, "shapes {} and {} do not multiply to {}.", dims_of(a), dims_of(b), dims_of(dst));
   }
+  if (bias != nullptr) TENON_RETURN_IF_ERROR(same_dims(desc, *bias, dst));
+  if (is_quantised(desc)) return check_quantised_types(desc, a, b);
   TENON_RETURN_IF_ERROR(same_type(desc, a, b));
   if (!table::in_domain(table::Domain::NUMERIC, type_of(a))) return wrong(desc, "is not defined on bool.");
   if (is_floating(type_of(a)) != is_floating(type_of(dst)) || type_of(dst) == DType::boolean) {
     return wrong(desc, "operands of {} cannot give {}.", dtype_name(type_of(a)), dtype_name(type_of(dst)));
   }
-  if (bias == nullptr) return {};
-  TENON_RETURN_IF_ERROR(same_type(desc, *bias, dst));
-  return same_dims(desc, *bias, dst);
+  return bias == nullptr ? Status() : same_type(desc, *bias, dst);
 }
 
 struct Windows {
@@ -215,13 +273,14 @@ Status check_convolution(const Desc& desc) {
       return wrong(desc, "spatial axis {}: length {} does not give {}.", i, src.dims[i + 2], dst.dims[i + 2]);
     }
   }
+  if (bias != nullptr && (bias->rank != 1 || !agree(bias->dims[0], out))) {
+    return wrong(desc, "'bias' must have shape [{}].", out);
+  }
+  if (is_quantised(desc)) return check_quantised_types(desc, src, weight);
   TENON_RETURN_IF_ERROR(same_type(desc, src, weight));
   TENON_RETURN_IF_ERROR(is_float(desc, src));
   TENON_RETURN_IF_ERROR(is_float(desc, dst));
-  if (bias == nullptr) return {};
-  TENON_RETURN_IF_ERROR(same_type(desc, *bias, dst));
-  if (bias->rank != 1 || !agree(bias->dims[0], out)) return wrong(desc, "'bias' must have shape [{}].", out);
-  return {};
+  return bias == nullptr ? Status() : same_type(desc, *bias, dst);
 }
 
 Status check_pooling(const Desc& desc) {

@@ -88,5 +88,7 @@ void run_gather(Call& call);
 void run_concat(Call& call);
 void run_split(Call& call);
 void run_pad(Call& call);
+void run_quantise(Call& call);
+void run_dequantise(Call& call);
 
 }  // namespace tenon::reference

@@ -100,6 +100,12 @@ constexpr RoleRow roles[] = {
     {EP_ROLE_INDICES, 1, "indices"},
     {EP_ROLE_DST_INDICES, 1, "dst_indices"},
     {EP_ROLE_EPILOGUE_0, EP_MAX_EPILOGUES, "epilogue_"},
+    {EP_ROLE_SRC_SCALE, 1, "src_scale"},
+    {EP_ROLE_SRC_ZERO_POINT, 1, "src_zero_point"},
+    {EP_ROLE_WEIGHT_SCALE, 1, "weight_scale"},
+    {EP_ROLE_WEIGHT_ZERO_POINT, 1, "weight_zero_point"},
+    {EP_ROLE_DST_SCALE, 1, "dst_scale"},
+    {EP_ROLE_DST_ZERO_POINT, 1, "dst_zero_point"},
     {EP_ROLE_SRC_0, EP_MAX_OPERANDS, "src_"},
     {EP_ROLE_DST_0, EP_MAX_OPERANDS, "dst_"},
 };

@@ -66,6 +66,10 @@ struct HostEntries {
   static ep_status blob_get(const ep_host* host, ep_string key, void (*take)(void*, const void*, uint64_t),
                             void* context);
   static void blob_put(const ep_host* host, ep_string key, const void* data, uint64_t size);
+  static int32_t cancel_requested(const ep_host* host) {
+    pause(host);
+    return self(host).asks_to_cancel() ? 1 : 0;
+  }
   // Notes a violation if `key` is none.
   static bool is_key(const ep_host* host, const char* function, ep_string key);
 };
@@ -167,6 +171,7 @@ Host::Host(Settings settings) : settings_(std::move(settings)) {
   table_.device_memory_report = HostEntries::device_memory_report;
   table_.blob_get = HostEntries::blob_get;
   table_.blob_put = HostEntries::blob_put;
+  table_.cancel_requested = HostEntries::cancel_requested;
 }
 
 uint64_t Host::keep_blobs(Blobs blobs) {
@@ -204,6 +209,23 @@ void Host::fail_allocation_after(int64_t count) {
 bool Host::allocation_failed() const {
   const std::lock_guard lock(mutex_);
   return failed_;
+}
+
+void Host::cancel_after(int64_t questions) {
+  const std::lock_guard lock(mutex_);
+  cancel_after_ = questions;
+  cancel_questions_ = 0;
+}
+
+int64_t Host::cancel_questions() const {
+  const std::lock_guard lock(mutex_);
+  return cancel_questions_;
+}
+
+bool Host::asks_to_cancel() {
+  const std::lock_guard lock(mutex_);
+  const int64_t question = cancel_questions_++;
+  return cancel_after_ >= 0 && question >= cancel_after_;
 }
 
 void Host::violate(Status violation) {

@@ -46,6 +46,11 @@ class Host {
   enum class Blobs : uint8_t { none, kept };
   uint64_t keep_blobs(Blobs blobs);
 
+  // Has cancel_requested say 1 from its question number `questions` on, counted from 0 and from this call. -1: never.
+  void cancel_after(int64_t questions);
+  // How often cancel_requested was asked since the last cancel_after.
+  int64_t cancel_questions() const;
+
   // Turns the result of a plug-in's `function` into a Status and releases `error`. Notes a violation if the result
   // itself is wrong: an error beside EP_STATUS_OK, no error beside a failure, an error that this host did not make, an
   // unknown status.
@@ -57,6 +62,7 @@ class Host {
 
  private:
   friend struct HostEntries;
+  bool asks_to_cancel();
   struct Block {
     uint64_t size;
   };
@@ -67,6 +73,7 @@ class Host {
   std::map<const void*, Block> blocks_;
   std::set<const ep_error*> errors_;
   int64_t bytes_ = 0, device_bytes_ = 0, allocations_ = 0, fail_after_ = -1;
+  int64_t cancel_after_ = -1, cancel_questions_ = 0;
   bool failed_ = false;
   std::atomic<bool> lingers_ = false;
   Blobs keeping_ = Blobs::none;

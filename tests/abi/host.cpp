@@ -98,7 +98,7 @@ void compute(const loader::OpenDevice& device) {
   const ep_primitive_desc desc = relu_of(4);
   Guarded<ep_support_info> terms(EP_STRUCT_SUPPORT_INFO);
   Guarded<ep_primitive_info> info(EP_STRUCT_PRIMITIVE_INFO);
-  const ep_stream_desc desc_of_stream{sizeof desc_of_stream, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0};
+  const ep_stream_desc desc_of_stream{sizeof desc_of_stream, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0, 0};
   ep_stream* stream = nullptr;
   ep_primitive* primitive = nullptr;
   ep_memory* memory = nullptr;

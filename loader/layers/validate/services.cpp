@@ -145,6 +145,10 @@ void blob_put(const ep_host* host, ep_string key, const void* data, uint64_t siz
   of(host).inner->blob_put(of(host).inner, key, data, size);
 }
 
+int32_t cancel_requested(const ep_host* host) {
+  return still_there(host, "cancel_requested") ? of(host).inner->cancel_requested(of(host).inner) : 0;
+}
+
 }  // namespace
 
 const ep_host* validate_services(const HostServices& host) {
@@ -167,6 +171,7 @@ const ep_host* validate_services(const HostServices& host) {
   services->table.device_memory_report = device_memory_report;
   services->table.blob_get = blob_get;
   services->table.blob_put = blob_put;
+  services->table.cancel_requested = cancel_requested;
   std::lock_guard lock(*mutex);
   all->push_back(std::move(services));
   return &all->back()->table;

@@ -45,6 +45,7 @@ struct Host {
       return EP_STATUS_NOT_FOUND;
     };
     table.blob_put = [](const ep_host*, ep_string, const void*, uint64_t) {};
+    table.cancel_requested = [](const ep_host*) -> int32_t { return 0; };
   }
 };
 

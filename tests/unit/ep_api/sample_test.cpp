@@ -37,7 +37,7 @@ class Sample : public testing::Test {
     ops_.struct_size = sizeof ops_;
     ops_.struct_type = EP_STRUCT_DEVICE_OPS;
     ASSERT_EQ(plugin_.device_open(plugin_.plugin, 0, &device_, &ops_, &error_), EP_STATUS_OK) << host_.sentence;
-    const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0};
+    const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0, 0};
     ASSERT_EQ(ops_.stream_create(device_, &desc, &stream_, &error_), EP_STATUS_OK) << host_.sentence;
   }
 

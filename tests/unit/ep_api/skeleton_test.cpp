@@ -37,7 +37,7 @@ class Skeleton : public testing::Test {
 
   ep_stream* stream() {
     ep_stream* made = nullptr;
-    const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0};
+    const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0, 0};
     EXPECT_EQ(ops_.stream_create(device_, &desc, &made, &error_), EP_STATUS_OK) << host_.sentence;
     return made;
   }
@@ -138,7 +138,7 @@ TEST_F(Skeleton, AStreamWaitsForThePointThatTheEventHeldAtTheCall) {
 }
 
 TEST_F(Skeleton, AWorkerRoundsToNearestWhateverTheThreadThatStartedItDoes) {
-  const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COPY, 1};
+  const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COPY, 1, 0};
   const int before = std::fegetround();
   std::fesetround(FE_UPWARD);
   ep_stream started(device_, desc);

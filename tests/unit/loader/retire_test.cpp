@@ -27,7 +27,7 @@ TEST_F(Retire, OldPointersStayReadableAndCallsThroughThemAreCancelled) {
   EXPECT_EQ(device->spelling, "sample:0");
   ep_stream* stream = nullptr;
   ep_error* error = nullptr;
-  const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0};
+  const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0, 0};
   const ep_status status = device->ops.stream_create(device->handle, &desc, &stream, &error);
   const Status told = take_error(status, error, {});
   EXPECT_EQ(told.code(), Code::cancelled);

@@ -17,7 +17,8 @@ namespace {
 constexpr uint64_t block = 4096;
 
 // The host's side: a device of the toy behind the layer, and the objects made from it.
-constexpr ep_stream_desc kComputeStream{sizeof(ep_stream_desc), EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0};
+constexpr ep_stream_desc kComputeStream{
+    sizeof(ep_stream_desc), EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0, 0};
 
 class Host {
  public:

@@ -37,6 +37,7 @@ TestHost::TestHost(Settings settings, int32_t threads) : settings_(std::move(set
   };
   table_.blob_get = blob_get;
   table_.blob_put = blob_put;
+  table_.cancel_requested = [](const ep_host* host) -> int32_t { return self(host).cancelled_ ? 1 : 0; };
 }
 
 int64_t TestHost::held() const {

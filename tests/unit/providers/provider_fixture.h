@@ -1,6 +1,7 @@
 // Opens a provider through the raw ABI with a small host of the tests, and runs primitives on it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -14,8 +15,8 @@ namespace tenon::provider {
 
 using Settings = std::map<std::string, std::string>;
 
-inline constexpr ep_stream_desc kComputeStream{sizeof(ep_stream_desc), EP_STRUCT_STREAM_DESC, nullptr,
-                                               EP_STREAM_COMPUTE, 0};
+inline constexpr ep_stream_desc kComputeStream{
+    sizeof(ep_stream_desc), EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0, 0};
 
 // A host that counts what the plug-in holds, keeps the last error, and reads settings from a map. Threads: any.
 class TestHost {
@@ -32,6 +33,8 @@ class TestHost {
   // What the plug-in has kept, by key; and what it will find.
   std::map<std::string, std::string> blobs() const;
   void put_blobs(std::map<std::string, std::string> blobs);
+  // Whether every call that can stop is to stop.
+  void cancel(bool on) { cancelled_ = on; }
 
  private:
   static TestHost& self(const ep_host* host) { return *static_cast<TestHost*>(host->context); }
@@ -52,6 +55,7 @@ class TestHost {
   std::string sentence_, remedy_;
   std::vector<std::string> errors_;
   std::map<std::string, std::string> blobs_;
+  std::atomic<bool> cancelled_ = false;
 };
 
 // libtenon_<name>.so with its device 0 open. Throws std::runtime_error with the provider's sentence on failure.

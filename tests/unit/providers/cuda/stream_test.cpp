@@ -132,7 +132,7 @@ TEST_F(FakeCuda, AStreamWaitsForAnotherOnesEvent) {
 // The driver's lower numbers are more urgent.
 TEST_F(FakeCuda, AStreamHasThePriorityAskedFor) {
   for (const int32_t priority : {0, 3, -2}) {
-    const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COPY, priority};
+    const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COPY, priority, 0};
     ep_stream* other = nullptr;
     ASSERT_EQ(cuda().ops.stream_create(cuda().device, &desc, &other, nullptr), EP_STATUS_OK);
     EXPECT_EQ(fake().last_priority, -priority);

@@ -1,0 +1,35 @@
+// How the numbers of an operand stand for real numbers ("Quantisation" in ep_api.h).
+#pragma once
+
+#include <span>
+
+#include "ep_api/ep_api.h"
+#include "primitives/status/status.h"
+
+namespace tenon::descriptor {
+
+// An operand that its kind allows to be quantised, where its scale, its zero point and its attributes are.
+struct Quantisable {
+  int32_t kind;
+  int32_t role;
+  int32_t scale_role;
+  int32_t zero_point_role;
+  size_t offset;  // of its ep_quantisation in ep_attributes
+};
+
+// The row of operand `role`; null if `kind` allows no quantised one.
+const Quantisable* quantisable(int32_t kind, int32_t role);
+
+// True if `desc` has the scale or the zero point of operand `role`. Without `role`: of any operand.
+bool is_quantised(const ep_primitive_desc& desc, int32_t role);
+bool is_quantised(const ep_primitive_desc& desc);
+
+ep_quantisation quantisation_of(const ep_primitive_desc& desc, const Quantisable& row);
+
+// How many consecutive elements along `axis` share one scale. 0: all of them.
+int64_t shared_along(const ep_quantisation& how, int32_t axis);
+
+// Ok if scales, zero points and their attributes are what ep_api.h says. The operands have been checked one by one.
+Status check_quantisation(const ep_primitive_desc& desc);
+
+}  // namespace tenon::descriptor
