@@ -4,7 +4,7 @@
 // note (EP_PLUGIN_NOTE). It links nothing of the host: every service it needs comes through ep_host. The host reads
 // the note, loads the library, calls the query, and from then on calls only through the tables it was given.
 //
-//   plug-in -> device -> { memory, stream, event, primitive, graph }
+//   plug-in -> device -> { memory, stream, event, semaphore, primitive, graph, command list, module -> kernel }
 //
 // Who fills what: `ep_host` and `*_desc` are filled by the host and read by the plug-in; `ep_*_ops` and `*_info` are
 // filled by the plug-in and read by the host. Handles (ep_memory, ep_stream, ...) are opaque to the host.
@@ -17,10 +17,12 @@
 //     the call; those handed out live as long as the object that gave them. The provider keeps nothing of the host's
 //     alive: the host keeps memory, primitives, events and host pointers until it has seen an event recorded after
 //     their last use.
-//   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, peer_open,
-//     primitive_support, primitive_create, primitive_workspace, graph_capability, graph_compile, event_query,
-//     event_host_wait, stream_synchronize, and launches, copies and records on distinct streams, launches of one
-//     primitive or graph too. Otherwise: one handle, one thread at a time; so nothing overlaps event_record or
+//   * Threads. Thread-safe: device_count, device_info, memory_allocate, memory_free, memory_map, memory_import_host,
+//     memory_import, stream_import, semaphore_import, semaphore_destroy, peer_open, primitive_support,
+//     primitive_create, primitive_workspace, graph_capability, graph_compile, layout_info, layout_allocate,
+//     dialect_info, module_create, kernel_get, event_query, event_host_wait, event_elapsed, stream_synchronize, and
+//     launches, copies and records on distinct streams, launches of one primitive, graph or kernel and waits and
+//     signals of one semaphore too. Otherwise: one handle, one thread at a time; so nothing overlaps event_record or
 //     event_destroy of the same event. There is no current device and no thread-local stream.
 //   * Asynchrony. Functions that take a stream enqueue and return, except on a device with
 //     EP_DEVICE_FLAG_SYNCHRONOUS, which completes every call before it returns.
@@ -74,7 +76,7 @@ typedef int32_t ep_status;
 #define EP_STATUS_OUT_OF_DEVICE_MEMORY 6  // free device memory and retry
 #define EP_STATUS_DEVICE_LOST 7           // sticky: destroy everything of the device and open it again
 #define EP_STATUS_TIMEOUT 8               // the time given has passed; the thing waited for has not happened yet
-#define EP_STATUS_CANCELLED 9             // stopped on request
+#define EP_STATUS_CANCELLED 9             // stopped on request (cancel_requested, or the peer of a copy is lost)
 #define EP_STATUS_BUSY 10                 // not now: retry later
 #define EP_STATUS_VERSION 11              // host and plug-in do not speak the same version
 #define EP_STATUS_INTERNAL 12             // a defect of the provider or its vendor's library: report it
@@ -125,6 +127,7 @@ typedef struct ep_memory ep_memory;
 typedef struct ep_stream ep_stream;
 typedef struct ep_event ep_event;
 typedef struct ep_primitive ep_primitive;
+typedef struct ep_semaphore ep_semaphore;  // another API's (Interop)
 
 typedef struct ep_string {
   const char* data;
@@ -244,6 +247,14 @@ struct ep_host {
                         void (*take)(void* context, const void* data, uint64_t size), void* context);
   // Keeps a copy of `size` > 0 bytes under `key`, in place of what was there. The host may decline: nothing is told.
   void (*blob_put)(const ep_host* host, ep_string key, const void* data, uint64_t size);
+
+  // 1 if the host wants the call that it made on the calling thread to stop, else 0. A provider asks it inside
+  // primitive_create, graph_compile and module_create, on the thread that the host called, wherever it can stop:
+  // between the steps of a compilation, or every few milliseconds while threads of its own compile. After a 1 it gives
+  // up and answers CANCELLED, or finishes if that takes no longer; every later answer within that call is 1 too. What
+  // was made so far is undone or kept for later: the next call with the same arguments works. No other function of a
+  // provider stops for it, and outside of these three the answer is 0.
+  int32_t (*cancel_requested)(const ep_host* host);
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -270,6 +281,21 @@ struct ep_host {
 // block has no other operand in that block, but for the exact alias that primitives.def names. It is for devices that
 // follow hazards per resource, or that cannot bind a buffer for reading and for writing at once.
 #define EP_POOL_FLAG_EXCLUSIVE UINT64_C(32)
+// Holds opaque values alone, each in a block that layout_allocate made for it (an image). Pool 0 is no such pool. The
+// host allocates, maps and copies nothing else here; copy_granularity and minimum_alignment mean nothing.
+#define EP_POOL_FLAG_IMAGE UINT64_C(64)
+
+// Accuracy. There are three tiers of bounds; accuracy.def has the numbers and their sources.
+//
+//   full     what scalar_ops.def computes, with the function bounds of our own providers
+//   relaxed  what OpenCL's full profile and Vulkan demand of a device, whichever is less
+//   fast     narrower formats inside: functions of 11 significant bits, products of 8
+//
+// A device states for each floating element type the highest tier that all its primitives keep, and whether it flushes
+// denormals (ep_device_info). A primitive is held to the lowest tier of its floating operands. Where the device may
+// flush, any denormal argument may count as a zero, and any result that may be denormal within the bounds may be a
+// zero; the sign of both zeros is free. On all tiers NaN, infinities and integers are as on tier full. Kinds that only
+// move elements (fill, copy within a dtype, gather, concat, split, pad) keep every bit, and so do transfers.
 
 // Pool 0 is where operands live by default.
 typedef struct ep_memory_pool_info {
@@ -300,6 +326,21 @@ typedef struct ep_device_info {
   uint32_t threads;  // hardware threads it computes with; 0 unknown
   uint32_t reserved;
   ep_memory_pool_info pools[EP_MAX_POOLS];
+  // Interop: which types of handles the device takes, as bits 1 << EP_HANDLE_*. Where a mask is 0, the slot may be
+  // NULL.
+  uint64_t memory_handles;     // memory_import
+  uint64_t stream_handles;     // stream_import
+  uint64_t semaphore_handles;  // semaphore_import
+  uint64_t device_handles;     // device_adopt
+  int32_t native_memory;       // EP_HANDLE_*: what memory_native_handle gives; 0: not told
+  int32_t native_reserved;
+  // How exact the device computes: bit 1 << dtype for each floating element type that keeps the bounds of a lower tier
+  // alone. None: tier full. No bit stands in both.
+  uint64_t relaxed_dtypes;
+  uint64_t fast_dtypes;
+  // Bit 1 << dtype for each floating element type whose denormals may count as 0, as argument or as result. None:
+  // denormals are kept.
+  uint64_t flushed_dtypes;
 } ep_device_info;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -321,13 +362,22 @@ typedef struct ep_device_info {
 #define EP_ROLE_INDICES 12
 #define EP_ROLE_DST_INDICES 13
 #define EP_ROLE_EPILOGUE_0 16  // + i, the tensor operand of epilogue i
-#define EP_ROLE_SRC_0 32       // + i, of concat
-#define EP_ROLE_DST_0 64       // + i, of split
+#define EP_ROLE_SRC_SCALE 20   // these six: "Quantisation" below
+#define EP_ROLE_SRC_ZERO_POINT 21
+#define EP_ROLE_WEIGHT_SCALE 22  // of WEIGHT, and of the SRC_B of a matmul
+#define EP_ROLE_WEIGHT_ZERO_POINT 23
+#define EP_ROLE_DST_SCALE 24  // an input, as the next one
+#define EP_ROLE_DST_ZERO_POINT 25
+#define EP_ROLE_SRC_0 32  // + i, of concat
+#define EP_ROLE_DST_0 64  // + i, of split
 
 // The operand has no memory: its value is launch scalar number i, i = 0 for SRC, 1 for SRC_B, 2 for SRC_C.
 #define EP_OPERAND_FLAG_SCALAR UINT64_C(1)
 // The operand never changes (a weight). primitive_create may ask the host to pack it.
 #define EP_OPERAND_FLAG_CONSTANT UINT64_C(2)
+// The operand lies in a layout of the device's own: strides[0] is the token, > 0, that names the layout, and the other
+// strides and `alignment` are 0. See "Opaque operands". Neither SCALAR nor CONSTANT, rank >= 1.
+#define EP_OPERAND_FLAG_OPAQUE UINT64_C(4)
 
 // One operand. rank 1 to 8 (0 only with EP_OPERAND_FLAG_SCALAR), no dim 0, strides in elements, >= 0, 0 on inputs only
 // (broadcast). Unused dims and strides are 0. `alignment` is what the host promises of the byte address: 0 (a multiple
@@ -343,14 +393,68 @@ typedef struct ep_operand_desc {
   int64_t strides[EP_MAX_RANK];
 } ep_operand_desc;
 
+// Quantisation. A quantised operand holds numbers q that stand for real numbers: real(q) = (q - zero point) * scale.
+// The operands DST, SRC and WEIGHT (of a matmul: SRC_B) of `quantise`, `dequantise`, `matmul` and `convolution` may be
+// quantised. An operand is quantised if the descriptor has its scale, its zero point or both, as operands with the
+// roles above. Without a scale the scale is 1, without a zero point the zero point is 0.
+//   * Types. A quantised operand is an i4, u4, i8, u8, i16, u16, i32, f8e4m3fn or f8e5m2. Its scale is an f32, f16 or
+//     bf16, in whose place the same number in f32 is used. Its zero point has its dtype, and is there only with
+//     integers.
+//   * Dims. Scale and zero point have the rank of their operand, and the attributes say along which axes they differ
+//     (ep_quantisation). Along such an axis they have the operand's dim, or one element for each block of elements;
+//     along the others 1.
+//   * Reading a number: q - zero point is exact; its product with the scale is rounded to f32. NaN and infinities of
+//     the f8 types stay what they are.
+//   * Writing a number x to integers: round(x / scale) + zero point, saturated to the dtype. The quotient is rounded to
+//     f32, round() goes to the nearest integer and of two to the even one, the sum is exact. NaN gives the zero point.
+//     A scale that is 0, negative or not finite follows from the same arithmetic.
+//   * Writing a number x to an f8 type: x / scale in f32, then the nearest number of the dtype, of two the even one;
+//     beyond the greatest finite number, infinities included, it is that number with the sign of x. NaN stays NaN.
+// The formulas are those of ONNX (QuantizeLinear and DequantizeLinear 23 with `saturate`, QLinearMatMul, QLinearConv,
+// MatMulInteger, ConvInteger); scales and blocks by axis are those of oneDNN's masks and groups.
+//
+// How scale and zero point of one operand lie over it. All zero: one scale for the whole tensor.
+typedef struct ep_quantisation {
+  uint32_t axes;       // bit mask of the operand's axes along which scale and zero point differ
+  int32_t block_axis;  // where block[0] is not 0; block_axis + 1 is then the axis of block[1]
+  int32_t block[2];    // so many consecutive elements share a scale; their axis is in `axes`, and the last block may be
+                       // shorter. 0: no blocks, each index of the axis has its own
+} ep_quantisation;
+
+// DST[...] = the number that stands for SRC[...], same dims. DST is quantised, SRC is an f16, bf16 or f32.
+typedef struct ep_quantise_attributes {
+  ep_quantisation dst;
+} ep_quantise_attributes;
+
+// DST[...] = real(SRC[...]), rounded to DST's dtype, same dims. SRC is quantised, DST is an f16, bf16 or f32.
+typedef struct ep_dequantise_attributes {
+  ep_quantisation src;
+} ep_dequantise_attributes;
+
 // fill: DST[...] = scalar 0.
 // copy: DST[...] = cast(SRC[...]), same dims, any strides. Float to integer truncates toward zero and saturates, NaN
 //       gives 0; to bool is x != 0; float to narrower float rounds to nearest even; integers wrap.
-// matmul: DST[.., m, n] = sum over k of SRC[.., m, k] * SRC_B[.., k, n] (+ BIAS[.., m, n]); all of one rank >= 2; batch
-//       dims and BIAS broadcast by stride 0; a transpose is a stride order. Then the epilogues, in order.
 typedef struct ep_no_attributes {
   int64_t reserved;
 } ep_no_attributes;
+
+// DST[.., m, n] = sum over k of SRC[.., m, k] * SRC_B[.., k, n] (+ BIAS[.., m, n]); all of one rank >= 2; batch dims
+// and BIAS broadcast by stride 0; a transpose is a stride order. Then the epilogues, in order.
+//
+// Of a quantised operand the reals count. Then
+//   * SRC and SRC_B may differ in dtype. An operand that is not quantised beside one that is, is an f16, bf16 or f32.
+//   * The sum, BIAS and the epilogues are real numbers, computed as for f32, to its bound; exact sums of integers that
+//     are scaled once are fine too, and an accumulator of integers never overflows. The result is written to DST as
+//     `quantise` does, or, if DST is not quantised, as an f16, bf16 or f32. BIAS and the operands of epilogues have
+//     DST's dtype, f32 where DST is quantised.
+//   * If SRC and SRC_B are integers, quantised or not, and have no scale, DST may be i32 that is not quantised: the sum
+//     is exact and wraps; there is no BIAS and no epilogue then.
+// All attributes are zero where nothing is quantised.
+typedef struct ep_matmul_attributes {
+  ep_quantisation src;
+  ep_quantisation weight;  // of SRC_B
+  ep_quantisation dst;
+} ep_matmul_attributes;
 
 // DST[...] = op(SRC[...]); op is an EP_UNARY_* id; its parameters a, b are launch scalars 0, 1. DST is bool for rows of
 // result BOOL.
@@ -398,6 +502,7 @@ typedef struct ep_softmax_attributes {
 // DST[n,o,e] = sum over c,k of SRC[n, c, e*stride - pad_low + k*dilation] * WEIGHT[o,c,k] (cross-correlation, zeros
 // outside). transposed = 1: the gradient of that with respect to SRC, WEIGHT [c, o/groups, k...]: e = (d-1)*stride -
 // pad_low - pad_high + dilation*(k-1) + 1 + output padding, which DST's dims tell. Then the epilogues.
+// Quantised operands are as in matmul, WEIGHT in place of SRC_B; the zeros outside are the real number 0.
 typedef struct ep_convolution_attributes {
   int32_t spatial_rank;
   int32_t transposed;
@@ -406,6 +511,9 @@ typedef struct ep_convolution_attributes {
   int64_t dilation[3];
   int64_t pad_low[3];
   int64_t pad_high[3];
+  ep_quantisation src;
+  ep_quantisation weight;
+  ep_quantisation dst;
 } ep_convolution_attributes;
 
 #define EP_POOLING_MAX 1
@@ -489,8 +597,17 @@ typedef struct ep_epilogue {
   int32_t scalar;  // first launch scalar it reads (its a and b, or its operand); 4 and above
 } ep_epilogue;
 
-#define EP_PRECISION_DEFAULT 0  // f32 is f32: no TF32, no narrower accumulation
-#define EP_PRECISION_FAST 1     // the provider may use narrower formats inside
+// The accuracy that the program demands of a primitive. RELAXED and FULL are the host's affair first: if the device
+// states as much for every floating operand, the descriptor holds DEFAULT. A provider meets them only where its device
+// states less. If it can keep the demand for this primitive nevertheless, it says so (EP_SUPPORT_FLAG_PRECISION). After
+// UNSUPPORTED, or OK without the flag, the host looks elsewhere. So a provider that knows neither does right to refuse
+// them as unknown.
+//
+// DEFAULT: the tier that the device states; except on tier fast, f32 is f32: no TF32, no narrower accumulation.
+#define EP_PRECISION_DEFAULT 0
+#define EP_PRECISION_FAST 1     // tier fast: the provider may use narrower formats inside
+#define EP_PRECISION_RELAXED 2  // tier relaxed at least
+#define EP_PRECISION_FULL 3     // tier full, denormals kept
 
 #define EP_PRIMITIVE_FLAG_DETERMINISTIC UINT64_C(1)  // same inputs, same bits
 
@@ -514,6 +631,8 @@ typedef struct ep_primitive_desc {
 // All dims (strides) of all operands may be EP_ANY.
 #define EP_SUPPORT_FLAG_ANY_DIMS UINT64_C(1)
 #define EP_SUPPORT_FLAG_ANY_STRIDES UINT64_C(2)
+// The primitive keeps the EP_PRECISION_RELAXED or EP_PRECISION_FULL of the descriptor, though the device states less.
+#define EP_SUPPORT_FLAG_PRECISION UINT64_C(4)
 
 // What primitive_support says of a primitive that the device can run: by which implementation, and on what terms.
 typedef struct ep_support_info {
@@ -532,6 +651,9 @@ typedef struct ep_support_info {
   uint64_t greatest_dim;       // of any axis
   uint64_t greatest_elements;  // the product of an operand's dims
   uint64_t greatest_bytes;     // from an operand's first element to the end of its last
+  // Wished per operand: the token of a layout of the device's own; 0: as it is. Only a device with layout_info wishes,
+  // and never for a scalar or constant operand. For an operand that is opaque already the wish is its token or 0.
+  int64_t layouts[EP_MAX_OPERANDS];
 } ep_support_info;
 
 // No launch needs workspace, whatever its shape, so the host need not call primitive_workspace each time.
@@ -568,13 +690,19 @@ typedef struct ep_launch {
 #define EP_STREAM_COMPUTE 0
 #define EP_STREAM_COPY 1  // only copies, uploads and downloads will come: a copy engine of its own suits
 
-// What a new stream is for. All are hints; a purpose that the provider does not know is EP_STREAM_COMPUTE.
+// Events that are recorded on the stream keep the device's time, for event_elapsed. It may cost time at each record. A
+// device without event_elapsed ignores it.
+#define EP_STREAM_FLAG_TIMED UINT64_C(1)
+
+// What a new stream is for. Purpose and priority are hints; a purpose that the provider does not know is
+// EP_STREAM_COMPUTE. A flag that it does not know is UNSUPPORTED.
 typedef struct ep_stream_desc {
   uint32_t struct_size;
   uint32_t struct_type;  // EP_STRUCT_STREAM_DESC
   const void* next;
   int32_t purpose;   // EP_STREAM_*
   int32_t priority;  // 0 normal, above 0 more urgent, below 0 less
+  uint64_t flags;    // EP_STREAM_FLAG_*
 } ep_stream_desc;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -605,7 +733,8 @@ typedef struct ep_stream_desc {
 //   * Aliasing. At a launch the outputs overlap nothing: no input, no constant, no other output. Inputs may overlap
 //     each other. There is no in-place node.
 //   * Precision. A node computes what its descriptor says, to the same bounds, from the values that it reads. Inner
-//     values may be held in a wider dtype, and in a narrower one only under EP_PRECISION_FAST. If all nodes carry
+//     values may be held in a wider dtype, and in a narrower one only under EP_PRECISION_FAST. The host compiles no
+//     node that demands more than the device states, whatever the answer. If all nodes carry
 //     EP_PRIMITIVE_FLAG_DETERMINISTIC, a launch gives the same bits for the same inputs.
 //   * Constants are given by reference. The host has seen that every write of a constant is done before it calls
 //     graph_compile, and nobody writes or frees the constant before graph_destroy has returned. The device may read
@@ -615,7 +744,7 @@ typedef struct ep_stream_desc {
 //     runs.
 //   * Caching. `values` and `nodes` are blocks without padding and pointers. Two tables with the same bytes and the
 //     same contents of constants mean the same program, so compiled code may be kept under these bytes.
-//   * A launch or a compilation cannot be cancelled.
+//   * A launch cannot be cancelled, a compilation can (cancel_requested).
 // ---------------------------------------------------------------------------------------------------------------------
 
 typedef struct ep_graph ep_graph;  // a compiled graph
@@ -695,6 +824,361 @@ typedef struct ep_graph_launch {
 #define EP_FAULT_FLAG_NODE(node) ((uint64_t)(node) << 32)
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Interop: memory, queues, semaphores and contexts that another API of the process made, used where they are. A device
+// without these slots loses nothing.
+//
+//   * Handles. A handle is a number of 64 bits with a type. A device states the types it takes (ep_device_info). A type
+//     that it does not take is UNSUPPORTED, with a reason that names the types it takes.
+//   * Ownership. A handle stays the caller's, whatever the import answers. The provider duplicates what it needs of a
+//     file descriptor and retains an object that counts its users (cl_mem, cl_command_queue, cl_event, cl_context); it
+//     gives this back when the imported object is destroyed. Everything else (an address, a VkBuffer, a CUstream) the
+//     caller keeps until the imported object was destroyed. An import that fails keeps nothing.
+//   * Order. An import waits for nothing and orders nothing. Three things order work of the other API and work of the
+//     device on the same memory: the host waits for the first before it submits the second; both go to one queue, which
+//     was imported as a stream; or the first signals a semaphore for which the second waits. A signal releases all
+//     writes before it, and a wait acquires them.
+//   * Identity. The other API works on the same physical device, unless the memory is the host's. `uuid` tells which
+//     one made the handle. A cl_mem, a VkBuffer and the like belong to a context; they are taken if it is the device's
+//     own, which device_adopt can make so.
+//   * Refusals, with a sentence that has the values in it. INVALID_ARGUMENT: a handle that names nothing (NULL, a
+//     negative or closed file descriptor), size 0 or more bytes than the handle has where its API tells, the UUID or
+//     the context of another device, a queue that is not in order. UNSUPPORTED: a type that the device does not take,
+//     memory that begins at no multiple of pool 0's minimum_alignment or that the device cannot use.
+// ---------------------------------------------------------------------------------------------------------------------
+
+#define EP_STRUCT_IMPORT_DESC 20
+#define EP_STRUCT_ADOPT_DESC 21
+
+// Types of handles: what the number is, and what it may name. All are below 64.
+#define EP_HANDLE_HOST_POINTER 1  // memory: an address of the process. memory_import_host takes it; no mask has its bit
+#define EP_HANDLE_OPAQUE_FD 2     // memory, semaphore: a file descriptor exported by Vulkan, CUDA and the like
+#define EP_HANDLE_DMA_BUF 3       // memory: a file descriptor of a Linux dma-buf
+#define EP_HANDLE_CUDA_POINTER 8  // memory: a CUdeviceptr
+#define EP_HANDLE_CUDA_STREAM 9   // stream: a CUstream of the device's primary context
+#define EP_HANDLE_CUDA_EVENT 10   // semaphore: a CUevent of that context
+#define EP_HANDLE_CL_CONTEXT 16   // device: a cl_context
+#define EP_HANDLE_CL_MEM 17       // memory: a cl_mem, a buffer
+#define EP_HANDLE_CL_QUEUE 18     // stream: a cl_command_queue
+#define EP_HANDLE_CL_EVENT 19     // semaphore: a cl_event
+#define EP_HANDLE_VK_DEVICE 24    // device: a VkDevice
+#define EP_HANDLE_VK_BUFFER 25    // memory: a VkBuffer, bound, for storage, transfers both ways and device addresses
+#define EP_HANDLE_VK_SEMAPHORE 26  // semaphore: a VkSemaphore
+
+// How a semaphore counts. One of a type ..._EVENT is EP_SEMAPHORE_EVENT, and no other is.
+#define EP_SEMAPHORE_BINARY 1    // a signal sets it, one wait takes the signal. A wait is submitted after its signal
+#define EP_SEMAPHORE_TIMELINE 2  // a number that only grows. A signal raises it; a wait may come before its signal
+#define EP_SEMAPHORE_EVENT 3     // it fires once and stays so. It is waited for, never signalled
+
+// The memory was allocated for one buffer alone, which has all of it (VkMemoryDedicatedAllocateInfo).
+#define EP_IMPORT_FLAG_DEDICATED UINT64_C(1)
+
+// What memory_import, stream_import and semaphore_import take over. Unused fields are zero.
+typedef struct ep_import_desc {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_IMPORT_DESC
+  const void* next;
+  int32_t handle_type;  // EP_HANDLE_*
+  int32_t semaphore;    // of a semaphore: EP_SEMAPHORE_*
+  uint64_t handle;      // a file descriptor as int64_t, so that -1 has all bits
+  uint64_t size;        // of memory, in bytes, > 0. Of a file descriptor: as large as the exported allocation
+  uint64_t flags;       // EP_IMPORT_FLAG_*
+  uint8_t uuid[16];     // ep_device_info.uuid of the device that made the handle; all zero: the caller vouches for it
+} ep_import_desc;
+
+#define EP_ADOPT_MAX_HANDLES 8
+
+// The application's context, in which device_adopt opens a device. Unused fields are zero. By handle_type:
+//   CL_CONTEXT: handles[0] the cl_context, which holds the device. The provider retains it.
+//   VK_DEVICE: handles[0] the VkDevice, [1] its VkPhysicalDevice, [2] a VkQueue of it, [3] the index of the queue's
+//     family, which computes. The VkDevice was created with every feature that the provider needs or can use (its
+//     README lists them), which Vulkan cannot tell afterwards. The caller keeps it until device_close has returned.
+//     Every stream of the device submits to this queue: so work of the application that is submitted to it before comes
+//     before, and work submitted after comes after, behind a barrier of the application's own.
+typedef struct ep_adopt_desc {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_ADOPT_DESC
+  const void* next;
+  int32_t handle_type;  // EP_HANDLE_*
+  uint32_t handle_count;
+  uint64_t handles[EP_ADOPT_MAX_HANDLES];
+  // VK_DEVICE: called around each use of the queue, with `lock_context`, on any thread; the application does the same.
+  // NULL, both: nobody else uses the queue while the device is open.
+  void (*lock)(void* lock_context);
+  void (*unlock)(void* lock_context);
+  void* lock_context;
+} ep_adopt_desc;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Opaque operands: for devices that compute in layouts of their own (images, NC4HW4, tiled memory of an NPU). A device
+// without these slots loses nothing.
+//
+// A layout has a token: a number > 0 that the device makes. A value in a layout is opaque: its bytes mean something to
+// primitives of this device alone. The host never looks at them; it says where the value lies, and under which token.
+//
+//   * Wishes. primitive_support, asked about a descriptor, may name for each operand the layout that the device would
+//     like (ep_support_info.layouts). The host may follow all wishes, some or none. With no wish followed the answer
+//     holds as it was given; with all of them followed the primitive is supported too; if the host follows some, it
+//     asks again, and the device may refuse. So what a device wishes is never more than it can do, and a device may
+//     refuse any mixture that it did not wish for.
+//   * Descriptors. An operand in a layout has EP_OPERAND_FLAG_OPAQUE, the token in strides[0], and 0 in the other
+//     strides; its dtype and dims are those of the value. The same primitive may have operands with strides, and
+//     operands under several tokens. All dims and strides of such a descriptor are numbers: no EP_ANY. The bounds and
+//     the bits of EP_PRIMITIVE_FLAG_DETERMINISTIC are those of the same primitive with strides.
+//   * What a token means. Two values have one layout if token, dtype and dims (in their order) are equal; nothing else
+//     decides it. So whatever one primitive wrote, each other primitive of the device that takes this token for this
+//     dtype and these dims reads. Under other dims or another dtype the same token may mean something else, or nothing.
+//     A token means the same as long as its device is open. To another device, of the same plug-in too, and to a later
+//     run it means nothing. A token that the device does not know is UNSUPPORTED, never a guess.
+//   * Where a value lies. layout_info gives the bytes and the pool: pool 0, where the host gives the value a place that
+//     begins at a multiple of minimum_alignment; or a pool that is EP_POOL_FLAG_IMAGE, where layout_allocate makes a
+//     block for a value of just this layout, and the value begins at offset 0. The host may use such a block for one
+//     value of this layout (token, dtype and dims) after another.
+//   * Conversion. The kind copy makes an opaque value from a plain one (the token on DST) and a plain one from an
+//     opaque one (the token on SRC), of one dtype. For each token that the device has wished, and the dtype and dims of
+//     that operand, both are supported where the plain side is row-major; other strides, another dtype and a copy from
+//     token to token may be refused. There and back gives the same bits.
+//   * No views. A launch reads or writes an opaque value whole, from its beginning. An operand that is opaque overlaps
+//     no other operand; the exact alias of primitives.def is not allowed either. A launch that writes an opaque value
+//     writes all that its readers look at, padding included; before the first such launch nothing reads it.
+//   * Nobody else. memory_map, copy, upload, download and peer_copy do not touch an opaque value, and the operands of
+//     whole graphs are plain: the host converts first. Nothing of a value or token is kept beyond the device.
+//   * Nothing depends on a wish: what a device can compute in a layout of its own alone, it also offers with strides,
+//     or the host computes it elsewhere.
+// ---------------------------------------------------------------------------------------------------------------------
+
+#define EP_STRUCT_LAYOUT_INFO 18
+
+// What a value in a layout needs.
+typedef struct ep_layout_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_LAYOUT_INFO
+  const void* next;
+  ep_string name;  // static text, for people: "nc4hw4", "image2d"
+  uint64_t bytes;  // > 0
+  uint32_t pool;   // 0, or one with EP_POOL_FLAG_IMAGE
+  uint32_t reserved;
+} ep_layout_info;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Command lists: work that is recorded once and run many times, for less than its launches cost. The slots may be NULL.
+// They are specified here for hosts of later minors; no host of this one calls them.
+//
+//   * Recording. Between command_list_begin and command_list_end, primitive_launch, kernel_launch and copy on that
+//     stream are recorded in order: they check their arguments as ever, nothing runs, and no fault comes. A call that
+//     cannot be recorded answers UNSUPPORTED; the list is then lost, and command_list_end says so. Every other call
+//     that takes the stream (uploads, downloads, peer copies, graph launches, events, flush, synchronise, take_fault)
+//     answers BUSY, and the recording goes on. Other streams work as ever. Recording is one thread's.
+//   * What is fixed. Everything a recorded call was given: scalars, shapes, sizes, the bytes of a kernel's parameters,
+//     and addresses that lie in no binding. What is to change from replay to replay is read from memory: an offset of
+//     random numbers, the number of steps.
+//   * Bindings. command_list_begin gets a list of ranges of memory, which do not overlap. An operand that begins in one
+//     of them belongs to it and lies inside it. Each replay gives a buffer for each binding: an operand that lay `d`
+//     bytes behind the beginning of the binding now lies `d` bytes behind the buffer. New buffers keep the alignment
+//     that the descriptors of the recorded primitives promise, and two of them overlap only where no recorded call
+//     writes either. A device may refuse bindings (UNSUPPORTED): then the host records without, and copies what changes
+//     into fixed memory.
+//   * The order. A replay gives what the recorded calls would give, launched one after the other. The device may run
+//     those side by side that do not depend on each other.
+//   * One replay at a time. The host replays or destroys a list when it has seen an event recorded after the last
+//     replay, or has synchronised its stream. (A Vulkan command buffer may be in flight once.)
+//   * Workspace of recorded launches is memory like any other: fixed, or in a binding, and nobody else's while a replay
+//     is in flight. Scratch of recorded launches is one block that belongs to the list, zero before the first replay.
+//   * Faults carry the tag of the replay; the tags of recorded launches are not looked at. EP_FAULT_NODE is the number
+//     of the launch or copy within the recording, from 0. After the loss of the device no list runs.
+//   * Lifetimes. The host keeps primitives, kernels and memory that were recorded until command_list_destroy has
+//     returned; memory of a binding only until the end of the recording, and new buffers until the end of their replay.
+//     The stream that recorded may be destroyed before the list.
+//   * Synchronous devices have no use for lists, and no slots.
+// ---------------------------------------------------------------------------------------------------------------------
+
+typedef struct ep_command_list ep_command_list;
+
+#define EP_STRUCT_COMMAND_LIST_DESC 24
+#define EP_STRUCT_COMMAND_LIST_INFO 25
+
+// Memory that each replay may replace by other memory.
+typedef struct ep_binding {
+  ep_buffer buffer;
+  uint64_t size;  // in bytes, > 0
+} ep_binding;
+
+typedef struct ep_command_list_desc {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_COMMAND_LIST_DESC
+  const void* next;
+  const ep_binding* bindings;  // binding_count of them; NULL if there are none
+  uint32_t binding_count;
+  uint32_t reserved;
+} ep_command_list_desc;
+
+// What a list costs.
+typedef struct ep_command_list_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_COMMAND_LIST_INFO
+  const void* next;
+  uint64_t host_bytes;
+  uint64_t device_bytes;
+} ep_command_list_info;
+
+// One replay, borrowed for the call. This struct never grows.
+typedef struct ep_command_list_replay_desc {
+  const ep_buffer* bindings;  // of each binding, in the order of command_list_begin
+  uint32_t binding_count;
+  uint32_t reserved;
+  uint64_t tag;  // names this replay in faults
+} ep_command_list_replay_desc;
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kernel modules: the device compiles texts of the host's kernel compiler. The slots may be NULL. They are specified
+// here for hosts of later minors; no host of this one calls them.
+//
+//   * Dialects. A device says which it compiles (dialect_info), with versions and limits. A text is UTF-8 in one
+//     dialect, whole: the host has put its prelude in front. The provider puts in front of it what the dialect wants
+//     first (#version, #extension), the constants, and what the dialect's rule below names.
+//   * Entries. A text has one or more entries; module_create is told their names and how many buffers and parameter
+//     bytes each takes. Names are C identifiers.
+//   * Geometry. A launch runs groups[0] * groups[1] * groups[2] groups of group[0] * group[1] * group[2] work-items.
+//     The size of a group is fixed when the module is made. In EP_DIALECT_C there are no groups: group is {1, 1, 1} and
+//     the launch has groups[0] items, which the provider deals to its threads as ranges.
+//   * Arguments. An entry takes the addresses of `buffer_count` elements of device memory, and then parameters: one C
+//     struct of `parameter_bytes` that the text declares, whose members are naturally aligned. A launch gives the
+//     buffers and the bytes. Where the parameters are more than what the API takes at a launch, the provider puts them
+//     into memory of its own.
+//   * Constants are names with numbers, which the provider defines in front of the text (#define NAME value, in the
+//     literal form of the dialect). They are part of what is compiled.
+//   * Features. A text uses only the features and types that dialect_info names, and stays within its limits.
+//   * Workspace and scratch are one more buffer each, after the others, where the entry says so: workspace 256-aligned
+//     with undefined contents, scratch zero on entry and to be left zero.
+//   * Faults. An entry that may meet bad data has EP_ENTRY_FLAG_FAULTS. The provider defines `EP_FAULT_PARAMETER`, the
+//     declaration of a last parameter (nothing in GLSL), and `ep_raise(code, operand, value, limit)`, which the text
+//     calls with integers; the work-item goes on. A fault carries the tag of the launch, as a primitive's; the operand
+//     is the number of a buffer.
+//   * Numbers. Floats are computed as written: no contraction, no reassociation, no assumption about NaN or infinities;
+//     denormals as the device keeps them for primitives. Integers wrap.
+//   * Binaries. A provider keeps what it compiled with host->blob_put, under the text, the constants, its version and
+//     the device's fingerprint. The host hands every text again in every run.
+//   * A fatal error of the compiler ends no process and hangs no thread (rules X01, X02): who has no such compiler runs
+//     it in a process of its own.
+// ---------------------------------------------------------------------------------------------------------------------
+
+typedef struct ep_module ep_module;
+typedef struct ep_kernel ep_kernel;
+
+#define EP_STRUCT_DIALECT_INFO 26
+#define EP_STRUCT_MODULE_DESC 27
+#define EP_STRUCT_MODULE_INFO 28
+#define EP_STRUCT_KERNEL_INFO 29
+
+// C11 with the vector types of gcc and clang. An entry is
+//   void name(void* const* buffers, const void* parameters, int64_t begin, int64_t end, void* local)
+// and computes the items begin to end - 1. `local` is shared_bytes of memory, 64-aligned, with undefined contents,
+// which no other thread uses meanwhile. Items write disjoint memory, and run in any order and on any thread.
+#define EP_DIALECT_C 1
+// extern "C" __global__ void name(T0* b0, T1* b1, ..., Parameters p), with p by value.
+#define EP_DIALECT_CUDA_C 2
+// __kernel void name(__global T0* b0, __global T1* b1, ..., Parameters p), with p by value.
+#define EP_DIALECT_OPENCL_C 3
+// GLSL 4.60 with GL_EXT_buffer_reference2, GL_EXT_scalar_block_layout and GL_EXT_shader_explicit_arithmetic_types; the
+// text is the function `void name()`, for one entry; the provider writes main and the size of a group. It takes
+// addresses and parameters out of `ep_buffers[i]` (uint64_t) and `ep_parameters`, which the provider declares; the text
+// declares the struct Parameters.
+#define EP_DIALECT_GLSL 4
+
+#define EP_DIALECT_FEATURE_F16 UINT64_C(1)  // arithmetic, and loads and stores, on f16
+#define EP_DIALECT_FEATURE_F64 UINT64_C(2)
+#define EP_DIALECT_FEATURE_I64 UINT64_C(4)
+#define EP_DIALECT_FEATURE_STORE_8 UINT64_C(8)  // one work-item may store a byte beside another's
+#define EP_DIALECT_FEATURE_STORE_16 UINT64_C(16)
+#define EP_DIALECT_FEATURE_SUBGROUPS UINT64_C(32)  // shuffles and votes within a subgroup
+#define EP_DIALECT_FEATURE_BARRIERS UINT64_C(64)   // shared memory and barriers within a group
+
+typedef struct ep_dialect_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_DIALECT_INFO
+  const void* next;
+  int32_t dialect;          // EP_DIALECT_*
+  int32_t version;          // major * 1000 + minor * 10: CUDA 12.4 is 12040, OpenCL C 1.2 1020, GLSL 4.60 4600, C11 0
+  ep_string compiler;       // its name and version, for people; lives as long as the device
+  uint64_t features;        // EP_DIALECT_FEATURE_*
+  uint32_t vector_bytes;    // a width that suits the device; 0 no preference
+  uint32_t subgroup_least;  // work-items of a subgroup; 0 where there are none
+  uint32_t subgroup_greatest;
+  uint32_t group_items;       // greatest product of a group's dims
+  uint32_t group_dims[3];     // greatest, each
+  uint32_t greatest_buffers;  // of an entry, workspace and scratch included; at least 16
+  uint64_t groups[3];         // greatest number of groups, each
+  uint64_t shared_bytes;      // of a group
+  uint64_t parameter_bytes;   // of a launch; at least 1024
+} ep_dialect_info;
+
+#define EP_ENTRY_FLAG_FAULTS UINT64_C(1)
+#define EP_ENTRY_FLAG_WORKSPACE UINT64_C(2)
+#define EP_ENTRY_FLAG_SCRATCH UINT64_C(4)
+
+typedef struct ep_module_entry {
+  ep_string name;
+  uint64_t flags;         // EP_ENTRY_FLAG_*
+  uint32_t buffer_count;  // without workspace and scratch
+  uint32_t parameter_bytes;
+  uint32_t group[3];      // work-items of a group, each at least 1
+  uint32_t shared_bytes;  // that the text declares
+} ep_module_entry;
+
+typedef struct ep_module_constant {
+  ep_string name;
+  ep_scalar value;
+} ep_module_constant;
+
+typedef struct ep_module_desc {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_MODULE_DESC
+  const void* next;
+  int32_t dialect;  // one that dialect_info named
+  uint32_t entry_count;
+  const ep_module_entry* entries;  // in EP_DIALECT_GLSL one
+  const ep_module_constant* constants;
+  uint32_t constant_count;
+  uint32_t reserved;
+  ep_string name;  // of the text, for messages: "fused_layer_norm_7"
+  ep_string text;
+  // Called with all that the compiler said, if it said anything, warnings of a success included; at most once, before
+  // module_create returns.
+  void (*diagnose)(void* context, ep_string output);
+  void* context;
+} ep_module_desc;
+
+typedef struct ep_module_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_MODULE_INFO
+  const void* next;
+  uint64_t host_bytes;
+  uint64_t device_bytes;
+} ep_module_info;
+
+// What the compiler made of an entry, for the host's choice of tiles. 0: unknown.
+typedef struct ep_kernel_info {
+  uint32_t struct_size;
+  uint32_t struct_type;  // EP_STRUCT_KERNEL_INFO
+  const void* next;
+  uint32_t registers;       // of a work-item
+  uint32_t spilled_bytes;   // of a work-item
+  uint32_t groups_at_once;  // of one compute unit
+  uint32_t reserved;
+} ep_kernel_info;
+
+// One launch of a kernel, borrowed for the call. This struct never grows.
+typedef struct ep_kernel_launch {
+  const ep_buffer* buffers;  // buffer_count of them; {NULL, 0} for one that the kernel does not touch
+  const void* parameters;    // parameter_bytes of them
+  uint64_t groups[3];        // each at least 1
+  uint32_t buffer_count;
+  uint32_t parameter_bytes;
+  ep_buffer workspace;  // {NULL, 0} where the entry has none, as scratch
+  ep_buffer scratch;
+  uint64_t tag;  // names this launch in faults
+} ep_kernel_launch;
+
+// ---------------------------------------------------------------------------------------------------------------------
 // The table of a device. device_open fills it, so two devices of one plug-in may differ. "Optional" slots may be NULL.
 // ---------------------------------------------------------------------------------------------------------------------
 
@@ -722,9 +1206,11 @@ typedef struct ep_device_ops {
   ep_status (*memory_invalidate)(ep_device* device, ep_memory* memory, uint64_t offset, uint64_t size,
                                  ep_error** error);
   // Makes a handle for host memory the caller owns and keeps until memory_free. Optional: NULL means the host copies.
+  // Errors: UNSUPPORTED for an address or a size that the device cannot use (it may want whole pages).
   ep_status (*memory_import_host)(ep_device* device, void* pointer, uint64_t size, ep_memory** out_memory,
                                   ep_error** error);
-  // The device's own name for `memory` (a CUdeviceptr, a VkBuffer), for DLPack and friends. Optional.
+  // The device's own name for `memory` (ep_device_info.native_memory says of which type). It lives as long as `memory`
+  // and is borrowed. Optional.
   ep_status (*memory_native_handle)(ep_device* device, ep_memory* memory, uint64_t* out_handle, ep_error** error);
   // Gives back memory that the provider caches below the host. Optional.
   void (*device_trim)(ep_device* device);
@@ -794,7 +1280,8 @@ typedef struct ep_device_ops {
   // Errors: UNSUPPORTED with a reason that names the values ("bf16 needs avx512_core_bf16").
   ep_status (*primitive_support)(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info,
                                  ep_error** error);
-  // Creates the primitive `desc`. May compile, may still answer UNSUPPORTED. Optional as a group with the next four.
+  // Creates the primitive `desc`. May compile, may still answer UNSUPPORTED. CANCELLED: host->cancel_requested said 1
+  // during this call. Optional as a group with the next four.
   ep_status (*primitive_create)(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,
                                 ep_primitive_info* out_info, ep_error** error);
   // Destroys `primitive`, of which no launch is pending. NULL is fine.
@@ -826,7 +1313,8 @@ typedef struct ep_device_ops {
                                 ep_error** error);
   // Compiles `graph`, whose nodes graph_capability took, all under one number. May take long. Owner: caller.
   // Threads: any. Errors: UNSUPPORTED with the reason: the host runs these nodes as primitives and does not ask again;
-  // OUT_OF_*_MEMORY: the error of the program, after the host has given back its caches and asked once more.
+  // OUT_OF_*_MEMORY: the error of the program, after the host has given back its caches and asked once more;
+  // CANCELLED: host->cancel_requested said 1 during this call.
   ep_status (*graph_compile)(ep_device* device, const ep_graph_desc* graph, ep_graph** out_graph,
                              ep_graph_info* out_info, ep_error** error);
   // Destroys `graph`, of which no launch is pending, and lets go of its constants. NULL is fine.
@@ -836,6 +1324,99 @@ typedef struct ep_device_ops {
   // OUT_OF_*_MEMORY, DEVICE_LOST.
   ep_status (*graph_launch)(ep_graph* graph, ep_stream* stream, const ep_graph_launch* launch, ep_fault* out_fault,
                             ep_error** error);
+
+  // --- interop: optional; NULL means that the device takes no handle of the kind ---
+
+  // Makes a handle for bytes 0 to desc->size of another API's memory. It serves wherever memory of pool 0 does, and
+  // memory_free ends the import, not the memory. memory_map gives its host address or says UNSUPPORTED.
+  // Threads: any. Errors: as said above; OUT_OF_*_MEMORY; DEVICE_LOST.
+  ep_status (*memory_import)(ep_device* device, const ep_import_desc* desc, ep_memory** out_memory, ep_error** error);
+  // Makes a stream over a queue of the application. Work submitted to the stream goes to that queue, behind what the
+  // application submitted before the call and before what it submits after it; stream_flush hands over what the
+  // provider has only batched. Waits and events of the stream cover the application's work too. stream_destroy leaves
+  // the queue as it is. Threads: any. Errors: as said above; OUT_OF_*_MEMORY; DEVICE_LOST.
+  ep_status (*stream_import)(ep_device* device, const ep_import_desc* desc, ep_stream** out_stream, ep_error** error);
+  // Makes a handle for a semaphore. Optional as a group with the next two. Threads: any. Errors: as said above;
+  // UNSUPPORTED for a kind (EP_SEMAPHORE_*) that the device lacks for this type; OUT_OF_*_MEMORY; DEVICE_LOST.
+  ep_status (*semaphore_import)(ep_device* device, const ep_import_desc* desc, ep_semaphore** out_semaphore,
+                                ep_error** error);
+  // Destroys `semaphore`, of which no wait and no signal is pending. NULL is fine.
+  void (*semaphore_destroy)(ep_device* device, ep_semaphore* semaphore);
+  // Work submitted to `stream` from now on waits for `semaphore`: until it has reached `value` (timeline), until a
+  // signal (binary, `value` 0), until it has fired (event, `value` 0). Does not wait in the call. If the signal never
+  // comes, the stream never goes on, and neither do streams that share its hardware queue. Errors: OUT_OF_*_MEMORY,
+  // DEVICE_LOST.
+  ep_status (*stream_wait_semaphore)(ep_stream* stream, ep_semaphore* semaphore, uint64_t value, ep_error** error);
+  // Signals `semaphore` after all work already submitted to `stream`, and flushes `stream`, since nobody else would.
+  // `value`: more than the semaphore has reached and more than any signal submitted before (timeline), 0 (binary).
+  // Optional beside semaphore_import: NULL means that its semaphores are only waited for. Errors: UNSUPPORTED for
+  // EP_SEMAPHORE_EVENT; OUT_OF_*_MEMORY; DEVICE_LOST.
+  ep_status (*stream_signal_semaphore)(ep_stream* stream, ep_semaphore* semaphore, uint64_t value, ep_error** error);
+
+  // --- opaque operands: optional; NULL means that the device has no layouts of its own ---
+
+  // Says what a value needs that lies as `operand` says: an operand with EP_OPERAND_FLAG_OPAQUE, whose role does not
+  // matter. Pure: the same answer each time. Threads: any. Errors: UNSUPPORTED with a reason, if the device has not
+  // made this token for this dtype and these dims.
+  ep_status (*layout_info)(ep_device* device, const ep_operand_desc* operand, ep_layout_info* out_info,
+                           ep_error** error);
+  // Makes a block for one value that lies as `operand` says, in the image pool that layout_info names; contents
+  // undefined. Owner: caller, who gives it to memory_free. Threads: any. Errors: OUT_OF_DEVICE_MEMORY; UNSUPPORTED as
+  // layout_info. Required where a pool is EP_POOL_FLAG_IMAGE, else NULL.
+  ep_status (*layout_allocate)(ep_device* device, const ep_operand_desc* operand, ep_memory** out_memory,
+                               ep_error** error);
+
+  // --- device time: optional; NULL means that only the host's clock tells ---
+
+  // The nanoseconds of the device's clock from the point that `begin` holds to the point that `end` holds: when the
+  // device had done the work before each. Both were recorded on streams of one device with EP_STREAM_FLAG_TIMED and
+  // have been seen, and `begin` is not after `end` in the order of streams and waits. The device's clock may be coarse
+  // (0 is an answer), but times of one stream add up: from a to c is from a to b and b to c, but for one step of the
+  // clock. The points stay as they are. Threads: any; nothing overlaps event_record of either. Errors:
+  // INVALID_ARGUMENT if one of them was never recorded, or not on such a stream; BUSY if one has not come yet;
+  // UNSUPPORTED if the device has lost the time (its clock was reset); DEVICE_LOST.
+  ep_status (*event_elapsed)(ep_event* begin, ep_event* end, uint64_t* out_ns, ep_error** error);
+
+  // --- command lists: optional as a group; NULL means that the host launches each time. No host of this minor calls
+  //     them. ---
+
+  // Begins a recording on `stream`, on which nothing is in flight. Until command_list_end, launches and copies on
+  // `stream` are recorded and not run. Errors: UNSUPPORTED with the reason, where the device cannot record, or with
+  // these bindings: the host then asks without bindings; BUSY if `stream` records already; OUT_OF_*_MEMORY,
+  // DEVICE_LOST.
+  ep_status (*command_list_begin)(ep_stream* stream, const ep_command_list_desc* desc, ep_error** error);
+  // Ends the recording of `stream`, which works as before afterwards, whatever the answer. Owner: caller. Errors:
+  // UNSUPPORTED if a recorded call has failed or the list cannot be made; OUT_OF_*_MEMORY, DEVICE_LOST.
+  ep_status (*command_list_end)(ep_stream* stream, ep_command_list** out_list, ep_command_list_info* out_info,
+                                ep_error** error);
+  // Destroys `list`, of which no replay is in flight. NULL is fine.
+  void (*command_list_destroy)(ep_device* device, ep_command_list* list);
+  // Runs what was recorded, as one piece of work in the order of `stream`, which is any stream of the device that does
+  // not record. Errors: OUT_OF_*_MEMORY, DEVICE_LOST.
+  ep_status (*command_list_replay)(ep_command_list* list, ep_stream* stream, const ep_command_list_replay_desc* replay,
+                                   ep_error** error);
+
+  // --- kernel modules: optional as a group; NULL means that the device compiles no text. No host of this minor calls
+  //     them. ---
+
+  // Describes the dialect number `index`, the best first. Threads: any. Errors: NOT_FOUND beyond the last.
+  ep_status (*dialect_info)(ep_device* device, uint32_t index, ep_dialect_info* out_info, ep_error** error);
+  // Compiles a text. May take long, may be cancelled (host->cancel_requested). Owner: caller. Threads: any. Errors:
+  // INVALID_ARGUMENT if the compiler refuses the text: the sentence has the compiler's first error and its line, and
+  // `desc->diagnose` has got all that the compiler said; UNSUPPORTED if the text is fine and the device cannot run it
+  // (too much shared memory, no compiler found); CANCELLED, OUT_OF_*_MEMORY, DEVICE_LOST.
+  ep_status (*module_create)(ep_device* device, const ep_module_desc* desc, ep_module** out_module,
+                             ep_module_info* out_info, ep_error** error);
+  // Destroys `module`, whose kernels have no launch pending, and its kernels. NULL is fine.
+  void (*module_destroy)(ep_device* device, ep_module* module);
+  // The kernel `entry` of `module`, which lives as long as `module` and is not destroyed alone. Threads: any. Errors:
+  // NOT_FOUND if the text has no such entry; UNSUPPORTED if the device cannot run it; OUT_OF_*_MEMORY, DEVICE_LOST.
+  ep_status (*kernel_get)(ep_module* module, ep_string entry, ep_kernel** out_kernel, ep_kernel_info* out_info,
+                          ep_error** error);
+  // Launches `kernel` on `stream`, as primitive_launch does. Errors: FAULT (of a synchronous device), OUT_OF_*_MEMORY,
+  // DEVICE_LOST.
+  ep_status (*kernel_launch)(ep_kernel* kernel, ep_stream* stream, const ep_kernel_launch* launch, ep_fault* out_fault,
+                             ep_error** error);
 } ep_device_ops;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -860,6 +1441,11 @@ typedef struct ep_plugin_ops {
   // Opens device `index` and fills its table. Errors: NOT_FOUND, or why it is unusable.
   ep_status (*device_open)(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
                            ep_error** error);
+  // Opens device `index` as device_open does, in a context that the application made: handles of that context can then
+  // be imported. Optional: NULL means that the device opens only by itself. Errors: those of device_open;
+  // INVALID_ARGUMENT if the context is not of this device; UNSUPPORTED for a type that ep_device_info does not name.
+  ep_status (*device_adopt)(ep_plugin* plugin, uint32_t index, const ep_adopt_desc* desc, ep_device** out_device,
+                            ep_device_ops* out_ops, ep_error** error);
 } ep_plugin_ops;
 
 // The one exported symbol. Fills `out_ops`, whose struct_size and struct_type the host has set. Touches no hardware,

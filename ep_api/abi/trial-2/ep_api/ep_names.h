@@ -59,6 +59,26 @@ EP_NAME_FUNCTION_ const char* ep_ternary_name(int32_t op) {
   }
 }
 
+// The type of a handle of another API: "opaque_fd" for EP_HANDLE_OPAQUE_FD.
+EP_NAME_FUNCTION_ const char* ep_handle_name(int32_t type) {
+  switch (type) {
+    case EP_HANDLE_HOST_POINTER: return "host_pointer";
+    case EP_HANDLE_OPAQUE_FD: return "opaque_fd";
+    case EP_HANDLE_DMA_BUF: return "dma_buf";
+    case EP_HANDLE_CUDA_POINTER: return "cuda_pointer";
+    case EP_HANDLE_CUDA_STREAM: return "cuda_stream";
+    case EP_HANDLE_CUDA_EVENT: return "cuda_event";
+    case EP_HANDLE_CL_CONTEXT: return "cl_context";
+    case EP_HANDLE_CL_MEM: return "cl_mem";
+    case EP_HANDLE_CL_QUEUE: return "cl_queue";
+    case EP_HANDLE_CL_EVENT: return "cl_event";
+    case EP_HANDLE_VK_DEVICE: return "vk_device";
+    case EP_HANDLE_VK_BUFFER: return "vk_buffer";
+    case EP_HANDLE_VK_SEMAPHORE: return "vk_semaphore";
+    default: return "unknown";
+  }
+}
+
 // The function that an epilogue applies.
 EP_NAME_FUNCTION_ const char* ep_epilogue_name(const ep_epilogue* epilogue) {
   return epilogue->arity == 1 ? ep_unary_name(epilogue->op) : ep_binary_name(epilogue->op);
