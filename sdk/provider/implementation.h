@@ -96,10 +96,13 @@ ep_status choose(const ep_host* host, const char* provider, std::span<const Impl
   return fail_text(host, error, EP_STATUS_UNSUPPORTED, reasons + ".");
 }
 
+// True for the scale or zero point of a quantised operand.
+inline bool is_quantisation_role(int32_t role) { return role >= EP_ROLE_SRC_SCALE && role <= EP_ROLE_DST_ZERO_POINT; }
+
 inline bool is_known_role(int32_t role) {
   const auto within = [role](int32_t first, int32_t count) { return role >= first && role < first + count; };
   return within(EP_ROLE_DST, EP_ROLE_DST_INDICES) || within(EP_ROLE_EPILOGUE_0, EP_MAX_EPILOGUES) ||
-         within(EP_ROLE_SRC_0, EP_MAX_OPERANDS) || within(EP_ROLE_DST_0, EP_MAX_OPERANDS);
+         within(EP_ROLE_SRC_0, EP_MAX_OPERANDS) || within(EP_ROLE_DST_0, EP_MAX_OPERANDS) || is_quantisation_role(role);
 }
 
 // Refuses bits, roles and extensions that our ep_api.h does not have. No provider may guess at them.
@@ -129,6 +132,15 @@ inline Refusal unknown_parts(const ep_primitive_desc& desc) {
     if (!is_known_role(operand.role)) return Refusal::because("operand %u has unknown role %d", i, operand.role);
     if (dtype_class(operand.dtype) == DTypeClass::NONE) return Refusal::because("unknown dtype %d", operand.dtype);
     if (operand.rank < 0 || operand.rank > EP_MAX_RANK) return Refusal::because("rank %d", operand.rank);
+  }
+  return {};
+}
+
+// Refuses quantised operands, for implementations that know nothing of them.
+inline Refusal quantised_operands(const ep_primitive_desc& desc) {
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const int32_t role = desc.operands[i].role;
+    if (is_quantisation_role(role)) return Refusal::because("operand %u has role %d: quantised operands", i, role);
   }
   return {};
 }

@@ -92,5 +92,6 @@ void add_convolution_cases(std::vector<Case>* cases);
 void add_pooling_cases(std::vector<Case>* cases);
 void add_norm_cases(std::vector<Case>* cases);
 void add_move_cases(std::vector<Case>* cases);
+void add_quantisation_cases(std::vector<Case>* cases);
 
 }  // namespace tenon::cases

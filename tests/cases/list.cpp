@@ -14,6 +14,7 @@ std::vector<Case> all_cases() {
   add_pooling_cases(&cases);
   add_norm_cases(&cases);
   add_move_cases(&cases);
+  add_quantisation_cases(&cases);
   return cases;
 }
 

@@ -162,6 +162,10 @@ void Work::mistake_product() {
 // The mistakes of a provider that misreads its descriptor.
 void Work::mistake() {
   if (desc.kind == EP_PRIMITIVE_matmul) mistake_product();
+  if (device->breaks("one_scale")) {
+    const int32_t scale = descriptor::operand_index(desc, EP_ROLE_WEIGHT_SCALE);
+    if (scale >= 0) std::fill_n(desc.operands[scale].strides, EP_MAX_RANK, 0);
+  }
   const bool normalises = desc.kind == EP_PRIMITIVE_layer_norm || desc.kind == EP_PRIMITIVE_batch_norm;
   if (normalises && device->is("wrong_epsilon") && !scalars.empty()) scalars[0].value.f64 = 0.5;
   for (uint32_t i = 0; i < desc.operand_count; ++i) {

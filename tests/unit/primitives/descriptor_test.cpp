@@ -198,6 +198,43 @@ TEST(Descriptor, WhatTextCannotSayIsChecked) {
   EXPECT_EQ(check_descriptor(desc).code(), Code::invalid_argument);
 }
 
+TEST(Descriptor, QuantisedOperandsAgreeWithTheirScales) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"quantise : dst i8[6]{1} src f32[6]{1}", "has neither 'dst_scale' nor 'dst_zero_point'"},
+      {"quantise dst.axes=2 : dst i8[6]{1} src f32[6]{1} dst_scale f32[1]{1}", "names an axis beyond rank 1"},
+      {"quantise dst.axes=1 : dst i8[6]{1} src f32[6]{1} dst_scale f32[5]{1}",
+       "has shape [5], but 'dst' of shape [6] wants [6]"},
+      {"quantise dst.axes=1 dst.block=4 : dst i8[6]{1} src f32[6]{1} dst_scale f32[3]{1}", "wants [2]"},
+      {"quantise dst.axes=1 dst.block=-4 : dst i8[6]{1} src f32[6]{1} dst_scale f32[2]{1}", "must be at least 1"},
+      {"quantise dst.axes=1 dst.block=0,4 : dst i8[6]{1} src f32[6]{1} dst_scale f32[6]{1}", "but no first block"},
+      {"quantise dst.block=4 : dst i8[6]{1} src f32[6]{1} dst_scale f32[1]{1}", "not in its axes mask"},
+      {"quantise dst.axes=1 dst.block=4,4 : dst i8[6]{1} src f32[6]{1} dst_scale f32[2]{1}", "has blocks along axis 1"},
+      {"quantise : dst i8[6]{1} src f32[6]{1} dst_scale f32[1]{1} dst_zero_point u8[1]{1}", "is u8 but 'dst' is i8"},
+      {"quantise : dst i8[6]{1} src f32[6]{1} dst_scale f64[1]{1}", "must be f32, f16 or bf16"},
+      {"quantise : dst i8[6]{1} src i32[6]{1} dst_scale f32[1]{1}", "'src' is i32, not quantised"},
+      {"quantise : dst f32[6]{1} src f32[6]{1} dst_scale f32[1]{1}", "cannot be quantised"},
+      {"dequantise : dst f32[6]{1} src f8e5m2[6]{1} src_zero_point f8e5m2[1]{1}", "takes no zero point"},
+      {"dequantise : dst f32[5]{1} src i8[6]{1} src_scale f32[1]{1}", "shape"},
+      {"dequantise : dst f32[6]{1} src i8[6]{1} dst_scale f32[1]{1}", "has no operand 'dst_scale'"},
+      {"matmul weight.axes=2 : dst f32[2,2]{2,1} src f32[2,2]{2,1} src_b f32[2,2]{2,1}", "neither 'weight_scale' nor"},
+      {"matmul : dst i32[2,2]{2,1} src i8[2,2]{2,1} src_b i8[2,2]{2,1} weight_scale f32[1,1]{1,1}",
+       "'src' is i8, not quantised"},
+      {"matmul : dst i32[2,2]{2,1} src i8[2,2]{2,1} src_b i8[2,2]{2,1} bias i32[2,2]{2,1} src_zero_point i8[1,1]{1,1}",
+       "take no bias"},
+      {"matmul : dst u8[2,2]{2,1} src f32[2,2]{2,1} src_b f32[2,2]{2,1} bias u8[2,2]{2,1} dst_scale f32[1,1]{1,1}",
+       "'bias' is u8 but must be f32"},
+  };
+  for (const auto& [text, sentence] : wrong) {
+    const Status status = check_descriptor(parsed(text));
+    EXPECT_EQ(status.code(), Code::invalid_argument) << text;
+    EXPECT_NE(status.message().find(sentence), std::string::npos) << text << ": " << status.message();
+  }
+  const ep_primitive_desc open = parsed(
+      "matmul weight.axes=3 weight.block=32 : dst f32[?,?]{?,1} src f32[?,?]{?,1} src_b u4[?,?]{?,1} weight_scale "
+      "f32[?,?]{?,1} weight_zero_point u4[?,?]{?,1}");
+  EXPECT_TRUE(check_descriptor(open).ok()) << check_descriptor(open).message();
+}
+
 TEST(Descriptor, FieldsCoverEveryAttributeByte) {
   for (const table::KindRow& row : table::kinds()) {
     size_t named = 0;

@@ -53,11 +53,11 @@ TEST(Table, DomainsHoldTheirTypes) {
 
 TEST(Table, RolesReadBack) {
   for (int32_t role : {EP_ROLE_DST, EP_ROLE_SRC_B, EP_ROLE_INV_STD, EP_ROLE_DST_INDICES, EP_ROLE_EPILOGUE_0 + 3,
-                       EP_ROLE_SRC_0 + 15, EP_ROLE_DST_0 + 7}) {
+                       EP_ROLE_WEIGHT_ZERO_POINT, EP_ROLE_SRC_0 + 15, EP_ROLE_DST_0 + 7}) {
     EXPECT_EQ(role_from_name(role_name(role)), role);
   }
   EXPECT_EQ(role_name(EP_ROLE_EPILOGUE_0 + 3), "epilogue_3");
-  EXPECT_EQ(role_name(EP_ROLE_EPILOGUE_0 + 4), "");
+  EXPECT_EQ(role_name(EP_ROLE_DST_ZERO_POINT + 1), "");
   EXPECT_EQ(role_name(0), "");
   EXPECT_TRUE(is_output(EP_PRIMITIVE_split, EP_ROLE_DST_0 + 2));
   EXPECT_TRUE(is_output(EP_PRIMITIVE_layer_norm, EP_ROLE_MEAN));

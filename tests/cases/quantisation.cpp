@@ -1,0 +1,275 @@
+// quantise, dequantise, and matmul and convolution of quantised operands.
+#include <string_view>
+
+#include "primitives/text/format.h"
+#include "tests/cases/case.h"
+
+namespace tenon::cases {
+namespace {
+
+// How scale and zero point lie over an operand, and their dims.
+struct Layout {
+  std::string_view name;
+  ep_quantisation how;
+  Dims dims;
+};
+
+// Of an operand of shape [4, 6, 10].
+const Dims kShape = {4, 6, 10};
+const Layout layouts[] = {
+    {"tensor", {0, 0, {0, 0}}, {1, 1, 1}},           {"axis", {0b010, 0, {0, 0}}, {1, 6, 1}},
+    {"two_axes", {0b101, 0, {0, 0}}, {4, 1, 10}},    {"blocks", {0b111, 2, {4, 0}}, {4, 6, 3}},
+    {"first_blocks", {0b001, 0, {3, 0}}, {2, 1, 1}}, {"tiles", {0b111, 1, {4, 5}}, {4, 2, 2}},
+};
+
+struct Type {
+  DType dtype;
+  double low, high;  // of zero points
+};
+const Type quantised_types[] = {
+    {DType::i8, -20, 20},    {DType::u8, 100, 156},   {DType::i4, -2, 2},
+    {DType::u4, 6, 10},      {DType::i16, -99, 99},   {DType::u16, 900, 1100},
+    {DType::i32, -1e6, 1e6}, {DType::f8e4m3fn, 0, 0}, {DType::f8e5m2, 0, 0},
+};
+
+bool takes_zero_point(DType dtype) { return !is_floating(dtype); }
+
+// A scale, and a zero point unless `type` has none, in the order of their roles.
+void add_parameters(Case* made, int32_t scale_role, DType scale, const Type& type, const Layout& layout,
+                    Values scale_values, bool zero_point) {
+  add_operand(made->desc, scale_role, scale, layout.dims);
+  made->values.push_back(scale_values);
+  if (!zero_point || !takes_zero_point(type.dtype)) return;
+  add_operand(made->desc, scale_role + 1, type.dtype, layout.dims);
+  made->values.push_back({Fill::RANDOM, type.low, type.high});
+}
+
+Case quantise_case(const Type& type, const Layout& layout, DType src, Fill fill, bool transposed,
+                   std::string_view suffix) {
+  Case made = {fmt::format("quantise/{}_to_{}/{}{}", dtype_name(src), dtype_name(type.dtype), layout.name, suffix),
+               make_desc(EP_PRIMITIVE_quantise),
+               {},
+               {},
+               {},
+               0};
+  made.desc.attributes.quantise.dst = layout.how;
+  add_operand(made.desc, EP_ROLE_DST, type.dtype, kShape);
+  made.values.push_back({});
+  add_operand(made.desc, EP_ROLE_SRC, src, kShape,
+              transposed ? permuted_strides(kShape, {2, 0, 1}) : contiguous_strides(kShape));
+  made.values.push_back({fill, -9, 9});
+  add_parameters(&made, EP_ROLE_DST_SCALE, src, type, layout, {Fill::RANDOM, 0.05, 0.2}, suffix != "_no_zero_point");
+  return made;
+}
+
+Case dequantise_case(const Type& type, const Layout& layout, DType dst, std::string_view suffix) {
+  Case made = {fmt::format("dequantise/{}_to_{}/{}{}", dtype_name(type.dtype), dtype_name(dst), layout.name, suffix),
+               make_desc(EP_PRIMITIVE_dequantise),
+               {},
+               {},
+               {},
+               0};
+  made.desc.attributes.dequantise.src = layout.how;
+  add_operand(made.desc, EP_ROLE_DST, dst, kShape);
+  made.values.push_back({});
+  add_operand(made.desc, EP_ROLE_SRC, type.dtype, kShape);
+  made.values.push_back({is_floating(type.dtype) ? Fill::SPECIAL : Fill::RANDOM, -2e9, 4e9});
+  add_parameters(&made, EP_ROLE_SRC_SCALE, dst, type, layout, {Fill::RANDOM, 0.001, 0.02}, suffix != "_no_zero_point");
+  return made;
+}
+
+void add_conversions(std::vector<Case>* cases) {
+  for (const Type& type : quantised_types) {
+    for (const Layout& layout : layouts) {
+      if (dtype_info(type.dtype).bits == 4 && layout.name == "first_blocks") continue;
+      cases->push_back(quantise_case(type, layout, DType::f32, Fill::RANDOM, false, ""));
+      cases->push_back(dequantise_case(type, layout, DType::f32, ""));
+    }
+    cases->push_back(quantise_case(type, layouts[0], DType::f32, Fill::SPECIAL, false, "_special"));
+    cases->push_back(quantise_case(type, layouts[1], DType::f32, Fill::RANDOM, true, "_src_transposed"));
+    cases->push_back(quantise_case(type, layouts[1], DType::f32, Fill::RANDOM, false, "_no_zero_point"));
+    cases->push_back(dequantise_case(type, layouts[3], DType::f32, "_no_zero_point"));
+    for (DType real : {DType::f16, DType::bf16}) {
+      cases->push_back(quantise_case(type, layouts[1], real, Fill::RANDOM, false, ""));
+      cases->push_back(dequantise_case(type, layouts[1], real, ""));
+    }
+  }
+}
+
+// --- products ---
+
+// How the numbers of one operand are drawn and scaled.
+struct Numbers {
+  Type type;
+  Values values;
+  Layout layout;
+  Values scale;  // `low` 0: none
+  bool zero_point;
+};
+
+constexpr Values kSmall = {Fill::RANDOM, 0.002, 0.009};
+const Numbers kNone = {{DType::none, 0, 0}, {}, {}, {Fill::RANDOM, 0, 0}, false};
+
+Numbers of_tensor(DType dtype, int32_t rank, Values scale, bool zero_point) {
+  Layout layout = {"tensor", {}, {}};
+  for (int32_t axis = 0; axis < rank; ++axis) layout.dims.push_back(1);
+  const double middle = dtype_info(dtype).type_class == DTypeClass::UINT ? 10 : -3;
+  return {{dtype, middle, middle + 4}, {Fill::RANDOM, -90, 90}, layout, scale, zero_point};
+}
+
+Numbers with_layout(Numbers numbers, ep_quantisation how, std::initializer_list<int64_t> dims) {
+  numbers.layout.how = how;
+  int32_t axis = 0;
+  for (int64_t dim : dims) numbers.layout.dims[axis++] = dim;
+  return numbers;
+}
+
+struct Product {
+  std::string_view name;
+  DType src, weight, dst;  // dtypes of operands that are not quantised
+  Numbers src_numbers, weight_numbers, dst_numbers;
+  bool bias;
+  bool relu;
+};
+
+bool is_quantised(const Numbers& numbers) { return numbers.type.dtype != DType::none; }
+DType dtype_of(const Numbers& numbers, DType otherwise) {
+  return is_quantised(numbers) ? numbers.type.dtype : otherwise;
+}
+Values values_of(const Numbers& numbers) {
+  return is_quantised(numbers) ? numbers.values : Values{Fill::RANDOM, -1, 1};
+}
+
+void add_numbers(Case* made, int32_t scale_role, const Numbers& numbers) {
+  if (!is_quantised(numbers)) return;
+  if (numbers.scale.low != 0) {
+    return add_parameters(made, scale_role, DType::f32, numbers.type, numbers.layout, numbers.scale,
+                          numbers.zero_point);
+  }
+  add_operand(made->desc, scale_role + 1, numbers.type.dtype, numbers.layout.dims);
+  made->values.push_back({Fill::RANDOM, numbers.type.low, numbers.type.high});
+}
+
+// The operands that follow DST, SRC and the weight. `bias` has the dims and strides of a bias.
+void finish_product(Case* made, const Product& product, const Dims& bias, const Dims& bias_strides, double terms) {
+  const bool to_numbers = is_quantised(product.dst_numbers);
+  if (product.bias) {
+    add_operand(made->desc, EP_ROLE_BIAS, to_numbers ? DType::f32 : product.dst, bias, bias_strides);
+    made->values.push_back(to_numbers ? Values{Fill::GRID, -2, 2} : Values{Fill::RANDOM, -1, 1});
+  }
+  if (product.relu) {
+    made->desc.epilogue_count = 1;
+    made->desc.epilogues[0] = {1, EP_UNARY_relu, 0, 4};
+  }
+  add_numbers(made, EP_ROLE_SRC_SCALE, product.src_numbers);
+  add_numbers(made, EP_ROLE_WEIGHT_SCALE, product.weight_numbers);
+  add_numbers(made, EP_ROLE_DST_SCALE, product.dst_numbers);
+  if (to_numbers || !is_floating(product.dst)) return;  // exact
+  made->tolerance = {dtype_info(product.dst).bits < 32 ? 1.0 : 2.0, terms + 2, 0};
+}
+
+constexpr Values kHalf = {Fill::RANDOM, 0.5, 0.5};  // scales that keep sums exact
+constexpr Values kFour = {Fill::RANDOM, 4, 4};
+
+// matmul: src [9, 70] by src_b [70, 10].
+std::vector<Product> matmuls() {
+  const Numbers none = kNone;
+  const Numbers columns = with_layout(of_tensor(DType::i8, 2, kSmall, false), {0b10, 0, {0, 0}}, {1, 10});
+  const Numbers groups = with_layout(of_tensor(DType::u4, 2, kSmall, true), {0b11, 0, {32, 0}}, {3, 10});
+  const Numbers tiles = with_layout(of_tensor(DType::f8e4m3fn, 2, kSmall, false), {0b11, 0, {32, 4}}, {3, 3});
+  const Numbers rows = with_layout(of_tensor(DType::i8, 2, kSmall, true), {0b01, 0, {0, 0}}, {9, 1});
+  const Numbers tokens = with_layout(of_tensor(DType::f8e4m3fn, 2, kSmall, false), {0b11, 1, {32, 0}}, {9, 3});
+  const Values no_scale = {Fill::RANDOM, 0, 0};
+  return {
+      {"i8_columns", DType::f32, DType::none, DType::f32, none, columns, none, true, true},
+      {"i8_columns_f16", DType::f16, DType::none, DType::f16, none, columns, none, false, false},
+      {"u4_groups", DType::f32, DType::none, DType::f32, none, groups, none, false, false},
+      {"f8_tiles", DType::bf16, DType::none, DType::bf16, none, tiles, none, true, false},
+      {"f8_by_f8", DType::none, DType::none, DType::f32, tokens, tiles, none, false, false},
+      {"i8_rows_by_i8_columns", DType::none, DType::none, DType::f32, rows, columns, none, true, true},
+      {"u8_by_i8", DType::none, DType::none, DType::f16, of_tensor(DType::u8, 2, kSmall, true), columns, none, true,
+       false},
+      {"u8_by_i8_to_u8", DType::none, DType::none, DType::none, of_tensor(DType::u8, 2, kHalf, true),
+       of_tensor(DType::i8, 2, kHalf, true), of_tensor(DType::u8, 2, {Fill::RANDOM, 512, 512}, true), true, false},
+      {"f32_to_i8", DType::f32, DType::none, DType::none, none, of_tensor(DType::i8, 2, kHalf, false),
+       of_tensor(DType::i8, 2, kFour, true), false, true},
+      {"integers", DType::none, DType::none, DType::i32, of_tensor(DType::u8, 2, no_scale, true),
+       of_tensor(DType::i8, 2, no_scale, true), none, false, false},
+      {"integers_one_zero_point", DType::none, DType::i8, DType::i32, of_tensor(DType::u8, 2, no_scale, true), none,
+       none, false, false},
+  };
+}
+
+Values integers_or(DType dtype, Values values) {
+  return is_floating(dtype) || dtype == DType::none ? values : Values{Fill::RANDOM, -90, 90};
+}
+
+Case matmul_case(const Product& product) {
+  Case made = {fmt::format("matmul/quantised/{}", product.name), make_desc(EP_PRIMITIVE_matmul), {}, {}, {}, 0};
+  ep_matmul_attributes& attributes = made.desc.attributes.matmul;
+  attributes = {product.src_numbers.layout.how, product.weight_numbers.layout.how, product.dst_numbers.layout.how};
+  add_operand(made.desc, EP_ROLE_DST, dtype_of(product.dst_numbers, product.dst), {9, 10});
+  add_operand(made.desc, EP_ROLE_SRC, dtype_of(product.src_numbers, product.src), {9, 70});
+  add_operand(made.desc, EP_ROLE_SRC_B, dtype_of(product.weight_numbers, product.weight), {70, 10});
+  const Values exact = {Fill::GRID, -2, 2};
+  made.values = {
+      {},
+      is_quantised(product.dst_numbers) && !is_quantised(product.src_numbers) ? exact : values_of(product.src_numbers),
+      integers_or(product.weight, values_of(product.weight_numbers))};
+  finish_product(&made, product, {9, 10}, {0, 1}, 70);
+  return made;
+}
+
+// convolution: src [2, 4, 7, 6], weight [6, 4 / groups, 3, 3].
+std::vector<Product> convolutions() {
+  const Numbers none = kNone;
+  const Values no_scale = {Fill::RANDOM, 0, 0};
+  const Numbers filters = with_layout(of_tensor(DType::i8, 4, kSmall, false), {0b0001, 0, {0, 0}}, {6, 1, 1, 1});
+  return {
+      {"i8_filters", DType::f32, DType::none, DType::f32, none, filters, none, true, true},
+      {"u8_by_i8", DType::none, DType::none, DType::f32, of_tensor(DType::u8, 4, kSmall, true), filters, none, true,
+       false},
+      {"u8_by_i8_to_u8", DType::none, DType::none, DType::none, of_tensor(DType::u8, 4, kHalf, true),
+       of_tensor(DType::i8, 4, kHalf, true), of_tensor(DType::u8, 4, {Fill::RANDOM, 256, 256}, true), true, false},
+      {"integers", DType::none, DType::none, DType::i32, of_tensor(DType::u8, 4, no_scale, true),
+       of_tensor(DType::i8, 4, no_scale, true), none, false, false},
+  };
+}
+
+Case convolution_case(const Product& product, int64_t groups) {
+  Case made = {fmt::format("convolution/quantised/{}{}", product.name, groups > 1 ? "_groups" : ""),
+               make_desc(EP_PRIMITIVE_convolution),
+               {},
+               {},
+               {},
+               0};
+  ep_convolution_attributes& attributes = made.desc.attributes.convolution;
+  attributes.spatial_rank = 2;
+  attributes.groups = groups;
+  for (int32_t i = 0; i < 2; ++i) {
+    attributes.stride[i] = attributes.dilation[i] = 1;
+    attributes.pad_low[i] = attributes.pad_high[i] = 1;
+  }
+  attributes.src = product.src_numbers.layout.how;
+  attributes.weight = product.weight_numbers.layout.how;
+  attributes.dst = product.dst_numbers.layout.how;
+  add_operand(made.desc, EP_ROLE_DST, dtype_of(product.dst_numbers, product.dst), {2, 6, 7, 6});
+  add_operand(made.desc, EP_ROLE_SRC, dtype_of(product.src_numbers, product.src), {2, 4, 7, 6});
+  add_operand(made.desc, EP_ROLE_WEIGHT, dtype_of(product.weight_numbers, product.weight), {6, 4 / groups, 3, 3});
+  made.values = {{}, values_of(product.src_numbers), values_of(product.weight_numbers)};
+  finish_product(&made, product, {6}, {1}, 36);
+  return made;
+}
+
+}  // namespace
+
+void add_quantisation_cases(std::vector<Case>* cases) {
+  add_conversions(cases);
+  for (const Product& product : matmuls()) cases->push_back(matmul_case(product));
+  for (const Product& product : convolutions()) {
+    cases->push_back(convolution_case(product, 1));
+    cases->push_back(convolution_case(product, 2));
+  }
+}
+
+}  // namespace tenon::cases
