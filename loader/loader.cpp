@@ -1,5 +1,6 @@
 #include "loader/loader.h"
 
+#include "ep_api/ep_names.h"
 #include "loader/explain/findings.h"
 #include "loader/log/log.h"
 #include "loader/registry/registry.h"
@@ -46,6 +47,26 @@ Result<OpenDevice*> open_device(std::string_view spelling) {
     log(LogTopic::load, LogLevel::warning,
         fmt::format("passed over {}: {}", target.spelling(), device.status().message()));
   }
+}
+
+Result<OpenDevice*> adopt_device(std::string_view spelling, const ep_adopt_desc& desc) {
+  Registry& registry = Registry::instance();
+  const auto lock = locked(registry);
+  TENON_ASSIGN_OR_RETURN(const Target target, find_target(registry, spelling));
+  Result<OpenDevice*> device = target.entry->plugin->adopt(target.index, desc);
+  registry.note_opening(*target.entry, device.ok());
+  return device;
+}
+
+std::string handle_names(uint64_t mask) {
+  std::vector<std::string_view> names;
+  for (int32_t type = 0; type < 64; ++type) {
+    if ((mask >> type & 1) != 0) names.emplace_back(ep_handle_name(type));
+  }
+  std::string text = names.empty() ? "none" : std::string(names.front());
+  for (size_t i = 1; i < names.size(); ++i)
+    text += fmt::format("{}{}", i + 1 == names.size() ? " and " : ", ", names[i]);
+  return text;
 }
 
 Result<std::string> resolve_device(std::string_view spelling) {

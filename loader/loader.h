@@ -40,6 +40,9 @@ struct DeviceInfo {
   std::array<int64_t, 4> pci{-1, -1, -1, -1};
   uint32_t threads = 0;
   std::vector<MemoryPool> pools;
+  // Bits 1 << EP_HANDLE_*: what the device imports, and in which contexts it opens.
+  uint64_t memory_handles = 0, stream_handles = 0, semaphore_handles = 0, device_handles = 0;
+  int32_t native_memory = 0;  // EP_HANDLE_* of memory_native_handle; 0: not told
 
   bool synchronous() const { return (flags & EP_DEVICE_FLAG_SYNCHRONOUS) != 0; }
   bool usable() const { return unusable_reason.empty(); }
@@ -95,6 +98,14 @@ struct SearchedFolder {
 // providers than it must. Errors: invalid settings or spelling; nothing matches (the message lists the devices there
 // are, and why each candidate that could have matched was refused).
 Result<OpenDevice*> open_device(std::string_view spelling);
+
+// Opens the device that `spelling` names in a context of the application's. `desc` is borrowed for the call. Errors:
+// busy, if the device is open already; unsupported, if it opens in no context of that type; those of open_device and
+// of the provider.
+Result<OpenDevice*> adopt_device(std::string_view spelling, const ep_adopt_desc& desc);
+
+// The names of the handle types in `mask` (bits 1 << EP_HANDLE_*): "opaque_fd and vk_buffer"; "none" for 0.
+std::string handle_names(uint64_t mask);
 
 // The canonical spelling ("cuda:1") of the device that open_device would open.
 Result<std::string> resolve_device(std::string_view spelling);

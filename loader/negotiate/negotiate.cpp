@@ -26,6 +26,10 @@ bool never(const DeviceInfo&, const ep_device_ops&) { return false; }
 bool asynchronous(const DeviceInfo& info, const ep_device_ops&) { return !info.synchronous(); }
 bool with_peers(const DeviceInfo&, const ep_device_ops& ops) { return ops.peer_open != nullptr; }
 bool with_graphs(const DeviceInfo&, const ep_device_ops& ops) { return ops.graph_capability != nullptr; }
+bool takes_memory(const DeviceInfo& info, const ep_device_ops&) { return info.memory_handles != 0; }
+bool takes_streams(const DeviceInfo& info, const ep_device_ops&) { return info.stream_handles != 0; }
+bool takes_semaphores(const DeviceInfo& info, const ep_device_ops&) { return info.semaphore_handles != 0; }
+bool with_semaphores(const DeviceInfo&, const ep_device_ops& ops) { return ops.semaphore_import != nullptr; }
 bool with_primitives(const DeviceInfo&, const ep_device_ops& ops) { return ops.primitive_create != nullptr; }
 
 bool host_visible(const DeviceInfo& info, const ep_device_ops&) {
@@ -181,6 +185,11 @@ Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugi
   info.flags = raw.flags;
   info.dtypes = raw.dtypes;
   info.threads = raw.threads;
+  info.memory_handles = raw.memory_handles;
+  info.stream_handles = raw.stream_handles;
+  info.semaphore_handles = raw.semaphore_handles;
+  info.device_handles = raw.device_handles;
+  info.native_memory = raw.native_memory;
   std::copy(std::begin(raw.uuid), std::end(raw.uuid), info.uuid.begin());
   const bool has_address = std::any_of(std::begin(raw.pci), std::end(raw.pci), [](int64_t part) { return part != 0; });
   if (has_address) std::copy(std::begin(raw.pci), std::end(raw.pci), info.pci.begin());
@@ -197,11 +206,13 @@ Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugi
   return info;
 }
 
-Status open_device_table(const std::string& provider, const ep_plugin_ops& plugin, OpenDevice& device) {
+Status open_device_table(const std::string& provider, const ep_plugin_ops& plugin, const ep_adopt_desc* adopt,
+                         OpenDevice& device) {
   TableBuffer<ep_device_ops> buffer(EP_STRUCT_DEVICE_OPS);
   ep_device* handle = nullptr;
-  TENON_RETURN_IF_ERROR(call_plugin(provider, "device_open", [&](ep_error** error) {
-    return plugin.device_open(plugin.plugin, device.index, &handle, buffer.get(), error);
+  TENON_RETURN_IF_ERROR(call_plugin(provider, adopt == nullptr ? "device_open" : "device_adopt", [&](ep_error** error) {
+    if (adopt == nullptr) return plugin.device_open(plugin.plugin, device.index, &handle, buffer.get(), error);
+    return plugin.device_adopt(plugin.plugin, device.index, adopt, &handle, buffer.get(), error);
   }));
   const std::string what = fmt::format("the table of the device {}", device.spelling);
   const Result<ep_device_ops> ops = buffer.accept(what);

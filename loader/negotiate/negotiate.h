@@ -21,9 +21,11 @@ Result<ep_plugin_ops> negotiate_plugin(const HostServices& host, ep_plugin_query
 // Reads and checks what device `index` says of itself.
 Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugin_ops& plugin, uint32_t index);
 
-// Opens device `index`; on success `device.handle` and `device.ops` are set.
+// Opens device `index`, in the context of `adopt` if that is not null (the plug-in then has device_adopt). On success
+// `device.handle` and `device.ops` are set.
 // Errors: the provider's own; a table that is malformed or misses a slot that a device with `device.info` must have,
 // and then `device.info.unusable_reason` says so too.
-Status open_device_table(const std::string& provider, const ep_plugin_ops& plugin, OpenDevice& device);
+Status open_device_table(const std::string& provider, const ep_plugin_ops& plugin, const ep_adopt_desc* adopt,
+                         OpenDevice& device);
 
 }  // namespace tenon::loader

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ep_api/ep_names.h"
 #include "loader/host/error.h"
 #include "loader/layers/validate/services.h"
 #include "loader/layers/validate/validate.h"
@@ -78,7 +79,25 @@ Status Plugin::enumerate() {
 
 Result<OpenDevice*> Plugin::open(uint32_t index) {
   const auto found = open_.find(index);
-  if (found != open_.end()) return found->second.get();
+  return found != open_.end() ? found->second.get() : open_new(index, nullptr);
+}
+
+Result<OpenDevice*> Plugin::adopt(uint32_t index, const ep_adopt_desc& desc) {
+  const std::string& spelling = devices_.at(index).spelling;
+  if (open_.count(index) != 0) {
+    return Status(Code::busy, fmt::format("The device {} is open already.", spelling),
+                  "Adopt a device before anything else names it, or retire its provider first.");
+  }
+  const uint64_t taken = devices_[index].info.device_handles;
+  const bool known = desc.handle_type > 0 && desc.handle_type < 64 && (taken >> desc.handle_type & 1) != 0;
+  if (ops_.device_adopt == nullptr || !known) {
+    return Status(Code::unsupported, fmt::format("The device {} opens in a context of no type {}; it takes {}.",
+                                                 spelling, ep_handle_name(desc.handle_type), handle_names(taken)));
+  }
+  return open_new(index, &desc);
+}
+
+Result<OpenDevice*> Plugin::open_new(uint32_t index, const ep_adopt_desc* adopt) {
   ListedDevice& listed = devices_.at(index);
   if (!listed.info.usable()) {
     return Status(Code::unsupported,
@@ -90,7 +109,7 @@ Result<OpenDevice*> Plugin::open(uint32_t index) {
   device->provider = listed.provider;
   device->index = index;
   device->info = listed.info;
-  const Status opened = open_device_table(listed.provider, ops_, *device);
+  const Status opened = open_device_table(listed.provider, ops_, adopt, *device);
   if (!opened.ok()) {
     const bool defect = !device->info.usable() || opened.code() == Code::internal;
     if (defect) {

@@ -30,6 +30,8 @@ class Plugin {
   // Opens device `index`. If opening it shows a defect of the provider, the device is unusable from then on; any other
   // failure may pass.
   Result<OpenDevice*> open(uint32_t index);
+  // Opens device `index` in a context of the application's. Errors: busy, if it is open.
+  Result<OpenDevice*> adopt(uint32_t index, const ep_adopt_desc& desc);
   // Closes `device`. False if it is not a device of this plug-in.
   bool close(OpenDevice* device);
   // Shuts the provider down so that it may be loaded again. The objects behind OpenDevice pointers stay, and every call
@@ -42,6 +44,7 @@ class Plugin {
 
  private:
   Plugin(std::unique_ptr<HostServices> host, ep_plugin_ops ops, std::unique_ptr<Library> library);
+  Result<OpenDevice*> open_new(uint32_t index, const ep_adopt_desc* adopt);
   void close_table(OpenDevice& device);
 
   std::unique_ptr<HostServices> host_;

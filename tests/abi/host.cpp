@@ -159,7 +159,7 @@ void run(const std::string& path) {
   loader::OpenDevice device;
   device.spelling = "sample:0";
   device.info = info.value();
-  const Status opened = loader::open_device_table("sample", plugin.value(), device);
+  const Status opened = loader::open_device_table("sample", plugin.value(), nullptr, device);
   if (!opened.ok()) refused(opened);
   compute(device);
   device.ops.device_close(device.handle);

@@ -52,6 +52,7 @@ TENON_HANDLE_ARGUMENT(Stream, ep_stream, Kind::stream)
 TENON_HANDLE_ARGUMENT(Event, ep_event, Kind::event)
 TENON_HANDLE_ARGUMENT(Primitive, ep_primitive, Kind::primitive)
 TENON_HANDLE_ARGUMENT(Graph, ep_graph, Kind::graph)
+TENON_HANDLE_ARGUMENT(Semaphore, ep_semaphore, Kind::semaphore)
 #undef TENON_HANDLE_ARGUMENT
 
 template <>
@@ -108,6 +109,7 @@ TENON_CREATED_ARGUMENT(Stream, ep_stream, Kind::stream)
 TENON_CREATED_ARGUMENT(Event, ep_event, Kind::event)
 TENON_CREATED_ARGUMENT(Primitive, ep_primitive, Kind::primitive)
 TENON_CREATED_ARGUMENT(Graph, ep_graph, Kind::graph)
+TENON_CREATED_ARGUMENT(Semaphore, ep_semaphore, Kind::semaphore)
 #undef TENON_CREATED_ARGUMENT
 
 // --- other outputs ---

@@ -38,8 +38,8 @@ class Clock {
   std::vector<uint64_t> points_;
 };
 
-enum class Kind : uint8_t { memory, stream, event, primitive, graph };
-constexpr const char* kind_names[] = {"memory", "stream", "event", "primitive", "graph"};
+enum class Kind : uint8_t { memory, stream, event, primitive, graph, semaphore };
+constexpr const char* kind_names[] = {"memory", "stream", "event", "primitive", "graph", "semaphore"};
 
 // How a call uses a handle. visit: beside any other calls; work: beside visits, but not beside other work; alone:
 // beside no other call.
@@ -118,6 +118,12 @@ struct Graph : Object {
   ep_graph_info info{};
 };
 
+struct Semaphore : Object {
+  Semaphore(Layer* layer, ep_semaphore* handle) : Object(Kind::semaphore, layer, handle) {}
+  int32_t counts = 0;        // EP_SEMAPHORE_*
+  uint64_t last_signal = 0;  // the value of the last signal submitted, of a timeline
+};
+
 // One wrapped device. Never destroyed: handles point to it.
 struct Layer {
   ep_device_ops inner{};
@@ -127,7 +133,7 @@ struct Layer {
   bool closed = false;
   bool lost = false;
   std::set<const Layer*> peers;  // whose memory it may copy from
-  uint64_t alive[5] = {};        // by Kind
+  uint64_t alive[6] = {};        // by Kind
   std::deque<Object*> dead;      // the oldest first
 
   bool synchronous() const { return info.synchronous(); }

@@ -22,6 +22,8 @@ using StreamHandle = Argument<ep_stream*>;
 using EventHandle = Argument<ep_event*>;
 using PrimitiveHandle = Argument<ep_primitive*>;
 using GraphHandle = Argument<ep_graph*>;
+using SemaphoreHandle = Argument<ep_semaphore*>;
+using ImportDesc = Argument<const ep_import_desc*>;
 using Buffer = Argument<ep_buffer>;
 using Number = Argument<uint64_t>;
 
@@ -117,6 +119,22 @@ void before(Tag<Slot::graph_launch>, Call&, GraphHandle&, StreamHandle&, Argumen
             Argument<ep_fault*>&, Error&);
 void after(Tag<Slot::graph_launch>, Call&, ep_status, GraphHandle&, StreamHandle&, Argument<const ep_graph_launch*>&,
            Argument<ep_fault*>&, Error&);
+
+// --- interop_rules.cpp ---
+
+void before(Tag<Slot::memory_import>, Call&, Device&, ImportDesc&, Argument<ep_memory**>&, Error&);
+void after(Tag<Slot::memory_import>, Call&, ep_status, Device&, ImportDesc&, Argument<ep_memory**>&, Error&);
+void before(Tag<Slot::stream_import>, Call&, Device&, ImportDesc&, Argument<ep_stream**>&, Error&);
+void after(Tag<Slot::stream_import>, Call&, ep_status, Device&, ImportDesc&, Argument<ep_stream**>&, Error&);
+void before(Tag<Slot::semaphore_import>, Call&, Device&, ImportDesc&, Argument<ep_semaphore**>&, Error&);
+void after(Tag<Slot::semaphore_import>, Call&, ep_status, Device&, ImportDesc&, Argument<ep_semaphore**>&, Error&);
+void before(Tag<Slot::semaphore_destroy>, Call&, Device&, SemaphoreHandle&);
+void after(Tag<Slot::semaphore_destroy>, Call&, ep_status, Device&, SemaphoreHandle&);
+void before(Tag<Slot::stream_wait_semaphore>, Call&, StreamHandle&, SemaphoreHandle&, Number& value, Error&);
+void after(Tag<Slot::stream_wait_semaphore>, Call&, ep_status, StreamHandle&, SemaphoreHandle&, Number& value, Error&);
+void before(Tag<Slot::stream_signal_semaphore>, Call&, StreamHandle&, SemaphoreHandle&, Number& value, Error&);
+void after(Tag<Slot::stream_signal_semaphore>, Call&, ep_status, StreamHandle&, SemaphoreHandle&, Number& value,
+           Error&);
 
 // --- validate.cpp ---
 

@@ -13,7 +13,8 @@ namespace {
 bool is_submission(Slot slot) {
   return slot == Slot::copy || slot == Slot::upload || slot == Slot::download || slot == Slot::peer_copy ||
          slot == Slot::primitive_launch || slot == Slot::graph_launch || slot == Slot::event_record ||
-         slot == Slot::stream_wait_event || slot == Slot::stream_synchronize;
+         slot == Slot::stream_wait_event || slot == Slot::stream_synchronize || slot == Slot::stream_wait_semaphore ||
+         slot == Slot::stream_signal_semaphore;
 }
 
 void check_lost(Call& call, ep_status status, bool lost_before) {
@@ -124,16 +125,16 @@ void discard(Layer& layer, Kind kind, void* handle) {
     case Kind::event: return ops.event_destroy(layer.handle, static_cast<ep_event*>(handle));
     case Kind::primitive: return ops.primitive_destroy(layer.handle, static_cast<ep_primitive*>(handle));
     case Kind::graph: return ops.graph_destroy(layer.handle, static_cast<ep_graph*>(handle));
+    case Kind::semaphore: return ops.semaphore_destroy(layer.handle, static_cast<ep_semaphore*>(handle));
   }
 }
 
 void before(Tag<Slot::device_close>, Call& call, Device&) {
   const Layer& layer = *call.layer;
   std::string left;
-  for (const Kind kind : {Kind::memory, Kind::stream, Kind::event, Kind::primitive, Kind::graph}) {
-    const uint64_t count = layer.alive[static_cast<int>(kind)];
-    if (count == 0) continue;
-    left += fmt::format("{}{} of {}", left.empty() ? "" : ", ", count, kind_names[static_cast<int>(kind)]);
+  for (size_t kind = 0; kind < std::size(kind_names); ++kind) {
+    if (layer.alive[kind] == 0) continue;
+    left += fmt::format("{}{} of {}", left.empty() ? "" : ", ", layer.alive[kind], kind_names[kind]);
   }
   if (!left.empty()) call.note("D01", fmt::format("objects made from it still exist: {}", left));
   const auto& objects = Objects::instance().objects;

@@ -23,7 +23,7 @@ class Negotiate : public LoaderTest {
     device.spelling = "sample:0";
     device.info.flags = flags_;
     device.info.pools = pools_;
-    return open_device_table("sample", ops.value(), device);
+    return open_device_table("sample", ops.value(), nullptr, device);
   }
 
   HostServices host_{"sample", "", {}};
@@ -116,7 +116,7 @@ TEST_F(Negotiate, AShortStructHasNullSlotsWhateverLiesBehindIt) {
   OpenDevice device;
   device.spelling = "sample:0";
   device.info.flags = EP_DEVICE_FLAG_SYNCHRONOUS;
-  ASSERT_TRUE(open_device_table("sample", plugin.value(), device).ok());
+  ASSERT_TRUE(open_device_table("sample", plugin.value(), nullptr, device).ok());
   EXPECT_EQ(device.ops.primitive_create, nullptr) << "it lies past what the plug-in says it filled";
   EXPECT_NE(device.ops.primitive_support, nullptr);
   EXPECT_EQ(device.ops.primitive_pack, nullptr);
