@@ -11,9 +11,7 @@
 #include "primitives/text/format.h"
 
 namespace tenon {
-namespace {
 
-// The bytes from the first element to the end of the last element that these strides reach.
 int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& strides, DType dtype, int64_t elements) {
   if (strides.rank() != dims.rank()) {
     throw Error(Code::invalid_argument,
@@ -43,17 +41,13 @@ int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& str
   return dtype_bytes(dtype, reach);
 }
 
-// After the program's end no provider may be called. The handle is then left to the system, kept where leak checkers
-// see it.
-void free_handle(DeviceState* device, ep_memory* memory) {
+void free_imported(DeviceState* device, ep_memory* memory) {
   if (!process::ended()) return device->ops.memory_free(device->handle, memory);
   static std::mutex mutex;
   static auto* left = new std::vector<ep_memory*>;
   std::lock_guard lock(mutex);
   left->push_back(memory);
 }
-
-}  // namespace
 
 Result<Storage*> borrow_host_memory(DeviceState* host, void* data, uint64_t bytes, std::function<void()> deleter) {
   if (host->ops.memory_import_host == nullptr) {
@@ -71,7 +65,7 @@ Result<Storage*> borrow_host_memory(DeviceState* host, void* data, uint64_t byte
   }
   host->borrowed.fetch_add(1, std::memory_order_relaxed);
   auto release = [host, memory = block.memory, user = std::move(deleter)] {
-    free_handle(host, memory);
+    free_imported(host, memory);
     host->borrowed.fetch_sub(1, std::memory_order_relaxed);
     if (user) user();
   };

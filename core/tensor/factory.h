@@ -47,6 +47,14 @@ Tensor make_meta(DeviceState* device, const TensorMeta& meta);
 Tensor borrow_memory(std::string_view caller, void* data, const Dims& dims, const Dims& strides, DType dtype,
                      std::function<void()> deleter);
 
+// The bytes from the first element to the end of the last element that these strides reach. `caller` begins the errors:
+// invalid_argument (strides that are negative, of another rank, or not row-major for a packed dtype; a size beyond
+// int64).
+int64_t bytes_reached(std::string_view caller, const Dims& dims, const Dims& strides, DType dtype, int64_t elements);
+// Frees a handle of borrowed or imported memory. After the program's end no provider may be called: the handle is then
+// left to the system, kept where leak checkers see it.
+void free_imported(DeviceState* device, ep_memory* memory);
+
 // A storage of the host device over `bytes` of memory that the application owns.
 Result<Storage*> borrow_host_memory(DeviceState* host, void* data, uint64_t bytes, std::function<void()> deleter);
 

@@ -113,6 +113,11 @@ Status check_unused(const DeviceState& state) {
   const uint64_t live = state.allocator->stats().live;
   const uint64_t scratch = state.thread_scratch.load(std::memory_order_relaxed);
   const int64_t borrowed = state.borrowed.load(std::memory_order_relaxed);
+  if (const int64_t semaphores = state.semaphores.load(std::memory_order_relaxed); semaphores != 0) {
+    return Status(Code::busy,
+                  fmt::format("{} imported semaphores of {} are in use.", semaphores, state.opened->spelling),
+                  "Drop the semaphores first.");
+  }
   if (live <= scratch && borrowed == 0) return Status();
   return Status(Code::busy,
                 fmt::format("Tensors still hold {} bytes and {} borrowed blocks of {}.", live - std::min(live, scratch),
@@ -161,6 +166,14 @@ Result<DeviceState*> device_state(std::string_view spelling) {
   TENON_ASSIGN_OR_RETURN(DeviceState * state, prepare(devices, opened));
   if (spelling.empty()) devices.standard.store(state, std::memory_order_release);
   return state;
+}
+
+Result<DeviceState*> adopt_device_state(std::string_view spelling, const ep_adopt_desc& desc) {
+  TENON_RETURN_IF_ERROR(process::usable());
+  OpenedDevices& devices = opened_devices();
+  std::lock_guard lock(devices.mutex);
+  TENON_ASSIGN_OR_RETURN(loader::OpenDevice * opened, loader::adopt_device(spelling, desc));
+  return prepare(devices, opened);
 }
 
 Result<DeviceState*> host_device_state() {

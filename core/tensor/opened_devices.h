@@ -12,6 +12,9 @@ namespace tenon {
 
 // The state of the device named by `spelling` ("" is the default device), opened when it was not yet.
 Result<DeviceState*> device_state(std::string_view spelling);
+// The state of the device named by `spelling`, opened now in a context of the application's. Errors: busy, if it is
+// open; unsupported, if it opens in no such context.
+Result<DeviceState*> adopt_device_state(std::string_view spelling, const ep_adopt_desc& desc);
 // The device of class CPU that is synchronous and mapped, found by these properties.
 Result<DeviceState*> host_device_state();
 // Every device opened so far and not retired.

@@ -38,6 +38,8 @@ class DeviceQueue {
   DeviceState* device() const { return device_; }
   // A further stream for EP_STREAM_* work; what the device makes of the priority is its own affair.
   Result<Stream*> add_stream(int32_t purpose, int32_t priority);
+  // A further stream over a queue of the application.
+  Result<Stream*> import_stream(const ep_import_desc& desc);
   // Stream `index`, below stream_count().
   Stream& stream(uint16_t index) { return *streams_[index]; }
   uint16_t stream_count() const { return stream_count_.load(std::memory_order_acquire); }
@@ -54,6 +56,9 @@ class DeviceQueue {
   // Launches and retires all instructions that are ready, then says what `ticket` (of this device) waits for. Takes the
   // launch right.
   NextStep advance(Ticket ticket);
+  // Launches all instructions that are ready. If instruction `number` of `stream` is launched then, hands it to the
+  // device; else says what it waits for. Takes the launch right.
+  NextStep hand_over(Stream& stream, uint64_t number);
   // Waits for the event of a NextStep, at most `timeout_ns`.
   void wait_mark(EventMark* mark, uint64_t timeout_ns);
   // Waits for the function of a NextStep, at most `timeout_ns`.
@@ -110,6 +115,7 @@ class DeviceQueue {
   Ticket blocked_on();
   void rest(uint64_t seen, std::chrono::nanoseconds nap);
   void mark_and_flush();
+  void flush(Stream& stream);
   NextStep next_step(Ticket ticket);
 
   DeviceState* device_;

@@ -28,7 +28,8 @@ struct Failure {
 
 // The instructions that are made of no record.
 inline constexpr OpName kCopy{"copy"}, kUpload{"upload"}, kDownload{"download"}, kAccess{"access"}, kWait{"wait"},
-    kBarrier{"barrier"}, kGraph{"graph"};
+    kBarrier{"barrier"}, kGraph{"graph"}, kAcquire{"acquire"}, kRelease{"release"},
+    kWaitSemaphore{"wait for a semaphore"}, kSignalSemaphore{"signal of a semaphore"};
 
 // Labels that a slot submitted before may name.
 struct KeptLabels {
@@ -66,7 +67,8 @@ Engine& engine();
 // Reads TENON_VM and registers what the VM does at the end of the process. Only the first call has an effect.
 void begin_life();
 
-// An instruction to submit. Everything is borrowed for the call, except `staging` and `work`, which are taken over.
+// An instruction to submit. Everything is borrowed for the call, except `staging`, `work` and `semaphore`, which are
+// taken over.
 struct Request {
   Policy policy = Policy::launch;
   Stream* stream = nullptr;
@@ -82,6 +84,7 @@ struct Request {
   ep_device* peer = nullptr;
   Staging* staging = nullptr;
   HostWork* work = nullptr;
+  SemaphoreWork* semaphore = nullptr;
   Completion* completion = nullptr;
   ep_buffer workspace{};
 };

@@ -138,6 +138,17 @@ NextStep DeviceQueue::advance(Ticket ticket) {
   return next_step(ticket);
 }
 
+NextStep DeviceQueue::hand_over(Stream& stream, uint64_t number) {
+  DeleterScope deleters;
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  std::lock_guard right(right_);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  progress(kBudget);
+  if (stream.launched.load(std::memory_order_relaxed) < number) return next_step(stream.ticket(number));
+  flush(stream);
+  return {};
+}
+
 // Follows the dependences of `ticket` within this device until it finds something that a thread can wait for.
 NextStep DeviceQueue::next_step(Ticket ticket) {
   Engine& all = engine();

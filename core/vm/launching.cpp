@@ -130,6 +130,12 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
       code =
           ops.peer_copy(stream.handle, slot.buffers[0], slot.extras.peer, slot.buffers[1], slot.extras.bytes, &error);
       break;
+    case Policy::semaphore: {
+      const SemaphoreWork& work = *slot.extras.semaphore;
+      const auto function = work.signals ? ops.stream_signal_semaphore : ops.stream_wait_semaphore;
+      code = function(stream.handle, work.semaphore->handle, work.value, &error);
+      break;
+    }
     case Policy::access:
     case Policy::wait: break;
   }

@@ -157,11 +157,16 @@ void DeviceQueue::mark_and_flush() {
     const uint64_t launched = stream.launched.load(std::memory_order_relaxed);
     if (stream.retired.load(std::memory_order_relaxed) == launched || !lost_.ok() || stream.on_host) continue;
     if (stream.marked < launched) make_mark(stream);
-    if (device_->ops.stream_flush == nullptr) continue;
-    ep_error* error = nullptr;
-    const ep_status code = device_->ops.stream_flush(stream.handle, &error);
-    if (code != EP_STATUS_OK) wait_instead(stream, EventCall::flush, code, error);
+    flush(stream);
   }
+}
+
+// Hands to the device what the provider has only batched so far.
+void DeviceQueue::flush(Stream& stream) {
+  if (device_->ops.stream_flush == nullptr || !lost_.ok()) return;
+  ep_error* error = nullptr;
+  const ep_status code = device_->ops.stream_flush(stream.handle, &error);
+  if (code != EP_STATUS_OK) wait_instead(stream, EventCall::flush, code, error);
 }
 
 void DeviceQueue::wait_mark(EventMark* mark, uint64_t timeout_ns) {

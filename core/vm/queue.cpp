@@ -27,6 +27,17 @@ Result<Stream*> DeviceQueue::add_stream(int32_t purpose, int32_t priority) {
   return stream;
 }
 
+Result<Stream*> DeviceQueue::import_stream(const ep_import_desc& desc) {
+  std::lock_guard right(right_);
+  ep_stream* handle = nullptr;
+  ep_error* error = nullptr;
+  const ep_status code = device_->ops.stream_import(device_->handle, &desc, &handle, &error);
+  if (code != EP_STATUS_OK) return provider_error(device_, code, error, "importing a stream");
+  Result<Stream*> stream = enlist(handle);
+  if (!stream.ok()) device_->ops.stream_destroy(device_->handle, handle);
+  return stream;
+}
+
 Result<Stream*> DeviceQueue::add_host_stream() {
   std::lock_guard right(right_);
   return enlist(nullptr);

@@ -35,9 +35,11 @@ enum class Policy : uint8_t {
   peer_copy,  // from another device of the provider
   access,     // a function of the application, on the device's host thread
   wait,       // nothing: it only makes later instructions of its stream wait for its dependences
+  semaphore,  // a wait for a semaphore of another API, or a signal of one
 };
 
 struct HostWork;
+struct ImportedSemaphore;
 struct Staging;
 
 // How an instruction ended, for the one thread that waits for it.
@@ -55,6 +57,13 @@ struct GraphWork {
   std::vector<Ticket> sources;     // the pending writes it reads
 };
 
+// A wait for a semaphore, or a signal.
+struct SemaphoreWork {
+  std::shared_ptr<ImportedSemaphore> semaphore;
+  uint64_t value = 0;
+  bool signals = false;
+};
+
 // The fields that few launches use, and all other instructions.
 struct SlotExtras {
   uint64_t bytes = 0;         // of a copy, upload or download
@@ -64,6 +73,7 @@ struct SlotExtras {
   HostWork* work = nullptr;  // of an access, until the host thread takes it over
   Completion* completion = nullptr;
   std::unique_ptr<GraphWork> graph;
+  std::unique_ptr<SemaphoreWork> semaphore;
   ep_buffer workspace{};
   ep_buffer scratch{};
   uint64_t scratch_bytes = 0;   // of the whole block; 0: the kernel wants none

@@ -152,6 +152,7 @@ class Submission {
     extras.peer = request_.peer;
     extras.staging = request_.staging;
     extras.work = request_.work;
+    extras.semaphore.reset(request_.semaphore);
     extras.completion = request_.completion;
     extras.workspace = request_.workspace;
     extras.scratch_bytes = 0;
@@ -241,6 +242,7 @@ Submitted submit(const Request& request) {
     lock.unlock();
     if (request.staging != nullptr) request.staging->release();
     delete request.work;
+    delete request.semaphore;
     return {Ticket(), std::move(poison)};
   }
   const Ticket ticket = stream.ticket(number);

@@ -108,6 +108,38 @@ Status wait_stream(DeviceState* device, uint16_t index, DeviceState* other, uint
 // Work submitted later to any stream of `device` waits for all work submitted to its streams before.
 Status barrier(DeviceState* device);
 
+// --- other APIs ---
+
+// A semaphore of another API, in use while anything keeps it. Owner: handles of the application and instructions.
+struct ImportedSemaphore {
+  ImportedSemaphore(DeviceState* of, ep_semaphore* made) : device(of), handle(made) {}
+  ~ImportedSemaphore();
+  ImportedSemaphore(const ImportedSemaphore&) = delete;
+  ImportedSemaphore& operator=(const ImportedSemaphore&) = delete;
+
+  DeviceState* const device;
+  ep_semaphore* const handle;
+};
+
+// What an acquire waits for, or a release signals, beside its storages.
+struct SemaphoreValue {
+  std::shared_ptr<ImportedSemaphore> semaphore;  // null: nothing
+  uint64_t value = 0;
+};
+
+// From now on instructions that use `storages` come after what stream `index` of `device` does up to here, the wait for
+// `until` included, and what another API wrote into them counts: they lose their poison. They are of `device`. If the
+// wait fails, they get its error as poison. On a synchronous device the caller waits until nothing uses `storages`.
+Status acquire(DeviceState* device, uint16_t index, std::span<Storage* const> storages, SemaphoreValue until);
+// What stream `index` of `device` does from here on, the signal of `then` first, comes after all instructions submitted
+// so far that use `storages`, whether they fail or not.
+Status release(DeviceState* device, uint16_t index, std::span<Storage* const> storages, SemaphoreValue then);
+// Returns when everything submitted to stream `index` so far has been handed to the device. It may wait for work of
+// other devices and for functions of the application.
+Status flush(DeviceState* device, uint16_t index);
+// A stream over a queue of the application, as create_stream. Errors: those of the provider.
+Result<uint16_t> import_stream(DeviceState* device, const ep_import_desc& desc);
+
 // Runs the deleter of borrowed memory. Within the VM's own work the deleter runs as soon as the VM has left its locks.
 // On a thread of the VM it may not submit work or wait for it. An exception of it is logged.
 void run_deleter(std::function<void()> deleter);

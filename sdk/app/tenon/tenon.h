@@ -14,6 +14,7 @@
 #include "core/ops/ops.h"
 #include "core/tensor/device.h"
 #include "core/tensor/dlpack.h"
+#include "core/tensor/native.h"
 #include "core/tensor/print.h"
 #include "core/tensor/scalar.h"
 #include "core/tensor/stream.h"

@@ -39,11 +39,11 @@ void AsyncControl::reset() {
   shadow = true;
   lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = false;
   granularity = graph_seed = 1;
-  fail_allocation = fail_launch = fail_graph = -1;
+  fail_allocation = fail_launch = fail_graph = fail_import = fail_semaphore = -1;
   fail_count = 1;
   lose_device = false;
   query_answer = host_wait_answer = synchronize_answer = compile_answer = EP_STATUS_OK;
-  failed_allocations = failed_launches = failed_graphs = 0;
+  failed_allocations = failed_launches = failed_graphs = failed_imports = failed_semaphores = 0;
   allocations = launches = peer_copies = overlaps = faults = device_waits = 0;
   compiled_graphs = compiled_nodes = destroyed_graphs = launched_graphs = 0;
   std::lock_guard lock(mutex_);
@@ -126,7 +126,7 @@ ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_me
   control.allocated_bytes.fetch_add(size);
   auto* memory = new ep_memory(size);
   memory->counted = counted;
-  std::memset(memory->bytes.data(), 0xa5, size);
+  std::memset(memory->data(), 0xa5, size);
   if (control.shadow.load()) memory->shadow = ShadowMemory(size);
   *out = memory;
   return EP_STATUS_OK;
@@ -140,13 +140,17 @@ void memory_free(ep_device* device, ep_memory* memory) {
     }
   }
   std::lock_guard lock(device->mutex);
-  if (memory->counted) device->allocated -= memory->bytes.size();
-  async_control().allocated_bytes.fetch_sub(memory->bytes.size());
+  if (memory->foreign != nullptr) {
+    async_control().imports.fetch_sub(1);
+  } else {
+    if (memory->counted) device->allocated -= memory->bytes.size();
+    async_control().allocated_bytes.fetch_sub(memory->bytes.size());
+  }
   delete memory;
 }
 
 ep_status memory_map(ep_device*, ep_memory* memory, void** out, ep_error**) {
-  *out = memory->bytes.data();
+  *out = memory->data();
   return EP_STATUS_OK;
 }
 
@@ -297,6 +301,9 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out, ep
   info.pool_count = 1;
   info.dtypes = ~uint64_t{0};
   std::fill(std::begin(info.pci), std::end(info.pci), -1);
+  info.memory_handles = memory_handles;
+  info.semaphore_handles = semaphore_handles;
+  info.native_memory = EP_HANDLE_CUDA_POINTER;
   info.pools[0].flags = EP_POOL_FLAG_DEVICE_LOCAL;
   info.pools[0].size = async_control().memory.load();
   info.pools[0].minimum_alignment = 64;
@@ -339,6 +346,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   ops.peer_copy = peer_copy;
   fill_event(&ops);
   fill_primitive(&ops);
+  fill_interop(&ops);
   if (async_control().reference) fill_reference(&ops);
   if (async_control().graphs) fill_graph(&ops);
   provider::fill(out_ops, ops);

@@ -54,9 +54,15 @@ struct AsyncControl {
   std::atomic<ep_status> compile_answer{EP_STATUS_OK};  // of graph_compile
   std::atomic<int64_t> fail_graph{-1};                  // the launch of a graph after so many others finds no memory
   std::atomic<int64_t> failed_graphs{0};
+  std::atomic<int64_t> fail_import{-1};     // the import of memory after so many others
+  std::atomic<int64_t> fail_semaphore{-1};  // the wait for a semaphore after so many others
+  std::atomic<int64_t> failed_imports{0};
+  std::atomic<int64_t> failed_semaphores{0};
 
   std::atomic<uint64_t> allocations{0};
   std::atomic<uint64_t> allocated_bytes{0};  // at present
+  std::atomic<int64_t> imports{0};           // blocks of imported memory, at present
+  std::atomic<int64_t> semaphores{0};        // at present
   std::atomic<uint64_t> launches{0};
   std::atomic<uint64_t> peer_copies{0};
   std::atomic<uint64_t> overlaps{0};  // instructions that ran while an instruction of another stream ran

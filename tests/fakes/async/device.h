@@ -17,6 +17,7 @@
 
 #include "ep_api/ep_api.h"
 #include "tests/fakes/async/control.h"
+#include "tests/fakes/async/foreign.h"
 #include "tests/fakes/async/shadow.h"
 
 // Bytes with the alignment that the pools promise.
@@ -38,11 +39,25 @@ class AlignedBytes {
   std::unique_ptr<char, Free> data_;
 };
 
+// A block of the device's own, or memory that was imported.
 struct ep_memory {
   explicit ep_memory(uint64_t size) : bytes(size), shadow(0) {}
+  explicit ep_memory(tenon::fakes::Foreign imported)
+      : bytes(0), shadow(0), file(std::move(imported)), foreign(file.data()), foreign_size(file.size()) {}
+  ep_memory(char* address, uint64_t size) : bytes(0), shadow(0), foreign(address), foreign_size(size) {}
+  char* data() { return foreign != nullptr ? foreign : bytes.data(); }
+
   AlignedBytes bytes;
   tenon::fakes::ShadowMemory shadow;
   bool counted = true;  // counted among the bytes of its device
+  tenon::fakes::Foreign file;
+  char* foreign = nullptr;  // where imported memory begins
+  uint64_t foreign_size = 0;
+};
+
+struct ep_semaphore {
+  tenon::fakes::Foreign file;
+  int32_t kind = EP_SEMAPHORE_BINARY;
 };
 
 // An event holds the point of its last record.
@@ -71,13 +86,14 @@ struct ep_primitive {
 namespace tenon::fakes {
 
 struct Command {
-  enum Kind : uint8_t { launch, reference, graph, copy, upload, download, record, wait } kind = launch;
+  enum Kind : uint8_t { launch, reference, graph, copy, upload, download, record, wait, await, signal } kind = launch;
   bool faults = false;
   bool overflows = false;
   bool soils = false;
   const ep_primitive* primitive = nullptr;
   ep_event* event = nullptr;
-  uint64_t point = 0;  // of the event
+  ep_semaphore* semaphore = nullptr;
+  uint64_t point = 0;  // of the event; the value of a timeline semaphore
   uint64_t tag = 0;
   std::array<char*, 3> pointers{};
   char* workspace = nullptr;
@@ -104,6 +120,8 @@ struct ep_stream {
 
   // True if a thread could continue the stream now. Guarded by ep_device::mutex, as are the members below.
   bool ready() const;
+  // True if its next command waits for a semaphore, which nobody announces.
+  bool awaits_semaphore() const;
   // Runs submitted work until none is left or a wait is not over.
   void run();
 
@@ -160,6 +178,7 @@ struct ep_device {
   void run_thread();
   void sleep(std::unique_lock<std::mutex>& lock);
   ep_stream* find_ready() const;
+  bool awaits_semaphore() const;
 };
 
 struct ep_plugin {
@@ -188,7 +207,7 @@ ep_status lost(ep_device* device, ep_error** error);
 // Counts `after` down. True for the `fail_count` calls after it has reached 0.
 bool due(std::atomic<int64_t>& after, std::atomic<int64_t>& failed);
 
-inline char* address(ep_buffer buffer) { return buffer.memory->bytes.data() + buffer.offset; }
+inline char* address(ep_buffer buffer) { return buffer.memory->data() + buffer.offset; }
 
 struct Access {
   ep_buffer buffer;
@@ -205,6 +224,16 @@ void fill_event(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 void fill_reference(ep_device_ops* ops);
 void fill_graph(ep_device_ops* ops);
+void fill_interop(ep_device_ops* ops);
+
+// Bits 1 << EP_HANDLE_* that the device takes. The addresses of its own blocks are handles of type CUDA_POINTER.
+constexpr uint64_t memory_handles = UINT64_C(1) << EP_HANDLE_OPAQUE_FD | UINT64_C(1) << EP_HANDLE_CUDA_POINTER;
+constexpr uint64_t semaphore_handles = UINT64_C(1) << EP_HANDLE_OPAQUE_FD;
+
+// True once a wait for `value` is over.
+bool has_come(ep_semaphore& semaphore, uint64_t value);
+// Runs a wait that is over, or a signal.
+void run_semaphore(const Command& command);
 
 // Each runs a command of its kind and adds the faults that it met.
 void run_reference(const Command& command, std::vector<ep_fault>* faults);

@@ -135,8 +135,9 @@ bool run_primitive(const Command& command, ep_fault* fault) {
   return true;
 }
 
-// False while the event that the command waits for has not fired.
+// False while the event or semaphore that the command waits for has not fired.
 bool can_run(const Command& command) {
+  if (command.kind == Command::await) return tenon::fakes::has_come(*command.semaphore, command.point);
   return command.kind != Command::wait || command.event->completed_now.load(std::memory_order_seq_cst) >= command.point;
 }
 
@@ -191,6 +192,12 @@ bool ep_stream::ready() const {
   return !queue.empty() && can_run(queue.front());
 }
 
+bool ep_stream::awaits_semaphore() const {
+  if (running) return false;
+  if (at != batch.size()) return batch[at].kind == Command::await;
+  return !queue.empty() && queue.front().kind == Command::await;
+}
+
 // False if no work is left.
 bool ep_stream::next_batch() {
   std::lock_guard lock(device->mutex);
@@ -242,6 +249,11 @@ ep_stream* ep_device::find_ready() const {
   return found != streams.end() ? *found : nullptr;
 }
 
+bool ep_device::awaits_semaphore() const {
+  return std::any_of(streams.begin(), streams.end(),
+                     [](const ep_stream* stream) { return stream->awaits_semaphore(); });
+}
+
 void ep_device::run_thread() {
   std::unique_lock lock(mutex);
   for (;;) {
@@ -271,13 +283,20 @@ void ep_device::run_thread() {
 
 void ep_device::sleep(std::unique_lock<std::mutex>& lock) {
   sleeping.fetch_add(1, std::memory_order_seq_cst);
-  if (find_ready() == nullptr && !stopping) work.wait(lock);
+  if (find_ready() == nullptr && !stopping) {
+    if (awaits_semaphore()) {
+      work.wait_for(lock, std::chrono::microseconds(200));
+    } else {
+      work.wait(lock);
+    }
+  }
   sleeping.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 void ep_stream::execute(const Command& command) {
   while (tenon::fakes::async_control().hold.load()) std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (command.kind == Command::wait) return;
+  if (command.kind == Command::await || command.kind == Command::signal) return tenon::fakes::run_semaphore(command);
   if (command.kind == Command::record) {
     std::lock_guard lock(command.event->mutex);
     if (command.event->completed < command.point) command.event->completed = command.point;
