@@ -10,9 +10,11 @@ void device_trim(ep_device* device) noexcept { device->programs->trim(); }
 
 }  // namespace
 
-ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, ep_device* device, ep_error** error) {
+ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, const ep_adopt_desc* adopt, ep_device* device,
+                      ep_error** error) {
   auto context = std::make_shared<Context>(plugin->host, plugin->api, physical);
-  if (const ep_status status = context->create(error); status != EP_STATUS_OK) return status;
+  const ep_status status = adopt == nullptr ? context->create(error) : context->share(*adopt, error);
+  if (status != EP_STATUS_OK) return status;
   device->programs = std::make_unique<Programs>(context, plugin->options.build);
   device->context = std::move(context);
   return EP_STATUS_OK;
@@ -26,6 +28,7 @@ ep_device_ops device_ops() {
   fill_stream(&ops);
   fill_event(&ops);
   fill_primitive(&ops);
+  fill_interop(&ops);
   return ops;
 }
 

@@ -36,6 +36,12 @@ struct ep_stream {
   std::shared_ptr<tenon::provider::opencl::CommandQueue> queue;
 };
 
+// An event of the application's.
+struct ep_semaphore {
+  const ep_host* host;
+  cl_event event = nullptr;
+};
+
 // A point of a stream. An event outlives the handle of its stream.
 struct ep_event {
   const ep_host* host;
@@ -52,9 +58,11 @@ void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_event(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
+void fill_interop(ep_device_ops* ops);
 
-// Makes the context of `physical`.
-ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, ep_device* device, ep_error** error);
+// Makes the context of `physical`; or, if `adopt` is not NULL, shares the application's.
+ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, const ep_adopt_desc* adopt, ep_device* device,
+                      ep_error** error);
 // The table of a device, filled by the functions above.
 ep_device_ops device_ops();
 

@@ -15,10 +15,16 @@ namespace tenon::provider::opencl {
   X(clGetDeviceIDs)               \
   X(clGetDeviceInfo)              \
   X(clCreateContext)              \
+  X(clGetContextInfo)             \
+  X(clRetainContext)              \
   X(clReleaseContext)             \
   X(clCreateCommandQueue)         \
+  X(clGetCommandQueueInfo)        \
+  X(clRetainCommandQueue)         \
   X(clReleaseCommandQueue)        \
   X(clCreateBuffer)               \
+  X(clGetMemObjectInfo)           \
+  X(clRetainMemObject)            \
   X(clReleaseMemObject)           \
   X(clCreateProgramWithSource)    \
   X(clBuildProgram)               \
@@ -38,6 +44,7 @@ namespace tenon::provider::opencl {
   X(clFinish)                     \
   X(clWaitForEvents)              \
   X(clGetEventInfo)               \
+  X(clRetainEvent)                \
   X(clReleaseEvent)
 
 struct Api {

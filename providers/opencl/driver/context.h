@@ -18,6 +18,8 @@ class Context {
   Context& operator=(const Context&) = delete;
 
   ep_status create(ep_error** error);
+  // Retains the context of the application in `adopt`. Errors: INVALID_ARGUMENT if the device is not in it.
+  ep_status share(const ep_adopt_desc& adopt, ep_error** error);
   cl_context handle() const { return handle_; }
 
   // Errors: DEVICE_LOST once a command has failed on the device.

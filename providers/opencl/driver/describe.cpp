@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "sdk/provider/error.h"
+#include "sdk/provider/import.h"
 
 namespace tenon::provider::opencl {
 namespace {
@@ -16,8 +17,6 @@ constexpr uint64_t every_dtype = 0
 #include "ep_api/dtypes.def"
 #undef EP_DTYPE
     ;
-
-constexpr uint64_t operand_alignment = 256;
 
 // Names of cl_khr_device_uuid and cl_khr_pci_bus_info, which older headers lack.
 constexpr cl_device_info device_uuid = 0x106A;
@@ -135,6 +134,11 @@ void fill_info(const PhysicalDevice& device, ep_device_info* info) {
   if (device.has_uuid) std::memcpy(info->uuid, device.uuid, sizeof info->uuid);
   std::copy(device.pci, device.pci + 4, info->pci);
   info->threads = info->device_class == EP_DEVICE_CLASS_SOFTWARE ? device.units : 0;
+  info->memory_handles = handle_bit(EP_HANDLE_CL_MEM);
+  info->stream_handles = handle_bit(EP_HANDLE_CL_QUEUE);
+  info->semaphore_handles = handle_bit(EP_HANDLE_CL_EVENT);
+  info->device_handles = handle_bit(EP_HANDLE_CL_CONTEXT);
+  info->native_memory = EP_HANDLE_CL_MEM;
   info->pool_count = 1;
   ep_memory_pool_info& pool = info->pools[0];
   pool.flags = EP_POOL_FLAG_DEVICE_LOCAL;

@@ -34,6 +34,8 @@ struct PhysicalDevice {
   int64_t pci[4] = {-1, -1, -1, -1};
 };
 
+// What blocks begin at multiples of.
+inline constexpr uint64_t operand_alignment = 256;
 // The least that kernels need of a device.
 inline constexpr uint64_t least_work_group = 256;
 inline constexpr uint64_t least_parameter_bytes = 1024;

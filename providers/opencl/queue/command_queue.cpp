@@ -53,6 +53,14 @@ ep_status CommandQueue::create(ep_error** error) {
   return EP_STATUS_OK;
 }
 
+ep_status CommandQueue::share(cl_command_queue theirs, ep_error** error) {
+  const cl_int result = context_->api.clRetainCommandQueue(theirs);
+  if (result != CL_SUCCESS) return context_->failed(error, "clRetainCommandQueue", result);
+  handle_ = theirs;
+  faults_ = std::make_unique<FaultLog>(context_, handle_);
+  return EP_STATUS_OK;
+}
+
 ep_status CommandQueue::copy(cl_mem dst, uint64_t dst_offset, cl_mem src, uint64_t src_offset, uint64_t size,
                              ep_error** error) {
   if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
@@ -109,7 +117,11 @@ ep_status CommandQueue::wait_for(const Point& point, ep_error** error) {
   if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
   if (const ep_status status = point.queue().flush(error); status != EP_STATUS_OK) return status;
   if (&point.queue() == this) return EP_STATUS_OK;  // in order
-  const cl_event event = point.event();
+  return wait_for_event(point.event(), error);
+}
+
+ep_status CommandQueue::wait_for_event(cl_event event, ep_error** error) {
+  if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
   return context_->done(error, "clEnqueueBarrierWithWaitList",
                         context_->api.clEnqueueBarrierWithWaitList(handle_, 1, &event, nullptr));
 }

@@ -50,6 +50,8 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   CommandQueue& operator=(const CommandQueue&) = delete;
 
   ep_status create(ep_error** error);
+  // Retains a queue of the application, which is in order and of this device and context.
+  ep_status share(cl_command_queue theirs, ep_error** error);
   Context& context() const { return *context_; }
   cl_command_queue handle() const { return handle_; }
   FaultLog& faults() const { return *faults_; }
@@ -68,6 +70,8 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   ep_status record(std::shared_ptr<Point>* out_point, ep_error** error);
   // Work enqueued from now on waits for `point`, which may be of another queue.
   ep_status wait_for(const Point& point, ep_error** error);
+  // Work enqueued from now on waits for an event of the application.
+  ep_status wait_for_event(cl_event event, ep_error** error);
   ep_status flush(ep_error** error);
   // Waits for all work enqueued so far.
   ep_status finish(ep_error** error);
