@@ -29,9 +29,9 @@ VkResult create_logical_device(const Api& api, const PhysicalDevice& physical, u
   info.pNext = &features;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
-  const char* const layered = "VK_KHR_portability_subset";
-  info.enabledExtensionCount = physical.facts.layered ? 1 : 0;
-  info.ppEnabledExtensionNames = &layered;
+  const std::vector<const char*> extensions = extensions_to_enable(physical.facts);
+  info.enabledExtensionCount = static_cast<uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
   return api.vkCreateDevice(physical.handle, &info, nullptr, out_device);
 }
 
@@ -50,6 +50,34 @@ ep_status plan_buffers(Context& context, ep_error** error) {
   return EP_STATUS_OK;
 }
 
+// Makes the application's VkDevice and queue those of `context`.
+ep_status adopt_device(const Api& api, const ep_adopt_desc& adopt, Context* context, ep_error** error) {
+  const PhysicalDevice& physical = *context->physical;
+  const ImportTerms terms{physical.name.c_str(), "context", handle_bit(EP_HANDLE_VK_DEVICE), physical.facts.uuid};
+  const ep_status known = check_handle_type(context->host, adopt.handle_type, terms, error);
+  if (known != EP_STATUS_OK) return known;
+  if (adopt.handle_count != 4 || adopt.handles[0] == 0 || adopt.handles[1] == 0 || adopt.handles[2] == 0) {
+    return fail_text(context->host, error, EP_STATUS_INVALID_ARGUMENT,
+                     "A VkDevice is adopted with its VkPhysicalDevice, a VkQueue and the queue's family; one is "
+                     "missing.");
+  }
+  const PhysicalFacts theirs = read_facts(api, object_of<VkPhysicalDevice_T>(adopt.handles[1]));
+  if (!std::equal(theirs.uuid, theirs.uuid + 16, physical.facts.uuid)) {
+    return fail(context->host, error, EP_STATUS_INVALID_ARGUMENT, "The VkDevice is of %s (UUID %s), not of %s (%s).",
+                theirs.properties.deviceName, uuid_text(theirs.uuid).c_str(), physical.name.c_str(),
+                uuid_text(physical.facts.uuid).c_str());
+  }
+  context->adopted = true;
+  context->device = object_of<VkDevice_T>(adopt.handles[0]);
+  context->queues[0].handle = object_of<VkQueue_T>(adopt.handles[2]);
+  context->queue_family = static_cast<uint32_t>(adopt.handles[3]);
+  context->queue_count = 1;
+  context->lock = adopt.lock;
+  context->unlock = adopt.unlock;
+  context->lock_context = adopt.lock_context;
+  return EP_STATUS_OK;
+}
+
 // The host has destroyed all streams. The members free everything that streams kept alive.
 void device_close(ep_device* device) noexcept { destroy(device); }
 
@@ -60,7 +88,8 @@ void device_trim(ep_device* device) noexcept {
 
 }  // namespace
 
-ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, ep_device* device, ep_error** error) {
+ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, const ep_adopt_desc* adopt, ep_device* device,
+                      ep_error** error) {
   const Api& api = plugin->instance.api();
   const ep_host* host = plugin->host;
   auto context = std::make_shared<Context>();
@@ -72,17 +101,22 @@ ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, ep_devi
   context->most_work = static_cast<uint64_t>(plugin->options.work) << 20;
   const bool software = class_of(physical.facts.properties.deviceType) == EP_DEVICE_CLASS_SOFTWARE;
   context->packs = plugin->options.packs.value_or(!software);
-  context->queue_count = std::min<uint32_t>(physical.facts.queue_count, context->queues.size());
-  const VkResult result = create_logical_device(api, physical, context->queue_count, &context->device);
-  if (result != VK_SUCCESS) return failed(host, error, "vkCreateDevice", result);
+  if (adopt != nullptr) {
+    if (const ep_status status = adopt_device(api, *adopt, context.get(), error); status != EP_STATUS_OK) return status;
+  } else {
+    context->queue_family = *physical.facts.queue_family;
+    context->queue_count = std::min<uint32_t>(physical.facts.queue_count, context->queues.size());
+    const VkResult result = create_logical_device(api, physical, context->queue_count, &context->device);
+    if (result != VK_SUCCESS) return failed(host, error, "vkCreateDevice", result);
+  }
   if (const char* missing = context->api.load(api, context->device); missing != nullptr) {
     context->api.vkDestroyDevice =
         reinterpret_cast<PFN_vkDestroyDevice>(api.vkGetDeviceProcAddr(context->device, "vkDestroyDevice"));
     return fail(host, error, EP_STATUS_NOT_FOUND, "The driver of %s has no function %s.", physical.name.c_str(),
                 missing);
   }
-  for (uint32_t i = 0; i < context->queue_count; ++i) {
-    context->api.vkGetDeviceQueue(context->device, *physical.facts.queue_family, i, &context->queues[i].handle);
+  for (uint32_t i = 0; i < context->queue_count && adopt == nullptr; ++i) {
+    context->api.vkGetDeviceQueue(context->device, context->queue_family, i, &context->queues[i].handle);
   }
   if (const ep_status status = plan_buffers(*context, error); status != EP_STATUS_OK) return status;
   device->pipelines = std::make_unique<Pipelines>(context);
@@ -101,6 +135,7 @@ ep_device_ops device_ops() {
   fill_stream(&ops);
   fill_event(&ops);
   fill_primitive(&ops);
+  fill_interop(&ops);
   return ops;
 }
 

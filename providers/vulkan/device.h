@@ -9,6 +9,7 @@
 #include "providers/vulkan/queue/command_stream.h"
 #include "sdk/provider/entry.h"
 #include "sdk/provider/handle.h"
+#include "sdk/provider/import.h"
 #include "sdk/provider/negotiate.h"
 
 struct ep_plugin {
@@ -37,6 +38,13 @@ struct ep_stream {
   std::shared_ptr<tenon::provider::vulkan::CommandStream> commands;
 };
 
+// A semaphore of another API or of the application.
+struct ep_semaphore {
+  const ep_host* host;
+  VkSemaphore handle = VK_NULL_HANDLE;
+  bool owned = false;  // `handle` is the provider's, over a payload that it imported
+};
+
 // A point of a stream. An event outlives the handle of its stream.
 struct ep_event {
   const ep_host* host;
@@ -51,14 +59,21 @@ inline uint64_t address_of(ep_buffer buffer) {
   return buffer.memory == nullptr ? 0 : buffer.memory->block.address + buffer.offset;
 }
 
-// Makes the logical device for `physical`, with its queues, pipelines and staging.
-ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, ep_device* device, ep_error** error);
+// Makes the logical device for `physical`, or, if `adopt` is not NULL, uses the application's; then pipelines and
+// staging.
+ep_status open_device(ep_plugin* plugin, const PhysicalDevice& physical, const ep_adopt_desc* adopt, ep_device* device,
+                      ep_error** error);
+
+// Bits 1 << EP_HANDLE_* that the open device takes.
+uint64_t memory_handles(const Context& context);
+uint64_t semaphore_handles(const Context& context);
 
 // Each function fills its slots of a device's table.
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_event(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
+void fill_interop(ep_device_ops* ops);
 
 // The table of a device, filled by the functions above.
 ep_device_ops device_ops();

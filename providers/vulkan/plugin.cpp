@@ -43,21 +43,26 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
   return EP_STATUS_OK;
 }
 
-ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
-                      ep_error** error) {
+ep_status device_adopt(ep_plugin* plugin, uint32_t index, const ep_adopt_desc* adopt, ep_device** out_device,
+                       ep_device_ops* out_ops, ep_error** error) {
   const PhysicalDevice* physical = nullptr;
   if (const ep_status status = find_device(plugin, index, &physical, error); status != EP_STATUS_OK) return status;
   if (!physical->unusable.empty()) {
     return fail_text(plugin->host, error, EP_STATUS_NOT_FOUND, physical->unusable, physical->remedy);
   }
   ep_device* device = make<ep_device>(plugin->host);
-  if (const ep_status status = open_device(plugin, *physical, device, error); status != EP_STATUS_OK) {
+  if (const ep_status status = open_device(plugin, *physical, adopt, device, error); status != EP_STATUS_OK) {
     destroy(device);
     return status;
   }
   *out_device = device;
   fill(out_ops, device_ops());
   return EP_STATUS_OK;
+}
+
+ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device, ep_device_ops* out_ops,
+                      ep_error** error) {
+  return device_adopt(plugin, index, nullptr, out_device, out_ops, error);
 }
 
 ep_status query(const ep_host* host, ep_plugin_ops* out_ops) {
@@ -69,6 +74,7 @@ ep_status query(const ep_host* host, ep_plugin_ops* out_ops) {
   ops.device_count = entry<device_count>;
   ops.device_info = entry<device_info>;
   ops.device_open = entry<device_open>;
+  ops.device_adopt = entry<device_adopt>;
   fill(out_ops, ops);
   return EP_STATUS_OK;
 }

@@ -39,6 +39,9 @@ const char* DeviceApi::load(const Api& api, VkDevice device) {
   if (name == nullptr) return #name;
   TENON_VULKAN_DEVICE_FUNCTIONS(TENON_VULKAN_LOAD)
 #undef TENON_VULKAN_LOAD
+#define TENON_VULKAN_LOAD(name) name = reinterpret_cast<PFN_##name>(api.vkGetDeviceProcAddr(device, #name));
+  TENON_VULKAN_EXTENSION_FUNCTIONS(TENON_VULKAN_LOAD)
+#undef TENON_VULKAN_LOAD
   return nullptr;
 }
 

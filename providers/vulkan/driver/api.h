@@ -80,9 +80,16 @@ struct Api {
   const char* load_instance(VkInstance instance);
 };
 
+// Functions of extensions; null where the device was created without them.
+#define TENON_VULKAN_EXTENSION_FUNCTIONS(X) \
+  X(vkGetMemoryFdPropertiesKHR)             \
+  X(vkGetMemoryHostPointerPropertiesEXT)    \
+  X(vkImportSemaphoreFdKHR)
+
 struct DeviceApi {
 #define TENON_VULKAN_MEMBER(name) PFN_##name name = nullptr;
   TENON_VULKAN_DEVICE_FUNCTIONS(TENON_VULKAN_MEMBER)
+  TENON_VULKAN_EXTENSION_FUNCTIONS(TENON_VULKAN_MEMBER)
 #undef TENON_VULKAN_MEMBER
 
   const char* load(const Api& api, VkDevice device);

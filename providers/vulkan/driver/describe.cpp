@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sdk/provider/error.h"
+#include "sdk/provider/import.h"
 
 namespace tenon::provider::vulkan {
 namespace {
@@ -17,7 +18,6 @@ constexpr uint64_t every_dtype = 0
 #undef EP_DTYPE
     ;
 
-constexpr uint64_t operand_alignment = 256;
 constexpr uint64_t own_allocations = 256;  // staging blocks, beside the blocks of the host
 
 std::vector<VkExtensionProperties> extensions_of(const Api& api, VkPhysicalDevice handle) {
@@ -47,6 +47,12 @@ void read_properties(const Api& api, VkPhysicalDevice handle, PhysicalFacts* fac
     buffers.pNext = properties12.pNext;
     properties12.pNext = &buffers;
   }
+  VkPhysicalDeviceExternalMemoryHostPropertiesEXT host_memory{};
+  host_memory.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT;
+  if (has(extensions, VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME)) {
+    host_memory.pNext = properties12.pNext;
+    properties12.pNext = &host_memory;
+  }
   VkPhysicalDeviceVulkan11Properties properties11{};
   properties11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
   properties11.pNext = &properties12;
@@ -57,6 +63,10 @@ void read_properties(const Api& api, VkPhysicalDevice handle, PhysicalFacts* fac
   std::memcpy(facts->uuid, properties11.deviceUUID, sizeof facts->uuid);
   facts->largest_allocation = largest_block(properties11.maxMemoryAllocationSize, buffers.maxBufferSize);
   facts->layered = has(extensions, "VK_KHR_portability_subset");
+  facts->memory_fd = has(extensions, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  facts->dma_buf = facts->memory_fd && has(extensions, VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME);
+  facts->semaphore_fd = has(extensions, VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
+  facts->host_page = host_memory.minImportedHostPointerAlignment;
   facts->keeps_nan = properties12.shaderSignedZeroInfNanPreserveFloat32 != 0;
   facts->rounds_even = properties12.shaderRoundingModeRTEFloat32 != 0 &&
                        properties12.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
@@ -113,6 +123,27 @@ PhysicalFacts read_facts(const Api& api, VkPhysicalDevice handle) {
   read_properties(api, handle, &facts);
   read_features(api, handle, &facts);
   return facts;
+}
+
+uint64_t memory_handles(const PhysicalFacts& facts) {
+  uint64_t taken = handle_bit(EP_HANDLE_VK_BUFFER);
+  if (facts.memory_fd) taken |= handle_bit(EP_HANDLE_OPAQUE_FD);
+  if (facts.dma_buf) taken |= handle_bit(EP_HANDLE_DMA_BUF);
+  return taken;
+}
+
+uint64_t semaphore_handles(const PhysicalFacts& facts) {
+  return handle_bit(EP_HANDLE_VK_SEMAPHORE) | (facts.semaphore_fd ? handle_bit(EP_HANDLE_OPAQUE_FD) : 0);
+}
+
+std::vector<const char*> extensions_to_enable(const PhysicalFacts& facts) {
+  std::vector<const char*> names;
+  if (facts.layered) names.push_back("VK_KHR_portability_subset");
+  if (facts.memory_fd) names.push_back(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+  if (facts.dma_buf) names.push_back(VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME);
+  if (facts.semaphore_fd) names.push_back(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
+  if (facts.host_page != 0) names.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+  return names;
 }
 
 uint64_t largest_block(uint64_t memory, uint64_t buffer) {
@@ -175,6 +206,10 @@ void fill_info(const PhysicalDevice& device, ep_device_info* info) {
   info->dtypes = every_dtype;
   std::memcpy(info->uuid, facts.uuid, sizeof info->uuid);
   std::copy(facts.pci, facts.pci + 4, info->pci);
+  info->memory_handles = memory_handles(facts);
+  info->semaphore_handles = semaphore_handles(facts);
+  info->device_handles = handle_bit(EP_HANDLE_VK_DEVICE);
+  info->native_memory = EP_HANDLE_VK_BUFFER;
   if (!device.memory) return;
   const MemoryType& type = device.memory->operands;
   const bool software = info->device_class == EP_DEVICE_CLASS_SOFTWARE;

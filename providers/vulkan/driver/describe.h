@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "providers/vulkan/driver/memory_types.h"
 #include "providers/vulkan/driver/options.h"
@@ -22,6 +23,10 @@ struct PhysicalFacts {
   bool int64 = false;
   bool storage16 = false;
   bool layered = false;                  // the driver has VK_KHR_portability_subset, which must then be enabled
+  bool memory_fd = false;                // VK_KHR_external_memory_fd
+  bool dma_buf = false;                  // VK_EXT_external_memory_dma_buf
+  bool semaphore_fd = false;             // VK_KHR_external_semaphore_fd
+  uint64_t host_page = 0;                // what imported host memory is multiples of; 0: no host memory is imported
   bool keeps_nan = false;                // shaders can demand that f32 keeps NaN, infinities and the sign of 0
   bool rounds_even = false;              // shaders can demand that f32 rounds to nearest even
   std::optional<uint32_t> queue_family;  // a family with compute; one with graphics too is the last choice
@@ -50,6 +55,15 @@ PhysicalFacts read_facts(const Api& api, VkPhysicalDevice handle);
 // The largest block in whole granules of 256 bytes. `memory` and `buffer` are the limits; 0 means that the driver
 // states none.
 uint64_t largest_block(uint64_t memory, uint64_t buffer);
+
+// Blocks begin at multiples of it.
+inline constexpr uint64_t operand_alignment = 256;
+
+// Bits 1 << EP_HANDLE_* that the driver takes.
+uint64_t memory_handles(const PhysicalFacts& facts);
+uint64_t semaphore_handles(const PhysicalFacts& facts);
+// The extensions of the device that the provider uses.
+std::vector<const char*> extensions_to_enable(const PhysicalFacts& facts);
 
 // Why the device is unusable: one sentence that names everything that is missing. Empty if the device is usable.
 std::string why_unusable(const PhysicalFacts& facts);

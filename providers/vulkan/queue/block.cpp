@@ -3,15 +3,28 @@
 #include <algorithm>
 
 namespace tenon::provider::vulkan {
-namespace {
 
-VkResult make_buffer(const Context& context, uint64_t size, VkBuffer* out_buffer) {
+VkBufferCreateInfo buffer_info(uint64_t size) {
   VkBufferCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
   info.size = size;
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   info.sharingMode = VK_SHARING_MODE_EXCLUSIVE;
+  return info;
+}
+
+uint64_t address_of(const Context& context, VkBuffer buffer) {
+  VkBufferDeviceAddressInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
+  info.buffer = buffer;
+  return context.api.vkGetBufferDeviceAddress(context.device, &info);
+}
+
+namespace {
+
+VkResult make_buffer(const Context& context, uint64_t size, VkBuffer* out_buffer) {
+  const VkBufferCreateInfo info = buffer_info(size);
   return context.api.vkCreateBuffer(context.device, &info, nullptr, out_buffer);
 }
 
@@ -46,10 +59,7 @@ VkResult fill_block(const Context& context, Block* block, const char** out_call)
     if (result != VK_SUCCESS) return result;
     block->host = static_cast<char*>(host);
   }
-  VkBufferDeviceAddressInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
-  info.buffer = block->buffer;
-  block->address = context.api.vkGetBufferDeviceAddress(context.device, &info);
+  block->address = address_of(context, block->buffer);
   return VK_SUCCESS;
 }
 
@@ -92,7 +102,8 @@ VkResult allocate_block(const Context& context, const MemoryType& type, uint64_t
 }
 
 void free_block(const Context& context, Block* block) {
-  if (block->buffer != VK_NULL_HANDLE) context.api.vkDestroyBuffer(context.device, block->buffer, nullptr);
+  if (block->buffer != VK_NULL_HANDLE && !block->borrowed)
+    context.api.vkDestroyBuffer(context.device, block->buffer, nullptr);
   if (block->memory != VK_NULL_HANDLE) context.api.vkFreeMemory(context.device, block->memory, nullptr);
   *block = Block();
 }

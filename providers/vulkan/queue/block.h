@@ -12,9 +12,15 @@ struct Block {
   uint64_t size = 0;
   char* host = nullptr;  // host address if the type is host-visible; mapped as long as the block lives
   MemoryType type;
+  bool borrowed = false;  // the buffer is the application's
 
   bool needs_flush() const { return !type.is_coherent(); }
 };
+
+// A buffer of `size` bytes that serves operands and transfers.
+VkBufferCreateInfo buffer_info(uint64_t size);
+// The address by which kernels reach `buffer`, which is bound.
+uint64_t address_of(const Context& context, VkBuffer buffer);
 
 // VkMemoryRequirements::memoryTypeBits of the buffers made here. They differ only in size, so one answer holds for all.
 VkResult buffer_memory_types(const Context& context, uint32_t* out_types);

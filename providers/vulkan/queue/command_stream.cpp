@@ -76,7 +76,7 @@ ep_status CommandStream::make_batch(std::unique_ptr<Batch>* out_batch, ep_error*
   VkCommandPoolCreateInfo pool{};
   pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
   pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
-  pool.queueFamilyIndex = *context_->physical->facts.queue_family;
+  pool.queueFamilyIndex = context_->queue_family;
   VkResult result = api.vkCreateCommandPool(context_->device, &pool, nullptr, &batch->pool);
   if (result != VK_SUCCESS) return context_->failed(error, "vkCreateCommandPool", result);
   VkCommandBufferAllocateInfo info{};
@@ -126,9 +126,12 @@ void CommandStream::barrier(VkPipelineStageFlags dst_stage, VkAccessFlags dst_ac
   if (!context_->barriers) return;
   VkMemoryBarrier memory{};
   memory.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-  memory.srcAccessMask = device_writes;
+  // The application submits work of any kind to an adopted queue.
+  const bool any = context_->adopted;
+  memory.srcAccessMask = any ? VkAccessFlags{VK_ACCESS_MEMORY_WRITE_BIT} : device_writes;
   memory.dstAccessMask = dst_access;
-  context_->api.vkCmdPipelineBarrier(open_->commands, device_stages, dst_stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
+  const VkPipelineStageFlags src_stage = any ? VkPipelineStageFlags{VK_PIPELINE_STAGE_ALL_COMMANDS_BIT} : device_stages;
+  context_->api.vkCmdPipelineBarrier(open_->commands, src_stage, dst_stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
 }
 
 VkResult CommandStream::queue_submit(Batch& batch) {
@@ -140,12 +143,23 @@ VkResult CommandStream::queue_submit(Batch& batch) {
     values.push_back(wait.value);
     stages.push_back(VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
   }
+  for (const Foreign& wait : batch.foreign_waits) {
+    semaphores.push_back(wait.semaphore);
+    values.push_back(wait.value);
+    stages.push_back(VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
+  }
+  std::vector<VkSemaphore> signals = {semaphore_};
+  std::vector<uint64_t> signal_values = {batch.value};
+  for (const Foreign& signal : batch.foreign_signals) {
+    signals.push_back(signal.semaphore);
+    signal_values.push_back(signal.value);
+  }
   VkTimelineSemaphoreSubmitInfo timeline{};
   timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
   timeline.waitSemaphoreValueCount = static_cast<uint32_t>(values.size());
   timeline.pWaitSemaphoreValues = values.data();
-  timeline.signalSemaphoreValueCount = 1;
-  timeline.pSignalSemaphoreValues = &batch.value;
+  timeline.signalSemaphoreValueCount = static_cast<uint32_t>(signal_values.size());
+  timeline.pSignalSemaphoreValues = signal_values.data();
   VkSubmitInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO;
   info.pNext = &timeline;
@@ -154,11 +168,14 @@ VkResult CommandStream::queue_submit(Batch& batch) {
   info.pWaitDstStageMask = stages.data();
   info.commandBufferCount = 1;
   info.pCommandBuffers = &batch.commands;
-  info.signalSemaphoreCount = 1;
-  info.pSignalSemaphores = &semaphore_;
+  info.signalSemaphoreCount = static_cast<uint32_t>(signals.size());
+  info.pSignalSemaphores = signals.data();
   context_->submissions.fetch_add(1, std::memory_order_relaxed);
   std::lock_guard lock(queue_->mutex);
-  return context_->api.vkQueueSubmit(queue_->handle, 1, &info, VK_NULL_HANDLE);
+  if (context_->lock != nullptr) context_->lock(context_->lock_context);
+  const VkResult result = context_->api.vkQueueSubmit(queue_->handle, 1, &info, VK_NULL_HANDLE);
+  if (context_->unlock != nullptr) context_->unlock(context_->lock_context);
+  return result;
 }
 
 // Accepted work must run. So a failed submission loses the device, whatever the reason.
@@ -252,6 +269,8 @@ void CommandStream::settle_batch(Batch& batch) {
   batch.downloads.clear();
   batch.watches.clear();
   batch.waits.clear();
+  batch.foreign_waits.clear();
+  batch.foreign_signals.clear();
   batch.operations = 0;
   batch.work = 0;
   (void)context_->api.vkResetCommandPool(context_->device, batch.pool, 0);
@@ -379,6 +398,27 @@ ep_status CommandStream::wait_for(CommandStream& other, uint64_t value, ep_error
   }
   ++open_->operations;
   return EP_STATUS_OK;
+}
+
+ep_status CommandStream::wait_semaphore(VkSemaphore semaphore, uint64_t value, ep_error** error) {
+  std::lock_guard lock(mutex_);
+  if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
+  if (open_ != nullptr && open_->operations != 0) {
+    if (const ep_status status = submit(error); status != EP_STATUS_OK) return status;
+  }
+  if (const ep_status status = open_batch(error); status != EP_STATUS_OK) return status;
+  open_->foreign_waits.push_back({semaphore, value});
+  ++open_->operations;
+  return EP_STATUS_OK;
+}
+
+ep_status CommandStream::signal_semaphore(VkSemaphore semaphore, uint64_t value, ep_error** error) {
+  std::lock_guard lock(mutex_);
+  if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = open_batch(error); status != EP_STATUS_OK) return status;
+  open_->foreign_signals.push_back({semaphore, value});
+  ++open_->operations;
+  return submit(error);
 }
 
 // --- recording ---

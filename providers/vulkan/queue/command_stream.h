@@ -66,6 +66,10 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   ep_status wait(uint64_t value, uint64_t timeout_ns, ep_error** error);
   // Work recorded from now on waits for `value` of `other`.
   ep_status wait_for(CommandStream& other, uint64_t value, ep_error** error);
+  // Work recorded from now on waits for `semaphore`, which is no stream's; `value` counts for timeline semaphores.
+  ep_status wait_semaphore(VkSemaphore semaphore, uint64_t value, ep_error** error);
+  // Signals `semaphore` after all work recorded so far, and submits that work.
+  ep_status signal_semaphore(VkSemaphore semaphore, uint64_t value, ep_error** error);
   // Errors: NOT_FOUND if there is no fault.
   ep_status take_fault(ep_fault* out_fault);
   ep_status check(ep_error** error) const { return context_->check(error); }
@@ -92,6 +96,11 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
     std::shared_ptr<CommandStream> stream;
     uint64_t value;
   };
+  // A semaphore of another API.
+  struct Foreign {
+    VkSemaphore semaphore;
+    uint64_t value;
+  };
   struct Batch {
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = nullptr;
@@ -99,6 +108,8 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
     uint32_t operations = 0;
     uint64_t work = 0;
     std::vector<Wait> waits;
+    std::vector<Foreign> foreign_waits;
+    std::vector<Foreign> foreign_signals;
     std::vector<StagingBlock*> blocks;
     std::array<StagingBlock*, 3> filling{};
     std::vector<Download> downloads;

@@ -3,7 +3,7 @@
 namespace tenon::provider::vulkan {
 
 Context::~Context() {
-  if (device != nullptr) api.vkDestroyDevice(device, nullptr);
+  if (device != nullptr && !adopted) api.vkDestroyDevice(device, nullptr);
 }
 
 ep_status Context::failed(ep_error** error, const char* call, VkResult result) {

@@ -28,6 +28,11 @@ struct Context {
   VkDevice device = nullptr;
   std::array<Queue, 4> queues;
   uint32_t queue_count = 0;
+  uint32_t queue_family = 0;
+  bool adopted = false;           // the VkDevice and its one queue are the application's
+  void (*lock)(void*) = nullptr;  // around each use of an adopted queue
+  void (*unlock)(void*) = nullptr;
+  void* lock_context = nullptr;
   std::atomic<uint32_t> next_queue{0};
   std::atomic<bool> lost{false};
   bool barriers = true;
