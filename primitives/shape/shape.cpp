@@ -5,7 +5,7 @@
 
 namespace tenon {
 
-void Dims::refuse_rank(size_t rank) {
+void refuse_rank(size_t rank) {
   throw Error(Code::invalid_argument,
               fmt::format("A shape or a list of strides of rank {} cannot be made: at most rank {} is possible.", rank,
                           EP_MAX_RANK));

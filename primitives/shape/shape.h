@@ -1,4 +1,5 @@
-// Dims: a short vector of int64 held inline, up to EP_MAX_RANK; used for shapes and for strides (in elements).
+// Dims: a short vector of int64 held inline, up to EP_MAX_RANK; used for shapes and for strides (in elements). Its
+// template, BasicDims, also holds sizes that are expressions (core/symbolic).
 #pragma once
 
 #include <algorithm>
@@ -19,22 +20,30 @@ struct AnyInt {
   template <class T>
   requires(std::is_convertible_v<T, int64_t> && !std::is_floating_point_v<T>) constexpr AnyInt(T number)
       : value(static_cast<int64_t>(number)) {}
+  explicit constexpr operator int64_t() const { return value; }
   int64_t value;
 };
 static_assert(sizeof(AnyInt) == sizeof(int64_t) && std::is_standard_layout_v<AnyInt>);  // read as an array of int64
 
-class Dims {
+[[noreturn]] void refuse_rank(size_t rank);  // throws the error of a list longer than EP_MAX_RANK
+
+// `T` is the type of one size: int64_t, or SymDim.
+template <class T>
+class BasicDims {
  public:
-  Dims() = default;
-  Dims(std::initializer_list<AnyInt> values) : rank_(checked_rank(values.size())) {
-    std::transform(values.begin(), values.end(), values_, [](AnyInt each) { return each.value; });
+  using value_type = T;
+  using Item = std::conditional_t<std::is_same_v<T, int64_t>, AnyInt, T>;
+
+  BasicDims() = default;
+  BasicDims(std::initializer_list<Item> values) : rank_(checked_rank(values.size())) {
+    std::transform(values.begin(), values.end(), values_, [](Item each) { return static_cast<T>(each); });
   }
   // Errors, here and where values are added: invalid_argument for more than EP_MAX_RANK.
-  explicit Dims(std::span<const int64_t> values) : rank_(checked_rank(values.size())) {
+  explicit BasicDims(std::span<const T> values) : rank_(checked_rank(values.size())) {
     std::copy(values.begin(), values.end(), values_);
   }
-  static Dims filled(int32_t rank, int64_t value) {
-    Dims dims;
+  static BasicDims filled(int32_t rank, T value) {
+    BasicDims dims;
     dims.rank_ = checked_rank(static_cast<size_t>(rank));
     std::fill_n(dims.values_, rank, value);
     return dims;
@@ -43,21 +52,21 @@ class Dims {
   int32_t rank() const { return rank_; }
   size_t size() const { return static_cast<size_t>(rank_); }
   bool empty() const { return rank_ == 0; }
-  int64_t* data() { return values_; }
-  const int64_t* data() const { return values_; }
-  int64_t& operator[](int64_t axis) { return values_[axis]; }
-  int64_t operator[](int64_t axis) const { return values_[axis]; }
-  int64_t* begin() { return values_; }
-  int64_t* end() { return values_ + rank_; }
-  const int64_t* begin() const { return values_; }
-  const int64_t* end() const { return values_ + rank_; }
-  int64_t back() const { return values_[rank_ - 1]; }
+  T* data() { return values_; }
+  const T* data() const { return values_; }
+  T& operator[](int64_t axis) { return values_[axis]; }
+  T operator[](int64_t axis) const { return values_[axis]; }
+  T* begin() { return values_; }
+  T* end() { return values_ + rank_; }
+  const T* begin() const { return values_; }
+  const T* end() const { return values_ + rank_; }
+  T back() const { return values_[rank_ - 1]; }
 
-  void push_back(int64_t value) {
+  void push_back(T value) {
     checked_rank(size() + 1);
     values_[rank_++] = value;
   }
-  void resize(int32_t rank, int64_t value = 0) {
+  void resize(int32_t rank, T value = 0) {
     checked_rank(static_cast<size_t>(rank));
     for (int32_t axis = rank_; axis < rank; ++axis) values_[axis] = value;
     rank_ = rank;
@@ -68,14 +77,14 @@ class Dims {
     std::copy(values_ + axis + 1, values_ + rank_, values_ + axis);
     --rank_;
   }
-  void insert(int64_t axis, int64_t value) {
+  void insert(int64_t axis, T value) {
     checked_rank(size() + 1);
     std::copy_backward(values_ + axis, values_ + rank_, values_ + rank_ + 1);
     values_[axis] = value;
     ++rank_;
   }
 
-  friend bool operator==(const Dims& a, const Dims& b) {
+  friend bool operator==(const BasicDims& a, const BasicDims& b) {
     if (a.rank_ != b.rank_) return false;
     for (int32_t axis = 0; axis < a.rank_; ++axis) {  // memcmp costs more than these few
       if (a.values_[axis] != b.values_[axis]) return false;
@@ -88,16 +97,18 @@ class Dims {
     if (rank > EP_MAX_RANK) refuse_rank(rank);
     return static_cast<int32_t>(rank);
   }
-  [[noreturn]] static void refuse_rank(size_t rank);
 
   int32_t rank_ = 0;
-  int64_t values_[EP_MAX_RANK];
+  T values_[EP_MAX_RANK];
 };
 
+using Dims = BasicDims<int64_t>;
+
 // The number of elements: the product of `dims`, 1 for rank 0. `dims` must have passed checked_count.
-inline int64_t element_count(const Dims& dims) {
-  int64_t count = 1;
-  for (int64_t dim : dims) count *= dim;
+template <class T>
+T element_count(const BasicDims<T>& dims) {
+  T count = 1;
+  for (const T dim : dims) count *= dim;
   return count;
 }
 
