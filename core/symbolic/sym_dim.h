@@ -1,0 +1,107 @@
+// SymDim: one size of a recorded program. It is a number, or an expression over symbols such as `4*S0 + 1`, which lives
+// in an Arena (arena.h).
+//
+// Arithmetic with numbers alone needs no arena. Everything else goes to the arena that is open on the calling thread
+// (ArenaScope), and throws invalid_argument if there is none or if the size is of another arena. Comparing two sizes
+// gives a Condition. Where C++ wants a bool (`if (a == b)`) the arena decides it, and may note a guard. So `==` is a
+// question to the program; identical() is the question whether two words are equal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "primitives/shape/shape.h"
+
+namespace tenon {
+
+class SymDim {
+ public:
+  // The least and the greatest number that a SymDim holds.
+  static constexpr int64_t kLeast = -(int64_t{1} << 62);
+  static constexpr int64_t kMost = (int64_t{1} << 62) - 1;
+
+  SymDim() = default;  // undefined, as an int64_t would be
+  // Errors: invalid_argument for a number below kLeast or above kMost.
+  SymDim(int64_t number) : word_(static_cast<uint64_t>(number) << 1) {
+    if (number < kLeast || number > kMost) [[unlikely]]
+      refuse_number(number);
+  }
+  // `number`, or kLeast or kMost if it is beyond them. For bounds of slices, where all of these mean "as far as it
+  // goes".
+  static SymDim saturated(int64_t number) { return number < kLeast ? kLeast : number > kMost ? kMost : number; }
+  // Expression `index` of the arena with the number `serial`. For Arena.
+  static SymDim expression(uint32_t serial, uint32_t index) {
+    SymDim size;
+    size.word_ = static_cast<uint64_t>(serial) << 33 | static_cast<uint64_t>(index) << 1 | 1;
+    return size;
+  }
+
+  bool is_number() const { return (word_ & 1) == 0; }
+  int64_t number() const { return static_cast<int64_t>(word_) >> 1; }
+  uint32_t serial() const { return static_cast<uint32_t>(word_ >> 33); }
+  uint32_t index() const { return static_cast<uint32_t>(word_ >> 1); }
+  uint64_t word() const { return word_; }
+
+  SymDim& operator+=(SymDim other);
+  SymDim& operator-=(SymDim other);
+  SymDim& operator*=(SymDim other);
+
+ private:
+  [[noreturn]] static void refuse_number(int64_t number);
+
+  uint64_t word_;  // bit 0 clear: 63 bits of number; set: 31 bits of serial and 32 bits of index
+};
+static_assert(sizeof(SymDim) == 8 && std::is_trivially_copyable_v<SymDim> && std::is_trivial_v<SymDim>);
+
+using SymDims = BasicDims<SymDim>;
+
+// Errors of arithmetic: invalid_argument (a coefficient that overflows, division by 0), unsupported (an expression of
+// more than 256 terms).
+SymDim operator+(SymDim a, SymDim b);
+SymDim operator-(SymDim a, SymDim b);
+SymDim operator*(SymDim a, SymDim b);
+inline SymDim operator-(SymDim a) { return 0 - a; }
+inline SymDim& SymDim::operator+=(SymDim other) { return *this = *this + other; }
+inline SymDim& SymDim::operator-=(SymDim other) { return *this = *this - other; }
+inline SymDim& SymDim::operator*=(SymDim other) { return *this = *this * other; }
+
+enum class Relation : uint8_t { eq, ne, lt, le, broadcastable };  // the last: equal, or one of them is 1
+
+// "a is related to b": a question, a guard or a check.
+struct Condition {
+  Relation relation = Relation::eq;
+  SymDim a = 0;
+  SymDim b = 0;
+
+  // Decides: Arena::decide.
+  explicit operator bool() const;
+};
+
+inline Condition operator==(SymDim a, SymDim b) { return {Relation::eq, a, b}; }
+inline Condition operator!=(SymDim a, SymDim b) { return {Relation::ne, a, b}; }
+inline Condition operator<(SymDim a, SymDim b) { return {Relation::lt, a, b}; }
+inline Condition operator<=(SymDim a, SymDim b) { return {Relation::le, a, b}; }
+inline Condition operator>(SymDim a, SymDim b) { return {Relation::lt, b, a}; }
+inline Condition operator>=(SymDim a, SymDim b) { return {Relation::le, b, a}; }
+
+// What rules ask of sizes, beside arithmetic and comparisons. primitives/infer/size.h has the same for numbers.
+inline bool identical(SymDim a, SymDim b) { return a.word() == b.word(); }
+// Whether what a rule requires holds. A requirement that only the run can decide becomes a check: Arena::require.
+bool expect(const Condition& condition);
+SymDim floor_div(SymDim a, SymDim b);  // rounded down
+SymDim ceil_div(SymDim a, SymDim b);   // rounded up
+SymDim modulo(SymDim a, SymDim b);     // a - b * floor_div(a, b), as Python's %
+SymDim min_size(SymDim a, SymDim b);
+SymDim max_size(SymDim a, SymDim b);
+// The length of an axis over which `a` and `b` broadcast, or false if they do not.
+bool broadcast_size(SymDim a, SymDim b, SymDim* out);
+inline bool add_overflows(SymDim a, SymDim b, SymDim* out) { return *out = a + b, false; }
+inline bool mul_overflows(SymDim a, SymDim b, SymDim* out) { return *out = a * b, false; }
+
+// "4*S0 + 1"; needs no open arena, but without it says only "expression 7 of arena 3".
+std::string to_string(SymDim size);
+std::string to_string(const SymDims& dims);
+std::string to_string(const Condition& condition);  // "S0 % 8 == 0"
+
+}  // namespace tenon
