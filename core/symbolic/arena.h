@@ -30,7 +30,7 @@ namespace tenon::symbolic {
 // What a symbol is declared to be. A run that binds another value is refused.
 struct Symbol {
   std::string source = {};  // for errors: "axis 0 of input 'x'"
-  Range range{0, Range::kEndless};
+  Range range{0, SymDim::kMost};
   int64_t divisor = 1;               // divides every value; at least 1
   std::optional<int64_t> hint = {};  // the value when the program was recorded; a size that depends on data has none
 };
@@ -182,6 +182,7 @@ class Arena {
   void learn_zero(Polynomial terms);
   void learn_fact(SymDim size, const Fact& fact);
   bool mentions(SymDim size, uint32_t atom) const;
+  std::optional<Condition> without_extreme(const Condition& condition);
   void replace(uint32_t atom, SymDim with);
   std::optional<uint32_t> solvable(const Polynomial& terms) const;
 

@@ -238,7 +238,7 @@ SymDim Arena::substituted(const Node& node) {
 SymDim Arena::resolve(SymDim size) {
   if (size.is_number()) return size;
   (void)node(size);  // of this arena
-  if (replacements_.empty()) return size;
+  if (constraints_.empty()) return size;
   const uint32_t index = size.index();
   if (resolved_.size() < nodes_.size()) resolved_.resize(nodes_.size());
   if (resolved_[index]) return *resolved_[index];

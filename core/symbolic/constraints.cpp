@@ -68,6 +68,24 @@ std::optional<bool> Arena::hinted(const Condition& condition) const {
   return holds(condition.relation, *a, *b);
 }
 
+// An equality of a minimum or maximum and one of its operands, as what it says of both: `min(a, b) == a` is `a <= b`.
+std::optional<Condition> Arena::without_extreme(const Condition& condition) {
+  const Polynomial difference = sum_of(condition.a, condition.b, -1);
+  for (const Term& term : difference) {
+    if (term.monomial.size() != 1 || term.monomial[0].power != 1) continue;
+    const Node function = nodes_[term.monomial[0].atom];
+    if (function.kind != Kind::min && function.kind != Kind::max) continue;
+    for (const auto& [operand, other] : {std::pair(function.a, function.b), std::pair(function.b, function.a)}) {
+      const auto others = polynomials().add(difference, {term}, -1);
+      const auto rest = others ? polynomials().add(*others, terms(operand), term.coefficient) : std::nullopt;
+      if (!rest || !rest->empty()) continue;
+      const Condition holding = function.kind == Kind::min ? operand <= other : other <= operand;
+      return condition.relation == Relation::eq ? holding : opposite(holding);
+    }
+  }
+  return std::nullopt;
+}
+
 // What is true exactly if `condition` is: without common factors, each side with the terms that are positive there.
 Condition Arena::tidy(const Condition& condition) {
   const SymDim a = resolve(condition.a);
@@ -78,6 +96,7 @@ Condition Arena::tidy(const Condition& condition) {
   Polynomial difference = sum_of(a, b, -1);
   if (difference.empty()) return {relation, 0, 0};
   if (relation == Relation::eq || relation == Relation::ne) {
+    if (const auto order = without_extreme({relation, a, b})) return tidy(*order);
     Monomial factors = common_factors(difference);
     std::erase_if(factors, [&](const Factor& factor) { return !at_least_one({factor}); });
     const int64_t sign = difference.front().coefficient < 0 ? -1 : 1;
@@ -153,6 +172,7 @@ void Arena::learn(const Condition& condition) {
 void Arena::learn_fact(SymDim size, const Fact& fact) {
   const Form form = form_of(resolve(size));
   if (form.scale == 0) return;
+  resolved_.clear();
   Fact& kept = facts_[form.base.index()];
   if (form.scale == 1 && form.offset == 0) {
     kept.range = intersect(kept.range, fact.range);

@@ -196,7 +196,7 @@ Symbol read_symbol(Reader& reader, size_t number) {
   reader.expect("[");
   symbol.range.lo = reader.number().value_or(Range::kNone);
   reader.expect(",");
-  symbol.range.hi = reader.number().value_or(Range::kEndless);
+  symbol.range.hi = reader.number().value_or(SymDim::kMost);
   reader.expect("]");
   if (reader.take("multiple")) symbol.divisor = reader.number().value_or(0);
   if (reader.take("hint")) symbol.hint = reader.number();

@@ -113,6 +113,19 @@ bool expect(const Condition& condition) {
   return arena_for(condition.a, condition.b).require(condition);
 }
 
+bool surely(const Condition& condition) {
+  if (numbers(condition.a, condition.b)) return static_cast<bool>(condition);
+  return arena_for(condition.a, condition.b).known(condition) == true;
+}
+
+Result<SymDims> checked(std::string_view op, const SymDims& dims) {
+  for (const SymDim dim : dims) {
+    if (expect(0 <= dim)) continue;
+    return Status(Code::invalid_argument, fmt::format("{}: the shape {} has a negative dim ({}).", op, dims, dim));
+  }
+  return dims;
+}
+
 std::string to_string(SymDim size) {
   if (size.is_number()) return fmt::format("{}", size.number());
   const symbolic::Arena* arena = symbolic::open_arena;

@@ -9,9 +9,11 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "primitives/shape/shape.h"
+#include "primitives/status/status.h"
 
 namespace tenon {
 
@@ -87,6 +89,8 @@ inline Condition operator>=(SymDim a, SymDim b) { return {Relation::le, b, a}; }
 
 // What rules ask of sizes, beside arithmetic and comparisons. primitives/infer/size.h has the same for numbers.
 inline bool identical(SymDim a, SymDim b) { return a.word() == b.word(); }
+// Whether `condition` is known to hold; it is answered without a guard, so a false says nothing.
+bool surely(const Condition& condition);
 // Whether what a rule requires holds. A requirement that only the run can decide becomes a check: Arena::require.
 bool expect(const Condition& condition);
 SymDim floor_div(SymDim a, SymDim b);  // rounded down
@@ -96,8 +100,12 @@ SymDim min_size(SymDim a, SymDim b);
 SymDim max_size(SymDim a, SymDim b);
 // The length of an axis over which `a` and `b` broadcast, or false if they do not.
 bool broadcast_size(SymDim a, SymDim b, SymDim* out);
+inline SymDim clamp_size(SymDim a, SymDim lo, SymDim hi) { return min_size(max_size(a, lo), hi); }
 inline bool add_overflows(SymDim a, SymDim b, SymDim* out) { return *out = a + b, false; }
 inline bool mul_overflows(SymDim a, SymDim b, SymDim* out) { return *out = a * b, false; }
+
+// `dims`, whose sizes are then at least 0. Whether a tensor has too many bytes is found out when the program runs.
+Result<SymDims> checked(std::string_view op, const SymDims& dims);
 
 // "4*S0 + 1"; needs no open arena, but without it says only "expression 7 of arena 3".
 std::string to_string(SymDim size);

@@ -69,8 +69,9 @@ class Writer {
   const Arena& arena_;
 };
 
+// A bound that says something.
 std::string bound(int64_t number) {
-  return number == Range::kNone || number == Range::kEndless ? "" : fmt::format("{}", number);
+  return number == Range::kNone || number == SymDim::kMost ? "" : fmt::format("{}", number);
 }
 
 std::string quoted(std::string_view text) {

@@ -25,8 +25,7 @@ Status Values::bind(uint32_t symbol, int64_t value) {
   const Symbol& declared = arena_.symbols()[symbol];
   if (!declared.range.holds(value) || value % declared.divisor != 0) {
     std::string limits = fmt::format("at least {}", declared.range.lo);
-    if (declared.range.hi != Range::kEndless)
-      limits = fmt::format("from {} to {}", declared.range.lo, declared.range.hi);
+    if (declared.range.hi != SymDim::kMost) limits = fmt::format("from {} to {}", declared.range.lo, declared.range.hi);
     if (declared.divisor != 1) limits += fmt::format(" and a multiple of {}", declared.divisor);
     return Status(Code::invalid_argument,
                   fmt::format("S{} ({}) is {}, but it must be {}.", symbol, declared.source, value, limits));

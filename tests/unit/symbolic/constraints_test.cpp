@@ -16,9 +16,7 @@ class Constraints : public testing::Test {
   }
   std::string text(SymDim size) { return arena.text(arena.resolve(size)); }
   // A size without a hint, as nonzero gives.
-  SymDim found(int64_t hi = Range::kEndless) {
-    return arena.symbol({.source = "result 0 of nonzero", .range = {0, hi}});
-  }
+  SymDim found(int64_t hi = SymDim::kMost) { return arena.symbol({.source = "result 0 of nonzero", .range = {0, hi}}); }
 
   using Texts = std::vector<std::string>;
   Arena arena{"recording 3"};
@@ -109,6 +107,25 @@ TEST_F(Constraints, BroadcastingGuardsWhichOfTheTwoRepeats) {
   EXPECT_EQ(noted(), (Texts{"1 < S0", "1 < S1", "S0 == S1", "S0 // 5 == 1"}));
   const SymDim c = arena.input_size("c", 6);
   EXPECT_FALSE(broadcast_size(a, c, &out)) << "5 and 6";
+}
+
+TEST_F(Constraints, AMinimumThatIsItsOperandSaysWhichIsLess) {
+  const SymDim length = arena.input_size("a", 100);
+  const SymDim rows = min_size(length, 2048);
+  EXPECT_EQ(text(rows), "min(S0, 2048)");
+  EXPECT_TRUE(static_cast<bool>(rows * 2 == length * 2));
+  EXPECT_EQ(noted(), (Texts{"1 < S0", "S0 <= 2048"}));
+  EXPECT_EQ(text(rows), "S0");
+  const SymDim other = arena.input_size("b", 100);
+  EXPECT_TRUE(static_cast<bool>(max_size(other, 7) != 7));
+  EXPECT_EQ(noted().back(), "7 < S1");
+}
+
+TEST_F(Constraints, BoundsOfSlicesAtTheExtremesMeanTheEnds) {
+  const SymDim length = arena.input_size("a", 100);
+  EXPECT_EQ(text(clamp_size(SymDim::saturated(INT64_MAX), 0, length)), "S0");
+  EXPECT_EQ(text(clamp_size(SymDim::saturated(INT64_MIN) + length, 0, length)), "0");
+  EXPECT_EQ(noted().size(), 1u);
 }
 
 TEST_F(Constraints, AChoiceThatRestsOnDataEndsTheRecording) {
