@@ -114,7 +114,7 @@ TEST_F(Masking, EveryKindThatAnOpIsLoweredToHasACall) {
   for (const OpInfo& op : op_table()) {
     if (op.kind == 0) continue;
     EXPECT_TRUE(std::any_of(calls().begin(), calls().end(), [&](const Call& call) { return call.kind == op.kind; }))
-        << op.op << " is computed by kind " << op.kind << ", which is in no call here";
+        << op.name << " is computed by kind " << op.kind << ", which is in no call here";
   }
 }
 
