@@ -128,11 +128,11 @@ template <uint32_t kArity>
   const ep_launch launch{buffers, shapes, scalars, kArity + 1, scalar_count, {}, {}, 0};
   vm::Launched launched;
   vm::launch_now(*choice.kernel, device, launch, &launched);
-  Counters::add(choice.counters.launches, 1);
-  if (!launched.ok()) [[unlikely]] {
-    if (launched.code != EP_STATUS_UNSUPPORTED) fail(call, launched, device, given);
+  if (launched.code == EP_STATUS_UNSUPPORTED) [[unlikely]]
     return give_up(call, launched, given);
-  }
+  Counters::add(choice.counters.launches, 1);
+  if (!launched.ok()) [[unlikely]]
+    fail(call, launched, device, given);
   if (given) output.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -229,11 +229,11 @@ template <uint32_t kArity>
   const ep_launch launch{buffers, shapes, scalars, kArity + 1, scalar_count, {}, {}, 0};
   vm::Launched launched;
   vm::launch_now(*choice.kernel, inputs.device, launch, &launched);
-  Counters::add(choice.counters.launches, 1);
-  if (!launched.ok()) [[unlikely]] {
-    if (launched.code != EP_STATUS_UNSUPPORTED) fail(call, launched, inputs.device, given);
+  if (launched.code == EP_STATUS_UNSUPPORTED) [[unlikely]]
     return give_up(call, launched, given);
-  }
+  Counters::add(choice.counters.launches, 1);
+  if (!launched.ok()) [[unlikely]]
+    fail(call, launched, inputs.device, given);
   if (given) output.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

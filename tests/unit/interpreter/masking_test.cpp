@@ -373,6 +373,28 @@ TEST_F(Limits, ALaunchThatIsRefusedForItsSizeRunsWithNumbersAndIsInTheReason) {
   });
 }
 
+// The class of element-wise ops, flat and folded, meets a size that its kernel refuses. The op ran once, with numbers.
+TEST_F(Limits, ALaunchThatWasRefusedIsNoneInTheReport) {
+  const auto launches = [] {
+    uint64_t count = 0;
+    for (const ExecutionEntry& entry : execution_report()) {
+      if (entry.op == "exp" && entry.device == "masking:0") count += entry.launches;
+    }
+    return count;
+  };
+  fresh([&](Device device) {
+    const Tensor small = positive_floats({4, 6}, 1, device), large = positive_floats({40, 60}, 2, device);
+    for (int time = 0; time < 2; ++time) exp(small), exp(slice(small, 1, 0, 3));
+    control().launch_limit = 100;
+    for (const Tensor& x : {large, slice(large, 1, 0, 30)}) {
+      const uint64_t before = launches(), beyond = control().beyond;
+      exp(x);
+      EXPECT_EQ(control().beyond, beyond + 1);
+      EXPECT_EQ(launches(), before + 1);
+    }
+  });
+}
+
 TEST_F(Limits, ARefusedLaunchIntoAGivenOutputRunsOnce) {
   fresh([&](Device device) {
     Tensor x = positive_floats({500}, 1, device);
