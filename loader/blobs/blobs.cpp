@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view magic = "tenon blob 1\n";
 
 std::string folder() {
+  if (settings().blobs == Blobs::off) return {};
   const std::string own = user_cache_folder();
   return own.empty() ? own : fmt::format("{}/blobs", own);
 }

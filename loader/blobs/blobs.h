@@ -3,7 +3,7 @@
 // A blob is one file below the user's cache folder. The file says what it is, whose it is and under which key, and ends
 // in a hash of all of that and of the blob. Whatever does not match in full is a miss: a damaged file, another key of
 // the same name, a file that another user could have written. Without a folder that can be written and trusted nothing
-// is kept, as in a privileged process.
+// is kept, as in a privileged process, or with TENON_BLOBS=off.
 //
 // The files of all providers together hold at most `blob_room` bytes; those that nobody asked for the longest go first.
 // Threads: every function is thread-safe. Processes: a file is replaced whole.

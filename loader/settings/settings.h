@@ -34,6 +34,7 @@ using VmMode = loader::VmMode;
 using Trust = loader::Trust;
 using Graphs = loader::Graphs;
 using Probe = loader::Probe;
+using Blobs = loader::Blobs;
 }  // namespace setting_type
 
 enum class Level : uint8_t { argument, environment, config, built_in };

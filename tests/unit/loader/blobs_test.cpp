@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "loader/kept/kept.h"
+#include "loader/settings/settings.h"
 #include "primitives/text/format.h"
 #include "tests/unit/scratch_folder.h"
 
@@ -51,6 +52,16 @@ class BlobStore : public testing::Test {
   std::string before_;
   std::mt19937_64 random_{3};
 };
+
+TEST_F(BlobStore, KeepsAndReadsNothingWhereItIsSwitchedOff) {
+  keep_blob("a", "before", "one");
+  ASSERT_TRUE(set_argument("blobs", "off").ok());
+  EXPECT_EQ(kept_blob("a", "before"), std::nullopt);
+  keep_blob("a", "meanwhile", "two");
+  ASSERT_TRUE(set_argument("blobs", "on").ok());
+  EXPECT_EQ(kept_blob("a", "before"), "one") << "what was there stays";
+  EXPECT_EQ(kept_blob("a", "meanwhile"), std::nullopt);
+}
 
 TEST_F(BlobStore, GivesBackWhatWasKeptByProviderAndKey) {
   const std::string one = random_bytes(1), large = random_bytes(1 << 20), zeros(100, 0);
