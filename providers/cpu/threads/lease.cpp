@@ -1,5 +1,7 @@
 #include "providers/cpu/threads/lease.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -115,11 +117,20 @@ void run_part(const Region& region, int32_t number) {
   region.body(region.context, begin + number % region.width, parts);
 }
 
+// The other threads of a forked process are gone, and with them their calls and the lease.
+void forget_others() {
+  holder.store(0, std::memory_order_relaxed);
+  callers.store(0, std::memory_order_relaxed);
+  others_until.store(0, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 WideLease::WideLease(int32_t limit, int64_t nanoseconds)
     : nanoseconds_(nanoseconds), counts_(limit > 1 && nanoseconds >= worth_keeping) {
   if (!counts_) return;
+  static const int registered = pthread_atfork(nullptr, nullptr, forget_others);
+  static_cast<void>(registered);
   const int32_t others = callers.fetch_add(1, std::memory_order_relaxed);
   if (others > 0) note_others(others);
   width_ = acquire(limit, others, nanoseconds);

@@ -2,6 +2,8 @@
 #include "providers/cpu/threads/lease.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -111,6 +113,30 @@ TEST(WideLease, PassesOnWhenItsHolderIsIdle) {
   int32_t other = 0;
   std::thread([&other] { other = WideLease(2, long_work).width(); }).join();
   EXPECT_EQ(other, 2);
+}
+
+// The thread that held the lease, and one that was a caller, are not there in the child of a fork.
+TEST(WideLease, IsFreeInTheChildOfAFork) {
+  wait_until_idle();
+  std::atomic<int> inside{0};
+  std::atomic<bool> over{false};
+  std::vector<std::thread> threads;
+  for (const int64_t work : {long_work, int64_t{10'000}}) {
+    threads.emplace_back([&, work] {
+      const WideLease lease(2, work);
+      ++inside;
+      while (!over) std::this_thread::yield();
+    });
+  }
+  while (inside != 2) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) _exit(WideLease(4, long_work).width());
+  int status = 0;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  over = true;
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 4);
 }
 
 TEST(WideLease, HasOneHolderAmongManyThreads) {
