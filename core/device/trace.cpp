@@ -77,6 +77,14 @@ void trace_stream_span(std::string_view name, const DeviceState* device, uint32_
                        all.track(fmt::format("{} stream {}", device->opened->spelling, index))});
 }
 
+void trace_device_span(std::string_view name, const DeviceState* device, uint32_t index, uint64_t begin_ns,
+                       uint64_t end_ns, uint64_t number) {
+  Trace& all = trace();
+  std::lock_guard lock(all.mutex);
+  all.spans.push_back({std::string(name), "device", fmt::format("instruction {}", number), begin_ns, end_ns,
+                       all.track(fmt::format("{} stream {}, device time", device->opened->spelling, index))});
+}
+
 void trace_begin(std::string path) {
   Trace& all = trace();
   std::lock_guard lock(all.mutex);

@@ -1,5 +1,6 @@
 // Trace: writes the file of TENON_TRACE=file.json in Chrome's trace-event format (chrome://tracing, Perfetto). It shows
-// submissions, waits, launches, retirements, copies and allocations, on a track per thread and per stream. While the
+// submissions, waits, launches, retirements, copies and allocations, on a track per thread and per stream, and the time
+// that instructions took on devices that tell it (event_elapsed), on a track per stream. While the
 // trace is off (process::attention lacks process::kTrace), it costs its callers one relaxed load.
 //
 // Threads: every function is thread-safe.
@@ -25,6 +26,11 @@ void trace_thread_span(std::string_view name, std::string_view category, uint64_
                        std::string_view detail);
 // A span on the track of stream `index` of `device`: from its launch to its retirement.
 void trace_stream_span(std::string_view name, const DeviceState* device, uint32_t index, uint64_t begin_ns,
+                       uint64_t end_ns, uint64_t number);
+
+// The same on a track of its own: when the device ran it, by the clock of the device. Streams that were made before the
+// trace began have none.
+void trace_device_span(std::string_view name, const DeviceState* device, uint32_t index, uint64_t begin_ns,
                        uint64_t end_ns, uint64_t number);
 
 // trace_begin begins a trace to `path`; trace_end ends it and writes the file. vm::attach and the exit hook call them,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/kernel/kernel_cache.h"
+#include "core/kernel/stop.h"
 #include "primitives/text/format.h"
 
 namespace tenon {
@@ -26,11 +27,15 @@ Status ask(DeviceState* device, const ep_graph_desc& desc, ep_graph** graph, ep_
   *info = {};
   info->struct_size = sizeof *info;
   info->struct_type = EP_STRUCT_GRAPH_INFO;
+  const std::string doing =
+      fmt::format("compiling a graph of {} nodes on {}", desc.node_count, device->opened->spelling);
   ep_error* error = nullptr;
-  const ep_status code = device->ops.graph_compile(device->handle, &desc, graph, info, &error);
-  if (code == EP_STATUS_UNSUPPORTED) return loader::take_error(code, error, {});
-  return loader::take_error(
-      code, error, fmt::format("compiling a graph of {} nodes on {}", desc.node_count, device->opened->spelling));
+  const auto compile = [&](ep_error** out) {
+    return device->ops.graph_compile(device->handle, &desc, graph, info, out);
+  };
+  const ep_status code = stoppable(compile, &error);
+  const Status status = loader::take_error(code, error, code == EP_STATUS_UNSUPPORTED ? std::string() : doing);
+  return code == EP_STATUS_CANCELLED ? cancelled_error(status, doing) : status;
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/kernel/stop.h"
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/text/format.h"
@@ -121,9 +122,14 @@ class KernelCache {
     *info = {};
     info->struct_size = sizeof *info;
     info->struct_type = EP_STRUCT_PRIMITIVE_INFO;
+    const std::string doing = fmt::format("creating a primitive on {}", device->opened->spelling);
     ep_error* error = nullptr;
-    const ep_status code = device->ops.primitive_create(device->handle, &desc, primitive, info, &error);
-    return loader::take_error(code, error, fmt::format("creating a primitive on {}", device->opened->spelling));
+    const auto create = [&](ep_error** out) {
+      return device->ops.primitive_create(device->handle, &desc, primitive, info, out);
+    };
+    const ep_status code = stoppable(create, &error);
+    const Status status = loader::take_error(code, error, doing);
+    return code == EP_STATUS_CANCELLED ? cancelled_error(status, doing) : status;
   }
 
   // If the device has no memory for the primitive, the caches go back and the device is asked once more (rule P03).

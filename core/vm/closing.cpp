@@ -50,6 +50,7 @@ void DeviceQueue::close() {
     for (EventMark* mark : stream.events) destroy_mark(mark);
     stream.events.clear();
     stream.clean_scratch = 0;
+    stream.times.reset();
     if (!stream.on_host) device_->ops.stream_destroy(device_->handle, stream.handle);
   }
   for (EventMark* mark : free_marks_) destroy_mark(mark);

@@ -97,6 +97,7 @@ class DeviceQueue {
   bool retire_ready(Stream& stream);
   void settle_status(Slot& slot);
   void retire_slot(Stream& stream, Slot& slot, uint64_t number);
+  void trace_device_time(Stream& stream, std::string_view name, uint64_t number);
   void retire_extras(Slot& slot);
   void publish_failure(Stream& stream, Slot& slot, uint64_t number);
   Result<Stream*> add_host_stream();

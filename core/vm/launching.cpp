@@ -59,7 +59,10 @@ void DeviceQueue::launch_slot(Stream& stream, Slot& slot, uint64_t number) {
   if (Status why = why_skipped(slot); !why.ok()) slot.status = std::move(why);
   if (stream.on_host) return launch_on_host(stream, slot, number);
   if (!slot.status.ok()) return;
+  const bool timed = slot.submitted_ns != 0 && stream.times != nullptr;
+  if (timed) stream.times->begin(number);
   if (Status launched = call_provider(stream, slot, number); !launched.ok()) slot.status = std::move(launched);
+  if (timed) stream.times->end(number);
 }
 
 // Why the instruction must not run: an input is known to have failed, or the device is lost. Ok: nothing is known.

@@ -1,6 +1,7 @@
 // DeviceQueue: its streams, and one round of launching and retiring under the launch right.
 #include <algorithm>
 
+#include "core/device/trace.h"
 #include "core/vm/engine.h"
 #include "primitives/text/format.h"
 
@@ -17,13 +18,16 @@ Status provider_error(const DeviceState* device, ep_status code, ep_error* error
 
 Result<Stream*> DeviceQueue::add_stream(int32_t purpose, int32_t priority) {
   std::lock_guard right(right_);
-  const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, purpose, priority, 0};
+  const bool timed = tracing() && device_->ops.event_elapsed != nullptr;
+  const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC,           nullptr, purpose,
+                            priority,    timed ? EP_STREAM_FLAG_TIMED : 0};
   ep_stream* handle = nullptr;
   ep_error* error = nullptr;
   const ep_status code = device_->ops.stream_create(device_->handle, &desc, &handle, &error);
   if (code != EP_STATUS_OK) return provider_error(device_, code, error, "creating a stream");
   Result<Stream*> stream = enlist(handle);
   if (!stream.ok()) device_->ops.stream_destroy(device_->handle, handle);
+  if (stream.ok() && timed) stream.value()->times = DeviceTime::of_stream(device_, handle);
   return stream;
 }
 

@@ -84,11 +84,18 @@ void DeviceQueue::retire_slot(Stream& stream, Slot& slot, uint64_t number) {
     publish_failure(stream, slot, number);
   if (slot.submitted_ns != 0) [[unlikely]] {
     trace_stream_span(slot.op->op, device_, stream.index, slot.launched_ns, trace_now(), number);
+    if (stream.times != nullptr) trace_device_time(stream, slot.op->op, number);
     slot.submitted_ns = 0;
   }
   for (Storage* storage : slot.all_storages()) storage->release();
   if (slot.has_extras) retire_extras(slot);
   if (!slot.status.ok()) slot.status = Status();
+}
+
+void DeviceQueue::trace_device_time(Stream& stream, std::string_view name, uint64_t number) {
+  if (const auto span = stream.times->take(number)) {
+    trace_device_span(name, device_, stream.index, span->begin, span->end, number);
+  }
 }
 
 void DeviceQueue::retire_extras(Slot& slot) {

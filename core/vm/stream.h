@@ -14,6 +14,7 @@
 
 #include "core/device/block.h"
 #include "core/device/ticket.h"
+#include "core/vm/device_time.h"
 #include "core/vm/slot.h"
 
 namespace tenon::vm {
@@ -59,8 +60,9 @@ struct Stream {
   uint64_t marked = 0;     // point of the last mark
   uint64_t completed = 0;  // point of the last event seen
   std::deque<EventMark*> events;
-  uint64_t clean_scratch = 0;  // the number of the scratch that is zero; 0: none
-  uint32_t complaints = 0;     // bit EventCall: its failure was logged
+  uint64_t clean_scratch = 0;         // the number of the scratch that is zero; 0: none
+  uint32_t complaints = 0;            // bit EventCall: its failure was logged
+  std::unique_ptr<DeviceTime> times;  // if a trace was on when the stream was made, and the device tells the time
 
   // For the stream of access instructions, which the host runs and the provider does not know. Such a stream has no
   // events. The host waits for its dependences and, for other streams, for its instructions.

@@ -5,13 +5,13 @@
 namespace tenon::loader {
 namespace {
 
-thread_local const std::atomic<bool>* stops = nullptr;
+thread_local bool (*stops)() = nullptr;
 
 }  // namespace
 
-StoppableCall::StoppableCall(const std::atomic<bool>* cancelled) : previous_(std::exchange(stops, cancelled)) {}
-StoppableCall::~StoppableCall() { stops = previous_; }
+StoppableCall::StoppableCall(bool (*cancelled)()) : outer_(std::exchange(stops, cancelled)) {}
+StoppableCall::~StoppableCall() { stops = outer_; }
 
-bool cancel_requested() { return stops != nullptr && stops->load(std::memory_order_acquire); }
+bool cancel_requested() { return stops != nullptr && stops(); }
 
 }  // namespace tenon::loader

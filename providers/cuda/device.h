@@ -68,6 +68,7 @@ struct ep_stream {
   CUstream handle = nullptr;
   tenon::provider::cuda::Staging staging;
   std::shared_ptr<tenon::provider::cuda::FaultLog> faults;
+  bool timed = false;
 };
 
 struct ep_event {
@@ -77,6 +78,8 @@ struct ep_event {
   std::mutex mutex;  // guards the two below: several threads query the event, one records it again
   std::shared_ptr<tenon::provider::cuda::FaultLog> faults;  // faults of the recorded stream; NULL: never recorded
   uint64_t fault_sequence = 0;                              // number of the last launch before the record
+  CUevent clock = nullptr;  // recorded before `handle` on timed streams; made at the first such record
+  bool timed = false;       // the last record was on a timed stream
 };
 
 namespace tenon::provider::cuda {

@@ -26,8 +26,18 @@ void event_destroy(ep_device* device, ep_event* event) noexcept {
   {
     const Current current(device);
     device->driver->event_destroy(event->handle);
+    if (event->clock != nullptr) device->driver->event_destroy(event->clock);
   }
   destroy(event);
+}
+
+// Records the event that keeps the time. It comes no later than the one that others wait for.
+CUresult record_clock(const Driver& driver, ep_event* event, const ep_stream* stream) {
+  if (event->clock == nullptr) {
+    const CUresult made = driver.event_create(&event->clock, CU_EVENT_DEFAULT);
+    if (made != CUDA_SUCCESS) return made;
+  }
+  return driver.event_record(event->clock, stream->handle);
 }
 
 ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
@@ -37,10 +47,12 @@ ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
   CUresult result = current.result();
   const uint64_t sequence = stream->faults->last();
   const std::lock_guard lock(event->mutex);
+  if (result == CUDA_SUCCESS && stream->timed) result = record_clock(*device->driver, event, stream);
   if (result == CUDA_SUCCESS) result = device->driver->event_record(event->handle, stream->handle);
   if (result != CUDA_SUCCESS) return driver_failed(device, result, "recording an event", error);
   event->faults = stream->faults;
   event->fault_sequence = sequence;
+  event->timed = stream->timed;
   return EP_STATUS_OK;
 }
 
@@ -117,6 +129,26 @@ ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error
                                 : driver_failed(device, result, "making a stream wait for an event", error);
 }
 
+ep_status event_elapsed(ep_event* begin, ep_event* end, uint64_t* out_ns, ep_error** error) {
+  ep_device* device = begin->device;
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
+  for (ep_event* event : {begin, end}) {
+    if (point_of(event).faults == nullptr) return never_recorded(event, error);
+    const std::lock_guard lock(event->mutex);
+    if (event->timed) continue;
+    return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT,
+                     "The event was recorded on a stream without times.");
+  }
+  const Current current(device);
+  CUresult result = current.result();
+  float milliseconds = 0;
+  if (result == CUDA_SUCCESS) result = device->driver->event_elapsed_time(&milliseconds, begin->clock, end->clock);
+  if (result == CUDA_ERROR_NOT_READY) return EP_STATUS_BUSY;
+  if (result != CUDA_SUCCESS) return driver_failed(device, result, "asking for the time between events", error);
+  *out_ns = milliseconds > 0 ? static_cast<uint64_t>(static_cast<double>(milliseconds) * 1e6) : 0;
+  return EP_STATUS_OK;
+}
+
 }  // namespace
 
 void fill_event(ep_device_ops* ops) {
@@ -126,6 +158,7 @@ void fill_event(ep_device_ops* ops) {
   ops->event_query = entry<event_query>;
   ops->event_host_wait = entry<event_host_wait>;
   ops->stream_wait_event = entry<stream_wait_event>;
+  ops->event_elapsed = entry<event_elapsed>;
 }
 
 }  // namespace tenon::provider::cuda

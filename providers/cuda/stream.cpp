@@ -4,11 +4,13 @@ namespace tenon::provider::cuda {
 namespace {
 
 ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream** out_stream, ep_error** error) {
+  if (const ep_status status = check_stream_flags(device->host, *desc, error); status != EP_STATUS_OK) return status;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   ep_stream* stream = make<ep_stream>(device->host);
   CUresult result = CUDA_SUCCESS;
   try {
     stream->device = device;
+    stream->timed = (desc->flags & EP_STREAM_FLAG_TIMED) != 0;
     stream->faults = std::make_shared<FaultLog>();
     const Current current(device);
     result = current.result();

@@ -46,6 +46,24 @@ ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error
   return stream->queue->wait_for(*point, error);
 }
 
+// The point of an event on a timed queue. Errors: INVALID_ARGUMENT; BUSY if it has not come.
+ep_status timed_point_of(ep_event* event, std::shared_ptr<Point>* out_point, ep_error** error) {
+  if (const ep_status status = point_of(event, out_point, error); status != EP_STATUS_OK) return status;
+  if ((*out_point)->queue().timed()) return (*out_point)->ask(error);
+  return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The event was recorded on a stream without times.");
+}
+
+ep_status event_elapsed(ep_event* begin, ep_event* end, uint64_t* out_ns, ep_error** error) {
+  std::shared_ptr<Point> first, last;
+  if (const ep_status status = timed_point_of(begin, &first, error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = timed_point_of(end, &last, error); status != EP_STATUS_OK) return status;
+  uint64_t from = 0, to = 0;
+  if (const ep_status status = first->time(&from, error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = last->time(&to, error); status != EP_STATUS_OK) return status;
+  *out_ns = to > from ? to - from : 0;
+  return EP_STATUS_OK;
+}
+
 }  // namespace
 
 void fill_event(ep_device_ops* ops) {
@@ -55,6 +73,7 @@ void fill_event(ep_device_ops* ops) {
   ops->event_query = entry<event_query>;
   ops->event_host_wait = entry<event_host_wait>;
   ops->stream_wait_event = entry<stream_wait_event>;
+  ops->event_elapsed = entry<event_elapsed>;
 }
 
 }  // namespace tenon::provider::opencl

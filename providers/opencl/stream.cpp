@@ -3,10 +3,12 @@
 namespace tenon::provider::opencl {
 namespace {
 
-ep_status stream_create(ep_device* device, const ep_stream_desc*, ep_stream** out_stream, ep_error** error) {
+ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream** out_stream, ep_error** error) {
+  if (const ep_status status = check_stream_flags(device->host, *desc, error); status != EP_STATUS_OK) return status;
   if (const ep_status status = device->context->check(error); status != EP_STATUS_OK) return status;
   auto queue = std::make_shared<CommandQueue>(device->context);
-  if (const ep_status status = queue->create(error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = queue->create((desc->flags & EP_STREAM_FLAG_TIMED) != 0, error); status != EP_STATUS_OK)
+    return status;
   *out_stream = make<ep_stream>(device->host, device->host, std::move(queue));
   return EP_STATUS_OK;
 }

@@ -51,6 +51,7 @@ struct ep_event {
   std::mutex mutex;
   std::shared_ptr<tenon::provider::vulkan::CommandStream> commands;
   uint64_t value = 0;
+  std::shared_ptr<tenon::provider::vulkan::Timestamps::Place> time;  // NULL: the stream has no times
 };
 
 namespace tenon::provider::vulkan {

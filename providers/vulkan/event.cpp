@@ -6,6 +6,7 @@ namespace {
 struct Point {
   std::shared_ptr<CommandStream> commands;
   uint64_t value;
+  std::shared_ptr<Timestamps::Place> time;
 };
 
 // The last record of the event. Errors: INVALID_ARGUMENT if the event was never recorded.
@@ -14,7 +15,7 @@ ep_status point_of(ep_event* event, Point* out_point, ep_error** error) {
   if (event->commands == nullptr) {
     return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The event was never recorded.");
   }
-  *out_point = {event->commands, event->value};
+  *out_point = {event->commands, event->value, event->time};
   return EP_STATUS_OK;
 }
 
@@ -27,10 +28,19 @@ void event_destroy(ep_device*, ep_event* event) noexcept { destroy(event); }
 
 ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
   if (const ep_status status = stream->commands->check(error); status != EP_STATUS_OK) return status;
-  const uint64_t value = stream->commands->point();
+  std::shared_ptr<Timestamps::Place> time;
+  uint64_t value = 0;
+  if (stream->commands->timed()) {
+    if (const ep_status status = stream->commands->timed_point(&value, &time, error); status != EP_STATUS_OK) {
+      return status;
+    }
+  } else {
+    value = stream->commands->point();
+  }
   std::lock_guard lock(event->mutex);
   event->commands = stream->commands;
   event->value = value;
+  event->time.swap(time);
   return EP_STATUS_OK;
 }
 
@@ -52,6 +62,29 @@ ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error
   return stream->commands->wait_for(*point.commands, point.value, error);
 }
 
+// The ticks of the device's clock at the event. Errors: INVALID_ARGUMENT; BUSY if it has not come.
+ep_status ticks_of(ep_event* event, uint64_t* out_ticks, ep_error** error) {
+  Point point;
+  if (const ep_status status = point_of(event, &point, error); status != EP_STATUS_OK) return status;
+  if (point.time == nullptr) {
+    return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT,
+                     "The event was recorded on a stream without times.");
+  }
+  if (const ep_status status = point.commands->query(point.value, error); status != EP_STATUS_OK) return status;
+  const VkResult result = point.time->read(out_ticks);
+  return result == VK_SUCCESS ? EP_STATUS_OK : point.commands->context().failed(error, "vkGetQueryPoolResults", result);
+}
+
+ep_status event_elapsed(ep_event* begin, ep_event* end, uint64_t* out_ns, ep_error** error) {
+  uint64_t from = 0, to = 0;
+  if (const ep_status status = ticks_of(begin, &from, error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = ticks_of(end, &to, error); status != EP_STATUS_OK) return status;
+  const PhysicalFacts& facts = begin->commands->context().physical->facts;
+  const uint64_t ticks = (to - from) & facts.timestamp_mask;
+  *out_ns = static_cast<uint64_t>(static_cast<double>(ticks) * facts.properties.limits.timestampPeriod);
+  return EP_STATUS_OK;
+}
+
 }  // namespace
 
 void fill_event(ep_device_ops* ops) {
@@ -61,6 +94,7 @@ void fill_event(ep_device_ops* ops) {
   ops->event_query = entry<event_query>;
   ops->event_host_wait = entry<event_host_wait>;
   ops->stream_wait_event = entry<stream_wait_event>;
+  ops->event_elapsed = entry<event_elapsed>;
 }
 
 }  // namespace tenon::provider::vulkan

@@ -6,7 +6,9 @@ namespace {
 ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory, ep_error** error) {
   const ep_host* host = device->host;
   Context& context = *device->context;
-  if (pool != 0) return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "vulkan has one pool; there is no %u.", pool);
+  if (pool > staging_pool) {
+    return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "vulkan has two pools; there is no %u.", pool);
+  }
   if (const ep_status status = context.check(error); status != EP_STATUS_OK) return status;
   const uint64_t largest = context.physical->facts.largest_allocation;
   if (size > largest) {
@@ -17,7 +19,8 @@ ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_me
   }
   ep_memory* memory = make<ep_memory>(host, host, Block{});
   const char* call = nullptr;
-  const VkResult result = allocate_block(context, context.memory.operands, size, &memory->block, &call);
+  const VkResult result = allocate_block(
+      context, pool == staging_pool ? context.memory.upload : context.memory.operands, size, &memory->block, &call);
   if (result == VK_SUCCESS) {
     *out_memory = memory;
     return EP_STATUS_OK;

@@ -56,7 +56,9 @@ ep_status device_adopt(ep_plugin* plugin, uint32_t index, const ep_adopt_desc* a
     return status;
   }
   *out_device = device;
-  fill(out_ops, device_ops());
+  ep_device_ops ops = device_ops();
+  if (physical->facts.timestamp_mask == 0) ops.event_elapsed = nullptr;
+  fill(out_ops, ops);
   return EP_STATUS_OK;
 }
 

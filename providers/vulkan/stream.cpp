@@ -7,11 +7,13 @@ namespace {
 
 using Recording = CommandStream::Recording;
 
-ep_status stream_create(ep_device* device, const ep_stream_desc*, ep_stream** out_stream, ep_error** error) {
+ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream** out_stream, ep_error** error) {
+  if (const ep_status status = check_stream_flags(device->host, *desc, error); status != EP_STATUS_OK) return status;
   if (const ep_status status = device->context->check(error); status != EP_STATUS_OK) return status;
+  const bool timed = (desc->flags & EP_STREAM_FLAG_TIMED) != 0 && device->context->physical->facts.timestamp_mask != 0;
   auto commands =
       std::make_shared<CommandStream>(device->context, device->staging, device->streams, device->pipelines->layout());
-  if (const ep_status status = commands->create(error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = commands->create(timed, error); status != EP_STATUS_OK) return status;
   device->streams->add(commands);
   *out_stream = make<ep_stream>(device->host, device->host, std::move(commands));
   return EP_STATUS_OK;

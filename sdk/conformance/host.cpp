@@ -214,6 +214,7 @@ bool Host::allocation_failed() const {
 void Host::cancel_after(int64_t questions) {
   const std::lock_guard lock(mutex_);
   cancel_after_ = questions;
+  cancelled_thread_ = std::this_thread::get_id();
   cancel_questions_ = 0;
 }
 
@@ -224,6 +225,7 @@ int64_t Host::cancel_questions() const {
 
 bool Host::asks_to_cancel() {
   const std::lock_guard lock(mutex_);
+  if (std::this_thread::get_id() != cancelled_thread_) return false;
   const int64_t question = cancel_questions_++;
   return cancel_after_ >= 0 && question >= cancel_after_;
 }

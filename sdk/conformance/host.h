@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -46,7 +47,8 @@ class Host {
   enum class Blobs : uint8_t { none, kept };
   uint64_t keep_blobs(Blobs blobs);
 
-  // Has cancel_requested say 1 from its question number `questions` on, counted from 0 and from this call. -1: never.
+  // Has cancel_requested say 1 to the calling thread from its question number `questions` on, counted from 0 and from
+  // this call. -1: never.
   void cancel_after(int64_t questions);
   // How often cancel_requested was asked since the last cancel_after.
   int64_t cancel_questions() const;
@@ -74,6 +76,7 @@ class Host {
   std::set<const ep_error*> errors_;
   int64_t bytes_ = 0, device_bytes_ = 0, allocations_ = 0, fail_after_ = -1;
   int64_t cancel_after_ = -1, cancel_questions_ = 0;
+  std::thread::id cancelled_thread_;
   bool failed_ = false;
   std::atomic<bool> lingers_ = false;
   Blobs keeping_ = Blobs::none;

@@ -70,8 +70,8 @@ Result<Memory> Subject::allocate(uint64_t size, uint32_t pool) {
   return Memory(this, memory);
 }
 
-Result<Stream> Subject::make_stream(int32_t purpose, int32_t priority) {
-  const ep_stream_desc desc = stream_desc(purpose, priority);
+Result<Stream> Subject::make_stream(int32_t purpose, int32_t priority, uint64_t flags) {
+  const ep_stream_desc desc = stream_desc(purpose, priority, flags);
   ep_stream* stream = nullptr;
   TENON_RETURN_IF_ERROR(call("stream_create", ops.stream_create, device, &desc, &stream));
   return Stream(this, stream);

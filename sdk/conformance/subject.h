@@ -89,7 +89,7 @@ class Subject {
   bool has_events() const { return ops.event_create != nullptr && ops.event_record != nullptr; }
 
   Result<Memory> allocate(uint64_t size, uint32_t pool = 0);
-  Result<Stream> make_stream(int32_t purpose = EP_STREAM_COMPUTE, int32_t priority = 0);
+  Result<Stream> make_stream(int32_t purpose = EP_STREAM_COMPUTE, int32_t priority = 0, uint64_t flags = 0);
   Result<Event> make_event();
   // The greatest copy_granularity of the pools, at least 1.
   uint64_t granularity() const;
@@ -166,10 +166,11 @@ T with_header(uint32_t type) {
   return value;
 }
 
-inline ep_stream_desc stream_desc(int32_t purpose, int32_t priority = 0) {
+inline ep_stream_desc stream_desc(int32_t purpose, int32_t priority = 0, uint64_t flags = 0) {
   auto desc = with_header<ep_stream_desc>(EP_STRUCT_STREAM_DESC);
   desc.purpose = purpose;
   desc.priority = priority;
+  desc.flags = flags;
   return desc;
 }
 

@@ -42,6 +42,14 @@ inline ep_status fail_text(const ep_host* host, ep_error** error, ep_status stat
   return fail_text(host, error, status, sentence, remedy);
 }
 
+// UNSUPPORTED for a stream with flags that our ep_api.h does not have.
+inline ep_status check_stream_flags(const ep_host* host, const ep_stream_desc& desc, ep_error** error) {
+  const uint64_t unknown = desc.flags & ~EP_STREAM_FLAG_TIMED;
+  if (unknown == 0) return EP_STATUS_OK;
+  return fail(host, error, EP_STATUS_UNSUPPORTED, "The stream flags 0x%llx are unknown.",
+              static_cast<unsigned long long>(unknown));
+}
+
 // Writes one line on `topic` if the host listens at `level` (EP_LOG_*). Otherwise it formats nothing.
 [[gnu::format(printf, 4, 5)]] inline void log_line(const ep_host* host, int32_t level, std::string_view topic,
                                                    const char* format, ...) {

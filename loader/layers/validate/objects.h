@@ -80,6 +80,7 @@ struct Stream : Object {
   uint32_t number = 0;  // of the stream, in the process
   uint64_t point = 0;   // of the last work submitted
   Clock waited;         // the work that its next work comes after, its own included
+  bool timed = false;   // EP_STREAM_FLAG_TIMED
 
   struct Launched {
     uint64_t tag, point;
@@ -99,8 +100,9 @@ struct Point {
 struct Event : Object {
   Event(Layer* layer, ep_event* handle) : Object(Kind::event, layer, handle) {}
   bool recorded = false;
-  Point point;  // its last record
-  Clock clock;  // the work that is done when it fires
+  bool timed = false;  // its last record was on a timed stream
+  Point point;         // of its last record
+  Clock clock;         // the work that is done when it fires
 };
 
 struct Primitive : Object {

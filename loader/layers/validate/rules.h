@@ -62,6 +62,8 @@ bool is_exclusive(const Memory& memory);
 // --- stream_rules.cpp ---
 
 void before(Tag<Slot::stream_create>, Call&, Device&, Argument<const ep_stream_desc*>&, Argument<ep_stream**>&, Error&);
+void after(Tag<Slot::stream_create>, Call&, ep_status, Device&, Argument<const ep_stream_desc*>&,
+           Argument<ep_stream**>&, Error&);
 
 // Notes that work that uses `objects` was submitted to `stream`. Null objects are left out.
 void submitted(Stream& stream, std::initializer_list<Object*> objects);
@@ -80,6 +82,10 @@ void before(Tag<Slot::event_host_wait>, Call&, EventHandle&, Number&, Error&);
 void after(Tag<Slot::event_host_wait>, Call&, ep_status, EventHandle&, Number&, Error&);
 void before(Tag<Slot::stream_wait_event>, Call&, StreamHandle&, EventHandle&, Error&);
 void after(Tag<Slot::stream_wait_event>, Call&, ep_status, StreamHandle&, EventHandle&, Error&);
+
+void before(Tag<Slot::event_elapsed>, Call&, EventHandle& begin, EventHandle& end, Argument<uint64_t*>&, Error&);
+void after(Tag<Slot::event_elapsed>, Call&, ep_status, EventHandle& begin, EventHandle& end, Argument<uint64_t*>&,
+           Error&);
 
 // --- primitive_rules.cpp, launch_rules.cpp ---
 

@@ -145,8 +145,13 @@ void blob_put(const ep_host* host, ep_string key, const void* data, uint64_t siz
   of(host).inner->blob_put(of(host).inner, key, data, size);
 }
 
+thread_local bool said_cancel = false;
+
 int32_t cancel_requested(const ep_host* host) {
-  return still_there(host, "cancel_requested") ? of(host).inner->cancel_requested(of(host).inner) : 0;
+  if (!still_there(host, "cancel_requested")) return 0;
+  const int32_t answer = of(host).inner->cancel_requested(of(host).inner);
+  said_cancel = said_cancel || answer != 0;
+  return answer;
 }
 
 }  // namespace
@@ -176,6 +181,9 @@ const ep_host* validate_services(const HostServices& host) {
   all->push_back(std::move(services));
   return &all->back()->table;
 }
+
+void begin_stoppable_call() { said_cancel = false; }
+bool cancel_was_requested() { return said_cancel; }
 
 void end_validated_services(const ep_host* table) {
   if (table == nullptr) return;

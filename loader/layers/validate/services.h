@@ -10,6 +10,10 @@ namespace tenon::loader {
 
 // A table in front of `host`'s own. It stays valid for ever, so that a call after shutdown is found out.
 const ep_host* validate_services(const HostServices& host);
+// Whether cancel_requested has said 1 on the calling thread since the last begin_stoppable_call.
+void begin_stoppable_call();
+bool cancel_was_requested();
+
 // To be called when the provider's shutdown has returned. Null is fine.
 void end_validated_services(const ep_host* table);
 

@@ -59,6 +59,11 @@ void before(Tag<Slot::stream_create>, Call& call, Device&, Argument<const ep_str
                                  desc.value->struct_type));
 }
 
+void after(Tag<Slot::stream_create>, Call&, ep_status, Device&, Argument<const ep_stream_desc*>& desc,
+           Argument<ep_stream**>& out, Error&) {
+  if (out.object != nullptr) out.object->timed = (desc.value->flags & EP_STREAM_FLAG_TIMED) != 0;
+}
+
 void before(Tag<Slot::stream_destroy>, Call& call, Device&, StreamHandle& stream) {
   if (stream.object == nullptr || call.layer->synchronous() || call.layer->lost) return;
   if (stream.object->point <= Objects::instance().seen.at(stream.object->number)) return;
@@ -110,6 +115,7 @@ void after(Tag<Slot::event_record>, Call&, ep_status status, EventHandle& event,
   if (status != EP_STATUS_OK) return;
   submitted(*stream.object, {event.object});
   event.object->recorded = true;
+  event.object->timed = stream.object->timed;
   event.object->clock = stream.object->waited;
   event.object->point = {stream.object->number, stream.object->point};
 }
@@ -138,6 +144,24 @@ void after(Tag<Slot::stream_wait_event>, Call& call, ep_status status, StreamHan
   if (status != EP_STATUS_OK) return;
   stream.object->waited.join(call.captured);
   submitted(*stream.object, {event.object});
+}
+
+void before(Tag<Slot::event_elapsed>, Call& call, EventHandle& begin, EventHandle& end, Argument<uint64_t*>&, Error&) {
+  for (const Event* event : {begin.object, end.object}) {
+    if (event == nullptr || call.refused()) return;
+    if (!event->recorded || !event->timed) {
+      return call.refuse("S10", "an event was not recorded on a stream with EP_STREAM_FLAG_TIMED");
+    }
+    if (Objects::instance().seen.at(event->point.stream) < event->point.number) {
+      return call.refuse("S10", "an event has not been seen to fire");
+    }
+  }
+}
+
+void after(Tag<Slot::event_elapsed>, Call& call, ep_status status, EventHandle&, EventHandle&, Argument<uint64_t*>&,
+           Error&) {
+  if (status != EP_STATUS_INVALID_ARGUMENT && status != EP_STATUS_BUSY) return;
+  call.blame("S10", fmt::format("it answered {} about events that were recorded on timed streams and seen", status));
 }
 
 }  // namespace tenon::loader::validate

@@ -4,6 +4,7 @@
 
 #include "loader/host/error.h"
 #include "loader/layers/validate/rules.h"
+#include "loader/layers/validate/services.h"
 #include "primitives/text/format.h"
 
 namespace tenon::loader {
@@ -26,6 +27,14 @@ void check_lost(Call& call, ep_status status, bool lost_before) {
 void check_status(Call& call, ep_status status) {
   if (status >= EP_STATUS_OK && status <= EP_STATUS_INTERNAL) return;
   call.blame("R01", fmt::format("its status {} is not one of the known ones", status));
+}
+
+bool is_stoppable(Slot slot) { return slot == Slot::primitive_create || slot == Slot::graph_compile; }
+
+void check_cancelled(Call& call, ep_status status) {
+  if (status != EP_STATUS_CANCELLED || call.slot() == Slot::peer_copy) return;
+  if (is_stoppable(call.slot()) && cancel_was_requested()) return;
+  call.blame("E04", "it answered CANCELLED, and cancel_requested had not said 1 in this call");
 }
 
 // Waits for the object that is destroyed in flight, so that the provider survives.
@@ -64,11 +73,13 @@ struct Validating {
     if (!call.refused()) {
       const bool lost_before = call.layer->lost;
       lock.unlock();
+      begin_stoppable_call();
       drain(call);
       status = std::apply([&](auto&... each) { return run<slot>(*call.layer, each...); }, arguments);
       lock.lock();
       check_status(call, status);
       check_lost(call, status, lost_before);
+      check_cancelled(call, status);
       std::apply(
           [&](auto&... each) {
             (each.after(call, status), ...);

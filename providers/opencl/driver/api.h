@@ -45,6 +45,7 @@ namespace tenon::provider::opencl {
   X(clWaitForEvents)              \
   X(clGetEventInfo)               \
   X(clRetainEvent)                \
+  X(clGetEventProfilingInfo)      \
   X(clReleaseEvent)
 
 struct Api {

@@ -40,14 +40,29 @@ ep_status Point::wait(uint64_t timeout_ns, ep_error** error) const {
               static_cast<unsigned long long>(timeout_ns));
 }
 
+ep_status Point::time(uint64_t* out_ns, ep_error** error) const {
+  Context& context = queue_->context();
+  cl_ulong time = 0;
+  const cl_int result =
+      context.api.clGetEventProfilingInfo(event_, CL_PROFILING_COMMAND_END, sizeof time, &time, nullptr);
+  if (result == CL_PROFILING_INFO_NOT_AVAILABLE) {
+    return fail(context.host, error, EP_STATUS_UNSUPPORTED, "The driver has no times of markers.");
+  }
+  if (result != CL_SUCCESS) return context.failed(error, "clGetEventProfilingInfo", result);
+  *out_ns = time;
+  return EP_STATUS_OK;
+}
+
 CommandQueue::~CommandQueue() {
   faults_.reset();
   if (handle_ != nullptr) context_->api.clReleaseCommandQueue(handle_);
 }
 
-ep_status CommandQueue::create(ep_error** error) {
+ep_status CommandQueue::create(bool timed, ep_error** error) {
   cl_int result = CL_SUCCESS;
-  handle_ = context_->api.clCreateCommandQueue(context_->handle(), context_->physical.handle, 0, &result);
+  timed_ = timed;
+  handle_ = context_->api.clCreateCommandQueue(context_->handle(), context_->physical.handle,
+                                               timed ? CL_QUEUE_PROFILING_ENABLE : 0, &result);
   if (result != CL_SUCCESS) return context_->failed(error, "clCreateCommandQueue", result);
   faults_ = std::make_unique<FaultLog>(context_, handle_);
   return EP_STATUS_OK;

@@ -24,12 +24,14 @@ class Point {
   ep_status query(ep_error** error) const;
   // Errors: TIMEOUT, DEVICE_LOST.
   ep_status wait(uint64_t timeout_ns, ep_error** error) const;
+  // When the device came to the point, by its clock, in ns. The point has come, and its queue is timed.
+  ep_status time(uint64_t* out_ns, ep_error** error) const;
+  // OK or BUSY, as query, without a flush.
+  ep_status ask(ep_error** error) const;
   CommandQueue& queue() const { return *queue_; }
   cl_event event() const { return event_; }
 
  private:
-  ep_status ask(ep_error** error) const;
-
   std::shared_ptr<CommandQueue> queue_;
   cl_event event_;
 };
@@ -49,7 +51,9 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
   CommandQueue(const CommandQueue&) = delete;
   CommandQueue& operator=(const CommandQueue&) = delete;
 
-  ep_status create(ep_error** error);
+  // A timed queue keeps the times of its points.
+  ep_status create(bool timed, ep_error** error);
+  bool timed() const { return timed_; }
   // Retains a queue of the application, which is in order and of this device and context.
   ep_status share(cl_command_queue theirs, ep_error** error);
   Context& context() const { return *context_; }
@@ -82,6 +86,7 @@ class CommandQueue : public std::enable_shared_from_this<CommandQueue> {
 
   std::shared_ptr<Context> context_;
   cl_command_queue handle_ = nullptr;
+  bool timed_ = false;
   std::unique_ptr<FaultLog> faults_;
 };
 

@@ -51,6 +51,11 @@ namespace tenon::provider::vulkan {
   X(vkCmdBindPipeline)                   \
   X(vkCmdPushConstants)                  \
   X(vkCmdDispatch)                       \
+  X(vkCreateQueryPool)                   \
+  X(vkDestroyQueryPool)                  \
+  X(vkCmdResetQueryPool)                 \
+  X(vkCmdWriteTimestamp)                 \
+  X(vkGetQueryPoolResults)               \
   X(vkCreateShaderModule)                \
   X(vkDestroyShaderModule)               \
   X(vkCreatePipelineLayout)              \

@@ -100,6 +100,8 @@ void read_queues(const Api& api, VkPhysicalDevice handle, PhysicalFacts* facts) 
     if (facts->queue_family && draws) continue;
     facts->queue_family = i;
     facts->queue_count = families[i].queueCount;
+    const uint32_t bits = families[i].timestampValidBits;
+    facts->timestamp_mask = bits >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << bits) - 1;
     if (!draws) return;
   }
 }
@@ -225,6 +227,12 @@ void fill_info(const PhysicalDevice& device, ep_device_info* info) {
   pool.preferred_block = software ? UINT64_C(2) << 20 : UINT64_C(16) << 20;
   pool.largest_allocation = facts.largest_allocation;
   pool.maximum_allocations = most < (UINT64_C(1) << 31) ? most - std::min(most / 2, own_allocations) : 0;
+  if (!device.memory->upload.is_coherent()) return;
+  // Memory that the host writes and the device copies from, so that nothing is staged twice.
+  info->pool_count = 2;
+  info->pools[staging_pool] = pool;
+  info->pools[staging_pool].flags = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT | EP_POOL_FLAG_STAGING;
+  info->pools[staging_pool].size = device.memory->upload.heap_size;
 }
 
 }  // namespace tenon::provider::vulkan

@@ -31,7 +31,11 @@ struct PhysicalFacts {
   bool rounds_even = false;              // shaders can demand that f32 rounds to nearest even
   std::optional<uint32_t> queue_family;  // a family with compute; one with graphics too is the last choice
   uint32_t queue_count = 0;
+  uint64_t timestamp_mask = 0;  // the bits of a timestamp that count; 0: the queues have no clock
 };
+
+// Pool 0 holds operands.
+inline constexpr uint32_t staging_pool = 1;
 
 // The optional features that the provider uses. Without them the host computes some element types.
 struct Features {

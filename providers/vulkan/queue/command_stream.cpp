@@ -57,7 +57,8 @@ CommandStream::~CommandStream() {
   if (semaphore_ != VK_NULL_HANDLE) context_->api.vkDestroySemaphore(context_->device, semaphore_, nullptr);
 }
 
-ep_status CommandStream::create(ep_error** error) {
+ep_status CommandStream::create(bool timed, ep_error** error) {
+  if (timed) timestamps_ = std::make_shared<Timestamps>(context_);
   VkSemaphoreTypeCreateInfo type{};
   type.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO;
   type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
@@ -299,6 +300,18 @@ ep_status CommandStream::take_fault(ep_fault* out_fault) {
 uint64_t CommandStream::point() {
   std::lock_guard lock(mutex_);
   return open_ != nullptr && open_->operations != 0 ? open_->value : submitted_;
+}
+
+ep_status CommandStream::timed_point(uint64_t* out_value, std::shared_ptr<Timestamps::Place>* out_place,
+                                     ep_error** error) {
+  std::lock_guard lock(mutex_);
+  if (const ep_status status = open_batch(error); status != EP_STATUS_OK) return status;
+  const VkResult result = timestamps_->take(out_place);
+  if (result != VK_SUCCESS) return context_->failed(error, "vkCreateQueryPool", result);
+  barrier(VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, 0);
+  (*out_place)->write(open_->commands);
+  *out_value = open_->value;
+  return after_operation(error);
 }
 
 ep_status CommandStream::flush(ep_error** error) {

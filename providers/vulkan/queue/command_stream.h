@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "providers/vulkan/queue/staging.h"
+#include "providers/vulkan/queue/timestamps.h"
 
 namespace tenon::provider::vulkan {
 
@@ -52,7 +53,9 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   CommandStream(const CommandStream&) = delete;
   CommandStream& operator=(const CommandStream&) = delete;
 
-  ep_status create(ep_error** error);
+  // A timed stream can write the device's time.
+  ep_status create(bool timed, ep_error** error);
+  bool timed() const { return timestamps_ != nullptr; }
 
   // --- recording: hold a Recording to add operations ---
   class Recording;
@@ -60,6 +63,8 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   // --- points ---
   // The value that will be signalled when all work submitted so far is done.
   uint64_t point();
+  // The same point, with the time at which the device comes to it, in a place that is kept by the caller.
+  ep_status timed_point(uint64_t* out_value, std::shared_ptr<Timestamps::Place>* out_place, ep_error** error);
   ep_status flush(ep_error** error);
   // OK: the work is done and its downloads are finished. BUSY: it is not. Flushes if the open batch holds the point.
   ep_status query(uint64_t value, ep_error** error);
@@ -73,6 +78,7 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   // Errors: NOT_FOUND if there is no fault.
   ep_status take_fault(ep_fault* out_fault);
   ep_status check(ep_error** error) const { return context_->check(error); }
+  Context& context() const { return *context_; }
   // Settles the batches that the device has completed.
   ep_status retire(ep_error** error);
   // The device is lost: drops the streams that this one waits for, which may in turn wait for this one.
@@ -135,6 +141,7 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   VkPipelineLayout layout_;
   Queue* queue_ = nullptr;
   VkSemaphore semaphore_ = VK_NULL_HANDLE;
+  std::shared_ptr<Timestamps> timestamps_;  // of a timed stream
 
   std::mutex mutex_;
   std::unique_ptr<Batch> open_;

@@ -113,6 +113,7 @@ Status events_time_out(Subject& subject);
 Status events_record_replaces(Subject& subject);
 Status events_wait_captures(Subject& subject);
 Status events_outlive_stream(Subject& subject);
+Status events_device_time(Subject& subject);
 
 Status streams_ordered_by_events(Subject& subject);
 Status streams_keep_launches_apart(Subject& subject);
@@ -129,6 +130,8 @@ Status launch_late(Subject& subject);
 Status launch_floating_point(Subject& subject);
 Status faults_in_order(Subject& subject);
 Status faults_none(Subject& subject);
+
+Status creates_cancelled(Subject& subject);
 
 Status graphs_answers(Subject& subject);
 Status graphs_results(Subject& subject);

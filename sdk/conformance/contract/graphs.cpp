@@ -81,12 +81,13 @@ Status must_leave_out(Subject& subject, const std::vector<cases::Case>& tests, s
   return broken("G01", "graph_capability takes {} with {}", tests[index].name, unknown.what);
 }
 
-// Runs `tests` as one graph. Not claimed: nothing is wrong.
+// Runs `tests` as one graph. Not claimed: nothing is wrong, and `refusal` (if not null) gets the reason; else it stays.
 Status run_graph(Subject& subject, const Stream& stream, const std::vector<cases::Case>& tests,
-                 GraphWork::Options options) {
+                 GraphWork::Options options, Status* refusal = nullptr) {
   GraphWork work(subject, tests, options);
   const Drain drain(subject, stream);
   const Status made = work.create(stream);
+  if (is_unclaimed(made) && refusal != nullptr) *refusal = made;
   if (is_unclaimed(made)) return {};
   TENON_RETURN_IF_ERROR(made);
   TENON_RETURN_IF_ERROR(work.submit(stream));
@@ -126,10 +127,19 @@ Status graphs_results(Subject& subject) {
   TENON_ASSIGN_OR_RETURN(const Stream stream, subject.make_stream());
   const std::vector<cases::Case> tests = graph_samples(subject, false);
   if (tests.empty()) return skipped("the device takes none of the cases in a graph of one node.");
+  size_t refused = 0;
+  Status reason;
   for (const cases::Case& test : tests) {
     for (const bool constants : {false, true}) {
-      TENON_RETURN_IF_ERROR(run_graph(subject, stream, {test}, {constants, false, 0x5b}));
+      Status refusal;
+      TENON_RETURN_IF_ERROR(run_graph(subject, stream, {test}, {constants, false, 0x5b}, &refusal));
+      refused += refusal.ok() ? 0 : 1;
+      if (!refusal.ok()) reason = refusal;
     }
+  }
+  if (refused == 2 * tests.size()) {
+    return broken("G02", "graph_capability takes {} kinds of node, and graph_compile refuses a graph of any one: {}",
+                  tests.size(), reason.message());
   }
   TENON_RETURN_IF_ERROR(run_graph(subject, stream, tests, {}));
   if (const auto relu = case_named("unary/relu/f32/vector")) {

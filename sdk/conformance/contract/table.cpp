@@ -51,6 +51,8 @@ constexpr ContractTest tests[] = {
      events_wait_captures},
     {"events/outlive_stream", "S07", Needs::events, "An event can be used after its stream was destroyed.",
      events_outlive_stream},
+    {"events/device_time", "S10", Needs::events, "The device's time between two events is told in nanoseconds.",
+     events_device_time},
 
     {"streams/ordered_by_events", "S05", Needs::events, "A stream that waits for an event sees the work before it.",
      streams_ordered_by_events},
@@ -69,6 +71,9 @@ constexpr ContractTest tests[] = {
     {"support/unknown", "P02", Needs::device,
      "A descriptor with something that the provider cannot know is 'unsupported'.", support_unknown},
     {"support/refusals", "E01", Needs::device, "A refusal has a reason and writes nothing else.", support_refusals},
+
+    {"creates/cancelled", "E04", Needs::primitives,
+     "A create that the host asks to stop is 'cancelled' or finishes, and works the next time.", creates_cancelled},
 
     {"launch/deterministic", "P15", Needs::primitives, "A deterministic primitive gives the same bits twice.",
      launch_deterministic},

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -37,14 +38,15 @@ void AsyncControl::reset() {
   delay_us = 0;
   seed = 1;
   shadow = true;
-  lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = false;
+  lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = late_waits = false;
   granularity = graph_seed = 1;
   fail_allocation = fail_launch = fail_graph = fail_import = fail_semaphore = -1;
   fail_count = 1;
   lose_device = false;
-  query_answer = host_wait_answer = synchronize_answer = compile_answer = EP_STATUS_OK;
+  query_answer = host_wait_answer = synchronize_answer = compile_answer = elapsed_answer = EP_STATUS_OK;
   failed_allocations = failed_launches = failed_graphs = failed_imports = failed_semaphores = 0;
   allocations = launches = peer_copies = overlaps = faults = device_waits = 0;
+  create_us = created_primitives = cancelled_creates = timed_records = 0;
   compiled_graphs = compiled_nodes = destroyed_graphs = launched_graphs = 0;
   std::lock_guard lock(mutex_);
   violation_.clear();
@@ -80,6 +82,21 @@ bool due(std::atomic<int64_t>& after, std::atomic<int64_t>& failed) {
     failed.store(0);
   }
   return true;
+}
+
+ep_status compile(ep_device* device, ep_error** error) {
+  AsyncControl& control = async_control();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(control.create_us.load());
+  control.creating.fetch_add(1);
+  bool stopped = device->host->cancel_requested(device->host) != 0;
+  while (!stopped && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    stopped = device->host->cancel_requested(device->host) != 0;
+  }
+  control.creating.fetch_sub(1);
+  if (!stopped) return EP_STATUS_OK;
+  control.cancelled_creates.fetch_add(1);
+  return fail(device->host, error, EP_STATUS_CANCELLED, "the compiler was stopped.");
 }
 
 void check_exclusive(const ep_stream* stream, const Access* accesses, size_t count) {
@@ -156,13 +173,17 @@ ep_status memory_map(ep_device*, ep_memory* memory, void** out, ep_error**) {
 
 // --- streams ---
 
-ep_status stream_create(ep_device* device, const ep_stream_desc*, ep_stream** out, ep_error** error) {
+ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream** out, ep_error** error) {
+  if ((desc->flags & ~EP_STREAM_FLAG_TIMED) != 0) {
+    return fail(device->host, error, EP_STATUS_UNSUPPORTED, fmt::format("unknown stream flags {:#x}.", desc->flags));
+  }
   const int number = device->plugin->shadow.add_stream();
   if (number < 0 && async_control().shadow.load()) {
     return fail(device->host, error, EP_STATUS_UNSUPPORTED, "the shadow keeps eight streams apart, no more.");
   }
   auto* stream = new ep_stream(device);
   stream->number = number;
+  stream->timed = (desc->flags & EP_STREAM_FLAG_TIMED) != 0;
   *out = stream;
   return EP_STATUS_OK;
 }
@@ -381,6 +402,8 @@ void configure(const ep_host* host) {
   read("reference", control.reference);
   read("graphs", control.graphs);
   read("graph_seed", control.graph_seed);
+  read("create_us", control.create_us);
+  read("late_waits", control.late_waits);
   read("fail_allocation", control.fail_allocation);
   read("fail_launch", control.fail_launch);
 }

@@ -38,6 +38,8 @@ struct AsyncControl {
   std::atomic<uint64_t> graph_seed{1};   // draws the islands; 0: all known nodes are of one
   std::atomic<bool> exclusive{false};    // a block holds one tensor; read when the provider is loaded
   std::atomic<uint64_t> granularity{1};  // of copies, in bytes; read when the provider is loaded
+  std::atomic<bool> late_waits{false};   // a wait of a stream is for the newest point of the event, not the one it held
+  std::atomic<uint64_t> create_us{0};    // how long it takes to make a primitive or to compile a graph
   std::atomic<bool> abort_on_violation{false};
 
   // The allocation (launch) after so many others fails, and further ones, `fail_count` in all. -1: none fails.
@@ -52,7 +54,8 @@ struct AsyncControl {
   std::atomic<ep_status> host_wait_answer{EP_STATUS_OK};
   std::atomic<ep_status> synchronize_answer{EP_STATUS_OK};
   std::atomic<ep_status> compile_answer{EP_STATUS_OK};  // of graph_compile
-  std::atomic<int64_t> fail_graph{-1};                  // the launch of a graph after so many others finds no memory
+  std::atomic<ep_status> elapsed_answer{EP_STATUS_OK};
+  std::atomic<int64_t> fail_graph{-1};  // the launch of a graph after so many others finds no memory
   std::atomic<int64_t> failed_graphs{0};
   std::atomic<int64_t> fail_import{-1};     // the import of memory after so many others
   std::atomic<int64_t> fail_semaphore{-1};  // the wait for a semaphore after so many others
@@ -68,6 +71,10 @@ struct AsyncControl {
   std::atomic<uint64_t> overlaps{0};  // instructions that ran while an instruction of another stream ran
   std::atomic<uint64_t> faults{0};
   std::atomic<uint64_t> device_waits{0};
+  std::atomic<uint64_t> creating{0};  // calls that make a primitive or compile a graph now
+  std::atomic<uint64_t> created_primitives{0};
+  std::atomic<uint64_t> cancelled_creates{0};  // those that were stopped
+  std::atomic<uint64_t> timed_records{0};      // records of events whose time is kept
   std::atomic<uint64_t> compiled_graphs{0};
   std::atomic<uint64_t> compiled_nodes{0};
   std::atomic<uint64_t> destroyed_graphs{0};

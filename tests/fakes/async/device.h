@@ -72,6 +72,8 @@ struct ep_event {
   std::atomic<uint64_t> recorded_now{0};  // the same number, readable without the lock
   std::atomic<uint64_t> completed_now{0};
   tenon::fakes::Clock clock;
+  bool timed = false;     // the last record was on a timed stream; guarded by `mutex`, as is the next
+  uint64_t fired_ns = 0;  // when the device came to the point `completed`
 
   bool has_come() const {
     return completed_now.load(std::memory_order_acquire) >= recorded_now.load(std::memory_order_acquire);
@@ -127,6 +129,7 @@ struct ep_stream {
 
   ep_device* device;
   int number = 0;  // number of the stream in the shadow
+  bool timed = false;
 
   // Guarded by ep_device::mutex. While a thread runs the stream, `batch` and `at` belong to that thread.
   std::vector<tenon::fakes::Command> put_off;  // not flushed yet
@@ -203,6 +206,9 @@ ep_status fail(const ep_host* host, ep_error** error, ep_status status, const st
 inline bool is_lost() { return async_control().lose_device.load(std::memory_order_relaxed); }
 // The device is lost. Lets its running instructions end first: after the call returns, the device touches no memory.
 ep_status lost(ep_device* device, ep_error** error);
+
+// Takes AsyncControl::create_us, as a compiler would, and asks now and then whether to stop. OK, or CANCELLED.
+ep_status compile(ep_device* device, ep_error** error);
 
 // Counts `after` down. True for the `fail_count` calls after it has reached 0.
 bool due(std::atomic<int64_t>& after, std::atomic<int64_t>& failed);

@@ -27,6 +27,8 @@ ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
     std::lock_guard lock(event->mutex);
     command.point = ++event->recorded;
     event->stream = stream;
+    event->timed = stream->timed;
+    if (stream->timed) async_control().timed_records.fetch_add(1, std::memory_order_relaxed);
     if (async_control().shadow.load()) event->clock = stream->device->plugin->shadow.record(stream->number);
     event->recorded_now.store(event->recorded, std::memory_order_release);
   }
@@ -97,6 +99,30 @@ ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error
   return EP_STATUS_OK;
 }
 
+// When the device came to the point of `event`.
+ep_status time_of(ep_event* event, uint64_t* out_ns, ep_error** error) {
+  std::lock_guard lock(event->mutex);
+  if (event->recorded == 0) return never_recorded(event, error);
+  if (!event->timed) {
+    return fail(event->host, error, EP_STATUS_INVALID_ARGUMENT, "the event was recorded on a stream without times.");
+  }
+  if (event->completed < event->recorded) return EP_STATUS_BUSY;
+  *out_ns = event->fired_ns;
+  return EP_STATUS_OK;
+}
+
+ep_status event_elapsed(ep_event* begin, ep_event* end, uint64_t* out_ns, ep_error** error) {
+  if (is_lost()) return lost(begin->device, error);
+  if (const ep_status told = async_control().elapsed_answer; told != EP_STATUS_OK) {
+    return fail(begin->host, error, told, "the clock of the queue cannot be read.");
+  }
+  uint64_t from = 0, to = 0;
+  if (const ep_status status = time_of(begin, &from, error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = time_of(end, &to, error); status != EP_STATUS_OK) return status;
+  *out_ns = to > from ? to - from : 0;
+  return EP_STATUS_OK;
+}
+
 }  // namespace
 
 void fill_event(ep_device_ops* ops) {
@@ -106,6 +132,7 @@ void fill_event(ep_device_ops* ops) {
   ops->event_query = event_query;
   ops->event_host_wait = event_host_wait;
   ops->stream_wait_event = stream_wait_event;
+  ops->event_elapsed = event_elapsed;
 }
 
 }  // namespace tenon::fakes

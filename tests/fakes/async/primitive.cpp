@@ -79,6 +79,8 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
   if (const std::string reason = why_not(desc); !reason.empty()) {
     return fail(device->host, error, EP_STATUS_UNSUPPORTED, reason);
   }
+  if (const ep_status status = compile(device, error); status != EP_STATUS_OK) return status;
+  async_control().created_primitives.fetch_add(1);
   auto* primitive = new ep_primitive;
   primitive->device = device;
   primitive->desc = *desc;

@@ -138,7 +138,10 @@ bool run_primitive(const Command& command, ep_fault* fault) {
 // False while the event or semaphore that the command waits for has not fired.
 bool can_run(const Command& command) {
   if (command.kind == Command::await) return tenon::fakes::has_come(*command.semaphore, command.point);
-  return command.kind != Command::wait || command.event->completed_now.load(std::memory_order_seq_cst) >= command.point;
+  if (command.kind != Command::wait) return true;
+  const bool late = tenon::fakes::async_control().late_waits.load(std::memory_order_relaxed);
+  const uint64_t point = late ? command.event->recorded_now.load(std::memory_order_seq_cst) : command.point;
+  return command.event->completed_now.load(std::memory_order_seq_cst) >= point;
 }
 
 constexpr int kLooks = 50;  // looks of the one thread without work before it sleeps
@@ -299,6 +302,7 @@ void ep_stream::execute(const Command& command) {
   if (command.kind == Command::await || command.kind == Command::signal) return tenon::fakes::run_semaphore(command);
   if (command.kind == Command::record) {
     std::lock_guard lock(command.event->mutex);
+    command.event->fired_ns = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
     if (command.event->completed < command.point) command.event->completed = command.point;
     command.event->completed_now.store(command.event->completed, std::memory_order_seq_cst);
     command.event->fired.notify_all();

@@ -1,6 +1,7 @@
 // The entry points of the CUDA driver that the provider calls.
 #include <fmt/core.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 
@@ -263,9 +264,9 @@ FAKE_API CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* dat
   return CUDA_SUCCESS;
 }
 
-FAKE_API CUresult cuEventCreate(CUevent* event, unsigned int) {
+FAKE_API CUresult cuEventCreate(CUevent* event, unsigned int flags) {
   FAKE_ENTER(true);
-  *event = new CUevent_st{current_device(), std::make_shared<EventState>()};
+  *event = new CUevent_st{current_device(), std::make_shared<EventState>(), (flags & CU_EVENT_DISABLE_TIMING) == 0};
   ++control().objects;
   return CUDA_SUCCESS;
 }
@@ -287,6 +288,7 @@ FAKE_API CUresult cuEventRecord(CUevent handle, CUstream stream) {
   stream->push([event, point] {
     const std::lock_guard lock(event->mutex);
     if (event->completed < point) event->completed = point;
+    event->completed_ns = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
     event->fired.notify_all();
   });
   return CUDA_SUCCESS;
@@ -304,6 +306,20 @@ FAKE_API CUresult cuEventSynchronize(CUevent handle) {
   const uint64_t point = event->recorded;
   event->fired.wait(lock, [&] { return event->completed >= point; });
   return static_cast<CUresult>(control().lost.load());
+}
+
+FAKE_API CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
+  FAKE_ENTER(true);
+  uint64_t times[2] = {};
+  for (int i = 0; i < 2; ++i) {
+    const CUevent handle = i == 0 ? begin : end;
+    const std::lock_guard lock(handle->state->mutex);
+    if (!handle->timed || handle->state->recorded == 0) return CUDA_ERROR_INVALID_HANDLE;
+    if (handle->state->completed < handle->state->recorded) return CUDA_ERROR_NOT_READY;
+    times[i] = handle->state->completed_ns;
+  }
+  *milliseconds = static_cast<float>(static_cast<double>(static_cast<int64_t>(times[1] - times[0])) / 1e6);
+  return CUDA_SUCCESS;
 }
 
 FAKE_API CUresult cuModuleLoadData(CUmodule* module, const void*) {

@@ -14,12 +14,14 @@ struct EventState {
   std::condition_variable fired;
   uint64_t recorded = 0;
   uint64_t completed = 0;
+  uint64_t completed_ns = 0;  // when it was completed last
 };
 
 // An event may be destroyed before a stream reaches it.
 struct CUevent_st {
   int device = 0;
   std::shared_ptr<EventState> state = std::make_shared<EventState>();
+  bool timed = false;
 };
 
 struct CUstream_st {

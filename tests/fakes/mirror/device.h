@@ -67,6 +67,7 @@ struct ep_device {
   std::vector<void*> staged = {};  // for the violation shares_staging
   int asked = 0;
   std::minstd_rand random = {};  // for the violation out_of_order
+  bool cancelled_once = false;   // for the violation cancel_stays
 
   bool is(std::string_view word) const { return character.is(word); }
   bool breaks(std::string_view name) const { return character.breaks(name); }
@@ -83,6 +84,7 @@ struct ep_stream {
   const ep_host* host;
   ep_device* device = nullptr;
   std::shared_ptr<tenon::mirror::Queue> queue = {};
+  bool timed = false;
 
   // Runs `work` in its turn; at once on a synchronous device.
   void submit(std::function<void()> work) {
@@ -103,6 +105,7 @@ struct ep_event {
   ep_device* device = nullptr;
   std::shared_ptr<tenon::mirror::Queue> queue = {};
   uint64_t point = 0;
+  std::shared_ptr<uint64_t> time = {};  // when the queue came to `point`, in ns; null: the stream has no times
 };
 
 struct ep_primitive {
@@ -119,6 +122,9 @@ namespace tenon::mirror {
 inline char* address_of(ep_buffer buffer) {
   return buffer.memory == nullptr ? nullptr : buffer.memory->address + buffer.offset;
 }
+
+// CANCELLED if the host wants the call to stop, else OK.
+ep_status stop_if_asked(ep_device* device, ep_error** error);
 
 void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);

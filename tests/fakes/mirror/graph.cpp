@@ -48,7 +48,11 @@ ep_status graph_capability(ep_device* device, const ep_graph_desc* graph, ep_gra
 }
 
 ep_status graph_compile(ep_device* device, const ep_graph_desc* desc, ep_graph** out_graph, ep_graph_info* out_info,
-                        ep_error**) {
+                        ep_error** error) {
+  if (device->breaks("graph_refuses")) {
+    return fail_text(device->host, error, EP_STATUS_UNSUPPORTED, "The compiler does not like it.");
+  }
+  if (const ep_status status = stop_if_asked(device, error); status != EP_STATUS_OK) return status;
   auto* graph = make<ep_graph>(device->host, device->host);
   graph->device = device;
   graph->values.assign(desc->values, desc->values + desc->value_count);

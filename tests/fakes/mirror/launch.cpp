@@ -64,6 +64,20 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
   return EP_STATUS_OK;
 }
 
+}  // namespace
+
+ep_status stop_if_asked(ep_device* device, ep_error** error) {
+  const bool asked = device->host->cancel_requested(device->host) != 0;
+  const bool stays = device->cancelled_once && device->breaks("cancel_stays");
+  if (!asked && !stays && !device->breaks("cancels_unasked")) return EP_STATUS_OK;
+  device->cancelled_once = true;
+  if (device->breaks("cancel_leaks")) device->host->allocate(device->host, 64, 8);
+  const ep_status status = device->breaks("cancel_unsupported") ? EP_STATUS_UNSUPPORTED : EP_STATUS_CANCELLED;
+  return fail_text(device->host, error, status, "The compiler was stopped.");
+}
+
+namespace {
+
 uint64_t bytes_of(const ep_operand_desc& operand) {
   int64_t last = 0;
   for (int32_t axis = 0; axis < operand.rank; ++axis) last += (operand.dims[axis] - 1) * operand.strides[axis];
@@ -73,6 +87,7 @@ uint64_t bytes_of(const ep_operand_desc& operand) {
 ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,
                            ep_primitive_info* out_info, ep_error** error) {
   if (const ep_status status = check(device, desc, error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = stop_if_asked(device, error); status != EP_STATUS_OK) return status;
   ep_primitive_info info{};
   if (!device->breaks("nameless_primitive")) info.implementation = to_ep_string("reference");
   info.workspace_bytes = workspace_bytes;

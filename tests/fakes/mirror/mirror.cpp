@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -110,6 +111,7 @@ ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream
   stream->device = device;
   stream->queue = std::make_shared<Queue>();
   stream->queue->mutex = &device->mutex;
+  stream->timed = (desc->flags & EP_STREAM_FLAG_TIMED) != 0;
   const std::lock_guard lock(device->mutex);
   device->queues.push_back(stream->queue);
   *out_stream = stream;
@@ -203,7 +205,14 @@ ep_status event_create(ep_device* device, ep_event** out_event, ep_error**) {
 }
 void event_destroy(ep_device*, ep_event* event) noexcept { destroy(event); }
 
+uint64_t now_ns() { return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()); }
+
 ep_status event_record(ep_event* event, ep_stream* stream, ep_error**) {
+  if (stream->timed && !(event->time != nullptr && event->device->breaks("first_time_stays"))) {
+    event->time = std::make_shared<uint64_t>(0);
+    stream->submit([time = event->time] { *time = now_ns(); });
+  }
+  if (!stream->timed) event->time = nullptr;
   const std::lock_guard lock(event->device->mutex);
   event->queue = stream->queue;
   event->point = stream->queue->submitted;
@@ -240,6 +249,19 @@ ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error
     return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The stream of the event is gone.");
   }
   stream->submit([queue = event->queue, point = event->point] { queue->run_to(point); });
+  return EP_STATUS_OK;
+}
+
+ep_status event_elapsed(ep_event* begin, ep_event* end, uint64_t* out_ns, ep_error** error) {
+  for (ep_event* event : {begin, end}) {
+    if (event->time == nullptr && event->device->breaks("times_anything")) return *out_ns = 0, EP_STATUS_OK;
+    if (event->time == nullptr) {
+      return fail_text(event->host, error, EP_STATUS_INVALID_ARGUMENT, "The event has no time.");
+    }
+    const std::lock_guard lock(event->device->mutex);
+    if (event->queue->completed < event->point) return EP_STATUS_BUSY;
+  }
+  *out_ns = (*end->time - *begin->time) / (begin->device->breaks("microseconds") ? 1000 : 1);
   return EP_STATUS_OK;
 }
 
@@ -403,6 +425,7 @@ void fill_stream(ep_device_ops* ops) {
   ops->event_query = entry<event_query>;
   ops->event_host_wait = entry<event_host_wait>;
   ops->stream_wait_event = entry<stream_wait_event>;
+  ops->event_elapsed = entry<event_elapsed>;
 }
 
 }  // namespace tenon::mirror

@@ -125,6 +125,18 @@ class Test:
             print(f"{name}: caught in {caught} of 10 runs")
             self.expect(caught == 10, f"{name} was caught in {caught} of 10 runs")
 
+    def a_quick_device_that_waits_late_is_found(self):
+        """A stream of the asynchronous fake waits for the newest point of an event, not for the one it held at the call."""
+        caught = 0
+        for late in ("0", "1", "1", "1"):
+            found = self.run("fakes/libtenon_async.so", "--set", "memory=67108864", "--set", "late_waits=" + late,
+                             "--case", "events/wait_captures")
+            bad = [one for one in found if one["outcome"] not in ("passed", "skipped")]
+            self.expect(late == "1" or not bad, f"events/wait_captures fails a sound device: {bad}")
+            caught += any(one["rule"] == "S05" for one in bad)
+        print(f"late_waits: caught in {caught} of 3 runs")
+        self.expect(caught == 3, f"late_waits was caught in {caught} of 3 runs")
+
     def what_nobody_enforces_is_argued(self):
         nobody = sorted(rule for rule, by in self.rules.items() if "nobody" in by)
         self.expect(len(nobody) <= MOST_BY_NOBODY, f"{len(nobody)} rules are enforced by nobody: {nobody}")
@@ -138,7 +150,7 @@ def main():
     test = Test(*sys.argv[1:4])
     for claim in (test.table_is_well_formed, test.claims_and_violators_agree, test.violators_are_caught,
                   test.every_test_that_catches_somebody_is_listed,
-                  test.a_violator_gets_one_diagnosis, test.races_are_found_each_time, test.what_nobody_enforces_is_argued):
+                  test.a_violator_gets_one_diagnosis, test.races_are_found_each_time, test.a_quick_device_that_waits_late_is_found, test.what_nobody_enforces_is_argued):
         claim()
     for failure in test.failures:
         print("FAILED", failure)

@@ -1,5 +1,6 @@
 // One violator for each rule that the validation layer enforces. The layer names the rule, and the program goes on.
 #include "fixture.h"
+#include "loader/host/cancellation.h"
 #include "loader/host/error.h"
 #include "loader/log/log.h"
 #include "primitives/text/format.h"
@@ -39,6 +40,17 @@ class Host {
     ep_stream* made = nullptr;
     EXPECT_TRUE(call(ops.stream_create, device->handle, &kComputeStream, &made).ok());
     return made;
+  }
+  ep_stream* timed_stream() {
+    ep_stream_desc desc = kComputeStream;
+    desc.flags = EP_STREAM_FLAG_TIMED;
+    ep_stream* made = nullptr;
+    EXPECT_TRUE(call(ops.stream_create, device->handle, &desc, &made).ok());
+    return made;
+  }
+  Status elapsed(ep_event* begin, ep_event* end) {
+    uint64_t ns = 0;
+    return call(ops.event_elapsed, begin, end, &ns);
   }
   ep_event* event() {
     ep_event* made = nullptr;
@@ -186,6 +198,26 @@ void change(void (*how)(ep_device_ops*)) { toy().change = how; }
 
 const std::vector<Violator>& host_violators() {
   static const std::vector<Violator> all = {
+      {"S10", "the time of an event that nobody has seen to fire", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_stream* stream = host.timed_stream();
+         ep_event* seen = host.recorded(stream);
+         EXPECT_TRUE(host.call(host.ops.event_query, seen).ok());
+         return host.elapsed(seen, host.recorded(stream));
+       }},
+      {"S10", "the time of an event on a stream without times", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_event* event = host.recorded(host.stream());
+         EXPECT_TRUE(host.call(host.ops.event_query, event).ok());
+         return host.elapsed(event, event);
+       }},
+      {"S10", "the time of an event that was never recorded", Code::invalid_argument,
+       [] {
+         Host host(0);
+         return host.elapsed(host.event(), host.event());
+       }},
       {"A01", "an allocation of 0 bytes", Code::invalid_argument,
        [] {
          Host host(0);
@@ -798,6 +830,41 @@ const std::vector<Violator>& provider_violators() {
          toy().event_answer = EP_STATUS_INVALID_ARGUMENT;
          return host.call(host.ops.stream_wait_event, host.stream(), event);
        }},
+      {"S10", "the time of an event that has come, which it says has not", Code::internal,
+       [] {
+         Host host(0);
+         ep_stream* stream = host.timed_stream();
+         ep_event* event = host.recorded(stream);
+         EXPECT_TRUE(host.call(host.ops.event_query, event).ok());
+         toy().event_answer = EP_STATUS_BUSY;
+         return host.elapsed(event, event);
+       }},
+      {"S10", "the time of an event on a timed stream, which it refuses", Code::internal,
+       [] {
+         Host host(0);
+         ep_event* event = host.recorded(host.timed_stream());
+         EXPECT_TRUE(host.call(host.ops.event_query, event).ok());
+         toy().event_answer = EP_STATUS_INVALID_ARGUMENT;
+         return host.elapsed(event, event);
+       }},
+      {"E04", "a create that it stops though nobody asked", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->primitive_create = [](ep_device*, const ep_primitive_desc*, ep_primitive**, ep_primitive_info*,
+                                      ep_error** error) { return toy_fails(error, EP_STATUS_CANCELLED); };
+         });
+         ep_primitive* made = nullptr;
+         return Host(0).try_create(relu(), &made);
+       }},
+      {"E04", "an allocation that is cancelled", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->memory_allocate = [](ep_device*, uint32_t, uint64_t, ep_memory**, ep_error** error) {
+             return toy_fails(error, EP_STATUS_CANCELLED);
+           };
+         });
+         return allocate(Host(0));
+       }},
       {"S04", "an event that fires after a later one", Code::internal,
        [] {
          Host host(0);
@@ -1016,6 +1083,38 @@ TEST_F(Validate, AGraphThatKeepsTheRulesIsNotDisturbed) {
     host.ops.memory_free(host.device->handle, memory);
     host.ops.stream_destroy(host.device->handle, stream);
     close_device(host.device);
+  }
+  EXPECT_EQ(lines(), std::vector<std::string>());
+}
+
+// A create that the host wants to stop may be CANCELLED. What was asked before is forgotten at the next call.
+TEST_F(Validate, ACreateMayBeCancelledIfTheHostAsksForIt) {
+  change([](ep_device_ops* ops) {
+    ops->primitive_create = [](ep_device*, const ep_primitive_desc*, ep_primitive**, ep_primitive_info*,
+                               ep_error** error) {
+      static_cast<void>(toy().host->cancel_requested(toy().host));
+      return toy_fails(error, EP_STATUS_CANCELLED);
+    };
+  });
+  Host host(0);
+  ep_primitive* made = nullptr;
+  {
+    const StoppableCall stops([] { return true; });
+    EXPECT_EQ(host.try_create(relu(), &made).code(), Code::cancelled);
+  }
+  EXPECT_EQ(lines(), std::vector<std::string>());
+  const StoppableCall goes_on([] { return false; });
+  EXPECT_EQ(host.try_create(relu(), &made).code(), Code::internal);
+  EXPECT_EQ(lines().size(), 1u);
+}
+
+TEST_F(Validate, TimesOfEventsThatWereSeenAreNotDisturbed) {
+  {
+    Host host(0);
+    ep_stream* stream = host.timed_stream();
+    ep_event *first = host.recorded(stream), *last = host.recorded(stream);
+    EXPECT_TRUE(host.call(host.ops.event_query, last).ok());
+    EXPECT_TRUE(host.elapsed(first, last).ok());
   }
   EXPECT_EQ(lines(), std::vector<std::string>());
 }
