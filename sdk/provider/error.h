@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdarg>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -40,6 +41,13 @@ inline ep_status fail_text(const ep_host* host, ep_error** error, ep_status stat
   std::vsnprintf(sentence, sizeof sentence, format, arguments);
   va_end(arguments);
   return fail_text(host, error, status, sentence, remedy);
+}
+
+// True if the host wants the call to stop: then it answers CANCELLED. To be asked between the long steps of
+// primitive_create and graph_compile, on the thread that the host called.
+inline bool wants_to_stop(const ep_host* host) {
+  return host->struct_size >= offsetof(ep_host, cancel_requested) + sizeof host->cancel_requested &&
+         host->cancel_requested(host) != 0;
 }
 
 // UNSUPPORTED for a stream with flags that our ep_api.h does not have.

@@ -99,6 +99,7 @@ ep_status create(Device& device, const char* provider, std::span<const Implement
     if (Refusal refusal = why_not(candidate, device, desc, terms)) return refusal;
     info = {};
     info.implementation = terms.implementation;
+    if (wants_to_stop(device.host)) return Refusal::failure(EP_STATUS_CANCELLED, "the host asked to stop");
     return candidate.make(device, desc, &primitive, info);
   });
   if (status != EP_STATUS_OK) return status;

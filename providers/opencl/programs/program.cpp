@@ -75,6 +75,9 @@ Refusal Programs::get(const std::string& text, const std::string& options, const
 
 Refusal Programs::compile(const std::string& text, const std::string& options, std::shared_ptr<Program>* out_program) {
   const Api& api = context_->api;
+  if (wants_to_stop(context_->host)) {
+    return Refusal::failure(EP_STATUS_CANCELLED, "the host asked to stop before the driver compiled");
+  }
   const char* data = text_of(text);
   cl_int result = CL_SUCCESS;
   cl_program handle = api.clCreateProgramWithSource(context_->handle(), 1, &data, nullptr, &result);

@@ -84,6 +84,10 @@ Refusal Pipelines::compile(const std::string& module, const Constants& constants
   info.stage.pName = "main";
   info.stage.pSpecializationInfo = &specialization;
   info.layout = layout_;
+  if (wants_to_stop(context_->host)) {
+    context_->api.vkDestroyShaderModule(context_->device, code, nullptr);
+    return Refusal::failure(EP_STATUS_CANCELLED, "the host asked to stop before the driver compiled");
+  }
   VkPipeline handle = VK_NULL_HANDLE;
   const VkResult result =
       context_->api.vkCreateComputePipelines(context_->device, store_.handle(), 1, &info, nullptr, &handle);

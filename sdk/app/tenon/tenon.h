@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/interpreter/execution_report.h"
+#include "core/kernel/cancellation.h"
 #include "core/ops/call.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "core/kernel/cancellation.h"
 #include "core/ops/ops.h"
 #include "core/tensor/device.h"
 #include "core/tensor/tensor.h"
@@ -202,6 +203,9 @@ class Subject {
     std::string said;
     for (int i = 0; i < kTries; ++i) {
       bool lost = false;
+      const Cancellation stop;
+      faulty().on_cancel([stop] { stop.cancel(); });
+      const CancellationScope scope(stop);
       try {
         return compare(work.run(Device(provider_)), wanted);
       } catch (const Error& error) {

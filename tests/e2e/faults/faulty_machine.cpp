@@ -1,8 +1,10 @@
 #include "tests/e2e/faults/faulty_machine.h"
 
+#include "core/kernel/cancellation.h"
 #include "core/tensor/device.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
+#include "tests/fakes/faulty/faulty.h"
 
 namespace tenon::testing {
 namespace {
@@ -36,10 +38,17 @@ void FaultyMachine::close() {
 
 template <class Try>
 auto FaultyMachine::persist(Try attempt) {
-  auto result = attempt();
+  // Each attempt can be cancelled alone.
+  const auto once = [&] {
+    const Cancellation stop;
+    fakes::faulty(0).on_cancel([stop] { stop.cancel(); });
+    const CancellationScope scope(stop);
+    return attempt();
+  };
+  auto result = once();
   for (int i = 1; i < kTries && !result.ok(); ++i) {
     verdict_.check(result.status());
-    result = attempt();
+    result = once();
   }
   return result;
 }

@@ -38,12 +38,12 @@ void AsyncControl::reset() {
   delay_us = 0;
   seed = 1;
   shadow = true;
-  lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = late_waits = false;
+  lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = late_waits = blobs = false;
   granularity = graph_seed = 1;
   fail_allocation = fail_launch = fail_graph = fail_import = fail_semaphore = -1;
   fail_count = 1;
   lose_device = false;
-  query_answer = host_wait_answer = synchronize_answer = compile_answer = elapsed_answer = EP_STATUS_OK;
+  query_answer = host_wait_answer = synchronize_answer = compile_answer = elapsed_answer = create_answer = EP_STATUS_OK;
   failed_allocations = failed_launches = failed_graphs = failed_imports = failed_semaphores = 0;
   allocations = launches = peer_copies = overlaps = faults = device_waits = 0;
   create_us = created_primitives = cancelled_creates = timed_records = 0;
@@ -84,8 +84,32 @@ bool due(std::atomic<int64_t>& after, std::atomic<int64_t>& failed) {
   return true;
 }
 
-ep_status compile(ep_device* device, ep_error** error) {
+namespace {
+
+// What the fake keeps of something that it made: as many bytes as a seed says, drawn from the seed.
+std::string blob_of(uint64_t seed) {
+  std::string blob(1 + seed % 5000, 0);
+  for (char& byte : blob) byte = static_cast<char>((seed = seed * 6364136223846793005u + 1442695040888963407u) >> 56);
+  return blob;
+}
+
+void use_blob(const ep_host* host, uint64_t seed) {
+  const std::string key = fmt::format("made {}", seed), wanted = blob_of(seed);
+  std::string got;
+  const auto take = [](void* out, const void* data, uint64_t size) {
+    static_cast<std::string*>(out)->assign(static_cast<const char*>(data), size);
+  };
+  if (host->blob_get(host, text(key), take, &got) != EP_STATUS_OK) {
+    return host->blob_put(host, text(key), wanted.data(), wanted.size());
+  }
+  if (got != wanted) async_control().violate(fmt::format("the blob '{}' came back changed", key));
+}
+
+}  // namespace
+
+ep_status compile(ep_device* device, uint64_t seed, ep_error** error) {
   AsyncControl& control = async_control();
+  if (control.blobs) use_blob(device->host, seed);
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(control.create_us.load());
   control.creating.fetch_add(1);
   bool stopped = device->host->cancel_requested(device->host) != 0;
@@ -94,6 +118,9 @@ ep_status compile(ep_device* device, ep_error** error) {
     stopped = device->host->cancel_requested(device->host) != 0;
   }
   control.creating.fetch_sub(1);
+  if (const ep_status told = control.create_answer; told != EP_STATUS_OK) {
+    return fail(device->host, error, told, "the compiler was told to fail.");
+  }
   if (!stopped) return EP_STATUS_OK;
   control.cancelled_creates.fetch_add(1);
   return fail(device->host, error, EP_STATUS_CANCELLED, "the compiler was stopped.");
@@ -404,6 +431,7 @@ void configure(const ep_host* host) {
   read("graph_seed", control.graph_seed);
   read("create_us", control.create_us);
   read("late_waits", control.late_waits);
+  read("blobs", control.blobs);
   read("fail_allocation", control.fail_allocation);
   read("fail_launch", control.fail_launch);
 }

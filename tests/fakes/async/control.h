@@ -39,6 +39,7 @@ struct AsyncControl {
   std::atomic<bool> exclusive{false};    // a block holds one tensor; read when the provider is loaded
   std::atomic<uint64_t> granularity{1};  // of copies, in bytes; read when the provider is loaded
   std::atomic<bool> late_waits{false};   // a wait of a stream is for the newest point of the event, not the one it held
+  std::atomic<bool> blobs{false};        // what was made is kept in the host, and compared when it comes back
   std::atomic<uint64_t> create_us{0};    // how long it takes to make a primitive or to compile a graph
   std::atomic<bool> abort_on_violation{false};
 
@@ -55,6 +56,7 @@ struct AsyncControl {
   std::atomic<ep_status> synchronize_answer{EP_STATUS_OK};
   std::atomic<ep_status> compile_answer{EP_STATUS_OK};  // of graph_compile
   std::atomic<ep_status> elapsed_answer{EP_STATUS_OK};
+  std::atomic<ep_status> create_answer{EP_STATUS_OK};  // of calls that make a primitive or compile a graph
   std::atomic<int64_t> fail_graph{-1};  // the launch of a graph after so many others finds no memory
   std::atomic<int64_t> failed_graphs{0};
   std::atomic<int64_t> fail_import{-1};     // the import of memory after so many others

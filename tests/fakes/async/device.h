@@ -208,7 +208,8 @@ inline bool is_lost() { return async_control().lose_device.load(std::memory_orde
 ep_status lost(ep_device* device, ep_error** error);
 
 // Takes AsyncControl::create_us, as a compiler would, and asks now and then whether to stop. OK, or CANCELLED.
-ep_status compile(ep_device* device, ep_error** error);
+// `seed` says what is made: the same number for the same thing.
+ep_status compile(ep_device* device, uint64_t seed, ep_error** error);
 
 // Counts `after` down. True for the `fail_count` calls after it has reached 0.
 bool due(std::atomic<int64_t>& after, std::atomic<int64_t>& failed);

@@ -105,7 +105,7 @@ ep_status graph_compile(ep_device* device, const ep_graph_desc* desc, ep_graph**
       return fail(device->host, error, EP_STATUS_UNSUPPORTED, fmt::format("the primitive of node {} is unknown.", i));
     }
   }
-  if (const ep_status status = compile(device, error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = compile(device, 1000 + desc->node_count, error); status != EP_STATUS_OK) return status;
   auto* graph = new ep_graph;
   const uint64_t seed = control.graph_seed.load() + control.compiled_graphs.fetch_add(1);
   control.compiled_nodes.fetch_add(desc->node_count);

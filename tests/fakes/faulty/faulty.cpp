@@ -14,9 +14,39 @@
 namespace tenon::fakes {
 namespace {
 
+// The host of the wrapped provider. Only the blobs are not the real host's: its context stands in the table.
+struct Host {
+  ep_host table;  // first, so that a pointer to it is one to the whole
+  const ep_host* inner;
+  Faulty* faulty;
+};
+
+const Host& of(const ep_host* host) { return *reinterpret_cast<const Host*>(host); }
+
+bool forgets(Faulty& faulty) {
+  const uint32_t one_in = faulty.forgetful;
+  static std::atomic<uint64_t> calls{0};
+  if (one_in == 0 || calls.fetch_add(1) % one_in != 0) return false;
+  faulty.blobs_forgotten.fetch_add(1);
+  return true;
+}
+
+ep_status blob_get(const ep_host* host, ep_string key, void (*take)(void*, const void*, uint64_t), void* context) {
+  of(host).faulty->blobs_asked.fetch_add(1);
+  if (forgets(*of(host).faulty)) return EP_STATUS_NOT_FOUND;
+  return of(host).inner->blob_get(of(host).inner, key, take, context);
+}
+
+void blob_put(const ep_host* host, ep_string key, const void* data, uint64_t size) {
+  if (forgets(*of(host).faulty)) return;
+  of(host).faulty->blobs_kept.fetch_add(1);
+  of(host).inner->blob_put(of(host).inner, key, data, size);
+}
+
 struct Plugin {
   Faulty* faulty;
   const ep_host* host;
+  Host wrapped;
   ep_plugin_ops inner;
 };
 
@@ -200,6 +230,7 @@ struct Striking {
     Trouble trouble;
     const bool struck = device.plugin->faulty->strikes(slot, &trouble);
     if (struck && trouble == Trouble::lose) lose(device);
+    if (struck && trouble == Trouble::cancel) device.plugin->faulty->cancel();
     if (device.lost) return say_lost(device, slot, error);
     if (struck && trouble == Trouble::slow) {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -259,10 +290,12 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
 
 template <int number>
 ep_status query(const ep_host* host, ep_plugin_ops* out, ep_error** error) {
-  auto plugin = std::make_unique<Plugin>(Plugin{&faulty(number), host, {}});
+  auto plugin = std::make_unique<Plugin>(Plugin{&faulty(number), host, {*host, host, &faulty(number)}, {}});
+  plugin->wrapped.table.blob_get = blob_get;
+  plugin->wrapped.table.blob_put = blob_put;
   plugin->inner.struct_size = sizeof plugin->inner;
   plugin->inner.struct_type = EP_STRUCT_PLUGIN_OPS;
-  const ep_status status = faulty(number).query()(host, &plugin->inner, error);
+  const ep_status status = faulty(number).query()(&plugin->wrapped.table, &plugin->inner, error);
   if (status != EP_STATUS_OK) return status;
   out->abi_major = plugin->inner.abi_major;
   out->abi_minor = plugin->inner.abi_minor;
@@ -276,7 +309,8 @@ ep_status query(const ep_host* host, ep_plugin_ops* out, ep_error** error) {
 
 bool makes_something(Slot slot) {
   return slot == Slot::memory_allocate || slot == Slot::stream_create || slot == Slot::event_create ||
-         slot == Slot::primitive_create || slot == Slot::primitive_launch || slot == Slot::memory_import_host;
+         slot == Slot::primitive_create || slot == Slot::primitive_launch || slot == Slot::memory_import_host ||
+         slot == Slot::graph_compile || slot == Slot::graph_launch;
 }
 
 }  // namespace
@@ -286,6 +320,7 @@ bool can_strike(Slot slot, Trouble trouble) {
                       slot == Slot::stream_destroy || slot == Slot::event_destroy || slot == Slot::primitive_destroy;
   if (silent) return false;
   if (trouble == Trouble::late) return slot == Slot::primitive_launch;
+  if (trouble == Trouble::cancel) return slot == Slot::primitive_create || slot == Slot::graph_compile;
   return trouble != Trouble::exhaust || makes_something(slot);
 }
 
@@ -305,6 +340,16 @@ void Faulty::arm(Slot slot, Trouble trouble, int64_t nth, std::optional<Slot> fi
   struck_ = false;
   seen_ = 0;
   armed_ = true;
+}
+
+void Faulty::on_cancel(std::function<void()> cancel) {
+  std::lock_guard lock(mutex_);
+  cancel_ = std::move(cancel);
+}
+
+void Faulty::cancel() {
+  std::lock_guard lock(mutex_);
+  if (cancel_) cancel_();
 }
 
 bool Faulty::disarm() {
@@ -337,15 +382,19 @@ ep_status Faulty::next_status(Slot slot, Trouble trouble) {
     return round_ % 2 == 0 ? EP_STATUS_OUT_OF_DEVICE_MEMORY : EP_STATUS_OUT_OF_HOST_MEMORY;
   }
   constexpr ep_status any[] = {EP_STATUS_INTERNAL, EP_STATUS_OUT_OF_HOST_MEMORY, EP_STATUS_CANCELLED};
-  const bool may_refuse = slot == Slot::primitive_support || slot == Slot::primitive_create;
+  const bool may_refuse =
+      slot == Slot::primitive_support || slot == Slot::primitive_create || slot == Slot::graph_compile;
   return may_refuse && round_ % 4 == 0 ? EP_STATUS_UNSUPPORTED : any[round_ % 3];
 }
 
 Faulty& faulty(int number) {
-  static auto* all = new std::array<Faulty, 2>;
+  static auto* all = new std::array<Faulty, 3>;
   return all->at(static_cast<size_t>(number));
 }
 
-ep_plugin_query_fn faulty_query(int number) { return number == 0 ? query<0> : query<1>; }
+ep_plugin_query_fn faulty_query(int number) {
+  constexpr ep_plugin_query_fn queries[] = {query<0>, query<1>, query<2>};
+  return queries[number];
+}
 
 }  // namespace tenon::fakes

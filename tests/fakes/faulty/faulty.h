@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,11 +17,12 @@ namespace tenon::fakes {
 using loader::Slot;
 using loader::slot_count;
 
-enum class Trouble : uint8_t { refuse, exhaust, late, slow, lose };
-constexpr size_t trouble_count = 5;
-constexpr std::string_view trouble_names[] = {"refuse", "exhaust", "late", "slow", "lose"};
+// `cancel`: the host wants the call to stop while it runs.
+enum class Trouble : uint8_t { refuse, exhaust, late, slow, lose, cancel };
+constexpr size_t trouble_count = 6;
+constexpr std::string_view trouble_names[] = {"refuse", "exhaust", "late", "slow", "lose", "cancel"};
 // True if `trouble` is possible in `slot`: a function without a status cannot fail, only a launch faults late, and
-// memory runs out only where something is made.
+// memory runs out only where something is made, and only a create can be cancelled.
 bool can_strike(Slot slot, Trouble trouble);
 
 // One wrapped provider. Tests and devices share it.
@@ -41,6 +43,14 @@ class Faulty {
   // The number of calls of `slot` since it was last armed.
   int64_t calls_since() const { return seen_.load(std::memory_order_relaxed); }
 
+  // What cancels a create for Trouble::cancel. Without it the create goes on.
+  void on_cancel(std::function<void()> cancel);
+  void cancel();
+
+  // One in so many calls of blob_get finds nothing, and as many of blob_put keep nothing. 0: none.
+  std::atomic<uint32_t> forgetful{0};
+  std::atomic<uint64_t> blobs_asked{0}, blobs_kept{0}, blobs_forgotten{0};
+
   // For the wrapped functions.
   ep_plugin_query_fn query() const { return query_; }
   bool strikes(Slot slot, Trouble* trouble);
@@ -58,9 +68,10 @@ class Faulty {
   std::optional<Slot> first_;
   std::atomic<int64_t> seen_{0};
   uint32_t round_ = 0;
+  std::function<void()> cancel_;
 };
 
-// `number` is 0 or 1.
+// `number` is 0, 1 or 2.
 Faulty& faulty(int number);
 ep_plugin_query_fn faulty_query(int number);
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -45,6 +46,34 @@ TEST(VulkanDevice, MovesMoreThanItStagesAtOnce) {
   EXPECT_LE(device.plugin.host.reported_device_memory(), int64_t{256} << 20);
   device.ops.device_trim(device.handle);
   EXPECT_LE(device.plugin.host.reported_device_memory(), int64_t{1} << 20);
+}
+
+// The host fills memory of the pool for transfers itself, and nothing is staged a second time.
+TEST(VulkanDevice, CopiesFromThePoolForTransfersWithoutStaging) {
+  fresh_shim();
+  Device device;
+  ep_device_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_DEVICE_INFO;
+  ASSERT_EQ(device.plugin.ops.device_info(device.plugin.ops.plugin, 0, &info, nullptr), EP_STATUS_OK);
+  ASSERT_EQ(info.pool_count, 2u);
+  constexpr uint64_t wanted = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT | EP_POOL_FLAG_STAGING;
+  EXPECT_EQ(info.pools[1].flags & wanted, wanted);
+  const size_t count = (size_t{4} << 20) / 4;
+  const std::vector<int32_t> sent = random_words(count, 6);
+  ep_memory *pinned = nullptr, *memory = device.allocate(count * 4);
+  void* address = nullptr;
+  ASSERT_EQ(device.ops.memory_allocate(device.handle, 1, count * 4, &pinned, nullptr), EP_STATUS_OK);
+  ASSERT_EQ(device.ops.memory_map(device.handle, pinned, &address, nullptr), EP_STATUS_OK);
+  std::memcpy(address, sent.data(), count * 4);
+  const int64_t before = device.plugin.host.reported_device_memory();
+  EXPECT_EQ(device.ops.copy(device.stream, {memory, 0}, {pinned, 0}, count * 4, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(device.ops.stream_synchronize(device.stream, nullptr), EP_STATUS_OK);
+  EXPECT_EQ(device.plugin.host.reported_device_memory(), before);
+  EXPECT_EQ(device.download({memory, 0}, count), sent);
+  device.ops.memory_free(device.handle, pinned);
+  ep_memory* none = nullptr;
+  EXPECT_EQ(device.ops.memory_allocate(device.handle, 2, 64, &none, nullptr), EP_STATUS_INVALID_ARGUMENT);
 }
 
 TEST(VulkanDevice, SubmitsAThousandDependentOperationsInTwentyBatches) {
