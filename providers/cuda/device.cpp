@@ -109,6 +109,7 @@ ep_device_ops device_ops() {
   fill_event(&ops);
   fill_peer(&ops);
   fill_primitive(&ops);
+  fill_interop(&ops);
   return ops;
 }
 

@@ -16,6 +16,7 @@
 #include "providers/cuda/transfer/staging.h"
 #include "sdk/provider/entry.h"
 #include "sdk/provider/handle.h"
+#include "sdk/provider/import.h"
 #include "sdk/provider/negotiate.h"
 
 // The facts about a device that are known before it is opened.
@@ -60,12 +61,22 @@ struct ep_memory {
   CUdeviceptr address = 0;
   void* mapped = nullptr;  // host address of pinned memory
   bool ordered = false;    // the memory is from the device's pool
+  bool imported = false;   // the memory is the application's, or that of `external`
+  CUexternalMemory external = nullptr;
+};
+
+// A semaphore of another API, or an event of the application.
+struct ep_semaphore {
+  const ep_host* host = nullptr;
+  CUexternalSemaphore external = nullptr;
+  CUevent event = nullptr;
 };
 
 struct ep_stream {
   const ep_host* host = nullptr;
   ep_device* device = nullptr;
   CUstream handle = nullptr;
+  bool imported = false;  // `handle` is the application's
   tenon::provider::cuda::Staging staging;
   std::shared_ptr<tenon::provider::cuda::FaultLog> faults;
   bool timed = false;
@@ -86,6 +97,13 @@ namespace tenon::provider::cuda {
 
 inline constexpr uint32_t device_pool = 0;
 inline constexpr uint32_t pinned_pool = 1;
+
+// Blocks begin at multiples of it.
+inline constexpr uint64_t block_alignment = 256;
+
+// What the device imports: bits 1 << EP_HANDLE_*.
+inline constexpr uint64_t imported_memory = handle_bit(EP_HANDLE_OPAQUE_FD) | handle_bit(EP_HANDLE_CUDA_POINTER);
+inline constexpr uint64_t imported_semaphores = handle_bit(EP_HANDLE_OPAQUE_FD) | handle_bit(EP_HANDLE_CUDA_EVENT);
 
 // Makes the device's context current on this thread during its lifetime, and restores the thread's earlier context.
 class Current {
@@ -118,6 +136,9 @@ inline CUresult as_waited(CUresult result) { return result == CUDA_ERROR_DEINITI
 // EP_STATUS_OK, or the error of a device that is lost.
 ep_status check_lost(ep_device* device, ep_error** error);
 
+// A stream over `handle`, which is destroyed with it unless it is `imported`.
+ep_stream* make_stream(ep_device* device, CUstream handle, bool imported);
+
 // Copies in the order of `stream`, within its device or between its device and pinned memory. The stream's context is
 // current.
 CUresult copy_on(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size);
@@ -128,6 +149,7 @@ void fill_stream(ep_device_ops* ops);
 void fill_event(ep_device_ops* ops);
 void fill_peer(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
+void fill_interop(ep_device_ops* ops);
 
 // The table of a device, filled by the functions above.
 ep_device_ops device_ops();

@@ -69,12 +69,14 @@ void memory_free(ep_device* device, ep_memory* memory) noexcept {
   if (memory == nullptr) return;
   {
     const Current current(device);
+    const bool is_theirs = memory->imported && memory->external == nullptr;
     if (memory->mapped != nullptr)
       device->driver->mem_free_host(memory->mapped);
     else if (memory->ordered)
       device->driver->mem_free_async(memory->address, device->allocation_stream);
-    else
+    else if (!is_theirs)
       device->driver->mem_free(memory->address);
+    if (memory->external != nullptr) device->driver->destroy_external_memory(memory->external);
   }
   destroy(memory);
 }

@@ -16,7 +16,6 @@ constexpr uint64_t every_dtype = 0
     ;
 
 constexpr int least_capability = 75;
-constexpr uint64_t block_alignment = 256;
 constexpr uint64_t preferred_block = 32 * 1024 * 1024;
 
 int attribute(const Driver& driver, CUdevice number, CUdevice_attribute which) {
@@ -118,6 +117,10 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
   info.remedy = to_ep_string(facts.remedy);
   info.device_class = facts.integrated ? EP_DEVICE_CLASS_INTEGRATED : EP_DEVICE_CLASS_DISCRETE;
   info.dtypes = every_dtype;
+  info.memory_handles = imported_memory;
+  info.stream_handles = handle_bit(EP_HANDLE_CUDA_STREAM);
+  info.semaphore_handles = imported_semaphores;
+  info.native_memory = EP_HANDLE_CUDA_POINTER;
   static_assert(sizeof info.uuid == sizeof facts.uuid.bytes);
   std::memcpy(info.uuid, facts.uuid.bytes, sizeof info.uuid);
   std::memcpy(info.pci, facts.pci, sizeof info.pci);

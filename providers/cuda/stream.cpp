@@ -6,21 +6,13 @@ namespace {
 ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream** out_stream, ep_error** error) {
   if (const ep_status status = check_stream_flags(device->host, *desc, error); status != EP_STATUS_OK) return status;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
-  ep_stream* stream = make<ep_stream>(device->host);
-  CUresult result = CUDA_SUCCESS;
-  try {
-    stream->device = device;
-    stream->timed = (desc->flags & EP_STREAM_FLAG_TIMED) != 0;
-    stream->faults = std::make_shared<FaultLog>();
-    const Current current(device);
-    result = current.result();
-    // Lower numbers are more urgent, and the driver clamps them.
-    if (result == CUDA_SUCCESS)
-      result = device->driver->stream_create(&stream->handle, CU_STREAM_NON_BLOCKING, -desc->priority);
-  } catch (...) {
-    destroy(stream);
-    throw;
-  }
+  ep_stream* stream = make_stream(device, nullptr, false);
+  stream->timed = (desc->flags & EP_STREAM_FLAG_TIMED) != 0;
+  const Current current(device);
+  CUresult result = current.result();
+  // Lower numbers are more urgent, and the driver clamps them.
+  if (result == CUDA_SUCCESS)
+    result = device->driver->stream_create(&stream->handle, CU_STREAM_NON_BLOCKING, -desc->priority);
   if (result == CUDA_SUCCESS) {
     *out_stream = stream;
     return EP_STATUS_OK;
@@ -35,7 +27,7 @@ void stream_destroy(ep_device* device, ep_stream* stream) noexcept {
     const Current current(device);
     stream->faults->release(*device->driver);
     stream->staging.release(*device->driver);
-    device->driver->stream_destroy(stream->handle);
+    if (!stream->imported) device->driver->stream_destroy(stream->handle);
   }
   destroy(stream);
 }
@@ -87,6 +79,16 @@ ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, e
 }
 
 }  // namespace
+
+ep_stream* make_stream(ep_device* device, CUstream handle, bool imported) {
+  auto faults = std::make_shared<FaultLog>();
+  ep_stream* stream = make<ep_stream>(device->host);
+  stream->device = device;
+  stream->handle = handle;
+  stream->imported = imported;
+  stream->faults = std::move(faults);
+  return stream;
+}
 
 CUresult copy_on(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size) {
   const Driver& driver = *stream->device->driver;

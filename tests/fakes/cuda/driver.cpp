@@ -186,11 +186,20 @@ FAKE_API CUresult cuMemHostAlloc(void** pointer, size_t size, unsigned int) {
   return result;
 }
 FAKE_API CUresult cuMemFreeHost(void* pointer) { return free_block(reinterpret_cast<CUdeviceptr>(pointer), true); }
-FAKE_API CUresult cuPointerGetAttribute(void* data, CUpointer_attribute, CUdeviceptr address) {
+FAKE_API CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
   FAKE_ENTER(true);
-  if (!tenon::fakes::cuda::is_pinned_block(address)) return CUDA_ERROR_INVALID_VALUE;
-  *static_cast<unsigned int*>(data) = CU_MEMORYTYPE_HOST;
-  return CUDA_SUCCESS;
+  const auto range = tenon::fakes::cuda::range_of(address);
+  if (!range) return CUDA_ERROR_INVALID_VALUE;
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      if (!range->owner.pinned) return CUDA_ERROR_INVALID_VALUE;
+      *static_cast<unsigned int*>(data) = CU_MEMORYTYPE_HOST;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *static_cast<int*>(data) = range->owner.device; return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *static_cast<CUdeviceptr*>(data) = range->start; return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *static_cast<size_t*>(data) = range->size; return CUDA_SUCCESS;
+    default: return CUDA_ERROR_INVALID_VALUE;
+  }
 }
 
 FAKE_API CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t size, CUstream stream) {
@@ -237,6 +246,11 @@ FAKE_API CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int, int
 FAKE_API CUresult cuStreamDestroy_v2(CUstream stream) {
   delete stream;
   --control().objects;
+  return CUDA_SUCCESS;
+}
+FAKE_API CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
+  FAKE_ENTER(true);
+  *context = &primary_context(stream->device);
   return CUDA_SUCCESS;
 }
 FAKE_API CUresult cuStreamSynchronize(CUstream stream) {

@@ -4,6 +4,7 @@
 #include <cuda.h>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "tests/fakes/cuda/control.h"
@@ -30,6 +31,15 @@ struct Owner {
 CUresult allocate_block(uint64_t size, const Owner& owner, CUdeviceptr* out);
 CUresult free_block(CUdeviceptr address, bool pinned);
 bool is_pinned_block(CUdeviceptr address);
+// Notes memory of another API as a block; free_block then only forgets it.
+void map_block(CUdeviceptr address, uint64_t size, const Owner& owner);
+// The block that holds `address`, if one does.
+struct Range {
+  CUdeviceptr start;
+  uint64_t size;
+  Owner owner;
+};
+std::optional<Range> range_of(CUdeviceptr address);
 // The owner of the block that holds `address`. A violation if no block does.
 Owner owner_of(CUdeviceptr address);
 // Notes a violation unless one block that `device` reaches contains [address, address + size).

@@ -12,6 +12,7 @@ namespace {
 struct Block {
   uint64_t size;
   Owner owner;
+  bool external = false;  // not allocated here
 };
 
 struct Blocks {
@@ -49,7 +50,7 @@ CUresult allocate_block(uint64_t size, const Owner& owner, CUdeviceptr* out) {
   if (place == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   std::memset(place, 0xa5, size);
   *out = reinterpret_cast<CUdeviceptr>(place);
-  all.by_address[*out] = {size, owner};
+  all.by_address[*out] = {size, owner, false};
   (owner.pinned ? control().pinned : control().allocated) += static_cast<int64_t>(size);
   return CUDA_SUCCESS;
 }
@@ -62,10 +63,26 @@ CUresult free_block(CUdeviceptr address, bool pinned) {
     control().violate("something is freed that is no block of that kind");
     return CUDA_ERROR_INVALID_VALUE;
   }
-  (pinned ? control().pinned : control().allocated) -= static_cast<int64_t>(found->second.size);
-  std::free(reinterpret_cast<void*>(address));
+  if (!found->second.external) {
+    (pinned ? control().pinned : control().allocated) -= static_cast<int64_t>(found->second.size);
+    std::free(reinterpret_cast<void*>(address));
+  }
   all.by_address.erase(found);
   return CUDA_SUCCESS;
+}
+
+void map_block(CUdeviceptr address, uint64_t size, const Owner& owner) {
+  Blocks& all = blocks();
+  const std::lock_guard lock(all.mutex);
+  all.by_address[address] = {size, owner, true};
+}
+
+std::optional<Range> range_of(CUdeviceptr address) {
+  Blocks& all = blocks();
+  const std::lock_guard lock(all.mutex);
+  const auto found = block_of(all, address);
+  if (found == all.by_address.end()) return std::nullopt;
+  return Range{found->first, found->second.size, found->second.owner};
 }
 
 bool is_pinned_block(CUdeviceptr address) {
