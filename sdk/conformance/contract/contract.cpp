@@ -74,6 +74,7 @@ Status exercise(Subject& subject, size_t from, size_t to) {
     const Status status = run_case(subject, stream, samples[i]);
     if (!status.ok() && status.code() != skip_code) return status;
   }
+  TENON_RETURN_IF_ERROR(exercise_interop(subject, stream));
   return exercise_graphs(subject, stream);
 }
 

@@ -80,6 +80,8 @@ Status exercise(Subject& subject);
 Status exercise(Subject& subject, size_t only);
 // Compiles and launches a small graph, if the device takes it.
 Status exercise_graphs(Subject& subject, const Stream& stream);
+// Imports a block by its own handle, if the device takes it.
+Status exercise_interop(Subject& subject, const Stream& stream);
 
 // --- the tests ---
 
@@ -136,6 +138,9 @@ Status creates_cancelled(Subject& subject);
 Status graphs_answers(Subject& subject);
 Status graphs_results(Subject& subject);
 Status graphs_faults(Subject& subject);
+
+Status interop_memory(Subject& subject);
+Status interop_refusals(Subject& subject);
 
 Status host_memory_fails(Subject& subject);
 Status host_keeps_blobs(Subject& subject);

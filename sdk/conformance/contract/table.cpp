@@ -91,6 +91,11 @@ constexpr ContractTest tests[] = {
      graphs_results},
     {"graphs/faults", "G07", Needs::device, "A fault names the node of the graph that met bad data.", graphs_faults},
 
+    {"interop/memory", "I01", Needs::device, "Memory imported by a handle is that memory, and stays the caller's.",
+     interop_memory},
+    {"interop/refusals", "I02", Needs::device, "An import refuses what it cannot mean, and keeps nothing of it.",
+     interop_refusals},
+
     {"host/memory_fails", "O01", Needs::library, "Any allocation of the host may fail, and nothing else breaks.",
      host_memory_fails},
     {"host/keeps_blobs", "H03", Needs::library,

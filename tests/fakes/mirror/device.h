@@ -15,7 +15,9 @@
 
 #include "sdk/provider/entry.h"
 #include "sdk/provider/handle.h"
+#include "sdk/provider/import.h"
 #include "sdk/provider/negotiate.h"
+#include "tests/fakes/async/foreign.h"
 #include "tests/fakes/mirror/precision.h"
 
 namespace tenon::mirror {
@@ -78,6 +80,8 @@ struct ep_memory {
   char* address = nullptr;
   uint64_t size = 0;
   bool imported = false;
+  tenon::fakes::Foreign file = {};  // of imported memory
+  std::vector<char> copy = {};      // for the violation imports_copy
 };
 
 struct ep_stream {

@@ -17,12 +17,16 @@ EP_PLUGIN_NOTE("mirror", "0.1.0", 0)
 namespace tenon::mirror {
 namespace {
 
+using provider::check_memory_import;
+using provider::descriptor_of;
 using provider::destroy;
 using provider::entry;
 using provider::fail;
 using provider::fail_text;
 using provider::fill;
+using provider::handle_bit;
 using provider::make;
+using provider::object_of;
 using provider::to_ep_string;
 using provider::to_view;
 
@@ -77,7 +81,8 @@ ep_status memory_allocate_without_host_memory(ep_device* device, uint32_t pool, 
 void memory_free(ep_device* device, ep_memory* memory) noexcept {
   if (device->breaks("null_crashes")) *static_cast<volatile char*>(memory->address) = 0;
   if (memory == nullptr) return;
-  if (memory->imported && device->breaks("clears_import")) std::memset(memory->address, 0, memory->size);
+  const bool clears = device->breaks("clears_import") || device->breaks("clears_handle");
+  if (memory->imported && clears) std::memset(memory->address, 0, memory->size);
   if (!memory->imported) std::free(memory->address - (device->breaks("unaligned") ? 8 : 0));
   if (device->breaks("leaks")) return;
   if (device->breaks("releases_other")) return device->host->release(device->host, memory, sizeof(*memory) + 1);
@@ -98,6 +103,53 @@ ep_status memory_import_host(ep_device* device, void* pointer, uint64_t size, ep
   memory->size = size;
   memory->imported = true;
   *out_memory = memory;
+  return EP_STATUS_OK;
+}
+
+// --- memory of other APIs: blocks by address, memory files ---
+
+uint64_t taken_handles(const Character& character) {
+  const bool takes = character.is("mapped") || character.breaks("no_import");
+  return takes ? handle_bit(EP_HANDLE_CUDA_POINTER) | handle_bit(EP_HANDLE_OPAQUE_FD) : 0;
+}
+
+ep_status check_import(ep_device* device, const ep_import_desc& given, ep_error** error) {
+  ep_import_desc desc = given;
+  if (device->breaks("any_handle") && (taken_handles(device->character) >> desc.handle_type & 1) == 0)
+    return EP_STATUS_OK;
+  if (device->breaks("names_nothing") && static_cast<int64_t>(desc.handle) <= 0) return EP_STATUS_OK;
+  if (device->breaks("any_uuid")) std::fill_n(desc.uuid, sizeof desc.uuid, uint8_t{0});
+  const uint8_t none[16] = {};
+  return check_memory_import(device->host, desc, {"the mirror", "memory", taken_handles(device->character), none},
+                             error);
+}
+
+ep_status memory_import(ep_device* device, const ep_import_desc* desc, ep_memory** out_memory, ep_error** error) {
+  if (const ep_status status = check_import(device, *desc, error); status != EP_STATUS_OK) {
+    if (desc->handle_type == EP_HANDLE_OPAQUE_FD && device->breaks("takes_descriptor"))
+      close(descriptor_of(desc->handle));
+    if (desc->handle_type == EP_HANDLE_OPAQUE_FD && device->breaks("leaks_descriptor"))
+      dup(descriptor_of(desc->handle));
+    return status;
+  }
+  auto* memory = make<ep_memory>(device->host, device->host);
+  memory->size = desc->size;
+  memory->imported = true;
+  memory->address = object_of<char>(desc->handle);
+  if (desc->handle_type == EP_HANDLE_OPAQUE_FD) {
+    memory->file = fakes::Foreign::open(descriptor_of(desc->handle), desc->size);
+    memory->address = memory->file.data();
+  }
+  if (device->breaks("imports_copy")) {
+    memory->copy.assign(memory->address, memory->address + memory->size);
+    memory->address = memory->copy.data();
+  }
+  *out_memory = memory;
+  return EP_STATUS_OK;
+}
+
+ep_status memory_native_handle(ep_device*, ep_memory* memory, uint64_t* out_handle, ep_error**) {
+  *out_handle = reinterpret_cast<uintptr_t>(memory->address);
   return EP_STATUS_OK;
 }
 
@@ -313,6 +365,8 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
   info.pool_count = character.breaks("no_pools") ? 0 : 1;
   if (character.is("mapped")) info.pools[0].flags = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT;
   info.pools[0].minimum_alignment = alignment;
+  info.memory_handles = taken_handles(character);
+  info.native_memory = EP_HANDLE_CUDA_POINTER;
   const uint32_t size = out_info->struct_size;
   if (character.breaks("short_fill")) out_info->struct_size = sizeof info;
   fill(out_info, info);
@@ -339,6 +393,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   ops.device_close = device_close;
   fill_memory(&ops);
   if (!character.is("mapped")) ops.memory_map = nullptr, ops.memory_import_host = nullptr;
+  if (!character.is("mapped") || character.breaks("no_import")) ops.memory_import = nullptr;
   if (character.breaks("throws")) ops.memory_allocate = memory_allocate_throwing;
   if (character.breaks("no_host_memory")) ops.memory_allocate = memory_allocate_without_host_memory;
   fill_stream(&ops);
@@ -407,6 +462,8 @@ void fill_memory(ep_device_ops* ops) {
   ops->memory_free = memory_free;
   ops->memory_map = entry<memory_map>;
   ops->memory_import_host = entry<memory_import_host>;
+  ops->memory_import = entry<memory_import>;
+  ops->memory_native_handle = entry<memory_native_handle>;
 }
 
 void fill_stream(ep_device_ops* ops) {

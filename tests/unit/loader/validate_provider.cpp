@@ -21,6 +21,10 @@ struct ep_graph {
   int nothing;
 };
 
+struct ep_semaphore {
+  int nothing;
+};
+
 namespace tenon::loader {
 namespace {
 
@@ -148,6 +152,17 @@ void fill_events(ep_device_ops* ops) {
   ops->stream_take_fault = take_fault;
 }
 
+void fill_interop(ep_device_ops* ops) {
+  ops->memory_import = [](ep_device*, const ep_import_desc* desc, ep_memory** out, ep_error** error) {
+    return memory_allocate(nullptr, 0, desc->size, out, error);
+  };
+  ops->stream_import = [](ep_device*, const ep_import_desc*, ep_stream** out, ep_error**) { return make(out); };
+  ops->semaphore_import = [](ep_device*, const ep_import_desc*, ep_semaphore** out, ep_error**) { return make(out); };
+  ops->semaphore_destroy = destroy<ep_semaphore>;
+  ops->stream_wait_semaphore = [](ep_stream*, ep_semaphore*, uint64_t, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->stream_signal_semaphore = ops->stream_wait_semaphore;
+}
+
 ep_status device_open(ep_plugin*, uint32_t index, ep_device** out_device, ep_device_ops* ops, ep_error**) {
   ops->device_close = [](ep_device*) { count(); };
   ops->memory_allocate = memory_allocate;
@@ -176,6 +191,7 @@ ep_status device_open(ep_plugin*, uint32_t index, ep_device** out_device, ep_dev
   ops->graph_compile = compile;
   ops->graph_destroy = destroy<ep_graph>;
   ops->graph_launch = launch_graph;
+  fill_interop(ops);
   if (index == 0) fill_events(ops);
   if (toy().change) toy().change(ops);
   *out_device = reinterpret_cast<ep_device*>(&the_devices[index]);
@@ -187,6 +203,7 @@ ep_status device_info(ep_plugin*, uint32_t index, ep_device_info* out, ep_error*
   out->device_class = EP_DEVICE_CLASS_CPU;
   out->flags = index == 1 ? EP_DEVICE_FLAG_SYNCHRONOUS : 0;
   out->dtypes = ~uint64_t{0};
+  out->memory_handles = out->stream_handles = out->semaphore_handles = UINT64_C(1) << EP_HANDLE_OPAQUE_FD;
   out->pool_count = 2;
   out->pools[0].flags = EP_POOL_FLAG_HOST_VISIBLE;
   out->pools[0].minimum_alignment = alignment;

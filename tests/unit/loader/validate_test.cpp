@@ -185,6 +185,38 @@ Status launched(std::vector<ep_buffer> (*place)(ep_memory*), int index = 0) {
   return launch_graph(host, graph, host.stream(), place(host.memory()));
 }
 
+// Imports of the toy, which takes file descriptors.
+ep_import_desc import_desc(int32_t type, uint64_t size, int32_t semaphore) {
+  ep_import_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.struct_type = EP_STRUCT_IMPORT_DESC;
+  desc.handle_type = type;
+  desc.size = size;
+  desc.semaphore = semaphore;
+  return desc;
+}
+
+Status import_memory(Host& host, ep_memory** made, int32_t type = EP_HANDLE_OPAQUE_FD, uint64_t size = block) {
+  const ep_import_desc desc = import_desc(type, size, 0);
+  return host.call(host.ops.memory_import, host.device->handle, &desc, made);
+}
+
+Status import_semaphore(Host& host, ep_semaphore** made, int32_t counts, int32_t type = EP_HANDLE_OPAQUE_FD) {
+  const ep_import_desc desc = import_desc(type, 0, counts);
+  return host.call(host.ops.semaphore_import, host.device->handle, &desc, made);
+}
+
+// Signals a semaphore that counts as `counts` with each of `values`. The last answer.
+Status signalled(int32_t counts, std::initializer_list<uint64_t> values) {
+  Host host(0);
+  ep_stream* stream = host.stream();
+  ep_semaphore* semaphore = nullptr;
+  EXPECT_TRUE(import_semaphore(host, &semaphore, counts).ok());
+  Status last;
+  for (const uint64_t value : values) last = host.call(host.ops.stream_signal_semaphore, stream, semaphore, value);
+  return last;
+}
+
 // A violation of a rule, and the status that the call returns: INVALID_ARGUMENT blames the host, INTERNAL blames the
 // provider, ok stands for a function without a status.
 struct Violator {
@@ -584,6 +616,64 @@ const std::vector<Violator>& host_violators() {
          toy().info.workspace_bytes = 100;
          return launched([](ep_memory* memory) { return std::vector<ep_buffer>{{memory, 0}, {memory, 512}}; });
        }},
+      {"A01", "an import of 0 bytes", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* made = nullptr;
+         return import_memory(host, &made, EP_HANDLE_OPAQUE_FD, 0);
+       }},
+      {"A01", "an import without a description", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_stream* made = nullptr;
+         return host.call(host.ops.stream_import, host.device->handle, static_cast<const ep_import_desc*>(nullptr),
+                          &made);
+       }},
+      {"T01", "a description of another struct type", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_import_desc desc = import_desc(EP_HANDLE_OPAQUE_FD, block, 0);
+         desc.struct_type = EP_STRUCT_ADOPT_DESC;
+         ep_memory* made = nullptr;
+         return host.call(host.ops.memory_import, host.device->handle, &desc, &made);
+       }},
+      {"M05", "a copy past the end of imported memory", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* made = nullptr;
+         EXPECT_TRUE(import_memory(host, &made).ok());
+         return host.call(host.ops.copy, host.stream(), ep_buffer{made, block - 8}, ep_buffer{host.memory(), 0},
+                          uint64_t{16});
+       }},
+      {"I03", "an event that counts as a timeline", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_semaphore* made = nullptr;
+         return import_semaphore(host, &made, EP_SEMAPHORE_TIMELINE, EP_HANDLE_CL_EVENT);
+       }},
+      {"I03", "a semaphore that counts as nothing", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_semaphore* made = nullptr;
+         return import_semaphore(host, &made, 0);
+       }},
+      {"I03", "a timeline that does not grow", Code::invalid_argument,
+       [] {
+         return signalled(EP_SEMAPHORE_TIMELINE, {4, 4});
+       }},
+      {"I03", "a binary semaphore with a value", Code::invalid_argument,
+       [] {
+         return signalled(EP_SEMAPHORE_BINARY, {0, 1});
+       }},
+      {"M06", "a semaphore destroyed in flight", Code::ok,
+       [] {
+         Host host(0);
+         ep_semaphore* semaphore = nullptr;
+         EXPECT_TRUE(import_semaphore(host, &semaphore, EP_SEMAPHORE_TIMELINE).ok());
+         EXPECT_TRUE(host.call(host.ops.stream_wait_semaphore, host.stream(), semaphore, uint64_t{3}).ok());
+         host.ops.semaphore_destroy(host.device->handle, semaphore);
+         return Status();
+       }},
       {"M05", "a workspace not aligned to 256", Code::invalid_argument,
        [] {
          toy().info.workspace_bytes = 100;
@@ -660,6 +750,18 @@ const std::vector<Violator>& provider_violators() {
        }},
       {"P02", "it takes a node of an unknown kind", Code::internal,
        [] { return bent([](Table& table) { table.nodes[1].primitive.kind = 99; }); }},
+      {"I02", "it takes a handle of a type that it does not state", Code::internal,
+       [] {
+         Host host(0);
+         ep_memory* made = nullptr;
+         return import_memory(host, &made, EP_HANDLE_CL_MEM);
+       }},
+      {"I02", "the same of a semaphore", Code::internal,
+       [] {
+         Host host(0);
+         ep_semaphore* made = nullptr;
+         return import_semaphore(host, &made, EP_SEMAPHORE_EVENT, EP_HANDLE_CL_EVENT);
+       }},
       {"E01", "it fails and writes the handle", Code::internal,
        [] {
          change([](ep_device_ops* ops) {
