@@ -151,6 +151,12 @@ Semaphore::Semaphore(Device device, NativeHandle handle, SemaphoreKind kind, con
   DeviceState* state = require("Semaphore", device);
   device_that_takes("Semaphore", device, handle, state->opened->info.semaphore_handles,
                     state->ops.semaphore_import != nullptr, "semaphore");
+  const bool is_event = handle.type == HandleType::cl_event || handle.type == HandleType::cuda_event;
+  if (is_event != (kind == SemaphoreKind::event)) {
+    throw Error(Code::invalid_argument,
+                fmt::format("Semaphore: a {} {} as an event.", ep_handle_name(static_cast<int32_t>(handle.type)),
+                            is_event ? "counts" : "does not count"));
+  }
   ep_import_desc desc = import_desc(handle, uuid);
   desc.semaphore = static_cast<int32_t>(kind);
   ep_semaphore* made = nullptr;

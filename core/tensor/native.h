@@ -94,7 +94,8 @@ class TENON_API Semaphore {
  public:
   // No semaphore.
   Semaphore() = default;
-  // `uuid` as in NativeMemory. Errors: invalid_argument (a handle that names nothing, another device or context),
+  // `uuid` as in NativeMemory. Errors: invalid_argument (a handle that names nothing, another device or context, an
+  // event that is to count otherwise),
   // unsupported (a type that the device does not take, or not as this kind).
   Semaphore(Device device, NativeHandle handle, SemaphoreKind kind, const std::array<uint8_t, 16>& uuid = {});
 

@@ -41,6 +41,18 @@ vm::SemaphoreValue checked(std::string_view caller, const Stream& stream, const 
   return {semaphore.state(), value};
 }
 
+// Errors: `value` is not greater than all that were signalled before.
+void raise_signalled(vm::ImportedSemaphore& semaphore, uint64_t value) {
+  uint64_t before = semaphore.signalled.load();
+  do {
+    if (value > before) continue;
+    throw Error(Code::invalid_argument,
+                fmt::format("Stream::signal: the value is {}; the timeline was told to reach {} "
+                            "already.",
+                            value, before));
+  } while (!semaphore.signalled.compare_exchange_weak(before, value));
+}
+
 }  // namespace
 
 Stream::Stream(Device device, int32_t priority)
@@ -73,13 +85,12 @@ void Stream::signal(const Semaphore& semaphore, uint64_t value, const TensorList
   if (semaphore.kind() == SemaphoreKind::event) {
     throw Error(Code::invalid_argument, "Stream::signal: an event of another API can only be waited for.");
   }
-  if (semaphore.kind() == SemaphoreKind::timeline && value == 0) {
-    throw Error(Code::invalid_argument, "Stream::signal: the value is 0; a timeline semaphore has reached 0 already.");
-  }
   if (device_.state()->ops.stream_signal_semaphore == nullptr) {
     throw Error(Code::unsupported, fmt::format("Stream::signal: {} signals no semaphores.", device_.spelling()));
   }
-  throw_if_error(vm::release(device_.state(), index_, storages_of("Stream::signal", *this, tensors), std::move(then)));
+  const std::vector<Storage*> storages = storages_of("Stream::signal", *this, tensors);
+  if (semaphore.kind() == SemaphoreKind::timeline) raise_signalled(*semaphore.state(), value);
+  throw_if_error(vm::release(device_.state(), index_, storages, std::move(then)));
 }
 
 StreamScope::StreamScope(const Stream& stream)

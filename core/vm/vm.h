@@ -13,6 +13,7 @@
 // Threads: every function is thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -119,6 +120,7 @@ struct ImportedSemaphore {
 
   DeviceState* const device;
   ep_semaphore* const handle;
+  std::atomic<uint64_t> signalled{0};  // the greatest value that an instruction was told to signal
 };
 
 // What an acquire waits for, or a release signals, beside its storages.

@@ -237,7 +237,7 @@ void ep_device::add_thread() {
 
 void ep_device::hand_over(const ep_stream& stream) {
   handed_over.fetch_add(1);
-  if (!looking && sleeping.load() != 0 && stream.ready()) work.notify_one();
+  if (!looking && sleeping.load() != 0 && (stream.ready() || stream.awaits_semaphore())) work.notify_one();
 }
 
 void ep_device::look_again() {

@@ -282,7 +282,8 @@ TEST_F(Native, ASemaphoreLivesUntilItsWorkIsDone) {
 TEST_F(Native, SemaphoresRefuseWhatTheyCannotMean) {
   const Foreign counter = Foreign::create(8), shorter = Foreign::create(4);
   const Stream stream = Stream::current(device());
-  expect_error([&] { semaphore_of(counter, SemaphoreKind::event); }, Code::unsupported, {"counts as 3"});
+  expect_error([&] { semaphore_of(counter, SemaphoreKind::event); }, Code::invalid_argument,
+               {"opaque_fd does not count as an event"});
   expect_error([&] { semaphore_of(shorter, SemaphoreKind::timeline); }, Code::invalid_argument, {"no semaphore"});
   expect_error(
       [&] {
@@ -299,7 +300,9 @@ TEST_F(Native, SemaphoresRefuseWhatTheyCannotMean) {
   expect_error([&] { stream.wait(binary, 4); }, Code::invalid_argument, {"value is 4"});
   expect_error([&] { Stream::standard(Device::host()).wait(binary); }, Code::invalid_argument, {"async:0", "cpu"});
   const Semaphore timeline = semaphore_of(counter, SemaphoreKind::timeline);
-  expect_error([&] { stream.signal(timeline, 0); }, Code::invalid_argument, {"reached 0"});
+  expect_error([&] { stream.signal(timeline, 0); }, Code::invalid_argument, {"value is 0", "reach 0"});
+  stream.signal(timeline, 7);
+  expect_error([&] { stream.signal(timeline, 7); }, Code::invalid_argument, {"value is 7", "reach 7"});
   const Tensor foreign = Tensor::empty({4}, DType::f32, Device::host());
   expect_error([&] { stream.wait(timeline, 1, {foreign}); }, Code::invalid_argument, {"a tensor of cpu"});
   EXPECT_EQ(fakes::async_control().semaphores, 2);
