@@ -175,6 +175,27 @@ class Refusals {
   uint64_t size_;
 };
 
+// A device opens in no context of a type that it does not state, nor in one without handles.
+Status adoption_refusals(Subject& subject) {
+  if (subject.plugin.device_adopt == nullptr) return {};
+  for (int32_t type = 1; type <= no_such_type; ++type) {
+    const bool stated = takes(subject.info.device_handles, type);
+    if (!stated && type != no_such_type) continue;
+    auto desc = with_header<ep_adopt_desc>(EP_STRUCT_ADOPT_DESC);
+    desc.handle_type = type;
+    Poisoned<ep_device*> device("out_device");
+    auto ops = with_header<ep_device_ops>(EP_STRUCT_DEVICE_OPS);
+    const Status answer = subject.call("device_adopt", subject.plugin.device_adopt, subject.plugin.plugin,
+                                       subject.target.device, &desc, &device.value, &ops);
+    const Code expected = stated ? Code::invalid_argument : Code::unsupported;
+    if (!device.written().empty()) return broken("E01", "device_adopt failed and wrote out_device");
+    if (answer.code() == expected) continue;
+    return broken("I02", "device_adopt without handles (type {}, {}) answered '{}', not '{}'", type,
+                  std::string_view(ep_handle_name(type)), code_name(answer.code()), code_name(expected));
+  }
+  return {};
+}
+
 template <class Handle, class Function>
 Status refusals(Subject& subject, const char* name, Function function, uint64_t taken, uint64_t size) {
   return function == nullptr ? Status() : Refusals<Handle, Function>(subject, name, function, taken, size).run();
@@ -185,9 +206,11 @@ Status refusals(Subject& subject, const char* name, Function function, uint64_t 
 Status interop_refusals(Subject& subject) {
   const ep_device_ops& ops = subject.ops;
   const ep_device_info& info = subject.info;
-  if (ops.memory_import == nullptr && ops.stream_import == nullptr && ops.semaphore_import == nullptr) {
+  if (ops.memory_import == nullptr && ops.stream_import == nullptr && ops.semaphore_import == nullptr &&
+      subject.plugin.device_adopt == nullptr) {
     return skipped("it imports nothing of other APIs.");
   }
+  TENON_RETURN_IF_ERROR(adoption_refusals(subject));
   TENON_RETURN_IF_ERROR(
       refusals<ep_memory>(subject, "memory_import", ops.memory_import, info.memory_handles, uint64_t{1} << 16));
   TENON_RETURN_IF_ERROR(refusals<ep_stream>(subject, "stream_import", ops.stream_import, info.stream_handles, 0));

@@ -46,6 +46,19 @@ TEST(Describe, ABlockIsNoLargerThanAMemoryOrABuffer) {
   EXPECT_EQ(largest_block(0x100000000, 0x40000000), 0x40000000u);
 }
 
+TEST(Describe, StatesWhatItsExtensionsImport) {
+  constexpr auto bit = [](int32_t type) { return UINT64_C(1) << type; };
+  PhysicalFacts facts = sound();
+  EXPECT_EQ(memory_handles(facts), bit(EP_HANDLE_VK_BUFFER));
+  EXPECT_EQ(semaphore_handles(facts), bit(EP_HANDLE_VK_SEMAPHORE));
+  EXPECT_TRUE(extensions_to_enable(facts).empty());
+  facts.memory_fd = facts.dma_buf = facts.semaphore_fd = true;
+  facts.host_page = 4096;
+  EXPECT_EQ(memory_handles(facts), bit(EP_HANDLE_VK_BUFFER) | bit(EP_HANDLE_OPAQUE_FD) | bit(EP_HANDLE_DMA_BUF));
+  EXPECT_EQ(semaphore_handles(facts), bit(EP_HANDLE_VK_SEMAPHORE) | bit(EP_HANDLE_OPAQUE_FD));
+  EXPECT_EQ(extensions_to_enable(facts).size(), 4u);
+}
+
 TEST(Describe, AProcessorIsASoftwareDevice) {
   EXPECT_EQ(class_of(VK_PHYSICAL_DEVICE_TYPE_CPU), EP_DEVICE_CLASS_SOFTWARE);
   EXPECT_EQ(class_of(VK_PHYSICAL_DEVICE_TYPE_OTHER), EP_DEVICE_CLASS_SOFTWARE);
