@@ -1,5 +1,6 @@
 #include "providers/vulkan/queue/external.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <vector>
@@ -54,6 +55,15 @@ VkResult read_types(const Context& context, const ExternalMemory& memory, uint32
   return result;
 }
 
+// Closes `duplicate` of `fd` after the driver has refused it. A refused descriptor stays the caller's by Vulkan's
+// rules, but Mesa's lavapipe (22.3) closes it, and its number may be another file's by now.
+void close_refused(int duplicate, int fd) {
+  struct stat ours {};
+  struct stat theirs {};
+  if (fstat(duplicate, &ours) != 0 || fstat(fd, &theirs) != 0) return;
+  if (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino) close(duplicate);
+}
+
 // Imports `memory` as memory of `type`. On success the driver owns a duplicate of the file descriptor.
 VkResult allocate(const Context& context, const ExternalMemory& memory, const MemoryType& type, Block* block) {
   VkMemoryAllocateFlagsInfo flags{};
@@ -82,7 +92,7 @@ VkResult allocate(const Context& context, const ExternalMemory& memory, const Me
   const VkResult result = context.api.vkAllocateMemory(context.device, &info, nullptr, &block->memory);
   if (result != VK_SUCCESS) {
     block->memory = VK_NULL_HANDLE;
-    if (by_fd.fd != -1) close(by_fd.fd);
+    if (by_fd.fd != -1) close_refused(by_fd.fd, memory.fd);
   }
   block->type = type;
   return result;
