@@ -46,7 +46,8 @@ class TENON_API Stream {
   void release(const TensorList& tensors) const;
   // Ops of this stream called from now on wait, on the device, for `semaphore`: until it has reached `value` (timeline;
   // 0 for the other kinds). Then `tensors` are acquired. If the signal never comes, the stream never goes on; streams
-  // that share its hardware queue may stand still too. If the device refuses, reading `tensors` gives the error.
+  // that share its hardware queue may stand still too. With TENON_VM=sync the next op waits for the signal on its
+  // caller. If the device refuses, reading `tensors` gives the error.
   void wait(const Semaphore& semaphore, uint64_t value = 0, const TensorList& tensors = {}) const;
   // Releases `tensors`; then signals `semaphore` after all ops of this stream called so far, whether they fail or not.
   // `value`: greater than all before it (timeline), else 0. The signal comes without flush(). Errors: invalid_argument
