@@ -14,6 +14,7 @@
 
 #include "ep_api/ep_api.h"
 #include "loader/settings/settings.h"
+#include "primitives/accuracy/accuracy.h"
 #include "primitives/status/status.h"
 
 #pragma GCC visibility push(default)  // exported by libtenon.so
@@ -39,6 +40,7 @@ struct DeviceInfo {
   std::array<uint8_t, 16> uuid{};       // all zero: none
   std::array<int64_t, 4> pci{-1, -1, -1, -1};
   uint32_t threads = 0;
+  Accuracy accuracy;
   std::vector<MemoryPool> pools;
   // Bits 1 << EP_HANDLE_*: what the device imports, and in which contexts it opens.
   uint64_t memory_handles = 0, stream_handles = 0, semaphore_handles = 0, device_handles = 0;

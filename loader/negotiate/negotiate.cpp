@@ -198,6 +198,10 @@ Result<DeviceInfo> query_device_info(const std::string& provider, const ep_plugi
     return bad_info(what, fmt::format("gives it the class {}, which is not one of the known ones", raw.device_class));
   }
   TENON_RETURN_IF_ERROR(check_pools(raw, what));
+  info.accuracy = {raw.relaxed_dtypes, raw.fast_dtypes, raw.flushed_dtypes};
+  if (const std::string why = why_no_accuracy(info.accuracy); !why.empty()) {
+    return Status(Code::invalid_argument, fmt::format("{} {} (rule B01).", what, why), author_remedy);
+  }
   for (uint32_t pool = 0; pool < raw.pool_count; ++pool) {
     const ep_memory_pool_info& from = raw.pools[pool];
     info.pools.push_back({from.flags, from.size, from.minimum_alignment, from.preferred_block, from.largest_allocation,

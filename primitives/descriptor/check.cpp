@@ -227,7 +227,7 @@ Status check_head(const Desc& desc) {
   }
   if (desc.flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC)
     return unsupported(desc, "has flags {}, of which some are unknown.", desc.flags);
-  if (desc.precision != EP_PRECISION_DEFAULT && desc.precision != EP_PRECISION_FAST) {
+  if (desc.precision < EP_PRECISION_DEFAULT || desc.precision > EP_PRECISION_FULL) {
     return unsupported(desc, "has precision {}, which is unknown.", desc.precision);
   }
   if (desc.accumulate_dtype != 0 && dtype_info(static_cast<DType>(desc.accumulate_dtype)).bits == 0) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "primitives/accuracy/accuracy.h"
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/descriptor/fields.h"
 #include "primitives/dtype/dtype.h"
@@ -202,7 +203,8 @@ Status parse_setting(std::string_view word, ep_primitive_desc* desc) {
     return {};
   }
   if (name == "precision") {
-    const auto id = value == "fast" ? std::optional<int32_t>(EP_PRECISION_FAST) : number<int32_t>(value);
+    const std::optional<Tier> tier = tier_from_name(value);
+    const auto id = tier ? std::optional(static_cast<int32_t>(*tier)) : number<int32_t>(value);
     if (!id) return wrong("'{}' is not a precision.", value);
     desc->precision = *id;
     return {};
@@ -261,8 +263,8 @@ std::string to_string(const ep_primitive_desc& desc) {
   }
   if (desc.flags & EP_PRIMITIVE_FLAG_DETERMINISTIC) text += " deterministic";
   if (desc.flags & ~EP_PRIMITIVE_FLAG_DETERMINISTIC) text += fmt::format(" flags={}", desc.flags);
-  if (desc.precision == EP_PRECISION_FAST) {
-    text += " precision=fast";
+  if (desc.precision >= EP_PRECISION_FAST && desc.precision <= EP_PRECISION_FULL) {
+    text += fmt::format(" precision={}", tier_name(static_cast<Tier>(desc.precision)));
   } else if (desc.precision != EP_PRECISION_DEFAULT) {
     text += fmt::format(" precision={}", desc.precision);
   }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ep_api/ep_api.h"
+#include "primitives/accuracy/accuracy.h"
 #include "primitives/text/format.h"
 #include "sdk/conformance/host.h"
 #include "sdk/conformance/running.h"
@@ -123,6 +124,7 @@ class Subject {
   ep_plugin_query_fn query = nullptr;
   ep_plugin_ops plugin{};
   ep_device_info info{};
+  Accuracy accuracy;  // what `info` states
   ep_device_ops ops{};
   ep_device* device = nullptr;
   bool started = false;

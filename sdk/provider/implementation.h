@@ -115,7 +115,7 @@ inline Refusal unknown_parts(const ep_primitive_desc& desc) {
                             static_cast<unsigned long long>(desc.extensions[0] & 0xffffffffU));
   }
   if (desc.operand_count > EP_MAX_OPERANDS) return Refusal::because("%u operands", desc.operand_count);
-  if (desc.precision != EP_PRECISION_DEFAULT && desc.precision != EP_PRECISION_FAST) {
+  if (desc.precision < EP_PRECISION_DEFAULT || desc.precision > EP_PRECISION_FULL) {
     return Refusal::because("unknown precision %d", desc.precision);
   }
   if (desc.accumulate_dtype != 0 && dtype_class(desc.accumulate_dtype) == DTypeClass::NONE) {

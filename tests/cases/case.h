@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ep_api/ep_api.h"
+#include "primitives/accuracy/accuracy.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/shape/shape.h"
 
@@ -58,10 +60,33 @@ struct Case {
   ep_primitive_desc desc;
   std::vector<ep_scalar> scalars;
   std::vector<Values> values;  // one per operand; outputs ignore them
-  Tolerance tolerance;
+  Tolerance tolerance;         // on tier full
   int32_t fault = 0;           // EP_FAULT_* that every launch must report
-  Saturation saturation = {};  // of unary
+  Saturation saturation = {};  // of unary, on tier full
+  // On the lower tiers. Scalar functions have none: the rows of accuracy.def bound each element (range.h).
+  Tolerance relaxed = {};
+  Tolerance fast = {};
 };
+
+// Gives `test` the tolerance of each tier.
+template <class OnTier>
+void set_tolerances(Case* test, const OnTier& on_tier) {
+  test->tolerance = on_tier(Tier::full);
+  test->relaxed = on_tier(Tier::relaxed);
+  test->fast = on_tier(Tier::fast);
+}
+
+// Makes of a matmul or convolution on f32 with `terms` products per result a case whose products and sums are all
+// denormal numbers.
+void make_denormal(Case* test, double terms);
+
+// What `tier` allows the function `name` of accuracy.def for an argument of this magnitude, beyond what tier full does.
+// Operands and results are of `dtype`.
+struct Bound {
+  double ulps = 0;
+  double epsilons = 0;
+};
+Bound beyond_full(std::string_view name, Tier tier, DType dtype, double magnitude = 0);
 
 // All cases, in a fixed order.
 std::vector<Case> all_cases();

@@ -6,6 +6,7 @@
 
 #include "primitives/dtype/convert.h"
 #include "primitives/text/format.h"
+#include "tests/cases/element.h"
 
 namespace tenon::cases {
 namespace {
@@ -38,6 +39,39 @@ bool is_near(DType dtype, const Tolerance& tolerance, uint64_t got, uint64_t wan
   const double epsilon = wide ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   const double least = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
   return std::fabs(g - w) <= std::max(tolerance.epsilons * epsilon, tolerance.tiny * least);
+}
+
+bool is_zero(DType dtype, uint64_t bits) { return (bits & ~sign_bit(dtype)) == 0; }
+
+bool may_be_denormal(DType dtype, const Tolerance& tolerance, uint64_t want) {
+  if (!is_floating(dtype) || std::isnan(decode_float(dtype, want))) return false;
+  const uint64_t sign = want & sign_bit(dtype);
+  return is_denormal(dtype, want) || is_near(dtype, tolerance, sign | (least_normal(dtype) - 1), want);
+}
+
+std::pair<long double, long double> ends_of(DType dtype, const Range& range, uint64_t want) {
+  const uint64_t magnitude = want & ~sign_bit(dtype);
+  const uint64_t finite = std::min(magnitude, encode_float(dtype, greatest_finite(dtype)) - 1);
+  const auto at = [&](uint64_t bits) { return static_cast<long double>(decode_float(dtype, bits)); };
+  const long double step = at(finite + 1) - at(finite);
+  const long double center = std::isinf(at(want)) ? range.exact : at(want);
+  if (range.low == range.exact && range.high == range.exact) return {center, center};
+  const long double times = dtype == DType::f64 ? 2 : 1;
+  const long double rounding = step + step * 0x1p-20L;  // and a little for that of the ends themselves
+  return {center - times * (range.exact - range.low + rounding),
+          center + times * (range.high - range.exact + rounding)};
+}
+
+bool is_in(DType dtype, const Range& range, bool flushed, uint64_t got, uint64_t want) {
+  if (got == want) return true;
+  const long double g = decode_float(dtype, got), w = decode_float(dtype, want);
+  if (std::isnan(g) || std::isnan(w)) return std::isnan(g) && std::isnan(w);
+  if (std::isinf(range.exact)) return g == w;
+  const auto [low, high] = ends_of(dtype, range, want);
+  const long double least = decode_float(dtype, least_normal(dtype)), greatest = greatest_finite(dtype);
+  if (flushed && g == 0 && low < least && high > -least) return true;
+  if (std::isinf(g)) return g > 0 ? high > greatest : low < -greatest;
+  return low <= g && g <= high;
 }
 
 bool is_within(DType dtype, const Saturation& saturation, uint64_t got, uint64_t want, uint64_t x) {

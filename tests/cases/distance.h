@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "tests/cases/case.h"
+#include "tests/cases/range.h"
 
 namespace tenon::cases {
 
@@ -19,6 +21,16 @@ bool is_near(DType dtype, const Tolerance& tolerance, uint64_t got, uint64_t wan
 
 // True if `saturation` allows the result `got` of an argument `x`.
 bool is_within(DType dtype, const Saturation& saturation, uint64_t got, uint64_t want, uint64_t x);
+
+// True if `range`, laid around the reference `want`, holds the result `got`; ends_of gives its ends there. The rounding
+// of the reference adds one step, unless the function is exact. For f64 all is twice as wide, because the functions of
+// the reference are no better than a provider's. Where denormals are flushed, 0 stands for any that the range holds.
+bool is_in(DType dtype, const Range& range, bool flushed, uint64_t got, uint64_t want);
+std::pair<long double, long double> ends_of(DType dtype, const Range& range, uint64_t want);
+
+bool is_zero(DType dtype, uint64_t bits);
+// True if `tolerance` allows some denormal number where the reference is `want`.
+bool may_be_denormal(DType dtype, const Tolerance& tolerance, uint64_t want);
 
 // The value of `bits` in as many digits as tell it from its neighbours.
 std::string value_text(DType dtype, uint64_t bits);

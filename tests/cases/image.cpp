@@ -10,34 +10,10 @@
 #include "primitives/dtype/convert.h"
 #include "primitives/reference/call.h"
 #include "primitives/table/table.h"
-#include "primitives/text/format.h"
-#include "tests/cases/distance.h"
+#include "tests/cases/element.h"
 
 namespace tenon::cases {
 namespace {
-
-constexpr uint64_t guard_bytes = 256;
-
-DType type_of(const ep_operand_desc& operand) { return static_cast<DType>(operand.dtype); }
-
-// The number of elements from the first to the last addressed one.
-int64_t extent(const ep_operand_desc& operand) {
-  int64_t last = 0;
-  for (int32_t axis = 0; axis < operand.rank; ++axis) last += (operand.dims[axis] - 1) * operand.strides[axis];
-  return last + 1;
-}
-
-// Visits each element of the operand once, even if a stride of 0 repeats it: its number in order, its offset, its
-// index.
-template <class Visit>
-void for_each_element(const ep_operand_desc& operand, Visit&& visit) {
-  int64_t dims[EP_MAX_RANK];
-  for (int32_t axis = 0; axis < operand.rank; ++axis) dims[axis] = operand.strides[axis] == 0 ? 1 : operand.dims[axis];
-  const reference::Operand view = {&operand, nullptr, nullptr};
-  int64_t number = 0;
-  reference::for_each_index({dims, static_cast<size_t>(operand.rank)},
-                            [&](const int64_t* index) { visit(number++, view.at(index), index); });
-}
 
 // A generator that is small, good enough, and equal everywhere (splitmix64).
 class Random {
@@ -59,17 +35,6 @@ uint64_t hash_text(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325;
   for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
-}
-
-double greatest_finite(DType dtype) {
-  switch (dtype) {
-    case DType::f16: return 65504;
-    case DType::bf16: return 3.3895313892515355e38;
-    case DType::f8e4m3fn: return 448;
-    case DType::f8e5m2: return 57344;
-    case DType::f32: return std::numeric_limits<float>::max();
-    default: return std::numeric_limits<double>::max();
-  }
 }
 
 // Special values of a floating dtype, including bit patterns one step from 0 and from 1.
@@ -97,15 +62,6 @@ std::vector<uint64_t> special_integers(DType dtype) {
   const uint64_t top = uint64_t{1} << (info.bits - 1);
   const uint64_t ones = top | (top - 1);
   return {0, 1, ones, top, top - 1, top + 1, ones - 1, 2, 3, 7, 5};
-}
-
-void put_bits(DType dtype, void* base, int64_t place, uint64_t bits) {
-  if (is_floating(dtype)) {
-    const int32_t bytes = dtype_info(dtype).bits / 8;
-    std::memcpy(static_cast<char*>(base) + place * bytes, &bits, static_cast<size_t>(bytes));
-  } else {
-    reference::store<uint64_t>(dtype, base, place, bits);
-  }
 }
 
 double decoded(DType dtype, uint64_t bits) { return is_floating(dtype) ? decode_float(dtype, bits) : 0; }
@@ -205,123 +161,6 @@ void poison_operand(const ep_operand_desc& operand, uint64_t offset, uint64_t fi
   }
 }
 
-// --- comparing ---
-
-uint64_t raw_bits(DType dtype, const void* base, int64_t place) {
-  const bool whole = is_floating(dtype) || dtype == DType::boolean;  // a bool is 0 or 1
-  if (!whole) return reference::load<uint64_t>(dtype, base, place);
-  uint64_t bits = 0;
-  const int32_t bytes = dtype_info(dtype).bits / 8;
-  std::memcpy(&bits, static_cast<const char*>(base) + place * bytes, static_cast<size_t>(bytes));
-  return bits;
-}
-
-// True if `bits` can only be poison: NaN or a huge number where the expected value is neither.
-bool is_poisoned(DType dtype, uint64_t bits, uint64_t want) {
-  if (!is_floating(dtype)) return false;
-  const double greatest = greatest_finite(dtype) / 4;
-  return !(std::fabs(decode_float(dtype, bits)) < greatest) && std::fabs(decode_float(dtype, want)) < greatest;
-}
-
-constexpr std::string_view poison_hint =
-    "\n  NaN and huge numbers stand in the outputs before a launch, and between and beside the elements of all "
-    "operands";
-
-// The operands whose element at an index makes the output's element there; none for kinds that mix elements.
-bool is_elementwise(int32_t kind) {
-  return kind == EP_PRIMITIVE_copy || kind == EP_PRIMITIVE_unary || kind == EP_PRIMITIVE_binary ||
-         kind == EP_PRIMITIVE_ternary;
-}
-
-// The bits of input `i` for the output's element at `index`, before the launch.
-uint64_t input_bits(const Case& test, const ep_primitive_desc& desc, uint32_t i, const Image& start,
-                    const int64_t* index) {
-  const ep_operand_desc& operand = desc.operands[i];
-  if ((operand.flags & EP_OPERAND_FLAG_SCALAR) == 0) {
-    const reference::Operand view = {&operand, nullptr, nullptr};
-    return raw_bits(type_of(operand), start.bytes.data() + start.offsets[i], view.at(index));
-  }
-  const ep_scalar& scalar = test.scalars[static_cast<size_t>(operand.role - EP_ROLE_SRC)];
-  return is_floating(type_of(operand)) ? encode_float(type_of(operand), scalar.value.f64) : scalar.value.u64;
-}
-
-// " of src 0.5 and src_b 2", or empty for kinds that mix elements.
-std::string inputs_text(const Case& test, const ep_primitive_desc& desc, const Image& start, const int64_t* index) {
-  if (!is_elementwise(desc.kind)) return {};
-  std::string text;
-  for (uint32_t i = 0; i < desc.operand_count; ++i) {
-    const ep_operand_desc& operand = desc.operands[i];
-    if (table::is_output(desc.kind, operand.role)) continue;
-    text += fmt::format("{} {} {}", text.empty() ? " of" : " and", table::role_name(operand.role),
-                        value_text(type_of(operand), input_bits(test, desc, i, start, index)));
-  }
-  return text;
-}
-
-// One output of a run, beside the reference.
-struct Compared {
-  const Case& test;
-  const ep_primitive_desc& desc;
-  uint32_t output;
-  const Image& start;
-  int64_t wrong = 0;
-  uint64_t farthest = 0;  // steps of the wrong elements; 0 if none can be counted
-  std::string first = {};
-  std::string_view hint = {};
-
-  bool accepts(uint64_t g, uint64_t w, const int64_t* index) const {
-    const DType dtype = type_of(desc.operands[output]);
-    if (!is_near(dtype, test.tolerance, g, w)) return false;
-    if (test.saturation.most == 0) return true;
-    return is_within(dtype, test.saturation, g, w, input_bits(test, desc, 1, start, index));
-  }
-  void refuse(int64_t number, const int64_t* index, uint64_t g, uint64_t w, bool untouched);
-  Status status() const;
-};
-
-void Compared::refuse(int64_t number, const int64_t* index, uint64_t g, uint64_t w, bool untouched) {
-  const ep_operand_desc& operand = desc.operands[output];
-  const DType dtype = type_of(operand);
-  const uint64_t steps = is_floating(dtype) ? steps_between(dtype, g, w).value_or(0) : 0;  // 0: cannot be counted
-  farthest = std::max(farthest, steps);
-  if (wrong++ > 0) return;
-  first = fmt::format("element {} {} of {}{} is {}{} but must be {}", number,
-                      Dims({index, static_cast<size_t>(operand.rank)}), table::role_name(operand.role),
-                      inputs_text(test, desc, start, index), value_text(dtype, g),
-                      untouched ? ", as it was before the launch," : "", value_text(dtype, w));
-  if (steps > 0) first += fmt::format(", {} ulp away", steps);
-  if (is_poisoned(dtype, g, w)) hint = poison_hint;
-}
-
-Status Compared::status() const {
-  if (wrong == 0) return {};
-  const std::string distance = wrong > 1 && farthest > 0 ? fmt::format(" by up to {} ulp", farthest) : std::string();
-  const std::string limit = test.saturation.most == 0
-                                ? std::string()
-                                : fmt::format(", none beyond {:g}, exact from arguments of {:g} on",
-                                              test.saturation.most, test.saturation.from);
-  return Status(Code::internal, fmt::format("{} ({}{}{}; allowed: {}{}) (rule P14).{}", first, wrong,
-                                            wrong == 1 ? " element differs" : " elements differ", distance,
-                                            tolerance_text(test.tolerance), limit, hint));
-}
-
-// Compares output `i`, and overwrites acceptable elements with the reference.
-Status settle_output(const Case& test, const ep_primitive_desc& desc, uint32_t i, const Image& start, Image* got,
-                     Image* want) {
-  const ep_operand_desc& operand = desc.operands[i];
-  const DType dtype = type_of(operand);
-  Compared compared = {test, desc, i, start};
-  for_each_element(operand, [&](int64_t number, int64_t place, const int64_t* index) {
-    const uint64_t g = raw_bits(dtype, got->address(i), place);
-    const uint64_t w = raw_bits(dtype, want->address(i), place);
-    const bool untouched = g == raw_bits(dtype, start.bytes.data() + start.offsets[i], place);
-    const bool dropped = test.fault != 0 && w == 0 && untouched;
-    if (!dropped && !compared.accepts(g, w, index)) compared.refuse(number, index, g, w, untouched);
-    put_bits(dtype, got->address(i), place, w);
-  });
-  return compared.status();
-}
-
 }  // namespace
 
 bool can_run_in_place(const ep_primitive_desc& desc) {
@@ -363,31 +202,6 @@ void fill_inputs(const Case& test, const ep_primitive_desc& desc, Image* image) 
     if (operand.flags & EP_OPERAND_FLAG_SCALAR || table::is_output(desc.kind, operand.role)) continue;
     fill_operand(test.values[i], operand, image->address(i), &random);
   }
-}
-
-Status compare_images(const Case& test, const ep_primitive_desc& desc, const Image& start, Image got, Image want) {
-  for (uint32_t i = 0; i < desc.operand_count; ++i) {
-    if (!table::is_output(desc.kind, desc.operands[i].role)) continue;
-    TENON_RETURN_IF_ERROR(settle_output(test, desc, i, start, &got, &want));
-    const DType dtype = type_of(desc.operands[i]);
-    if (dtype_info(dtype).bits == 4 && extent(desc.operands[i]) % 2 == 1) {
-      for (Image* image : {&got, &want})
-        reference::store<uint64_t>(dtype, image->address(i), extent(desc.operands[i]), 0);
-    }
-  }
-  for (size_t at = 0; at < got.bytes.size(); ++at) {
-    if (got.bytes[at] == want.bytes[at]) continue;
-    uint32_t nearest = 0;
-    for (uint32_t i = 0; i < desc.operand_count; ++i) {
-      if (got.offsets[i] <= at + guard_bytes && got.offsets[i] >= got.offsets[nearest]) nearest = i;
-    }
-    const auto distance = static_cast<int64_t>(at) - static_cast<int64_t>(got.offsets[nearest]);
-    return Status(
-        Code::internal,
-        fmt::format("byte {} from the start of operand {} ({}) changed: it is no element of an output (rule P06).",
-                    distance, nearest, table::role_name(desc.operands[nearest].role)));
-  }
-  return {};
 }
 
 }  // namespace tenon::cases

@@ -1,6 +1,6 @@
 // The bytes of a case's operands in one block. Guards surround each operand, which begins at an odd element offset
 // unless the descriptor promises more. The gaps between strided elements are part of the block. An image is filled,
-// given to a kernel, and compared.
+// given to a kernel, and compared (compare.h).
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,5 @@ void fill_inputs(const Case& test, const ep_primitive_desc& desc, Image* image);
 
 // True if `desc` may run with its source in DST's memory: the kind allows it, and both have the same layout.
 bool can_run_in_place(const ep_primitive_desc& desc);
-
-// Ok if every output element of `got` is within the tolerance of `want`, and every other byte equals `want`. Both began
-// as the image `start`. The message names the first wrong element.
-Status compare_images(const Case& test, const ep_primitive_desc& desc, const Image& start, Image got, Image want);
 
 }  // namespace tenon::cases

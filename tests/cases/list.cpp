@@ -4,6 +4,20 @@
 
 namespace tenon::cases {
 
+// Values up to 1e-20: products up to 1e-40, and their sums stay below 1.17e-38. The last place of each is 2^-149, which
+// is 2^-23 of the least normal number.
+void make_denormal(Case* test, double terms) {
+  test->name += "_denormals";
+  for (uint32_t i = 0; i < test->desc.operand_count; ++i) {
+    const double most = test->desc.operands[i].role == EP_ROLE_BIAS ? 1e-40 : 1e-20;
+    test->values[i] = {Fill::RANDOM, -most, most};
+  }
+  set_tolerances(test, [&](Tier tier) -> Tolerance {
+    const double factor = beyond_full("product", tier, DType::f32).ulps * 0x1p-24;  // relative error of a product
+    return {0, 0, (terms + 2) * 0x1p-23 + terms * factor * 1e-40 / 0x1p-126};
+  });
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   add_copy_cases(&cases);

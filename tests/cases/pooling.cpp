@@ -71,7 +71,12 @@ Case pooling_case(const Shape& shape, const Op& op, DType dtype, bool channels_l
   if (op.indices) add_operand(made.desc, EP_ROLE_DST_INDICES, DType::i64, dst, strides(dst));
   add_operand(made.desc, EP_ROLE_SRC, dtype, shape.src, strides(shape.src));
   made.values.assign(made.desc.operand_count, {fill, -8, 8});
-  if (op.op != EP_POOLING_MAX) made.tolerance = {dtype_info(dtype).bits < 32 ? 1.0 : 2.0, 64, 0};
+  if (op.op != EP_POOLING_MAX) {
+    set_tolerances(&made, [&](Tier tier) -> Tolerance {
+      const double more = beyond_full("div", tier, dtype).ulps;
+      return {dtype_info(dtype).bits < 32 ? 1.0 : 2.0 + more, 64 + 8 * more, 0};
+    });
+  }
   return made;
 }
 

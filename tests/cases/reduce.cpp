@@ -64,15 +64,18 @@ int64_t reduced_count(const Layout& layout) {
 
 // A sum of n numbers of magnitude 1, added one by one in f32, is off by at most n epsilon, and usually by far less.
 // Squares and magnitudes have one sign, so n epsilon is then a relative error.
-Tolerance reduce_tolerance(int32_t op, DType dtype, double count) {
+// On the lower tiers the quotient, logarithm or root at the end is further off.
+Tolerance reduce_tolerance(int32_t op, DType dtype, double count, Tier tier) {
   if (!is_floating(dtype)) return {};
   const double step = dtype_info(dtype).bits < 32 ? 1 : 0;
+  const auto more = [&](std::string_view name) { return beyond_full(name, tier, dtype); };
   switch (op) {
     case EP_REDUCE_max:
     case EP_REDUCE_min: return {};
     case EP_REDUCE_sum: return {step, 2 * count, 0};
-    case EP_REDUCE_mean: return {1, 2, 0};
-    case EP_REDUCE_log_sum: return {5, 4 + count / 8, 0};
+    case EP_REDUCE_mean: return {1 + more("div").ulps, 2, 0};
+    case EP_REDUCE_log_sum: return {5 + more("log").ulps, 4 + count / 8 + more("log").epsilons, 0};
+    case EP_REDUCE_l2_norm: return {step > 0 ? 1 : 4 + count + more("sqrt").ulps, 0, 1};
     default: return {step > 0 ? 1 : 4 + count, 0, 1};
   }
 }
@@ -95,7 +98,9 @@ Case reduce_case(const table::ReduceRow& row, DType dtype, const Layout& layout)
   if (row.id == EP_REDUCE_any) values = {Fill::INDEX, 0, 0};
   if (row.id == EP_REDUCE_all) values = {Fill::INDEX, 1, 1};
   made.values = {{}, values};
-  made.tolerance = reduce_tolerance(row.id, dtype, static_cast<double>(reduced_count(layout)));
+  set_tolerances(&made, [&](Tier tier) {
+    return reduce_tolerance(row.id, dtype, static_cast<double>(reduced_count(layout)), tier);
+  });
   return made;
 }
 
@@ -151,7 +156,7 @@ void add_last_elements(std::vector<Case>* cases) {
         if (dtype != DType::f32 && row.domain != table::Domain::BOOL && layout.name != "last_of_uneven_parts") continue;
         Case made = reduce_case(row, dtype, layout);
         made.values[1] = {Fill::LAST, value.low, value.high};
-        made.tolerance = {};
+        set_tolerances(&made, [](Tier) { return Tolerance(); });
         cases->push_back(made);
       }
     }
@@ -199,10 +204,17 @@ void add_arg_reductions(std::vector<Case>* cases) {
 }
 
 // exp of a rounded number of magnitude up to 16: 16 half ulps, 4 for exp, one for the division, and the error of the
-// sum.
-Tolerance softmax_tolerance(DType dtype, bool log, double length) {
-  if (log) return {dtype_info(dtype).bits < 32 ? 1.0 : 4.0, 32 + length / 256, 0};
-  return {dtype_info(dtype).bits < 32 ? 1.0 : 40 + length / 16, 0, 1};
+// sum. On the lower tiers exp is further off, the more so for the greatest magnitude `reach` of its argument, and so
+// are the division and the logarithm; the sum of a row is dominated by arguments up to 16.
+Tolerance softmax_tolerance(DType dtype, bool log, double length, double reach, Tier tier) {
+  const auto more = [&](std::string_view name, double magnitude) { return beyond_full(name, tier, dtype, magnitude); };
+  const bool narrow = dtype_info(dtype).bits < 32;
+  const double sum = more("exp", 16).ulps;
+  if (log) {
+    const Bound end = more("log", 0);
+    return {narrow ? 1.0 : 4.0 + end.ulps, 32 + length / 256 + sum + end.epsilons, 0};
+  }
+  return {narrow ? 1.0 : 40 + length / 16 + sum + more("exp", reach).ulps + more("div", 0).ulps, 0, 1};
 }
 
 void add_softmax(std::vector<Case>* cases) {
@@ -240,7 +252,10 @@ void add_softmax(std::vector<Case>* cases) {
         made.desc.attributes.softmax = {static_cast<int32_t>(layout.axes), log ? 1 : 0};
         add_operand(made.desc, EP_ROLE_DST, dtype, layout.dims, layout.strides);
         add_operand(made.desc, EP_ROLE_SRC, dtype, layout.dims, layout.strides);
-        made.tolerance = softmax_tolerance(dtype, log, static_cast<double>(layout.dims[layout.axes]));
+        const double reach = !layout.name.ends_with("peaks") ? 16 : dtype == DType::f64 ? 709 : 88;
+        set_tolerances(&made, [&](Tier tier) {
+          return softmax_tolerance(dtype, log, static_cast<double>(layout.dims[layout.axes]), reach, tier);
+        });
         cases->push_back(made);
       }
     }

@@ -8,6 +8,7 @@
 
 #include "primitives/reference/reference.h"
 #include "sdk/conformance/primitive/check.h"
+#include "tests/cases/compare.h"
 
 namespace tenon::conformance {
 namespace {
@@ -127,7 +128,8 @@ Prepared::Prepared(Subject& subject, const cases::Case& from, const ep_primitive
       desc(on_these_terms),
       start(filled(test, desc)),
       want(start),
-      work(subject, desc, desc, test.scalars, start) {
+      work(subject, desc, desc, test.scalars, start),
+      accuracy_(subject.accuracy) {
   std::vector<void*> addresses;
   for (uint32_t i = 0; i < desc.operand_count; ++i) addresses.push_back(want.address(i));
   const Status run =
@@ -135,6 +137,6 @@ Prepared::Prepared(Subject& subject, const cases::Case& from, const ep_primitive
   if (!run.ok() && run.code() != Code::fault) subject.host.violate(run.with_context("  in the reference"));
 }
 
-Status Prepared::compare() { return cases::compare_images(test, desc, start, work.image(), want); }
+Status Prepared::compare() { return cases::compare_images(test, desc, start, accuracy_, work.image(), want); }
 
 }  // namespace tenon::conformance

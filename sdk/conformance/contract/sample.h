@@ -37,6 +37,9 @@ struct Prepared {
   ep_primitive_desc desc;
   cases::Image start, want;
   Work work;
+
+ private:
+  Accuracy accuracy_;
 };
 
 // The descriptor of `test` on the provider's terms. Errors: Code::unsupported if the provider refuses.

@@ -6,7 +6,7 @@
 #include "primitives/reference/reference.h"
 #include "primitives/text/format.h"
 #include "sdk/conformance/primitive/work.h"
-#include "tests/cases/image.h"
+#include "tests/cases/compare.h"
 
 namespace tenon::conformance {
 namespace {
@@ -68,6 +68,7 @@ struct Manner {
   bool in_place = false;
   bool spoils = true;  // overwrites what a call borrowed
   bool waits = false;  // between upload, launch and download
+  Accuracy held = {};  // what the result is held to
 };
 
 Status run_once(Subject& subject, const Stream& stream, const Case& test, const ep_primitive_desc& launched,
@@ -95,7 +96,7 @@ Status run_once(Subject& subject, const Stream& stream, const Case& test, const 
   TENON_RETURN_IF_ERROR(subject.finish(stream));
   TENON_RETURN_IF_ERROR(work.settle(stream));
   TENON_RETURN_IF_ERROR(compare_faults(test, fault, work));
-  return cases::compare_images(test, fixed, start, work.image(), std::move(want));
+  return cases::compare_images(test, fixed, start, manner.held, work.image(), want);
 }
 
 // Says why a launch goes wrong, by what helps: one change to the manner, tried by turns with the manner as it was.
@@ -127,18 +128,18 @@ class Diagnosis {
 // now and then without them; a provider that reads what it was lent is always right where nothing is overwritten, and
 // never where it is.
 Status run_mode(Subject& subject, const Stream& stream, const Case& test, const ep_primitive_desc& launched,
-                bool in_place) {
-  const Manner manner = {in_place};
+                bool in_place, const Accuracy& held) {
+  const Manner manner = {in_place, true, false, held};
   const Status status = run_once(subject, stream, test, launched, manner);
   if (status.code() != Code::internal) return status;
   const Diagnosis diagnosis(subject, stream, test, launched);
-  if (!subject.synchronous() && diagnosis.helps(manner, {in_place, true, true}, 10, 2)) {
+  if (!subject.synchronous() && diagnosis.helps(manner, {in_place, true, true, held}, 10, 2)) {
     return broken("S01",
                   "upload, launch and download of one stream did not run in order, since with a wait between "
                   "them the result is right: {}",
                   status.message());
   }
-  if (!diagnosis.helps(manner, {in_place, false, false}, 3, 3)) return status;
+  if (!diagnosis.helps(manner, {in_place, false, false, held}, 3, 3)) return status;
   return broken("M01", "it reads memory after the call that was lent only for the call: {}", status.message());
 }
 
@@ -146,14 +147,40 @@ std::string_view implementation_of(const ep_support_info& terms) {
   return {terms.implementation.data, static_cast<size_t>(terms.implementation.size)};
 }
 
+// What a primitive is held to that keeps a demand.
+Accuracy promised(Tier tier, const Accuracy& stated) {
+  if (tier == Tier::full) return {};
+  return {floating_dtypes(), 0, stated.flushed};
+}
+
+// A device that states less than a demand may keep it for single primitives: those are held to it.
+Status run_demands(Subject& subject, const Stream& stream, const Case& test) {
+  for (Tier tier : {Tier::relaxed, Tier::full}) {
+    ep_primitive_desc demanding = test.desc;
+    demanding.precision = static_cast<int32_t>(tier);
+    if (why_below(demanding, subject.accuracy).empty()) continue;
+    const auto terms = ask_support(subject, demanding);
+    if (!terms.ok() && terms.status().code() != Code::unsupported) return terms.status();
+    if (!terms.ok() || (terms->flags & EP_SUPPORT_FLAG_PRECISION) == 0) continue;
+    const Status status = run_mode(subject, stream, test, on_terms(test, demanding, terms.value()), false,
+                                   promised(tier, subject.accuracy));
+    if (status.ok() || status.code() == Code::unsupported) continue;
+    if (status.code() != Code::internal) return status;
+    return broken("B03", "support said that the primitive keeps precision {}, and it does not: {}", tier_name(tier),
+                  status.message());
+  }
+  return {};
+}
+
 Status run_modes(Subject& subject, const Stream& stream, const Case& test, const ep_support_info& terms) {
   if (implementation_of(terms).empty()) return broken("P17", "primitive_support says yes and names no implementation");
   const ep_primitive_desc fixed = on_terms(test, test.desc, terms);
-  TENON_RETURN_IF_ERROR(run_mode(subject, stream, test, fixed, false));
+  TENON_RETURN_IF_ERROR(run_mode(subject, stream, test, fixed, false, subject.accuracy));
   if (cases::can_run_in_place(fixed)) {
-    const Status status = run_mode(subject, stream, test, fixed, true);
+    const Status status = run_mode(subject, stream, test, fixed, true, subject.accuracy);
     if (!status.ok()) return status.with_context("  while running in place");
   }
+  TENON_RETURN_IF_ERROR(run_demands(subject, stream, test));
   const uint64_t any = terms.flags & (EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES);
   if (any == 0) return {};
   const ep_primitive_desc open = with_any(test.desc, any);
@@ -163,7 +190,8 @@ Status run_modes(Subject& subject, const Stream& stream, const Case& test, const
     return broken("P03", "support said that dims or strides may be given at launch, and then: {}",
                   open_terms.status().message());
   }
-  const Status status = run_mode(subject, stream, test, on_terms(test, open, open_terms.value()), false);
+  const Status status =
+      run_mode(subject, stream, test, on_terms(test, open, open_terms.value()), false, subject.accuracy);
   return status.ok() ? status : status.with_context("  with dims or strides given at launch");
 }
 

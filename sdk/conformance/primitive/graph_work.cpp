@@ -9,6 +9,7 @@
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
 #include "sdk/conformance/primitive/work.h"
+#include "tests/cases/compare.h"
 
 namespace tenon::conformance {
 namespace {
@@ -204,7 +205,8 @@ Status GraphWork::settle(const Stream& stream) {
 
 Status GraphWork::compare() const {
   for (const Part& part : parts_) {
-    const Status same = cases::compare_images(part.test, part.test.desc, part.start, part.got, part.want);
+    const Status same =
+        cases::compare_images(part.test, part.test.desc, part.start, subject_.accuracy, part.got, part.want);
     if (!same.ok()) return broken("G06", "in a graph, {}: {}", part.test.name, same.message());
   }
   return {};

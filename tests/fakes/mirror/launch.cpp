@@ -55,6 +55,8 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
   if (device->is("any") || device->breaks("ignores_shapes")) {
     info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
   }
+  const bool keeps = device->is("keeps") || device->breaks("keeps_no_demand");
+  if (keeps && desc->precision >= EP_PRECISION_RELAXED) info.flags |= EP_SUPPORT_FLAG_PRECISION;
   if (device->breaks("moody")) info.flags = static_cast<uint64_t>(device->asked++ % 2);
   if (device->is("bakes")) {
     info.baked_scalars = 0xff;
@@ -142,6 +144,7 @@ struct Work {
   uint64_t tag;
 
   Status run();
+  Status compute();
   Status run_from_static_array();
   void unpack();
   void mistake();
@@ -196,6 +199,15 @@ void Work::mistake() {
   }
 }
 
+Status Work::compute() {
+  const auto run = [&](void* const* at) {
+    return reference::run(desc, at, scalars.data(), static_cast<uint32_t>(scalars.size()), &fault);
+  };
+  const bool kept = device->is("keeps") && desc.precision == EP_PRECISION_FULL;
+  const bool flushes = (device->is("flushes") && !kept) || device->breaks("flushes_unsaid");
+  return flushes ? run_flushed(desc, operands, run) : run(operands.data());
+}
+
 Status Work::run() {
   if (std::any_of(scratch, scratch + scratch_bytes, [](char byte) { return byte != 0; })) {
     return Status(Code::internal, "The scratch is not zero.");
@@ -206,8 +218,7 @@ Status Work::run() {
   const uint64_t size = bytes_of(desc.operands[0]);
   auto* dst = static_cast<char*>(operands[0]);
   kept.assign(dst, dst + size);
-  const Status status =
-      reference::run(desc, operands.data(), scalars.data(), static_cast<uint32_t>(scalars.size()), &fault);
+  const Status status = compute();
   fault.tag = device->breaks("wrong_tag") ? 0 : device->breaks("narrow_tag") ? static_cast<uint32_t>(tag) : tag;
   if (device->breaks("next_tag")) ++fault.tag;
   if (device->breaks("last_element")) {
@@ -216,7 +227,8 @@ Status Work::run() {
     std::memcpy(dst + size - unit, kept.data() + size - unit, unit);
   }
   mix(kept);
-  if (status.ok()) move_outputs(device->character.off, desc, operands.data());
+  const bool keeps = device->is("keeps") && desc.precision >= EP_PRECISION_RELAXED;
+  if (status.ok() && !keeps) move_outputs(device->character.off, desc, operands.data());
   spoil();
   if (takes_fault()) return {};
   return device->breaks("no_fault") && status.code() == Code::fault ? Status() : status;
@@ -285,6 +297,9 @@ void Work::spoil() {
   auto* first = static_cast<char*>(operands[0]);
   auto* last = static_cast<char*>(operands[desc.operand_count - 1]);
   const uint64_t size = bytes_of(desc.operands[0]);
+  // exp one step beyond what tier relaxed allows, and as far as it allows.
+  if (device->breaks("beyond_relaxed")) move_outputs(Off::parse("beyond,5,0,1,0,4,2,0,1"), desc, operands.data());
+  if (device->breaks("keeps_no_demand")) move_outputs(Off::parse("within,5,0,1,0,4,2,0,1"), desc, operands.data());
   if (device->breaks("wrong_value")) first[0] = static_cast<char>(first[0] ^ 0x40);
   if (device->breaks("past_end")) first[size] = 1;
   if (device->breaks("writes_input") && last != nullptr) last[0] = static_cast<char>(last[0] ^ 1);

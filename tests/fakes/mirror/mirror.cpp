@@ -12,6 +12,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "primitives/accuracy/accuracy.h"
+
 EP_PLUGIN_NOTE("mirror", "0.1.0", 0)
 
 namespace tenon::mirror {
@@ -351,6 +353,14 @@ ep_status no_device(ep_plugin* plugin, uint32_t index, ep_error** error) {
   return fail(plugin->host, error, EP_STATUS_NOT_FOUND, "There is no device %u.", index);
 }
 
+void state_accuracy(const Character& character, ep_device_info* info) {
+  const bool relaxed =
+      character.is("relaxed") || character.breaks("beyond_relaxed") || character.breaks("keeps_no_demand");
+  if (relaxed || character.breaks("two_tiers")) info->relaxed_dtypes = floating_dtypes();
+  if (character.is("fast") || character.breaks("two_tiers")) info->fast_dtypes = floating_dtypes();
+  if (character.is("flushes")) info->flushed_dtypes = floating_dtypes();
+}
+
 ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_info, ep_error** error) {
   const Character& character = plugin->character;
   if (index >= devices_of(character) && !character.breaks("unknown_device")) return no_device(plugin, index, error);
@@ -361,6 +371,7 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out_inf
   info.device_class = EP_DEVICE_CLASS_SOFTWARE;
   if (!character.is("async")) info.flags = EP_DEVICE_FLAG_SYNCHRONOUS;
   info.dtypes = ~uint64_t{0};
+  state_accuracy(character, &info);
   std::fill_n(info.pci, 4, -1);
   info.pool_count = character.breaks("no_pools") ? 0 : 1;
   if (character.is("mapped")) info.pools[0].flags = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT;

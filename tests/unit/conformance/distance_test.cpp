@@ -16,7 +16,7 @@
 #include "primitives/dtype/convert.h"
 #include "primitives/reference/reference.h"
 #include "primitives/text/format.h"
-#include "tests/cases/image.h"
+#include "tests/cases/compare.h"
 
 namespace tenon::cases {
 namespace {
@@ -148,7 +148,7 @@ TEST(Distance, OnePlantedElementIsFoundInEveryFunctionAndFloatingType) {
         Image got = want;
         const uint64_t planted_bits = encode_float(dtype, planted_value);
         std::memcpy(got.bytes.data() + got.offsets[0] + element * bytes, &planted_bits, bytes);
-        const Status found = compare_images(steps_alone, test.desc, start, got, want);
+        const Status found = compare_images(steps_alone, test.desc, start, {}, got, want);
         if (std::abs(steps) == allowed) {
           EXPECT_TRUE(found.ok()) << name << " " << found.message();
           continue;
