@@ -34,6 +34,7 @@ struct Step {
   std::vector<uint64_t> attributes;  // the op's attribute struct, in whole words
   DeviceState* device = nullptr;     // of a factory
   std::vector<uint32_t> outputs;
+  Precision precision = Precision::stated;
   bool in_place = false;        // the outputs existed before: the step writes into them
   std::vector<uint32_t> drops;  // values that no later step reads
   uint32_t label = 0;

@@ -127,6 +127,7 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
   DeviceState* device = call.device == nullptr ? value_or_throw(device_of(call)) : call.device;
   Step step;
   step.op = call.op;
+  step.precision = call.precision;
   step.device = call.inputs.empty() || call.device != nullptr ? device : nullptr;
   step.label = static_cast<uint32_t>(graph_.labels.size() - 1);
   for (const Tensor* input : call.inputs) step.inputs.push_back(input == nullptr ? 0 : value_of(*input));

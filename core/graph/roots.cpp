@@ -30,6 +30,7 @@ StepCall::StepCall(const Graph& graph, const Step& step, const std::vector<Devic
   call_.attributes = step.attributes.data();
   call_.device = step.device;
   call_.outputs = outputs_;
+  call_.precision = step.precision;
 }
 
 Roots::Roots(const Graph& graph, DeviceState* device)

@@ -80,6 +80,7 @@ class Runner {
     call.attributes = step.attributes.data();
     call.device = step.device;
     call.outputs = results_;
+    call.precision = step.precision;
     interpreter_.apply(call);
     for (size_t i = 0; i < results_.size(); ++i) values_[step.outputs[i]] = std::move(results_[i]);
   }

@@ -99,6 +99,8 @@ Result<Node> make_node(const Graph& graph, const Roots& roots, DeviceState* devi
   Node node;
   node.step = number;
   node.desc = lowered.lowering.desc;
+  if (const std::string why = settle_demand(&node.desc, device->opened->info.accuracy); !why.empty())
+    return refuse(why);
   bake(lowered, &node.desc);
   for (uint32_t i = 0; i < node.desc.operand_count; ++i) {
     TENON_RETURN_IF_ERROR(locate_operand(graph, roots, step, lowered.lowering, i, &node));

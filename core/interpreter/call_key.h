@@ -13,11 +13,12 @@ namespace tenon {
 
 class CallKey {
  public:
-  // The key of `call` on `device`: op, attributes, and each tensor's dtype, dims and, if it is not contiguous, strides.
-  // The values of scalars are not in it, only which arguments are scalars.
+  // The key of `call` on `device`: op, attributes, precision, and each tensor's dtype, dims and, if it is not
+  // contiguous, strides. The values of scalars are not in it, only which arguments are scalars.
   CallKey(const OpCall& call, const DeviceState* device) {
     put(uint64_t{call.op->id} | uint64_t{device->id} << 16 | uint64_t{call.inputs.size()} << 32 |
-        uint64_t{call.outputs.size()} << 40 | uint64_t{call.scalars.size()} << 48);
+        uint64_t{call.outputs.size()} << 40 | uint64_t{call.scalars.size()} << 48 |
+        static_cast<uint64_t>(call.precision) << 56);
     for (const Tensor* input : call.inputs) put(input);
     for (const Tensor& output : call.outputs) put(output.defined() ? &output : nullptr);
     if (call.op->attribute_bytes == 0) return;

@@ -24,7 +24,8 @@ void count(const CompiledGraph& graph, uint64_t bytes_copied) {
                              Rung::native,
                              "",
                              1,
-                             bytes_copied};
+                             bytes_copied,
+                             std::string(tier_name(graph.tier))};
   count_execution(entry);
   if (process::attention.load(std::memory_order_relaxed) & process::kReport) note_execution(entry);
 }

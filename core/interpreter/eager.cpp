@@ -25,7 +25,7 @@ namespace {
 void note(const Prepared& prepared, uint64_t bytes_copied) {
   note_execution({std::string(prepared.op->name), prepared.device->opened->spelling,
                   prepared.kernel ? prepared.kernel->implementation : "", prepared.rung, prepared.reason, 1,
-                  bytes_copied});
+                  bytes_copied, prepared.kernel ? std::string(tier_name(prepared.kernel->tier)) : ""});
 }
 
 void check_data(const OpCall& call) {

@@ -28,9 +28,10 @@ struct ExecutionEntry {
   std::string reason;         // why each higher rung was refused, and which inputs were copied to be contiguous
   uint64_t launches = 0;      // times it ran
   uint64_t bytes_copied = 0;  // between devices, by the host rung, or to make inputs contiguous
+  std::string tier = {};      // of a native rung: the tier of accuracy of the results: "full", "relaxed", "fast"
 };
 
-// Every (op, device, implementation, rung, reason) since the process started, with its counts, over all threads.
+// Every (op, device, implementation, rung, reason, tier) since the process started, with its counts, over all threads.
 TENON_API std::vector<ExecutionEntry> execution_report();
 
 // While it lives, each op its thread runs appends one entry (launches = 1). Views and host-side bookkeeping do not

@@ -9,6 +9,7 @@ namespace tenon {
 
 void run_decomposed(const OpCall& call) {
   const InterpreterScope scope(eager_interpreter());
+  const PrecisionScope precision(call.precision);
   Tensor made[EP_MAX_OPERANDS];
   OpCall inner = call;
   inner.outputs = {made, call.outputs.size()};

@@ -20,10 +20,10 @@ namespace {
 struct ElementwiseKey {
   uint64_t words[2];
 
-  ElementwiseKey(const OpInfo& op, const DeviceState* device, DType compute, uint64_t rank, uint64_t scalars_at,
+  ElementwiseKey(const OpCall& call, const DeviceState* device, DType compute, uint64_t rank, uint64_t scalars_at,
                  uint64_t layout)
-      : words{uint64_t{op.id} | uint64_t{device->id} << 16 | static_cast<uint64_t>(compute) << 32 | rank << 40 |
-                  scalars_at << 48 | uint64_t{1} << 63,
+      : words{uint64_t{call.op->id} | uint64_t{device->id} << 16 | static_cast<uint64_t>(compute) << 32 | rank << 40 |
+                  scalars_at << 48 | static_cast<uint64_t>(call.precision) << 56 | uint64_t{1} << 63,
               layout} {}
 };
 
@@ -38,7 +38,7 @@ ElementwiseKey key_of(const OpCall& call, const DeviceState* device, const Folde
       layout = layout << 2 | (stride > 1 ? 2 : stride);
     }
   }
-  return {*call.op, device, folded.compute, static_cast<uint64_t>(folded.rank), scalars_at, layout};
+  return {call, device, folded.compute, static_cast<uint64_t>(folded.rank), scalars_at, layout};
 }
 
 // Throws the failure of the launch of `call`. An output that was made for the launch is dropped.
@@ -110,7 +110,7 @@ template <uint32_t kArity>
     return false;
   DeviceState* device = shaped->device;
   elements = shaped->elements;
-  const ElementwiseKey key(*call.op, device, compute, 1, scalars_at, layout);
+  const ElementwiseKey key(call, device, compute, 1, scalars_at, layout);
   ElementwiseChoice& choice = tables().elementwise(key.words);
   if (choice.key[0] != key.words[0] || choice.key[1] != key.words[1] || choice.kernel == nullptr) return false;
 

@@ -38,6 +38,7 @@ Status lower_call(const OpCall& call, std::span<const TensorMeta> outputs, Lower
     lowered->scalars[slot] = call.scalars[slot].to_abi(lowering.scalar_dtypes[slot]);
     lowered->scalar_count = slot + 1;
   }
+  lowering.desc.precision = static_cast<int32_t>(call.precision);
   lowered->operand_inputs = operand_inputs(lowering, *call.op);
   return {};
 }

@@ -73,6 +73,7 @@ Status probe_decomposition(const OpCall& call) {
   probed.outputs = {outputs, call.outputs.size()};
   ProbeInterpreter probe(device);
   InterpreterScope scope(probe);
+  const PrecisionScope precision(call.precision);
   try {
     call.op->decompose(probed);
   } catch (const Error& error) {

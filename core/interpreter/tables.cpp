@@ -10,7 +10,10 @@
 namespace tenon {
 namespace {
 
-using ExecutionKey = std::tuple<std::string, std::string, std::string, Rung, std::string>;
+using ExecutionKey = std::tuple<std::string, std::string, std::string, Rung, std::string, std::string>;
+ExecutionKey key_of(const ExecutionEntry& entry) {
+  return {entry.op, entry.device, entry.implementation, entry.rung, entry.reason, entry.tier};
+}
 struct ExecutionCounts {
   uint64_t launches = 0;
   uint64_t bytes_copied = 0;
@@ -40,7 +43,8 @@ ExecutionEntry entry_of(const ElementwiseChoice& choice) {
           Rung::native,
           "",
           read(choice.counters.launches),
-          0};
+          0,
+          std::string(tier_name(choice.kernel->tier))};
 }
 
 ExecutionEntry entry_of(const PreparedEntry& entry) {
@@ -51,14 +55,15 @@ ExecutionEntry entry_of(const PreparedEntry& entry) {
           prepared.rung,
           prepared.reason,
           read(entry.counters.launches),
-          read(entry.counters.bytes_copied)};
+          read(entry.counters.bytes_copied),
+          prepared.kernel ? std::string(tier_name(prepared.kernel->tier)) : ""};
 }
 
 void add_apart(const ExecutionEntry& entry) {
   if (entry.launches == 0) return;
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  ExecutionCounts& counts = all.apart[{entry.op, entry.device, entry.implementation, entry.rung, entry.reason}];
+  ExecutionCounts& counts = all.apart[key_of(entry)];
   counts.launches += entry.launches;
   counts.bytes_copied += entry.bytes_copied;
 }
@@ -215,7 +220,7 @@ std::vector<ExecutionEntry> execution_report() {
     std::vector<ExecutionEntry> live;
     for (Tables* one : all.tables) one->report(&live);
     for (const ExecutionEntry& entry : live) {
-      ExecutionCounts& sum = counts[{entry.op, entry.device, entry.implementation, entry.rung, entry.reason}];
+      ExecutionCounts& sum = counts[key_of(entry)];
       sum.launches += entry.launches;
       sum.bytes_copied += entry.bytes_copied;
     }
@@ -223,8 +228,8 @@ std::vector<ExecutionEntry> execution_report() {
   std::vector<ExecutionEntry> entries;
   for (const auto& [key, sum] : counts) {
     if (sum.launches == 0) continue;
-    const auto& [op, device, implementation, rung, reason] = key;
-    entries.push_back({op, device, implementation, rung, reason, sum.launches, sum.bytes_copied});
+    const auto& [op, device, implementation, rung, reason, tier] = key;
+    entries.push_back({op, device, implementation, rung, reason, sum.launches, sum.bytes_copied, tier});
   }
   return entries;
 }

@@ -1,5 +1,6 @@
 #include "core/kernel/compiled_graph.h"
 
+#include <algorithm>
 #include <mutex>
 #include <unordered_set>
 #include <utility>
@@ -64,6 +65,9 @@ Result<std::shared_ptr<CompiledGraph>> compile_graph(DeviceState* device, const 
   graph->device = device;
   graph->handle = handle;
   graph->implementation.assign(info.implementation.data ? info.implementation.data : "", info.implementation.size);
+  for (uint32_t i = 0; i < desc.node_count; ++i) {
+    graph->tier = std::min(graph->tier, tier_kept(desc.nodes[i].primitive, device->opened->info.accuracy));
+  }
   graph->host_bytes = info.host_bytes;
   graph->device_bytes = info.device_bytes;
   graph->workspace_bytes = info.workspace_bytes;

@@ -33,6 +33,7 @@ struct CompiledGraph {
   DeviceState* device = nullptr;
   ep_graph* handle = nullptr;
   std::string implementation;
+  Tier tier = Tier::full;  // of its least exact node
   uint64_t host_bytes = 0;
   uint64_t device_bytes = 0;
   uint64_t workspace_bytes = 0;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ep_api/ep_api.h"
+#include "primitives/accuracy/accuracy.h"
 
 namespace tenon {
 
@@ -17,6 +18,7 @@ struct Kernel {
   alignas(64) DeviceState* device = nullptr;  // on another cache line than `count`, which several threads write
   ep_primitive* primitive = nullptr;
   std::string implementation;  // "onednn", "simd", "plain"
+  Tier tier = Tier::full;      // of its results
   uint64_t host_bytes = 0;
   uint64_t device_bytes = 0;
   uint64_t workspace_bytes = 0;  // if dims are static

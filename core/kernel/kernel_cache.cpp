@@ -146,6 +146,7 @@ class KernelCache {
     auto* kernel = new Kernel;
     kernel->device = device;
     kernel->primitive = primitive;
+    kernel->tier = tier_kept(desc, device->opened->info.accuracy);
     kernel->implementation.assign(info.implementation.data ? info.implementation.data : "", info.implementation.size);
     kernel->host_bytes = info.host_bytes;
     kernel->device_bytes = info.device_bytes;
@@ -250,11 +251,17 @@ Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& de
   ep_support_info info{};
   info.struct_size = sizeof info;
   info.struct_type = EP_STRUCT_SUPPORT_INFO;
-  ep_error* error = nullptr;
-  const ep_status code = device->ops.primitive_support(device->handle, &desc, &info, &error);
-  TENON_RETURN_IF_ERROR(loader::take_error(code, error, {}));
-
   ep_primitive_desc wanted = desc;
+  const std::string why_below = settle_demand(&wanted, device->opened->info.accuracy);
+  ep_error* error = nullptr;
+  const ep_status code = device->ops.primitive_support(device->handle, &wanted, &info, &error);
+  const Status support = loader::take_error(code, error, {});
+  if (!why_below.empty() &&
+      (support.ok() ? (info.flags & EP_SUPPORT_FLAG_PRECISION) == 0 : support.code() == Code::unsupported)) {
+    return Status(Code::unsupported, why_below + ".");
+  }
+  TENON_RETURN_IF_ERROR(support);
+
   Resolved resolved;
   const bool open = sizes == Sizes::open && (info.flags & EP_SUPPORT_FLAG_ANY_DIMS) != 0 && within_limits(desc, info);
   if (open) open_dims(&wanted, info.flags);

@@ -26,8 +26,9 @@ enum class Sizes : uint8_t { open, numbers };
 
 // Asks `device` for `desc` (static dims, scalars not baked) and gets or creates the primitive. With Sizes::open, dims
 // and strides that the device can leave open become EP_ANY, unless `desc` is beyond the limits that it states. Scalars
-// that it wants baked come from `scalars` (by slot, already of their dtype). Errors: unsupported, with the provider's
-// reason. A refusal at creation is remembered.
+// that it wants baked come from `scalars` (by slot, already of their dtype). A demand of precision reaches the provider
+// only if it is above what the device states, and counts as refused unless the provider says that it keeps it. Errors:
+// unsupported, with the provider's reason or why the demand is not kept. A refusal at creation is remembered.
 Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& desc, const ep_scalar* scalars,
                                 uint32_t scalar_count, Sizes sizes = Sizes::open);
 

@@ -6,6 +6,7 @@ namespace tenon {
 namespace {
 
 thread_local constinit Interpreter* chosen = nullptr;
+thread_local constinit Precision demanded = Precision::stated;
 
 // True if `text` is an error of `op`: "add: ..." or "add(...".
 bool begins_with_op(std::string_view text, std::string_view op) {
@@ -24,11 +25,17 @@ bool Interpreter::keeps(const OpInfo&) const { return false; }
 
 void compose(const OpCall& call, Interpreter& below) {
   const InterpreterScope scope(below);
+  const PrecisionScope precision(call.precision);
   call.op->compose(call);
 }
 
 InterpreterScope::InterpreterScope(Interpreter& interpreter) : previous_(chosen) { chosen = &interpreter; }
 InterpreterScope::~InterpreterScope() { chosen = previous_; }
+
+Precision current_precision() { return demanded; }
+
+PrecisionScope::PrecisionScope(Precision precision) : previous_(demanded) { demanded = precision; }
+PrecisionScope::~PrecisionScope() { demanded = previous_; }
 
 void composite::rethrow_as(std::string_view op, const Error& error) {
   const std::string_view text = error.status().message();

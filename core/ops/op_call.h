@@ -11,6 +11,7 @@
 
 #include "core/device/call_site.h"
 #include "core/device/export.h"
+#include "core/ops/precision.h"
 #include "core/tensor/scalar.h"
 #include "core/tensor/tensor.h"
 #include "primitives/status/status.h"
@@ -36,6 +37,8 @@ struct OpCall {
   // Before the call a defined tensor is one to write in place (an in-place op or `out=`), an undefined one is to be
   // made. After the call all are defined.
   std::span<Tensor> outputs;
+  // What the program demands of the results. Part of the cache key.
+  Precision precision = current_precision();
 
   template <class T>
   const T& attributes_as() const {

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "core/ops/precision.h"
+
 namespace tenon::cli {
 
 struct RunOptions {
@@ -17,6 +19,7 @@ struct RunOptions {
   uint32_t repeat = 1;
   uint64_t seed = 1;
   bool report = false, json = false, eager = false;
+  Precision precision = Precision::stated;
 };
 int run_model(const RunOptions& options);
 
@@ -25,8 +28,9 @@ struct CompareOptions {
   std::vector<std::string> devices;       // two; the first one counts as right
   std::vector<std::string> inputs, dims;  // as in RunOptions; a missing input is random
   uint64_t seed = 1;
-  std::optional<double> tolerance;  // relative, for all floats; without it the dtype decides
-  bool isolate = false;             // nodes on the second device get the values of the first
+  std::optional<double> tolerance;  // relative, for all floats; without it dtype and tier decide
+  Precision precision = Precision::stated;
+  bool isolate = false;  // nodes on the second device get the values of the first
   bool json = false;
 };
 // Returns 1 if a node diverges.

@@ -45,14 +45,20 @@ std::string note_of(const loader::ListedDevice& device, const std::string& chose
   return one == EP_DEVICE_CLASS_SOFTWARE || one == EP_DEVICE_CLASS_ACCELERATOR ? "only where it is named" : "";
 }
 
+// The names of the dtypes whose bit 1 << dtype is set.
+nlohmann::json dtype_names(uint64_t dtypes) {
+  nlohmann::json names = nlohmann::json::array();
+#define EP_DTYPE(name, id, bits, type_class) \
+  if ((dtypes >> id & 1) != 0) names.push_back(#name);
+#include "ep_api/dtypes.def"
+#undef EP_DTYPE
+  return names;
+}
+
 }  // namespace
 
 nlohmann::json device_json(const loader::ListedDevice& device, const std::string& chosen) {
-  nlohmann::json dtypes = nlohmann::json::array();
-#define EP_DTYPE(name, id, bits, type_class) \
-  if ((device.info.dtypes >> id & 1) != 0) dtypes.push_back(#name);
-#include "ep_api/dtypes.def"
-#undef EP_DTYPE
+  const Accuracy& accuracy = device.info.accuracy;
   return {{"device", device.spelling},
           {"provider", device.provider},
           {"name", device.info.name},
@@ -67,7 +73,10 @@ nlohmann::json device_json(const loader::ListedDevice& device, const std::string
           {"synchronous", device.info.synchronous()},
           {"threads", device.info.threads},
           {"fingerprint", device.info.fingerprint},
-          {"dtypes", dtypes}};
+          {"dtypes", dtype_names(device.info.dtypes)},
+          {"relaxed", dtype_names(accuracy.relaxed)},
+          {"fast", dtype_names(accuracy.fast)},
+          {"flushes_denormals", dtype_names(accuracy.flushed)}};
 }
 
 std::vector<std::vector<std::string>> device_rows(const std::vector<loader::ListedDevice>& devices,

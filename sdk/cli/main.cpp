@@ -1,6 +1,7 @@
 // The command line of the tool.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
 #include <functional>
 #include <new>
 #include <stdexcept>
@@ -108,6 +109,7 @@ struct CommandLine {
         ->check(CLI::Range(1u, 1000000u));
     command->add_option("--seed", run.seed, "Seed of random inputs")->capture_default_str();
     command->add_flag("--report", run.report, "Say for each node where it ran, how, and why not better");
+    add_precision(command, run.precision);
     command->add_flag("--eager", run.eager, "Run node after node instead of a recorded program");
     command->add_flag("--json", run.json, "Print JSON");
     command->callback([this] { chosen = [this] { return run_model(run); }; });
@@ -124,9 +126,11 @@ struct CommandLine {
     command->add_option("--external-data", compare.external_data, "As for run")->check(is_folder());
     command->add_option("--seed", compare.seed, "Seed of random inputs")->capture_default_str();
     command
-        ->add_option("--tolerance", compare.tolerance,
-                     "Largest relative error of floats (by type: f64 1e-12, f32 1e-4, f16 1e-2, bf16 5e-2)")
+        ->add_option(
+            "--tolerance", compare.tolerance,
+            "Largest relative error of floats (by type, on tier full: f64 1e-12, f32 1e-4, f16 1e-2, bf16 5e-2)")
         ->check(number_that([](double value) { return value >= 0; }, "of at least 0"));
+    add_precision(command, compare.precision);
     command->add_flag("--isolate", compare.isolate,
                       "Give each node of the second device what the first computed, so that errors do not add up");
     command->add_flag("--json", compare.json, "Print JSON");
@@ -134,6 +138,16 @@ struct CommandLine {
       if (compare.devices.size() != 2) throw CLI::ValidationError("--device", "must be given twice");
       chosen = [this] { return compare_devices(compare); };
     });
+  }
+
+  static void add_precision(CLI::App* command, tenon::Precision& precision) {
+    static const std::map<std::string, tenon::Precision> tiers = {
+        {"fast", tenon::Precision::fast}, {"relaxed", tenon::Precision::relaxed}, {"full", tenon::Precision::full}};
+    command
+        ->add_option("--precision", precision,
+                     "The tier of accuracy that every op demands (fast, relaxed, full; unless given, what each device "
+                     "states). A device below it is passed over")
+        ->transform(CLI::CheckedTransformer(tiers));
   }
 
   static void add_report_flags(CLI::App* command, ReportOptions& options) {

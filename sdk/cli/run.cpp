@@ -43,17 +43,18 @@ json executions_json(const std::vector<onnx::NodeExecution>& executions) {
                     {"implementation", p.implementation},
                     {"rung", p.rung},
                     {"reason", p.reason},
-                    {"bytes_copied", p.bytes_copied}});
+                    {"bytes_copied", p.bytes_copied},
+                    {"tier", p.tier}});
   }
   return list;
 }
 
 void print_executions(const std::vector<onnx::NodeExecution>& executions) {
   std::vector<std::vector<std::string>> rows = {
-      {"node", "name", "operator", "op", "device", "implementation", "rung", "bytes copied", "reason"}};
+      {"node", "name", "operator", "op", "device", "implementation", "rung", "tier", "bytes copied", "reason"}};
   for (const onnx::NodeExecution& p : executions) {
     rows.push_back({p.node < 0 ? "-" : fmt::format("{}", p.node), p.node_name, p.op_type, p.op, p.device,
-                    p.implementation, p.rung, fmt::format("{}", p.bytes_copied), p.reason});
+                    p.implementation, p.rung, p.tier, fmt::format("{}", p.bytes_copied), p.reason});
   }
   print_table(rows);
 }
@@ -127,6 +128,7 @@ onnx::Model load_model(const RunOptions& options) {
   load_options.device = options.device.empty() ? Device::current() : Device(options.device);
   load_options.external_data_root = options.external_data;
   load_options.eager = options.eager;
+  load_options.precision = options.precision;
   return onnx::load(options.model, load_options);
 }
 

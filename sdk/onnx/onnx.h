@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/device/export.h"
+#include "core/ops/precision.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon::onnx {
@@ -39,6 +40,8 @@ struct Options {
   // The number of recorded graphs that a model keeps, one per signature. A signature is the shapes of the inputs, and
   // the values of inputs that are shapes. The graph unused for longest is dropped first.
   uint32_t max_recorded = 16;
+  // What the ops of the model demand of the devices that run them; without it, what the calling thread demands now.
+  Precision precision = current_precision();
 };
 
 // One dim of an input or output.
@@ -64,6 +67,7 @@ struct NodeExecution {
   std::string op;  // Tenon's name of the op: "matmul"
   std::string device, provider, implementation, rung, reason;
   uint64_t bytes_copied = 0;
+  std::string tier;  // of a native rung: the tier of accuracy of the results
 };
 
 // Statistics of load(), for reports.

@@ -13,6 +13,7 @@
 #include "core/ops/call.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
+#include "core/ops/precision.h"
 #include "core/tensor/device.h"
 #include "core/tensor/dlpack.h"
 #include "core/tensor/native.h"

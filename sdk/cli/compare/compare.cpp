@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "primitives/accuracy/accuracy.h"
 #include "primitives/text/format.h"
 #include "sdk/cli/commands.h"
 #include "sdk/cli/compare/divergence.h"
@@ -20,6 +21,7 @@ struct Row {
   onnx::NodeResult node;  // from device A, without the tensors
   std::string value, type, rung_a, rung_b;
   Dims dims;
+  Tier tier = Tier::full;
   double tolerance = 0;
   Divergence divergence;
 };
@@ -46,6 +48,15 @@ std::string rungs(const onnx::NodeResult& result) {
   return text.empty() ? "-" : text;
 }
 
+// The lowest tier of accuracy of the node's launches.
+Tier tier_of(const onnx::NodeResult& result) {
+  Tier lowest = Tier::full;
+  for (const onnx::NodeExecution& one : result.executions) {
+    lowest = std::min(lowest, tier_from_name(one.tier).value_or(Tier::full));
+  }
+  return lowest;
+}
+
 class Comparison {
  public:
   Comparison(const CompareOptions& options, const onnx::Model& a, const onnx::Model& b)
@@ -59,6 +70,9 @@ class Comparison {
         throw Error(Code::internal,
                     fmt::format("The two devices do not run the same nodes: {} has no counterpart.", node_text(on_a)));
       }
+      // Errors of earlier nodes are carried along, unless each node starts from the values of A.
+      const Tier here = std::min(tier_of(on_a), tier_of(on_b));
+      tier_ = options_.isolate ? here : std::min(tier_, here);
       for (size_t i = 0; i < on_a.tensors.size(); ++i) rows.push_back(row(on_a, on_b, i));
     }
     return rows;
@@ -88,7 +102,8 @@ class Comparison {
     one.type = fmt::format("{}{}", dtype_name(on_a.tensors[i].dtype()), one.dims);
     one.rung_a = rungs(on_a);
     one.rung_b = rungs(on_b);
-    one.tolerance = options_.tolerance.value_or(default_tolerance(on_a.tensors[i].dtype()));
+    one.tier = tier_;
+    one.tolerance = options_.tolerance.value_or(default_tolerance(on_a.tensors[i].dtype(), one.tier));
     one.divergence = measure_divergence(on_a.tensors[i], on_b.tensors[i], one.tolerance);
     if (options_.isolate && one.divergence.types.empty()) b_.replace(i, on_a.tensors[i]);
     return one;
@@ -97,12 +112,14 @@ class Comparison {
   const CompareOptions& options_;
   onnx::Inputs inputs_;
   onnx::Walk a_, b_;
+  Tier tier_ = Tier::full;
 };
 
 onnx::Model load_on(const CompareOptions& options, const std::string& device) {
   onnx::Options load_options;
   load_options.device = Device(device);
   load_options.external_data_root = options.external_data;
+  load_options.precision = options.precision;
   try {
     return onnx::load(options.model, load_options);
   } catch (const Error& error) {
@@ -115,10 +132,11 @@ std::string divergence_text(const Row& row, const std::string& a, const std::str
   const std::string start = fmt::format("{}, value '{}': ", node_text(row.node), row.value);
   if (!d.types.empty()) return fmt::format("{}it is {}.", start, d.types);
   return fmt::format(
-      "{}element {} of {} is {} on {} and {} on {}, a relative error of {} where {} is allowed ({} of {} elements are "
-      "beyond it).",
+      "{}element {} of {} is {} on {} and {} on {}, a relative error of {} where {} is allowed on tier {} ({} of {} "
+      "elements "
+      "are beyond it).",
       start, element_place(d.worst, row.dims), row.type, exact(d.worst_a), a, exact(d.worst_b), b,
-      number(d.max_relative), number(row.tolerance), d.beyond, d.elements);
+      number(d.max_relative), number(row.tolerance), tier_name(row.tier), d.beyond, d.elements);
 }
 
 json row_json(const Row& row) {
@@ -138,6 +156,7 @@ json row_json(const Row& row) {
               {"max_relative", json_number(d.max_relative)},
               {"max_ulp", d.max_ulp},
               {"tolerance", row.tolerance},
+              {"tier", tier_name(row.tier)},
               {"diverges", d.diverges()}};
   if (!d.types.empty()) one["types"] = d.types;
   if (d.worst >= 0) {
@@ -149,11 +168,12 @@ json row_json(const Row& row) {
 
 void print_rows(const std::vector<Row>& rows) {
   std::vector<std::vector<std::string>> table = {
-      {"node", "name", "operator", "value", "type", "on A", "on B", "absolute", "relative", "ulp", ""}};
+      {"node", "name", "operator", "value", "type", "on A", "on B", "absolute", "relative", "ulp", "tier", ""}};
   for (const Row& row : rows) {
     const Divergence& d = row.divergence;
     table.push_back({fmt::format("{}", row.node.node), row.node.name, row.node.op_type, row.value, row.type, row.rung_a,
                      row.rung_b, number(d.max_absolute), number(d.max_relative), fmt::format("{}", d.max_ulp),
+                     std::string(tier_name(row.tier)),
                      !d.types.empty() ? fmt::format("diverges: {}", d.types)
                      : d.diverges()   ? "diverges"
                                       : ""});

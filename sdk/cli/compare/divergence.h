@@ -5,12 +5,14 @@
 #include <string>
 
 #include "core/tensor/tensor.h"
+#include "primitives/accuracy/accuracy.h"
 
 namespace tenon::cli {
 
-// The relative error that a model's worth of roundings may cause: about 2^10 units in the last place for f32 and f64, a
-// few for narrower types, 0 for integers and bools.
-double default_tolerance(DType dtype);
+// The relative error that a model's worth of roundings may cause if its nodes keep `tier`: on tier full about 2^10
+// units in the last place for f32 and f64, a few for narrower types; on tier relaxed ten times that for f32 and f64; on
+// tier fast 500 times, and never less than bf16 may have, in which products may be computed. 0 for integers and bools.
+double default_tolerance(DType dtype, Tier tier);
 
 // The divergence of b from a. NaN equals NaN, and an infinity equals itself; beside any other value either is an
 // infinite error. An element's error is relative to the greater of two sizes: its own, and the root mean square of all

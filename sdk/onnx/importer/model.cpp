@@ -159,6 +159,7 @@ NodeExecution Model::Impl::execution(int32_t node, ExecutionEntry entry) const {
   launch.rung = std::string(rung_name(entry.rung));
   launch.reason = std::move(entry.reason);
   launch.bytes_copied = entry.bytes_copied;
+  launch.tier = std::move(entry.tier);
   return launch;
 }
 
@@ -261,6 +262,7 @@ Model load_checked(std::string_view bytes, const Options& options) {
   std::vector<std::string> refusals;
   const Device device = options.device ? options.device : Device::current();
   impl->parsed = parse_model(bytes, options.external_data_root, device, &refusals);
+  impl->parsed.precision = options.precision;
   check_types(impl->parsed);
   name_nodes(&impl->parsed);
   settle_constants(&impl->parsed);

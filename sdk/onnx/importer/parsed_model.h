@@ -66,6 +66,7 @@ struct ParsedModel {
   std::map<int32_t, ValueInfo> declared;  // by value: declared inputs and outputs of the file
   ModelInfo info;
   Device device;
+  Precision precision = Precision::stated;
 
   bool is_constant(int32_t value) const { return constants[static_cast<size_t>(value)].defined(); }
 };

@@ -113,6 +113,7 @@ Probe probe(const ParsedModel& parsed, int64_t dynamic) {
 void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Tensor>* values) {
   const std::string& name = parsed.labels[static_cast<size_t>(&node - parsed.nodes.data())];
   const LabelScope scope(name);
+  const PrecisionScope precision(parsed.precision);
   try {
     NodeContext context(parsed, node, *values);
     context.check_types();

@@ -4,13 +4,13 @@
 //   one of EP_FLOAT32, EP_FLOAT64, EP_SIGNED (with EP_U, the unsigned type of EP_T), EP_UNSIGNED
 //   EP_WIDTH  for integers: the bits at which arithmetic wraps, such as 8 for i8 in an int, and 1 for bool in a uint
 //
-// f16, bf16 and the f8 types compute in float; elements.cl loads and stores them. Bounds are those of scalar_ops.def:
+// f16, bf16 and the f8 types compute in float; elements.cl loads and stores them. Bounds are those of tier full of
+// ep_api/accuracy.def:
 // - the functions of OpenCL's full profile where their bound is within ours, and functions of our own where it is not
 //   (float: tan, atan, tanh, atanh, erf);
 // - float quotients and roots are exact if the program is built with -cl-fp32-correctly-rounded-divide-sqrt on a device
 //   that takes it; on other devices define EP_ROUND_IN_FLOAT64, which needs cl_khr_fp64;
-// - double tan, atan, tanh, atanh and erf are those of the device, which OpenCL lets be off by 5 units in the last
-//   place (erf by 16).
+// - double tan, atan, tanh, atanh and erf are those of the device, which OpenCL lets be off by what tier relaxed allows.
 // Denormals are kept where the device keeps them (CL_FP_DENORM). Never build with -cl-fast-relaxed-math.
 #pragma OPENCL FP_CONTRACT OFF
 #if defined(EP_FLOAT64) || defined(EP_ROUND_IN_FLOAT64)

@@ -28,6 +28,7 @@ struct Made {
 struct Masks {
   mutable std::mutex mutex;
   std::set<int32_t> kinds;
+  std::set<int32_t> kept;  // kinds whose demands of precision are kept
   ep_plugin_query_fn query = nullptr;
   std::string path;
   std::map<const ep_device*, Mask> by_device;
@@ -134,9 +135,14 @@ ep_status refusal(const std::string& part, ep_error** error) {
 }
 
 ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out, ep_error** error) {
+  const bool demanding = desc->precision >= EP_PRECISION_RELAXED;
+  masking_control().demands.fetch_add(demanding ? 1 : 0);
+  masking_control().fast_demands.fetch_add(desc->precision == EP_PRECISION_FAST ? 1 : 0);
   const std::string part = refused_part(*desc);
   if (!part.empty()) return refusal(part, error);
   const ep_status status = inner(device).primitive_support(device, desc, out, error);
+  if (status == EP_STATUS_OK && demanding && masking_control().keeps(desc->kind))
+    out->flags |= EP_SUPPORT_FLAG_PRECISION;
   const bool aligned = desc->kind != EP_PRIMITIVE_copy || masking_control().aligns_copy;
   if (status == EP_STATUS_OK && aligned) {
     std::fill_n(out->alignment, desc->operand_count, masking_control().alignment.load());
@@ -249,6 +255,8 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out, ep
   if (control.exclusive) out->pools[0].flags |= EP_POOL_FLAG_EXCLUSIVE;
   if (control.unmapped) out->pools[0].flags &= ~(EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_COHERENT);
   out->pools[0].copy_granularity = control.granularity;
+  out->relaxed_dtypes = control.relaxed;
+  out->flushed_dtypes = control.flushed;
   return status;
 }
 
@@ -318,6 +326,16 @@ bool MaskingControl::refuses(int32_t kind) const {
   return masks().kinds.contains(kind);
 }
 
+void MaskingControl::keep(std::set<int32_t> kinds) {
+  std::lock_guard lock(masks().mutex);
+  masks().kept = std::move(kinds);
+}
+
+bool MaskingControl::keeps(int32_t kind) const {
+  std::lock_guard lock(masks().mutex);
+  return masks().kept.contains(kind);
+}
+
 void MaskingControl::reset() {
   launches = copies = bytes_copied = refused = creates = trims = 0;
   create_fails = 0;
@@ -326,11 +344,13 @@ void MaskingControl::reset() {
   alignment = 0;
   exclusive = unmapped = false;
   granularity = 1;
+  relaxed = flushed = demands = fast_demands = 0;
   greatest_dim = greatest_elements = greatest_bytes = beyond = open_launches = 0;
   launch_limit = workspace_limit = 0;
   std::lock_guard lock(masks().mutex);
   violation_.clear();
   masks().kinds.clear();
+  masks().kept.clear();
 }
 
 std::string MaskingControl::violation() {

@@ -33,6 +33,8 @@ struct MaskingControl {
   std::atomic<bool> exclusive{false};    // a block holds one tensor
   std::atomic<uint64_t> granularity{1};  // of copies
   std::atomic<bool> unmapped{false};     // the host cannot reach the memory
+  std::atomic<uint64_t> relaxed{0};      // relaxed_dtypes
+  std::atomic<uint64_t> flushed{0};      // flushed_dtypes
   // The first breach of what such a device said, or an empty string.
   std::string violation();
   void violate(const std::string& text);
@@ -44,6 +46,13 @@ struct MaskingControl {
   std::atomic<int64_t> workspace_limit{0};  // elements of operand 0
   std::atomic<uint64_t> beyond{0};          // launches and questions refused for such a limit
   std::atomic<uint64_t> open_launches{0};   // of primitives with open dims
+
+  // The descriptors that demanded a precision: of relaxed or full, which primitive_support was asked about, and of
+  // fast.
+  std::atomic<uint64_t> demands{0}, fast_demands{0};
+  // Says that it keeps demands of `kinds` (EP_SUPPORT_FLAG_PRECISION). The kernels are the wrapped provider's.
+  void keep(std::set<int32_t> kinds);
+  bool keeps(int32_t kind) const;
 
   // Refuses `kinds` (EP_PRIMITIVE_*) from now on. Existing kernels still run.
   void refuse(std::set<int32_t> kinds);

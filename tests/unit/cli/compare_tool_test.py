@@ -60,7 +60,6 @@ def main():
         for device in "cpu", "mirror":
             said = alone.run(model, "--device", device, "-i", "x=random").stdout
             claim("ran on the host" not in said, f"no launch of {device} ran on the host: {said}")
-        tool.failures += alone.failures
 
         right = json.loads(run(model, *pair, "--json").stdout)
         claim(right["first_divergence"] is None and not right["diverges"], f"two right devices agree: {right['verdict']}")
@@ -82,8 +81,26 @@ def main():
         text = run(model, *pair, code=1, **wrong).stdout
         claim("The first node that diverges is node 1 (/norm, LayerNormalization), value 'normal': element [" in text
               and " on cpu:0 and " in text and " on mirror:0, a relative error of " in text, "the sentence: " + text)
-        claim("where 0.0001 is allowed" in text, "the tolerance is that of f32: " + text)
+        claim("where 0.0001 is allowed on tier full (" in text, "the tolerance is that of f32: " + text)
         run(model, *pair, "--tolerance", "1e6", **wrong)
+
+        # The tier that the devices state decides what is allowed; a demand above it takes another rung.
+        config.write_text('[provider.mirror]\nmode = "relaxed"\n')
+        report = json.loads(run(model, *pair, "--json", **wrong).stdout)
+        tiers = {n["name"]: (n["tier"], n["tolerance"]) for n in report["nodes"]}
+        claim(tiers["/matmul"] == tiers["/softmax"] == ("relaxed", 1e-3), f"a relaxed device is held to its tier: {tiers}")
+        run(model, *pair, "--precision", "half", code=2, **wrong)
+        report = json.loads(run(model, *pair, "--json", "--precision", "full", **wrong).stdout)
+        claim(all(n["tier"] == "full" and n["tolerance"] == 1e-4 for n in report["nodes"]) and
+              "host" in report["nodes"][0]["rung_b"], f"tier full, on the host: {report['nodes'][0]}")
+        done = alone.run(model, "--device", "mirror", "-i", "x=random", "--json", "--report", "--precision", "full", **wrong)
+        product = [e for e in json.loads(done.stdout)["executions"] if e["op"] == "matmul" and e["device"] == "mirror:0"]
+        claim(product and all(e["rung"] == "host" and "f32 is of tier relaxed, and the program demands full" in e["reason"]
+                              for e in product), f"the report says why: {product}")
+        listed = json.loads(Tool(sys.argv[1], "devices", TENON_PLUGIN_PATH=":".join(sys.argv[2:4])).run("--json", **wrong).stdout)
+        stated = {d["device"]: d["relaxed"] for d in listed["devices"]}
+        claim("f32" in stated["mirror:0"] and stated["cpu:0"] == [], f"devices says what each states: {stated}")
+        config.write_text('[provider.mirror]\nmode = "wrong_epsilon"\n')
 
         x = np.zeros((2, 6), np.float32)
         x[0, 0], x[1, 1] = np.nan, np.inf
@@ -104,6 +121,7 @@ def main():
         done = run(model, "-d", "cpu", "-d", "nowhere", code=1)
         claim("there is no device 'nowhere'" in done.stderr, "a device that is not there is named: " + done.stderr)
 
+    tool.failures += alone.failures
     return tool.verdict()
 
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <random>
 
+#include "core/device/device_state.h"
 #include "core/graph/recorder.h"
 #include "core/interpreter/execution_report.h"
 #include "core/kernel/compiled_graph.h"
@@ -360,6 +361,33 @@ TEST_F(IslandErrors, ReportsWhatRanAsOneAndWhyTheRestDidNot) {
   for (const ExecutionEntry& entry : execution_report())
     counted += entry.op.rfind("graph of ", 0) == 0 ? entry.launches : 0;
   EXPECT_GE(counted, in_graphs);
+}
+
+// A demand that the device keeps anyway reaches no table; one above what it states keeps the node out of all tables.
+TEST_F(Islands, ANodeThatDemandsMoreThanTheDeviceStatesStaysOutside) {
+  async_control().graph_seed = 0;
+  const Tensor x = random_tensor({3, 2}, 1);
+  const auto recorded = [&] {
+    return record({x}, [](const TensorList& in) {
+      const PrecisionScope scope(Precision::full);
+      const Tensor exact = exp(in[0]);
+      const PrecisionScope inner(Precision::stated);
+      return TensorList{relu(exact)};
+    });
+  };
+  Graph whole = recorded();
+  take_islands(&whole, device());
+  EXPECT_EQ(nodes(whole), 2u);
+  Accuracy& stated = device().state()->opened->info.accuracy;
+  stated.relaxed = uint64_t{1} << EP_DTYPE_f32;
+  Graph parted = recorded();
+  take_islands(&parted, device());
+  stated = {};
+  EXPECT_EQ(nodes(parted), 1u);
+  std::string alone;
+  for (const Step& step : parted.steps) alone += step.alone;
+  EXPECT_EQ(alone, "f32 is of tier relaxed, and the program demands full");
+  EXPECT_EQ(values(run(parted, std::vector<Tensor>{x})), values(run(whole, std::vector<Tensor>{x})));
 }
 
 // The device stays lost, so this test is the last that uses it.
