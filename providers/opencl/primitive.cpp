@@ -1,5 +1,6 @@
 #include "providers/opencl/primitive.h"
 
+#include "providers/opencl/kernels/demand.h"
 #include "providers/opencl/lists.h"
 
 namespace tenon::provider::opencl {
@@ -7,7 +8,11 @@ namespace {
 
 ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out_info,
                             ep_error** error) {
-  return support(*device, "opencl", implementation_lists(), *desc, out_info, error);
+  const ep_status status = support(*device, "opencl", implementation_lists(), *desc, out_info, error);
+  if (status == EP_STATUS_OK && keeps_demand(device->context->physical, *desc)) {
+    out_info->flags |= EP_SUPPORT_FLAG_PRECISION;
+  }
+  return status;
 }
 
 ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_primitive** out_primitive,

@@ -81,6 +81,7 @@ PhysicalDevice describe(const Api& api, cl_platform_id platform, cl_device_id ha
   device.unified_memory = value_of<cl_bool>(api, handle, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
   device.exact_division = (value_of<cl_device_fp_config>(api, handle, CL_DEVICE_SINGLE_FP_CONFIG) &
                            CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+  device.keeps_denormals = (value_of<cl_device_fp_config>(api, handle, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_DENORM) != 0;
   device.f64 = value_of<cl_device_fp_config>(api, handle, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   device.work_group = value_of<size_t>(api, handle, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   device.parameter_bytes = value_of<size_t>(api, handle, CL_DEVICE_MAX_PARAMETER_SIZE);
@@ -131,6 +132,10 @@ void fill_info(const PhysicalDevice& device, ep_device_info* info) {
   info->remedy = to_ep_string(device.remedy);
   info->device_class = class_of(device.type, device.unified_memory);
   info->dtypes = every_dtype;
+  // f32 has functions of our own where OpenCL lets the device be less exact; f64 has the device's. Narrow dtypes
+  // compute in f32, where their denormals are normal numbers, but for bf16.
+  info->relaxed_dtypes = UINT64_C(1) << EP_DTYPE_f64;
+  if (!device.keeps_denormals) info->flushed_dtypes = UINT64_C(1) << EP_DTYPE_f32 | UINT64_C(1) << EP_DTYPE_bf16;
   if (device.has_uuid) std::memcpy(info->uuid, device.uuid, sizeof info->uuid);
   std::copy(device.pci, device.pci + 4, info->pci);
   info->threads = info->device_class == EP_DEVICE_CLASS_SOFTWARE ? device.units : 0;

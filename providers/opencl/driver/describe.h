@@ -24,6 +24,7 @@ struct PhysicalDevice {
   bool unified_memory = false;
   bool exact_division = false;  // f32 quotients and roots are rounded to nearest on demand
   bool f64 = false;
+  bool keeps_denormals = false;     // of f32; f64 always does
   uint64_t work_group = 256;        // most work-items of a group
   uint64_t parameter_bytes = 1024;  // most bytes of the arguments of a kernel
   uint64_t memory = 0;

@@ -70,6 +70,8 @@ void read_properties(const Api& api, VkPhysicalDevice handle, PhysicalFacts* fac
   facts->keeps_nan = properties12.shaderSignedZeroInfNanPreserveFloat32 != 0;
   facts->rounds_even = properties12.shaderRoundingModeRTEFloat32 != 0 &&
                        properties12.roundingModeIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+  facts->keeps_denormals = properties12.shaderDenormPreserveFloat32 != 0 &&
+                           properties12.denormBehaviorIndependence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
   if (!has_pci) return;
   const int64_t place[4] = {pci.pciDomain, pci.pciBus, pci.pciDevice, pci.pciFunction};
   std::copy(place, place + 4, facts->pci);
@@ -198,6 +200,15 @@ PhysicalDevice describe(const Api& api, VkPhysicalDevice handle, const Options& 
   return device;
 }
 
+// Our functions keep tier full where sums and products are rounded to nearest. Everything is computed in f32, so a
+// narrow dtype has its tier; its own denormals are normal numbers there, but for bf16. f64 is only moved.
+void state_accuracy(const PhysicalFacts& facts, ep_device_info* info) {
+  const auto bit = [](int32_t dtype) { return UINT64_C(1) << dtype; };
+  const uint64_t narrow = bit(EP_DTYPE_f16) | bit(EP_DTYPE_bf16) | bit(EP_DTYPE_f8e4m3fn) | bit(EP_DTYPE_f8e5m2);
+  if (!facts.rounds_even) info->relaxed_dtypes = bit(EP_DTYPE_f32) | narrow;
+  if (!facts.keeps_denormals) info->flushed_dtypes = bit(EP_DTYPE_f32) | bit(EP_DTYPE_bf16);
+}
+
 void fill_info(const PhysicalDevice& device, ep_device_info* info) {
   const PhysicalFacts& facts = device.facts;
   info->name = to_ep_string(device.name);
@@ -206,6 +217,7 @@ void fill_info(const PhysicalDevice& device, ep_device_info* info) {
   info->remedy = to_ep_string(device.remedy);
   info->device_class = class_of(facts.properties.deviceType);
   info->dtypes = every_dtype;
+  state_accuracy(facts, info);
   std::memcpy(info->uuid, facts.uuid, sizeof info->uuid);
   std::copy(facts.pci, facts.pci + 4, info->pci);
   info->memory_handles = memory_handles(facts);

@@ -29,6 +29,7 @@ struct PhysicalFacts {
   uint64_t host_page = 0;                // what imported host memory is multiples of; 0: no host memory is imported
   bool keeps_nan = false;                // shaders can demand that f32 keeps NaN, infinities and the sign of 0
   bool rounds_even = false;              // shaders can demand that f32 rounds to nearest even
+  bool keeps_denormals = false;          // shaders can demand that f32 keeps denormals
   std::optional<uint32_t> queue_family;  // a family with compute; one with graphics too is the last choice
   uint32_t queue_count = 0;
   uint64_t timestamp_mask = 0;  // the bits of a timestamp that count; 0: the queues have no clock

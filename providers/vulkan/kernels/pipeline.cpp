@@ -40,7 +40,8 @@ Refusal Pipelines::make_module(const std::string& name, const Constants& constan
   const std::span<const uint32_t> whole = module_words(name);
   if (whole.empty()) return Refusal::failure(EP_STATUS_INTERNAL, "there is no such shader");
   const PhysicalFacts& facts = context_->physical->facts;
-  const std::vector<uint32_t> words = ask_of_floats(specialize(whole, constants), {facts.keeps_nan, facts.rounds_even});
+  const std::vector<uint32_t> words =
+      ask_of_floats(specialize(whole, constants), {facts.keeps_nan, facts.rounds_even, facts.keeps_denormals});
   VkShaderModuleCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
   info.codeSize = words.size() * sizeof(uint32_t);

@@ -37,8 +37,10 @@ enum Op : uint32_t {
   OP_MODULE_PROCESSED = 330,
 };
 constexpr uint32_t spec_id_decoration = 1;
+constexpr uint32_t keep_denormals_capability = 4464;
 constexpr uint32_t keep_nan_capability = 4466;
 constexpr uint32_t round_even_capability = 4467;
+constexpr uint32_t keep_denormals_mode = 4459;
 constexpr uint32_t keep_nan_mode = 4461;
 constexpr uint32_t round_even_mode = 4462;
 constexpr size_t header_words = 5;
@@ -267,6 +269,7 @@ std::vector<uint32_t> ask_of_floats(std::vector<uint32_t> module, const FloatMod
   };
   if (modes.keep_nan) ask(keep_nan_capability, keep_nan_mode);
   if (modes.round_even) ask(round_even_capability, round_even_mode);
+  if (modes.keep_denormals) ask(keep_denormals_capability, keep_denormals_mode);
   module.insert(module.begin() + static_cast<ptrdiff_t>(behind_entry), executions.begin(), executions.end());
   module.insert(module.begin() + header_words, capabilities.begin(), capabilities.end());
   return module;

@@ -16,10 +16,12 @@ namespace tenon::provider::vulkan {
 std::vector<uint32_t> specialize(std::span<const uint32_t> module, std::span<const uint32_t> values);
 
 // Demands that a module makes on f32 (SPIR-V 1.5, float controls). Without the first, a driver may compile as if NaN,
-// infinity and -0 did not exist. Without the second, sums and products may be rounded toward zero.
+// infinity and -0 did not exist. Without the second, sums and products may be rounded toward zero. Without the third,
+// denormals may count as 0.
 struct FloatModes {
   bool keep_nan = false;
   bool round_even = false;
+  bool keep_denormals = false;
 };
 // `module` with the capabilities and execution modes for `modes`. A module without float arithmetic is returned
 // unchanged.

@@ -59,6 +59,20 @@ TEST(Describe, StatesWhatItsExtensionsImport) {
   EXPECT_EQ(extensions_to_enable(facts).size(), 4u);
 }
 
+TEST(Describe, StatesTheTierThatTheDriverGuarantees) {
+  constexpr uint64_t f32 = uint64_t{1} << EP_DTYPE_f32, f64 = uint64_t{1} << EP_DTYPE_f64;
+  PhysicalDevice device;
+  device.facts = sound();
+  ep_device_info weak{}, strong{};
+  fill_info(device, &weak);
+  EXPECT_EQ(weak.relaxed_dtypes & f32, f32) << "sums and products may be rounded toward zero";
+  EXPECT_EQ(weak.flushed_dtypes, f32 | uint64_t{1} << EP_DTYPE_bf16);
+  EXPECT_EQ((weak.relaxed_dtypes | weak.flushed_dtypes) & f64, 0u) << "f64 is only moved";
+  device.facts.rounds_even = device.facts.keeps_denormals = true;
+  fill_info(device, &strong);
+  EXPECT_EQ(strong.relaxed_dtypes | strong.fast_dtypes | strong.flushed_dtypes, 0u);
+}
+
 TEST(Describe, AProcessorIsASoftwareDevice) {
   EXPECT_EQ(class_of(VK_PHYSICAL_DEVICE_TYPE_CPU), EP_DEVICE_CLASS_SOFTWARE);
   EXPECT_EQ(class_of(VK_PHYSICAL_DEVICE_TYPE_OTHER), EP_DEVICE_CLASS_SOFTWARE);

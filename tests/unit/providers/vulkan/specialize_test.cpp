@@ -77,6 +77,8 @@ TEST(FloatModes, AreAskedForWhereFloatsAreComputed) {
   const std::vector<uint32_t> one = ask_of_floats(relu, {true, false});
   EXPECT_TRUE(asks(one, 4466, 4461));
   EXPECT_FALSE(asks(one, 4467, 4462));
+  EXPECT_FALSE(asks(both, 4464, 4459));
+  EXPECT_TRUE(asks(ask_of_floats(relu, {false, false, true}), 4464, 4459));  // DenormPreserve
   const std::span<const uint32_t> move = module_words("move_bits_words");
   const std::vector<uint32_t> bits(move.begin(), move.end());
   EXPECT_EQ(ask_of_floats(bits, {true, true}), bits);
