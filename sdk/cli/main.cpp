@@ -1,8 +1,8 @@
 // The command line of the tool.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <map>
 #include <functional>
+#include <map>
 #include <new>
 #include <stdexcept>
 

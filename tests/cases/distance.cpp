@@ -56,8 +56,10 @@ std::pair<long double, long double> ends_of(DType dtype, const Range& range, uin
   const long double step = at(finite + 1) - at(finite);
   const long double center = std::isinf(at(want)) ? range.exact : at(want);
   if (range.low == range.exact && range.high == range.exact) return {center, center};
-  const long double times = dtype == DType::f64 ? 2 : 1;
-  const long double rounding = step + step * 0x1p-20L;  // and a little for that of the ends themselves
+  const bool wide = dtype == DType::f64;
+  const long double times = wide ? 2 : 1;
+  // And a little for the rounding of the ends themselves, in the 64 bits of a long double.
+  const long double rounding = step + step * (wide ? 0x1p-8L : 0x1p-20L);
   return {center - times * (range.exact - range.low + rounding),
           center + times * (range.high - range.exact + rounding)};
 }

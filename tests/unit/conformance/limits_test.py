@@ -100,7 +100,8 @@ def tier_cases(text, accuracy, tier):
         else:
             narrow, wide = (relaxed, per_x, absolute, 1), (2 * relaxed_f64, 0, 0, 2)
         cases[f"unary/{name}/f32/vector"] = (ulps, 0, tiny, 0, *narrow)
-        if name != "sqrt":  # the mirror moves -0 to a negative number, which no root is
+        # The mirror moves -0 to a negative number, which no root is, and moves by epsilons in double precision.
+        if name != "sqrt" and wide[2] == 0:
             cases[f"unary/{name}/f64/special"] = (2 * ulps, 0, tiny, 0, *wide)
     return cases
 
