@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/device/block.h"
+#include "core/device/layout.h"
 #include "core/device/stats.h"
 #include "core/device/ticket_list.h"
 #include "primitives/status/status.h"
@@ -28,6 +29,8 @@ class Allocator {
   virtual Result<Block> allocate(uint64_t bytes, TicketList* waits) = 0;
   // As allocate, but 256-aligned, for workspaces.
   virtual Result<Block> allocate_aligned(uint64_t bytes, TicketList* waits) = 0;
+  // A block of `bytes` that the device makes for one value of `layout` in an image pool.
+  virtual Result<Block> allocate_image(const Layout& layout, uint64_t bytes, TicketList* waits) = 0;
   // The common case of allocate, without its costs: gives a small block that the calling thread keeps and that carries
   // no tickets. False: the thread has none; call allocate.
   virtual bool take_at_hand(uint64_t bytes, Block* out) = 0;

@@ -23,6 +23,7 @@ struct DeviceState {
   bool synchronous = false;
   bool mapped = false;                       // pool 0 is host-visible and coherent: Block::host is set
   bool exclusive = false;                    // pool 0 is EP_POOL_FLAG_EXCLUSIVE: one tensor per block
+  bool layouts = false;                      // it has layouts of its own: storages may hold opaque values
   uint64_t copy_granularity = 1;             // the greatest of its pools
   std::atomic<bool> holds_host_data{false};  // true: host_device_state() gives this device
   ep_stream* inline_stream = nullptr;        // of a synchronous device

@@ -30,7 +30,7 @@ int64_t elements_of(const ep_operand_desc& operand) {
 // Constants are written before they reach the device.
 Status wait_for(const Tensor& constant) {
   try {
-    constant.wait();
+    wait_for_bytes(constant);
     return {};
   } catch (const Error& error) {
     return refuse("a constant could not be computed");

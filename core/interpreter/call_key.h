@@ -6,6 +6,7 @@
 #include <span>
 
 #include "core/device/device_state.h"
+#include "core/interpreter/opaque_operands.h"
 #include "core/ops/dims_attribute.h"
 #include "core/ops/op_call.h"
 
@@ -14,13 +15,17 @@ namespace tenon {
 class CallKey {
  public:
   // The key of `call` on `device`: op, attributes, precision, and each tensor's dtype, dims and, if it is not
-  // contiguous, strides. The values of scalars are not in it, only which arguments are scalars.
+  // contiguous, strides. The values of scalars are not in it, only which arguments are scalars. On a device with layouts
+  // of its own it says which inputs lie in one.
   CallKey(const OpCall& call, const DeviceState* device) {
     put(uint64_t{call.op->id} | uint64_t{device->id} << 16 | uint64_t{call.inputs.size()} << 32 |
         uint64_t{call.outputs.size()} << 40 | uint64_t{call.scalars.size()} << 48 |
         static_cast<uint64_t>(call.precision) << 56);
     for (const Tensor* input : call.inputs) put(input);
     for (const Tensor& output : call.outputs) put(output.defined() ? &output : nullptr);
+    if (device->layouts) [[unlikely]] {
+      for (const Tensor* input : call.inputs) put_layout(input);
+    }
     if (call.op->attribute_bytes == 0) return;
     const size_t words = (call.op->attribute_bytes + 7) / 8;
     words_[size_ + words - 1] = 0;
@@ -43,8 +48,16 @@ class CallKey {
     for (int64_t stride : impl.strides) put(static_cast<uint64_t>(stride));
   }
 
-  // The greatest number of tensors, of the greatest rank and with strides, and the longest attribute struct.
-  static constexpr size_t kCapacity = 1 + EP_MAX_OPERANDS * (1 + 2 * EP_MAX_RANK) + kMaxAttributeBytes / 8;
+  void put_layout(const Tensor* tensor) {
+    const std::optional<Layout> layout = tensor != nullptr ? layout_of(*tensor) : std::nullopt;
+    if (!layout) return put(uint64_t{0});
+    put(static_cast<uint64_t>(layout->token()));
+    put(static_cast<uint64_t>(layout->dims().rank()));
+    for (int64_t dim : layout->dims()) put(static_cast<uint64_t>(dim));
+  }
+
+  // The greatest number of tensors, of the greatest rank, with strides and a layout, and the longest attribute struct.
+  static constexpr size_t kCapacity = 1 + EP_MAX_OPERANDS * (3 + 3 * EP_MAX_RANK) + kMaxAttributeBytes / 8;
   uint64_t words_[kCapacity];
   size_t size_ = 0;
 };

@@ -54,6 +54,8 @@ std::vector<Tensor> launch_graph(const std::shared_ptr<const CompiledGraph>& gra
   return outputs;
 }
 
+void wait_for_bytes(const Tensor& tensor) { throw_if_error(vm::settle(tensor.impl()->storage, false, false)); }
+
 ep_buffer buffer_of(const Tensor& tensor) { return address_of(*tensor.impl()); }
 
 }  // namespace tenon

@@ -16,7 +16,9 @@ std::vector<Tensor> launch_graph(const std::shared_ptr<const CompiledGraph>& gra
                                  std::span<const Tensor* const> inputs, std::span<const TensorMeta> input_metas,
                                  std::span<const TensorMeta> output_metas);
 
-// Where the elements of `tensor`, which has data, begin.
+// Waits until the bytes of `tensor`, which has data, are there; they are converted first if they lie opaque. Throws.
+void wait_for_bytes(const Tensor& tensor);
+// Where the elements of `tensor`, whose bytes were waited for, begin.
 ep_buffer buffer_of(const Tensor& tensor);
 
 }  // namespace tenon

@@ -134,7 +134,7 @@ void run_in(const OpCall& call, DeviceState* device) {
   if (!done) [[unlikely]]
     run_with_numbers(&owned, device, hash, key);
   for (size_t i = 0; given != 0 && i < call.outputs.size(); ++i) {
-    if (given >> i & 1) call.outputs[i].impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+    if (given >> i & 1) call.outputs[i].impl()->storage.version().fetch_add(1, std::memory_order_relaxed);
   }
 }
 

@@ -1,5 +1,8 @@
 #include "core/interpreter/elementwise.h"
 
+#include <algorithm>
+
+#include "core/device/device_state.h"
 #include "primitives/infer/broadcast.h"
 #include "primitives/simplify/simplify.h"
 #include "primitives/text/format.h"
@@ -56,11 +59,14 @@ Status infer_elementwise(const OpCall& call, TensorMeta* output) {
   return {};
 }
 
-void fold_call(const OpCall& call, const Dims& dims, const Dims& strides, FoldedCall* folded) {
+namespace {
+
+// Fills `folded`, not folded yet. `all` gets the strides of the operands that have some.
+inline int32_t broadcast_call(const OpCall& call, const Dims& dims, const Dims& strides, FoldedCall* folded,
+                              int64_t** all) {
   const uint32_t arity = elementwise_arity(call.op->kind);
   folded->operand_count = arity + 1;
-  int64_t* all[4];
-  uint32_t used = 0;
+  int32_t used = 0;
   const auto use = [&](uint32_t operand, const Dims& values) {
     std::copy(values.begin(), values.end(), folded->strides[operand]);
     all[used++] = folded->strides[operand];
@@ -76,12 +82,30 @@ void fold_call(const OpCall& call, const Dims& dims, const Dims& strides, Folded
     use(i + 1,
         input->dims() == dims ? input->strides() : infer::broadcast_strides(input->dims(), input->strides(), dims));
   }
-  folded->rank = simplify::fold_elementwise(dims.rank(), folded->dims, all, static_cast<int32_t>(used));
+  folded->rank = dims.rank();
+  return used;
+}
+
+bool keeps_axes(const OpCall& call) {
+  return std::any_of(call.inputs.begin(), call.inputs.end(),
+                     [](const Tensor* input) { return input != nullptr && input->impl()->device->layouts; });
+}
+
+}  // namespace
+
+void fold_call(const OpCall& call, const Dims& dims, const Dims& strides, FoldedCall* folded) {
+  int64_t* all[4];
+  const int32_t used = broadcast_call(call, dims, strides, folded, all);
+  folded->rank = simplify::fold_elementwise(dims.rank(), folded->dims, all, used);
 }
 
 Status lower_elementwise(const OpCall& call, const TensorMeta& output, Lowering* lowering) {
   FoldedCall folded;
-  fold_call(call, output.dims, output.strides, &folded);
+  if (int64_t * all[4]; output.dims.rank() != 0 && keeps_axes(call)) {
+    broadcast_call(call, output.dims, output.strides, &folded, all);
+  } else {
+    fold_call(call, output.dims, output.strides, &folded);
+  }
   const auto rank = static_cast<size_t>(folded.rank);
   const Dims dims(std::span<const int64_t>(folded.dims, rank));
   const auto strides = [&](uint32_t operand) { return Dims(std::span<const int64_t>(folded.strides[operand], rank)); };

@@ -30,7 +30,7 @@ struct FoldedCall {
 Status infer_elementwise(const OpCall& call, TensorMeta* output);
 // Folds `call` for an output of `dims` and `strides`.
 void fold_call(const OpCall& call, const Dims& dims, const Dims& strides, FoldedCall* folded);
-// Describes the primitive.
+// Describes the primitive, folded; on a device with layouts of its own with all axes, since a layout depends on them.
 Status lower_elementwise(const OpCall& call, const TensorMeta& output, Lowering* lowering);
 
 }  // namespace tenon

@@ -2,7 +2,10 @@
 
 #include <utility>
 
+#include "core/device/device_state.h"
 #include "core/device/process.h"
+#include "core/vm/opaque.h"
+#include "primitives/text/format.h"
 
 namespace tenon {
 namespace {
@@ -30,6 +33,18 @@ std::vector<ExecutionEntry> ExecutionScope::take() { return std::exchange(entrie
 
 void note_execution(ExecutionEntry entry) {
   if (innermost != nullptr) innermost->entries_.push_back(std::move(entry));
+}
+
+void vm::note_conversion(const Conversion& conversion) {
+  const ExecutionEntry entry{std::string(kLayoutCopy),
+                             conversion.device->opened->spelling,
+                             std::string(conversion.implementation),
+                             Rung::native,
+                             fmt::format("{} {}", conversion.to_layout ? "to" : "from", conversion.layout),
+                             1,
+                             conversion.bytes};
+  count_execution(entry);
+  if (process::attention.load(std::memory_order_relaxed) & process::kReport) note_execution(entry);
 }
 
 }  // namespace tenon

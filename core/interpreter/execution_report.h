@@ -19,9 +19,12 @@ TENON_API std::string_view rung_name(Rung rung);
 // The op name in an ExecutionScope of a copy that no program asked for: of an input that the device takes dense only,
 // or that an output overlaps. The op cast makes it; its reason says why the cast did not run natively, if it did not.
 inline constexpr std::string_view kDenseCopy = "copy (dense)";
+// The op name of a conversion between row-major elements and a layout of the device's own; its reason names the layout,
+// and says to or from.
+inline constexpr std::string_view kLayoutCopy = "copy (layout)";
 
 struct ExecutionEntry {
-  std::string op;              // "softmax", kDenseCopy, or "graph of 12 nodes" that a device ran as one
+  std::string op;              // "softmax", kDenseCopy, kLayoutCopy, or "graph of 12 nodes" that a device ran as one
   std::string device;          // "cuda:0": where the op was asked for
   std::string implementation;  // of a native rung: "onednn", "simd", "plain"
   Rung rung = Rung::native;

@@ -34,10 +34,10 @@ void Tensor::copy_from(const void* data) {
     store_into_view(*this, copy_from_host(data, dims(), dtype(), Device::host()));
     return;
   }
-  const bool whole = static_cast<uint64_t>(bytes()) == impl_->storage->bytes;
+  const bool whole = static_cast<uint64_t>(bytes()) == impl_->storage.bytes();
   const vm::Operand dst{impl_->storage, static_cast<uint64_t>(dtype_bytes(dtype(), impl_->offset)), true, whole};
   throw_if_error(vm::upload(dst, data, static_cast<uint64_t>(bytes()), {}));
-  impl_->storage->version.fetch_add(1, std::memory_order_relaxed);
+  impl_->storage.version().fetch_add(1, std::memory_order_relaxed);
 }
 
 Tensor Tensor::to(Device device) const {

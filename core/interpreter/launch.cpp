@@ -4,6 +4,7 @@
 #include "core/interpreter/eager.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/ladder.h"
+#include "core/interpreter/opaque_operands.h"
 #include "core/interpreter/order.h"
 #include "core/tensor/factory.h"
 #include "core/vm/inline.h"
@@ -23,7 +24,7 @@ struct LaunchOperands {
   bool busy = false;
 };
 
-bool reads(const OpCall& call, const Storage* storage) {
+bool reads(const OpCall& call, SharedStorage storage) {
   for (const Tensor* input : call.inputs) {
     if (input != nullptr && input->impl()->storage == storage) return true;
   }
@@ -32,9 +33,10 @@ bool reads(const OpCall& call, const Storage* storage) {
 
 // True if the elements of `impl` fill its storage.
 bool fills_storage(const TensorImpl& impl) {
-  return impl.offset == 0 && static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.elements)) == impl.storage->bytes;
+  return impl.offset == 0 && static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.elements)) == impl.storage.bytes();
 }
 
+// The tensors are plain, or stand for opaque values: place() has seen to it.
 template <size_t kRoom>
 void collect(const OpCall& call, const Prepared& prepared, LaunchOperands<kRoom>* launch) {
   launch->count = static_cast<uint32_t>(prepared.operands.size());
@@ -50,8 +52,8 @@ void collect(const OpCall& call, const Prepared& prepared, LaunchOperands<kRoom>
                                    : *call.inputs[static_cast<size_t>(operand.input)]->impl();
     const auto offset = static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset));
     const bool whole = write && fills_storage(impl) && !reads(call, impl.storage);
-    launch->operands[i] = {impl.storage, offset, write, whole};
-    launch->busy = launch->busy || impl.storage->busy_for_read();
+    launch->operands[i] = {impl.storage.at_hand(), offset, write, whole};
+    launch->busy = launch->busy || impl.storage.busy_for_read();
   }
   launch->scalar_count = prepared.scalar_count;
   for (uint32_t slot = 0; slot < prepared.scalar_count; ++slot) {
@@ -114,17 +116,41 @@ void make_dense(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   }
 }
 
-// Copies inputs that are not aligned enough, and notes what the outputs want.
+// What the device wants of an output.
+struct OutputWish {
+  int32_t alignment = 0;
+  const PreparedOperand* layout = nullptr;  // not null: the operand that names it
+};
+
+// Copies inputs that are not aligned enough, puts inputs in the layouts that the kernel takes, and notes what the
+// outputs want.
 template <size_t kRoom>
-void align(OwnedInputs<kRoom>* owned, const Prepared& prepared, int32_t* output_alignment) {
+void place(OwnedInputs<kRoom>* owned, const Prepared& prepared, OutputWish* wishes) {
   for (const PreparedOperand& operand : prepared.operands) {
     if (operand.output >= 0) {
-      int32_t& wanted = output_alignment[operand.output];
-      wanted = std::max(wanted, operand.alignment);
-    } else if (operand.input >= 0 && misaligned(*owned->pointers[operand.input], operand.alignment)) {
-      owned->replace(static_cast<size_t>(operand.input), realigned(*owned->pointers[operand.input], operand.alignment));
+      OutputWish& wish = wishes[operand.output];
+      wish.alignment = std::max(wish.alignment, operand.alignment);
+      if (operand.token != 0) wish.layout = &operand;
+      continue;
+    }
+    if (operand.input < 0) continue;
+    const auto index = static_cast<size_t>(operand.input);
+    if (operand.token != 0) {
+      owned->stand_in(index, in_layout(*owned->pointers[index], operand, &owned->copied_bytes));
+      continue;
+    }
+    if (prepared.device->layouts) owned->stand_in(index, in_plain(*owned->pointers[index], Use::read));
+    if (misaligned(*owned->pointers[index], operand.alignment)) {
+      owned->replace(index, realigned(*owned->pointers[index], operand.alignment));
     }
   }
+}
+
+// `output`, given by the caller, over bytes that a launch of `call` can write.
+Tensor writable(const OpCall& call, const Tensor& output) {
+  const TensorImpl& impl = *output.impl();
+  if (!impl.device->layouts) return output;
+  return in_plain(output, fills_storage(impl) && !reads(call, impl.storage) ? Use::overwrite : Use::write);
 }
 
 // True if output `index`, given by the caller, lies in one block with an output before it, on a device that wants one
@@ -148,15 +174,19 @@ bool run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   OpCall& call = owned->call;
   if (prepared.dense_inputs != 0) make_dense(owned, prepared);
   Tensor made[kRoom];
-  int32_t output_alignment[kRoom] = {};
-  if (prepared.aligned) align(owned, prepared, output_alignment);
+  OutputWish wishes[kRoom];
+  uint32_t apart = 0;
+  if (prepared.placed) place(owned, prepared, wishes);
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     const Tensor& given = call.outputs[i];
     if (!given.defined()) {
-      made[i] = aligned_tensor(prepared.device, prepared.outputs[i], output_alignment[i]);
+      made[i] = wishes[i].layout != nullptr ? room_in_layout(prepared.device, *wishes[i].layout)
+                                            : aligned_tensor(prepared.device, prepared.outputs[i], wishes[i].alignment);
+    } else if (misaligned(given, wishes[i].alignment) || shares_block(call, i)) {
+      made[i] = aligned_like(given, wishes[i].alignment);
+      apart |= 1u << i;
     } else {
-      const bool apart = misaligned(given, output_alignment[i]) || shares_block(call, i);
-      made[i] = apart ? aligned_like(given, output_alignment[i]) : given;
+      made[i] = writable(call, given);
     }
   }
   OpCall inner = call;
@@ -167,9 +197,11 @@ bool run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   }
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     Tensor& output = call.outputs[i];
-    if (!output.defined()) {
+    if (wishes[i].layout != nullptr) {
+      output = result_in_layout(made[i], *wishes[i].layout, prepared.outputs[i]);
+    } else if (!output.defined()) {
       output = std::move(made[i]);
-    } else if (output.impl() != made[i].impl()) {
+    } else if ((apart >> i & 1) != 0) {
       copy_back(output, made[i]);
     }
   }

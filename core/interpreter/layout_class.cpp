@@ -66,7 +66,7 @@ bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const 
     if (in.device != out.device) return false;
     if (in.storage == out.storage && !(i == 0 && in.offset == out.offset && in.dtype == out.dtype)) return false;
   }
-  return !out.storage->busy_for_read();
+  return !out.storage.busy_for_read();
 }
 
 // Runs `call` if all its tensors are contiguous, of one shape and on one synchronous device, its class has a kernel,
@@ -95,7 +95,7 @@ template <uint32_t kArity>
     }
     layout |= 1;
     const TensorImpl& impl = *input->impl();
-    if (!impl.contiguous || impl.storage == nullptr || impl.storage->busy_for_read()) return false;
+    if (!impl.contiguous || impl.storage == nullptr || impl.storage.busy_for_read()) return false;
     if (shaped == nullptr) {
       shaped = &impl;
     } else if (shaped->device != impl.device || !(shaped->dims == impl.dims)) {
@@ -104,7 +104,7 @@ template <uint32_t kArity>
     const bool condition = i == 0 && call.op->cond_first;
     if (condition ? impl.dtype != DType::boolean : compute != DType::none && compute != impl.dtype) return false;
     if (!condition) compute = impl.dtype;
-    buffers[i + 1] = address_of(impl);
+    buffers[i + 1] = address_at_hand(impl);
   }
   if (shaped == nullptr || shaped->elements == 0 || compute == DType::none || !shaped->device->synchronous)
     return false;
@@ -119,7 +119,7 @@ template <uint32_t kArity>
   const bool given = output.defined();
   if (given && !writable_flat(call, output, result, *shaped)) return false;
   if (!given) output = value_or_throw(make_tensor_like(*shaped, result));
-  buffers[0] = address_of(*output.impl());
+  buffers[0] = address_at_hand(*output.impl());
   shapes[0] = {&elements, kUnit, 1, 0};
   ep_scalar scalars[3];
   const auto scalar_count = static_cast<uint32_t>(std::min<size_t>(call.scalars.size(), 3));
@@ -133,7 +133,7 @@ template <uint32_t kArity>
   Counters::add(choice.counters.launches, 1);
   if (!launched.ok()) [[unlikely]]
     fail(call, launched, device, given);
-  if (given) output.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+  if (given) output.impl()->storage.version().fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -151,7 +151,7 @@ struct QuietInputs {
       const Tensor* input = i < call.inputs.size() ? call.inputs[i] : nullptr;
       if (input == nullptr) continue;
       const TensorImpl& impl = *input->impl();
-      if (impl.storage == nullptr || impl.elements == 0 || impl.storage->busy_for_read()) return false;
+      if (impl.storage == nullptr || impl.elements == 0 || impl.storage.busy_for_read()) return false;
       if (device == nullptr) {
         if (!impl.device->synchronous) return false;
         device = impl.device;
@@ -191,7 +191,7 @@ bool writable(const OpCall& call, const Tensor& output, DType dtype, const Dims&
     const TensorImpl& in = *call.inputs[i]->impl();
     if (in.storage == out.storage && !(i == 0 && same_elements(in, out))) return false;
   }
-  return !out.storage->busy_for_read();
+  return !out.storage.busy_for_read();
 }
 
 // Runs `call` if its class, folded, has a kernel: broadcast, strided and transposed operands.
@@ -216,11 +216,11 @@ template <uint32_t kArity>
   if (!given) output = value_or_throw(make_tensor(inputs.device, result, inputs.dims, strides));
   ep_buffer buffers[kArity + 1];
   ep_shape shapes[kArity + 1];
-  buffers[0] = address_of(*output.impl());
+  buffers[0] = address_at_hand(*output.impl());
   shapes[0] = {folded.dims, folded.strides[0], folded.rank, 0};
   for (uint32_t i = 1; i <= kArity; ++i) {
     const bool scalar = folded.tensors[i] == nullptr;
-    buffers[i] = scalar ? ep_buffer{} : address_of(*folded.tensors[i]->impl());
+    buffers[i] = scalar ? ep_buffer{} : address_at_hand(*folded.tensors[i]->impl());
     shapes[i] = {folded.dims, folded.strides[i], scalar ? 0 : folded.rank, 0};
   }
   ep_scalar scalars[3];
@@ -234,7 +234,7 @@ template <uint32_t kArity>
   Counters::add(choice.counters.launches, 1);
   if (!launched.ok()) [[unlikely]]
     fail(call, launched, inputs.device, given);
-  if (given) output.impl()->storage->version.fetch_add(1, std::memory_order_relaxed);
+  if (given) output.impl()->storage.version().fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -268,6 +268,7 @@ bool apply_by_class(const OpCall& call) {
 
 void learn_class(const OpCall& call, const Prepared& prepared) {
   if (prepared.rung != Rung::native || prepared.kernel == nullptr || !prepared.kernel->dynamic) return;
+  if (prepared.device->layouts) return;  // an input may lie opaque
   if (prepared.limited || prepared.dense_inputs != 0 || !prepared.reusable || prepared.workspace_bytes != 0) return;
   if (prepared.kernel->dynamic_workspace || prepared.kernel->scratch_bytes != 0) return;
   for (const PreparedOperand& operand : prepared.operands) {

@@ -45,7 +45,7 @@ bool overlap(const Tensor& a, const Tensor& b) {
 // Blocks begin at the alignment of their device's memory. Borrowed memory begins anywhere.
 bool misaligned(const Tensor& tensor, int32_t alignment) {
   if (alignment <= 1) return false;
-  const memory::Block& block = tensor.impl()->storage->block;
+  const memory::Block& block = value_or_throw(tensor.impl()->storage.plain(Use::read))->block;
   const uint64_t begin = block.owner == nullptr ? reinterpret_cast<uintptr_t>(block.host) : 0;
   return (begin + address_of(*tensor.impl()).offset) % static_cast<uint64_t>(alignment) != 0;
 }

@@ -10,9 +10,15 @@
 
 namespace tenon {
 
-// The address of the first element of a tensor.
+// The address of the first element of a tensor of a device without layouts of its own.
+inline ep_buffer address_at_hand(const TensorImpl& impl) {
+  return impl.storage.at_hand()->block.at(
+      impl.offset == 0 ? 0 : static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset)));
+}
+// The same on any device; its bytes are converted first if they lie opaque. Throws.
 inline ep_buffer address_of(const TensorImpl& impl) {
-  return impl.storage->block.at(impl.offset == 0 ? 0 : static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset)));
+  const auto at = static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset));
+  return value_or_throw(impl.storage.plain(Use::read))->block.at(at);
 }
 
 // True if both tensors are the same elements of one storage, in the same order.
@@ -57,9 +63,13 @@ struct OwnedInputs {
     this->call.inputs = {pointers, call.inputs.size()};
   }
   void replace(size_t index, Tensor tensor) {
+    stand_in(index, std::move(tensor));
+    copied_bytes += static_cast<uint64_t>(tensors[index].bytes());
+  }
+  // The same for a tensor that is no copy.
+  void stand_in(size_t index, Tensor tensor) {
     tensors[index] = std::move(tensor);
     pointers[index] = &tensors[index];
-    copied_bytes += static_cast<uint64_t>(tensors[index].bytes());
   }
   Tensor tensors[kRoom];
   const Tensor* pointers[kRoom];

@@ -9,6 +9,7 @@
 #include "core/interpreter/inference.h"
 #include "core/interpreter/ladder.h"
 #include "core/interpreter/lower.h"
+#include "core/interpreter/opaque_operands.h"
 #include "core/interpreter/order.h"
 #include "core/interpreter/probe.h"
 #include "core/kernel/kernel_cache.h"
@@ -16,6 +17,7 @@
 #include "core/tensor/factory.h"
 #include "core/tensor/opened_devices.h"
 #include "core/vm/inline.h"
+#include "primitives/descriptor/descriptor.h"
 #include "primitives/text/format.h"
 
 namespace tenon {
@@ -59,13 +61,15 @@ void keep_operands(const Lowering& lowering, const Resolved& resolved, Prepared*
     operand.input = lowering.sources[i].input;
     operand.output = lowering.sources[i].output;
     operand.alignment = resolved.alignment[i];
+    operand.token = descriptor::is_opaque(desc) ? desc.strides[0] : 0;
     operand.dtype = static_cast<DType>(desc.dtype);
     operand.dims = Dims(std::span(desc.dims, static_cast<size_t>(desc.rank)));
     operand.strides = Dims(std::span(desc.strides, static_cast<size_t>(desc.rank)));
     prepared->operands.push_back(operand);
   }
-  prepared->aligned = std::any_of(prepared->operands.begin(), prepared->operands.end(),
-                                  [](const PreparedOperand& operand) { return operand.alignment > 1; });
+  prepared->placed =
+      prepared->device->layouts || std::any_of(prepared->operands.begin(), prepared->operands.end(),
+                                               [](const PreparedOperand& operand) { return operand.alignment > 1; });
 }
 
 Status add_workspace(Prepared* prepared) {
@@ -119,6 +123,17 @@ Status take_kernel(const OpCall& call, const LoweredCall& lowered, Sizes sizes, 
   return named(add_workspace(prepared), call, prepared->device);
 }
 
+// Takes the primitive with the layouts of its own that the device would like, if it has any and would.
+bool take_opaque(const OpCall& call, const LoweredCall& plain, Prepared* prepared) {
+  LoweredCall lowered = plain;
+  if (!prepared->device->layouts || !choose_layouts(call, prepared->device, prepared->outputs, &lowered.lowering)) {
+    return false;
+  }
+  const Status taken = take_kernel(call, lowered, Sizes::numbers, prepared);
+  if (!taken.ok()) add_reason(prepared, "native in the device's layouts", taken.message());
+  return taken.ok();
+}
+
 // Tries the device's own primitive for `call` as it is. If it refuses these shapes when it is asked for their
 // workspace, it is created with numbers.
 Status try_native(const OpCall& call, Sizes sizes, Prepared* prepared) {
@@ -126,6 +141,7 @@ Status try_native(const OpCall& call, Sizes sizes, Prepared* prepared) {
   TENON_RETURN_IF_ERROR(lower_call(call, prepared->outputs, &lowered));
   std::copy(lowered.lowering.scalar_dtypes.begin(), lowered.lowering.scalar_dtypes.end(), prepared->scalar_dtypes);
   prepared->scalar_count = lowered.scalar_count;
+  if (take_opaque(call, lowered, prepared)) return {};
   Status status = take_kernel(call, lowered, sizes, prepared);
   if (is_refusal(status) && prepared->kernel != nullptr && prepared->kernel->dynamic) {
     add_reason(prepared, "native with open sizes", status.message());

@@ -24,6 +24,7 @@ struct PreparedOperand {
   int16_t input = -1;     // index into the call's inputs, or
   int16_t output = -1;    // index into its outputs, or neither: a scalar
   int32_t alignment = 0;  // the byte alignment that the device wants
+  int64_t token = 0;      // of the layout of the device's own in which the kernel takes it; 0: strides
   DType dtype = DType::none;
   Dims dims;  // folded
   Dims strides;
@@ -44,7 +45,7 @@ struct Prepared {
   Kernel* kernel = nullptr;   // of the native rung; one reference
   uint32_t dense_inputs = 0;  // bit i: input i is copied to be contiguous first
   bool reusable = true;       // false: scalars are baked into the kernel, which serves this call only
-  bool aligned = false;       // the device wants some operand better aligned than its element
+  bool placed = false;        // the device wants some operand better aligned than its element, or has layouts
   bool any_strides = false;   // the kernel takes other strides than these, where they are above 1
   bool limited = false;       // the kernel takes operands up to a size alone
   std::vector<TensorMeta> outputs;

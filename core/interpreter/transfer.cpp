@@ -93,7 +93,10 @@ Tensor without_gaps(const Tensor& tensor) {
   return has_native_copy(tensor) ? dense_on_device(tensor) : tensor;
 }
 
-char* host_address(const Tensor& tensor) { return tensor.impl()->storage->block.host + byte_offset(tensor); }
+char* host_address(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  return value_or_throw(impl.storage.plain(Use::write))->block.host + byte_offset(tensor);
+}
 
 }  // namespace
 
@@ -122,13 +125,13 @@ Tensor dense_copy(const Tensor& tensor) {
 
 uint64_t store_into_view(const Tensor& view, const Tensor& source) {
   if (view.elements() == 0) return 0;
-  Storage* target = view.impl()->storage;
+  const SharedStorage target = view.impl()->storage;
   DeviceState* host = source.impl()->device;
   uint64_t moved = 0;
   const Tensor staged = view.impl()->device == host ? view : Tensor();
   if (view.contiguous() && source.contiguous()) {
     const auto bytes = static_cast<uint64_t>(source.bytes());
-    const vm::Operand dst{target, byte_offset(view), true, bytes == target->bytes};
+    const vm::Operand dst{target, byte_offset(view), true, bytes == target.bytes()};
     throw_if_error(vm::copy(dst, {source.impl()->storage, byte_offset(source), false, false}, bytes, {}));
     moved = staged.defined() ? 0 : bytes;
   } else {
@@ -144,7 +147,7 @@ uint64_t store_into_view(const Tensor& view, const Tensor& source) {
       moved += bytes;
     }
   }
-  target->version.fetch_add(1, std::memory_order_relaxed);
+  target.version().fetch_add(1, std::memory_order_relaxed);
   return moved;
 }
 

@@ -263,7 +263,8 @@ Result<Resolved> resolve_kernel(DeviceState* device, const ep_primitive_desc& de
   TENON_RETURN_IF_ERROR(support);
 
   Resolved resolved;
-  const bool open = sizes == Sizes::open && (info.flags & EP_SUPPORT_FLAG_ANY_DIMS) != 0 && within_limits(desc, info);
+  const bool open = sizes == Sizes::open && !descriptor::has_opaque(desc) &&
+                    (info.flags & EP_SUPPORT_FLAG_ANY_DIMS) != 0 && within_limits(desc, info);
   if (open) open_dims(&wanted, info.flags);
   resolved.any_strides = open && (info.flags & EP_SUPPORT_FLAG_ANY_STRIDES) != 0;
   resolved.limited = has_limits(info);

@@ -10,6 +10,7 @@
 #include "core/device/trace.h"
 #include "core/memory/heap.h"
 #include "core/memory/housekeeping.h"
+#include "core/memory/images.h"
 #include "core/memory/small_blocks.h"
 #include "core/vm/vm.h"
 #include "loader/log/log.h"
@@ -64,7 +65,8 @@ thread_local ThreadGuard thread_guard;
 
 class CachingAllocator final : public Allocator {
  public:
-  CachingAllocator(loader::OpenDevice* device, uint64_t limit) : device_(device), heap_(device, limit) {
+  CachingAllocator(loader::OpenDevice* device, uint64_t limit)
+      : device_(device), heap_(device, limit), images_(device, limit) {
     Registry& all = registry();
     std::lock_guard lock(all.mutex);
     index_ = static_cast<uint32_t>(all.allocators.size());
@@ -90,6 +92,29 @@ class CachingAllocator final : public Allocator {
                     waits);
   }
 
+  Result<Block> allocate_image(const Layout& layout, uint64_t bytes, TicketList* waits) override {
+    const TraceScope trace("allocate", "memory", device_->spelling);
+    Status status;
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      if (attempt == 1) recover();
+      std::lock_guard lock(mutex_);
+      maybe_tick();
+      Image* image = images_.take(layout);
+      if (image == nullptr) {
+        const Result<Image*> made = images_.take_new(layout, bytes, heap_.reserved_bytes());
+        if (!made.ok() && !is_shortage(made.status())) return made.status();
+        status = made.status();
+        if (!made.ok()) continue;
+        image = made.value();
+        heap_.set_elsewhere(images_.reserved_bytes());
+      }
+      hand_over(image->pending, waits);
+      note_peak();
+      return Block{image->memory, 0, image->bytes, nullptr, tagged(image)};
+    }
+    return exhausted(bytes, status);
+  }
+
   bool take_at_hand(uint64_t bytes, Block* out) override {
     ThreadLists* lists = own_lists();
     if (lists == nullptr || bytes > kSmallLimit) return false;
@@ -102,6 +127,7 @@ class CachingAllocator final : public Allocator {
 
   void release(const Block& block, std::span<const Ticket> pending) override {
     const auto owner = reinterpret_cast<uintptr_t>(block.owner);
+    if ((owner & kImageTag) != 0) return release_image(block, pending);
     if ((owner & 1) == 0) return release_large(reinterpret_cast<Range*>(owner), pending);
     auto* small = reinterpret_cast<SmallBlock*>(owner & ~uintptr_t{1});
     ThreadLists* lists = own_lists();
@@ -121,6 +147,7 @@ class CachingAllocator final : public Allocator {
       std::lock_guard lock(mutex_);
       heap_.pending_tickets(&pending);
       small_.pending_tickets(&pending);
+      images_.pending_tickets(&pending);
     }
     for (Ticket ticket : pending) static_cast<void>(vm::wait(ticket));
     if (device_->ops.device_trim != nullptr) device_->ops.device_trim(device_->handle);
@@ -132,6 +159,7 @@ class CachingAllocator final : public Allocator {
     std::lock_guard lock(mutex_);
     small_.shrink(heap_, ~uint64_t{0});
     heap_.shrink(~uint64_t{0}, 0);
+    shrink_images(~uint64_t{0});
   }
 
   void tick() override {
@@ -161,7 +189,7 @@ class CachingAllocator final : public Allocator {
 
   bool holds_free_memory() const {
     std::lock_guard lock(mutex_);
-    return heap_.reserved_bytes() > live_bytes();
+    return heap_.reserved_bytes() + images_.reserved_bytes() > live_bytes();
   }
 
   std::string row() const {
@@ -175,6 +203,11 @@ class CachingAllocator final : public Allocator {
   }
 
  private:
+  // In Block::owner: a small block has the lowest bit, an image the next one, a range of the heap neither.
+  static constexpr uintptr_t kImageTag = 2;
+
+  static void* tagged(Image* image) { return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(image) | kImageTag); }
+
   static void count(std::atomic<uint64_t>& counter, uint64_t bytes) {
     counter.store(counter.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   }
@@ -306,6 +339,21 @@ class CachingAllocator final : public Allocator {
     wake_housekeeping();
   }
 
+  void release_image(const Block& block, std::span<const Ticket> pending) {
+    {
+      std::lock_guard lock(mutex_);
+      images_.give(reinterpret_cast<Image*>(reinterpret_cast<uintptr_t>(block.owner) & ~kImageTag), pending);
+      if (images_.free_bytes() > kAlwaysKept) shrink_images(~uint64_t{0});
+      maybe_tick();
+    }
+    wake_housekeeping();
+  }
+
+  void shrink_images(uint64_t untouched_since) {
+    images_.shrink(untouched_since);
+    heap_.set_elsewhere(images_.reserved_bytes());
+  }
+
   void flush_own() {
     ThreadLists* lists = own_lists();
     if (lists == nullptr) return;
@@ -323,16 +371,16 @@ class CachingAllocator final : public Allocator {
       taken += lists->taken.load(std::memory_order_relaxed);
     }
     const uint64_t small = taken > given ? taken - given : 0;
-    return heap_.live_bytes() - std::min(heap_.live_bytes(), small_.slab_bytes()) + small;
+    return heap_.live_bytes() - std::min(heap_.live_bytes(), small_.slab_bytes()) + small + images_.live_bytes();
   }
 
   Stats stats_locked() const {
     Stats all;
     all.live = live_bytes();
     all.peak = std::max(peak_, all.live);
-    all.reserved = heap_.reserved_bytes();
+    all.reserved = heap_.reserved_bytes() + images_.reserved_bytes();
     all.cached = all.reserved - std::min(all.reserved, all.live);
-    all.segments = heap_.segment_count();
+    all.segments = heap_.segment_count() + images_.count();
     all.limit = heap_.limit();
     return all;
   }
@@ -360,9 +408,11 @@ class CachingAllocator final : public Allocator {
     ++tick_count_;
     heap_.set_tick(tick_count_);
     small_.set_tick(tick_count_);
+    images_.set_tick(tick_count_);
     recent_peaks_[tick_count_ % kPeakTicks] = heap_.live_bytes();
     if (tick_count_ < 3) return;
     small_.shrink(heap_, tick_count_ - 2);
+    shrink_images(tick_count_ - 2);
     const uint64_t given = heap_.shrink(tick_count_ - 2, ~uint64_t{0});
     bound_cache();
     if (given != 0 && loader::log_enabled(loader::LogTopic::memory, loader::LogLevel::debug)) {
@@ -377,6 +427,7 @@ class CachingAllocator final : public Allocator {
   mutable std::mutex mutex_;
   Heap heap_;
   SmallBlocks small_;
+  Images images_;
   std::vector<std::unique_ptr<ThreadLists>> threads_;
   uint64_t small_taken_ = 0;  // by threads that ended or have no lists
   uint64_t small_given_ = 0;

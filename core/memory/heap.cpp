@@ -77,7 +77,7 @@ uint64_t Heap::segment_bytes(uint64_t bytes) const {
 }
 
 Result<Segment*> Heap::make_segment(uint64_t bytes) {
-  if (limit_ != 0 && reserved_ + bytes > limit_) {
+  if (limit_ != 0 && elsewhere_ + reserved_ + bytes > limit_) {
     return Status(Code::out_of_device_memory, fmt::format("A further {} would exceed the limit of {} on {}.",
                                                           bytes_text(bytes), bytes_text(limit_), device_->spelling));
   }

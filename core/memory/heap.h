@@ -75,6 +75,8 @@ class Heap {
   void pending_tickets(TicketList* out) const;
 
   void set_tick(uint64_t tick) { tick_ = tick; }
+  // Bytes of the device that are held beside the heap and count for the limit too.
+  void set_elsewhere(uint64_t bytes) { elsewhere_ = bytes; }
   uint64_t live_bytes() const { return live_; }
   uint64_t free_bytes() const { return reserved_ - live_; }
   uint64_t reserved_bytes() const { return reserved_; }
@@ -112,6 +114,7 @@ class Heap {
   uint64_t tick_ = 1;
   uint64_t live_ = 0;
   uint64_t reserved_ = 0;
+  uint64_t elsewhere_ = 0;
   FreeSet clean_;
   FreeSet waiting_;
   std::vector<Segment*> segments_;

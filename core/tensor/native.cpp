@@ -9,6 +9,7 @@
 #include "core/tensor/opened_devices.h"
 #include "core/tensor/stream.h"
 #include "core/vm/storage.h"
+#include "core/vm/opaque.h"
 #include "core/vm/vm.h"
 #include "ep_api/ep_names.h"
 #include "primitives/text/format.h"
@@ -128,8 +129,8 @@ Tensor tensor_over(Device device, const NativeMemory& memory, const Dims& dims, 
 
 NativePlace native_place(const Tensor& tensor) {
   DeviceState* state = require("native_place", tensor.device());
-  Storage* storage = tensor.impl()->storage;
-  if (storage == nullptr) refuse_recorded("native_place: the tensor", tensor);
+  if (tensor.impl()->storage == nullptr) refuse_recorded("native_place: the tensor", tensor);
+  Storage* storage = value_or_throw(vm::expose(tensor.impl()->storage));
   const auto type = static_cast<HandleType>(state->opened->info.native_memory);
   if (state->ops.memory_native_handle == nullptr || type == HandleType::none || storage->block.memory == nullptr) {
     throw Error(Code::unsupported,

@@ -73,6 +73,7 @@ Result<DeviceState*> prepare(OpenedDevices& devices, loader::OpenDevice* opened)
   state.synchronous = opened->info.synchronous();
   state.mapped = pool_is_mapped(opened->info);
   state.exclusive = !opened->info.pools.empty() && (opened->info.pools[0].flags & EP_POOL_FLAG_EXCLUSIVE) != 0;
+  state.layouts = state.ops.layout_info != nullptr;
   for (const loader::MemoryPool& pool : opened->info.pools) {
     state.copy_granularity = std::max(state.copy_granularity, pool.copy_granularity);
   }
@@ -100,6 +101,9 @@ class NoAllocator final : public memory::Allocator {
     return Status(Code::cancelled, "The device's provider was retired.", "Open the device again.");
   }
   Result<memory::Block> allocate_aligned(uint64_t bytes, TicketList* waits) override { return allocate(bytes, waits); }
+  Result<memory::Block> allocate_image(const Layout&, uint64_t bytes, TicketList* waits) override {
+    return allocate(bytes, waits);
+  }
   bool take_at_hand(uint64_t, memory::Block*) override { return false; }
   void release(const memory::Block&, std::span<const Ticket>) override {}
   void recover() override {}

@@ -5,6 +5,7 @@
 #include "core/device/device_state.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/native.h"
+#include "core/vm/opaque.h"
 #include "core/vm/vm.h"
 #include "primitives/status/error.h"
 #include "primitives/text/format.h"
@@ -20,8 +21,8 @@ std::vector<Storage*> storages_of(std::string_view caller, const Stream& stream,
       throw Error(Code::invalid_argument, fmt::format("{}: a tensor of {} is given to a stream of {}.", caller,
                                                       tensor.device().spelling(), stream.device().spelling()));
     }
-    Storage* storage = tensor.impl()->storage;
-    if (storage == nullptr) refuse_recorded(fmt::format("{}: the tensor", caller), tensor);
+    if (tensor.impl()->storage == nullptr) refuse_recorded(fmt::format("{}: the tensor", caller), tensor);
+    Storage* storage = value_or_throw(vm::expose(tensor.impl()->storage));  // others look at its bytes
     if (std::find(storages.begin(), storages.end(), storage) == storages.end()) storages.push_back(storage);
   }
   return storages;

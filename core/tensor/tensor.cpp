@@ -6,7 +6,7 @@
 #include "core/device/free_list.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/recording.h"
-#include "core/vm/storage.h"
+#include "core/vm/opaque.h"
 #include "core/vm/vm.h"
 #include "primitives/text/format.h"
 
@@ -103,7 +103,7 @@ Tensor begin_view(const TensorImpl& base) {
   TensorImpl* impl = Impls::make();
   impl->device = base.device;
   impl->storage = base.storage;
-  if (impl->storage != nullptr) impl->storage->retain_tensor();
+  if (impl->storage != nullptr) impl->storage.retain_tensor();
   return Tensor(impl);
 }
 
@@ -155,7 +155,7 @@ void Tensor::refuse_undefined(const char* function) {
 
 void Tensor::destroy(TensorImpl* impl) {
   if (impl->storage != nullptr) [[likely]]
-    impl->storage->release_tensor();
+    impl->storage.release_tensor();
   else
     delete impl->recorded;
   Impls::destroy(impl);
@@ -191,7 +191,7 @@ int64_t Tensor::bytes() const {
 }
 
 void Tensor::wait() const {
-  if (at("wait").storage != nullptr) throw_if_error(vm::settle(impl_->storage, false, false));
+  if (at("wait").storage != nullptr) throw_if_error(vm::settle_value(impl_->storage));
 }
 
 void Tensor::access(Access mode, std::function<void(void* data)> function) const {
@@ -212,11 +212,11 @@ void Tensor::access(Access mode, std::function<void(void* data)> function) const
   }
   if (span == 0) return;
   const auto bytes = static_cast<uint64_t>(dtype_bytes(dtype(), span));
-  const bool covers = contiguous() && bytes == impl_->storage->bytes;
+  const bool covers = contiguous() && bytes == impl_->storage.bytes();
   const vm::Operand operand{impl_->storage, static_cast<uint64_t>(dtype_bytes(dtype(), impl_->offset)), writes,
                             writes && !reads && covers};
   throw_if_error(vm::access(operand, bytes, reads || !contiguous(), std::move(function)));
-  if (writes) impl_->storage->version.fetch_add(1, std::memory_order_relaxed);
+  if (writes) impl_->storage.version().fetch_add(1, std::memory_order_relaxed);
 }
 
 Scalar Tensor::item() const {
@@ -230,9 +230,11 @@ Scalar Tensor::item() const {
 }
 
 void* Tensor::data() const {
-  if (at("data").storage == nullptr || impl_->storage->block.host == nullptr) return nullptr;
-  throw_if_error(vm::settle(impl_->storage, true, false));
-  return impl_->storage->block.host + dtype_bytes(dtype(), impl_->offset);
+  if (at("data").storage == nullptr || !impl_->device->mapped) return nullptr;
+  Storage* plain = value_or_throw(vm::expose(impl_->storage));
+  if (plain->block.host == nullptr) return nullptr;
+  throw_if_error(vm::settle(plain, true, false));
+  return plain->block.host + dtype_bytes(dtype(), impl_->offset);
 }
 
 }  // namespace tenon

@@ -22,13 +22,13 @@
 #include "core/device/export.h"
 #include "core/tensor/device.h"
 #include "core/tensor/scalar.h"
+#include "core/vm/shared_storage.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/shape/shape.h"
 #include "primitives/status/error.h"
 
 namespace tenon {
 
-struct Storage;
 struct RecordedValue;
 
 // The metadata of a tensor, without the address of its data.
@@ -44,7 +44,7 @@ struct TensorImpl {
   bool contiguous = true;  // cached layout class
   int64_t offset = 0;      // of the first element in the storage, in elements
   int64_t elements = 0;
-  Storage* storage = nullptr;         // null: a tensor without data (being recorded or probed)
+  SharedStorage storage;              // null: a tensor without data (being recorded or probed)
   RecordedValue* recorded = nullptr;  // owned: the value that it stands for while a program is recorded
   DeviceState* device = nullptr;
   Dims dims;

@@ -27,6 +27,7 @@ Stream* DeviceQueue::take_stream(ep_stream* handle, uint16_t index) {
   stream->host_done.store(stream->launched.load(std::memory_order_relaxed), std::memory_order_relaxed);
   stream->index = index;
   stream->complaints = 0;
+  stream->failed_launch = 0;
   stream->marked = stream->completed = stream->launched.load(std::memory_order_relaxed);
   streams_[index] = stream;
   stream_count_.store(static_cast<uint16_t>(index + 1), std::memory_order_release);

@@ -87,6 +87,7 @@ class DeviceQueue {
   bool wait_dependences(Stream& stream, Slot& slot);
   void launch_slot(Stream& stream, Slot& slot, uint64_t number);
   Status why_skipped(Slot& slot);
+  Status unpublished_failure(const Slot& slot);
   void launch_on_host(Stream& stream, Slot& slot, uint64_t number);
   Status call_provider(Stream& stream, Slot& slot, uint64_t number);
   Status prepare_scratch(Stream& stream, const Slot& slot);
@@ -135,6 +136,7 @@ class DeviceQueue {
   std::vector<EventMark*> free_marks_;
   uint32_t pinned_ = 0;  // pins of all marks
   Status lost_;
+  bool launch_failed_ = false;            // some launch has, since the device was opened
   std::vector<std::vector<char>> zeros_;  // for scratch; the longest last
 
   std::mutex park_mutex_;

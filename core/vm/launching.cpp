@@ -58,11 +58,29 @@ void DeviceQueue::launch_slot(Stream& stream, Slot& slot, uint64_t number) {
     slot.launched_ns = trace_now();
   if (Status why = why_skipped(slot); !why.ok()) slot.status = std::move(why);
   if (stream.on_host) return launch_on_host(stream, slot, number);
-  if (!slot.status.ok()) return;
-  const bool timed = slot.submitted_ns != 0 && stream.times != nullptr;
-  if (timed) stream.times->begin(number);
-  if (Status launched = call_provider(stream, slot, number); !launched.ok()) slot.status = std::move(launched);
-  if (timed) stream.times->end(number);
+  if (slot.status.ok()) {
+    const bool timed = slot.submitted_ns != 0 && stream.times != nullptr;
+    if (timed) stream.times->begin(number);
+    Status launched = call_provider(stream, slot, number);
+    if (timed) stream.times->end(number);
+    if (launched.ok()) [[likely]]
+      return;
+    slot.status = std::move(launched);
+  }
+  stream.failed_launch = number;
+  launch_failed_ = true;
+}
+
+// The failure of an input whose launch has failed, and which has not retired since. What wrote nothing must have no
+// reader: an opaque value that nobody wrote may be no value at all (rule Y05).
+Status DeviceQueue::unpublished_failure(const Slot& slot) {
+  for (Ticket source : slot.all_sources()) {
+    Stream& stream = Engine::stream(source);
+    if (stream.queue != this || stream.on_host || stream.failed_launch < source.number()) continue;
+    if (stream.done(source.number())) continue;
+    if (const Status& failed = stream.slot(source.number()).status; !failed.ok()) return failed;
+  }
+  return Status();
 }
 
 // Why the instruction must not run: an input is known to have failed, or the device is lost. Ok: nothing is known.
@@ -71,6 +89,12 @@ Status DeviceQueue::why_skipped(Slot& slot) {
   if (engine().failure_count.load(std::memory_order_acquire) != 0) {
     settle_status(slot);
     if (!slot.status.ok()) return slot.status;
+  }
+  if (launch_failed_ && holds(kPoison)) {
+    if (Status failed = unpublished_failure(slot); !failed.ok()) {
+      slot.derived = true;
+      return failed;
+    }
   }
   const bool fills = slot.policy == Policy::download;  // a download writes its staging memory and does not read it
   if (slot.extras.staging != nullptr && !fills && !slot.extras.staging->failure.ok() && holds(kPoison)) {

@@ -3,6 +3,7 @@
 #include "core/device/device_state.h"
 #include "core/device/free_list.h"
 #include "core/device/process.h"
+#include "core/vm/opaque.h"
 #include "core/vm/rules.h"
 #include "core/vm/vm.h"
 
@@ -25,11 +26,28 @@ Result<Storage*> Storage::make(DeviceState* device, uint64_t bytes) {
     Storages::destroy(storage);
     return block.status();
   }
-  storage->block = block.value();
-  // The tickets that the block carries count as reads of the new storage, so its first write waits for them.
-  if (!vm::holds(vm::kWaitBeforeReuse)) storage->reads.clear();
-  storage->attention.store(!storage->reads.empty(), std::memory_order_relaxed);
+  storage->own(block.value());
   return storage;
+}
+
+Result<Storage*> Storage::make_image(DeviceState* device, const Layout& layout, uint64_t bytes) {
+  Storage* storage = Storages::make();
+  storage->device = device;
+  storage->bytes = bytes;
+  const Result<memory::Block> block = device->allocator->allocate_image(layout, bytes, &storage->reads);
+  if (!block.ok()) {
+    Storages::destroy(storage);
+    return block.status();
+  }
+  storage->own(block.value());
+  return storage;
+}
+
+// The tickets count as reads of the new storage, so its first write waits for them.
+void Storage::own(const memory::Block& fresh) {
+  block = fresh;
+  if (!vm::holds(vm::kWaitBeforeReuse)) reads.clear();
+  attention.store(!reads.empty(), std::memory_order_relaxed);
 }
 
 Storage* Storage::borrow(DeviceState* device, const memory::Block& block, uint64_t bytes,
@@ -42,9 +60,19 @@ Storage* Storage::borrow(DeviceState* device, const memory::Block& block, uint64
   return storage;
 }
 
+Storage* Storage::make_opaque(DeviceState* device, uint64_t bytes, OpaqueValues* opaque) {
+  Storage* storage = Storages::make();
+  storage->device = device;
+  storage->bytes = bytes;
+  storage->opaque.store(opaque, std::memory_order_release);
+  return storage;
+}
+
 void Storage::drop_block() {
   if (process::forked()) return;
-  if (!deleter && !process::ended()) {
+  if (OpaqueValues* values = opaque.exchange(nullptr, std::memory_order_acquire)) [[unlikely]]
+    delete values;
+  if (!deleter && !process::ended() && block.memory != nullptr) {
     if (busy_for_read()) [[unlikely]] {
       TicketList pending;
       vm::pending_uses(this, &pending);

@@ -8,11 +8,14 @@
 
 #include "core/device/block.h"
 #include "core/device/ticket_list.h"
+#include "core/vm/shared_storage.h"
 #include "primitives/status/status.h"
 
 namespace tenon {
 
+class Layout;
 struct DeviceState;
+struct OpaqueValues;
 
 // Two counts. `tensors`: handles that can reach the data; at zero the block goes back to the allocator, with the
 // tickets that still use it, in the order of the program. `references`: the users of this object (all tensors together
@@ -35,6 +38,9 @@ struct Storage {
 
   std::function<void()> deleter;  // of borrowed memory; runs when the last handle is dropped and no ticket uses it
 
+  // What a storage of a device with layouts of its own holds opaque (opaque.h). Null: nothing, as on other devices.
+  std::atomic<OpaqueValues*> opaque{nullptr};
+
   // True if an inline instruction that reads this storage has to ask the VM first.
   bool busy_for_read() const {
     return last_write.load(std::memory_order_acquire) != 0 || attention.load(std::memory_order_relaxed);
@@ -53,12 +59,33 @@ struct Storage {
   // A storage of `bytes` on `device`, allocated now. The tickets that its block carries become `reads`, so that
   // the first write waits for them.
   static Result<Storage*> make(DeviceState* device, uint64_t bytes);
+  // The same in a block that the device makes for one value of `layout` in an image pool.
+  static Result<Storage*> make_image(DeviceState* device, const Layout& layout, uint64_t bytes);
   // A storage over memory that the application owns. `deleter` runs once nothing uses the memory.
   static Storage* borrow(DeviceState* device, const memory::Block& block, uint64_t bytes,
                          std::function<void()> deleter);
+  // A storage of `bytes` without a block, whose elements lie in `opaque` alone; takes over `opaque`.
+  static Storage* make_opaque(DeviceState* device, uint64_t bytes, OpaqueValues* opaque);
 
  private:
+  // Takes over a block with the tickets that it carries.
+  void own(const memory::Block& fresh);
   void drop_block();
 };
+
+namespace vm {
+Result<Storage*> plain_storage(Storage* storage, Use use);
+}
+
+inline Result<Storage*> SharedStorage::plain(Use use) const {
+  if (storage_->opaque.load(std::memory_order_acquire) == nullptr) [[likely]]
+    return storage_;
+  return vm::plain_storage(storage_, use);
+}
+inline uint64_t SharedStorage::bytes() const { return storage_->bytes; }
+inline std::atomic<uint64_t>& SharedStorage::version() const { return storage_->version; }
+inline bool SharedStorage::busy_for_read() const { return storage_->busy_for_read(); }
+inline void SharedStorage::retain_tensor() const { storage_->retain_tensor(); }
+inline void SharedStorage::release_tensor() const { storage_->release_tensor(); }
 
 }  // namespace tenon

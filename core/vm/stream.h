@@ -61,6 +61,7 @@ struct Stream {
   uint64_t completed = 0;  // point of the last event seen
   std::deque<EventMark*> events;
   uint64_t clean_scratch = 0;         // the number of the scratch that is zero; 0: none
+  uint64_t failed_launch = 0;         // the last instruction that the provider refused or that was skipped
   uint32_t complaints = 0;            // bit EventCall: its failure was logged
   std::unique_ptr<DeviceTime> times;  // if a trace was on when the stream was made, and the device tells the time
 

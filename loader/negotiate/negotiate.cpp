@@ -32,6 +32,11 @@ bool takes_semaphores(const DeviceInfo& info, const ep_device_ops&) { return inf
 bool with_semaphores(const DeviceInfo&, const ep_device_ops& ops) { return ops.semaphore_import != nullptr; }
 bool with_primitives(const DeviceInfo&, const ep_device_ops& ops) { return ops.primitive_create != nullptr; }
 
+bool with_images(const DeviceInfo& info, const ep_device_ops&) {
+  return std::any_of(info.pools.begin(), info.pools.end(),
+                     [](const MemoryPool& pool) { return pool.flags & EP_POOL_FLAG_IMAGE; });
+}
+
 bool host_visible(const DeviceInfo& info, const ep_device_ops&) {
   return std::any_of(info.pools.begin(), info.pools.end(),
                      [](const MemoryPool& pool) { return pool.flags & EP_POOL_FLAG_HOST_VISIBLE; });
@@ -91,6 +96,11 @@ Status check_pools(const ep_device_info& raw, const std::string& what) {
     if (!std::has_single_bit(pool.minimum_alignment)) {
       return bad_info(what, fmt::format("gives pool {} the minimum alignment {}, which is not a power of two", index,
                                         pool.minimum_alignment));
+    }
+    constexpr uint64_t no_images = EP_POOL_FLAG_HOST_VISIBLE | EP_POOL_FLAG_STAGING;
+    if ((pool.flags & EP_POOL_FLAG_IMAGE) != 0 && (index == 0 || (pool.flags & no_images) != 0)) {
+      return bad_info(what, fmt::format("says that pool {} holds images, though {}", index,
+                                        index == 0 ? "operands live there" : "the host reaches it"));
     }
     const uint64_t granularity = pool.copy_granularity;
     const uint64_t most = std::min(pool.minimum_alignment, most_copy_granularity);

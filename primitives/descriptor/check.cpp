@@ -131,6 +131,24 @@ Status check_roles(const Desc& desc) {
 
 // --- one operand ---
 
+// An operand in a layout of the device's own: a token, and no strides. The whole descriptor then leaves nothing open.
+Status check_opaque(const Desc& desc, const Operand& operand, const std::string& name) {
+  if (operand.flags != EP_OPERAND_FLAG_OPAQUE || operand.rank == 0) {
+    return wrong(desc, "opaque '{}' may be neither scalar nor constant, and has a rank of at least 1.", name);
+  }
+  if (operand.strides[0] <= 0) {
+    return wrong(desc, "opaque '{}' has token {}; it must be above 0.", name, operand.strides[0]);
+  }
+  if (operand.alignment != 0) return wrong(desc, "opaque '{}' promises alignment {}.", name, operand.alignment);
+  for (int32_t axis = 0; axis < EP_MAX_RANK; ++axis) {
+    const int64_t dim = operand.dims[axis];
+    if (axis > 0 && operand.strides[axis] != 0) return wrong(desc, "opaque '{}' has strides beside its token.", name);
+    if (axis >= operand.rank ? dim != 0 : dim < 1) return wrong(desc, "dim {} of opaque '{}' is {}.", axis, name, dim);
+  }
+  if (has_any(desc)) return wrong(desc, "'{}' is opaque, so no dim or stride may be EP_ANY.", name);
+  return {};
+}
+
 Status check_layout(const Desc& desc, const Operand& operand, const std::string& name) {
   const bool output = table::is_output(desc.kind, operand.role);
   for (int32_t axis = 0; axis < EP_MAX_RANK; ++axis) {
@@ -155,12 +173,13 @@ Status check_operand(const Desc& desc, const Operand& operand) {
   if (dtype_info(type_of(operand)).bits == 0) {
     return unsupported(desc, "'{}' has dtype {}, which is unknown.", name, operand.dtype);
   }
-  if (operand.flags & ~(EP_OPERAND_FLAG_SCALAR | EP_OPERAND_FLAG_CONSTANT)) {
+  if (operand.flags & ~(EP_OPERAND_FLAG_SCALAR | EP_OPERAND_FLAG_CONSTANT | EP_OPERAND_FLAG_OPAQUE)) {
     return unsupported(desc, "'{}' has flags {}, of which some are unknown.", name, operand.flags);
   }
   if (operand.rank < 0 || operand.rank > EP_MAX_RANK) {
     return wrong(desc, "'{}' has rank {}; it must be 1 to {}.", name, operand.rank, EP_MAX_RANK);
   }
+  if (is_opaque(operand)) return check_opaque(desc, operand, name);
   if (is_scalar(operand)) {
     const bool allowed = (desc.kind == EP_PRIMITIVE_binary || desc.kind == EP_PRIMITIVE_ternary) &&
                          operand.role >= EP_ROLE_SRC && operand.role <= EP_ROLE_SRC_C;
@@ -254,6 +273,10 @@ int32_t operand_index(const ep_primitive_desc& desc, int32_t role) {
 const ep_operand_desc* find_operand(const ep_primitive_desc& desc, int32_t role) {
   const int32_t index = operand_index(desc, role);
   return index < 0 ? nullptr : &desc.operands[index];
+}
+
+bool has_opaque(const ep_primitive_desc& desc) {
+  return std::any_of(desc.operands, desc.operands + desc.operand_count, is_opaque);
 }
 
 bool has_any(const ep_primitive_desc& desc) {

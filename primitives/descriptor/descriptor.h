@@ -6,9 +6,9 @@
 //   matmul precision=fast epilogue=relu epilogue=add(epilogue_1) : dst ... src ... src_b ...+constant epilogue_1 ...
 //
 // An operand is written as its role, dtype, dims and strides, then @alignment and +constant where they are not the
-// default; `?` is EP_ANY. The attributes that are not 0 stand before the colon, then flags, precision, accumulation
-// dtype (acc=), baked scalars (scalar2=f32:0.5) and epilogues (`@5` after the name: its launch scalars begin at slot
-// 5).
+// default; `?` is EP_ANY. An opaque operand has its token in place of strides, `f32[2,3]{#7}`. The attributes that are
+// not 0 stand before the colon, then flags, precision, accumulation dtype (acc=), baked scalars (scalar2=f32:0.5) and
+// epilogues (`@5` after the name: its launch scalars begin at slot 5).
 #pragma once
 
 #include <cstddef>
@@ -35,6 +35,10 @@ constexpr int32_t kGreatestAlignment = 65536;
 constexpr bool is_alignment(int32_t alignment) {
   return alignment >= 0 && alignment <= kGreatestAlignment && (alignment & (alignment - 1)) == 0;
 }
+
+// True if `operand` lies in a layout of the device's own. Its strides are then no strides.
+constexpr bool is_opaque(const ep_operand_desc& operand) { return (operand.flags & EP_OPERAND_FLAG_OPAQUE) != 0; }
+bool has_opaque(const ep_primitive_desc& desc);
 
 // True if a dim or stride anywhere is EP_ANY.
 bool has_any(const ep_primitive_desc& desc);

@@ -63,12 +63,15 @@ std::string operand_text(const ep_operand_desc& operand) {
   if (role.empty()) role = fmt::format("role{}", operand.role);
   std::string text = fmt::format(" {} {}", role, type_text(operand.dtype));
   if (operand.rank > 0 && operand.rank <= EP_MAX_RANK) {
-    text += fmt::format("[{}]{{{}}}", list_text(operand.dims, operand.rank), list_text(operand.strides, operand.rank));
+    const std::string strides =
+        is_opaque(operand) ? fmt::format("#{}", operand.strides[0]) : list_text(operand.strides, operand.rank);
+    text += fmt::format("[{}]{{{}}}", list_text(operand.dims, operand.rank), strides);
   }
   if (operand.alignment != 0) text += fmt::format("@{}", operand.alignment);
   if (operand.flags & EP_OPERAND_FLAG_CONSTANT) text += "+constant";
   if (operand.flags & EP_OPERAND_FLAG_SCALAR) text += " scalar";
-  const uint64_t unknown = operand.flags & ~(EP_OPERAND_FLAG_CONSTANT | EP_OPERAND_FLAG_SCALAR);
+  const uint64_t unknown =
+      operand.flags & ~(EP_OPERAND_FLAG_CONSTANT | EP_OPERAND_FLAG_SCALAR | EP_OPERAND_FLAG_OPAQUE);
   if (unknown != 0) text += fmt::format("+flags{}", unknown);
   return text;
 }
@@ -237,8 +240,14 @@ Status parse_operand(Reader* reader, ep_operand_desc* operand) {
     TENON_ASSIGN_OR_RETURN(operand->rank, parse_list(cut(layout, ']'), operand->dims));
     if (!layout.starts_with('{')) return wrong("operand {} has dims but no strides.", role_word);
     layout.remove_prefix(1);
-    TENON_ASSIGN_OR_RETURN(const int32_t count, parse_list(cut(layout, '}'), operand->strides));
-    if (count != operand->rank) return wrong("operand {} has {} dims but {} strides.", role_word, operand->rank, count);
+    std::string_view strides = cut(layout, '}');
+    if (strides.starts_with('#')) {
+      operand->flags |= EP_OPERAND_FLAG_OPAQUE;
+      strides.remove_prefix(1);
+    }
+    TENON_ASSIGN_OR_RETURN(const int32_t count, parse_list(strides, operand->strides));
+    const int32_t wanted = is_opaque(*operand) ? 1 : operand->rank;
+    if (count != wanted) return wrong("operand {} has {} dims but {} strides.", role_word, operand->rank, count);
   }
   const std::string_view before_flags = layout.substr(0, layout.find('+'));
   if (before_flags.starts_with('@')) {

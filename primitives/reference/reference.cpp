@@ -63,6 +63,10 @@ Status run(const ep_primitive_desc& desc, void* const* operands, const ep_scalar
     return Status(Code::invalid_argument,
                   fmt::format("{}: the reference needs static dims.", table::kind_name(desc.kind)));
   }
+  if (descriptor::has_opaque(desc)) {
+    return Status(Code::invalid_argument,
+                  fmt::format("{}: the reference reads no device's layouts.", table::kind_name(desc.kind)));
+  }
   for (uint32_t i = 0; i < desc.operand_count; ++i) {
     const ep_operand_desc& operand = desc.operands[i];
     const auto slot = static_cast<uint32_t>(operand.role - EP_ROLE_SRC);

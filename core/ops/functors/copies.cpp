@@ -39,7 +39,7 @@ Tensor& copy_(Tensor& input, const Tensor& src) {
     refuse("copy_: shape {} of src does not broadcast to shape {} of input.", src.dims(), input.dims());
   }
   Tensor source = tenon::to(src, input.device());
-  const Storage* storage = source.impl()->storage;
+  const SharedStorage storage = source.impl()->storage;
   if (storage != nullptr && storage == input.impl()->storage) source = tenon::clone(source);
   if (!(source.dims() == input.dims())) source = tenon::expand(source, input.dims());
   copied(source, input.dtype(), Order::kept, &input);

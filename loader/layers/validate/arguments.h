@@ -205,6 +205,11 @@ struct Argument<ep_primitive_info*> : InfoArgument<ep_primitive_info, EP_STRUCT_
 };
 
 template <>
+struct Argument<ep_layout_info*> : InfoArgument<ep_layout_info, EP_STRUCT_LAYOUT_INFO> {
+  using InfoArgument::InfoArgument;
+};
+
+template <>
 struct Argument<ep_error**> {
   Argument(Call&, ep_error** given) : out(given) {}
   ep_error** pass() { return out == nullptr ? nullptr : &made; }

@@ -76,6 +76,9 @@ class TableCheck {
       if (status.code() == Code::unsupported) return leave_out(index);
       if (!status.ok()) return refuse(fmt::format("node {} is not valid: {}", index, status.message()));
     }
+    if (descriptor::has_opaque(primitive)) {
+      return call_.refuse("Y06", fmt::format("node {} has an opaque operand", index));
+    }
     if (descriptor::has_any(primitive)) return refuse(fmt::format("node {} holds EP_ANY", index));
     for (const bool output : {false, true}) {
       for (uint32_t i = 0; i < primitive.operand_count && !call_.refused(); ++i) {
@@ -205,6 +208,8 @@ void check_borders(Call& call, const Graph& graph, const std::vector<Border>& bo
     const std::string name = fmt::format("value {}", one.value);
     if (one.memory == nullptr) return call.refuse("G05", fmt::format("{} has no memory", name));
     check_range(call, *one.memory, one.offset, one.bytes, name);
+    if (!one.output) check_plain(call, one.memory, one.offset, name.c_str());
+    if (one.memory->image) call.refuse("Y06", fmt::format("{} is an image", name));
     if (one.offset % std::max<uint64_t>(1, bytes_of(graph.values[one.value].dtype, 1)) != 0) {
       call.refuse("G05", fmt::format("{} begins at offset {}, between two elements", name, one.offset));
     }
@@ -370,6 +375,12 @@ void after(Tag<Slot::graph_launch>, Call& call, ep_status status, GraphHandle& g
     }
   }
   if (status != EP_STATUS_OK || call.layer->synchronous()) return;
+  for (const Border& one : borders_of(*graph.object, launch)) {
+    if (one.output) forget_values(*one.memory, one.offset, one.bytes);
+  }
+  if (launch.workspace != nullptr) {
+    forget_values(*launch.workspace, launch.inner.workspace.offset, graph.object->info.workspace_bytes);
+  }
   submitted(*stream.object, {graph.object, launch.workspace});
   for (Memory* memory : launch.memories) memory->uses.raise(stream.object->number, stream.object->point);
   for (Memory* memory : living(graph.object->constants))

@@ -35,6 +35,10 @@ Operand operand_of(const Primitive& primitive, const ep_launch& launch, uint32_t
     operand.dims = launch.shapes[index].dims;
     operand.strides = launch.shapes[index].strides;
   }
+  if (descriptor::is_opaque(desc)) {
+    operand.bytes = opaque_bytes(*primitive.layer, desc);
+    return operand;
+  }
   for (int32_t axis = 0; axis < desc.rank; ++axis) {
     operand.count *= operand.dims[axis];
     operand.last += (operand.dims[axis] - 1) * operand.strides[axis];
@@ -42,6 +46,11 @@ Operand operand_of(const Primitive& primitive, const ep_launch& launch, uint32_t
   operand.bytes = static_cast<uint64_t>(dtype_bytes(static_cast<DType>(desc.dtype), operand.last + 1));
   if (primitive.info.pack_operand == index + 1) operand.bytes = primitive.info.pack_bytes;
   return operand;
+}
+
+bool is_output(const Primitive& primitive, uint32_t index) {
+  if (table::kind_row(primitive.desc.kind) == nullptr) return index == 0;
+  return table::is_output(primitive.desc.kind, primitive.desc.operands[index].role);
 }
 
 bool is_scalar(const Primitive& primitive, uint32_t index) {
@@ -93,8 +102,11 @@ void check_alignment(Call& call, const Memory& memory, uint64_t offset, uint64_t
   call.refuse("M05", fmt::format("{} begins at offset {}, whose address is not a multiple of {}", what, offset, unit));
 }
 
-void check_operand(Call& call, const Operand& operand, const Memory* memory, uint64_t offset) {
+void check_operand(Call& call, const Operand& operand, const Memory* memory, uint64_t offset, bool reads) {
   if (memory == nullptr) return call.refuse("P08", fmt::format("{} has no memory", operand.name()));
+  if (descriptor::is_opaque(*operand.desc)) return check_opaque(call, *memory, *operand.desc, offset, reads);
+  if (memory->image) return call.refuse("Y06", fmt::format("{} has strides and lies in an image", operand.name()));
+  if (reads) check_plain(call, memory, offset, operand.name().c_str());
   check_range(call, *memory, offset, operand.bytes, operand.name());
   const int64_t size = std::max<int64_t>(1, dtype_size(static_cast<DType>(operand.desc->dtype)));
   check_alignment(call, *memory, offset, static_cast<uint64_t>(std::max<int64_t>(size, operand.desc->alignment)),
@@ -116,6 +128,7 @@ void collect(const Operand& operand, uint64_t offset, std::unordered_set<uint64_
 // True if the two share an element. Operands that are too large to compare are taken to share none.
 bool overlap(const Operand& a, uint64_t a_offset, const Operand& b, uint64_t b_offset) {
   if (a_offset + a.bytes <= b_offset || b_offset + b.bytes <= a_offset) return false;
+  if (descriptor::is_opaque(*a.desc) || descriptor::is_opaque(*b.desc)) return true;
   if (a.dense() && b.dense()) return true;
   if (a.count > most_compared || b.count > most_compared) return false;
   std::unordered_set<uint64_t> first, second;
@@ -134,14 +147,15 @@ void check_overlaps(Call& call, const Primitive& primitive, const Argument<const
   const ep_primitive_desc& desc = primitive.desc;
   const table::KindRow* row = table::kind_row(desc.kind);
   for (uint32_t out = 0; out < desc.operand_count; ++out) {
-    if (row == nullptr ? out != 0 : !table::is_output(desc.kind, desc.operands[out].role)) continue;
+    if (!is_output(primitive, out)) continue;
     for (uint32_t other = 0; other < desc.operand_count; ++other) {
       if (other == out || is_scalar(primitive, other) || launch.memories[other] != launch.memories[out]) continue;
       const Operand a = operand_of(primitive, *launch.launch, out), b = operand_of(primitive, *launch.launch, other);
       const uint64_t a_offset = launch.operands[out].offset, b_offset = launch.operands[other].offset;
       const bool may_alias =
           row == nullptr || (desc.operands[out].role == EP_ROLE_DST && desc.operands[other].role == row->alias);
-      if (may_alias && same_place(a, a_offset, b, b_offset)) continue;
+      const bool opaque = descriptor::is_opaque(*a.desc) || descriptor::is_opaque(*b.desc);
+      if (may_alias && !opaque && same_place(a, a_offset, b, b_offset)) continue;
       if (overlap(a, a_offset, b, b_offset)) call.refuse("P05", fmt::format("{} overlaps {}", a.name(), b.name()));
       if (launch.memories[out] != nullptr && is_exclusive(*launch.memories[out])) {
         call.refuse(
@@ -174,7 +188,8 @@ void check_operands(Call& call, const Primitive& primitive, const Argument<const
     if (is_scalar(primitive, i)) {
       if (launch.memories[i] != nullptr) call.refuse("P08", fmt::format("operand {} is a scalar and has memory", i));
     } else {
-      check_operand(call, operand_of(primitive, *launch.launch, i), launch.memories[i], launch.operands[i].offset);
+      check_operand(call, operand_of(primitive, *launch.launch, i), launch.memories[i], launch.operands[i].offset,
+                    !is_output(primitive, i));
     }
   }
   if (!call.refused()) check_overlaps(call, primitive, launch);
@@ -185,6 +200,23 @@ std::vector<Object*> objects_of(const Argument<const ep_launch*>& launch) {
   objects.push_back(launch.workspace);
   objects.push_back(launch.scratch);
   return objects;
+}
+
+// What the outputs of a launch, its workspace and its scratch hold now.
+void note_outputs(const Primitive& primitive, const Argument<const ep_launch*>& launch) {
+  for (uint32_t i = 0; i < primitive.desc.operand_count; ++i) {
+    if (!is_output(primitive, i) || launch.memories[i] == nullptr) continue;
+    const ep_operand_desc& operand = primitive.desc.operands[i];
+    const uint64_t offset = launch.operands[i].offset;
+    if (descriptor::is_opaque(operand)) {
+      note_value(*launch.memories[i], operand, offset);
+    } else {
+      forget_values(*launch.memories[i], offset, operand_of(primitive, *launch.launch, i).bytes);
+    }
+  }
+  if (launch.workspace != nullptr) {
+    forget_values(*launch.workspace, launch.inner.workspace.offset, workspace_bytes(primitive, *launch.launch));
+  }
 }
 
 }  // namespace
@@ -234,6 +266,7 @@ void after(Tag<Slot::primitive_launch>, Call& call, ep_status status, PrimitiveH
       call.blame("F01", "it answered FAULT and did not fill out_fault with the launch's tag and a code");
     }
   }
+  if (status == EP_STATUS_OK || status == EP_STATUS_FAULT) note_outputs(*primitive.object, launch);
   if (status != EP_STATUS_OK || call.layer->synchronous()) return;
   submitted(*stream.object, {primitive.object});
   for (Object* object : objects_of(launch)) {

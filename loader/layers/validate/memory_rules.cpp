@@ -60,6 +60,10 @@ void before(Tag<Slot::memory_allocate>, Call& call, Device&, Argument<uint32_t>&
   if (pool.value >= pools.size()) {
     return call.refuse("A01", fmt::format("pool {} was asked for; there are {}", pool.value, pools.size()));
   }
+  if ((pools[pool.value].flags & EP_POOL_FLAG_IMAGE) != 0) {
+    return call.refuse(
+        "Y06", fmt::format("pool {} is EP_POOL_FLAG_IMAGE, and its blocks come from layout_allocate", pool.value));
+  }
   const uint64_t largest = pools[pool.value].largest_allocation;
   if (largest != 0 && size.value > largest) {
     call.refuse("A01",
@@ -87,6 +91,7 @@ void after(Tag<Slot::memory_free>, Call&, ep_status, Device&, MemoryHandle& memo
 
 void before(Tag<Slot::memory_map>, Call& call, Device&, MemoryHandle& memory, Argument<void**>&, Error&) {
   if (memory.object == nullptr || memory.object->imported) return;
+  if (memory.object->image) return call.refuse("Y06", "the block is an image");
   const MemoryPool* pool = pool_of(*memory.object);
   if (pool != nullptr && (pool->flags & EP_POOL_FLAG_HOST_VISIBLE) == 0) {
     call.refuse("M02", "the block's pool is not HOST_VISIBLE");
@@ -142,10 +147,15 @@ void before(Tag<Slot::copy>, Call& call, StreamHandle&, Buffer& dst, Buffer& src
     call.refuse("M11", "source and destination lie in one block of a pool that is EP_POOL_FLAG_EXCLUSIVE");
   }
   check_multiples(call, {dst.object, src.object}, {dst.offset, src.offset, size.value});
+  check_plain(call, src.object, src.offset, "the source");
+  if (dst.object->image) call.refuse("Y06", "the destination is an image");
 }
 
-void after(Tag<Slot::copy>, Call&, ep_status status, StreamHandle& stream, Buffer& dst, Buffer& src, Number&, Error&) {
-  if (status == EP_STATUS_OK) submitted(*stream.object, {dst.object, src.object});
+void after(Tag<Slot::copy>, Call&, ep_status status, StreamHandle& stream, Buffer& dst, Buffer& src, Number& size,
+           Error&) {
+  if (status != EP_STATUS_OK) return;
+  submitted(*stream.object, {dst.object, src.object});
+  forget_values(*dst.object, dst.offset, size.value);
 }
 
 void before(Tag<Slot::upload>, Call& call, StreamHandle&, Buffer& dst, Argument<const void*>& src, Number& size,
@@ -153,17 +163,21 @@ void before(Tag<Slot::upload>, Call& call, StreamHandle&, Buffer& dst, Argument<
   if (src.value == nullptr) call.refuse("A01", "the source is NULL");
   if (dst.object != nullptr) check_range(call, *dst.object, dst.offset, size.value, "the destination");
   check_multiples(call, {dst.object}, {dst.offset, size.value});
+  if (dst.object != nullptr && dst.object->image) call.refuse("Y06", "the destination is an image");
 }
 
 void after(Tag<Slot::upload>, Call&, ep_status status, StreamHandle& stream, Buffer& dst, Argument<const void*>&,
-           Number&, Error&) {
-  if (status == EP_STATUS_OK) submitted(*stream.object, {dst.object});
+           Number& size, Error&) {
+  if (status != EP_STATUS_OK) return;
+  submitted(*stream.object, {dst.object});
+  forget_values(*dst.object, dst.offset, size.value);
 }
 
 void before(Tag<Slot::download>, Call& call, StreamHandle&, Argument<void*>& dst, Buffer& src, Number& size, Error&) {
   if (dst.value == nullptr) call.refuse("A01", "the destination is NULL");
   if (src.object != nullptr) check_range(call, *src.object, src.offset, size.value, "the source");
   check_multiples(call, {src.object}, {src.offset, size.value});
+  check_plain(call, src.object, src.offset, "the source");
 }
 
 void after(Tag<Slot::download>, Call&, ep_status status, StreamHandle& stream, Argument<void*>&, Buffer& src, Number&,
@@ -188,6 +202,8 @@ void before(Tag<Slot::peer_copy>, Call& call, StreamHandle&, Buffer& dst, Device
   }
   if (dst.object != nullptr) check_range(call, *dst.object, dst.offset, size.value, "the destination");
   if (src.object != nullptr) check_range(call, *src.object, src.offset, size.value, "the source");
+  check_plain(call, src.object, src.offset, "the source");
+  if (dst.object != nullptr && dst.object->image) call.refuse("Y06", "the destination is an image");
 }
 
 void after(Tag<Slot::peer_copy>, Call&, ep_status status, StreamHandle& stream, Buffer& dst, Device&, Buffer& src,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -73,6 +74,14 @@ struct Memory : Object {
   bool imported = false;
   void* host = nullptr;    // the address that memory_map gave
   uint32_t constants = 0;  // how many constants of compiled graphs lie in it
+  bool image = false;      // layout_allocate made it
+
+  // An opaque value that a launch wrote: its layout, as an operand without role, and its bytes.
+  struct Opaque {
+    ep_operand_desc layout;
+    uint64_t bytes;
+  };
+  std::map<uint64_t, Opaque> values;  // by offset
 };
 
 struct Stream : Object {

@@ -69,6 +69,7 @@ void after(Tag<Slot::primitive_support>, Call& call, ep_status status, Device&,
                                   alignment, most));
     break;
   }
+  check_wishes(call, *desc.value, info);
 }
 
 void before(Tag<Slot::primitive_create>, Call& call, Device&, Argument<const ep_primitive_desc*>& desc,

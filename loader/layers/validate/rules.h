@@ -142,6 +142,30 @@ void before(Tag<Slot::stream_signal_semaphore>, Call&, StreamHandle&, SemaphoreH
 void after(Tag<Slot::stream_signal_semaphore>, Call&, ep_status, StreamHandle&, SemaphoreHandle&, Number& value,
            Error&);
 
+// --- layout_rules.cpp ---
+
+void before(Tag<Slot::layout_info>, Call&, Device&, Argument<const ep_operand_desc*>&, Argument<ep_layout_info*>&,
+            Error&);
+void after(Tag<Slot::layout_info>, Call&, ep_status, Device&, Argument<const ep_operand_desc*>&,
+           Argument<ep_layout_info*>&, Error&);
+void before(Tag<Slot::layout_allocate>, Call&, Device&, Argument<const ep_operand_desc*>&, Argument<ep_memory**>&,
+            Error&);
+void after(Tag<Slot::layout_allocate>, Call&, ep_status, Device&, Argument<const ep_operand_desc*>&,
+           Argument<ep_memory**>&, Error&);
+
+// Blames wishes for layouts that `desc` cannot follow.
+void check_wishes(Call& call, const ep_primitive_desc& desc, const ep_support_info& info);
+// How many bytes a value takes that lies as `operand` says; 0: the device does not know the layout.
+uint64_t opaque_bytes(const Layer& layer, const ep_operand_desc& operand);
+// Refuses a launch whose operand `operand`, opaque, lies at `offset` of `memory`: in a place that is none for its
+// layout, or, where it is read, where no launch wrote a value of this layout.
+void check_opaque(Call& call, const Memory& memory, const ep_operand_desc& operand, uint64_t offset, bool reads);
+// A launch has written a value, opaque or not: `bytes` at `offset` hold nothing else now.
+void forget_values(Memory& memory, uint64_t offset, uint64_t bytes);
+void note_value(Memory& memory, const ep_operand_desc& operand, uint64_t offset);
+// Refuses a plain read of an image, or of an opaque value that begins at `offset`.
+void check_plain(Call& call, const Memory* memory, uint64_t offset, const char* what);
+
 // --- validate.cpp ---
 
 void before(Tag<Slot::device_close>, Call&, Device&);

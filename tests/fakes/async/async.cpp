@@ -10,6 +10,7 @@
 
 #include "sdk/provider/negotiate.h"
 #include "tests/fakes/async/device.h"
+#include "tests/fakes/async/layouts.h"
 
 namespace tenon::fakes {
 
@@ -38,9 +39,10 @@ void AsyncControl::reset() {
   delay_us = 0;
   seed = 1;
   shadow = true;
-  lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = late_waits = blobs = false;
+  lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = late_waits = blobs = images = false;
   granularity = graph_seed = 1;
   fail_allocation = fail_launch = fail_graph = fail_import = fail_semaphore = -1;
+  layout_seed = 0;
   fail_count = 1;
   lose_device = false;
   query_answer = host_wait_answer = synchronize_answer = compile_answer = elapsed_answer = create_answer = EP_STATUS_OK;
@@ -48,6 +50,7 @@ void AsyncControl::reset() {
   allocations = launches = peer_copies = overlaps = faults = device_waits = 0;
   create_us = created_primitives = cancelled_creates = timed_records = 0;
   compiled_graphs = compiled_nodes = destroyed_graphs = launched_graphs = 0;
+  opaque_reads = opaque_writes = 0;
   std::lock_guard lock(mutex_);
   violation_.clear();
 }
@@ -149,18 +152,19 @@ void check(ep_stream* stream, const Access* accesses, size_t count) {
   }
 }
 
-namespace {
+void check_no_image(const ep_memory* memory) {
+  if (memory->image) async_control().violate("an image is no operand with strides, and no transfer moves its bytes");
+}
 
-// --- memory ---
+uint32_t image_pool(const ep_plugin* plugin) { return plugin->pinned ? 2 : 1; }
 
-ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out, ep_error** error) {
+ep_status allocate(ep_device* device, uint64_t size, bool counted, ep_memory** out, ep_error** error) {
   AsyncControl& control = async_control();
   control.allocations.fetch_add(1);
   std::lock_guard lock(device->mutex);
   if (due(control.fail_allocation, control.failed_allocations)) {
     return fail(device->host, error, EP_STATUS_OUT_OF_DEVICE_MEMORY, "this allocation was told to fail.");
   }
-  const bool counted = pool == 0;  // the transfer pool is host memory and is not counted
   if (counted && device->allocated + size > control.memory.load()) {
     return fail(
         device->host, error, EP_STATUS_OUT_OF_DEVICE_MEMORY,
@@ -174,6 +178,17 @@ ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_me
   if (control.shadow.load()) memory->shadow = ShadowMemory(size);
   *out = memory;
   return EP_STATUS_OK;
+}
+
+namespace {
+
+// --- memory ---
+
+ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out, ep_error** error) {
+  if (async_control().images && pool == image_pool(device->plugin)) {
+    async_control().violate("memory_allocate in the pool of images");
+  }
+  return allocate(device, size, pool == 0, out, error);  // the transfer pool is host memory and is not counted
 }
 
 void memory_free(ep_device* device, ep_memory* memory) {
@@ -276,6 +291,8 @@ ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, e
   if (is_lost()) return lost(stream->device, error);
   check_multiples(stream, {dst.offset, src.offset, size});
   const Access accesses[] = {{src, size, false}, {dst, size, true}};
+  check_no_image(dst.memory);
+  check_no_image(src.memory);
   check_exclusive(stream, accesses, 2);
   check(stream, accesses, 2);
   return transfer(stream, Command::copy, address(dst), address(src), size, false);
@@ -285,6 +302,7 @@ ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t siz
   if (is_lost()) return lost(stream->device, error);
   check_multiples(stream, {dst.offset, size});
   const Access access{dst, size, true};
+  check_no_image(dst.memory);
   check(stream, &access, 1);
   return transfer(stream, Command::upload, address(dst), static_cast<const char*>(src), size, true);
 }
@@ -293,6 +311,7 @@ ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, e
   if (is_lost()) return lost(stream->device, error);
   check_multiples(stream, {src.offset, size});
   const Access access{src, size, false};
+  check_no_image(src.memory);
   check(stream, &access, 1);
   return transfer(stream, Command::download, static_cast<char*>(dst), address(src), size, false);
 }
@@ -364,6 +383,10 @@ ep_status device_info(ep_plugin* plugin, uint32_t index, ep_device_info* out, ep
     info.pools[1].flags = reachable | EP_POOL_FLAG_STAGING;
     info.pools[1].minimum_alignment = 64;
   }
+  if (async_control().images) {
+    info.pools[info.pool_count].flags = EP_POOL_FLAG_DEVICE_LOCAL | EP_POOL_FLAG_IMAGE;
+    info.pools[info.pool_count++].minimum_alignment = 64;
+  }
   provider::fill(out, info);
   return EP_STATUS_OK;
 }
@@ -397,6 +420,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   fill_interop(&ops);
   if (async_control().reference) fill_reference(&ops);
   if (async_control().graphs) fill_graph(&ops);
+  if (has_layouts()) fill_layouts(&ops);
   provider::fill(out_ops, ops);
   *out_device = device;
   return EP_STATUS_OK;
@@ -432,6 +456,8 @@ void configure(const ep_host* host) {
   read("create_us", control.create_us);
   read("late_waits", control.late_waits);
   read("blobs", control.blobs);
+  read("layouts", control.layout_seed);
+  read("images", control.images);
   read("fail_allocation", control.fail_allocation);
   read("fail_launch", control.fail_launch);
 }

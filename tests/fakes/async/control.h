@@ -36,6 +36,9 @@ struct AsyncControl {
   std::atomic<bool> reference{false};  // the device has every primitive of primitives/reference; read when it is opened
   std::atomic<bool> graphs{false};     // the device takes whole graphs; read when it is opened
   std::atomic<uint64_t> graph_seed{1};   // draws the islands; 0: all known nodes are of one
+  std::atomic<uint64_t> layout_seed{0};  // draws layouts of its own, with `reference`; 0: it has none. Read when it is
+                                         // opened and at each call: do not change between 0 and others
+  std::atomic<bool> images{false};       // some of them are images; read when the provider is loaded
   std::atomic<bool> exclusive{false};    // a block holds one tensor; read when the provider is loaded
   std::atomic<uint64_t> granularity{1};  // of copies, in bytes; read when the provider is loaded
   std::atomic<bool> late_waits{false};   // a wait of a stream is for the newest point of the event, not the one it held
@@ -81,6 +84,8 @@ struct AsyncControl {
   std::atomic<uint64_t> compiled_nodes{0};
   std::atomic<uint64_t> destroyed_graphs{0};
   std::atomic<uint64_t> launched_graphs{0};
+  std::atomic<uint64_t> opaque_reads{0};   // operands in layouts that launches read
+  std::atomic<uint64_t> opaque_writes{0};  // and wrote
 
   // The first access out of order, or an empty string.
   std::string violation();

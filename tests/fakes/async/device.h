@@ -53,6 +53,7 @@ struct ep_memory {
   tenon::fakes::Foreign file;
   char* foreign = nullptr;  // where imported memory begins
   uint64_t foreign_size = 0;
+  bool image = false;  // holds one opaque value
 };
 
 struct ep_semaphore {
@@ -241,6 +242,14 @@ constexpr uint64_t semaphore_handles = UINT64_C(1) << EP_HANDLE_OPAQUE_FD;
 bool has_come(ep_semaphore& semaphore, uint64_t value);
 // Runs a wait that is over, or a signal.
 void run_semaphore(const Command& command);
+void fill_layouts(ep_device_ops* ops);
+
+// Memory of the device, `counted` among its bytes or not.
+ep_status allocate(ep_device* device, uint64_t size, bool counted, ep_memory** out, ep_error** error);
+// The number of the pool for images.
+uint32_t image_pool(const ep_plugin* plugin);
+// A transfer moves bytes of `memory`, which must not be an image.
+void check_no_image(const ep_memory* memory);
 
 // Each runs a command of its kind and adds the faults that it met.
 void run_reference(const Command& command, std::vector<ep_fault>* faults);

@@ -50,7 +50,8 @@ uint64_t draw(uint64_t seed, uint64_t index) {
 ep_string words(const char* text) { return {text, std::strlen(text)}; }
 
 bool knows(const ep_primitive_desc& desc) {
-  return desc.kind < kMix && !descriptor::has_any(desc) && descriptor::check_descriptor(desc).ok();
+  return desc.kind < kMix && !descriptor::has_any(desc) && !descriptor::has_opaque(desc) &&
+         descriptor::check_descriptor(desc).ok();
 }
 
 // The island changes at one node in three, so islands are runs of nodes that are torn apart and meet again.

@@ -6,6 +6,7 @@
 #include "sdk/provider/implementation.h"
 #include "sdk/provider/negotiate.h"
 #include "tests/fakes/async/device.h"
+#include "tests/fakes/async/layouts.h"
 
 namespace tenon::fakes {
 namespace {
@@ -33,7 +34,10 @@ bool is_gather(const ep_primitive_desc* desc) {
          (mode == EP_GATHER_SLICES || mode == EP_GATHER_ELEMENTS);
 }
 
-std::string why_not(const ep_primitive_desc* desc) {
+std::string why_not(const ep_primitive_desc* given) {
+  const ep_primitive_desc plain = plain_primitive(*given);
+  const ep_primitive_desc* desc = &plain;
+  if (std::string reason = why_not_layouts(*given); !reason.empty()) return reason;
   if (const auto unknown = provider::unknown_parts(*desc)) return unknown.text();
   if (desc->epilogue_count != 0 || desc->baked_scalars != 0 || desc->accumulate_dtype != 0) {
     return "the asynchronous fake takes no epilogues, baked scalars and accumulation dtypes.";
@@ -70,6 +74,7 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
   }
   ep_support_info info{};
   info.implementation = {"plain", 5};
+  wish_layouts(*desc, info.layouts);
   provider::fill(out, info);
   return EP_STATUS_OK;
 }
@@ -93,13 +98,6 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
 }
 
 void primitive_destroy(ep_device*, ep_primitive* primitive) { delete primitive; }
-
-// The bytes from the first element of an operand to the end of the last.
-uint64_t reach(const ep_operand_desc& operand) {
-  int64_t last = 0;
-  for (int32_t axis = 0; axis < operand.rank; ++axis) last += (operand.dims[axis] - 1) * operand.strides[axis];
-  return static_cast<uint64_t>(last + 1) * (operand.dtype == EP_DTYPE_i64 ? 8 : 4);
-}
 
 ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault*,
                            ep_error** error) {
@@ -125,12 +123,13 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
   size_t count = launch->operand_count;
   for (uint32_t i = 0; i < launch->operand_count; ++i) {
     const uint32_t at = (i + 1) % launch->operand_count;  // inputs first
-    accesses[i] = {launch->operands[at], reach(primitive->desc.operands[at]), at == 0};
+    accesses[i] = {launch->operands[at], operand_bytes(primitive->desc.operands[at]), at == 0};
+    check_home(primitive->desc.operands[at], launch->operands[at].memory);
     command.pointers[at] = address(launch->operands[at]);
   }
   if (launch->workspace.memory != nullptr) {
     command.workspace = address(launch->workspace);
-    accesses[count++] = {launch->workspace, reach(primitive->desc.operands[0]), true};
+    accesses[count++] = {launch->workspace, operand_bytes(plain_operand(primitive->desc.operands[0])), true};
   }
   if (launch->scratch.memory != nullptr) {
     command.scratch = address(launch->scratch);

@@ -9,6 +9,7 @@
 #include "primitives/table/table.h"
 #include "sdk/provider/negotiate.h"
 #include "tests/fakes/async/device.h"
+#include "tests/fakes/async/layouts.h"
 
 namespace tenon::fakes {
 namespace {
@@ -17,7 +18,7 @@ std::string why_not(const ep_primitive_desc& desc) {
   if (desc.kind >= kMix) return fmt::format("unknown kind {}.", desc.kind);
   if (descriptor::has_any(desc)) return "the reference wants static dims.";
   const Status status = descriptor::check_descriptor(desc);
-  return status.ok() ? std::string() : status.message();
+  return status.ok() ? why_not_layouts(desc) : status.message();
 }
 
 ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep_support_info* out, ep_error** error) {
@@ -26,6 +27,7 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
   }
   ep_support_info info{};
   info.implementation = {"reference", 9};
+  wish_layouts(*desc, info.layouts);
   provider::fill(out, info);
   return EP_STATUS_OK;
 }
@@ -48,13 +50,6 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
   return EP_STATUS_OK;
 }
 
-// The bytes from the first element of an operand to the end of its last.
-uint64_t reach(const ep_operand_desc& operand) {
-  int64_t last = 0;
-  for (int32_t axis = 0; axis < operand.rank; ++axis) last += (operand.dims[axis] - 1) * operand.strides[axis];
-  return static_cast<uint64_t>(dtype_bytes(static_cast<DType>(operand.dtype), last + 1));
-}
-
 ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault*,
                            ep_error** error) {
   AsyncControl& control = async_control();
@@ -75,7 +70,8 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
     if (launch->operands[i].memory == nullptr) continue;
     (*command.operands)[i] = address(launch->operands[i]);
     const bool output = table::is_output(primitive->desc.kind, primitive->desc.operands[i].role);
-    (output ? outputs : inputs).push_back({launch->operands[i], reach(primitive->desc.operands[i]), output});
+    (output ? outputs : inputs).push_back({launch->operands[i], operand_bytes(primitive->desc.operands[i]), output});
+    check_home(primitive->desc.operands[i], launch->operands[i].memory);
   }
   inputs.insert(inputs.end(), outputs.begin(), outputs.end());
   check(stream, inputs.data(), inputs.size());
@@ -87,10 +83,12 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
 
 void run_reference(const Command& command, std::vector<ep_fault>* faults) {
   ep_fault fault{};
-  std::vector<void*> operands(command.operands->begin(), command.operands->end());
+  PlainRun run(command.primitive->desc, command.operands->data());
+  const std::vector<void*> operands(run.operands.begin(), run.operands.end());
   const std::vector<ep_scalar>& scalars = *command.all_scalars;
-  const Status status = reference::run(command.primitive->desc, operands.data(), scalars.data(),
-                                       static_cast<uint32_t>(scalars.size()), &fault);
+  const Status status =
+      reference::run(run.desc, operands.data(), scalars.data(), static_cast<uint32_t>(scalars.size()), &fault);
+  run.finish();
   if (status.code() != Code::fault) return;
   fault.tag = command.tag;
   faults->push_back(fault);

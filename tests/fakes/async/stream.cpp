@@ -3,7 +3,9 @@
 #include <chrono>
 #include <cstring>
 
+#include "primitives/descriptor/descriptor.h"
 #include "tests/fakes/async/device.h"
+#include "tests/fakes/async/layouts.h"
 
 using tenon::fakes::Command;
 
@@ -133,6 +135,17 @@ bool run_primitive(const Command& command, ep_fault* fault) {
     default: run_mix(desc, command);
   }
   return true;
+}
+
+bool run_in_layouts(const Command& command, ep_fault* fault) {
+  tenon::fakes::PlainRun run(command.primitive->desc, command.pointers.data());
+  const ep_primitive primitive{command.primitive->device, run.desc};
+  Command plain = command;
+  plain.primitive = &primitive;
+  std::copy(run.operands.begin(), run.operands.end(), plain.pointers.begin());
+  const bool sound = !command.faults && run_primitive(plain, fault);
+  run.finish();
+  return sound;
 }
 
 // False while the event or semaphore that the command waits for has not fired.
@@ -318,7 +331,9 @@ void ep_stream::execute(const Command& command) {
   std::vector<ep_fault> faults;
   ep_fault fault{command.tag, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 77, 7, command.overflows ? EP_FAULT_FLAG_OVERFLOW : 0};
   bool sound = !command.faults;
-  if (sound && command.kind == Command::launch) {
+  if (command.kind == Command::launch && tenon::descriptor::has_opaque(command.primitive->desc)) {
+    sound = run_in_layouts(command, &fault);
+  } else if (sound && command.kind == Command::launch) {
     sound = run_primitive(command, &fault);
   } else if (command.kind == Command::reference) {
     tenon::fakes::run_reference(command, &faults);

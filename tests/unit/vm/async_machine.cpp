@@ -5,9 +5,8 @@
 #include "loader/loader.h"
 
 namespace tenon::testing {
-namespace {
 
-ep_primitive_desc mix_desc(int64_t words) {
+ep_primitive_desc AsyncMachine::mix_desc(int64_t words) {
   ep_primitive_desc desc{};
   desc.kind = fakes::kMix;
   desc.operand_count = 3;
@@ -20,8 +19,6 @@ ep_primitive_desc mix_desc(int64_t words) {
   }
   return desc;
 }
-
-}  // namespace
 
 AsyncMachine& AsyncMachine::get() {
   static AsyncMachine* machine = open_new("async");

@@ -40,6 +40,8 @@ class AsyncMachine : public Machine {
 
  protected:
   void drop_kernels();
+  // The descriptor of dst = 31*a + b + tag.
+  static ep_primitive_desc mix_desc(int64_t words);
 
  private:
   static AsyncMachine* open_new(const std::string& provider);

@@ -37,26 +37,40 @@ Result<StorageHandle> Machine::allocate(int device, uint64_t words) {
   return StorageHandle(storage);
 }
 
+namespace {
+
+// As tensors do it: the plain bytes, wherever they are.
+Result<vm::Operand> operand(Machine::View at, bool write, bool whole) {
+  if (at.storage == nullptr) return vm::Operand();
+  TENON_ASSIGN_OR_RETURN(Storage * plain, SharedStorage(at.storage).plain(vm::Operand::use_of(write, whole)));
+  return vm::Operand(plain, at.first * 4, write, whole);
+}
+
+}  // namespace
+
 Status Machine::upload(Storage* storage, uint64_t first, const std::vector<uint32_t>& words) const {
-  const vm::Operand dst{storage, first * 4, true, words.size() * 4 == storage->bytes};
+  TENON_ASSIGN_OR_RETURN(const vm::Operand dst, operand({storage, first}, true, words.size() * 4 == storage->bytes));
   return vm::upload(dst, words.data(), words.size() * 4, {});
 }
 
 Result<std::vector<uint32_t>> Machine::download(Storage* storage) const {
   std::vector<uint32_t> words(storage->bytes / 4);
-  TENON_RETURN_IF_ERROR(vm::download(words.data(), {storage, 0, false, false}, storage->bytes));
+  TENON_ASSIGN_OR_RETURN(const vm::Operand src, operand({storage, 0}, false, false));
+  TENON_RETURN_IF_ERROR(vm::download(words.data(), src, storage->bytes));
   return words;
 }
 
 Status Machine::copy(View dst, View src, int64_t words, bool whole) const {
-  return vm::copy({dst.storage, dst.first * 4, true, whole}, {src.storage, src.first * 4, false, false},
-                  static_cast<uint64_t>(words) * 4, {});
+  TENON_ASSIGN_OR_RETURN(const vm::Operand from, operand(src, false, false));
+  TENON_ASSIGN_OR_RETURN(const vm::Operand to, operand(dst, true, whole));
+  return vm::copy(to, from, static_cast<uint64_t>(words) * 4, {});
 }
 
 Status Machine::access(View at, int64_t words, bool reads, bool writes, std::function<void(uint32_t*)> function) const {
   const auto bytes = static_cast<uint64_t>(words) * 4;
   const bool whole = writes && !reads && bytes == at.storage->bytes;
-  return vm::access({at.storage, at.first * 4, writes, whole}, bytes, reads,
+  TENON_ASSIGN_OR_RETURN(const vm::Operand bytes_at, operand(at, writes, whole));
+  return vm::access(bytes_at, bytes, reads,
                     [run = std::move(function)](void* data) { run(static_cast<uint32_t*>(data)); });
 }
 
@@ -83,9 +97,10 @@ Result<Kernel*> Machine::make_kernel(DeviceState* device, const ep_primitive_des
 }
 
 Status Machine::launch(const Launch& launch) {
-  const vm::Operand operands[] = {{launch.dst.storage, launch.dst.first * 4, true, launch.whole},
-                                  {launch.a.storage, launch.a.first * 4, false, false},
-                                  {launch.b.storage, launch.b.first * 4, false, false}};
+  TENON_ASSIGN_OR_RETURN(const vm::Operand a, operand(launch.a, false, false));
+  TENON_ASSIGN_OR_RETURN(const vm::Operand b, operand(launch.b, false, false));
+  TENON_ASSIGN_OR_RETURN(const vm::Operand dst, operand(launch.dst, true, launch.whole));
+  const vm::Operand operands[] = {dst, a, b};
   vm::OpLaunch op;
   op.kernel = launch.kernel;
   op.workspace_bytes = launch.workspace;

@@ -49,6 +49,9 @@ class Machine {
   // Runs `function` on the host with `words` words of `at`.
   Status access(View at, int64_t words, bool reads, bool writes, std::function<void(uint32_t*)> function) const;
 
+  // Puts the contents of `buffer` somewhere else, as instruction `index` of a program is about to use it.
+  virtual Status stir(StorageHandle&, size_t) { return Status(); }
+
   // Waits for both devices and drops their errors. Returns the number of errors.
   uint64_t settle() const;
   // The provider's complaint about the host's calls, or an empty string.

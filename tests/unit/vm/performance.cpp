@@ -1,6 +1,7 @@
 #include "tests/unit/vm/performance.h"
 
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -48,6 +49,10 @@ class Performer {
     const Instruction& one = program_.instructions[index];
     if (one.kind == Instruction::make) return make(one);
     if (one.kind == Instruction::wait || one.kind == Instruction::barrier) return judged(one.kind, order(one));
+    const bool filled = unfilled_.erase(one.dst) == 0;
+    if (const auto own = result.buffers.find(one.dst); filled && own != result.buffers.end()) {
+      if (Status stirred = machine_.stir(own->second, index); !stirred.ok()) return judged(one.kind, stirred);
+    }
     Storage* dst = storage(one.dst);
     Storage* a = one.kind == Instruction::mix || one.kind == Instruction::copy ? storage(one.a) : dst;
     Storage* b = one.kind == Instruction::mix ? storage(one.b) : dst;
@@ -69,6 +74,7 @@ class Performer {
     Storage* storage = made.value().get();
     result.reused_pending += storage->reads.empty() ? 0 : 1;
     result.buffers[one.dst] = std::move(made).value();
+    if (one.tag < 0) unfilled_.insert(one.dst);
     if (one.tag < 0) return Status();
     return judged(one.kind, machine_.upload(storage, 0, seeded_words(one.tag, one.words)));
   }
@@ -119,6 +125,7 @@ class Performer {
   const Judge& judge_;
   const std::map<int, StorageHandle>* shared_;
   std::map<int, std::shared_ptr<BufferState>> seen_;  // by instruction
+  std::set<int> unfilled_;                            // buffers that the next instruction overwrites
 };
 
 // The index at which the instructions of other threads than the first begin. Earlier instructions are shared.

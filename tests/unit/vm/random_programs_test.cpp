@@ -7,6 +7,7 @@
 #include "core/vm/engine.h"
 #include "core/vm/rules.h"
 #include "tests/unit/vm/async_machine.h"
+#include "tests/unit/vm/layout_machine.h"
 #include "tests/unit/vm/program_runner.h"
 
 namespace tenon::testing {
@@ -102,6 +103,28 @@ TEST_F(RandomPrograms, EqualTheirReplayWhereDevicesCopyFromEachOther) {
   }
   EXPECT_TRUE(failure.empty()) << failure;
   EXPECT_GT(fakes::async_control().peer_copies.load(), 0u);
+}
+
+// Contents move into layouts of the device's own and back between instructions, images among them. Programs with
+// launches that fail are among them, too: nobody reads a value that no launch wrote.
+TEST_F(RandomPrograms, EqualTheirReplayWhereValuesLieInLayouts) {
+  LayoutMachine::prepare();
+  LayoutMachine& machine = LayoutMachine::get();
+  const auto reset = [] {
+    fakes::async_control().reset();
+    fakes::async_control().delay_us = 20;
+    LayoutMachine::prepare();
+  };
+  const std::string failure = testing::first_failure(machine, programs() / 5, reset);
+  EXPECT_TRUE(failure.empty()) << failure;
+  const fakes::AsyncControl& control = fakes::async_control();
+  EXPECT_GT(machine.stirred(), 0u);
+  EXPECT_GT(control.opaque_reads.load(), machine.read_in_layouts() / 2);
+  std::printf("layouts: %llu programs, %llu buffers stirred, %llu values read and %llu written by the device\n",
+              static_cast<unsigned long long>(programs() / 5), static_cast<unsigned long long>(machine.stirred()),
+              static_cast<unsigned long long>(control.opaque_reads.load()),
+              static_cast<unsigned long long>(control.opaque_writes.load()));
+  machine.settle();
 }
 
 // Functions get the memory itself, and uploads use the device's pool for transfers.

@@ -1,0 +1,56 @@
+"""Models run on a device with layouts of its own give the bits of their plain runs, whatever layouts it draws.
+
+Usage: layouts_test.py TOOL ASYNC_PLUGIN_FOLDER FOLDER    (FOLDER: the cases of make_models.py, made there if empty)
+
+The device is the asynchronous fake with the primitives of the reference. A seed draws which operands it would like in
+which layout, which mixtures it refuses, and where each element lies; odd seeds have images. Values in layouts bear
+their token, so that the fake ends the process when somebody reads one under another.
+"""
+import pathlib
+import sys
+
+from runner import Runner, make_models
+
+SEEDS = 7
+
+
+def conversions_of(executions):
+    """How many conversions to a layout and from one the report lists."""
+    rows = [one["reason"] for one in executions if one["op"] == "copy (layout)"]
+    return sum(row.startswith("to ") for row in rows), sum(row.startswith("from ") for row in rows)
+
+
+def check(runner, model):
+    wanted, report = runner.run(model, f"{model.name}_plain", {})
+    failures, all_to, all_from = 0, 0, 0
+    if not wanted or conversions_of(report) != (0, 0):
+        print(f"FAIL {model.name}: the plain run has {len(wanted)} outputs and {conversions_of(report)} conversions")
+        failures += 1
+    for seed in range(1, SEEDS + 1):
+        validate = {"TENON_VALIDATE": "1"} if seed in (1, 2) else {}
+        graphs = {"graphs": 1, "graph_seed": seed} if seed == SEEDS else {}  # whole graphs beside them
+        fake = {"layouts": seed, "images": seed % 2, **graphs}
+        outputs, report = runner.run(model, f"{model.name}_layouts_{seed}", fake, **validate)
+        if outputs != wanted:
+            print(f"FAIL {model.name}: the outputs of seed {seed} have other bits")
+            failures += 1
+        to, back = conversions_of(report)
+        failures += to + back == 0 or (not graphs and to * back == 0)
+        all_to, all_from = all_to + to, all_from + back
+        print(f"{model.name} seed {seed}: {len(report)} rows, {to} conversions to layouts, {back} from layouts")
+    print(f"{'FAIL' if failures else 'ok  '} {model.name}: {SEEDS} draws, {all_to} conversions to and {all_from} from layouts")
+    return failures
+
+
+def main():
+    tool, plugins, folder = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+    models = make_models(folder)
+    failures = 0 if len(models) == 5 else 1
+    runner = Runner(tool, plugins, folder)
+    for model in models:
+        failures += check(runner, model)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
