@@ -16,51 +16,6 @@ const Tensor* argument(const OpCall& call, size_t index) {
   return index < call.inputs.size() ? call.inputs[index] : nullptr;
 }
 
-// The dtype that the inputs share.
-Result<DType> compute_dtype(const OpCall& call) {
-  DType dtype = DType::none;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    const Tensor* input = call.inputs[i];
-    if (input == nullptr) continue;
-    const bool condition = i == 0 && call.op->cond_first;
-    if (condition && input->dtype() != DType::boolean) {
-      return Status(Code::invalid_argument,
-                    fmt::format("{}: the condition is {}, not bool.", call.op->name, dtype_name(input->dtype())));
-    }
-    if (condition) continue;
-    if (dtype == DType::none) dtype = input->dtype();
-    if (dtype != input->dtype()) {
-      return Status(Code::invalid_argument,
-                    fmt::format("{}: arguments of dtype {} and {} meet; they must be cast to one.", call.op->name,
-                                dtype_name(dtype), dtype_name(input->dtype())));
-    }
-  }
-  if (dtype == DType::none) {
-    return Status(Code::invalid_argument, fmt::format("{}: no argument is a tensor.", call.op->name));
-  }
-  return dtype;
-}
-
-}  // namespace
-
-Status infer_elementwise(const OpCall& call, TensorMeta* output) {
-  TENON_ASSIGN_OR_RETURN(const DType compute, compute_dtype(call));
-  output->dtype = call.op->bool_result ? DType::boolean : compute;
-  bool first = true;
-  for (const Tensor* input : call.inputs) {
-    if (input == nullptr) continue;
-    if (first) {
-      output->dims = input->dims();
-      first = false;
-    } else if (!(output->dims == input->dims())) {
-      TENON_ASSIGN_OR_RETURN(output->dims, infer::broadcast(call.op->name, output->dims, input->dims()));
-    }
-  }
-  return {};
-}
-
-namespace {
-
 // Fills `folded`, not folded yet. `all` gets the strides of the operands that have some.
 inline int32_t broadcast_call(const OpCall& call, const Dims& dims, const Dims& strides, FoldedCall* folded,
                               int64_t** all) {

@@ -26,8 +26,6 @@ struct FoldedCall {
   const Tensor* tensors[4] = {};  // null: a scalar; [0] null too while the output is not made yet
 };
 
-// The dtype and dims of the result. Errors: dtypes differ, shapes do not broadcast, nothing but scalars.
-Status infer_elementwise(const OpCall& call, TensorMeta* output);
 // Folds `call` for an output of `dims` and `strides`.
 void fold_call(const OpCall& call, const Dims& dims, const Dims& strides, FoldedCall* folded);
 // Describes the primitive, folded; on a device with layouts of its own with all axes, since a layout depends on them.

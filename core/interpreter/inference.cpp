@@ -1,6 +1,5 @@
 #include "core/interpreter/inference.h"
 
-#include "core/interpreter/elementwise.h"
 #include "core/interpreter/order.h"
 #include "core/tensor/device.h"
 #include "core/vm/call_note.h"
@@ -65,8 +64,7 @@ Result<DeviceState*> device_of(const OpCall& call) {
 
 Status infer_outputs(const OpCall& call, std::vector<TensorMeta>* outputs) {
   outputs->resize(call.outputs.size());
-  TENON_RETURN_IF_ERROR(call.op->form == OpForm::elementwise ? infer_elementwise(call, outputs->data())
-                                                             : call.op->infer(call, outputs->data()));
+  TENON_RETURN_IF_ERROR(call.op->infer(call, outputs->data()));
   for (size_t i = 0; i < outputs->size(); ++i) {
     TensorMeta& meta = (*outputs)[i];
     if (!call.outputs[i].defined()) {

@@ -19,10 +19,15 @@
 namespace tenon {
 
 struct OpInfo;
+struct SymCall;
+struct SymMeta;
 class Lowering;
 
 // An op applied to values. Borrowed for the call of Interpreter::apply.
 struct OpCall {
+  using Size = int64_t;
+  using Meta = TensorMeta;
+
   const OpInfo* op = nullptr;
   // One per tensor parameter; null if an optional one is absent or if a scalar was given instead.
   std::span<const Tensor* const> inputs;
@@ -79,8 +84,11 @@ struct OpInfo {
   // Attribute structs are plain, padding-free blocks of this many bytes, hashed and compared as bytes.
   uint32_t attribute_bytes = 0;
 
-  // Writes dtype and dims of every output; the interpreter fills in row-major strides. Sees metadata only.
+  // Of all but views and composites: writes dtype and dims of every output; the interpreter fills in row-major strides.
+  // Sees metadata only.
   Status (*infer)(const OpCall& call, TensorMeta* outputs) = nullptr;
+  // The same for sizes that are expressions, of every form but composite. The arena of the sizes is open.
+  Status (*infer_sizes)(const SymCall& call, SymMeta* outputs) = nullptr;
   // Of a view: writes dtype, dims, strides and offset, and what follows from them, straight into the output, since
   // copying them would cost as much as the rest.
   Status (*view)(const OpCall& call, TensorImpl* output) = nullptr;

@@ -1,17 +1,10 @@
 #include "primitives/infer/matmul.h"
 
-#include "primitives/infer/axis.h"
 #include "primitives/infer/broadcast.h"
-#include "primitives/text/format.h"
+#include "primitives/infer/matmul-inl.h"
 
 namespace tenon::infer {
 namespace {
-
-Dims batch_of(const Dims& dims) {
-  Dims batch = dims;
-  batch.resize(std::max(dims.rank() - 2, 0));
-  return batch;
-}
 
 // `view`, of rank 2 at least, read with the batch axes of `full`.
 View batched(View view, const Dims& full) {
@@ -26,32 +19,7 @@ View batched(View view, const Dims& full) {
 
 }  // namespace
 
-Result<MatmulShape> matmul(std::string_view op, const Dims& a, const Dims& b) {
-  if (a.empty() || b.empty()) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: both arguments must have at least one axis, but a is {} and b is {}.", op, a, b));
-  }
-  MatmulShape shape;
-  shape.m = a.rank() == 1 ? 1 : a[a.rank() - 2];
-  shape.n = b.rank() == 1 ? 1 : b.back();
-  shape.k = a.back();
-  const int64_t rows = b.rank() == 1 ? b[0] : b[b.rank() - 2];
-  if (shape.k != rows) {
-    return Status(Code::invalid_argument,
-                  fmt::format("{}: columns of a ({}) do not match rows of b ({}).", op, shape.k, rows));
-  }
-  const Dims batch_a = batch_of(a);
-  const Dims batch_b = batch_of(b);
-  auto batch = broadcast(op, batch_a, batch_b);
-  if (!batch.ok()) return batch.status().with_context(fmt::format("  in the batch axes of a {} and b {}", a, b));
-  shape.dims = shape.full = std::move(batch).value();
-  shape.full.push_back(shape.m);
-  shape.full.push_back(shape.n);
-  if (a.rank() > 1) shape.dims.push_back(shape.m);
-  if (b.rank() > 1) shape.dims.push_back(shape.n);
-  TENON_RETURN_IF_ERROR(checked(op, shape.full).status());
-  return shape;
-}
+Result<MatmulShape> matmul(std::string_view op, const Dims& a, const Dims& b) { return matmul<int64_t>(op, a, b); }
 
 View matmul_left(const MatmulShape& shape, const View& a) {
   View view = a;

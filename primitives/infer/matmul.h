@@ -11,13 +11,15 @@
 
 namespace tenon::infer {
 
-struct MatmulShape {
-  Dims dims;  // of the result as the user sees it
-  Dims full;  // of the result as the primitive writes it: [batch..., m, n]
-  int64_t m = 0;
-  int64_t n = 0;
-  int64_t k = 0;
+template <class T>
+struct BasicMatmulShape {
+  BasicDims<T> dims;  // of the result as the user sees it
+  BasicDims<T> full;  // of the result as the primitive writes it: [batch..., m, n]
+  T m = 0;
+  T n = 0;
+  T k = 0;
 };
+using MatmulShape = BasicMatmulShape<int64_t>;
 
 Result<MatmulShape> matmul(std::string_view op, const Dims& a, const Dims& b);
 

@@ -1,19 +1,10 @@
 #include "primitives/infer/reduce.h"
+#include "primitives/infer/reduce-inl.h"
 #include "primitives/text/format.h"
 
 namespace tenon::infer {
 
-Dims reduce(const Dims& dims, uint32_t axes, bool keep_dims) {
-  Dims result;
-  for (int32_t axis = 0; axis < dims.rank(); ++axis) {
-    if ((axes >> axis & 1) == 0) {
-      result.push_back(dims[axis]);
-    } else if (keep_dims) {
-      result.push_back(1);
-    }
-  }
-  return result;
-}
+Dims reduce(const Dims& dims, uint32_t axes, bool keep_dims) { return reduce<int64_t>(dims, axes, keep_dims); }
 
 int64_t reduced_count(const Dims& dims, uint32_t axes) {
   int64_t count = 1;

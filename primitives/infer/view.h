@@ -35,11 +35,13 @@ Result<View> transpose(std::string_view op, const View& view, int64_t axis_a, in
 
 // What start:stop:step means on an axis of `dim` elements, as in Python: negative bounds count from the end, bounds
 // outside are moved to the edge. `step` may be negative, but not 0.
-struct SliceRange {
-  int64_t start = 0;   // of the first element taken
-  int64_t length = 0;  // elements taken
-  int64_t step = 1;    // 1 where fewer than two are taken
+template <class T>
+struct BasicSliceRange {
+  T start = 0;       // of the first element taken
+  T length = 0;      // elements taken
+  int64_t step = 1;  // 1 where fewer than two are taken
 };
+using SliceRange = BasicSliceRange<int64_t>;
 Result<SliceRange> slice_range(std::string_view op, int64_t dim, int64_t start, int64_t stop, int64_t step);
 
 // Takes `range` of `axis`, which is normalised. range.step > 0: strides are never negative, so a caller with a negative

@@ -4,7 +4,8 @@
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
-#include "primitives/infer/assemble.h"
+#include "core/ops/sym_call.h"
+#include "primitives/infer/assemble-inl.h"
 
 namespace tenon::ops {
 namespace {
@@ -55,25 +56,27 @@ void lower_elements(const OpCall& call, const TensorMeta& output, int32_t axis, 
 
 }  // namespace
 
-Status infer_gather_slices(const OpCall& call, TensorMeta* outputs) {
-  const int32_t axis = call.attributes_as<AxisAttributes>().axis;
-  TENON_ASSIGN_OR_RETURN(outputs->dims,
-                         infer::gather_slices(call.op->name, call.inputs[0]->dims(), axis, call.inputs[1]->dims()));
+template <class Call>
+Status infer_gather_slices(const Call& call, typename Call::Meta* outputs) {
+  const int32_t axis = call.template attributes_as<AxisAttributes>().axis;
+  TENON_ASSIGN_OR_RETURN(outputs->dims, infer::gather_slices<typename Call::Size>(call.op->name, call.inputs[0]->dims(),
+                                                                                  axis, call.inputs[1]->dims()));
   outputs->dtype = call.inputs[0]->dtype();
   return {};
 }
 
-Status infer_gather_elements(const OpCall& call, TensorMeta* outputs) {
-  const int32_t axis = call.attributes_as<AxisAttributes>().axis;
-  TENON_ASSIGN_OR_RETURN(outputs->dims,
-                         infer::gather_elements(call.op->name, call.inputs[0]->dims(), axis, call.inputs[1]->dims()));
+template <class Call>
+Status infer_gather_elements(const Call& call, typename Call::Meta* outputs) {
+  const int32_t axis = call.template attributes_as<AxisAttributes>().axis;
+  TENON_ASSIGN_OR_RETURN(outputs->dims, infer::gather_elements<typename Call::Size>(
+                                            call.op->name, call.inputs[0]->dims(), axis, call.inputs[1]->dims()));
   outputs->dtype = call.inputs[0]->dtype();
   return {};
 }
 
 Status lower_gather(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
   const int32_t axis = call.attributes_as<AxisAttributes>().axis;
-  if (call.op->infer == infer_gather_slices) {
+  if (call.op->infer == infer_gather_slices<OpCall>) {
     lower_slices(call, outputs[0], axis, lowering);
   } else {
     lower_elements(call, outputs[0], axis, lowering);
@@ -81,11 +84,11 @@ Status lower_gather(const OpCall& call, std::span<const TensorMeta> outputs, Low
   return {};
 }
 
-Status infer_concat(const OpCall& call, TensorMeta* outputs) {
-  std::vector<Dims> shapes;
-  for (const Tensor* input : call.inputs) shapes.push_back(input->dims());
-  const int32_t axis = call.attributes_as<AxisAttributes>().axis;
-  TENON_ASSIGN_OR_RETURN(outputs->dims, infer::concat(call.op->name, shapes, axis));
+template <class Call>
+Status infer_concat(const Call& call, typename Call::Meta* outputs) {
+  const auto shapes = shapes_of(call);
+  const int32_t axis = call.template attributes_as<AxisAttributes>().axis;
+  TENON_ASSIGN_OR_RETURN(outputs->dims, infer::concat<typename Call::Size>(call.op->name, shapes, axis));
   outputs->dtype = call.inputs[0]->dtype();
   return {};
 }
@@ -106,11 +109,12 @@ Status lower_concat(const OpCall& call, std::span<const TensorMeta> outputs, Low
   return {};
 }
 
-Status infer_split(const OpCall& call, TensorMeta* outputs) {
-  const auto& attributes = call.attributes_as<SplitSizesAttributes>();
-  const std::span<const int64_t> sizes(attributes.sizes, static_cast<size_t>(attributes.count));
-  TENON_ASSIGN_OR_RETURN(const std::vector<Dims> parts,
-                         infer::split(call.op->name, call.inputs[0]->dims(), attributes.axis, sizes));
+template <class Call>
+Status infer_split(const Call& call, typename Call::Meta* outputs) {
+  const auto& attributes = call.template attributes_as<SplitSizesAttributes>();
+  const auto sizes = sizes_of(call, attributes.sizes, static_cast<size_t>(attributes.count));
+  TENON_ASSIGN_OR_RETURN(const auto parts, infer::split<typename Call::Size>(call.op->name, call.inputs[0]->dims(),
+                                                                             attributes.axis, sizes));
   for (size_t i = 0; i < parts.size(); ++i) {
     outputs[i].dtype = call.inputs[0]->dtype();
     outputs[i].dims = parts[i];
@@ -135,12 +139,15 @@ Status lower_split(const OpCall& call, std::span<const TensorMeta> outputs, Lowe
   return {};
 }
 
-Status infer_pad(const OpCall& call, TensorMeta* outputs) {
-  const ep_pad_attributes& window = call.attributes_as<PadAttributes>().window;
-  const Tensor& input = *call.inputs[0];
+template <class Call>
+Status infer_pad(const Call& call, typename Call::Meta* outputs) {
+  const ep_pad_attributes& window = call.template attributes_as<PadAttributes>().window;
+  const auto& input = *call.inputs[0];
   const auto rank = static_cast<size_t>(input.rank());
+  const auto low = sizes_of(call, window.low, rank);
+  const auto high = sizes_of(call, window.high, rank);
   TENON_ASSIGN_OR_RETURN(outputs->dims,
-                         infer::pad(call.op->name, input.dims(), window.mode, {window.low, rank}, {window.high, rank}));
+                         infer::pad<typename Call::Size>(call.op->name, input.dims(), window.mode, low, high));
   outputs->dtype = input.dtype();
   return {};
 }
@@ -174,5 +181,16 @@ Status lower_pad(const OpCall& call, std::span<const TensorMeta> outputs, Loweri
   lowering->input(EP_ROLE_SRC, 0, input.dtype(), folding.dims(), folding.strides(1));
   return {};
 }
+
+template Status infer_concat(const OpCall&, TensorMeta*);
+template Status infer_concat(const SymCall&, SymMeta*);
+template Status infer_gather_elements(const OpCall&, TensorMeta*);
+template Status infer_gather_elements(const SymCall&, SymMeta*);
+template Status infer_gather_slices(const OpCall&, TensorMeta*);
+template Status infer_gather_slices(const SymCall&, SymMeta*);
+template Status infer_pad(const OpCall&, TensorMeta*);
+template Status infer_pad(const SymCall&, SymMeta*);
+template Status infer_split(const OpCall&, TensorMeta*);
+template Status infer_split(const SymCall&, SymMeta*);
 
 }  // namespace tenon::ops

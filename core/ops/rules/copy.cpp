@@ -3,11 +3,13 @@
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
+#include "core/ops/sym_call.h"
 
 namespace tenon::ops {
 
-Status infer_cast(const OpCall& call, TensorMeta* outputs) {
-  outputs->dtype = call.attributes_as<CastAttributes>().dtype;
+template <class Call>
+Status infer_cast(const Call& call, typename Call::Meta* outputs) {
+  outputs->dtype = call.template attributes_as<CastAttributes>().dtype;
   outputs->dims = call.inputs[0]->dims();
   return {};
 }
@@ -22,22 +24,28 @@ Status lower_copy(const OpCall& call, std::span<const TensorMeta> outputs, Lower
   return {};
 }
 
-Status infer_copy_from(const OpCall& call, TensorMeta* outputs) {
+template <class Call>
+Status infer_copy_from(const Call& call, typename Call::Meta* outputs) {
   outputs->dtype = call.inputs[0]->dtype();
   outputs->dims = call.inputs[0]->dims();
   return {};
 }
 
 // The result keeps the strides. If the move closes gaps, the result is row-major, and every view can be made of it.
-Status infer_to(const OpCall& call, TensorMeta* outputs) {
-  *outputs = {call.inputs[0]->dtype(), call.inputs[0]->dims(), call.inputs[0]->strides()};
+template <class Call>
+Status infer_to(const Call& call, typename Call::Meta* outputs) {
+  outputs->dtype = call.inputs[0]->dtype();
+  outputs->dims = call.inputs[0]->dims();
+  if constexpr (std::is_same_v<Call, OpCall>) outputs->strides = call.inputs[0]->strides();
   return {};
 }
 
-Status infer_fill(const OpCall& call, TensorMeta* outputs) {
-  const auto& attributes = call.attributes_as<FillAttributes>();
+template <class Call>
+Status infer_fill(const Call& call, typename Call::Meta* outputs) {
+  const auto& attributes = call.template attributes_as<FillAttributes>();
   outputs->dtype = attributes.dtype;
-  outputs->dims = attributes.dims.dims();
+  const auto sizes = sizes_of(call, attributes.dims);
+  outputs->dims = BasicDims<typename Call::Size>(std::span<const typename Call::Size>(sizes));
   return {};
 }
 
@@ -49,5 +57,14 @@ Status lower_fill(const OpCall&, std::span<const TensorMeta> outputs, Lowering* 
   lowering->scalar_dtypes[0] = outputs[0].dtype;
   return {};
 }
+
+template Status infer_cast(const OpCall&, TensorMeta*);
+template Status infer_cast(const SymCall&, SymMeta*);
+template Status infer_copy_from(const OpCall&, TensorMeta*);
+template Status infer_copy_from(const SymCall&, SymMeta*);
+template Status infer_fill(const OpCall&, TensorMeta*);
+template Status infer_fill(const SymCall&, SymMeta*);
+template Status infer_to(const OpCall&, TensorMeta*);
+template Status infer_to(const SymCall&, SymMeta*);
 
 }  // namespace tenon::ops

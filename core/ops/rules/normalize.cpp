@@ -2,11 +2,13 @@
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
+#include "core/ops/sym_call.h"
 
 namespace tenon::ops {
 namespace {
 
-Status like_input(const OpCall& call, TensorMeta* outputs) {
+template <class Call>
+Status like_input(const Call& call, typename Call::Meta* outputs) {
   outputs->dtype = call.inputs[0]->dtype();
   outputs->dims = call.inputs[0]->dims();
   return {};
@@ -25,7 +27,10 @@ Dims from(const Dims& values, int32_t axis) {
 
 }  // namespace
 
-Status infer_softmax(const OpCall& call, TensorMeta* outputs) { return like_input(call, outputs); }
+template <class Call>
+Status infer_softmax(const Call& call, typename Call::Meta* outputs) {
+  return like_input(call, outputs);
+}
 
 Status lower_softmax(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
   const auto& attributes = call.attributes_as<SoftmaxAttributes>();
@@ -40,7 +45,10 @@ Status lower_softmax(const OpCall& call, std::span<const TensorMeta> outputs, Lo
   return {};
 }
 
-Status infer_layer_norm(const OpCall& call, TensorMeta* outputs) { return like_input(call, outputs); }
+template <class Call>
+Status infer_layer_norm(const Call& call, typename Call::Meta* outputs) {
+  return like_input(call, outputs);
+}
 
 Status lower_layer_norm(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
   const Tensor& input = *call.inputs[0];
@@ -65,7 +73,10 @@ Status lower_layer_norm(const OpCall& call, std::span<const TensorMeta> outputs,
   return {};
 }
 
-Status infer_batch_norm(const OpCall& call, TensorMeta* outputs) { return like_input(call, outputs); }
+template <class Call>
+Status infer_batch_norm(const Call& call, typename Call::Meta* outputs) {
+  return like_input(call, outputs);
+}
 
 Status lower_batch_norm(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
   constexpr int32_t roles[] = {EP_ROLE_SCALE, EP_ROLE_SHIFT, EP_ROLE_MEAN, EP_ROLE_VARIANCE};
@@ -84,5 +95,12 @@ Status lower_batch_norm(const OpCall& call, std::span<const TensorMeta> outputs,
   }
   return {};
 }
+
+template Status infer_batch_norm(const OpCall&, TensorMeta*);
+template Status infer_batch_norm(const SymCall&, SymMeta*);
+template Status infer_layer_norm(const OpCall&, TensorMeta*);
+template Status infer_layer_norm(const SymCall&, SymMeta*);
+template Status infer_softmax(const OpCall&, TensorMeta*);
+template Status infer_softmax(const SymCall&, SymMeta*);
 
 }  // namespace tenon::ops

@@ -1,20 +1,26 @@
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
-#include "primitives/infer/convolution.h"
+#include "core/ops/sym_call.h"
+#include "primitives/infer/convolution-inl.h"
 
 namespace tenon::ops {
 
-Status infer_pooling(const OpCall& call, TensorMeta* outputs) {
-  const auto& attributes = call.attributes_as<PoolingAttributes>();
-  const Tensor& input = *call.inputs[0];
+template <class Call>
+Status infer_pooling(const Call& call, typename Call::Meta* outputs) {
+  const auto& attributes = call.template attributes_as<PoolingAttributes>();
+  const auto& input = *call.inputs[0];
+  const auto low = sizes_of(call, attributes.window.pad_low, 3);
+  const auto high = sizes_of(call, attributes.window.pad_high, 3);
   TENON_ASSIGN_OR_RETURN(outputs[0].dims,
-                         infer::pooling(call.op->name, input.dims(), attributes.window, attributes.ceil_mode != 0));
+                         infer::pooling<typename Call::Size>(call.op->name, input.dims(), attributes.window, low, high,
+                                                             attributes.ceil_mode != 0));
   outputs[0].dtype = input.dtype();
   return {};
 }
 
-Status infer_pooling_with_indices(const OpCall& call, TensorMeta* outputs) {
+template <class Call>
+Status infer_pooling_with_indices(const Call& call, typename Call::Meta* outputs) {
   TENON_RETURN_IF_ERROR(infer_pooling(call, outputs));
   outputs[1].dims = outputs[0].dims;
   outputs[1].dtype = DType::i64;
@@ -29,5 +35,10 @@ Status lower_pooling(const OpCall& call, std::span<const TensorMeta> outputs, Lo
   lowering->input(EP_ROLE_SRC, 0, input.dtype(), input.dims(), input.strides());
   return {};
 }
+
+template Status infer_pooling(const OpCall&, TensorMeta*);
+template Status infer_pooling(const SymCall&, SymMeta*);
+template Status infer_pooling_with_indices(const OpCall&, TensorMeta*);
+template Status infer_pooling_with_indices(const SymCall&, SymMeta*);
 
 }  // namespace tenon::ops

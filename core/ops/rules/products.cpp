@@ -5,14 +5,16 @@
 #include "core/ops/rules.h"
 #include "core/ops/rules/epilogue.h"
 #include "core/ops/rules/folding.h"
+#include "core/ops/sym_call.h"
 #include "primitives/infer/broadcast.h"
-#include "primitives/infer/convolution.h"
-#include "primitives/infer/matmul.h"
+#include "primitives/infer/convolution-inl.h"
+#include "primitives/infer/matmul-inl.h"
 
 namespace tenon::ops {
 namespace {
 
-const Tensor* optional_input(const OpCall& call, size_t index) {
+template <class Call>
+auto optional_input(const Call& call, size_t index) {
   return index < call.inputs.size() ? call.inputs[index] : nullptr;
 }
 
@@ -69,9 +71,10 @@ Product fold_product(const OpCall& call, const infer::MatmulShape& shape, const 
 
 }  // namespace
 
-Status infer_matmul(const OpCall& call, TensorMeta* outputs) {
-  TENON_ASSIGN_OR_RETURN(const infer::MatmulShape shape,
-                         infer::matmul(call.op->name, call.inputs[0]->dims(), call.inputs[1]->dims()));
+template <class Call>
+Status infer_matmul(const Call& call, typename Call::Meta* outputs) {
+  TENON_ASSIGN_OR_RETURN(const auto shape, infer::matmul<typename Call::Size>(call.op->name, call.inputs[0]->dims(),
+                                                                              call.inputs[1]->dims()));
   outputs->dtype = call.inputs[0]->dtype();
   outputs->dims = shape.dims;
   return {};
@@ -95,16 +98,20 @@ Status lower_matmul(const OpCall& call, std::span<const TensorMeta> outputs, Low
   return {};
 }
 
-Status infer_convolution(const OpCall& call, TensorMeta* outputs) {
-  const auto& attributes = call.attributes_as<ConvolutionAttributes>();
-  const Tensor* bias = optional_input(call, 2);
+template <class Call>
+Status infer_convolution(const Call& call, typename Call::Meta* outputs) {
+  const auto& attributes = call.template attributes_as<ConvolutionAttributes>();
+  const auto* bias = optional_input(call, 2);
   std::span<const int64_t> output_padding;
   if (attributes.window.transposed != 0) {
     output_padding = {attributes.output_padding, static_cast<size_t>(attributes.window.spatial_rank)};
   }
-  TENON_ASSIGN_OR_RETURN(
-      outputs->dims, infer::convolution(call.op->name, call.inputs[0]->dims(), call.inputs[1]->dims(),
-                                        bias == nullptr ? nullptr : &bias->dims(), attributes.window, output_padding));
+  const auto low = sizes_of(call, attributes.window.pad_low, 3);
+  const auto high = sizes_of(call, attributes.window.pad_high, 3);
+  TENON_ASSIGN_OR_RETURN(outputs->dims,
+                         infer::convolution<typename Call::Size>(
+                             call.op->name, call.inputs[0]->dims(), call.inputs[1]->dims(),
+                             bias == nullptr ? nullptr : &bias->dims(), attributes.window, low, high, output_padding));
   outputs->dtype = call.inputs[0]->dtype();
   return {};
 }
@@ -126,5 +133,10 @@ Status lower_convolution(const OpCall& call, std::span<const TensorMeta> outputs
   lower_epilogue(call, attributes.activation, lowering, outputs[0].dims, residual);
   return {};
 }
+
+template Status infer_convolution(const OpCall&, TensorMeta*);
+template Status infer_convolution(const SymCall&, SymMeta*);
+template Status infer_matmul(const OpCall&, TensorMeta*);
+template Status infer_matmul(const SymCall&, SymMeta*);
 
 }  // namespace tenon::ops

@@ -1,8 +1,9 @@
 // Reductions and positions of extremes. Their results are written as if reduced axes had length 1.
-#include "primitives/infer/reduce.h"
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
+#include "core/ops/sym_call.h"
+#include "primitives/infer/reduce-inl.h"
 #include "primitives/infer/types.h"
 
 namespace tenon::ops {
@@ -29,11 +30,12 @@ Dims reduced_dims(Dims dims, uint32_t axes) {
 
 }  // namespace
 
-Status infer_reduce(const OpCall& call, TensorMeta* outputs) {
-  const auto& attributes = call.attributes_as<ReduceAttributes>();
-  const Tensor& input = *call.inputs[0];
+template <class Call>
+Status infer_reduce(const Call& call, typename Call::Meta* outputs) {
+  const auto& attributes = call.template attributes_as<ReduceAttributes>();
+  const auto& input = *call.inputs[0];
   outputs->dtype = input.dtype();
-  outputs->dims = infer::reduce(input.dims(), attributes.axes, attributes.keep_dims != 0);
+  outputs->dims = infer::reduce<typename Call::Size>(input.dims(), attributes.axes, attributes.keep_dims != 0);
   return {};
 }
 
@@ -52,10 +54,12 @@ Status lower_reduce(const OpCall& call, std::span<const TensorMeta> outputs, Low
   return {};
 }
 
-Status infer_arg_reduce(const OpCall& call, TensorMeta* outputs) {
-  const auto& attributes = call.attributes_as<ArgReduceAttributes>();
+template <class Call>
+Status infer_arg_reduce(const Call& call, typename Call::Meta* outputs) {
+  const auto& attributes = call.template attributes_as<ArgReduceAttributes>();
   outputs->dtype = DType::i64;
-  outputs->dims = infer::reduce(call.inputs[0]->dims(), 1u << attributes.axis, attributes.keep_dims != 0);
+  outputs->dims =
+      infer::reduce<typename Call::Size>(call.inputs[0]->dims(), 1u << attributes.axis, attributes.keep_dims != 0);
   return {};
 }
 
@@ -75,5 +79,10 @@ Status lower_arg_reduce(const OpCall& call, std::span<const TensorMeta> outputs,
   lowering->input(EP_ROLE_SRC, 0, input.dtype(), folding.dims(), folding.strides(1));
   return {};
 }
+
+template Status infer_arg_reduce(const OpCall&, TensorMeta*);
+template Status infer_arg_reduce(const SymCall&, SymMeta*);
+template Status infer_reduce(const OpCall&, TensorMeta*);
+template Status infer_reduce(const SymCall&, SymMeta*);
 
 }  // namespace tenon::ops

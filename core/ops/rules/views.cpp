@@ -3,8 +3,9 @@
 
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
+#include "core/ops/sym_call.h"
 #include "core/tensor/factory.h"
-#include "primitives/infer/view.h"
+#include "primitives/infer/view-inl.h"
 #include "primitives/text/format.h"
 
 namespace tenon::ops {
@@ -103,6 +104,72 @@ Status view_select(const OpCall& call, TensorImpl* output) {
   TENON_ASSIGN_OR_RETURN(const infer::View view,
                          infer::select(call.op->name, layout(call), attributes.axis, attributes.index));
   return give(call, view, output);
+}
+
+// The dims of views whose sizes are expressions. Their strides are those of the hints, and nobody asks for them.
+namespace {
+
+Status give_dims(const SymCall& call, const SymDims& dims, SymMeta* output) {
+  *output = {call.inputs[0]->dtype(), dims};
+  return {};
+}
+
+}  // namespace
+
+Status dims_reshape(const SymCall& call, SymMeta* output) {
+  const std::vector<SymDim> target = sizes_of(call, call.attributes_as<ShapeAttributes>().dims);
+  TENON_ASSIGN_OR_RETURN(const SymDims dims, infer::reshape<SymDim>(call.op->name, call.inputs[0]->dims(), target));
+  return give_dims(call, dims, output);
+}
+
+Status dims_permute(const SymCall& call, SymMeta* output) {
+  const SymDims& dims = call.inputs[0]->dims();
+  TENON_ASSIGN_OR_RETURN(const Dims order,
+                         infer::permutation(call.op->name, dims, call.attributes_as<PermuteAttributes>().axes.span()));
+  return give_dims(call, infer::permuted(dims, order), output);
+}
+
+Status dims_squeeze(const SymCall& call, SymMeta* output) {
+  const SymDims& dims = call.inputs[0]->dims();
+  TENON_ASSIGN_OR_RETURN(const uint32_t gone,
+                         infer::squeezed(call.op->name, dims, call.attributes_as<AxesAttributes>().axes.span()));
+  return give_dims(call, infer::without(dims, gone), output);
+}
+
+Status dims_unsqueeze(const SymCall& call, SymMeta* output) {
+  const SymDims& dims = call.inputs[0]->dims();
+  TENON_ASSIGN_OR_RETURN(const uint32_t inserted, infer::unsqueezed(call.op->name, dims.rank(),
+                                                                    call.attributes_as<AxesAttributes>().axes.span()));
+  return give_dims(call, infer::with_ones(dims, inserted), output);
+}
+
+Status dims_expand(const SymCall& call, SymMeta* output) {
+  const std::vector<SymDim> target = sizes_of(call, call.attributes_as<ShapeAttributes>().dims);
+  uint32_t kept = 0;
+  TENON_ASSIGN_OR_RETURN(const SymDims dims,
+                         infer::expand_dims<SymDim>(call.op->name, call.inputs[0]->dims(), target, &kept));
+  return give_dims(call, dims, output);
+}
+
+Status dims_slice(const SymCall& call, SymMeta* output) {
+  const auto& attributes = call.attributes_as<SliceAttributes>();
+  SymDims dims = call.inputs[0]->dims();
+  TENON_ASSIGN_OR_RETURN(const auto range, infer::slice_range<SymDim>(call.op->name, dims[attributes.axis],
+                                                                      size_of(call, attributes.start),
+                                                                      size_of(call, attributes.end), attributes.step));
+  dims[attributes.axis] = range.length;
+  return give_dims(call, dims, output);
+}
+
+Status dims_select(const SymCall& call, SymMeta* output) {
+  const auto& attributes = call.attributes_as<SelectAttributes>();
+  SymDims dims = call.inputs[0]->dims();
+  if (dims.empty()) return infer::wrong(call.op->name, "a tensor of rank 0 has no axis to select from.");
+  TENON_ASSIGN_OR_RETURN(const int32_t axis, infer::axis(call.op->name, attributes.axis, dims.rank()));
+  TENON_RETURN_IF_ERROR(
+      infer::selected<SymDim>(call.op->name, dims[axis], axis, size_of(call, attributes.index)).status());
+  dims.erase(axis);
+  return give_dims(call, dims, output);
 }
 
 }  // namespace tenon::ops

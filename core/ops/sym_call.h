@@ -1,0 +1,89 @@
+// SymCall: a record on values whose sizes are expressions (core/symbolic), as rules see it. A rule is a template over
+// OpCall and SymCall. Internal.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/ops/dims_attribute.h"
+#include "core/ops/op_call.h"
+#include "core/symbolic/sym_dim.h"
+
+namespace tenon {
+
+// What a rule says of an output.
+struct SymMeta {
+  DType dtype = DType::none;
+  SymDims dims;
+};
+
+// An input.
+class SymValue {
+ public:
+  SymValue(DType dtype, const SymDims& dims) : dtype_(dtype), dims_(dims) {}
+  explicit SymValue(const SymMeta& meta) : SymValue(meta.dtype, meta.dims) {}
+
+  DType dtype() const { return dtype_; }
+  const SymDims& dims() const { return dims_; }
+  int32_t rank() const { return dims_.rank(); }
+
+ private:
+  DType dtype_;
+  SymDims dims_;
+};
+
+// A number of the attribute struct that is an expression: the i64 at this word.
+struct Patch {
+  uint32_t word = 0;
+  SymDim size = 0;
+};
+
+struct SymCall {
+  using Size = SymDim;
+  using Meta = SymMeta;
+
+  const OpInfo* op = nullptr;
+  std::span<const SymValue* const> inputs;  // one per tensor parameter; null where absent or a scalar
+  const void* attributes = nullptr;         // numbers, the hints where patched
+  std::span<const Patch> patches;
+  size_t output_count = 1;
+
+  template <class T>
+  const T& attributes_as() const {
+    return *static_cast<const T*>(attributes);
+  }
+};
+
+// A size among the attributes of `call`. `field` is an i64 of its attribute struct.
+inline int64_t size_of(const OpCall&, const int64_t& field) { return field; }
+inline SymDim size_of(const SymCall& call, const int64_t& field) {
+  const auto word = static_cast<uint32_t>(&field - static_cast<const int64_t*>(call.attributes));
+  for (const Patch& patch : call.patches) {
+    if (patch.word == word) return patch.size;
+  }
+  return SymDim::saturated(field);
+}
+
+// Sizes among the attributes, `count` of them from `first` on.
+inline std::span<const int64_t> sizes_of(const OpCall&, const int64_t* first, size_t count) { return {first, count}; }
+inline std::vector<SymDim> sizes_of(const SymCall& call, const int64_t* first, size_t count) {
+  std::vector<SymDim> sizes;
+  for (size_t i = 0; i < count; ++i) sizes.push_back(size_of(call, first[i]));
+  return sizes;
+}
+template <class Call>
+auto sizes_of(const Call& call, const DimsAttribute& list) {
+  return sizes_of(call, list.values, static_cast<size_t>(list.rank));
+}
+
+// The shapes of all inputs of `call`, which are all there.
+template <class Call>
+std::vector<BasicDims<typename Call::Size>> shapes_of(const Call& call) {
+  std::vector<BasicDims<typename Call::Size>> shapes;
+  for (const auto* input : call.inputs) shapes.push_back(input->dims());
+  return shapes;
+}
+
+}  // namespace tenon

@@ -1,0 +1,232 @@
+#include "rule_cases.h"
+
+#include <cstring>
+
+#include "core/ops/attributes.h"
+#include "core/ops/rules.h"
+#include "core/ops/rules/elementwise.h"
+
+namespace tenon::symbolic {
+namespace {
+
+template <class T>
+std::vector<uint64_t> words(const T& attributes) {
+  std::vector<uint64_t> result(sizeof(T) / 8);
+  std::memcpy(result.data(), &attributes, sizeof(T));
+  return result;
+}
+
+template <class T, class Field>
+uint32_t word_of(const T& attributes, const Field& field) {
+  const auto bytes = reinterpret_cast<const char*>(&field) - reinterpret_cast<const char*>(&attributes);
+  return static_cast<uint32_t>(bytes / 8);
+}
+
+// A case whose attributes are a list of sizes, such as the target of a reshape.
+template <class T>
+RuleCase listed(std::string name, std::vector<std::string> inputs, const std::vector<std::string>& sizes,
+                DimsAttribute T::*list, T attributes = {}) {
+  (attributes.*list).rank = static_cast<int64_t>(sizes.size());
+  RuleCase result{std::move(name), std::move(inputs)};
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    result.patches.emplace_back(word_of(attributes, (attributes.*list).values[i]), sizes[i]);
+  }
+  result.attributes = words(attributes);
+  return result;
+}
+
+std::vector<RuleCase> elementwise(const OpInfo& op) {
+  if (op.kind == EP_PRIMITIVE_unary) return {{"alone", {"S0, S1, 4"}}};
+  if (op.kind == EP_PRIMITIVE_ternary) return {{"three", {"S0, 1", "S1", "S0, S1"}}};
+  return {{"equal", {"S0, S1", "S2, S1"}},      {"bias", {"S0, S1, S2", "S2"}}, {"repeated", {"S0, 1, S2", "S1, 1"}},
+          {"halves", {"S0 // 2, S1", "S3, 1"}}, {"scalar", {"S0", "-"}},        {"unequal", {"S0", "S0 + 1"}}};
+}
+
+std::vector<RuleCase> reductions() {
+  ReduceAttributes some{.axes = 0b101, .keep_dims = 0}, kept{.axes = 0b010, .keep_dims = 1};
+  return {{"outer", {"S0, S1, S2"}, words(some)}, {"kept", {"S0, S1, S2"}, words(kept)}};
+}
+
+std::vector<RuleCase> positions() {
+  return {{"last", {"S0, S1"}, words(ArgReduceAttributes{.axis = 1, .keep_dims = 0, .last = 0, .reserved = 0})}};
+}
+
+std::vector<RuleCase> products() {
+  const auto none = words(MatmulAttributes{});
+  return {{"matrices", {"S0, S1", "S1, S2"}, none},
+          {"inner", {"S0, S1", "S2, 5"}, none},
+          {"batches", {"S0, 1, S1, 8", "S2, 8, 3"}, none},
+          {"row", {"S0", "S0, S1"}, none},
+          {"column", {"S2, S0, S1", "S1"}, none},
+          {"dot", {"S0", "S1"}, none},
+          {"heads", {"S0, 4, S1, 16", "S0, 4, 16, S1"}, none}};
+}
+
+std::vector<RuleCase> convolutions() {
+  ConvolutionAttributes plain{};
+  plain.window.spatial_rank = 2;
+  plain.window.groups = 1;
+  for (int i = 0; i < 3; ++i) plain.window.stride[i] = plain.window.dilation[i] = 1;
+  ConvolutionAttributes strided = plain, grouped = plain, up = plain;
+  for (int i = 0; i < 2; ++i) {
+    strided.window.stride[i] = 2;
+    strided.window.pad_low[i] = strided.window.pad_high[i] = 1;
+    up.window.stride[i] = 2;
+  }
+  grouped.window.groups = 4;
+  up.window.transposed = 1;
+  RuleCase same{"same", {"S0, 8, S1, S2", "6, 8, 3, 3", "6"}, words(strided)};
+  same.patches = {{word_of(strided, strided.window.pad_low[0]), "S1 % 2"},
+                  {word_of(strided, strided.window.pad_high[1]), "S2 % 2"}};
+  return {{"plain", {"S0, 8, S1, S2", "6, 8, 3, 3", "-"}, words(plain)},
+          {"strided", {"S0, 8, S1, S2", "6, 8, 3, 3", "6"}, words(strided)},
+          {"grouped", {"S0, S1, S2, 9", "S1, S1 // 4, 3, 3", "S1"}, words(grouped)},
+          {"kernel", {"S0, 8, S1, S2", "6, 8, S3, 1"}, words(plain)},
+          {"transposed", {"S0, 8, S1, S2", "8, 6, 2, 2"}, words(up)},
+          same};
+}
+
+std::vector<RuleCase> poolings(size_t outputs) {
+  PoolingAttributes floor{}, ceil{};
+  floor.window.op = EP_POOLING_MAX;
+  floor.window.spatial_rank = 2;
+  for (int i = 0; i < 3; ++i) {
+    floor.window.kernel[i] = 3;
+    floor.window.stride[i] = 2;
+    floor.window.dilation[i] = 1;
+    floor.window.pad_low[i] = floor.window.pad_high[i] = 1;
+  }
+  ceil = floor;
+  ceil.ceil_mode = 1;
+  return {{"floor", {"S0, 3, S1, S2"}, words(floor), {}, outputs},
+          {"ceil", {"S0, 3, S1, S2"}, words(ceil), {}, outputs}};
+}
+
+std::vector<RuleCase> assemblies(const OpInfo& op) {
+  const auto first = words(AxisAttributes{.axis = 0, .reserved = 0}),
+             second = words(AxisAttributes{.axis = 1, .reserved = 0});
+  if (op.infer_sizes == ops::infer_gather_slices<SymCall>) return {{"rows", {"S0, S1", "S2, S3"}, first}};
+  if (op.infer_sizes == ops::infer_gather_elements<SymCall>)
+    return {{"rows", {"S0, S1", "S2, S1"}, first}, {"fewer", {"S0, S1", "S2, S3"}, second}};
+  return {{"rows", {"S0, S1", "S2, S1"}, first},
+          {"columns", {"S0, S1", "S2, S3", "S0, 5"}, second},
+          {"empty", {"0", "S0, S1", "S0, S2"}, second}};
+}
+
+std::vector<RuleCase> splits() {
+  SplitSizesAttributes two{};
+  two.axis = 1;
+  two.count = 2;
+  RuleCase halves{"halves", {"S0, S1"}, words(two), {}, 2}, rest = halves;
+  halves.patches = {{word_of(two, two.sizes[0]), "S2"}, {word_of(two, two.sizes[1]), "S3"}};
+  rest.name = "rest";
+  rest.patches = {{word_of(two, two.sizes[0]), "3"}, {word_of(two, two.sizes[1]), "S1 - 3"}};
+  return {halves, rest};
+}
+
+std::vector<RuleCase> pads() {
+  PadAttributes constant{}, reflect{};
+  constant.window.mode = EP_PAD_CONSTANT;
+  constant.window.low[1] = 2;
+  reflect.window.mode = EP_PAD_REFLECT;
+  reflect.window.low[1] = 2;
+  RuleCase up{"multiple", {"S0, S1"}, words(constant)}, crop = up;
+  up.patches = {{word_of(constant, constant.window.high[1]), "(0 - S1) % 8"}};
+  crop.name = "cropped";
+  crop.patches = {{word_of(constant, constant.window.low[0]), "0 - S2"}};
+  RuleCase edge{"edge", {"S0, S1"}, words([] {
+                  PadAttributes edges{};
+                  edges.window.mode = EP_PAD_EDGE;
+                  edges.window.high[0] = 1;
+                  return edges;
+                }())};
+  return {up, crop, {"reflect", {"S0, S1"}, words(reflect)}, edge};
+}
+
+std::vector<RuleCase> slices() {
+  const auto one = [](std::string name, std::string start, std::string end, int64_t step) {
+    SliceAttributes attributes{};
+    attributes.axis = 1;
+    attributes.step = step;
+    RuleCase result{std::move(name), {"S0, S1"}, words(attributes)};
+    result.patches = {{word_of(attributes, attributes.start), std::move(start)},
+                      {word_of(attributes, attributes.end), std::move(end)}};
+    return result;
+  };
+  SliceAttributes extremes{};
+  extremes.axis = 1;
+  extremes.start = INT64_MIN;
+  extremes.end = INT64_MAX;
+  extremes.step = 1;
+  return {RuleCase{"extremes", {"S0, S1"}, words(extremes)},
+          one("tail", "1", "4611686018427387903", 1),
+          one("head", "0", "-1", 1),
+          one("first", "0", "5", 1),
+          one("every", "1", "S1", 3),
+          one("given", "S2", "S3", 1)};
+}
+
+std::vector<RuleCase> views(const OpInfo& op) {
+  if (op.infer_sizes == ops::dims_reshape) {
+    const auto to = [](const char* name, const char* input, std::vector<std::string> target) {
+      return listed(name, {input}, target, &ShapeAttributes::dims);
+    };
+    return {to("merged", "S0, S1, 12", {"S0*S1", "12"}), to("cut", "S0, S1, 12", {"S0", "S1", "3", "4"}),
+            to("product", "S0, S1, 12", {"S2", "12"}), to("halved", "S0, S1", {"S0", "S1 // 2", "2"})};
+  }
+  if (op.infer_sizes == ops::dims_permute) {
+    PermuteAttributes swapped{DimsAttribute::of(std::vector<int64_t>{2, 0, -2})};
+    return {{"turned", {"S0, S1, 4"}, words(swapped)}};
+  }
+  if (op.infer_sizes == ops::dims_expand) {
+    return {listed("repeated", {"1, S1"}, {"S0", "-1"}, &ShapeAttributes::dims),
+            listed("kept", {"S0, 1"}, {"3", "S2", "S1"}, &ShapeAttributes::dims)};
+  }
+  if (op.infer_sizes == ops::dims_slice) return slices();
+  if (op.infer_sizes == ops::dims_select) {
+    SelectAttributes last{.axis = -1, .index = -1};
+    RuleCase given{"given", {"S0, S1"}, words(SelectAttributes{.axis = 0, .index = 0})};
+    given.patches = {{1, "S2"}};
+    return {{"last", {"S0, S1"}, words(last)}, given};
+  }
+  if (op.infer_sizes == ops::dims_squeeze) {
+    return {{"all", {"S0, 1, S1 // 2"}, words(AxesAttributes{})},
+            {"named", {"S0, 1, S1"}, words(AxesAttributes{DimsAttribute::of(std::vector<int64_t>{1})})}};
+  }
+  return {{"around", {"S0, S1"}, words(AxesAttributes{DimsAttribute::of(std::vector<int64_t>{0, -1})})}};
+}
+
+}  // namespace
+
+std::vector<RuleCase> rule_cases(const OpInfo& op) {
+  if (op.form == OpForm::composite) return {};
+  if (op.form == OpForm::elementwise) return elementwise(op);
+  if (op.form == OpForm::view) return views(op);
+  const auto rule = op.infer_sizes;
+  if (rule == ops::infer_cast<SymCall>) {
+    return {{"alone", {"S0, S1"}, words(CastAttributes{.dtype = DType::i32, .row_major = 0})}};
+  }
+  if (rule == ops::infer_to<SymCall>) return {{"alone", {"S0, S1"}}};
+  if (rule == ops::infer_copy_from<SymCall>) return {{"alone", {"S0, S1", "S0, S1"}}};
+  if (rule == ops::infer_fill<SymCall>) {
+    FillAttributes fill{};
+    fill.dtype = DType::f32;
+    return {listed("given", {}, {"S0", "3", "S0*S1"}, &FillAttributes::dims, fill)};
+  }
+  if (rule == ops::infer_reduce<SymCall>) return reductions();
+  if (rule == ops::infer_arg_reduce<SymCall>) return positions();
+  if (rule == ops::infer_softmax<SymCall>) return {{"alone", {"S0, S1"}, words(SoftmaxAttributes{})}};
+  if (rule == ops::infer_layer_norm<SymCall>)
+    return {{"alone", {"S0, 8", "8", "8"}, words(AxisAttributes{.axis = 1, .reserved = 0})}};
+  if (rule == ops::infer_batch_norm<SymCall>)
+    return {{"alone", {"S0, 8, S1", "8", "8", "8", "8"}, words(AxisAttributes{.axis = 1, .reserved = 0})}};
+  if (rule == ops::infer_matmul<SymCall>) return products();
+  if (rule == ops::infer_convolution<SymCall>) return convolutions();
+  if (rule == ops::infer_pooling<SymCall>) return poolings(1);
+  if (rule == ops::infer_pooling_with_indices<SymCall>) return poolings(2);
+  if (rule == ops::infer_split<SymCall>) return splits();
+  if (rule == ops::infer_pad<SymCall>) return pads();
+  return assemblies(op);
+}
+
+}  // namespace tenon::symbolic
