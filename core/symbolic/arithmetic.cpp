@@ -11,7 +11,7 @@ namespace {
 [[noreturn]] void refuse(const std::string& what, const std::string& a, const std::string& b) {
   throw Error(Code::unsupported,
               fmt::format("The {} of the sizes {} and {} is too large an expression: it has more than "
-                          "{} terms, a degree above {} or a coefficient of more than 62 bits.",
+                          "{} terms, a degree above {} or a coefficient that int64 cannot hold.",
                           what, a, b, kMostTerms, kMostDegree));
 }
 

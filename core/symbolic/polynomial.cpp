@@ -1,20 +1,20 @@
 #include "core/symbolic/polynomial.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 namespace tenon::symbolic {
 namespace {
 
-// Coefficients keep to 62 bits and a sign, so that their negatives and quotients fit.
-constexpr int64_t kMostCoefficient = int64_t{1} << 62;
+// The least integer is no coefficient, so that negatives and quotients fit.
+constexpr int64_t kMostCoefficient = std::numeric_limits<int64_t>::max();
 
 bool add_to(int64_t* sum, int64_t number) {
-  return !__builtin_add_overflow(*sum, number, sum) && *sum <= kMostCoefficient && *sum >= -kMostCoefficient;
+  return !__builtin_add_overflow(*sum, number, sum) && *sum >= -kMostCoefficient;
 }
 bool multiply_to(int64_t* product, int64_t number) {
-  return !__builtin_mul_overflow(*product, number, product) && *product <= kMostCoefficient &&
-         *product >= -kMostCoefficient;
+  return !__builtin_mul_overflow(*product, number, product) && *product >= -kMostCoefficient;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace {
 // How tightly an operator binds: an operand that binds less stands in brackets.
 enum class Binding : uint8_t { sum, product, atom };
 
-std::string in_brackets(const std::string& text, bool wanted) { return wanted ? "(" + text + ")" : text; }
+std::string in_brackets(const std::string& text, bool wanted) { return wanted ? fmt::format("({})", text) : text; }
 
 class Writer {
  public:
@@ -75,7 +75,7 @@ std::string bound(int64_t number) {
 }
 
 std::string quoted(std::string_view text) {
-  std::string result = "\"";
+  std::string result;
   for (const char c : text) {
     if (c == '"' || c == '\\') result += '\\';
     if (c == '\n') {
@@ -84,7 +84,7 @@ std::string quoted(std::string_view text) {
       result += c;
     }
   }
-  return result + '"';
+  return fmt::format("\"{}\"", result);
 }
 
 }  // namespace

@@ -31,7 +31,8 @@ Status check_window(std::string_view op, int32_t axis, int64_t stride, int64_t d
 template <class T>
 std::optional<T> extent_of(T kernel, int64_t dilation) {
   T extent = 0;
-  if (mul_overflows(T(dilation), kernel - 1, &extent) || !expect(extent < (int64_t{1} << 62) - 1)) return std::nullopt;
+  if (mul_overflows(T(dilation), kernel - 1, &extent) || !expect(extent - 1 <= (int64_t{1} << 62) - 1))
+    return std::nullopt;
   return extent + 1;
 }
 

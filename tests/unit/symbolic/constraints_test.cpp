@@ -125,6 +125,8 @@ TEST_F(Constraints, BoundsOfSlicesAtTheExtremesMeanTheEnds) {
   const SymDim length = arena.input_size("a", 100);
   EXPECT_EQ(text(clamp_size(SymDim::saturated(INT64_MAX), 0, length)), "S0");
   EXPECT_EQ(text(clamp_size(SymDim::saturated(INT64_MIN) + length, 0, length)), "0");
+  EXPECT_TRUE(static_cast<bool>(length - 2 <= SymDim::kMost));
+  EXPECT_TRUE(static_cast<bool>(length + 2 >= SymDim::kLeast));
   EXPECT_EQ(noted().size(), 1u);
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/symbolic/values.h"
+#include "primitives/text/format.h"
 #include "random_size.h"
 
 namespace tenon::symbolic {
@@ -98,7 +99,7 @@ TEST(SizeOfAnotherArena, IsRefused) {
   EXPECT_THROW(size + 1, Error) << "no arena is open";
   const ArenaScope scope(other);
   EXPECT_THROW(size + 1, Error);
-  EXPECT_EQ(to_string(size), "expression 0 of arena " + std::to_string(one.serial()));
+  EXPECT_EQ(to_string(size), fmt::format("expression 0 of arena {}", one.serial()));
 }
 
 TEST(FrozenArena, MakesNothingNewAndACopyGoesOn) {

@@ -4,15 +4,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <random>
-#include <sstream>
 
 #include "core/ops/attributes.h"
 #include "core/ops/rules.h"
 #include "core/symbolic/values.h"
 #include "core/tensor/factory.h"
 #include "primitives/infer/view.h"
+#include "primitives/text/format.h"
 #include "rule_cases.h"
 
 namespace tenon::symbolic {
@@ -23,8 +24,11 @@ constexpr size_t kSymbols = std::size(kHints);
 
 SymDims parsed(Arena& arena, const std::string& text) {
   SymDims dims;
-  std::stringstream list(text);
-  for (std::string size; std::getline(list, size, ',');) dims.push_back(arena.parse(size).value());
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(',', at), text.size());
+    dims.push_back(arena.parse(text.substr(at, end - at)).value());
+    at = end + 1;
+  }
   return dims;
 }
 
@@ -37,7 +41,7 @@ struct Inferred {
   Inferred(const OpInfo& op, const RuleCase& example, bool hinted) : outputs(example.outputs) {
     const ArenaScope scope(arena);
     for (size_t i = 0; i < kSymbols; ++i) {
-      const std::string source = "S" + std::to_string(i);
+      const std::string source = fmt::format("S{}", i);
       if (hinted) {
         (void)arena.input_size(source, kHints[i]);
       } else {
@@ -66,14 +70,10 @@ struct Inferred {
   std::string text() const {
     if (!status.ok()) return status.message();
     std::string text;
-    for (const SymMeta& meta : outputs) {
-      text += text.empty() ? "[" : " and [";
-      for (int32_t axis = 0; axis < meta.dims.rank(); ++axis)
-        text += (axis > 0 ? ", " : "") + arena.text(meta.dims[axis]);
-      text += "]";
-    }
+    const ArenaScope scope(const_cast<Arena&>(arena));
+    for (const SymMeta& meta : outputs) text += fmt::format("{}{}", text.empty() ? "" : " and ", meta.dims);
     for (size_t i = own; i < arena.constraints().size(); ++i) {
-      text += (i == own ? " if " : ", ") + arena.text(arena.constraints()[i].condition);
+      text += fmt::format("{}{}", i == own ? " if " : ", ", arena.text(arena.constraints()[i].condition));
     }
     return text;
   }
@@ -134,7 +134,7 @@ Values random_values(const Arena& arena, std::mt19937_64& random) {
 
 std::string sizes_text(const Arena& arena, Values& values) {
   std::string text = " at";
-  for (uint32_t i = 0; i < kSymbols; ++i) text += " " + std::to_string(values.of(arena.symbol_at(i)).value());
+  for (uint32_t i = 0; i < kSymbols; ++i) text += fmt::format(" {}", values.of(arena.symbol_at(i)).value());
   return text;
 }
 
@@ -147,7 +147,7 @@ int compare(const OpInfo& op, const RuleCase& example, bool hinted) {
   for (int sample = 0; sample < 400 && compared < 40; ++sample) {
     Values values = random_values(inferred.arena, random);
     const std::string where =
-        std::string(op.name) + " " + example.name + ": " + inferred.text() + sizes_text(inferred.arena, values);
+        fmt::format("{} {}: {}{}", op.name, example.name, inferred.text(), sizes_text(inferred.arena, values));
     if (values.broken_guard() != nullptr) continue;
     const auto expected = by_numbers(op, example, inferred, values);
     Status got = values.check();
@@ -213,40 +213,36 @@ TEST(RulesOverSymbols, WithoutHintsCheckExactlyWhatTheNumericRuleRequires) {
 
 // Rows of one rule and form share a line. SYMBOLIC_GOLDEN=write writes the file anew.
 TEST(RulesOverSymbols, GiveTheSizesAndGuardsOfTheGoldenText) {
-  std::string lines;
+  std::vector<std::string> order;
   std::map<std::string, std::string> rows;
   for (const OpInfo& op : op_table()) {
     for (const RuleCase& example : rule_cases(op)) {
       std::string inputs;
-      for (const std::string& input : example.inputs) inputs += " [" + input + "]";
-      for (const auto& [word, text] : example.patches) inputs += " " + text;
+      for (const std::string& input : example.inputs) inputs += fmt::format(" [{}]", input);
+      for (const auto& [word, text] : example.patches) inputs += fmt::format(" {}", text);
       const auto line = [&](const char* how, bool hinted) {
         std::string text = Inferred(op, example, hinted).text();
         for (const char* before : {"", "how "}) {  // so that rows of one rule have one line
-          const size_t at = text.find(before + std::string(op.name) + (*before == 0 ? ": " : " goes on"));
+          const size_t at = text.find(fmt::format("{}{}{}", before, op.name, *before == 0 ? ": " : " goes on"));
           if (at != std::string::npos) text.replace(at + std::strlen(before), op.name.size(), "<op>");
         }
-        return std::string("  ") + how + text + "\n";
+        return fmt::format("  {}{}\n", how, text);
       };
-      const std::string result = example.name + inputs + "\n" + line("", true) + line("no hints: ", false);
-      rows[result] += (rows[result].empty() ? "" : " ") + std::string(op.name);
-      if (rows[result] == op.name) lines += result + "\x01";
+      const std::string result =
+          fmt::format("{}{}\n{}{}", example.name, inputs, line("", true), line("no hints: ", false));
+      std::string& names = rows[result];
+      if (names.empty()) order.push_back(result);
+      names += fmt::format("{}{}", names.empty() ? "" : " ", op.name);
     }
   }
   std::string actual = "# Sizes and guards of every rule, at the hints 6, 16, 6 and 10. See rules_test.cpp.\n";
-  for (size_t at = 0; at < lines.size();) {
-    const size_t end = lines.find('\x01', at);
-    const std::string result = lines.substr(at, end - at);
-    actual += rows[result] + "\n" + result;
-    at = end + 1;
-  }
+  for (const std::string& result : order) actual += fmt::format("{}\n{}", rows[result], result);
   const char* path = TENON_RULES_GOLDEN;
   if (const char* how = std::getenv("SYMBOLIC_GOLDEN"); how != nullptr && std::string_view(how) == "write") {
     std::ofstream(path) << actual;
   }
-  std::stringstream expected;
-  expected << std::ifstream(path).rdbuf();
-  EXPECT_EQ(actual, expected.str());
+  std::ifstream file(path);
+  EXPECT_EQ(actual, std::string(std::istreambuf_iterator<char>(file), {}));
 }
 
 }  // namespace
