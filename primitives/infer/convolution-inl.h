@@ -175,4 +175,13 @@ Result<BasicDims<T>> pooling(std::string_view op, const BasicDims<T>& src, const
   return checked(op, result);
 }
 
+template <class T>
+void same_padding(T dim, int64_t kernel, int64_t stride, int64_t dilation, bool lower, T* out_low, T* out_high) {
+  const T length = ceil_div(dim, T(stride));
+  const T total = max_size((length - 1) * stride + (dilation * (kernel - 1) + 1) - dim, T(0));
+  const T less = floor_div(total, T(2));
+  *out_low = lower ? total - less : less;
+  *out_high = total - *out_low;
+}
+
 }  // namespace tenon::infer

@@ -16,10 +16,7 @@ Result<Dims> pooling(std::string_view op, const Dims& src, const ep_pooling_attr
 
 void same_padding(int64_t dim, int64_t kernel, int64_t stride, int64_t dilation, bool lower, int64_t* out_low,
                   int64_t* out_high) {
-  const int64_t length = (dim + stride - 1) / stride;
-  const int64_t total = std::max<int64_t>((length - 1) * stride + dilation * (kernel - 1) + 1 - dim, 0);
-  *out_low = lower ? total - total / 2 : total / 2;
-  *out_high = total - *out_low;
+  same_padding<int64_t>(dim, kernel, stride, dilation, lower, out_low, out_high);
 }
 
 }  // namespace tenon::infer

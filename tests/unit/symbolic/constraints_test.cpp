@@ -97,6 +97,14 @@ TEST_F(Constraints, WhatWasKnownOfASymbolIsKnownOfWhatReplacesIt) {
   EXPECT_EQ(noted().size(), 5u);
 }
 
+TEST_F(Constraints, ADivisorOfASumIsNoneOfItsParts) {
+  const SymDim a = arena.input_size("a", 6);
+  const SymDim found = arena.symbol({.source = "found", .divisor = 4});
+  EXPECT_TRUE(expect(found == a + 2));
+  EXPECT_EQ(text(found), "S0 + 2");
+  EXPECT_EQ(arena.divisor(a), 1);
+}
+
 TEST_F(Constraints, BroadcastingGuardsWhichOfTheTwoRepeats) {
   const SymDim a = arena.input_size("a", 5), b = arena.input_size("b", 5), half = floor_div(a, 5);
   SymDim out = 0;
