@@ -43,6 +43,7 @@ struct Node {
   SymDim a = 0;         // of the functions: their operands
   SymDim b = 0;
   Polynomial terms;              // of a sum: at least two terms, or one with a coefficient or several factors
+  uint32_t weight = 1;           // nodes in its text, those that stand there twice counted twice
   std::optional<uint32_t> base;  // of a sum with a constant or a common divisor: the sum without them
   // What is known of the value.
   Range range;
@@ -151,6 +152,7 @@ class Arena {
   // nodes.cpp. What these make is in normal form.
   std::optional<uint32_t> find(const Node& node) const;
   SymDim intern(Node node);
+  uint32_t weight_of(const Node& node) const;
   SymDim make(Polynomial terms);
   SymDim make_function(Kind kind, SymDim a, SymDim b);
   Polynomial terms(SymDim size) const;

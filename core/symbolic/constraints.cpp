@@ -100,7 +100,8 @@ Condition Arena::tidy(const Condition& condition) {
     Monomial factors = common_factors(difference);
     std::erase_if(factors, [&](const Factor& factor) { return !at_least_one({factor}); });
     const int64_t sign = difference.front().coefficient < 0 ? -1 : 1;
-    difference = divided(divided(std::move(difference), factors), sign * content(difference));
+    const int64_t common = sign * content(difference);
+    difference = divided(divided(std::move(difference), factors), common);
   }
   Polynomial sides[2];
   for (Term& term : difference) {
@@ -233,7 +234,8 @@ void Arena::learn_zero(Polynomial sum) {
   std::erase_if(factors, [&](const Factor& factor) { return !at_least_one({factor}); });
   sum = divided(std::move(sum), factors);
   if (without_constant(sum).empty()) return;
-  sum = divided(std::move(sum), content(sum));
+  const int64_t common = content(sum);
+  sum = divided(std::move(sum), common);
   const std::optional<uint32_t> index = solvable(sum);
   if (!index) {
     const Form form = form_of(make(sum));

@@ -8,6 +8,9 @@
 namespace tenon::symbolic {
 namespace {
 
+// Whoever walks through an expression comes to each node as often as its text does, so the text has a limit.
+constexpr uint32_t kMostWeight = 4096;
+
 uint32_t next_serial() {
   static std::atomic<uint32_t> count{0};
   return ++count & 0x7fffffff;
@@ -67,10 +70,26 @@ std::optional<uint32_t> Arena::find(const Node& node) const {
   return std::nullopt;
 }
 
+uint32_t Arena::weight_of(const Node& node) const {
+  uint32_t weight = 1;
+  for (const SymDim part : {node.a, node.b}) weight += part.is_number() ? 0 : nodes_[part.index()].weight;
+  for (const Term& term : node.terms) {
+    for (const Factor& factor : term.monomial) weight += nodes_[factor.atom].weight;
+  }
+  return weight;
+}
+
 SymDim Arena::intern(Node node) {
   if (const auto found = find(node)) return atom(*found);
   if (frozen_) {
     throw Error(Code::internal, fmt::format("{} is frozen, so it makes no new expression. Make it in a copy.", name_));
+  }
+  node.weight = weight_of(node);
+  if (node.weight > kMostWeight) {
+    throw Error(Code::unsupported,
+                fmt::format("{}: a size is too large an expression: written out it has {} parts, more "
+                            "than {}.",
+                            name_, node.weight, kMostWeight));
   }
   analyse(&node, nullptr);
   const auto index = static_cast<uint32_t>(nodes_.size());

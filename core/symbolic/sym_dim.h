@@ -58,8 +58,8 @@ static_assert(sizeof(SymDim) == 8 && std::is_trivially_copyable_v<SymDim> && std
 
 using SymDims = BasicDims<SymDim>;
 
-// Errors of arithmetic: invalid_argument (a coefficient that overflows, division by 0), unsupported (an expression of
-// more than 256 terms).
+// Errors of arithmetic: invalid_argument (a coefficient that overflows, division by 0), unsupported (too
+// large an expression: more than 256 terms, or more than 4,096 parts).
 SymDim operator+(SymDim a, SymDim b);
 SymDim operator-(SymDim a, SymDim b);
 SymDim operator*(SymDim a, SymDim b);

@@ -76,7 +76,7 @@ Values bound(const Arena& arena, std::span<const int64_t> symbols) {
 
 TEST(Guards, HoldExactlyWhereAllQuestionsHaveTheSameAnswers) {
   int asked = 0, guards = 0, inside = 0;
-  for (uint64_t seed = 0; seed < 600; ++seed) {
+  for (uint64_t seed = 0; seed < 400; ++seed) {
     const Program program(seed);
     asked += static_cast<int>(program.questions.size());
     guards += static_cast<int>(program.arena.constraints().size());
@@ -91,13 +91,13 @@ TEST(Guards, HoldExactlyWhereAllQuestionsHaveTheSameAnswers) {
     if (testing::Test::HasFailure()) break;
   }
   std::printf("%d questions, %d guards, %d sizes at which they hold\n", asked, guards, inside);
-  EXPECT_GT(asked, 2000);
+  EXPECT_GT(asked, 1300);
   EXPECT_LT(guards, asked);
 }
 
 TEST(Guards, LeaveEverySizeItsValueItsBoundsAndItsDivisor) {
   int compared = 0;
-  for (uint64_t seed = 1000; seed < 1300; ++seed) {
+  for (uint64_t seed = 1000; seed < 1200; ++seed) {
     Program program(seed);
     Arena& arena = program.arena;
     const ArenaScope scope(arena);
