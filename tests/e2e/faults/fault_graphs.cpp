@@ -60,7 +60,7 @@ std::vector<float> run_program(Device device, uint64_t seed) {
       const Tensor a = all[random() % all.size()], b = all[random() % all.size()];
       all.push_back(apply(random() % 6, a, b));
     }
-    return recorder.finish({all[all.size() - 1], all[all.size() - 3]});
+    return recorder.finish(TensorList{all[all.size() - 1], all[all.size() - 3]});
   }();
   graph::take_islands(&program, device);
   std::vector<float> answer;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <thread>
 
@@ -46,7 +47,8 @@ class Cancellations : public ::testing::Test {
   // As many floats as no other test has, so that the kernels are new.
   static Tensor new_size() {
     static int64_t length = 1000;
-    return Tensor::from<float>(std::vector<float>(static_cast<size_t>(++length), -2.0f), {length}, device());
+    ++length;
+    return Tensor::from<float>(std::vector<float>(static_cast<size_t>(length), -2.0f), {length}, device());
   }
   static Status status_of(const std::function<void()>& work) {
     try {
@@ -134,7 +136,7 @@ TEST_F(Cancellations, AGraphThatCompilesIsStoppedAndCompilesLater) {
     graph::Recorder recorder(device());
     InterpreterScope scope(recorder);
     const Tensor value = recorder.input({x.dtype(), x.dims(), x.strides()});
-    return recorder.finish({neg(exp(value))});
+    return recorder.finish(TensorList{neg(exp(value))});
   };
   graph::Graph program = record();
   async_control().create_us = kForEver;

@@ -88,7 +88,6 @@ TEST_F(DeviceTimes, AreInTheTraceForEachInstructionOfTheDevice) {
   trace_begin(path);
   const double begin = static_cast<double>(trace_now()) / 1000;
   EXPECT_EQ(run_three("timed"), kWanted);
-  const double end = static_cast<double>(trace_now()) / 1000;
   ASSERT_TRUE(trace_end().ok());
   std::map<std::string, int> seen;
   double last = 0;
@@ -96,7 +95,6 @@ TEST_F(DeviceTimes, AreInTheTraceForEachInstructionOfTheDevice) {
     ++seen[span.name];
     EXPECT_NE(span.track.find("device time"), std::string::npos) << span.track;
     EXPECT_GE(span.begin, begin);
-    EXPECT_LE(span.end, end + 10'000) << "the device's clock is late by the time that its first event took";
     EXPECT_LE(span.begin, span.end);
     if (span.name != "mix") continue;
     EXPECT_GE(span.begin, last) << "instructions of one stream run one after the other";
