@@ -60,7 +60,7 @@ struct AsyncControl {
   std::atomic<ep_status> compile_answer{EP_STATUS_OK};  // of graph_compile
   std::atomic<ep_status> elapsed_answer{EP_STATUS_OK};
   std::atomic<ep_status> create_answer{EP_STATUS_OK};  // of calls that make a primitive or compile a graph
-  std::atomic<int64_t> fail_graph{-1};  // the launch of a graph after so many others finds no memory
+  std::atomic<int64_t> fail_graph{-1};                 // the launch of a graph after so many others finds no memory
   std::atomic<int64_t> failed_graphs{0};
   std::atomic<int64_t> fail_import{-1};     // the import of memory after so many others
   std::atomic<int64_t> fail_semaphore{-1};  // the wait for a semaphore after so many others

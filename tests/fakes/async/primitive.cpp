@@ -84,7 +84,8 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
   if (const std::string reason = why_not(desc); !reason.empty()) {
     return fail(device->host, error, EP_STATUS_UNSUPPORTED, reason);
   }
-  if (const ep_status status = compile(device, static_cast<uint64_t>(desc->kind), error); status != EP_STATUS_OK) return status;
+  if (const ep_status status = compile(device, static_cast<uint64_t>(desc->kind), error); status != EP_STATUS_OK)
+    return status;
   async_control().created_primitives.fetch_add(1);
   auto* primitive = new ep_primitive;
   primitive->device = device;
