@@ -167,21 +167,32 @@ bool is_beyond(const Status& launched, const Prepared& prepared) {
   return launched.code() == Code::unsupported && prepared.kernel->dynamic && prepared.device->synchronous;
 }
 
-// The native rung: makes outputs, copies inputs that the device wants dense or better aligned, launches. False: the
-// shapes are beyond the primitive, and nothing happened.
+// Launches `call` on the outputs `made`. False: the shapes are beyond the primitive, and nothing happened.
 template <size_t kRoom>
-bool run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
-  OpCall& call = owned->call;
-  if (prepared.dense_inputs != 0) make_dense(owned, prepared);
+bool launch_on(const OpCall& call, const Prepared& prepared, Tensor* made) {
+  OpCall inner = call;
+  inner.outputs = {made, call.outputs.size()};
+  const Status launched = launch_native<kRoom>(inner, prepared);
+  if (launched.ok()) [[likely]]
+    return true;
+  if (!is_beyond(launched, prepared)) throw_if_error(launched);
+  return false;
+}
+
+// run_native where the device wants operands aligned, or has layouts of its own.
+template <size_t kRoom>
+[[gnu::noinline]] bool run_placed(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
+  const OpCall& call = owned->call;
   Tensor made[kRoom];
   OutputWish wishes[kRoom];
   uint32_t apart = 0;
-  if (prepared.placed) place(owned, prepared, wishes);
+  place(owned, prepared, wishes);
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     const Tensor& given = call.outputs[i];
-    if (!given.defined()) {
-      made[i] = wishes[i].layout != nullptr ? room_in_layout(prepared.device, *wishes[i].layout)
-                                            : aligned_tensor(prepared.device, prepared.outputs[i], wishes[i].alignment);
+    if (wishes[i].layout != nullptr) {
+      made[i] = room_in_layout(prepared.device, *wishes[i].layout);
+    } else if (!given.defined()) {
+      made[i] = aligned_tensor(prepared.device, prepared.outputs[i], wishes[i].alignment);
     } else if (misaligned(given, wishes[i].alignment) || shares_block(call, i)) {
       made[i] = aligned_like(given, wishes[i].alignment);
       apart |= 1u << i;
@@ -189,12 +200,7 @@ bool run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
       made[i] = writable(call, given);
     }
   }
-  OpCall inner = call;
-  inner.outputs = {made, call.outputs.size()};
-  if (const Status launched = launch_native<kRoom>(inner, prepared); !launched.ok()) [[unlikely]] {
-    if (is_beyond(launched, prepared)) return false;
-    throw_if_error(launched);
-  }
+  if (!launch_on<kRoom>(call, prepared, made)) return false;
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     Tensor& output = call.outputs[i];
     if (wishes[i].layout != nullptr) {
@@ -202,6 +208,34 @@ bool run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
     } else if (!output.defined()) {
       output = std::move(made[i]);
     } else if ((apart >> i & 1) != 0) {
+      copy_back(output, made[i]);
+    }
+  }
+  return true;
+}
+
+// The native rung: makes outputs, copies inputs that the device wants dense or better aligned, launches. False: the
+// shapes are beyond the primitive, and nothing happened.
+template <size_t kRoom>
+bool run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
+  const OpCall& call = owned->call;
+  if (prepared.dense_inputs != 0) make_dense(owned, prepared);
+  if (prepared.placed) return run_placed(owned, prepared);
+  Tensor made[kRoom];
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    const Tensor& given = call.outputs[i];
+    if (!given.defined()) {
+      made[i] = aligned_tensor(prepared.device, prepared.outputs[i], 0);
+    } else {
+      made[i] = shares_block(call, i) ? aligned_like(given, 0) : given;
+    }
+  }
+  if (!launch_on<kRoom>(call, prepared, made)) return false;
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    Tensor& output = call.outputs[i];
+    if (!output.defined()) {
+      output = std::move(made[i]);
+    } else if (output.impl() != made[i].impl()) {
       copy_back(output, made[i]);
     }
   }

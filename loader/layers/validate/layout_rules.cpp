@@ -76,7 +76,7 @@ void after(Tag<Slot::layout_allocate>, Call& call, ep_status, Device&, Argument<
            Argument<ep_memory**>& out, Error&) {
   if (out.object == nullptr) return;
   const Result<ep_layout_info> info = ask(*call.layer, *operand.value);
-  if (!info.ok()) return call.blame("Y01", "it made an image of a layout that layout_info does not know");
+  if (!info.ok()) return call.blame("R01", "it made an image of a layout that layout_info does not know");
   out.object->image = true;
   out.object->size = info->bytes;
   out.object->pool = info->pool;
