@@ -143,6 +143,11 @@ void Owned<T>::reset() {
   if (handle_ != nullptr) subject_->destroy(std::exchange(handle_, nullptr));
 }
 
+// True if blocks of pool `pool` hold opaque values alone, so that nothing else is allocated there.
+inline bool holds_images(const ep_device_info& info, uint32_t pool) {
+  return (info.pools[pool].flags & EP_POOL_FLAG_IMAGE) != 0;
+}
+
 // Waits for all work of `stream` in its destructor, so that a test that returns early frees nothing in flight. Declare
 // it after everything that the work uses.
 class Drain {

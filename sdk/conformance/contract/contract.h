@@ -142,6 +142,10 @@ Status graphs_faults(Subject& subject);
 Status interop_memory(Subject& subject);
 Status interop_refusals(Subject& subject);
 
+Status layouts_described(Subject& subject);
+Status layouts_there_and_back(Subject& subject);
+Status layouts_results(Subject& subject);
+
 Status host_memory_fails(Subject& subject);
 Status host_keeps_blobs(Subject& subject);
 Status teardown_null(Subject& subject);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <set>
 
 #include "primitives/descriptor/descriptor.h"
@@ -46,6 +47,13 @@ constexpr Unknown unknowns[] = {
     {"role 999 of the last operand",
      [](ep_primitive_desc* desc) { desc->operands[desc->operand_count - 1].role = 999; }},
     {"the operand flag 1 << 40", [](ep_primitive_desc* desc) { desc->operands[0].flags |= UINT64_C(1) << 40; }},
+    {"operand 0 in a layout that nobody made",
+     [](ep_primitive_desc* desc) {
+       desc->operands[0].flags = EP_OPERAND_FLAG_OPAQUE;
+       desc->operands[0].alignment = 0;
+       std::fill(std::begin(desc->operands[0].strides), std::end(desc->operands[0].strides), 0);
+       desc->operands[0].strides[0] = std::numeric_limits<int64_t>::max() - 77;
+     }},
     {"an epilogue of arity 5",
      [](ep_primitive_desc* desc) {
        desc->epilogue_count = 1;

@@ -96,6 +96,13 @@ constexpr ContractTest tests[] = {
     {"interop/refusals", "I02", Needs::device, "An import refuses what it cannot mean, and keeps nothing of it.",
      interop_refusals},
 
+    {"layouts/described", "Y01", Needs::device, "The device says the same of each layout that it would like.",
+     layouts_described},
+    {"layouts/there_and_back", "Y02", Needs::device, "Elements go into each such layout and come back as they were.",
+     layouts_there_and_back},
+    {"layouts/results", "Y03", Needs::device, "A primitive gives the reference's results in the layouts wished for.",
+     layouts_results},
+
     {"host/memory_fails", "O01", Needs::library, "Any allocation of the host may fail, and nothing else breaks.",
      host_memory_fails},
     {"host/keeps_blobs", "H03", Needs::library,

@@ -24,7 +24,7 @@ namespace tenon::mirror {
 
 // The settings: optional abilities, and the one rule to break.
 struct Character {
-  std::string mode;    // ",async,mapped,any,packs,bakes,peers,graphs,"
+  std::string mode;    // ",async,mapped,any,packs,bakes,peers,graphs,layouts,"
   std::string broken;  // a name of violations.def; empty: none
   Off off;             // how far results are moved from the reference
 

@@ -16,6 +16,7 @@
 #include "primitives/shape/shape.h"
 #include "sdk/provider/implementation.h"
 #include "tests/fakes/mirror/device.h"
+#include "tests/fakes/mirror/layouts.h"
 
 namespace tenon::mirror {
 namespace {
@@ -39,7 +40,10 @@ ep_status check(ep_device* device, const ep_primitive_desc* desc, ep_error** err
   if (device->breaks("claims_nothing")) return refuse(device, error, "It computes nothing.");
   ep_primitive_desc known = *desc;
   if (device->breaks("guesses")) known.extensions[0] = 0;
-  if (const auto unknown = provider::unknown_parts(known)) return refuse(device, error, unknown.text());
+  if (const std::string reason = why_not_layouts(device, known); !reason.empty()) return refuse(device, error, reason);
+  if (const auto unknown = provider::unknown_parts(plain_primitive(known))) {
+    return refuse(device, error, unknown.text());
+  }
   const Status status = descriptor::check_descriptor(known);
   return status.ok() ? EP_STATUS_OK : refuse(device, error, status.message());
 }
@@ -58,6 +62,7 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
   const bool keeps = device->is("keeps") || device->breaks("keeps_no_demand");
   if (keeps && desc->precision >= EP_PRECISION_RELAXED) info.flags |= EP_SUPPORT_FLAG_PRECISION;
   if (device->breaks("moody")) info.flags = static_cast<uint64_t>(device->asked++ % 2);
+  wish_layouts(device, *desc, info.layouts);
   if (device->is("bakes")) {
     info.baked_scalars = 0xff;
     std::fill_n(info.alignment, EP_MAX_OPERANDS, 64);
@@ -145,6 +150,7 @@ struct Work {
 
   Status run();
   Status compute();
+  Status run_plain();
   Status run_from_static_array();
   void unpack();
   void mistake();
@@ -232,6 +238,18 @@ Status Work::run() {
   spoil();
   if (takes_fault()) return {};
   return device->breaks("no_fault") && status.code() == Code::fault ? Status() : status;
+}
+
+// Runs with row-major operands in place of opaque ones.
+Status Work::run_plain() {
+  if (!descriptor::has_opaque(desc)) return run();
+  const ep_primitive_desc given = desc;
+  PlainOperands plain(device, given);
+  plain.unpack(operands.data());
+  desc = plain_primitive(given);
+  const Status status = run();
+  plain.pack();
+  return status;
 }
 
 // True for a fault of an index one step beyond its axis that the mirror is to overlook.
@@ -387,7 +405,7 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
   }
   stream->submit([=, queue = stream->queue, work = std::move(work), &status]() mutable {
     if (device->breaks("shares_staging")) work.operands = device->staged;
-    const Status ran = work.run();
+    const Status ran = work.run_plain();
     if (ran.ok()) return;
     if (waits) {
       if (out_fault != nullptr) *out_fault = work.fault;

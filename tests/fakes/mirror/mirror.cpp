@@ -1,5 +1,6 @@
 // The plug-in, the device, its memory, streams and events. See README.md.
 #include "tests/fakes/mirror/device.h"
+#include "tests/fakes/mirror/layouts.h"
 
 #include <fmt/core.h>
 
@@ -412,6 +413,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   fill_primitive(&ops);
   if (character.breaks("callers_rounding")) fill_with_callers_state(&ops);
   if (character.is("graphs")) fill_graph(&ops);
+  if (character.is("layouts")) fill_layouts(&ops);
   fill(out_ops, ops);
   *out_device = device;
   return EP_STATUS_OK;

@@ -130,6 +130,20 @@ ep_status launch_graph(ep_graph*, ep_stream*, const ep_graph_launch* launch, ep_
   return toy_fails(error, toy().launch_answer);
 }
 
+// Layouts 3 and 5 lie in pool 0, layout 4 in images; each value has 512 bytes.
+ep_status layout_info(ep_device*, const ep_operand_desc* operand, ep_layout_info* out, ep_error** error) {
+  const int64_t token = operand->strides[0];
+  if (token < 3 || token > 5) return toy_fails(error, EP_STATUS_UNSUPPORTED);
+  out->name = {"toy", 3};
+  out->bytes = 512;
+  out->pool = token == 4 ? 2 : 0;
+  return EP_STATUS_OK;
+}
+
+ep_status layout_allocate(ep_device* device, const ep_operand_desc*, ep_memory** out, ep_error** error) {
+  return memory_allocate(device, 2, 512, out, error);
+}
+
 ep_status answer_of_event(ep_error** error) {
   count();
   const ep_status answer = toy().event_answer;
@@ -192,6 +206,8 @@ ep_status device_open(ep_plugin*, uint32_t index, ep_device** out_device, ep_dev
   ops->graph_destroy = destroy<ep_graph>;
   ops->graph_launch = launch_graph;
   fill_interop(ops);
+  ops->layout_info = layout_info;
+  ops->layout_allocate = layout_allocate;
   if (index == 0) fill_events(ops);
   if (toy().change) toy().change(ops);
   *out_device = reinterpret_cast<ep_device*>(&the_devices[index]);
@@ -204,13 +220,15 @@ ep_status device_info(ep_plugin*, uint32_t index, ep_device_info* out, ep_error*
   out->flags = index == 1 ? EP_DEVICE_FLAG_SYNCHRONOUS : 0;
   out->dtypes = ~uint64_t{0};
   out->memory_handles = out->stream_handles = out->semaphore_handles = UINT64_C(1) << EP_HANDLE_OPAQUE_FD;
-  out->pool_count = 2;
+  out->pool_count = 3;
   out->pools[0].flags = EP_POOL_FLAG_HOST_VISIBLE;
   out->pools[0].minimum_alignment = alignment;
   out->pools[0].largest_allocation = 1 << 20;
   out->pools[1].flags = EP_POOL_FLAG_DEVICE_LOCAL | EP_POOL_FLAG_EXCLUSIVE;
   out->pools[1].copy_granularity = 4;
   out->pools[1].minimum_alignment = alignment;
+  out->pools[2].flags = EP_POOL_FLAG_DEVICE_LOCAL | EP_POOL_FLAG_IMAGE;
+  out->pools[2].minimum_alignment = alignment;
   return EP_STATUS_OK;
 }
 

@@ -118,6 +118,33 @@ ep_primitive_desc relu(int64_t length = 8) {
   return desc;
 }
 
+// relu whose operand `index` lies in a layout of the toy's own.
+ep_primitive_desc relu_in_layout(uint32_t index, int64_t token) {
+  ep_primitive_desc desc = relu();
+  desc.operands[index].flags = EP_OPERAND_FLAG_OPAQUE;
+  desc.operands[index].strides[0] = token;
+  return desc;
+}
+
+ep_memory* image(Host& host, int64_t token = 4) {
+  ep_memory* made = nullptr;
+  const ep_operand_desc layout = relu_in_layout(0, token).operands[0];
+  EXPECT_TRUE(host.call(host.ops.layout_allocate, host.device->handle, &layout, &made).ok());
+  return made;
+}
+
+Status describe(Host& host, const ep_operand_desc& operand) {
+  ep_layout_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_LAYOUT_INFO;
+  return host.call(host.ops.layout_info, host.device->handle, &operand, &info);
+}
+
+// Writes a value in layout 3 at the beginning of `memory`, which begins with its plain source behind it.
+Status write_value(Host& host, ep_memory* memory, ep_stream* on) {
+  return host.launch(host.primitive(relu_in_layout(0, 3)), on, {memory, 0}, {memory, 1024});
+}
+
 // A graph of two nodes: relu of an input and then of the result, over 8 elements each. A test bends it.
 struct Table {
   Table() {
@@ -674,6 +701,112 @@ const std::vector<Violator>& host_violators() {
          host.ops.semaphore_destroy(host.device->handle, semaphore);
          return Status();
        }},
+      {"Y04", "a question about an operand with strides", Code::invalid_argument,
+       [] {
+         Host host(0);
+         return describe(host, relu().operands[0]);
+       }},
+      {"Y04", "a launch with a layout that the device does not know", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         return host.launch(host.primitive(relu_in_layout(0, 9)), host.stream(), {memory, 0}, {memory, 1024});
+       }},
+      {"Y04", "an opaque value that begins between two multiples of the pool's alignment", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         return host.launch(host.primitive(relu_in_layout(0, 3)), host.stream(), {memory, 64}, {memory, 1024});
+       }},
+      {"Y04", "a value of an image's layout in plain memory", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         return host.launch(host.primitive(relu_in_layout(0, 4)), host.stream(), {memory, 0}, {memory, 1024});
+       }},
+      {"Y05", "a launch that reads a value which nobody wrote", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         return host.launch(host.primitive(relu_in_layout(1, 3)), host.stream(), {memory, 1024}, {memory, 0});
+       }},
+      {"Y05", "a launch that reads a value under another token", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         ep_stream* stream = host.stream();
+         EXPECT_TRUE(write_value(host, memory, stream).ok());
+         return host.launch(host.primitive(relu_in_layout(1, 5)), stream, {memory, 1024}, {memory, 0});
+       }},
+      {"Y05", "a launch that reads a value after a copy over it", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         ep_stream* stream = host.stream();
+         EXPECT_TRUE(write_value(host, memory, stream).ok());
+         EXPECT_TRUE(host.call(host.ops.copy, stream, ep_buffer{memory, 256}, ep_buffer{memory, 1024}, 8).ok());
+         return host.launch(host.primitive(relu_in_layout(1, 3)), stream, {memory, 1024}, {memory, 0});
+       }},
+      {"Y06", "a plain block in the pool of images", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* made = nullptr;
+         return host.call(host.ops.memory_allocate, host.device->handle, 2, block, &made);
+       }},
+      {"Y06", "an image of a layout that is none of images", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* made = nullptr;
+         const ep_operand_desc layout = relu_in_layout(0, 3).operands[0];
+         return host.call(host.ops.layout_allocate, host.device->handle, &layout, &made);
+       }},
+      {"Y06", "an upload to an image", Code::invalid_argument,
+       [] {
+         Host host(0);
+         return host.call(host.ops.upload, host.stream(), ep_buffer{image(host), 0}, "12345678", 8);
+       }},
+      {"Y06", "a download of an opaque value", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         ep_stream* stream = host.stream();
+         EXPECT_TRUE(write_value(host, memory, stream).ok());
+         char bytes[8];
+         return host.call(host.ops.download, stream, static_cast<void*>(bytes), ep_buffer{memory, 0}, 8);
+       }},
+      {"Y06", "a plain operand that is an opaque value", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         ep_stream* stream = host.stream();
+         EXPECT_TRUE(write_value(host, memory, stream).ok());
+         return host.launch(host.primitive(relu()), stream, {memory, 1024}, {memory, 0});
+       }},
+      {"Y06", "a map of an image", Code::invalid_argument,
+       [] {
+         Host host(0);
+         void* address = nullptr;
+         return host.call(host.ops.memory_map, host.device->handle, image(host), &address);
+       }},
+      {"Y06", "a node of a graph with an opaque operand", Code::invalid_argument,
+       [] { return bent([](Table& table) { table.nodes[0].primitive = relu_in_layout(0, 3); }); }},
+      {"P05", "an opaque operand over the other", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         ep_stream* stream = host.stream();
+         EXPECT_TRUE(write_value(host, memory, stream).ok());
+         ep_primitive_desc desc = relu_in_layout(0, 3);
+         desc.operands[1] = desc.operands[0];
+         desc.operands[1].role = EP_ROLE_SRC;
+         return host.launch(host.primitive(desc), stream, {memory, 0}, {memory, 0});
+       }},
+      {"P04", "an opaque operand with strides beside its token", Code::invalid_argument,
+       [] {
+         ep_primitive_desc desc = relu_in_layout(1, 3);
+         desc.operands[1].strides[1] = 1;
+         return Host(0).support(desc);
+       }},
       {"M05", "a workspace not aligned to 256", Code::invalid_argument,
        [] {
          toy().info.workspace_bytes = 100;
@@ -727,6 +860,30 @@ Status fault_of_node(uint32_t node, int index) {
 
 const std::vector<Violator>& provider_violators() {
   static const std::vector<Violator> all = {
+      {"Y03", "a wish for a layout of an operand that is not there", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->primitive_support = [](ep_device*, const ep_primitive_desc*, ep_support_info* out, ep_error**) {
+             out->implementation = {"toy", 3};
+             out->layouts[9] = 3;
+             return EP_STATUS_OK;
+           };
+         });
+         return Host(0).support(relu());
+       }},
+      {"R01", "a layout in a pool that holds no images", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->layout_info = [](ep_device*, const ep_operand_desc*, ep_layout_info* out, ep_error**) {
+             out->name = {"toy", 3};
+             out->bytes = 512;
+             out->pool = 1;
+             return EP_STATUS_OK;
+           };
+         });
+         Host host(0);
+         return describe(host, relu_in_layout(0, 3).operands[0]);
+       }},
       {"G07", "a fault that names a node that is not there", Code::internal, [] { return fault_of_node(2, 0); }},
       {"G07", "the same on a synchronous device", Code::internal, [] { return fault_of_node(2, 1); }},
       {"R01", "an answer for one node of two", Code::internal,
@@ -1158,6 +1315,25 @@ TEST_F(Validate, AProgramThatKeepsTheRulesIsNotDisturbed) {
     host.ops.stream_destroy(host.device->handle, first);
     host.ops.stream_destroy(host.device->handle, second);
     close_device(host.device);
+  }
+  EXPECT_EQ(lines(), std::vector<std::string>());
+}
+
+TEST_F(Validate, AProgramInLayoutsThatKeepsTheRulesIsNotDisturbed) {
+  {
+    Host host(0);
+    ep_memory *memory = host.memory(), *made = image(host);
+    ep_stream* stream = host.stream();
+    ep_primitive *to = host.primitive(relu_in_layout(0, 3)), *from = host.primitive(relu_in_layout(1, 3));
+    ep_primitive *draw = host.primitive(relu_in_layout(0, 4)), *look = host.primitive(relu_in_layout(1, 4));
+    EXPECT_TRUE(describe(host, relu_in_layout(0, 3).operands[0]).ok());
+    EXPECT_TRUE(host.launch(to, stream, {memory, 0}, {memory, 1024}).ok());
+    EXPECT_TRUE(host.launch(from, stream, {memory, 2048}, {memory, 0}).ok());
+    EXPECT_TRUE(host.launch(draw, stream, {made, 0}, {memory, 1024}).ok());
+    EXPECT_TRUE(host.launch(look, stream, {memory, 2048}, {made, 0}).ok());
+    EXPECT_TRUE(host.launch(host.primitive(relu()), stream, {memory, 0}, {memory, 1024}).ok()) << "the block again";
+    char bytes[32];
+    EXPECT_TRUE(host.call(host.ops.download, stream, static_cast<void*>(bytes), ep_buffer{memory, 0}, 32).ok());
   }
   EXPECT_EQ(lines(), std::vector<std::string>());
 }
