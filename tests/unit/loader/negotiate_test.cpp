@@ -190,6 +190,12 @@ TEST_F(Negotiate, PeerCopiesComeAsAPair) {
   EXPECT_EQ(open().message(), "the table of the device sample:0 misses the required function 'peer_copy' (rule T03).");
 }
 
+TEST_F(Negotiate, APoolOfImagesNeedsTheFunctionsThatMakeThem) {
+  pools_ = {{0, 0, 64, 0, 0, 0}, {EP_POOL_FLAG_IMAGE, 0, 64, 0, 0, 0}};
+  EXPECT_EQ(open().message(),
+            "the table of the device sample:0 misses the required function 'layout_info' (rule T03).");
+}
+
 TEST_F(Negotiate, TheSlotsOfWholeGraphsComeTogether) {
   sample(0).change_device_ops = [](ep_device_ops* ops) {
     ops->graph_capability = [](ep_device*, const ep_graph_desc*, ep_graph_answer*, ep_error**) { return EP_STATUS_OK; };
@@ -211,6 +217,8 @@ TEST_F(Negotiate, DescriptionsAreChecked) {
             begin + "claims 0 memory pools; 1 to 8 are possible (rule D05).");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->pool_count = 9; }),
             begin + "claims 9 memory pools; 1 to 8 are possible (rule D05).");
+  EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->pools[0].flags = EP_POOL_FLAG_IMAGE; }),
+            begin + "says that pool 0 holds images, though operands live there (rule D05).");
   EXPECT_EQ(sentence_of_info([](ep_device_info* info) { info->pools[0].minimum_alignment = 48; }),
             begin + "gives pool 0 the minimum alignment 48, which is not a power of two (rule D05).");
   for (const uint64_t granularity : {3, 128}) {

@@ -67,6 +67,20 @@ TEST(Descriptor, BakedScalarsKeepTheirBits) {
   EXPECT_TRUE(same_bytes(parsed(to_string(desc)), desc)) << to_string(desc);
 }
 
+TEST(Descriptor, AnOpaqueOperandHasATokenInPlaceOfStrides) {
+  const std::string text = "copy : dst f32[2,3]{#7} src f32[2,3]{3,1}";
+  const ep_primitive_desc desc = parsed(text);
+  EXPECT_EQ(to_string(desc), text);
+  EXPECT_EQ(desc.operands[0].strides[0], 7);
+  EXPECT_TRUE(has_opaque(desc));
+  EXPECT_TRUE(check_descriptor(desc).ok()) << check_descriptor(desc).message();
+  for (const char* wrong :
+       {"copy : dst f32[2,3]{#0} src f32[2,3]{3,1}", "copy : dst f32[2,3]{#7} src f32[2,?]{3,1}",
+        "copy : dst f32[2,3]{#7}@64 src f32[2,3]{3,1}", "copy : dst f32[2,3]{#7}+constant src f32[2,3]{3,1}"}) {
+    EXPECT_EQ(check_descriptor(parsed(wrong)).code(), Code::invalid_argument) << wrong;
+  }
+}
+
 TEST(Descriptor, TextThatIsNoDescriptorIsRefusedInASentence) {
   const std::pair<const char*, const char*> wrong[] = {
       {"", "'' is not a kind of primitive."},
