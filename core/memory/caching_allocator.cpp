@@ -127,8 +127,10 @@ class CachingAllocator final : public Allocator {
 
   void release(const Block& block, std::span<const Ticket> pending) override {
     const auto owner = reinterpret_cast<uintptr_t>(block.owner);
-    if ((owner & kImageTag) != 0) return release_image(block, pending);
-    if ((owner & 1) == 0) return release_large(reinterpret_cast<Range*>(owner), pending);
+    if ((owner & 1) == 0) {
+      if ((owner & kImageTag) != 0) return release_image(block, pending);
+      return release_large(reinterpret_cast<Range*>(owner), pending);
+    }
     auto* small = reinterpret_cast<SmallBlock*>(owner & ~uintptr_t{1});
     ThreadLists* lists = own_lists();
     if (lists == nullptr || !pending.empty()) [[unlikely]]

@@ -7,6 +7,7 @@
 #include "core/device/device_state.h"
 #include "core/kernel/kernel_cache.h"
 #include "core/vm/vm.h"
+#include "primitives/status/error.h"
 #include "primitives/text/format.h"
 
 namespace tenon {
@@ -106,6 +107,14 @@ Result<StorageOwner> look(const Storage* storage, const OpaqueValue& value, Use 
 }
 
 }  // namespace
+
+Operand::Operand(SharedStorage of, uint64_t at, bool writes, bool wholly)
+    : Operand(value_or_throw(of.plain(use_of(writes, wholly))), at, writes, wholly) {}
+
+Status settle(SharedStorage storage, bool write, bool whole) {
+  TENON_ASSIGN_OR_RETURN(Storage * plain, storage.plain(Operand::use_of(write, whole)));
+  return settle(plain, write, whole);
+}
 
 Result<Storage*> plain_storage(Storage* storage, Use use) {
   OpaqueValues& all = *storage->opaque.load(std::memory_order_acquire);

@@ -70,9 +70,11 @@ Storage* Storage::make_opaque(DeviceState* device, uint64_t bytes, OpaqueValues*
 
 void Storage::drop_block() {
   if (process::forked()) return;
-  if (OpaqueValues* values = opaque.exchange(nullptr, std::memory_order_acquire)) [[unlikely]]
-    delete values;
-  if (!deleter && !process::ended() && block.memory != nullptr) {
+  if (opaque.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
+    delete opaque.exchange(nullptr, std::memory_order_acquire);
+    if (block.memory == nullptr) return release();  // it was made opaque
+  }
+  if (!deleter && !process::ended()) {
     if (busy_for_read()) [[unlikely]] {
       TicketList pending;
       vm::pending_uses(this, &pending);

@@ -28,7 +28,7 @@
 #include "core/kernel/kernel.h"
 #include "core/vm/call_note.h"
 #include "core/vm/storage.h"
-#include "primitives/status/error.h"
+#include "primitives/status/status.h"
 
 namespace tenon::vm {
 
@@ -37,8 +37,7 @@ struct Operand {
   Operand() = default;
   Operand(Storage* of, uint64_t at, bool writes, bool wholly) : storage(of), offset(at), write(writes), whole(wholly) {}
   // The plain bytes of a tensor's storage, which are converted first if they lie opaque. Throws what that meets.
-  Operand(SharedStorage of, uint64_t at, bool writes, bool wholly)
-      : Operand(value_or_throw(of.plain(use_of(writes, wholly))), at, writes, wholly) {}
+  Operand(SharedStorage of, uint64_t at, bool writes, bool wholly);
 
   static Use use_of(bool writes, bool wholly) { return !writes ? Use::read : wholly ? Use::overwrite : Use::write; }
 
@@ -95,10 +94,7 @@ Status download(void* dst, const Operand& src, uint64_t bytes);
 // An inline reader gets the poison as the error; an inline whole overwrite clears it (`whole`).
 Status settle(Storage* storage, bool write, bool whole);
 // The same for the plain bytes of a tensor's storage, which are converted first if they lie opaque.
-inline Status settle(SharedStorage storage, bool write, bool whole) {
-  TENON_ASSIGN_OR_RETURN(Storage * plain, storage.plain(Operand::use_of(write, whole)));
-  return settle(plain, write, whole);
-}
+Status settle(SharedStorage storage, bool write, bool whole);
 
 // Keeps `labels`, which CallSite::label may name, until all work submitted before is done.
 void keep_until_done(std::vector<std::unique_ptr<const std::string>> labels);
