@@ -322,6 +322,8 @@ FAKE_API CUresult cuEventSynchronize(CUevent handle) {
   return static_cast<CUresult>(control().lost.load());
 }
 
+// The headers of CUDA 13 give another version this name; both drivers export it.
+#undef cuEventElapsedTime
 FAKE_API CUresult cuEventElapsedTime(float* milliseconds, CUevent begin, CUevent end) {
   FAKE_ENTER(true);
   uint64_t times[2] = {};
