@@ -15,8 +15,8 @@ namespace tenon {
 class CallKey {
  public:
   // The key of `call` on `device`: op, attributes, precision, and each tensor's dtype, dims and, if it is not
-  // contiguous, strides. The values of scalars are not in it, only which arguments are scalars. On a device with layouts
-  // of its own it says which inputs lie in one.
+  // contiguous, strides. The values of scalars are not in it, only which arguments are scalars. On a device with
+  // layouts of its own it says which inputs lie in one.
   CallKey(const OpCall& call, const DeviceState* device) {
     put(uint64_t{call.op->id} | uint64_t{device->id} << 16 | uint64_t{call.inputs.size()} << 32 |
         uint64_t{call.outputs.size()} << 40 | uint64_t{call.scalars.size()} << 48 |
