@@ -70,10 +70,8 @@ Storage* Storage::make_opaque(DeviceState* device, uint64_t bytes, OpaqueValues*
 
 void Storage::drop_block() {
   if (process::forked()) return;
-  if (opaque.load(std::memory_order_relaxed) != nullptr) [[unlikely]] {
-    delete opaque.exchange(nullptr, std::memory_order_acquire);
-    if (block.memory == nullptr) return release();  // it was made opaque
-  }
+  if (opaque.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+    return drop_values();
   if (!deleter && !process::ended()) {
     if (busy_for_read()) [[unlikely]] {
       TicketList pending;
@@ -84,6 +82,11 @@ void Storage::drop_block() {
     }
   }
   release();
+}
+
+void Storage::drop_values() {
+  delete opaque.exchange(nullptr, std::memory_order_acquire);
+  block.memory == nullptr ? release() : drop_block();  // without a block: it was made opaque
 }
 
 void Storage::release() {

@@ -71,6 +71,7 @@ struct Storage {
   // Takes over a block with the tickets that it carries.
   void own(const memory::Block& fresh);
   void drop_block();
+  [[gnu::cold]] void drop_values();
 };
 
 namespace vm {

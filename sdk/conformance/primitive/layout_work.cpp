@@ -7,6 +7,7 @@
 #include "primitives/dtype/dtype.h"
 #include "primitives/reference/reference.h"
 #include "primitives/table/table.h"
+#include "tests/cases/compare.h"
 
 namespace tenon::conformance {
 namespace {
@@ -220,6 +221,6 @@ Status LayoutWork::run(const Stream& stream) {
   return {};
 }
 
-Status LayoutWork::compare() { return cases::compare_images(test_, plain_, start_, got_, want_); }
+Status LayoutWork::compare() { return cases::compare_images(test_, plain_, start_, subject_.accuracy, got_, want_); }
 
 }  // namespace tenon::conformance
