@@ -17,8 +17,8 @@ const Tensor* argument(const OpCall& call, size_t index) {
 }
 
 // Fills `folded`, not folded yet. `all` gets the strides of the operands that have some.
-inline int32_t broadcast_call(const OpCall& call, const Dims& dims, const Dims& strides, FoldedCall* folded,
-                              int64_t** all) {
+[[gnu::always_inline]] inline int32_t broadcast_call(const OpCall& call, const Dims& dims, const Dims& strides,
+                                                     FoldedCall* folded, int64_t** all) {
   const uint32_t arity = elementwise_arity(call.op->kind);
   folded->operand_count = arity + 1;
   int32_t used = 0;

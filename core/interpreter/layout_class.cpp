@@ -41,18 +41,17 @@ ElementwiseKey key_of(const OpCall& call, const DeviceState* device, const Folde
   return {call, device, folded.compute, static_cast<uint64_t>(folded.rank), scalars_at, layout};
 }
 
-// Throws the failure of the launch of `call`. An output that was made for the launch is dropped.
-[[noreturn, gnu::cold]] void fail(const OpCall& call, const vm::Launched& launched, const DeviceState* device,
-                                  bool given) {
+// Treats a launch that has failed. Throws the failure; or false, if these lengths are beyond the kernel: nothing
+// happened. An output that was made for the launch is dropped.
+[[gnu::cold]] bool not_launched(const OpCall& call, const vm::Launched& launched, const DeviceState* device,
+                                ElementwiseChoice& choice, bool given) {
   if (!given) call.outputs[0] = Tensor();
+  if (launched.code == EP_STATUS_UNSUPPORTED) {
+    static_cast<void>(loader::take_error(launched.code, launched.error, {}));
+    return false;
+  }
+  Counters::add(choice.counters.launches, 1);
   throw Error(vm::launch_failure(launched, {&call.op->named, note_call, &call, kElementwiseInputs}, device));
-}
-
-// These lengths are beyond the kernel. False: nothing happened.
-[[gnu::cold]] bool give_up(const OpCall& call, const vm::Launched& launched, bool given) {
-  if (!given) call.outputs[0] = Tensor();
-  static_cast<void>(loader::take_error(launched.code, launched.error, {}));
-  return false;
 }
 
 // True if `output`, given by the caller, can be written as it is: dense, of the result's type, and sharing memory with
@@ -118,7 +117,7 @@ template <uint32_t kArity>
   Tensor& output = call.outputs[0];
   const bool given = output.defined();
   if (given && !writable_flat(call, output, result, *shaped)) return false;
-  if (!given) output = value_or_throw(make_tensor_like(*shaped, result));
+  if (!given) output = make_tensor_like(*shaped, result);
   buffers[0] = address_at_hand(*output.impl());
   shapes[0] = {&elements, kUnit, 1, 0};
   ep_scalar scalars[3];
@@ -128,11 +127,9 @@ template <uint32_t kArity>
   const ep_launch launch{buffers, shapes, scalars, kArity + 1, scalar_count, {}, {}, 0};
   vm::Launched launched;
   vm::launch_now(*choice.kernel, device, launch, &launched);
-  if (launched.code == EP_STATUS_UNSUPPORTED) [[unlikely]]
-    return give_up(call, launched, given);
-  Counters::add(choice.counters.launches, 1);
   if (!launched.ok()) [[unlikely]]
-    fail(call, launched, device, given);
+    return not_launched(call, launched, device, choice, given);
+  Counters::add(choice.counters.launches, 1);
   if (given) output.impl()->storage.version().fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -229,11 +226,9 @@ template <uint32_t kArity>
   const ep_launch launch{buffers, shapes, scalars, kArity + 1, scalar_count, {}, {}, 0};
   vm::Launched launched;
   vm::launch_now(*choice.kernel, inputs.device, launch, &launched);
-  if (launched.code == EP_STATUS_UNSUPPORTED) [[unlikely]]
-    return give_up(call, launched, given);
-  Counters::add(choice.counters.launches, 1);
   if (!launched.ok()) [[unlikely]]
-    fail(call, launched, inputs.device, given);
+    return not_launched(call, launched, inputs.device, choice, given);
+  Counters::add(choice.counters.launches, 1);
   if (given) output.impl()->storage.version().fetch_add(1, std::memory_order_relaxed);
   return true;
 }

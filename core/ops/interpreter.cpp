@@ -6,7 +6,6 @@ namespace tenon {
 namespace {
 
 thread_local constinit Interpreter* chosen = nullptr;
-thread_local constinit Precision demanded = Precision::stated;
 
 // True if `text` is an error of `op`: "add: ..." or "add(...".
 bool begins_with_op(std::string_view text, std::string_view op) {
@@ -32,10 +31,10 @@ void compose(const OpCall& call, Interpreter& below) {
 InterpreterScope::InterpreterScope(Interpreter& interpreter) : previous_(chosen) { chosen = &interpreter; }
 InterpreterScope::~InterpreterScope() { chosen = previous_; }
 
-Precision current_precision() { return demanded; }
+Precision current_precision() { return demanded_precision; }
 
-PrecisionScope::PrecisionScope(Precision precision) : previous_(demanded) { demanded = precision; }
-PrecisionScope::~PrecisionScope() { demanded = previous_; }
+PrecisionScope::PrecisionScope(Precision precision) : previous_(demanded_precision) { demanded_precision = precision; }
+PrecisionScope::~PrecisionScope() { demanded_precision = previous_; }
 
 void composite::rethrow_as(std::string_view op, const Error& error) {
   const std::string_view text = error.status().message();

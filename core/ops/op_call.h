@@ -23,6 +23,9 @@ struct SymCall;
 struct SymMeta;
 class Lowering;
 
+// What PrecisionScope has set for the calling thread. It stands here, and not behind a call, since every op reads it.
+inline thread_local constinit Precision demanded_precision = Precision::stated;
+
 // An op applied to values. Borrowed for the call of Interpreter::apply.
 struct OpCall {
   using Size = int64_t;
@@ -43,7 +46,7 @@ struct OpCall {
   // made. After the call all are defined.
   std::span<Tensor> outputs;
   // What the program demands of the results. Part of the cache key.
-  Precision precision = current_precision();
+  Precision precision = demanded_precision;
 
   template <class T>
   const T& attributes_as() const {

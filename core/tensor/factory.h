@@ -22,8 +22,8 @@ Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims);
 Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims, const Dims& strides);
 
 // As make_tensor, with the shape and on the device of `shaped`, a contiguous tensor. `dtype` has 1 to 8 bytes per
-// element, so nothing needs checking again.
-Result<Tensor> make_tensor_like(const TensorImpl& shaped, DType dtype);
+// element, so nothing needs checking again. Throws out_of_device_memory.
+Tensor make_tensor_like(const TensorImpl& shaped, DType dtype);
 
 // A tensor over `base`'s storage; `offset` in elements of `dtype` from the storage's start.
 Tensor make_view(const Tensor& base, DType dtype, const Dims& dims, const Dims& strides, int64_t offset);

@@ -64,20 +64,25 @@ void refuse_recorded(std::string_view what, const Tensor& tensor) {
 
 namespace {
 
-// A tensor of `dims`, which were checked to hold `elements` in `bytes`.
-[[gnu::always_inline]] inline Result<Tensor> make_checked(DeviceState* device, DType dtype, const Dims& dims,
-                                                          const Dims& strides, int64_t elements, int64_t bytes) {
-  Result<Storage*> storage = Storage::make(device, static_cast<uint64_t>(bytes));
-  if (!storage.ok()) [[unlikely]]
-    return storage.status();
+[[gnu::always_inline]] inline TensorImpl* make_over(Storage* storage, DeviceState* device, DType dtype,
+                                                    const Dims& dims, const Dims& strides, int64_t elements) {
   TensorImpl* impl = Impls::make();
   impl->device = device;
   impl->dtype = dtype;
   impl->elements = elements;
   impl->dims = dims;
   impl->strides = strides;
-  impl->storage = storage.value();
-  return Tensor(impl);
+  impl->storage = storage;
+  return impl;
+}
+
+// A tensor of `dims`, which were checked to hold `elements` in `bytes`.
+[[gnu::always_inline]] inline Result<Tensor> make_checked(DeviceState* device, DType dtype, const Dims& dims,
+                                                          const Dims& strides, int64_t elements, int64_t bytes) {
+  Result<Storage*> storage = Storage::make(device, static_cast<uint64_t>(bytes));
+  if (!storage.ok()) [[unlikely]]
+    return storage.status();
+  return Tensor(make_over(storage.value(), device, dtype, dims, strides, elements));
 }
 
 }  // namespace
@@ -94,9 +99,11 @@ Result<Tensor> make_tensor(DeviceState* device, DType dtype, const Dims& dims, c
   return tensor;
 }
 
-Result<Tensor> make_tensor_like(const TensorImpl& shaped, DType dtype) {
-  return make_checked(shaped.device, dtype, shaped.dims, shaped.strides, shaped.elements,
-                      dtype_size(dtype) * shaped.elements);
+Tensor make_tensor_like(const TensorImpl& shaped, DType dtype) {
+  Result<Storage*> storage = Storage::make(shaped.device, static_cast<uint64_t>(dtype_size(dtype) * shaped.elements));
+  if (!storage.ok()) [[unlikely]]
+    throw Error(storage.status());
+  return Tensor(make_over(storage.value(), shaped.device, dtype, shaped.dims, shaped.strides, shaped.elements));
 }
 
 Tensor begin_view(const TensorImpl& base) {
