@@ -221,8 +221,8 @@ ep_primitive_desc with_dims_at_launch(ep_primitive_desc desc) {
   return desc;
 }
 
-struct Workspace {
-  ~Workspace() { std::free(place); }
+struct HostBlock {
+  ~HostBlock() { std::free(place); }
   void* place = nullptr;
 };
 
@@ -249,11 +249,20 @@ LaunchResult run_once(OpenProvider& provider, const ep_primitive_desc& desc, con
     if (operands[i] == nullptr) continue;
     ops.memory_import_host(provider.device, operands[i], UINT64_C(1) << 40, &buffers[i].memory, &error);
   }
+  HostBlock packed;
+  if (info.pack_operand != 0) {
+    packed.place = std::aligned_alloc(256, (info.pack_bytes + 255) / 256 * 256);
+    ep_buffer& weight = buffers[info.pack_operand - 1];
+    const ep_buffer plain = weight;
+    ops.memory_import_host(provider.device, packed.place, info.pack_bytes, &weight.memory, &error);
+    result.status = ops.primitive_pack(primitive, provider.stream, weight, plain, &error);
+    ops.memory_free(provider.device, plain.memory);
+  }
   uint64_t workspace_bytes = info.workspace_bytes;
   if (dynamic && ops.primitive_workspace != nullptr) {
     ops.primitive_workspace(primitive, shapes.data(), desc.operand_count, &workspace_bytes, &error);
   }
-  Workspace workspace;
+  HostBlock workspace;
   ep_launch launch{};
   launch.operands = buffers.data();
   launch.operand_count = desc.operand_count;
@@ -266,7 +275,8 @@ LaunchResult run_once(OpenProvider& provider, const ep_primitive_desc& desc, con
     std::memset(workspace.place, 0xff, workspace_bytes);
     ops.memory_import_host(provider.device, workspace.place, workspace_bytes, &launch.workspace.memory, &error);
   }
-  result.status = ops.primitive_launch(primitive, provider.stream, &launch, &result.fault, &error);
+  if (result.status == EP_STATUS_OK)
+    result.status = ops.primitive_launch(primitive, provider.stream, &launch, &result.fault, &error);
   for (const ep_buffer& buffer : buffers) ops.memory_free(provider.device, buffer.memory);
   ops.memory_free(provider.device, launch.workspace.memory);
   ops.primitive_destroy(provider.device, primitive);

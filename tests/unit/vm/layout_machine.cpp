@@ -23,6 +23,8 @@ uint64_t mixed(uint64_t value) {
 void LayoutMachine::prepare() {
   fakes::async_control().layout_seed = 3;
   fakes::async_control().images = true;
+  // A value and its bytes may both be held, and an image has a block of its own.
+  fakes::async_control().memory = uint64_t{4} << 20;
 }
 
 LayoutMachine& LayoutMachine::get() {
