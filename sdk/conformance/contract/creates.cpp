@@ -7,6 +7,7 @@
 #include "sdk/conformance/contract/sample.h"
 #include "sdk/conformance/primitive/check.h"
 #include "sdk/conformance/primitive/graph_work.h"
+#include "sdk/conformance/test.h"
 
 namespace tenon::conformance {
 namespace {
