@@ -6,17 +6,27 @@
 #include "primitives/text/format.h"
 
 namespace tenon::vm {
+namespace {
+
+constexpr int kTries = 3;  // to wait for a stream
+
+}  // namespace
 
 std::unique_ptr<DeviceTime> DeviceTime::of_stream(DeviceState* device, ep_stream* stream) {
   std::unique_ptr<DeviceTime> times(new DeviceTime(device, stream));
   times->origin_ = times->record();
-  if (times->origin_ == nullptr) return nullptr;
+  if (times->origin_ == nullptr) return times;
   ep_error* error = nullptr;
   const ep_status code = device->ops.event_host_wait(times->origin_, UINT64_MAX, &error);
   times->origin_ns_ = trace_now();
   if (code == EP_STATUS_OK) return times;
   times->give_up(code, error, "waiting for the first event of a stream with times");
-  return nullptr;
+  // The event may still come, so the whole stream is waited for. A device that fails here too is lost, and says so to
+  // the first instruction.
+  for (int tries = 1; tries <= kTries; ++tries) {
+    if (device->ops.stream_synchronize(stream, nullptr) == EP_STATUS_OK) break;
+  }
+  return times;
 }
 
 DeviceTime::~DeviceTime() {

@@ -18,7 +18,7 @@ namespace tenon::vm {
 
 class DeviceTime {
  public:
-  // Of `stream`, which is new. Null if the device fails to tell the time.
+  // Of `stream`, which is new. If the device fails to tell the time, there are no times.
   static std::unique_ptr<DeviceTime> of_stream(DeviceState* device, ep_stream* stream);
   ~DeviceTime();
   DeviceTime(const DeviceTime&) = delete;

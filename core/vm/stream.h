@@ -63,7 +63,7 @@ struct Stream {
   uint64_t clean_scratch = 0;         // the number of the scratch that is zero; 0: none
   uint64_t failed_launch = 0;         // the last instruction that the provider refused or that was skipped
   uint32_t complaints = 0;            // bit EventCall: its failure was logged
-  std::unique_ptr<DeviceTime> times;  // if a trace was on when the stream was made, and the device tells the time
+  std::unique_ptr<DeviceTime> times;  // if a trace was on when the stream was made, and the device has a clock
 
   // For the stream of access instructions, which the host runs and the provider does not know. Such a stream has no
   // events. The host waits for its dependences and, for other streams, for its instructions.
