@@ -31,11 +31,6 @@ bool reads(const OpCall& call, SharedStorage storage) {
   return false;
 }
 
-// True if the elements of `impl` fill its storage.
-bool fills_storage(const TensorImpl& impl) {
-  return impl.offset == 0 && static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.elements)) == impl.storage.bytes();
-}
-
 // The tensors are plain, or stand for opaque values: place() has seen to it.
 template <size_t kRoom>
 void collect(const OpCall& call, const Prepared& prepared, LaunchOperands<kRoom>* launch) {

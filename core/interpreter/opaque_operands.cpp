@@ -14,11 +14,6 @@ Dims dims_of(const ep_operand_desc& operand) {
   return Dims(std::span(operand.dims, static_cast<size_t>(operand.rank)));
 }
 
-bool fills_storage(const TensorImpl& impl) {
-  return impl.contiguous && impl.offset == 0 &&
-         static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.elements)) == impl.storage.bytes();
-}
-
 // True if `operand` is so many elements of `dtype`, row-major and without gaps, so that a layout can stand for it.
 bool is_row_major(const ep_operand_desc& operand, DType dtype, int64_t elements) {
   const Dims dims = dims_of(operand);
@@ -89,7 +84,7 @@ bool name_wished(const OpCall& call, std::span<const TensorMeta> outputs, const 
 
 std::optional<Layout> layout_of(const Tensor& tensor) {
   const TensorImpl& impl = *tensor.impl();
-  if (impl.storage == nullptr || !fills_storage(impl)) return {};
+  if (impl.storage == nullptr || !impl.contiguous || !fills_storage(impl)) return {};
   std::optional<Layout> layout = vm::layout_of(impl.storage);
   if (layout && layout->dtype() != impl.dtype) return {};
   return layout;
@@ -113,7 +108,7 @@ bool choose_layouts(const OpCall& call, DeviceState* device, std::span<const Ten
 
 Tensor in_layout(const Tensor& input, const PreparedOperand& operand, uint64_t* converted) {
   const Layout layout(operand.dtype, operand.dims, operand.token);
-  const bool whole = fills_storage(*input.impl());
+  const bool whole = input.contiguous() && fills_storage(*input.impl());
   const Tensor source = whole ? input : realigned(input, 1);  // a part of a storage
   StorageOwner value = value_or_throw(vm::value_in(source.impl()->storage, layout, converted));
   if (!whole) *converted += static_cast<uint64_t>(source.bytes());

@@ -10,6 +10,11 @@
 
 namespace tenon {
 
+// True if the elements of `impl` fill its storage.
+inline bool fills_storage(const TensorImpl& impl) {
+  return impl.offset == 0 && static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.elements)) == impl.storage.bytes();
+}
+
 // The address of the first element of a tensor of a device without layouts of its own.
 inline ep_buffer address_at_hand(const TensorImpl& impl) {
   return impl.storage.at_hand()->block.at(
