@@ -179,6 +179,7 @@ TEST_F(Borrow, FailedWorkGivesItBackToo) {
     fakes::async_control().fail_launch = 0;
     EXPECT_EQ(error_of([&] { relu(there).wait(); }).code(), Code::internal);
   }
+  while (lent->returned == 0) std::this_thread::yield();
   settle();
   EXPECT_EQ(lent->returned, 1);
 }

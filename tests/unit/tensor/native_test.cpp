@@ -107,6 +107,7 @@ TEST_F(Native, TheHandleStaysTheCallersAndTheImportLivesOn) {
     EXPECT_EQ(returned, 0);
     EXPECT_EQ(fakes::async_control().imports, 1);
   }
+  while (returned == 0) std::this_thread::yield();
   settle();
   EXPECT_EQ(returned, 1);
   EXPECT_EQ(fakes::async_control().imports, 0);
