@@ -178,7 +178,7 @@ typedef struct ep_fault {
   int32_t operand;  // index of the operand that held the bad value: the indices, or the divisor of a division
   int64_t value;    // the bad value
   int64_t limit;    // the limit that the value broke (the length of the axis); 0: there is none
-  uint64_t flags;   // EP_FAULT_FLAG_* in the lower half; of a graph, EP_FAULT_NODE in the upper
+  uint64_t flags;   // EP_FAULT_FLAG_* in the lower half; of a graph or a command list, EP_FAULT_NODE in the upper
 } ep_fault;
 // The fault buffer was full: faults after this one were not kept. This one is whole and names its own launch and
 // operand.
@@ -372,6 +372,7 @@ typedef struct ep_device_info {
 #define EP_ROLE_INV_STD 11
 #define EP_ROLE_INDICES 12
 #define EP_ROLE_DST_INDICES 13
+#define EP_ROLE_GRADIENT 14    // an input: the gradient of the result of the forward kind
 #define EP_ROLE_EPILOGUE_0 16  // + i, the tensor operand of epilogue i
 #define EP_ROLE_SRC_SCALE 20   // these six: "Quantisation" below
 #define EP_ROLE_SRC_ZERO_POINT 21
@@ -379,6 +380,8 @@ typedef struct ep_device_info {
 #define EP_ROLE_WEIGHT_ZERO_POINT 23
 #define EP_ROLE_DST_SCALE 24  // an input, as the next one
 #define EP_ROLE_DST_ZERO_POINT 25
+#define EP_ROLE_SCALE_GRADIENT 26  // an output, as the next one: the gradients of SCALE and SHIFT
+#define EP_ROLE_SHIFT_GRADIENT 27
 #define EP_ROLE_SRC_0 32  // + i, of concat
 #define EP_ROLE_DST_0 64  // + i, of split
 
@@ -543,9 +546,17 @@ typedef struct ep_pooling_attributes {
   int64_t pad_high[3];
 } ep_pooling_attributes;
 
+// pooling_backward, whose attributes are those of pooling: DST [n, c, d...] is the gradient of a pooling with respect
+// to its SRC, GRADIENT [n, c, e...] is of its result, both of one floating dtype.
+//   * Max: INDICES (i64, dims of GRADIENT) is the DST_INDICES of the pooling. Each element of GRADIENT is added to the
+//     element of its [d...] plane that its index names. An index outside [0, product of d...) is
+//     EP_FAULT_INDEX_OUT_OF_RANGE and its element is left out. The windows may be used or not.
+//   * Average: each element of GRADIENT, divided as the pooling divides, is added to all elements of its window.
+// What no window holds is 0. f16 and bf16 accumulate in f32.
+
 // Over the dims from `axis` on: DST = (SRC - mean) / sqrt(variance + eps) * SCALE + SHIFT, biased variance, eps =
-// launch scalar 0. Optional SCALE, SHIFT of the normalised dims; optional outputs MEAN and INV_STD, f32, dims of SRC
-// with 1 from `axis` on.
+// launch scalar 0. Optional SCALE, SHIFT of the normalised dims; optional outputs MEAN and INV_STD, dims of SRC with 1
+// from `axis` on, f64 where SRC is f64, else f32.
 typedef struct ep_layer_norm_attributes {
   int32_t axis;
   int32_t reserved;
@@ -591,6 +602,97 @@ typedef struct ep_pad_attributes {
   int64_t low[EP_MAX_RANK];
   int64_t high[EP_MAX_RANK];
 } ep_pad_attributes;
+
+// The gradient of a convolution that is not transposed with respect to its WEIGHT. SRC [n, c, d...] is what the
+// convolution read, GRADIENT [n, o, e...] is of its result, DST [o, c/groups, k...]:
+// DST[o,c,k] = sum over n,e of SRC[n, c, e*stride - pad_low + k*dilation] * GRADIENT[n,o,e] (zeros outside), where c
+// counts within the group of o. All of one floating dtype; f16 and bf16 accumulate in f32. For a transposed convolution
+// SRC is the gradient and GRADIENT is what it read. (The gradient with respect to SRC is the transposed convolution.)
+typedef struct ep_convolution_weight_attributes {
+  int32_t spatial_rank;
+  int32_t reserved;
+  int64_t groups;
+  int64_t stride[3];
+  int64_t dilation[3];
+  int64_t pad_low[3];
+  int64_t pad_high[3];
+} ep_convolution_weight_attributes;
+
+// The gradients of layer_norm with respect to SRC, SCALE and SHIFT. With x = (SRC - MEAN) * INV_STD, g = GRADIENT *
+// SCALE (GRADIENT, where there is no SCALE) and mean() over the dims from `axis` on: DST = INV_STD * (g - mean(g) - x *
+// mean(g * x)). SCALE_GRADIENT = sum of GRADIENT * x and SHIFT_GRADIENT = sum of GRADIENT, over the dims before `axis`;
+// both have the normalised dims and any floating dtype. SRC, DST and GRADIENT have one dtype and the same dims; MEAN
+// and INV_STD are the outputs of layer_norm. Sums are those of f32, for f64 of f64.
+typedef struct ep_layer_norm_backward_attributes {
+  int32_t axis;
+  int32_t reserved;
+} ep_layer_norm_backward_attributes;
+
+// batch_norm whose mean and variance are those of SRC over all dims but `axis`: DST = (SRC - MEAN) * INV_STD * SCALE +
+// SHIFT. MEAN and INV_STD = 1 / sqrt(variance + eps) (biased variance, eps = launch scalar 0) are outputs, f64 where
+// SRC is f64, else f32. SCALE and SHIFT are there both or not at all. All four have rank 1.
+typedef struct ep_batch_norm_training_attributes {
+  int32_t axis;
+  int32_t reserved;
+} ep_batch_norm_training_attributes;
+
+// The gradients of batch_norm_training with respect to SRC, SCALE and SHIFT: as layer_norm_backward, but that mean()
+// and the sums are over all dims except `axis`. SCALE is optional; SCALE, MEAN, INV_STD, SCALE_GRADIENT and
+// SHIFT_GRADIENT have rank 1.
+typedef struct ep_batch_norm_backward_attributes {
+  int32_t axis;
+  int32_t reserved;
+} ep_batch_norm_backward_attributes;
+
+#define EP_SCATTER_ASSIGN 1  // of several updates the last in row-major order stays
+#define EP_SCATTER_ADD 2
+#define EP_SCATTER_MUL 3
+#define EP_SCATTER_MIN 4  // NaN wins, as in EP_BINARY_minimum
+#define EP_SCATTER_MAX 5  // NaN wins
+
+// DST = SRC, and then each element of SRC_B is combined with the element of DST that gather, with the same axis, mode
+// and INDICES, would read in its place:
+//   * EP_GATHER_SLICES: SRC_B has SRC's dims with `axis` replaced by all dims of INDICES.
+//   * EP_GATHER_ELEMENTS: SRC_B has the dims of INDICES, which along the other axes are at most SRC's. SRC_B[i..] goes
+//     to DST[i.. with INDICES[i..] at `axis`].
+// SRC, SRC_B and DST have one dtype; all but EP_SCATTER_ASSIGN not bool. INDICES as in gather; the update of a bad
+// index is left out. Updates of one element may be summed or multiplied in any order; f16 and bf16 accumulate in f32.
+typedef struct ep_scatter_attributes {
+  int32_t axis;
+  int32_t mode;  // EP_GATHER_*
+  int32_t op;    // EP_SCATTER_*
+  int32_t reserved;
+} ep_scatter_attributes;
+
+#define EP_RANDOM_UNIFORM 1  // in [0, 1)
+#define EP_RANDOM_NORMAL 2   // mean 0, variance 1; not of f64
+
+// DST = random numbers, a function of seed and offset: launch scalars 0 and 1 (u64), or, where there is a SRC (i64
+// [2]), its elements 0 and 1, taken as u64. The numbers come from Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel
+// random numbers: as easy as 1, 2, 3", 2011). Block b is the four words of counter {low and high half of offset + b, 0,
+// 0} under the key {low half of seed, high half}. Let i count the elements of DST in row-major order.
+//   * Element i reads word i % 4 of block i / 4; of f64: words 2 * (i % 2) and the one after it of block i / 2. So n
+//     elements use up ceil(n / 4) blocks (f64: ceil(n / 2)).
+//   * uniform, of word w: f32 (w >> 8) * 2^-24, f16 (w >> 21) * 2^-11, bf16 (w >> 24) * 2^-8; f64, of words w and v:
+//     ((w * 2^32 + v) >> 11) * 2^-53. All of these are exact.
+//   * normal, of f32, by Box and Muller: elements 2j and 2j + 1 read words w and v. In f32, each operation rounded to
+//     nearest, in this order, none contracted:
+//       k = (w >> 8) + 1 = m * 2^(e + 24) with 0.75 <= m < 1.5      u = m * 2^e is in (0, 1]
+//       s = (m - 1) / (m + 1); q = s * s
+//       l = e * 0.693147182f + (2 * s) * (1 + q * (1/3 + q * (1/5 + q * (1/7 + q * (1/9)))))           log(u)
+//       r = sqrt(-2 * l)
+//       a = ((float)((v >> 8) & 0x3fffff) * 2^-22 - 0.5f) * 1.57079637f; b = a * a         in [-pi/4, pi/4)
+//       sine = a * (1 + b * (-1/6 + b * (1/120 + b * (-1/5040 + b * (1/362880)))))
+//       cosine = 1 + b * (-1/2 + b * (1/24 + b * (-1/720 + b * (1/40320))))
+//     where each fraction is the f32 nearest to it. v >> 30 = 0, 1, 2, 3 turns {cosine, sine} to {cosine, sine},
+//     {-sine, cosine}, {-cosine, -sine}, {sine, -cosine}; element 2j is the first times r, 2j + 1 the second. f16 and
+//     bf16: the same, rounded once.
+// So the same seed and offset give the same bits on every device; but normal on a device that states less than tier
+// full for f32, where sums, products, quotients and the root are as far off as the tier allows.
+typedef struct ep_random_attributes {
+  int32_t distribution;  // EP_RANDOM_*
+  int32_t reserved;
+} ep_random_attributes;
 
 // The attributes of one kind, the rest zero. The member is named after the kind: attributes.softmax.axis.
 typedef union ep_attributes {
@@ -665,6 +767,16 @@ typedef struct ep_support_info {
   // Wished per operand: the token of a layout of the device's own; 0: as it is. Only a device with layout_info wishes,
   // and never for a scalar or constant operand. For an operand that is opaque already the wish is its token or 0.
   int64_t layouts[EP_MAX_OPERANDS];
+  // What the order of the operands' strides costs each launch, in bytes: a penalty of n is the time in which the device
+  // brings an operand of n bytes into another order of axes. The strides that suit the device best for this primitive
+  // have the penalty 0, so the answers to two descriptors that differ in strides alone can be compared. The host may
+  // ask about row-major and about channels-last operands, and weigh both penalties against the copies between them.
+  //   * At most the bytes of all operands (the product of an operand's dims times its element), since a host that
+  //     copies every operand pays no more. A greater answer counts as this sum.
+  //   * What is done once, as packing a CONSTANT operand, costs no launch and is no part of it.
+  //   * 0 where a dim or stride is EP_ANY and where an operand is opaque. A device that leaves it 0 everywhere prefers
+  //     no order: the host then copies nothing for its sake.
+  uint64_t penalty_bytes;
 
 #if EP_ABI_TARGET_MINOR >= 0x7002
   uint64_t trial_cost;
@@ -687,7 +799,10 @@ typedef struct ep_primitive_info {
   uint32_t flags;            // EP_PRIMITIVE_INFO_FLAG_*
   uint32_t pack_operand;     // 1 + index of the operand (flagged CONSTANT) it wants packed; 0 none
   uint64_t pack_bytes;       // size of the packed operand
-  uint64_t pack_layout;      // primitives with the same id share packed bytes
+  // Names what the packed bytes mean; 0: they serve this primitive alone. Two primitives of one device with the same id
+  // have the same pack_bytes, and what one packed from an operand serves the other too, if its constant operand has the
+  // same dtype and dims and its values are the same.
+  uint64_t pack_layout;
 
 #if EP_ABI_TARGET_MINOR >= 0x7002
   uint64_t trial_bytes;
@@ -1004,22 +1119,24 @@ typedef struct ep_layout_info {
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Command lists: work that is recorded once and run many times, for less than its launches cost. The slots may be NULL.
-// They are specified here for hosts of later minors; no host of this one calls them.
 //
 //   * Recording. Between command_list_begin and command_list_end, primitive_launch, kernel_launch and copy on that
-//     stream are recorded in order: they check their arguments as ever, nothing runs, and no fault comes. A call that
-//     cannot be recorded answers UNSUPPORTED; the list is then lost, and command_list_end says so. Every other call
-//     that takes the stream (uploads, downloads, peer copies, graph launches, events, flush, synchronise, take_fault)
-//     answers BUSY, and the recording goes on. Other streams work as ever. Recording is one thread's.
+//     stream are recorded in order: they check their arguments as ever, nothing runs, and no fault comes. A recorded
+//     call that fails (UNSUPPORTED: it cannot be recorded) loses the list, and command_list_end says so. Every other
+//     call that takes the stream (uploads, downloads, packing, peer copies, graph launches, records and waits of events
+//     and semaphores, flush, synchronise, take_fault, replays) answers BUSY and changes nothing: the recording goes on.
+//     Other streams work as ever, and so do events that the stream recorded before. Recording is one thread's. The host
+//     ends every recording before it destroys the stream.
 //   * What is fixed. Everything a recorded call was given: scalars, shapes, sizes, the bytes of a kernel's parameters,
 //     and addresses that lie in no binding. What is to change from replay to replay is read from memory: an offset of
 //     random numbers, the number of steps.
-//   * Bindings. command_list_begin gets a list of ranges of memory, which do not overlap. An operand that begins in one
-//     of them belongs to it and lies inside it. Each replay gives a buffer for each binding: an operand that lay `d`
-//     bytes behind the beginning of the binding now lies `d` bytes behind the buffer. New buffers keep the alignment
-//     that the descriptors of the recorded primitives promise, and two of them overlap only where no recorded call
-//     writes either. A device may refuse bindings (UNSUPPORTED): then the host records without, and copies what changes
-//     into fixed memory.
+//   * Bindings. command_list_begin gets a list of ranges of memory of pool 0, which do not overlap. An operand (of a
+//     launch or a copy, or workspace) that begins in one of them belongs to it and lies inside it. Each replay gives a
+//     buffer of pool 0 for each binding: an operand that lay `d` bytes behind the beginning of the binding now lies `d`
+//     bytes behind the buffer. New buffers keep the alignment that the descriptors of the recorded primitives promise
+//     and the pool's copy_granularity, and two of them overlap only where no recorded call writes either; nor do they
+//     overlap fixed operands where one of the two is written. A device may refuse bindings (UNSUPPORTED): then the host
+//     records without, and copies what changes into fixed memory.
 //   * The order. A replay gives what the recorded calls would give, launched one after the other. The device may run
 //     those side by side that do not depend on each other.
 //   * One replay at a time. The host replays or destroys a list when it has seen an event recorded after the last
@@ -1364,8 +1481,11 @@ typedef struct ep_device_ops {
   // synchronous device, where dims are EP_ANY and these shapes are beyond the primitive, as with primitive_workspace.
   ep_status (*primitive_launch)(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch,
                                 ep_fault* out_fault, ep_error** error);
-  // Turns the constant operand `src`, which lies as the descriptor says, into pack_bytes opaque bytes at `dst`.
-  // Optional.
+  // Turns the constant operand `src`, which lies as the descriptor says, into pack_bytes opaque bytes at `dst`, in the
+  // order of the stream. `dst` is a multiple of pool 0's minimum_alignment, overlaps no operand, and takes the
+  // operand's place in every launch. The host packs once for all primitives with this pack_layout, on any of them, and
+  // may free `src` afterwards and destroy the primitive that packed. Bad data is packed as it is: no fault. Errors:
+  // OUT_OF_*_MEMORY, DEVICE_LOST. Optional; a device without it leaves pack_operand 0.
   ep_status (*primitive_pack)(ep_primitive* primitive, ep_stream* stream, ep_buffer dst, ep_buffer src,
                               ep_error** error);
 
@@ -1444,8 +1564,7 @@ typedef struct ep_device_ops {
   // UNSUPPORTED if the device has lost the time (its clock was reset); DEVICE_LOST.
   ep_status (*event_elapsed)(ep_event* begin, ep_event* end, uint64_t* out_ns, ep_error** error);
 
-  // --- command lists: optional as a group; NULL means that the host launches each time. No host of this minor calls
-  //     them. ---
+  // --- command lists: optional as a group; NULL means that the host launches each time ---
 
   // Begins a recording on `stream`, on which nothing is in flight. Until command_list_end, launches and copies on
   // `stream` are recorded and not run. Errors: UNSUPPORTED with the reason, where the device cannot record, or with
@@ -1453,13 +1572,14 @@ typedef struct ep_device_ops {
   // DEVICE_LOST.
   ep_status (*command_list_begin)(ep_stream* stream, const ep_command_list_desc* desc, ep_error** error);
   // Ends the recording of `stream`, which works as before afterwards, whatever the answer. Owner: caller. Errors:
-  // UNSUPPORTED if a recorded call has failed or the list cannot be made; OUT_OF_*_MEMORY, DEVICE_LOST.
+  // UNSUPPORTED if a recorded call has failed or the list cannot be made; INVALID_ARGUMENT if `stream` does not record;
+  // OUT_OF_*_MEMORY, DEVICE_LOST.
   ep_status (*command_list_end)(ep_stream* stream, ep_command_list** out_list, ep_command_list_info* out_info,
                                 ep_error** error);
   // Destroys `list`, of which no replay is in flight. NULL is fine.
   void (*command_list_destroy)(ep_device* device, ep_command_list* list);
-  // Runs what was recorded, as one piece of work in the order of `stream`, which is any stream of the device that does
-  // not record. Errors: OUT_OF_*_MEMORY, DEVICE_LOST.
+  // Runs what was recorded, as one piece of work in the order of `stream`, which is any stream of the device. Errors:
+  // BUSY if `stream` records; OUT_OF_*_MEMORY, DEVICE_LOST.
   ep_status (*command_list_replay)(ep_command_list* list, ep_stream* stream, const ep_command_list_replay_desc* replay,
                                    ep_error** error);
 
