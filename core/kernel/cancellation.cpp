@@ -25,6 +25,14 @@ bool CancellationScope::cancelled_here() {
   return false;
 }
 
+std::vector<Cancellation> CancellationScope::here() {
+  std::vector<Cancellation> all;
+  for (const CancellationScope* scope = innermost; scope != nullptr; scope = scope->outer_) {
+    all.push_back(scope->cancellation_);
+  }
+  return all;
+}
+
 ep_status stoppable(const std::function<ep_status(ep_error** error)>& call, ep_error** error) {
   if (CancellationScope::cancelled_here()) return EP_STATUS_CANCELLED;
   const loader::StoppableCall stops(CancellationScope::cancelled_here);

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "primitives/status/status.h"
 
@@ -31,7 +32,8 @@ class Cancellation {
 
 // While it lives, what the calling thread asks of Tenon may be stopped by `cancellation`. An op or a model that has a
 // device make a primitive or compile a graph then throws Error with Code::cancelled: before the device is asked, or in
-// the middle, where the device can stop. What needs no compiler runs on, and so do other threads, those that wait for
+// the middle, where the device can stop. A prepared program stops between two of its launches; what it could have
+// written is then poisoned. A single op that needs no compiler runs on, and so do other threads, those that wait for
 // the same primitive included. Nothing of a cancelled call is remembered: the same call works later. Scopes nest, and
 // each of them counts.
 class CancellationScope {
@@ -43,6 +45,8 @@ class CancellationScope {
 
   // True if a scope of the calling thread is cancelled.
   static bool cancelled_here();
+  // The wishes of all scopes of the calling thread.
+  static std::vector<Cancellation> here();
 
  private:
   Cancellation cancellation_;

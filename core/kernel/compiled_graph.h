@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/device/call_site.h"
 #include "core/device/device_state.h"
+#include "core/kernel/node_name.h"
 #include "ep_api/ep_api.h"
 #include "primitives/status/status.h"
 
@@ -17,13 +17,7 @@ namespace tenon {
 // Kept alive by the program that holds it and by every VM slot that is still to launch or finish it. It keeps the
 // memory of its constants alive.
 struct CompiledGraph {
-  // How errors name a node of the table, when a fault speaks of it.
-  struct Node {
-    OpName op;
-    uint64_t operand_inputs = 0;  // as in vm::CallNote
-    std::vector<int64_t> inputs;  // as in vm::CallNote
-    std::string label;            // of the part of the program: "node 14 (/encoder/Gather)"
-  };
+  using Node = NodeName;
 
   CompiledGraph() = default;
   CompiledGraph(const CompiledGraph&) = delete;
@@ -37,7 +31,7 @@ struct CompiledGraph {
   uint64_t host_bytes = 0;
   uint64_t device_bytes = 0;
   uint64_t workspace_bytes = 0;
-  std::vector<Node> nodes;                // in the order of the table
+  std::vector<Node> nodes;                // in the order of the table, as faults speak of them
   std::shared_ptr<const void> constants;  // whatever owns their memory
 };
 

@@ -89,7 +89,8 @@ class DeviceQueue {
   Status why_skipped(Slot& slot);
   Status unpublished_failure(const Slot& slot);
   void launch_on_host(Stream& stream, Slot& slot, uint64_t number);
-  Status call_provider(Stream& stream, Slot& slot, uint64_t number);
+  Status call_provider(Stream& stream, Slot& slot);
+  Status launch_segment(Stream& stream, Slot& slot);
   Status prepare_scratch(Stream& stream, const Slot& slot);
   bool observe(Stream& stream);
   bool observe_host(Stream& stream);

@@ -28,7 +28,7 @@ struct Failure {
 
 // The instructions that are made of no record.
 inline constexpr OpName kCopy{"copy"}, kUpload{"upload"}, kDownload{"download"}, kAccess{"access"}, kWait{"wait"},
-    kBarrier{"barrier"}, kGraph{"graph"}, kAcquire{"acquire"}, kRelease{"release"},
+    kBarrier{"barrier"}, kGraph{"graph"}, kSegment{"segment"}, kAcquire{"acquire"}, kRelease{"release"},
     kWaitSemaphore{"wait for a semaphore"}, kSignalSemaphore{"signal of a semaphore"};
 
 // Labels that a slot submitted before may name.
@@ -67,6 +67,8 @@ Engine& engine();
 // Reads TENON_VM and registers what the VM does at the end of the process. Only the first call has an effect.
 void begin_life();
 
+struct SegmentRun;
+
 // An instruction to submit. Everything is borrowed for the call, except `staging`, `work` and `semaphore`, which are
 // taken over.
 struct Request {
@@ -74,6 +76,7 @@ struct Request {
   Stream* stream = nullptr;
   const OpLaunch* launch = nullptr;
   const GraphLaunch* graph = nullptr;
+  const SegmentRun* segment = nullptr;
   const OpName* op = nullptr;  // static
   std::span<const Operand> operands;
   std::span<const Ticket> waits;
@@ -100,6 +103,8 @@ Submitted submit(const Request& request);
 Status submit_and_follow(const Request& request, bool must_wait, Ticket* ticket = nullptr);
 // Submits with so many bytes of workspace, which goes back to the allocator with the ticket.
 Status submit_with_workspace(Request* request, uint64_t bytes);
+// Grows the persistent scratch of `stream` to at least `bytes`.
+Status grow_scratch(Stream& stream, uint64_t bytes);
 // Notes that a caller gets `status`, and returns it.
 Status tell(Status status);
 // Error: `device` has no stream of that index.

@@ -3,6 +3,7 @@
 
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
+#include "core/vm/segment.h"
 #include "primitives/text/format.h"
 
 namespace tenon::vm {
@@ -25,8 +26,27 @@ Status lost_count() {
 
 // The error of the instruction in `slot`, which met the bad data of `fault`.
 Status fault_error(const Slot& slot, const ep_fault& fault, const DeviceState* device) {
-  if (slot.policy == Policy::graph) return graph_fault(*slot.extras.graph->graph, fault);
+  if (slot.policy == Policy::graph) return graph_fault(*slot.extras.wide->graph, fault);
+  if (slot.policy == Policy::segment) {
+    const Segment& segment = *slot.extras.wide->segment;
+    const uint64_t launch = Ticket{fault.tag}.number() - slot.first_tag;
+    if (launch < segment.launches().size()) return node_fault(segment.name(launch), fault, device);
+  }
   return slot_error(slot, fault_status(fault, slot_argument(slot, fault.operand)), device);
+}
+
+// The instruction of `stream` among those in flight that has the launch of `tag`. One that has retired: none.
+uint64_t instruction_of(Stream& stream, uint64_t tag, uint64_t launched) {
+  uint64_t low = stream.retired.load(std::memory_order_relaxed), high = launched;
+  while (low < high) {  // the last one whose first tag is at most `tag` is in (low, high], or is `low`
+    const uint64_t middle = low + (high - low + 1) / 2;
+    if (stream.slot(middle).first_tag <= tag) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
 }
 
 }  // namespace
@@ -51,7 +71,7 @@ void DeviceQueue::take_faults(Stream& stream, uint64_t seen_before) {
       return fail_unknown(stream, seen_before);
     }
     stream.clean_scratch = 0;
-    const uint64_t number = Ticket{fault.tag}.number();
+    const uint64_t number = instruction_of(stream, Ticket{fault.tag}.number(), launched);
     const bool overflow = (fault.flags & EP_FAULT_FLAG_OVERFLOW) != 0;
     for (uint64_t i = overflow ? seen_before + 1 : number; i <= (overflow ? launched : number); ++i) {
       if (i <= stream.retired.load(std::memory_order_relaxed) || i > launched) continue;

@@ -10,11 +10,6 @@
 namespace tenon::vm {
 namespace {
 
-Status wait_all(const TicketList& waits) {
-  for (Ticket ticket : waits) TENON_RETURN_IF_ERROR(wait(ticket));
-  return Status();
-}
-
 Status call_provider(const GraphLaunch& launch, ep_buffer workspace) {
   DeviceState* device = launch.graph->device;
   std::vector<ep_buffer> buffers;
@@ -62,13 +57,19 @@ Status submit_graph(const GraphLaunch& launch) {
 
 }  // namespace
 
+Status node_error(const NodeName& node, const Status& cause, const DeviceState* device) {
+  const Status status = launch_error(cause, node.op.op, call_text(node.op.op, node.inputs), device);
+  return node.label.empty() ? status : with_label(status, node.label, device->opened->spelling);
+}
+
+Status node_fault(const NodeName& node, const ep_fault& fault, const DeviceState* device) {
+  return node_error(node, fault_status(fault, argument_name(node.op, node.operand_inputs, fault.operand)), device);
+}
+
 Status graph_fault(const CompiledGraph& graph, const ep_fault& fault) {
   const uint32_t index = EP_FAULT_NODE(fault.flags);
   if (index >= graph.nodes.size()) return launch_error(fault_status(fault, {}), kGraph.op, {}, graph.device);
-  const CompiledGraph::Node& node = graph.nodes[index];
-  const Status cause = fault_status(fault, argument_name(node.op, node.operand_inputs, fault.operand));
-  const Status status = launch_error(cause, node.op.op, call_text(node.op.op, node.inputs), graph.device);
-  return node.label.empty() ? status : with_label(status, node.label, graph.device->opened->spelling);
+  return node_fault(graph.nodes[index], fault, graph.device);
 }
 
 Status launch(const GraphLaunch& launch) {

@@ -1,85 +1,18 @@
 #include "core/vm/inline.h"
 
-#include <algorithm>
 #include <array>
-#include <cstring>
-#include <memory>
-#include <utility>
 
 #include "core/device/process.h"
 #include "core/device/trace.h"
 #include "core/vm/granular.h"
+#include "core/vm/thread_scratch.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/text/format.h"
 
 namespace tenon::vm {
 namespace {
 
-Status wait_all(std::span<const Ticket> waits) {
-  for (Ticket ticket : waits) TENON_RETURN_IF_ERROR(wait(ticket));
-  return Status();
-}
-
-// The persistent scratch of one thread on one device. It is zeroed when it is made and after an error.
-struct Scratch {
-  DeviceState* device = nullptr;
-  memory::Block block;
-  bool dirty = true;
-};
-
-// Plain data with a guard apart from it, so that it can be read to the very end of the thread. If the thread needs
-// scratch after the guard has run, it makes new scratch and keeps it.
-thread_local constinit std::vector<Scratch>* thread_scratch = nullptr;
-
-struct ScratchGuard {
-  void arm() {}
-  ~ScratchGuard() {
-    const std::unique_ptr<std::vector<Scratch>> blocks(std::exchange(thread_scratch, nullptr));
-    if (blocks == nullptr || process::forked() || process::ended()) return;
-    for (Scratch& scratch : *blocks) {
-      if (scratch.block.memory == nullptr) continue;
-      scratch.device->thread_scratch.fetch_sub(scratch.block.size, std::memory_order_relaxed);
-      scratch.device->allocator->release(scratch.block, {});
-    }
-  }
-};
-thread_local ScratchGuard scratch_guard;
-
-Status zero_block(DeviceState* device, const memory::Block& block, uint64_t bytes) {
-  if (block.host != nullptr) {
-    std::memset(block.host, 0, bytes);
-    return Status();
-  }
-  const std::vector<char> zeros(bytes);
-  ep_error* error = nullptr;
-  const ep_status code = upload_bytes(*device, device->inline_stream, block.at(0), zeros.data(), bytes, &error);
-  return loader::take_error(code, error, fmt::format("zeroing scratch of {}", device->opened->spelling));
-}
-
-Result<Scratch*> scratch_of(DeviceState* device, uint64_t bytes) {
-  if (thread_scratch == nullptr) {
-    thread_scratch = new std::vector<Scratch>;
-    scratch_guard.arm();
-  }
-  auto& blocks = *thread_scratch;
-  auto found = std::find_if(blocks.begin(), blocks.end(), [&](const Scratch& one) { return one.device == device; });
-  Scratch& scratch = found != blocks.end() ? *found : blocks.emplace_back(Scratch{device, {}, true});
-  if (scratch.block.size < bytes) {
-    if (scratch.block.memory != nullptr) device->allocator->release(scratch.block, {});
-    device->thread_scratch.fetch_sub(scratch.block.size, std::memory_order_relaxed);
-    scratch.block = {};
-    TicketList waits;
-    TENON_ASSIGN_OR_RETURN(scratch.block, device->allocator->allocate_aligned(bytes, &waits));
-    device->thread_scratch.fetch_add(scratch.block.size, std::memory_order_relaxed);
-    TENON_RETURN_IF_ERROR(wait_all(waits));
-    scratch.dirty = true;
-  }
-  if (scratch.dirty) TENON_RETURN_IF_ERROR(zero_block(device, scratch.block, scratch.block.size));
-  scratch.dirty = false;
-  return &scratch;
-}
-
-Status run(const OpLaunch& launch, memory::Block workspace, Scratch* scratch) {
+Status run(const OpLaunch& launch, memory::Block workspace, ThreadScratch* scratch) {
   DeviceState* device = launch.kernel->device;
   std::array<ep_buffer, EP_MAX_OPERANDS> buffers;
   for (size_t i = 0; i < launch.operands.size(); ++i) {
@@ -103,6 +36,11 @@ Status run(const OpLaunch& launch, memory::Block workspace, Scratch* scratch) {
 }
 
 }  // namespace
+
+Status wait_all(std::span<const Ticket> waits) {
+  for (Ticket ticket : waits) TENON_RETURN_IF_ERROR(wait(ticket));
+  return Status();
+}
 
 Status settle_operand(const Operand& operand) {
   if (operand.storage == nullptr || !operand.storage->busy_for_read()) return Status();
@@ -136,9 +74,9 @@ Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
   DeviceState* device = launch.kernel->device;
   TENON_RETURN_IF_ERROR(wait_all(waits));
   for (const Operand& operand : launch.operands) TENON_RETURN_IF_ERROR(settle_operand(operand));
-  Scratch* scratch = nullptr;
+  ThreadScratch* scratch = nullptr;
   if (launch.kernel->scratch_bytes != 0) {
-    TENON_ASSIGN_OR_RETURN(scratch, scratch_of(device, launch.kernel->scratch_bytes));
+    TENON_ASSIGN_OR_RETURN(scratch, thread_scratch_of(device, launch.kernel->scratch_bytes));
   }
   TraceScope trace(launch.op->op, "launch", device);
   if (launch.workspace_bytes == 0) return run(launch, {}, scratch);

@@ -10,6 +10,7 @@ Status inline_launch(const OpLaunch& launch, std::span<const Ticket> waits);
 Status inline_copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits);
 Status inline_upload(const Operand& dst, const void* src, uint64_t bytes, std::span<const Ticket> waits);
 Status inline_download(void* dst, const Operand& src, uint64_t bytes);
+Status wait_all(std::span<const Ticket> waits);
 // Waits for everything that an inline instruction with `operand` has to wait for. Gives the poison of the storage if
 // the instruction reads it.
 Status settle_operand(const Operand& operand);
@@ -40,6 +41,10 @@ inline void launch_now(const Kernel& kernel, const DeviceState* device, const ep
 // The failure of `launched` as a Status. Releases its error.
 Status launch_failure(const Launched& launched, const LaunchName& name, const DeviceState* device);
 
+// The error of one node of a program that runs as a whole: `cause` with the node's op, inputs and label.
+Status node_error(const NodeName& node, const Status& cause, const DeviceState* device);
+// The same for a fault of the node.
+Status node_fault(const NodeName& node, const ep_fault& fault, const DeviceState* device);
 // The error of a launch of `graph` that met bad data. It names the node, by its op and its label.
 Status graph_fault(const CompiledGraph& graph, const ep_fault& fault);
 

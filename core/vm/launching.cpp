@@ -7,6 +7,7 @@
 #include "core/vm/granular.h"
 #include "core/vm/inline.h"
 #include "core/vm/rules.h"
+#include "core/vm/segment.h"
 
 namespace tenon::vm {
 namespace {
@@ -61,7 +62,7 @@ void DeviceQueue::launch_slot(Stream& stream, Slot& slot, uint64_t number) {
   if (slot.status.ok()) {
     const bool timed = slot.submitted_ns != 0 && stream.times != nullptr;
     if (timed) stream.times->begin(number);
-    Status launched = call_provider(stream, slot, number);
+    Status launched = call_provider(stream, slot);
     if (timed) stream.times->end(number);
     if (launched.ok()) [[likely]]
       return;
@@ -112,7 +113,7 @@ void DeviceQueue::launch_on_host(Stream& stream, Slot& slot, uint64_t number) {
   stream.host_done.store(number, std::memory_order_release);
 }
 
-Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
+Status DeviceQueue::call_provider(Stream& stream, Slot& slot) {
   const ep_device_ops& ops = device_->ops;
   ep_error* error = nullptr;
   ep_status code = EP_STATUS_OK;
@@ -127,20 +128,21 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
       request.scalar_count = slot.scalar_count;
       request.workspace = slot.extras.workspace;
       request.scratch = slot.extras.scratch;
-      request.tag = stream.ticket(number).bits;
+      request.tag = stream.ticket(slot.first_tag).bits;
       code = ops.primitive_launch(slot.kernel->primitive, stream.handle, &request, nullptr, &error);
       break;
     }
     case Policy::graph: {
-      const GraphWork& work = *slot.extras.graph;
+      const WideWork& work = *slot.extras.wide;
       ep_graph_launch request{};
       request.operands = work.buffers.data();
       request.operand_count = static_cast<uint32_t>(work.buffers.size());
       request.workspace = slot.extras.workspace;
-      request.tag = stream.ticket(number).bits;
+      request.tag = stream.ticket(slot.first_tag).bits;
       code = ops.graph_launch(work.graph->handle, stream.handle, &request, nullptr, &error);
       break;
     }
+    case Policy::segment: return launch_segment(stream, slot);
     case Policy::copy:
       code = copy_bytes(*device_, stream.handle, slot.buffers[0], slot.buffers[1], slot.extras.bytes, &error);
       break;
@@ -171,6 +173,23 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot, uint64_t number) {
   if (slot.extras.scratch_bytes != 0) stream.clean_scratch = 0;
   const Status status = slot_error(slot, loader::take_error(code, error, {}), device_);
   if (code == EP_STATUS_DEVICE_LOST) lose(status);
+  return status;
+}
+
+Status DeviceQueue::launch_segment(Stream& stream, Slot& slot) {
+  const WideWork& work = *slot.extras.wide;
+  if (slot.extras.scratch_bytes != 0) TENON_RETURN_IF_ERROR(prepare_scratch(stream, slot));
+  SegmentCall call;
+  call.stream = stream.handle;
+  call.bindings = work.buffers.data();
+  call.scratch = slot.extras.scratch;
+  call.first_tag = stream.ticket(slot.first_tag).bits;
+  call.cancellations = work.cancellations;
+  const SegmentEnd end = launch_all(*work.segment, call);
+  if (end.ok()) return Status();
+  if (slot.extras.scratch_bytes != 0) stream.clean_scratch = 0;
+  const Status status = segment_error(*work.segment, end);
+  if (end.code == EP_STATUS_DEVICE_LOST) lose(status);
   return status;
 }
 

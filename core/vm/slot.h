@@ -16,6 +16,7 @@
 
 #include "core/device/call_site.h"
 #include "core/device/ticket_list.h"
+#include "core/kernel/cancellation.h"
 #include "core/kernel/compiled_graph.h"
 #include "core/kernel/kernel.h"
 #include "core/vm/call_note.h"
@@ -29,6 +30,7 @@ namespace tenon::vm {
 enum class Policy : uint8_t {
   launch,     // a primitive
   graph,      // a compiled graph
+  segment,    // many primitives, one after the other
   copy,       // within its device
   upload,     // from host memory
   download,   // to host memory
@@ -47,10 +49,13 @@ struct Completion {
   Status status;
 };
 
-// A launch of a compiled graph. It has as many operands as the graph has inputs and outputs, so they do not stand in
-// the slot.
-struct GraphWork {
-  std::shared_ptr<const CompiledGraph> graph;
+class Segment;
+
+// A launch of a compiled graph or of a segment. It has any number of operands, so they do not stand in the slot.
+struct WideWork {
+  std::shared_ptr<const CompiledGraph> graph;  // one of the two
+  std::shared_ptr<const Segment> segment;
+  std::vector<Cancellation> cancellations;  // of the run of a segment
   std::vector<ep_buffer> buffers;
   std::vector<Storage*> storages;  // retained: outputs, and borrowed memory
   std::vector<bool> written;       // by storage
@@ -72,7 +77,7 @@ struct SlotExtras {
   Staging* staging = nullptr;
   HostWork* work = nullptr;  // of an access, until the host thread takes it over
   Completion* completion = nullptr;
-  std::unique_ptr<GraphWork> graph;
+  std::unique_ptr<WideWork> wide;
   std::unique_ptr<SemaphoreWork> semaphore;
   ep_buffer workspace{};
   ep_buffer scratch{};
@@ -97,6 +102,9 @@ struct alignas(64) Slot {
   const std::string* label = nullptr;  // as in CallSite
   Status status;                       // why it failed, once that is known; ok in a free slot
 
+  // The tag of its first launch, by which faults name it (ep_launch::tag). Tags count the launches of a stream,
+  // which are more than its instructions.
+  uint64_t first_tag = 0;
   std::array<ep_buffer, EP_MAX_OPERANDS> buffers{};
   TicketList deps;                                    // in other streams: waited for before the launch
   std::array<Storage*, EP_MAX_OPERANDS> storages{};   // retained: outputs, and borrowed memory
@@ -110,19 +118,20 @@ struct alignas(64) Slot {
   std::vector<int64_t> shape_words;  // dims, then strides, operand by operand
   std::vector<ep_shape> shapes;
 
+  bool wide() const { return policy == Policy::graph || policy == Policy::segment; }
   // sources, storages and output_mask of any instruction, wherever they stand.
   std::span<const Ticket> all_sources() const {
-    if (policy == Policy::graph) [[unlikely]]
-      return extras.graph->sources;
+    if (wide()) [[unlikely]]
+      return extras.wide->sources;
     return {sources.data(), source_count};
   }
   std::span<Storage* const> all_storages() const {
-    if (policy == Policy::graph) [[unlikely]]
-      return extras.graph->storages;
+    if (wide()) [[unlikely]]
+      return extras.wide->storages;
     return {storages.data(), storage_count};
   }
   bool writes(size_t storage) const {
-    return policy == Policy::graph ? extras.graph->written[storage] : (output_mask >> storage & 1) != 0;
+    return wide() ? extras.wide->written[storage] : (output_mask >> storage & 1) != 0;
   }
 };
 

@@ -30,6 +30,19 @@ Result<Storage*> Storage::make(DeviceState* device, uint64_t bytes) {
   return storage;
 }
 
+Result<Storage*> Storage::make_aligned(DeviceState* device, uint64_t bytes) {
+  Storage* storage = Storages::make();
+  storage->device = device;
+  storage->bytes = bytes;
+  const Result<memory::Block> block = device->allocator->allocate_aligned(bytes == 0 ? 1 : bytes, &storage->reads);
+  if (!block.ok()) {
+    Storages::destroy(storage);
+    return block.status();
+  }
+  storage->own(block.value());
+  return storage;
+}
+
 Result<Storage*> Storage::make_image(DeviceState* device, const Layout& layout, uint64_t bytes) {
   Storage* storage = Storages::make();
   storage->device = device;

@@ -59,6 +59,8 @@ struct Storage {
   // A storage of `bytes` on `device`, allocated now. The tickets that its block carries become `reads`, so that
   // the first write waits for them.
   static Result<Storage*> make(DeviceState* device, uint64_t bytes);
+  // The same with a block that begins at a multiple of 256 bytes: for what holds several values (core/plan).
+  static Result<Storage*> make_aligned(DeviceState* device, uint64_t bytes);
   // The same in a block that the device makes for one value of `layout` in an image pool.
   static Result<Storage*> make_image(DeviceState* device, const Layout& layout, uint64_t bytes);
   // A storage over memory that the application owns. `deleter` runs once nothing uses the memory.

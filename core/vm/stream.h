@@ -48,6 +48,7 @@ struct Stream {
   std::vector<uint64_t> covered;
   memory::Block scratch;
   uint64_t scratch_number = 0;  // counts the blocks that were the scratch, from 1
+  uint64_t next_tag = 1;        // of the next launch; as Slot::first_tag
 
   uint64_t known_retired = 0;  // `retired` at the last look for room in the ring
 

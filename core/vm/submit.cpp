@@ -7,6 +7,7 @@
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
 #include "core/vm/rules.h"
+#include "core/vm/segment.h"
 
 namespace tenon::vm {
 namespace {
@@ -23,7 +24,8 @@ bool overwrites(std::span<const Operand> operands, size_t index) {
 class Submission {
  public:
   Submission(const Request& request, Slot& slot) : request_(request), stream_(*request.stream), slot_(slot) {
-    if (request.graph != nullptr) work_ = std::make_unique<GraphWork>();
+    if (request.graph != nullptr || request.segment != nullptr) work_ = std::make_unique<WideWork>();
+    if (request.segment != nullptr) constants_ = request.segment->segment->constants();
   }
 
   // The first poison among the storages that the instruction reads.
@@ -35,7 +37,7 @@ class Submission {
       if (operand.storage == nullptr || operand.storage->poison.ok()) continue;
       if (!overwrites(request_.operands, i)) return operand.storage->poison;
     }
-    return Status();
+    return constants_ != nullptr ? constants_->poison() : Status();
   }
 
   void poison_outputs(const Status& poison) const {
@@ -66,6 +68,12 @@ class Submission {
       if (!operand.write || !holds(kWriteAfterRead)) continue;
       for (Ticket read : operand.storage->reads) depend(read);
     }
+    if (constants_ != nullptr) {
+      constants_->for_pending_writes([this](Ticket write) {
+        depend(write);
+        add_source(write);
+      });
+    }
     for (Ticket ticket : slot_.deps) {
       uint64_t& covered = covered_by(ticket);
       covered = std::max(covered, ticket.number());
@@ -91,7 +99,7 @@ class Submission {
       operand.storage->reads.add(ticket);
       operand.storage->attention.store(true, std::memory_order_relaxed);
     }
-    if (work_ != nullptr) slot_.extras.graph = std::move(work_);
+    if (work_ != nullptr) slot_.extras.wide = std::move(work_);
   }
 
   void fill() {
@@ -100,12 +108,14 @@ class Submission {
     slot_.label = call_site.label;
     slot_.derived = false;
     slot_.kernel = nullptr;
+    slot_.first_tag = stream_.next_tag;
+    stream_.next_tag += launches();
     slot_.has_extras = request_.policy != Policy::launch || request_.completion != nullptr ||
-                       request_.workspace.memory != nullptr || request_.launch->kernel->scratch_bytes != 0;
+                       request_.workspace.memory != nullptr || scratch_bytes() != 0;
     if (slot_.has_extras) fill_extras();
     slot_.has_note = request_.launch != nullptr && request_.launch->note != nullptr;
-    if (request_.graph != nullptr) [[unlikely]]
-      return fill_graph();
+    if (work_ != nullptr) [[unlikely]]
+      return fill_wide();
     slot_.operand_count = static_cast<uint8_t>(request_.operands.size());
     for (size_t i = 0; i < request_.operands.size(); ++i) slot_.buffers[i] = buffer_of(request_.operands[i]);
     if (request_.launch != nullptr) fill_launch(*request_.launch);
@@ -145,6 +155,18 @@ class Submission {
     slot_.storages[slot_.storage_count++] = operand.storage;
   }
 
+  // How many launches of the provider the instruction is.
+  uint64_t launches() const {
+    if (request_.segment != nullptr) return request_.segment->segment->launches().size();
+    return request_.launch != nullptr || request_.graph != nullptr ? 1 : 0;
+  }
+
+  // What its launches want of the stream's scratch.
+  uint64_t scratch_bytes() const {
+    if (request_.segment != nullptr) return request_.segment->segment->scratch_bytes();
+    return request_.launch != nullptr ? request_.launch->kernel->scratch_bytes : 0;
+  }
+
   void fill_extras() {
     SlotExtras& extras = slot_.extras;
     extras.bytes = request_.bytes;
@@ -156,15 +178,20 @@ class Submission {
     extras.completion = request_.completion;
     extras.workspace = request_.workspace;
     extras.scratch_bytes = 0;
-    if (request_.launch == nullptr || request_.launch->kernel->scratch_bytes == 0) return;
+    if (scratch_bytes() == 0) return;
     extras.scratch = stream_.scratch.at(0);
     extras.scratch_bytes = stream_.scratch.size;
     extras.scratch_number = stream_.scratch_number;
   }
 
-  void fill_graph() {
+  void fill_wide() {
     slot_.operand_count = 0;
-    work_->graph = request_.graph->graph;
+    if (request_.graph != nullptr) {
+      work_->graph = request_.graph->graph;
+    } else {
+      work_->segment = request_.segment->segment->shared_from_this();
+      work_->cancellations = CancellationScope::here();
+    }
     for (const Operand& operand : request_.operands) work_->buffers.push_back(buffer_of(operand));
   }
 
@@ -199,7 +226,8 @@ class Submission {
   const Request& request_;
   Stream& stream_;
   Slot& slot_;
-  std::unique_ptr<GraphWork> work_;  // of a graph, until the slot takes it
+  std::unique_ptr<WideWork> work_;  // of a graph or a segment, until the slot takes it
+  Constants* constants_ = nullptr;  // of a segment
 };
 
 bool has_room(Stream& stream) {

@@ -17,7 +17,25 @@ constexpr uint16_t kComputeStream = 0;
 constexpr uint16_t kSpellings = 64;
 thread_local constinit std::array<uint16_t, kSpellings> current_streams{};  // by spelling_number of the device
 
-// Grows the stream's persistent scratch to at least `bytes`.
+Status submit_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
+  DeviceState* device = launch.kernel->device;
+  TENON_RETURN_IF_ERROR(check_stream(device, launch.stream));
+  Stream& stream = device->queue->stream(launch.stream);
+  TraceScope trace(launch.op->op, "submit", device);
+  if (launch.kernel->scratch_bytes != 0) TENON_RETURN_IF_ERROR(grow_scratch(stream, launch.kernel->scratch_bytes));
+  Request request;
+  request.stream = &stream;
+  request.launch = &launch;
+  request.op = launch.op;
+  request.operands = launch.operands;
+  request.waits = waits;
+  if (launch.workspace_bytes == 0) [[likely]]
+    return submit_and_follow(request, false);
+  return submit_with_workspace(&request, launch.workspace_bytes);
+}
+
+}  // namespace
+
 Status grow_scratch(Stream& stream, uint64_t bytes) {
   Engine& all = engine();
   DeviceState* device = stream.queue->device();
@@ -40,25 +58,6 @@ Status grow_scratch(Stream& stream, uint64_t bytes) {
   if (block.memory != nullptr) device->allocator->release(block, std::span(&last, 1));
   return Status();
 }
-
-Status submit_launch(const OpLaunch& launch, std::span<const Ticket> waits) {
-  DeviceState* device = launch.kernel->device;
-  TENON_RETURN_IF_ERROR(check_stream(device, launch.stream));
-  Stream& stream = device->queue->stream(launch.stream);
-  TraceScope trace(launch.op->op, "submit", device);
-  if (launch.kernel->scratch_bytes != 0) TENON_RETURN_IF_ERROR(grow_scratch(stream, launch.kernel->scratch_bytes));
-  Request request;
-  request.stream = &stream;
-  request.launch = &launch;
-  request.op = launch.op;
-  request.operands = launch.operands;
-  request.waits = waits;
-  if (launch.workspace_bytes == 0) [[likely]]
-    return submit_and_follow(request, false);
-  return submit_with_workspace(&request, launch.workspace_bytes);
-}
-
-}  // namespace
 
 Status submit_with_workspace(Request* request, uint64_t bytes) {
   DeviceState* device = request->stream->queue->device();

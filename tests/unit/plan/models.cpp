@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "primitives/text/format.h"
+
 namespace tenon::testing {
 
 void ProgramOfValues::read(std::initializer_list<uint32_t> inputs) {
@@ -50,7 +52,7 @@ ModelOfValues resnet50(int64_t batch) {
   }
   x = p.make(batch * 2048, {x});
   p.make(batch * 1000, {x});
-  return {"ResNet-50, batch " + std::to_string(batch), p.values()};
+  return {fmt::format("ResNet-50, batch {}", batch), p.values()};
 }
 
 ModelOfValues mobilenet() {

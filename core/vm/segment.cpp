@@ -1,0 +1,190 @@
+#include "core/vm/segment.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/device/trace.h"
+#include "core/vm/engine.h"
+#include "core/vm/inline.h"
+#include "primitives/text/format.h"
+
+namespace tenon::vm {
+
+Status Constants::poison() const {
+  if (settled_.load(std::memory_order_relaxed)) return Status();
+  for (const StorageOwner& storage : storages_) {
+    if (!storage.get()->poison.ok()) return storage.get()->poison;
+  }
+  return Status();
+}
+
+Status Constants::settle() {
+  if (settled_.load(std::memory_order_acquire)) return Status();
+  for (const StorageOwner& storage : storages_) {
+    TENON_RETURN_IF_ERROR(vm::settle(storage.get(), false, false));
+  }
+  settled_.store(true, std::memory_order_release);
+  return Status();
+}
+
+Segment::~Segment() {
+  for (const PackedLaunch& launch : launches_) launch.kernel->release();
+}
+
+SegmentBuilder::SegmentBuilder(DeviceState* device, uint32_t bindings, std::shared_ptr<Constants> constants)
+    : segment_(new Segment) {
+  segment_->device_ = device;
+  segment_->bindings_ = bindings;
+  segment_->constants_ = std::move(constants);
+  if (segment_->constants_ == nullptr) return;
+  for (const StorageOwner& storage : segment_->constants_->storages()) {
+    segment_->constant_addresses_.push_back(storage.get()->block.at(0));
+  }
+}
+
+Status SegmentBuilder::check(const SegmentLaunch& launch, const SegmentPlace& place) const {
+  const bool constant = place.of == SegmentPlace::Of::constant;
+  const size_t count = constant ? segment_->constant_addresses_.size() : segment_->bindings_;
+  if (place.of == SegmentPlace::Of::nothing || place.index < count) return Status();
+  return Status(Code::invalid_argument,
+                fmt::format("A launch of {} has an operand in {} {}, but the segment has {}.", launch.name->op.op,
+                            constant ? "constant" : "binding", place.index, count));
+}
+
+const ep_shape* SegmentBuilder::keep_shapes(const SegmentLaunch& launch) {
+  if (launch.shapes == nullptr) return nullptr;
+  std::vector<int64_t> words;
+  for (size_t i = 0; i < launch.operands.size(); ++i) {
+    const ep_shape& shape = launch.shapes[i];
+    words.push_back(shape.rank);
+    words.insert(words.end(), shape.dims, shape.dims + shape.rank);
+    words.insert(words.end(), shape.strides, shape.strides + shape.rank);
+  }
+  const auto [at, fresh] = segment_->shapes_.try_emplace(std::move(words));
+  if (!fresh) return at->second.data();
+  const int64_t* next = at->first.data();
+  for (size_t i = 0; i < launch.operands.size(); ++i) {
+    const auto rank = static_cast<int32_t>(*next++);
+    at->second.push_back({next, next + rank, rank, 0});
+    next += 2 * rank;
+  }
+  return at->second.data();
+}
+
+Status SegmentBuilder::add(const SegmentLaunch& launch) {
+  if (launch.kernel->device != segment_->device_) {
+    return Status(Code::invalid_argument,
+                  fmt::format("A launch of {} is for {}, but the segment is for {}.", launch.name->op.op,
+                              launch.kernel->device->opened->spelling, segment_->device_->opened->spelling));
+  }
+  for (const SegmentPlace& place : launch.operands) TENON_RETURN_IF_ERROR(check(launch, place));
+  TENON_RETURN_IF_ERROR(check(launch, launch.workspace));
+  PackedLaunch packed;
+  packed.kernel = launch.kernel;
+  packed.kernel->retain();
+  packed.shapes = keep_shapes(launch);
+  packed.operand_count = static_cast<uint16_t>(launch.operands.size());
+  packed.scalar_count = static_cast<uint16_t>(launch.scalars.size());
+  const auto pack = [&](const SegmentPlace& place) {
+    segment_->places_.push_back({place.of == SegmentPlace::Of::constant, place.index, place.offset});
+  };
+  Position position{segment_->places_.size(), ~size_t{0}, segment_->scalars_.size()};
+  for (size_t i = 0; i < launch.operands.size(); ++i) {
+    if (launch.operands[i].of == SegmentPlace::Of::nothing) packed.scalar_operands |= 1u << i;
+    pack(launch.operands[i]);
+  }
+  if (launch.workspace.of != SegmentPlace::Of::nothing) {
+    position.workspace = segment_->places_.size();
+    pack(launch.workspace);
+  }
+  segment_->scalars_.insert(segment_->scalars_.end(), launch.scalars.begin(), launch.scalars.end());
+  segment_->scratch_bytes_ = std::max(segment_->scratch_bytes_, launch.kernel->scratch_bytes);
+  segment_->launches_.push_back(packed);
+  segment_->names_.push_back(*launch.name);
+  positions_.push_back(position);
+  return Status();
+}
+
+std::shared_ptr<const Segment> SegmentBuilder::finish() {
+  for (size_t i = 0; i < positions_.size(); ++i) {
+    PackedLaunch& launch = segment_->launches_[i];
+    launch.operands = segment_->places_.data() + positions_[i].operands;
+    launch.scalars = segment_->scalars_.data() + positions_[i].scalars;
+    if (positions_[i].workspace != ~size_t{0}) launch.workspace = segment_->places_.data() + positions_[i].workspace;
+  }
+  positions_.clear();
+  return std::exchange(segment_, nullptr);
+}
+
+namespace {
+
+// Adds offsets of places to the addresses of one run.
+class Addresses {
+ public:
+  Addresses(const Segment& segment, const ep_buffer* bindings)
+      : tables_{bindings, segment.constant_addresses().data()} {}
+  ep_buffer operator()(const PackedPlace& place) const {
+    const ep_buffer& begin = tables_[place.constant][place.index];
+    return {begin.memory, begin.offset + place.offset};
+  }
+
+ private:
+  const ep_buffer* tables_[2];
+};
+
+bool any_cancelled(std::span<const Cancellation> all) {
+  return std::any_of(all.begin(), all.end(), [](const Cancellation& one) { return one.cancelled(); });
+}
+
+}  // namespace
+
+SegmentEnd launch_all(const Segment& segment, const SegmentCall& call) {
+  SegmentEnd end;
+  const auto launch_one = segment.device()->ops.primitive_launch;
+  const Addresses address(segment, call.bindings);
+  const bool stoppable = !call.cancellations.empty();
+  const bool traced = tracing();
+  ep_buffer buffers[EP_MAX_OPERANDS];
+  ep_launch request{};
+  request.operands = buffers;
+  uint64_t tag = call.first_tag;
+  for (const PackedLaunch& launch : segment.launches()) {
+    if (stoppable && any_cancelled(call.cancellations)) [[unlikely]] {
+      end.cancelled = true;
+      break;
+    }
+    for (uint32_t i = 0; i < launch.operand_count; ++i) {
+      buffers[i] = (launch.scalar_operands >> i & 1) != 0 ? ep_buffer{} : address(launch.operands[i]);
+    }
+    request.shapes = launch.shapes;
+    request.scalars = launch.scalars;
+    request.operand_count = launch.operand_count;
+    request.scalar_count = launch.scalar_count;
+    request.workspace = launch.workspace != nullptr ? address(*launch.workspace) : ep_buffer{};
+    request.scratch = launch.kernel->scratch_bytes != 0 ? call.scratch : ep_buffer{};
+    request.tag = tag++;
+    const uint64_t begin = traced ? trace_now() : 0;
+    end.code = launch_one(launch.kernel->primitive, call.stream, &request, &end.fault, &end.error);
+    if (traced) [[unlikely]]
+      trace_thread_span(segment.name(end.launched).op.op, "launch", begin, trace_now(),
+                        segment.device()->opened->spelling);
+    if (end.code != EP_STATUS_OK) [[unlikely]]
+      break;
+    ++end.launched;
+  }
+  return end;
+}
+
+Status segment_error(const Segment& segment, const SegmentEnd& end) {
+  const NodeName& node = segment.name(end.launched);
+  const DeviceState* device = segment.device();
+  if (end.cancelled) {
+    const Status cause(Code::cancelled, fmt::format("The program cancelled this run before launch {} of {}.",
+                                                    end.launched + 1, segment.launches().size()));
+    return node_error(node, cause, device);
+  }
+  const Status cause = loader::take_error(end.code, end.error, {});
+  return end.code == EP_STATUS_FAULT ? node_fault(node, end.fault, device) : node_error(node, cause, device);
+}
+
+}  // namespace tenon::vm
