@@ -14,9 +14,9 @@ Status no(const Prepared& prepared, std::string_view why) {
   return Status(Code::unsupported, fmt::format("{} is no part of a segment: {}.", prepared.op->name, why));
 }
 
-vm::SegmentPlace place_of(const PreparedOperand& operand, const CallPlaces& places) {
-  if (operand.output >= 0) return places.outputs[static_cast<size_t>(operand.output)];
-  if (operand.input >= 0) return places.inputs[static_cast<size_t>(operand.input)];
+vm::SegmentAddress address_of_operand(const PreparedOperand& operand, const CallAddresses& addresses) {
+  if (operand.output >= 0) return addresses.outputs[static_cast<size_t>(operand.output)];
+  if (operand.input >= 0) return addresses.inputs[static_cast<size_t>(operand.input)];
   return {};
 }
 
@@ -31,15 +31,15 @@ Status fits_segment(const Prepared& prepared) {
   return opaque ? no(prepared, "it takes operands in a layout of the device's own") : Status();
 }
 
-Status add_launch(vm::SegmentBuilder* builder, const OpCall& call, const Prepared& prepared, const CallPlaces& places,
-                  std::string label) {
+Status add_launch(vm::SegmentBuilder* builder, const OpCall& call, const Prepared& prepared,
+                  const CallAddresses& addresses, std::string label) {
   TENON_RETURN_IF_ERROR(fits_segment(prepared));
-  std::array<vm::SegmentPlace, EP_MAX_OPERANDS> operands;
+  std::array<vm::SegmentAddress, EP_MAX_OPERANDS> operands;
   std::array<ep_shape, EP_MAX_OPERANDS> shapes;
   std::array<ep_scalar, EP_MAX_SCALARS> scalars{};
   for (size_t i = 0; i < prepared.operands.size(); ++i) {
     const PreparedOperand& operand = prepared.operands[i];
-    operands[i] = place_of(operand, places);
+    operands[i] = address_of_operand(operand, addresses);
     shapes[i] = {operand.dims.data(), operand.strides.data(), operand.dims.rank(), 0};
     if (operand.alignment > 1 && operands[i].offset % static_cast<uint64_t>(operand.alignment) != 0) {
       return Status(Code::invalid_argument,
@@ -58,7 +58,7 @@ Status add_launch(vm::SegmentBuilder* builder, const OpCall& call, const Prepare
   launch.operands = {operands.data(), prepared.operands.size()};
   launch.shapes = prepared.kernel->dynamic ? shapes.data() : nullptr;
   launch.scalars = {scalars.data(), prepared.scalar_count};
-  if (prepared.workspace_bytes != 0) launch.workspace = places.workspace;
+  if (prepared.workspace_bytes != 0) launch.workspace = addresses.workspace;
   launch.name = &name;
   return builder->add(launch);
 }

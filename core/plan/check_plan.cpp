@@ -16,19 +16,19 @@ Status wrong(std::string sentence) {
   return Status(Code::internal, "The memory plan is wrong: " + std::move(sentence));
 }
 
-Status check_place(size_t i, const Value& value, const Pool& pool, const MemoryPlan& plan) {
-  const Place& place = plan.places[i];
+Status check_location(size_t i, const Value& value, const Pool& pool, const MemoryPlan& plan) {
+  const Location& location = plan.locations[i];
   if (value.bytes == 0) return Status();
-  if (place.block >= plan.blocks.size()) {
-    return wrong(fmt::format("value {} is in block {} of {}.", i, place.block, plan.blocks.size()));
+  if (location.block >= plan.blocks.size()) {
+    return wrong(fmt::format("value {} is in block {} of {}.", i, location.block, plan.blocks.size()));
   }
-  const uint64_t size = plan.blocks[place.block];
-  if (size > pool.largest_allocation || value.bytes > size || place.offset > size - value.bytes) {
-    return wrong(fmt::format("value {} lies at {} of {} and has {} bytes; a block has {} at most.", i, place.offset,
+  const uint64_t size = plan.blocks[location.block];
+  if (size > pool.largest_allocation || value.bytes > size || location.offset > size - value.bytes) {
+    return wrong(fmt::format("value {} lies at {} of {} and has {} bytes; a block has {} at most.", i, location.offset,
                              size, value.bytes, pool.largest_allocation));
   }
-  if (place.offset % value.alignment != 0) {
-    return wrong(fmt::format("value {} lies at {}, which is no multiple of {}.", i, place.offset, value.alignment));
+  if (location.offset % value.alignment != 0) {
+    return wrong(fmt::format("value {} lies at {}, which is no multiple of {}.", i, location.offset, value.alignment));
   }
   return Status();
 }
@@ -38,7 +38,7 @@ Status check_groups(std::span<const Value> values, const MemoryPlan& plan) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i].group == kNone || values[i].bytes == 0) continue;
     const size_t first = firsts.try_emplace(values[i].group, i).first->second;
-    const Place &a = plan.places[first], &b = plan.places[i];
+    const Location &a = plan.locations[first], &b = plan.locations[i];
     if (a.block == b.block && a.offset == b.offset) continue;
     return wrong(fmt::format("values {} and {} of group {} lie at {} of block {} and at {} of block {}.", first, i,
                              values[i].group, a.offset, a.block, b.offset, b.block));
@@ -73,15 +73,16 @@ class Living {
  private:
   using Key = std::pair<uint32_t, uint64_t>;
 
-  Key key_of(uint32_t index) const { return {plan_.places[index].block, plan_.places[index].offset}; }
+  Key key_of(uint32_t index) const { return {plan_.locations[index].block, plan_.locations[index].offset}; }
 
   bool share(uint32_t a, uint32_t b) const { return values_[a].group != kNone && values_[a].group == values_[b].group; }
 
   Status compare(std::span<const uint32_t> lower, std::span<const uint32_t> upper) const {
     for (const uint32_t a : lower) {
       for (const uint32_t b : upper) {
-        if (plan_.places[a].block != plan_.places[b].block) continue;
-        if (pool_.exclusive || plan_.places[a].offset + values_[a].bytes > plan_.places[b].offset) return overlap(a, b);
+        if (plan_.locations[a].block != plan_.locations[b].block) continue;
+        if (pool_.exclusive || plan_.locations[a].offset + values_[a].bytes > plan_.locations[b].offset)
+          return overlap(a, b);
       }
     }
     return Status();
@@ -89,9 +90,9 @@ class Living {
 
   Status overlap(uint32_t a, uint32_t b) const {
     return wrong(fmt::format("values {} ({} bytes at {}) and {} ({} bytes at {}) share bytes of block {} at step {}.",
-                             std::min(a, b), values_[std::min(a, b)].bytes, plan_.places[std::min(a, b)].offset,
-                             std::max(a, b), values_[std::max(a, b)].bytes, plan_.places[std::max(a, b)].offset,
-                             plan_.places[a].block, std::max(values_[a].first, values_[b].first)));
+                             std::min(a, b), values_[std::min(a, b)].bytes, plan_.locations[std::min(a, b)].offset,
+                             std::max(a, b), values_[std::max(a, b)].bytes, plan_.locations[std::max(a, b)].offset,
+                             plan_.locations[a].block, std::max(values_[a].first, values_[b].first)));
   }
 
   std::span<const Value> values_;
@@ -100,7 +101,8 @@ class Living {
   std::map<Key, std::vector<uint32_t>> living_;
 };
 
-// The values that have bytes, each group stretched to one life: a place is its group's from the first step to the last.
+// The values that have bytes, each group stretched to one life: a location is its group's from the first step to the
+// last.
 std::vector<Value> with_whole_lives(std::span<const Value> values) {
   std::vector<Value> stretched(values.begin(), values.end());
   std::map<uint32_t, std::pair<uint32_t, uint32_t>> lives;
@@ -119,10 +121,10 @@ std::vector<Value> with_whole_lives(std::span<const Value> values) {
 }  // namespace
 
 Status check_plan(std::span<const Value> given, const Pool& pool, const MemoryPlan& plan) {
-  if (plan.places.size() != given.size()) {
-    return wrong(fmt::format("it has places for {} values of {}.", plan.places.size(), given.size()));
+  if (plan.locations.size() != given.size()) {
+    return wrong(fmt::format("it has locations for {} values of {}.", plan.locations.size(), given.size()));
   }
-  for (size_t i = 0; i < given.size(); ++i) TENON_RETURN_IF_ERROR(check_place(i, given[i], pool, plan));
+  for (size_t i = 0; i < given.size(); ++i) TENON_RETURN_IF_ERROR(check_location(i, given[i], pool, plan));
   TENON_RETURN_IF_ERROR(check_groups(given, plan));
   const std::vector<Value> values = with_whole_lives(given);
   std::vector<uint32_t> begins;

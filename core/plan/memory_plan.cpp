@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "core/plan/place.h"
+#include "core/plan/intervals.h"
 #include "primitives/text/format.h"
 
 namespace tenon::plan {
@@ -15,17 +15,17 @@ namespace {
 constexpr uint64_t kBudget = 1'000'000;  // looks of all ways together: about ten milliseconds at worst
 constexpr int kRounds = 40;              // of promoting what lies on top
 
-// The values with their groups merged: what gets a place each.
+// The values with their groups merged: what gets a location each.
 struct Merged {
   std::vector<Interval> intervals;
   std::vector<uint32_t> of;  // by value: its interval, or kNone for a value of no bytes
 };
 
-void join(Interval* place, const Value& value) {
-  place->bytes = std::max(place->bytes, value.bytes);
-  place->alignment = std::max(place->alignment, value.alignment);
-  place->first = std::min(place->first, value.first);
-  place->last = std::max(place->last, value.last);
+void join(Interval* location, const Value& value) {
+  location->bytes = std::max(location->bytes, value.bytes);
+  location->alignment = std::max(location->alignment, value.alignment);
+  location->first = std::min(location->first, value.first);
+  location->last = std::max(location->last, value.last);
 }
 
 Merged merge_groups(std::span<const Value> values) {
@@ -184,13 +184,13 @@ uint64_t stride_of(std::span<const Interval> intervals, const Pool& pool) {
 Result<MemoryPlan> plan_merged(const Merged& merged, const Pool& pool) {
   MemoryPlan plan;
   plan.lower_bound = largest_sum(merged.intervals);
-  std::vector<Place> places(merged.intervals.size());
+  std::vector<Location> locations(merged.intervals.size());
   if (pool.exclusive) {
     const std::vector<uint32_t> blocks = place_alone(merged.intervals);
     for (size_t i = 0; i < blocks.size(); ++i) {
       if (plan.blocks.size() <= blocks[i]) plan.blocks.resize(blocks[i] + 1);
       plan.blocks[blocks[i]] = std::max(plan.blocks[blocks[i]], merged.intervals[i].bytes);
-      places[i] = {blocks[i], 0};
+      locations[i] = {blocks[i], 0};
     }
   } else if (!merged.intervals.empty()) {
     const uint64_t stride = stride_of(merged.intervals, pool);
@@ -204,11 +204,11 @@ Result<MemoryPlan> plan_merged(const Merged& merged, const Pool& pool) {
     }
     const Candidate best = plan_in_ranges(merged.intervals, stride, plan.lower_bound);
     plan.blocks = block_sizes(merged.intervals, best.offsets, stride);
-    for (size_t i = 0; i < places.size(); ++i) {
-      places[i] = {static_cast<uint32_t>(best.offsets[i] / stride), best.offsets[i] % stride};
+    for (size_t i = 0; i < locations.size(); ++i) {
+      locations[i] = {static_cast<uint32_t>(best.offsets[i] / stride), best.offsets[i] % stride};
     }
   }
-  for (const uint32_t at : merged.of) plan.places.push_back(at == kNone ? Place{} : places[at]);
+  for (const uint32_t at : merged.of) plan.locations.push_back(at == kNone ? Location{} : locations[at]);
   return plan;
 }
 

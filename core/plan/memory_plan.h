@@ -1,4 +1,4 @@
-// The memory plan: places for values by lifetime, so that values that do not live at the same time share bytes.
+// The memory plan: locations for values by lifetime, so that values that do not live at the same time share bytes.
 // Internal to the library.
 //
 // Pure and deterministic: the same values give the same plan on every machine. Threads: every function is thread-safe.
@@ -22,8 +22,8 @@ struct Value {
   uint64_t alignment = 1;  // a power of two
   uint32_t first = 0;      // step
   uint32_t last = 0;       // step, at least `first`
-  // Values with the same number lie at the same place: what a step writes in place, and views. kNone: alone. Their
-  // place has the size of the largest one and lives from the first step of any to the last step of any.
+  // Values with the same number lie at the same location: what a step writes in place, and views. kNone: alone. Their
+  // location has the size of the largest one and lives from the first step of any to the last step of any.
   uint32_t group = kNone;
 };
 
@@ -33,15 +33,15 @@ struct Pool {
   bool exclusive = false;  // EP_POOL_FLAG_EXCLUSIVE: a block holds one value at a time, at its begin
 };
 
-struct Place {
-  uint32_t block = kNone;  // kNone: a value of 0 bytes, which has no place
+struct Location {
+  uint32_t block = kNone;  // kNone: a value of 0 bytes, which has no location
   uint64_t offset = 0;     // bytes from the begin of the block, a multiple of the value's alignment
 };
 
 struct MemoryPlan {
-  std::vector<Place> places;     // by value
-  std::vector<uint64_t> blocks;  // bytes of each
-  // The largest sum of the bytes of places that live at one step: no plan needs less.
+  std::vector<Location> locations;  // by value
+  std::vector<uint64_t> blocks;     // bytes of each
+  // The largest sum of the bytes of locations that live at one step: no plan needs less.
   uint64_t lower_bound = 0;
 
   uint64_t peak() const;  // bytes of all blocks

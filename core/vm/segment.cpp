@@ -42,13 +42,13 @@ SegmentBuilder::SegmentBuilder(DeviceState* device, uint32_t bindings, std::shar
   }
 }
 
-Status SegmentBuilder::check(const SegmentLaunch& launch, const SegmentPlace& place) const {
-  const bool constant = place.of == SegmentPlace::Of::constant;
+Status SegmentBuilder::check(const SegmentLaunch& launch, const SegmentAddress& address) const {
+  const bool constant = address.of == SegmentAddress::Of::constant;
   const size_t count = constant ? segment_->constant_addresses_.size() : segment_->bindings_;
-  if (place.of == SegmentPlace::Of::nothing || place.index < count) return Status();
+  if (address.of == SegmentAddress::Of::nothing || address.index < count) return Status();
   return Status(Code::invalid_argument,
                 fmt::format("A launch of {} has an operand in {} {}, but the segment has {}.", launch.name->op.op,
-                            constant ? "constant" : "binding", place.index, count));
+                            constant ? "constant" : "binding", address.index, count));
 }
 
 const ep_shape* SegmentBuilder::keep_shapes(const SegmentLaunch& launch) {
@@ -77,7 +77,7 @@ Status SegmentBuilder::add(const SegmentLaunch& launch) {
                   fmt::format("A launch of {} is for {}, but the segment is for {}.", launch.name->op.op,
                               launch.kernel->device->opened->spelling, segment_->device_->opened->spelling));
   }
-  for (const SegmentPlace& place : launch.operands) TENON_RETURN_IF_ERROR(check(launch, place));
+  for (const SegmentAddress& address : launch.operands) TENON_RETURN_IF_ERROR(check(launch, address));
   TENON_RETURN_IF_ERROR(check(launch, launch.workspace));
   PackedLaunch packed;
   packed.kernel = launch.kernel;
@@ -85,16 +85,16 @@ Status SegmentBuilder::add(const SegmentLaunch& launch) {
   packed.shapes = keep_shapes(launch);
   packed.operand_count = static_cast<uint16_t>(launch.operands.size());
   packed.scalar_count = static_cast<uint16_t>(launch.scalars.size());
-  const auto pack = [&](const SegmentPlace& place) {
-    segment_->places_.push_back({place.of == SegmentPlace::Of::constant, place.index, place.offset});
+  const auto pack = [&](const SegmentAddress& address) {
+    segment_->addresses_.push_back({address.of == SegmentAddress::Of::constant, address.index, address.offset});
   };
-  Position position{segment_->places_.size(), ~size_t{0}, segment_->scalars_.size()};
+  Position position{segment_->addresses_.size(), ~size_t{0}, segment_->scalars_.size()};
   for (size_t i = 0; i < launch.operands.size(); ++i) {
-    if (launch.operands[i].of == SegmentPlace::Of::nothing) packed.scalar_operands |= 1u << i;
+    if (launch.operands[i].of == SegmentAddress::Of::nothing) packed.scalar_operands |= 1u << i;
     pack(launch.operands[i]);
   }
-  if (launch.workspace.of != SegmentPlace::Of::nothing) {
-    position.workspace = segment_->places_.size();
+  if (launch.workspace.of != SegmentAddress::Of::nothing) {
+    position.workspace = segment_->addresses_.size();
     pack(launch.workspace);
   }
   segment_->scalars_.insert(segment_->scalars_.end(), launch.scalars.begin(), launch.scalars.end());
@@ -108,9 +108,9 @@ Status SegmentBuilder::add(const SegmentLaunch& launch) {
 std::shared_ptr<const Segment> SegmentBuilder::finish() {
   for (size_t i = 0; i < positions_.size(); ++i) {
     PackedLaunch& launch = segment_->launches_[i];
-    launch.operands = segment_->places_.data() + positions_[i].operands;
+    launch.operands = segment_->addresses_.data() + positions_[i].operands;
     launch.scalars = segment_->scalars_.data() + positions_[i].scalars;
-    if (positions_[i].workspace != ~size_t{0}) launch.workspace = segment_->places_.data() + positions_[i].workspace;
+    if (positions_[i].workspace != ~size_t{0}) launch.workspace = segment_->addresses_.data() + positions_[i].workspace;
   }
   positions_.clear();
   return std::exchange(segment_, nullptr);
@@ -118,14 +118,14 @@ std::shared_ptr<const Segment> SegmentBuilder::finish() {
 
 namespace {
 
-// Adds offsets of places to the addresses of one run.
+// Where the operands of one run lie.
 class Addresses {
  public:
   Addresses(const Segment& segment, const ep_buffer* bindings)
       : tables_{bindings, segment.constant_addresses().data()} {}
-  ep_buffer operator()(const PackedPlace& place) const {
-    const ep_buffer& begin = tables_[place.constant][place.index];
-    return {begin.memory, begin.offset + place.offset};
+  ep_buffer operator()(const PackedAddress& address) const {
+    const ep_buffer& begin = tables_[address.constant][address.index];
+    return {begin.memory, begin.offset + address.offset};
   }
 
  private:

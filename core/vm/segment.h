@@ -8,7 +8,7 @@
 // ones may run. Either way the run has failed: every binding that it writes is poisoned, on synchronous devices too.
 // The error names the launch by its NodeName.
 //
-// Memory. The caller has every block before the run, workspace of launches included: workspace is a place like any
+// Memory. The caller has every block before the run, workspace of launches included: workspace has an address like any
 // other. So nothing is allocated between the first launch and the last.
 #pragma once
 
@@ -63,11 +63,11 @@ class Constants {
 };
 
 // Where an operand of a launch begins: `offset` bytes behind the begin of a binding or of a constant.
-struct SegmentPlace {
+struct SegmentAddress {
   enum class Of : uint8_t { nothing, binding, constant };
 
-  static SegmentPlace binding(uint32_t index, uint64_t offset) { return {Of::binding, index, offset}; }
-  static SegmentPlace constant(uint32_t index, uint64_t offset) { return {Of::constant, index, offset}; }
+  static SegmentAddress binding(uint32_t index, uint64_t offset) { return {Of::binding, index, offset}; }
+  static SegmentAddress constant(uint32_t index, uint64_t offset) { return {Of::constant, index, offset}; }
 
   Of of = Of::nothing;  // nothing: a scalar operand, or no workspace
   uint32_t index = 0;
@@ -76,16 +76,16 @@ struct SegmentPlace {
 
 // One launch, as it is added to a segment. Everything is borrowed for the call.
 struct SegmentLaunch {
-  Kernel* kernel = nullptr;                // of the segment's device
-  std::span<const SegmentPlace> operands;  // in the descriptor's order
-  const ep_shape* shapes = nullptr;        // per operand where the descriptor holds EP_ANY, else null
-  std::span<const ep_scalar> scalars;      // by slot
-  SegmentPlace workspace;                  // at a multiple of 256 bytes
+  Kernel* kernel = nullptr;                  // of the segment's device
+  std::span<const SegmentAddress> operands;  // in the descriptor's order
+  const ep_shape* shapes = nullptr;          // per operand where the descriptor holds EP_ANY, else null
+  std::span<const ep_scalar> scalars;        // by slot
+  SegmentAddress workspace;                  // at a multiple of 256 bytes
   const NodeName* name = nullptr;
 };
 
 // One launch as a run needs it.
-struct PackedPlace {
+struct PackedAddress {
   uint32_t constant = 0;  // 1: of a constant
   uint32_t index = 0;
   uint64_t offset = 0;
@@ -94,8 +94,8 @@ struct PackedLaunch {
   Kernel* kernel = nullptr;
   const ep_shape* shapes = nullptr;
   const ep_scalar* scalars = nullptr;
-  const PackedPlace* operands = nullptr;
-  const PackedPlace* workspace = nullptr;
+  const PackedAddress* operands = nullptr;
+  const PackedAddress* workspace = nullptr;
   uint16_t operand_count = 0;
   uint16_t scalar_count = 0;
   uint32_t scalar_operands = 0;  // bit i: operand i has no memory
@@ -123,7 +123,7 @@ class Segment : public std::enable_shared_from_this<Segment> {
   uint32_t bindings_ = 0;
   uint64_t scratch_bytes_ = 0;
   std::vector<PackedLaunch> launches_;
-  std::vector<PackedPlace> places_;
+  std::vector<PackedAddress> addresses_;
   std::vector<ep_scalar> scalars_;
   std::map<std::vector<int64_t>, std::vector<ep_shape>> shapes_;  // by their words: equal shapes stand here once
   std::vector<NodeName> names_;
@@ -136,13 +136,13 @@ class SegmentBuilder {
  public:
   // Runs of the segment will have so many bindings. `constants` may be null.
   SegmentBuilder(DeviceState* device, uint32_t bindings, std::shared_ptr<Constants> constants);
-  // Errors: invalid_argument for a place that no run has, and for a kernel of another device.
+  // Errors: invalid_argument for an address that no run has, and for a kernel of another device.
   Status add(const SegmentLaunch& launch);
   // The builder is then empty.
   std::shared_ptr<const Segment> finish();
 
  private:
-  Status check(const SegmentLaunch& launch, const SegmentPlace& place) const;
+  Status check(const SegmentLaunch& launch, const SegmentAddress& address) const;
   const ep_shape* keep_shapes(const SegmentLaunch& launch);
 
   struct Position {
@@ -156,7 +156,7 @@ class SegmentBuilder {
 struct SegmentRun {
   const Segment* segment = nullptr;  // owned by a shared_ptr
   // Inputs (read), outputs and blocks (written; `whole` where the run reads nothing that it has not written). An
-  // operand's offset is added to those of the places.
+  // operand's offset is added to those of the addresses.
   std::span<const Operand> bindings;
   uint16_t stream = 0;  // as in OpLaunch
 };

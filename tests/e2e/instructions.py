@@ -1,6 +1,6 @@
-"""Counts the instructions of one tiny eager op with callgrind and compares them with the record.
+"""Counts the instructions of tiny ops, or of programs of them, with callgrind and compares them with the record.
 
-usage: instructions.py BENCH_INSTRUCTIONS RECORD COMPILER [--write]
+usage: instructions.py BENCH_INSTRUCTIONS RECORD COMPILER OP... [--write]
 
 RECORD has one line per op and compiler: `gcc relu 754`. More than 1 % above it fails; --write records anew. Counts hold
 still where times do not; valgrind offers no AVX-512, so every machine with AVX2 runs the same kernels.
@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-RUNS = (2000, 12000)  # the first few calls of an op prepare it
+RUNS = (200, 1200)  # the first few calls of an op prepare it
 COUNTED = "tenon_counted"  # the function of BENCH_INSTRUCTIONS that calls the op
 LIMIT = 1.01
 
@@ -24,8 +24,7 @@ def instructions(program, op, runs):
 
 
 def main():
-    program, record, compiler = sys.argv[1:4]
-    ops = ("relu", "add", "add_out", "view", "bias", "strided", "transposed")
+    program, record, compiler, *ops = (word for word in sys.argv[1:] if word != "--write")
     counts = {op: (instructions(program, op, RUNS[1]) - instructions(program, op, RUNS[0])) // (RUNS[1] - RUNS[0])
               for op in ops}
     lines = [line.split() for line in open(record, encoding="utf-8") if line.strip() and not line.startswith("#")]

@@ -32,7 +32,7 @@ int32_t RecordedSegment::value_of(const Tensor& tensor) {
   return at->second;
 }
 
-RecordedSegment::Operand RecordedSegment::place(const Tensor& tensor, bool writes) {
+RecordedSegment::Operand RecordedSegment::location(const Tensor& tensor, bool writes) {
   if (!tensor.defined()) return {};
   const int32_t index = value_of(tensor);
   Value& value = values_[static_cast<size_t>(index)];
@@ -52,9 +52,9 @@ void RecordedSegment::record(const OpCall& call) {
   step.prepared = value_or_throw(prepare(call, device_, Reach::native_only));
   for (const Tensor* input : call.inputs) step.inputs.push_back(input != nullptr ? *input : Tensor());
   step.scalars.assign(call.scalars.begin(), call.scalars.end());
-  for (const Tensor& input : step.inputs) step.input_places.push_back(place(input, false));
+  for (const Tensor& input : step.inputs) step.input_addresses.push_back(location(input, false));
   eager_interpreter().apply(call);
-  for (const Tensor& output : call.outputs) step.output_places.push_back(place(output, true));
+  for (const Tensor& output : call.outputs) step.output_addresses.push_back(location(output, true));
   steps_.push_back(std::move(step));
 }
 
@@ -88,21 +88,21 @@ std::vector<plan::Value> RecordedSegment::planned_values() {
 }
 
 // Bindings: inputs, outputs, blocks of the plan.
-vm::SegmentPlace RecordedSegment::segment_place(const Operand& operand) const {
+vm::SegmentAddress RecordedSegment::segment_address(const Operand& operand) const {
   if (operand.value < 0) return {};
   const auto index = static_cast<size_t>(operand.value);
   const Value& value = values_[index];
-  if (value.input >= 0) return vm::SegmentPlace::binding(static_cast<uint32_t>(value.input), operand.offset);
+  if (value.input >= 0) return vm::SegmentAddress::binding(static_cast<uint32_t>(value.input), operand.offset);
   if (value.output >= 0) {
-    return vm::SegmentPlace::binding(static_cast<uint32_t>(input_count_) + static_cast<uint32_t>(value.output),
-                                     operand.offset);
+    return vm::SegmentAddress::binding(static_cast<uint32_t>(input_count_) + static_cast<uint32_t>(value.output),
+                                       operand.offset);
   }
   if (plan_of_[index] < 0) {
-    return vm::SegmentPlace::constant(static_cast<uint32_t>(constant_of_[index]), operand.offset);
+    return vm::SegmentAddress::constant(static_cast<uint32_t>(constant_of_[index]), operand.offset);
   }
-  const plan::Place& place = plan_.places[static_cast<size_t>(plan_of_[index])];
-  return vm::SegmentPlace::binding(static_cast<uint32_t>(input_count_ + output_metas_.size()) + place.block,
-                                   place.offset + operand.offset);
+  const plan::Location& location = plan_.locations[static_cast<size_t>(plan_of_[index])];
+  return vm::SegmentAddress::binding(static_cast<uint32_t>(input_count_ + output_metas_.size()) + location.block,
+                                     location.offset + operand.offset);
 }
 
 void RecordedSegment::build(const TensorList& inputs, const TensorList& outputs) {
@@ -126,14 +126,14 @@ void RecordedSegment::build(const TensorList& inputs, const TensorList& outputs)
                              std::make_shared<vm::Constants>(std::move(constants)));
   for (size_t s = 1; s < steps_.size(); ++s) {
     const Step& step = steps_[s];
-    std::vector<vm::SegmentPlace> from, to;
-    for (const Operand& operand : step.input_places) from.push_back(segment_place(operand));
-    for (const Operand& operand : step.output_places) to.push_back(segment_place(operand));
-    vm::SegmentPlace workspace;
+    std::vector<vm::SegmentAddress> from, to;
+    for (const Operand& operand : step.input_addresses) from.push_back(segment_address(operand));
+    for (const Operand& operand : step.output_addresses) to.push_back(segment_address(operand));
+    vm::SegmentAddress workspace;
     if (workspace_of_[s] >= 0) {
-      const plan::Place& place = plan_.places[static_cast<size_t>(workspace_of_[s])];
-      workspace =
-          vm::SegmentPlace::binding(static_cast<uint32_t>(inputs.size() + outputs.size()) + place.block, place.offset);
+      const plan::Location& location = plan_.locations[static_cast<size_t>(workspace_of_[s])];
+      workspace = vm::SegmentAddress::binding(static_cast<uint32_t>(inputs.size() + outputs.size()) + location.block,
+                                              location.offset);
     }
     std::vector<const Tensor*> pointers;
     for (const Tensor& input : step.inputs) pointers.push_back(input.defined() ? &input : nullptr);

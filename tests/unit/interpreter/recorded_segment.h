@@ -49,22 +49,22 @@ class RecordedSegment {
     const OpInfo* op = nullptr;
     std::vector<Tensor> inputs;  // undefined: absent
     std::vector<Scalar> scalars;
-    std::vector<Operand> input_places, output_places;
+    std::vector<Operand> input_addresses, output_addresses;
   };
 
   int32_t value_of(const Tensor& tensor);
-  Operand place(const Tensor& tensor, bool writes);
+  Operand location(const Tensor& tensor, bool writes);
   void record(const OpCall& call);
   void build(const TensorList& inputs, const TensorList& outputs);
   std::vector<plan::Value> planned_values();
-  vm::SegmentPlace segment_place(const Operand& operand) const;
+  vm::SegmentAddress segment_address(const Operand& operand) const;
 
   std::vector<Value> values_;
   std::map<Storage*, int32_t> by_storage_;
   std::vector<Step> steps_;
   std::vector<TensorMeta> output_metas_;
-  std::vector<size_t> in_plan_;   // by place of the plan: the value, then the workspaces by step
-  std::vector<int64_t> plan_of_;  // by value: its place in the plan, or -1
+  std::vector<size_t> in_plan_;   // by location of the plan: the value, then the workspaces by step
+  std::vector<int64_t> plan_of_;  // by value: its location in the plan, or -1
   std::vector<int64_t> constant_of_;
   std::vector<int64_t> workspace_of_;  // by step
   size_t input_count_ = 0;

@@ -213,13 +213,13 @@ TEST(SegmentBuilders, RefusePlacesThatNoRunHas) {
                                  {random_tensor(4, {3})});
   vm::SegmentBuilder builder(cpu.state(), 2, nullptr);
   const NodeName name{{"relu"}, 0, {}, ""};
-  const vm::SegmentPlace wrong[] = {vm::SegmentPlace::binding(0, 0), vm::SegmentPlace::binding(2, 0)};
+  const vm::SegmentAddress wrong[] = {vm::SegmentAddress::binding(0, 0), vm::SegmentAddress::binding(2, 0)};
   vm::SegmentLaunch launch;
   launch.kernel = recorded.segment().launches()[0].kernel;
   launch.operands = wrong;
   launch.name = &name;
   EXPECT_EQ(builder.add(launch).message(), "A launch of relu has an operand in binding 2, but the segment has 2.");
-  const vm::SegmentPlace constant[] = {vm::SegmentPlace::binding(0, 0), vm::SegmentPlace::constant(0, 0)};
+  const vm::SegmentAddress constant[] = {vm::SegmentAddress::binding(0, 0), vm::SegmentAddress::constant(0, 0)};
   launch.operands = constant;
   EXPECT_EQ(builder.add(launch).message(), "A launch of relu has an operand in constant 0, but the segment has 0.");
 }

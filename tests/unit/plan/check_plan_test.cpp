@@ -19,8 +19,8 @@ MemoryPlan plan_of(const std::vector<Value>& values) {
 TEST(CheckPlan, NamesTwoValuesThatOverlap) {
   const std::vector<Value> values{{64, 64, 0, 4, kNone}, {100, 4, 2, 6, kNone}};
   MemoryPlan plan = plan_of(values);
-  plan.places[0] = {0, 64};
-  plan.places[1] = {0, 0};
+  plan.locations[0] = {0, 64};
+  plan.locations[1] = {0, 0};
   EXPECT_EQ(check_plan(values, {}, plan).message(),
             "The memory plan is wrong: values 0 (64 bytes at 64) and 1 (100 bytes at 0) share bytes of block 0 at "
             "step 2.");
@@ -40,7 +40,7 @@ TEST(CheckPlan, FindsEachPlantedOverlapInPlansOfModels) {
       if (a == b || values[a].group != kNone || values[b].group != kNone) continue;
       if (values[a].first > values[b].last || values[b].first > values[a].last) continue;
       MemoryPlan broken = sound;
-      broken.places[a].offset = broken.places[b].offset / 256 * 256;
+      broken.locations[a].offset = broken.locations[b].offset / 256 * 256;
       broken.blocks[0] += values[a].bytes;
       ++planted;
       const Status found = check_plan(values, {}, broken);
@@ -55,32 +55,32 @@ TEST(CheckPlan, FindsPlacesOutsideABlockMisalignedOrTornApart) {
   const std::vector<Value> values{{64, 64, 0, 1, 9}, {64, 64, 1, 2, 9}, {32, 16, 0, 2, kNone}};
   const MemoryPlan sound = plan_of(values);
   MemoryPlan plan = sound;
-  plan.places[2].offset = sound.blocks[0] - 16;
+  plan.locations[2].offset = sound.blocks[0] - 16;
   EXPECT_FALSE(check_plan(values, {}, plan).ok());
   plan = sound;
-  plan.places[2].block = 1;
+  plan.locations[2].block = 1;
   EXPECT_FALSE(check_plan(values, {}, plan).ok());
   plan = sound;
-  plan.places[2].offset += 8;
+  plan.locations[2].offset += 8;
   plan.blocks[0] += 8;
   EXPECT_NE(check_plan(values, {}, plan).message().find("no multiple of 16"), std::string::npos);
   plan = sound;
-  plan.places[1].offset += 128;
+  plan.locations[1].offset += 128;
   plan.blocks[0] += 128;
   EXPECT_NE(check_plan(values, {}, plan).message().find("of group 9 lie at"), std::string::npos);
   plan = sound;
-  plan.places.pop_back();
+  plan.locations.pop_back();
   EXPECT_FALSE(check_plan(values, {}, plan).ok());
   EXPECT_FALSE(check_plan(values, {64, false}, sound).ok());
   EXPECT_FALSE(check_plan(values, {~uint64_t{0}, true}, sound).ok());
 }
 
-// A group's place is its own from the first step to the last, even while no value of the group lives.
+// A group's location is its own from the first step to the last, even while no value of the group lives.
 TEST(CheckPlan, KeepsThePlaceOfAGroupBetweenItsValues) {
   const std::vector<Value> values{{64, 64, 0, 1, 0}, {64, 64, 5, 6, 0}, {64, 64, 3, 3, kNone}};
   MemoryPlan plan = plan_of(values);
   EXPECT_EQ(plan.peak(), 128u);
-  plan.places[2] = plan.places[0];
+  plan.locations[2] = plan.locations[0];
   EXPECT_FALSE(check_plan(values, {}, plan).ok());
 }
 

@@ -9,8 +9,8 @@
 namespace tenon::plan {
 namespace {
 
-// Values with random sizes, alignments and lives of at most `longest` steps. One in four shares the place of an earlier
-// one.
+// Values with random sizes, alignments and lives of at most `longest` steps. One in four shares the location of an
+// earlier one.
 std::vector<Value> random_values(std::mt19937_64& random, size_t count, uint32_t steps, uint32_t longest) {
   const auto draw = [&](uint64_t below) { return random() % below; };
   std::vector<Value> values;
@@ -62,7 +62,7 @@ bool overlaps_by_hand(const std::vector<Value>& values, const MemoryPlan& plan) 
   for (size_t i = 0; i < values.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       const Value &a = values[i], &b = values[j];
-      const Place &p = plan.places[i], &q = plan.places[j];
+      const Location &p = plan.locations[i], &q = plan.locations[j];
       if (a.bytes == 0 || b.bytes == 0 || p.block != q.block || (a.group != kNone && a.group == b.group)) continue;
       if (a.first > b.last || b.first > a.last) continue;
       if (p.offset < q.offset + b.bytes && q.offset < p.offset + a.bytes) return true;
@@ -120,7 +120,7 @@ TEST(MemoryPlan, GivesEachValueABlockOfItsOwnWherePoolsAreExclusive) {
     const auto plan = plan_memory(values, pool);
     ASSERT_TRUE(plan.ok());
     ASSERT_TRUE(check_plan(values, pool, plan.value()).ok());
-    for (const Place& place : plan.value().places) ASSERT_EQ(place.offset, 0u);
+    for (const Location& location : plan.value().locations) ASSERT_EQ(location.offset, 0u);
     ASSERT_LT(plan.value().blocks.size(), 120u);
   }
 }
@@ -146,7 +146,7 @@ TEST(MemoryPlan, IsTheSameEachTime) {
   ASSERT_TRUE(once.ok() && again.ok());
   EXPECT_EQ(once.value().blocks, again.value().blocks);
   for (size_t i = 0; i < values.size(); ++i) {
-    ASSERT_EQ(once.value().places[i].offset, again.value().places[i].offset);
+    ASSERT_EQ(once.value().locations[i].offset, again.value().locations[i].offset);
   }
 }
 

@@ -17,7 +17,7 @@
 namespace tenon::testing {
 namespace {
 
-using vm::SegmentPlace;
+using vm::SegmentAddress;
 
 constexpr uint64_t kBytes = kWords * 4;
 
@@ -25,16 +25,16 @@ uint32_t mixed(uint32_t a, uint32_t b, int64_t tag) { return 31 * a + b + static
 
 class AsyncSegments : public Machines {
  protected:
-  // What a launch is beside its places.
+  // What a launch is beside its addresses.
   struct How {
     int64_t tag = 1;
     int64_t how = fakes::kMixRuns;
     uint64_t scratch = 0;
-    SegmentPlace workspace = {};
+    SegmentAddress workspace = {};
   };
 
-  void add(vm::SegmentBuilder* builder, SegmentPlace dst, SegmentPlace a, SegmentPlace b, How how) {
-    const SegmentPlace operands[] = {dst, a, b};
+  void add(vm::SegmentBuilder* builder, SegmentAddress dst, SegmentAddress a, SegmentAddress b, How how) {
+    const SegmentAddress operands[] = {dst, a, b};
     ep_scalar scalars[2] = {{EP_DTYPE_i64, 0, {}}, {EP_DTYPE_i64, 0, {}}};
     scalars[0].value.i64 = how.tag;
     scalars[1].value.i64 = how.how;
@@ -49,17 +49,17 @@ class AsyncSegments : public Machines {
     ASSERT_TRUE(status.ok()) << status.message();
   }
 
-  // `length` launches in a row, by turns in two places of a block. Bindings: input, output, block. Launch i has tag i,
-  // and launch `odd` is told `how`.
+  // `length` launches in a row, by turns in two addresses of a block. Bindings: input, output, block. Launch i has tag
+  // i, and launch `odd` is told `how`.
   std::shared_ptr<const vm::Segment> chain(int64_t length, int64_t odd = -1, int64_t how = fakes::kMixRuns,
                                            uint64_t scratch = 0) {
     nodes_ = 0;
     vm::SegmentBuilder builder(machine.device(0), 3, nullptr);
     for (int64_t i = 0; i < length; ++i) {
-      const SegmentPlace src =
-          i == 0 ? SegmentPlace::binding(0, 0) : SegmentPlace::binding(2, static_cast<uint64_t>(i % 2) * 64);
-      const SegmentPlace dst = i + 1 == length ? SegmentPlace::binding(1, 0)
-                                               : SegmentPlace::binding(2, static_cast<uint64_t>((i + 1) % 2) * 64);
+      const SegmentAddress src =
+          i == 0 ? SegmentAddress::binding(0, 0) : SegmentAddress::binding(2, static_cast<uint64_t>(i % 2) * 64);
+      const SegmentAddress dst = i + 1 == length ? SegmentAddress::binding(1, 0)
+                                                 : SegmentAddress::binding(2, static_cast<uint64_t>((i + 1) % 2) * 64);
       add(&builder, dst, src, src, {i, i == odd ? how : fakes::kMixRuns, scratch, {}});
     }
     return builder.finish();
@@ -187,8 +187,8 @@ TEST_F(AsyncSegments, CountScratchAsDirtyAfterAFailure) {
 TEST_F(AsyncSegments, TakeWorkspaceFromTheirBlocks) {
   vm::SegmentBuilder builder(machine.device(0), 3, nullptr);
   for (int64_t i = 0; i < 3; ++i) {
-    add(&builder, SegmentPlace::binding(1, 0), SegmentPlace::binding(i == 0 ? 0 : 1, 0), SegmentPlace::binding(0, 0),
-        {i, fakes::kMixRuns, 0, SegmentPlace::binding(2, 256)});
+    add(&builder, SegmentAddress::binding(1, 0), SegmentAddress::binding(i == 0 ? 0 : 1, 0),
+        SegmentAddress::binding(0, 0), {i, fakes::kMixRuns, 0, SegmentAddress::binding(2, 256)});
   }
   const auto segment = builder.finish();
   const StorageHandle a = filled(0, 3), b = filled(0, 4), memory = block(512);
@@ -256,7 +256,7 @@ class ConstantSegments : public AsyncSegments {
     storages.emplace_back(first.release());
     storages.emplace_back(second.release());
     vm::SegmentBuilder builder(machine.device(0), 1, std::make_shared<vm::Constants>(std::move(storages)));
-    add(&builder, SegmentPlace::binding(0, 0), SegmentPlace::constant(1, 0), SegmentPlace::constant(0, 0), {});
+    add(&builder, SegmentAddress::binding(0, 0), SegmentAddress::constant(1, 0), SegmentAddress::constant(0, 0), {});
     return builder.finish();
   }
   Status run_to(const vm::Segment& segment, Storage* output, uint16_t stream = 0) {
@@ -379,10 +379,10 @@ TEST(SyncSegments, EndBetweenTwoLaunchesWhenTheyAreCancelled) {
   auto* kernel = new Kernel;
   kernel->device = host.state();
   vm::SegmentBuilder builder(host.state(), 1, nullptr);
-  const SegmentPlace place = SegmentPlace::binding(0, 0);
+  const SegmentAddress address = SegmentAddress::binding(0, 0);
   for (int i = 0; i < 10; ++i) {
     const NodeName name{{"mix"}, vm::kNoInputs, {}, fmt::format("node {}", i)};
-    ASSERT_TRUE(builder.add({kernel, std::span(&place, 1), nullptr, {}, {}, &name}).ok());
+    ASSERT_TRUE(builder.add({kernel, std::span(&address, 1), nullptr, {}, {}, &name}).ok());
   }
   const StorageHandle out(std::move(Storage::make(host.state(), 64)).value());
   const vm::Operand binding(out.get(), 0, true, true);

@@ -1,4 +1,4 @@
-#include "core/plan/place.h"
+#include "core/plan/intervals.h"
 
 #include <algorithm>
 #include <bit>
