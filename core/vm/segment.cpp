@@ -36,15 +36,17 @@ SegmentBuilder::SegmentBuilder(DeviceState* device, uint32_t bindings, std::shar
   segment_->device_ = device;
   segment_->bindings_ = bindings;
   segment_->constants_ = std::move(constants);
-  if (segment_->constants_ == nullptr) return;
-  for (const StorageOwner& storage : segment_->constants_->storages()) {
-    segment_->constant_addresses_.push_back(storage.get()->block.at(0));
+  if (segment_->constants_ != nullptr) {
+    for (const StorageOwner& storage : segment_->constants_->storages()) {
+      segment_->constant_addresses_.push_back(storage.get()->block.at(0));
+    }
   }
+  segment_->constant_addresses_.push_back({});
 }
 
 Status SegmentBuilder::check(const SegmentLaunch& launch, const SegmentAddress& address) const {
   const bool constant = address.of == SegmentAddress::Of::constant;
-  const size_t count = constant ? segment_->constant_addresses_.size() : segment_->bindings_;
+  const size_t count = constant ? segment_->constant_addresses_.size() - 1 : segment_->bindings_;
   if (address.of == SegmentAddress::Of::nothing || address.index < count) return Status();
   return Status(Code::invalid_argument,
                 fmt::format("A launch of {} has an operand in {} {}, but the segment has {}.", launch.name->op.op,
@@ -71,6 +73,15 @@ const ep_shape* SegmentBuilder::keep_shapes(const SegmentLaunch& launch) {
   return at->second.data();
 }
 
+void SegmentBuilder::pack(const SegmentAddress& address) {
+  const auto no_memory = static_cast<uint32_t>(segment_->constant_addresses_.size() - 1);
+  switch (address.of) {
+    case SegmentAddress::Of::nothing: return segment_->addresses_.push_back({1, no_memory, 0});
+    case SegmentAddress::Of::binding: return segment_->addresses_.push_back({0, address.index, address.offset});
+    case SegmentAddress::Of::constant: return segment_->addresses_.push_back({1, address.index, address.offset});
+  }
+}
+
 Status SegmentBuilder::add(const SegmentLaunch& launch) {
   if (launch.kernel->device != segment_->device_) {
     return Status(Code::invalid_argument,
@@ -85,23 +96,14 @@ Status SegmentBuilder::add(const SegmentLaunch& launch) {
   packed.shapes = keep_shapes(launch);
   packed.operand_count = static_cast<uint16_t>(launch.operands.size());
   packed.scalar_count = static_cast<uint16_t>(launch.scalars.size());
-  const auto pack = [&](const SegmentAddress& address) {
-    segment_->addresses_.push_back({address.of == SegmentAddress::Of::constant, address.index, address.offset});
-  };
-  Position position{segment_->addresses_.size(), ~size_t{0}, segment_->scalars_.size()};
-  for (size_t i = 0; i < launch.operands.size(); ++i) {
-    if (launch.operands[i].of == SegmentAddress::Of::nothing) packed.scalar_operands |= 1u << i;
-    pack(launch.operands[i]);
-  }
-  if (launch.workspace.of != SegmentAddress::Of::nothing) {
-    position.workspace = segment_->addresses_.size();
-    pack(launch.workspace);
-  }
+  packed.wants_scratch = launch.kernel->scratch_bytes != 0;
+  positions_.push_back({segment_->addresses_.size(), segment_->scalars_.size()});
+  for (const SegmentAddress& address : launch.operands) pack(address);
+  pack(launch.workspace);
   segment_->scalars_.insert(segment_->scalars_.end(), launch.scalars.begin(), launch.scalars.end());
   segment_->scratch_bytes_ = std::max(segment_->scratch_bytes_, launch.kernel->scratch_bytes);
   segment_->launches_.push_back(packed);
   segment_->names_.push_back(*launch.name);
-  positions_.push_back(position);
   return Status();
 }
 
@@ -110,7 +112,6 @@ std::shared_ptr<const Segment> SegmentBuilder::finish() {
     PackedLaunch& launch = segment_->launches_[i];
     launch.operands = segment_->addresses_.data() + positions_[i].operands;
     launch.scalars = segment_->scalars_.data() + positions_[i].scalars;
-    if (positions_[i].workspace != ~size_t{0}) launch.workspace = segment_->addresses_.data() + positions_[i].workspace;
   }
   positions_.clear();
   return std::exchange(segment_, nullptr);
@@ -121,8 +122,7 @@ namespace {
 // Where the operands of one run lie.
 class Addresses {
  public:
-  Addresses(const Segment& segment, const ep_buffer* bindings)
-      : tables_{bindings, segment.constant_addresses().data()} {}
+  Addresses(const Segment& segment, const ep_buffer* bindings) : tables_{bindings, segment.constant_addresses()} {}
   ep_buffer operator()(const PackedAddress& address) const {
     const ep_buffer& begin = tables_[address.constant][address.index];
     return {begin.memory, begin.offset + address.offset};
@@ -153,15 +153,14 @@ SegmentEnd launch_all(const Segment& segment, const SegmentCall& call) {
       end.cancelled = true;
       break;
     }
-    for (uint32_t i = 0; i < launch.operand_count; ++i) {
-      buffers[i] = (launch.scalar_operands >> i & 1) != 0 ? ep_buffer{} : address(launch.operands[i]);
-    }
+    const uint32_t count = launch.operand_count;
+    for (uint32_t i = 0; i < count; ++i) buffers[i] = address(launch.operands[i]);
     request.shapes = launch.shapes;
     request.scalars = launch.scalars;
-    request.operand_count = launch.operand_count;
+    request.operand_count = count;
     request.scalar_count = launch.scalar_count;
-    request.workspace = launch.workspace != nullptr ? address(*launch.workspace) : ep_buffer{};
-    request.scratch = launch.kernel->scratch_bytes != 0 ? call.scratch : ep_buffer{};
+    request.workspace = address(launch.operands[count]);
+    request.scratch = launch.wants_scratch ? call.scratch : ep_buffer{};
     request.tag = tag++;
     const uint64_t begin = traced ? trace_now() : 0;
     end.code = launch_one(launch.kernel->primitive, call.stream, &request, &end.fault, &end.error);

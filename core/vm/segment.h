@@ -84,9 +84,9 @@ struct SegmentLaunch {
   const NodeName* name = nullptr;
 };
 
-// One launch as a run needs it.
+// One launch as a run needs it: what changes from run to run is the addresses of bindings.
 struct PackedAddress {
-  uint32_t constant = 0;  // 1: of a constant
+  uint32_t constant = 0;  // 0: of a binding; 1: of a constant, whose last one is no memory
   uint32_t index = 0;
   uint64_t offset = 0;
 };
@@ -94,11 +94,10 @@ struct PackedLaunch {
   Kernel* kernel = nullptr;
   const ep_shape* shapes = nullptr;
   const ep_scalar* scalars = nullptr;
-  const PackedAddress* operands = nullptr;
-  const PackedAddress* workspace = nullptr;
+  const PackedAddress* operands = nullptr;  // operand_count of them, then the workspace
   uint16_t operand_count = 0;
   uint16_t scalar_count = 0;
-  uint32_t scalar_operands = 0;  // bit i: operand i has no memory
+  bool wants_scratch = false;
 };
 
 class Segment : public std::enable_shared_from_this<Segment> {
@@ -112,7 +111,7 @@ class Segment : public std::enable_shared_from_this<Segment> {
   std::span<const PackedLaunch> launches() const { return launches_; }
   const NodeName& name(size_t launch) const { return names_[launch]; }
   Constants* constants() const { return constants_.get(); }
-  std::span<const ep_buffer> constant_addresses() const { return constant_addresses_; }
+  const ep_buffer* constant_addresses() const { return constant_addresses_.data(); }
   uint64_t scratch_bytes() const { return scratch_bytes_; }  // the most that a launch wants (ep_launch::scratch)
 
  private:
@@ -128,7 +127,7 @@ class Segment : public std::enable_shared_from_this<Segment> {
   std::map<std::vector<int64_t>, std::vector<ep_shape>> shapes_;  // by their words: equal shapes stand here once
   std::vector<NodeName> names_;
   std::shared_ptr<Constants> constants_;
-  std::vector<ep_buffer> constant_addresses_;
+  std::vector<ep_buffer> constant_addresses_;  // one more than constants: no memory
 };
 
 // Makes a Segment, launch by launch, in the order in which they run.
@@ -144,9 +143,10 @@ class SegmentBuilder {
  private:
   Status check(const SegmentLaunch& launch, const SegmentAddress& address) const;
   const ep_shape* keep_shapes(const SegmentLaunch& launch);
+  void pack(const SegmentAddress& address);
 
   struct Position {
-    size_t operands, workspace, scalars;
+    size_t operands, scalars;
   };
   std::shared_ptr<Segment> segment_;
   std::vector<Position> positions_;  // by launch: pointers into vectors that still grow
@@ -185,8 +185,8 @@ struct SegmentCall {
   std::span<const Cancellation> cancellations;
 };
 
-// Launches everything in order, until something fails. Every launch of a segment comes through here: those of runs on a
-// caller and on the launch thread, and those that a command list records.
+// Launches everything in order, until something fails: for a run on its caller, for one on the launch thread, and for
+// whoever records the launches on a stream.
 SegmentEnd launch_all(const Segment& segment, const SegmentCall& call);
 // Why `end`, which is not ok, has failed. Releases its error.
 Status segment_error(const Segment& segment, const SegmentEnd& end);

@@ -62,7 +62,7 @@ void poison_outputs(const SegmentRun& run, const Status& poison) {
   }
 }
 
-Status launch_here(const SegmentRun& run) {
+Status launch_here(const SegmentRun& run, ThreadScratch* scratch) {
   const Segment& segment = *run.segment;
   constexpr size_t kFew = 32;
   std::array<ep_buffer, kFew> few;
@@ -70,10 +70,6 @@ Status launch_here(const SegmentRun& run) {
   ep_buffer* addresses = many.empty() ? few.data() : many.data();
   for (size_t i = 0; i < run.bindings.size(); ++i) {
     addresses[i] = run.bindings[i].storage->block.at(run.bindings[i].offset);
-  }
-  ThreadScratch* scratch = nullptr;
-  if (segment.scratch_bytes() != 0) {
-    TENON_ASSIGN_OR_RETURN(scratch, thread_scratch_of(segment.device(), segment.scratch_bytes()));
   }
   const std::vector<Cancellation> cancellations = CancellationScope::here();
   SegmentCall call;
@@ -88,10 +84,18 @@ Status launch_here(const SegmentRun& run) {
   return segment_error(segment, end);
 }
 
+// A run that finds no scratch has written nothing, and poisons nothing.
 Status run_inline(const SegmentRun& run) {
-  TraceScope trace(kSegment.op, "launch", run.segment->device());
+  const Segment& segment = *run.segment;
+  TraceScope trace(kSegment.op, "launch", segment.device());
   Status status = settle_all(run);
-  if (status.ok()) status = launch_here(run);
+  if (status.ok()) {
+    ThreadScratch* scratch = nullptr;
+    if (segment.scratch_bytes() != 0) {
+      TENON_ASSIGN_OR_RETURN(scratch, thread_scratch_of(segment.device(), segment.scratch_bytes()));
+    }
+    status = launch_here(run, scratch);
+  }
   if (!status.ok()) poison_outputs(run, status);
   return status;
 }

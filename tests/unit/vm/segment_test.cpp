@@ -366,35 +366,61 @@ TEST_F(AsyncSegments, ThatAreCancelledPoisonWhatTheyCouldHaveWritten) {
   expect_words(b.get(), chained(5, 3));
 }
 
-// A synchronous device whose third launch cancels the run.
-TEST(SyncSegments, EndBetweenTwoLaunchesWhenTheyAreCancelled) {
-  static Cancellation cancellation;
-  static int launches = 0;
-  HostDevice host;
-  host.state()->ops.primitive_launch = [](ep_primitive*, ep_stream*, const ep_launch*, ep_fault*, ep_error**) {
-    if (++launches == 3) cancellation.cancel();
-    return ep_status{EP_STATUS_OK};
-  };
-  host.state()->ops.primitive_destroy = [](ep_device*, ep_primitive*) {};
-  auto* kernel = new Kernel;
-  kernel->device = host.state();
-  vm::SegmentBuilder builder(host.state(), 1, nullptr);
-  const SegmentAddress address = SegmentAddress::binding(0, 0);
-  for (int i = 0; i < 10; ++i) {
-    const NodeName name{{"mix"}, vm::kNoInputs, {}, fmt::format("node {}", i)};
-    ASSERT_TRUE(builder.add({kernel, std::span(&address, 1), nullptr, {}, {}, &name}).ok());
+// Ten launches on a synchronous device, which write one binding.
+class SyncSegments : public ::testing::Test {
+ protected:
+  SyncSegments() {
+    host_.state()->ops.primitive_launch = [](ep_primitive*, ep_stream*, const ep_launch*, ep_fault*, ep_error**) {
+      if (++launches == 3 && cancelling != nullptr) cancelling->cancel();
+      return ep_status{EP_STATUS_OK};
+    };
+    host_.state()->ops.primitive_destroy = [](ep_device*, ep_primitive*) {};
+    out_ = StorageHandle(std::move(Storage::make(host_.state(), 64)).value());
+    launches = 0;
   }
-  const StorageHandle out(std::move(Storage::make(host.state(), 64)).value());
-  const vm::Operand binding(out.get(), 0, true, true);
+
+  Status run(uint64_t scratch_bytes) {
+    auto* kernel = new Kernel;
+    kernel->device = host_.state();
+    kernel->scratch_bytes = scratch_bytes;
+    vm::SegmentBuilder builder(host_.state(), 1, nullptr);
+    const SegmentAddress address = SegmentAddress::binding(0, 0);
+    for (int i = 0; i < 10; ++i) {
+      const NodeName name{{"mix"}, vm::kNoInputs, {}, fmt::format("node {}", i)};
+      EXPECT_TRUE(builder.add({kernel, std::span(&address, 1), nullptr, {}, {}, &name}).ok());
+    }
+    kernel->release();
+    const vm::Operand binding(out_.get(), 0, true, true);
+    return vm::run({builder.finish().get(), std::span(&binding, 1), 0});
+  }
+  Status result() { return vm::settle(out_.get(), false, false); }
+
+  static inline int launches = 0;
+  static inline const Cancellation* cancelling = nullptr;  // by the third launch
+  HostDevice host_;
+  StorageHandle out_;
+};
+
+TEST_F(SyncSegments, EndBetweenTwoLaunchesWhenTheyAreCancelled) {
+  const Cancellation cancellation;
+  cancelling = &cancellation;
   const CancellationScope scope(cancellation);
-  const auto segment = builder.finish();
-  const Status status = vm::run({segment.get(), std::span(&binding, 1), 0});
+  const Status status = run(0);
+  cancelling = nullptr;
   EXPECT_EQ(status.code(), Code::cancelled);
   EXPECT_EQ(launches, 3);
   EXPECT_NE(status.message().find("before launch 4 of 10"), std::string::npos) << status.message();
   EXPECT_NE(status.message().find("node 3"), std::string::npos) << status.message();
-  EXPECT_EQ(vm::settle(out.get(), false, false).code(), Code::cancelled) << "the result is poisoned";
-  kernel->release();
+  EXPECT_EQ(result().code(), Code::cancelled) << "the result is poisoned";
+}
+
+TEST_F(SyncSegments, ThatFindNoScratchHaveLaunchedNothingAndPoisonNothing) {
+  host_.state()->opened->ops.memory_allocate = [](ep_device*, uint32_t, uint64_t, ep_memory**, ep_error**) {
+    return ep_status{EP_STATUS_OUT_OF_DEVICE_MEMORY};
+  };
+  EXPECT_EQ(run(uint64_t{8} << 20).code(), Code::out_of_device_memory);
+  EXPECT_EQ(launches, 0);
+  EXPECT_TRUE(result().ok());
 }
 
 }  // namespace
