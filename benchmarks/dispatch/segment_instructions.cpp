@@ -1,6 +1,6 @@
-// Runs a segment of tiny ops N times and nothing else, so that callgrind can count:
-// bench_segment_instructions OP N, where OP is segment_of_1000 or segment_of_1. A run makes its output and takes its
-// block, as a run of a program does. tests/e2e/instructions.py compares the counts with instructions.txt.
+// Runs segments of tiny ops and nothing else, so that callgrind can count: bench_segment_instructions OP N. OP is
+// segment_node, for N nodes in runs of 1,000, or segment_run, for N runs of one node. A run makes its output and takes
+// its block, as a run of a program does. tests/e2e/instructions.py compares the counts with instructions.txt.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -16,11 +16,12 @@ extern "C" [[gnu::noinline]] void tenon_counted(const std::function<void()>& op,
 
 int main(int argc, char** argv) {
   const std::string op = argc == 3 ? argv[1] : "";
-  if (op != "segment_of_1000" && op != "segment_of_1") {
-    std::fprintf(stderr, "usage: bench_segment_instructions OP N, where OP is segment_of_1000 or segment_of_1\n");
+  if (op != "segment_node" && op != "segment_run") {
+    std::fprintf(stderr, "usage: bench_segment_instructions OP N, where OP is segment_node or segment_run\n");
     return 2;
   }
-  const tenon::bench::TinyChain chain(op == "segment_of_1" ? 1 : 1000);
-  tenon_counted([&] { tenon::bench::keep(chain.run()); }, std::atol(argv[2]));
+  const long nodes = op == "segment_node" ? 1000 : 1;  // per run
+  const tenon::bench::TinyChain chain(nodes);
+  tenon_counted([&] { tenon::bench::keep(chain.run()); }, std::atol(argv[2]) / nodes);
   return 0;
 }

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-RUNS = (200, 1200)  # the first few calls of an op prepare it
+RUNS = (2000, 12000)  # the first few calls of an op prepare it
 COUNTED = "tenon_counted"  # the function of BENCH_INSTRUCTIONS that calls the op
 LIMIT = 1.01
 
