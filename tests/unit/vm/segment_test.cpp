@@ -379,7 +379,8 @@ class SyncSegments : public ::testing::Test {
     launches = 0;
   }
 
-  Status run(uint64_t scratch_bytes) {
+  Status run(uint64_t scratch_bytes) { return run(scratch_bytes, out_.get()); }
+  Status run(uint64_t scratch_bytes, Storage* out) {
     auto* kernel = new Kernel;
     kernel->device = host_.state();
     kernel->scratch_bytes = scratch_bytes;
@@ -390,7 +391,7 @@ class SyncSegments : public ::testing::Test {
       EXPECT_TRUE(builder.add({kernel, std::span(&address, 1), nullptr, {}, {}, &name}).ok());
     }
     kernel->release();
-    const vm::Operand binding(out_.get(), 0, true, true);
+    const vm::Operand binding(out, 0, true, true);
     return vm::run({builder.finish().get(), std::span(&binding, 1), 0});
   }
   Status result() { return vm::settle(out_.get(), false, false); }
@@ -412,6 +413,16 @@ TEST_F(SyncSegments, EndBetweenTwoLaunchesWhenTheyAreCancelled) {
   EXPECT_NE(status.message().find("before launch 4 of 10"), std::string::npos) << status.message();
   EXPECT_NE(status.message().find("node 3"), std::string::npos) << status.message();
   EXPECT_EQ(result().code(), Code::cancelled) << "the result is poisoned";
+}
+
+TEST_F(SyncSegments, RefuseMemoryOfADeviceThatWasOpenedAgain) {
+  HostDevice again;
+  const StorageHandle out(std::move(Storage::make(again.state(), 64)).value());
+  const Status status = run(0, out.get());
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_EQ(status.message(), "Binding 0 of a run on host:0 is memory of host:0, which was opened again.");
+  EXPECT_EQ(status.remedy(), "Prepare the program again.");
+  EXPECT_EQ(launches, 0);
 }
 
 TEST_F(SyncSegments, ThatFindNoScratchHaveLaunchedNothingAndPoisonNothing) {
