@@ -26,6 +26,7 @@ bool never(const DeviceInfo&, const ep_device_ops&) { return false; }
 bool asynchronous(const DeviceInfo& info, const ep_device_ops&) { return !info.synchronous(); }
 bool with_peers(const DeviceInfo&, const ep_device_ops& ops) { return ops.peer_open != nullptr; }
 bool with_graphs(const DeviceInfo&, const ep_device_ops& ops) { return ops.graph_capability != nullptr; }
+bool with_lists(const DeviceInfo&, const ep_device_ops& ops) { return ops.command_list_begin != nullptr; }
 bool takes_memory(const DeviceInfo& info, const ep_device_ops&) { return info.memory_handles != 0; }
 bool takes_streams(const DeviceInfo& info, const ep_device_ops&) { return info.stream_handles != 0; }
 bool takes_semaphores(const DeviceInfo& info, const ep_device_ops&) { return info.semaphore_handles != 0; }

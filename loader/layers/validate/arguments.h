@@ -48,12 +48,18 @@ struct HandleArgument {
     using HandleArgument::HandleArgument;                         \
   };
 TENON_HANDLE_ARGUMENT(Memory, ep_memory, Kind::memory)
-TENON_HANDLE_ARGUMENT(Stream, ep_stream, Kind::stream)
 TENON_HANDLE_ARGUMENT(Event, ep_event, Kind::event)
 TENON_HANDLE_ARGUMENT(Primitive, ep_primitive, Kind::primitive)
 TENON_HANDLE_ARGUMENT(Graph, ep_graph, Kind::graph)
 TENON_HANDLE_ARGUMENT(Semaphore, ep_semaphore, Kind::semaphore)
+TENON_HANDLE_ARGUMENT(CommandList, ep_command_list, Kind::list)
 #undef TENON_HANDLE_ARGUMENT
+
+template <>
+struct Argument<ep_stream*> : HandleArgument<Stream, ep_stream, Kind::stream> {
+  using HandleArgument::HandleArgument;
+  void after(Call& call, ep_status status) const;  // list_rules.cpp
+};
 
 template <>
 struct Argument<ep_buffer> : Argument<ep_memory*> {
@@ -110,6 +116,7 @@ TENON_CREATED_ARGUMENT(Event, ep_event, Kind::event)
 TENON_CREATED_ARGUMENT(Primitive, ep_primitive, Kind::primitive)
 TENON_CREATED_ARGUMENT(Graph, ep_graph, Kind::graph)
 TENON_CREATED_ARGUMENT(Semaphore, ep_semaphore, Kind::semaphore)
+TENON_CREATED_ARGUMENT(CommandList, ep_command_list, Kind::list)
 #undef TENON_CREATED_ARGUMENT
 
 // --- other outputs ---
@@ -210,6 +217,11 @@ struct Argument<ep_layout_info*> : InfoArgument<ep_layout_info, EP_STRUCT_LAYOUT
 };
 
 template <>
+struct Argument<ep_command_list_info*> : InfoArgument<ep_command_list_info, EP_STRUCT_COMMAND_LIST_INFO> {
+  using InfoArgument::InfoArgument;
+};
+
+template <>
 struct Argument<ep_error**> {
   Argument(Call&, ep_error** given) : out(given) {}
   ep_error** pass() { return out == nullptr ? nullptr : &made; }
@@ -237,6 +249,38 @@ struct Argument<const ep_launch*> {
   Memory* memories[EP_MAX_OPERANDS] = {};  // null: no memory was given
   Memory* workspace = nullptr;
   Memory* scratch = nullptr;
+};
+
+// The description of a recording, with the provider's handles in it.
+template <>
+struct Argument<const ep_command_list_desc*> {
+  Argument(Call& call, const ep_command_list_desc* given);
+  const ep_command_list_desc* pass() {
+    inner.bindings = bindings.empty() ? nullptr : bindings.data();
+    return &inner;
+  }
+  void after(Call&, ep_status) const {}
+  void end(bool) const {}
+
+  ep_command_list_desc inner{};
+  std::vector<ep_binding> bindings;
+  std::vector<Memory*> memories;  // of the bindings
+};
+
+// A replay, with the provider's handles in it.
+template <>
+struct Argument<const ep_command_list_replay_desc*> {
+  Argument(Call& call, const ep_command_list_replay_desc* given);
+  const ep_command_list_replay_desc* pass() {
+    inner.bindings = buffers.empty() ? nullptr : buffers.data();
+    return &inner;
+  }
+  void after(Call&, ep_status) const {}
+  void end(bool) const {}
+
+  ep_command_list_replay_desc inner{};
+  std::vector<ep_buffer> buffers;
+  std::vector<Memory*> memories;
 };
 
 }  // namespace tenon::loader::validate

@@ -11,13 +11,15 @@ namespace {
 
 bool destroys(Slot slot) {
   return slot == Slot::memory_free || slot == Slot::stream_destroy || slot == Slot::event_destroy ||
-         slot == Slot::primitive_destroy || slot == Slot::graph_destroy || slot == Slot::semaphore_destroy;
+         slot == Slot::primitive_destroy || slot == Slot::graph_destroy || slot == Slot::semaphore_destroy ||
+         slot == Slot::command_list_destroy;
 }
 
 // The contract's rules on threads: which functions may run at the same time on one handle.
 Use use_of(Slot slot, Kind kind, const Layer& layer) {
   if (destroys(slot)) return Use::alone;
   if (kind == Kind::event && slot == Slot::event_record) return Use::alone;
+  if (kind == Kind::list) return Use::work;
   if (kind == Kind::stream && slot != Slot::stream_synchronize && !layer.synchronous()) return Use::work;
   return Use::visit;
 }

@@ -202,6 +202,27 @@ std::vector<Object*> objects_of(const Argument<const ep_launch*>& launch) {
   return objects;
 }
 
+// What a launch uses, workspace and scratch included.
+std::vector<Recorded::Access> accesses_of(const Primitive& primitive, const Argument<const ep_launch*>& launch) {
+  std::vector<Recorded::Access> accesses;
+  for (uint32_t i = 0; i < primitive.desc.operand_count; ++i) {
+    if (launch.memories[i] == nullptr) continue;
+    const Operand operand = operand_of(primitive, *launch.launch, i);
+    const int64_t size = std::max<int64_t>(1, dtype_size(static_cast<DType>(operand.desc->dtype)));
+    const auto unit = static_cast<uint64_t>(std::max<int64_t>(size, operand.desc->alignment));
+    accesses.push_back({launch.memories[i], launch.operands[i].offset, operand.bytes, unit, is_output(primitive, i)});
+  }
+  if (launch.workspace != nullptr) {
+    const uint64_t bytes = workspace_bytes(primitive, *launch.launch);
+    accesses.push_back({launch.workspace, launch.inner.workspace.offset, bytes, block_alignment, true});
+  }
+  if (launch.scratch != nullptr) {
+    accesses.push_back(
+        {launch.scratch, launch.inner.scratch.offset, primitive.info.scratch_bytes, block_alignment, true});
+  }
+  return accesses;
+}
+
 // What the outputs of a launch, its workspace and its scratch hold now.
 void note_outputs(const Primitive& primitive, const Argument<const ep_launch*>& launch) {
   for (uint32_t i = 0; i < primitive.desc.operand_count; ++i) {
@@ -242,7 +263,7 @@ Argument<const ep_launch*>::Argument(Call& call, const ep_launch* given) : launc
   pass(inner.scratch, scratch);
 }
 
-void before(Tag<Slot::primitive_launch>, Call& call, PrimitiveHandle& primitive, StreamHandle&,
+void before(Tag<Slot::primitive_launch>, Call& call, PrimitiveHandle& primitive, StreamHandle& stream,
             Argument<const ep_launch*>& launch, Argument<ep_fault*>& fault, Error&) {
   if (call.refused()) return;
   const Primitive& made = *primitive.object;
@@ -256,6 +277,9 @@ void before(Tag<Slot::primitive_launch>, Call& call, PrimitiveHandle& primitive,
   check_operands(call, made, launch);
   check_room(call, launch.workspace, launch.inner.workspace.offset, workspace_bytes(made, *launch.launch), "workspace");
   check_room(call, launch.scratch, launch.inner.scratch.offset, made.info.scratch_bytes, "scratch");
+  if (!call.refused() && stream.object->recording != nullptr) {
+    check_bindings(call, *stream.object, accesses_of(made, launch));
+  }
 }
 
 void after(Tag<Slot::primitive_launch>, Call& call, ep_status status, PrimitiveHandle& primitive, StreamHandle& stream,
@@ -267,6 +291,9 @@ void after(Tag<Slot::primitive_launch>, Call& call, ep_status status, PrimitiveH
     }
   }
   if (status == EP_STATUS_OK || status == EP_STATUS_FAULT) note_outputs(*primitive.object, launch);
+  if (stream.object->recording != nullptr) {
+    return note_recorded(*stream.object, status, primitive.object, accesses_of(*primitive.object, launch));
+  }
   if (status != EP_STATUS_OK || call.layer->synchronous()) return;
   submitted(*stream.object, {primitive.object});
   for (Object* object : objects_of(launch)) {

@@ -38,6 +38,16 @@ void check_multiples(Call& call, std::initializer_list<const Memory*> memories,
   }
 }
 
+// What a copy uses.
+std::vector<Recorded::Access> accesses_of(const Buffer& dst, const Buffer& src, uint64_t size) {
+  const auto unit = [](const Memory& memory) {
+    const MemoryPool* pool = pool_of(memory);
+    return pool == nullptr ? 1 : std::max<uint64_t>(1, pool->copy_granularity);
+  };
+  return {{src.object, src.offset, size, unit(*src.object), false},
+          {dst.object, dst.offset, size, unit(*dst.object), true}};
+}
+
 }  // namespace
 
 bool is_exclusive(const Memory& memory) {
@@ -80,6 +90,7 @@ void after(Tag<Slot::memory_allocate>, Call&, ep_status, Device&, Argument<uint3
 
 void before(Tag<Slot::memory_free>, Call& call, Device&, MemoryHandle& memory) {
   if (memory.object != nullptr) call.check_unused(*memory.object);
+  check_no_list(call, memory.object);
   if (memory.object != nullptr && memory.object->constants != 0) {
     call.note("G04", "a constant of a compiled graph lies in the memory");
   }
@@ -137,7 +148,7 @@ void after(Tag<Slot::memory_import_host>, Call&, ep_status, Device&, Argument<vo
   out.object->imported = true;
 }
 
-void before(Tag<Slot::copy>, Call& call, StreamHandle&, Buffer& dst, Buffer& src, Number& size, Error&) {
+void before(Tag<Slot::copy>, Call& call, StreamHandle& stream, Buffer& dst, Buffer& src, Number& size, Error&) {
   if (dst.object == nullptr || src.object == nullptr) return;
   check_range(call, *dst.object, dst.offset, size.value, "the destination");
   check_range(call, *src.object, src.offset, size.value, "the source");
@@ -149,10 +160,15 @@ void before(Tag<Slot::copy>, Call& call, StreamHandle&, Buffer& dst, Buffer& src
   check_multiples(call, {dst.object, src.object}, {dst.offset, src.offset, size.value});
   check_plain(call, src.object, src.offset, "the source");
   if (dst.object->image) call.refuse("Y06", "the destination is an image");
+  if (!call.refused()) check_bindings(call, *stream.object, accesses_of(dst, src, size.value));
 }
 
 void after(Tag<Slot::copy>, Call&, ep_status status, StreamHandle& stream, Buffer& dst, Buffer& src, Number& size,
            Error&) {
+  if (stream.object->recording != nullptr) {
+    note_recorded(*stream.object, status, nullptr, accesses_of(dst, src, size.value));
+    status = status == EP_STATUS_OK ? EP_STATUS_BUSY : status;  // nothing runs
+  }
   if (status != EP_STATUS_OK) return;
   submitted(*stream.object, {dst.object, src.object});
   forget_values(*dst.object, dst.offset, size.value);

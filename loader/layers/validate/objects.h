@@ -39,8 +39,8 @@ class Clock {
   std::vector<uint64_t> points_;
 };
 
-enum class Kind : uint8_t { memory, stream, event, primitive, graph, semaphore };
-constexpr const char* kind_names[] = {"memory", "stream", "event", "primitive", "graph", "semaphore"};
+enum class Kind : uint8_t { memory, stream, event, primitive, graph, semaphore, list };
+constexpr const char* kind_names[] = {"memory", "stream", "event", "primitive", "graph", "semaphore", "command list"};
 
 // How a call uses a handle. visit: beside any other calls; work: beside visits, but not beside other work; alone:
 // beside no other call.
@@ -62,7 +62,8 @@ struct Object {
   void* const inner;  // the provider's handle
   bool alive = true;
   std::vector<User> users;
-  Clock uses;  // the last work of each stream that uses it
+  Clock uses;          // the last work of each stream that uses it
+  uint32_t lists = 0;  // how many command lists use it
 
   const char* kind_name() const { return kind_names[static_cast<int>(kind)]; }
 };
@@ -84,6 +85,39 @@ struct Memory : Object {
   std::map<uint64_t, Opaque> values;  // by offset
 };
 
+// What a stream records, and what the command list then keeps.
+struct Recorded {
+  // Bytes that a recorded call uses.
+  struct Access {
+    Memory* memory = nullptr;
+    uint64_t offset = 0, bytes = 0, alignment = 1;
+    bool written = false;
+
+    bool begins_in(const Access& range) const {
+      return memory == range.memory && offset >= range.offset && offset - range.offset < range.bytes;
+    }
+    bool overlaps(const Access& other) const {
+      return memory == other.memory && offset < other.offset + other.bytes && other.offset < offset + bytes;
+    }
+  };
+  std::vector<Access> bindings;  // `written`, `alignment`: as any access in it
+  std::vector<Access> fixed;     // accesses in no binding
+  std::set<Object*> used;        // primitives, and memory in no binding
+  uint32_t calls = 0;
+  bool failed = false;  // some call has
+
+  void add(const Access& access) {
+    for (Access& binding : bindings) {
+      if (!access.begins_in(binding)) continue;
+      binding.written = binding.written || access.written;
+      binding.alignment = std::max(binding.alignment, access.alignment);
+      return;
+    }
+    fixed.push_back(access);
+    used.insert(access.memory);
+  }
+};
+
 struct Stream : Object {
   Stream(Layer* layer, ep_stream* handle) : Object(Kind::stream, layer, handle) {}
   uint32_t number = 0;  // of the stream, in the process
@@ -93,9 +127,11 @@ struct Stream : Object {
 
   struct Launched {
     uint64_t tag, point;
-    uint32_t nodes = 0;  // of a graph
+    uint32_t nodes = 0;        // of a graph or a replay
+    const char* rule = "G07";  // that says so
   };
   std::deque<Launched> launched;  // launches whose faults may still come
+  std::unique_ptr<Recorded> recording;
 };
 
 // A point of one stream.
@@ -129,6 +165,11 @@ struct Graph : Object {
   ep_graph_info info{};
 };
 
+struct CommandList : Object {
+  CommandList(Layer* layer, ep_command_list* handle) : Object(Kind::list, layer, handle) {}
+  Recorded recorded;
+};
+
 struct Semaphore : Object {
   Semaphore(Layer* layer, ep_semaphore* handle) : Object(Kind::semaphore, layer, handle) {}
   int32_t counts = 0;        // EP_SEMAPHORE_*
@@ -143,9 +184,9 @@ struct Layer {
   DeviceInfo info;
   bool closed = false;
   bool lost = false;
-  std::set<const Layer*> peers;  // whose memory it may copy from
-  uint64_t alive[6] = {};        // by Kind
-  std::deque<Object*> dead;      // the oldest first
+  std::set<const Layer*> peers;                // whose memory it may copy from
+  uint64_t alive[std::size(kind_names)] = {};  // by Kind
+  std::deque<Object*> dead;                    // the oldest first
 
   bool synchronous() const { return info.synchronous(); }
 };

@@ -91,6 +91,7 @@ void after(Tag<Slot::primitive_create>, Call& call, ep_status status, Device&, A
 
 void before(Tag<Slot::primitive_destroy>, Call& call, Device&, PrimitiveHandle& primitive) {
   if (primitive.object != nullptr) call.check_unused(*primitive.object);
+  check_no_list(call, primitive.object);
 }
 
 void after(Tag<Slot::primitive_destroy>, Call&, ep_status, Device&, PrimitiveHandle& primitive) {

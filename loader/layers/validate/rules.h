@@ -22,6 +22,7 @@ using StreamHandle = Argument<ep_stream*>;
 using EventHandle = Argument<ep_event*>;
 using PrimitiveHandle = Argument<ep_primitive*>;
 using GraphHandle = Argument<ep_graph*>;
+using ListHandle = Argument<ep_command_list*>;
 using SemaphoreHandle = Argument<ep_semaphore*>;
 using ImportDesc = Argument<const ep_import_desc*>;
 using Buffer = Argument<ep_buffer>;
@@ -165,6 +166,29 @@ void forget_values(Memory& memory, uint64_t offset, uint64_t bytes);
 void note_value(Memory& memory, const ep_operand_desc& operand, uint64_t offset);
 // Refuses a plain read of an image, or of an opaque value that begins at `offset`.
 void check_plain(Call& call, const Memory* memory, uint64_t offset, const char* what);
+
+// --- list_rules.cpp ---
+
+void before(Tag<Slot::command_list_begin>, Call&, StreamHandle&, Argument<const ep_command_list_desc*>&, Error&);
+void after(Tag<Slot::command_list_begin>, Call&, ep_status, StreamHandle&, Argument<const ep_command_list_desc*>&,
+           Error&);
+void before(Tag<Slot::command_list_end>, Call&, StreamHandle&, Argument<ep_command_list**>&,
+            Argument<ep_command_list_info*>&, Error&);
+void after(Tag<Slot::command_list_end>, Call&, ep_status, StreamHandle&, Argument<ep_command_list**>&,
+           Argument<ep_command_list_info*>&, Error&);
+void before(Tag<Slot::command_list_destroy>, Call&, Device&, ListHandle&);
+void after(Tag<Slot::command_list_destroy>, Call&, ep_status, Device&, ListHandle&);
+void before(Tag<Slot::command_list_replay>, Call&, ListHandle&, StreamHandle&,
+            Argument<const ep_command_list_replay_desc*>&, Error&);
+void after(Tag<Slot::command_list_replay>, Call&, ep_status, ListHandle&, StreamHandle&,
+           Argument<const ep_command_list_replay_desc*>&, Error&);
+
+// Refuses a call to be recorded if one of its accesses begins in a binding and does not lie inside it.
+void check_bindings(Call& call, const Stream& stream, const std::vector<Recorded::Access>& accesses);
+// A call was given to `stream`, which records. `primitive`: what it launches, or null.
+void note_recorded(Stream& stream, ep_status status, Object* primitive, const std::vector<Recorded::Access>& accesses);
+// Notes that a command list uses `object`, which is about to be destroyed.
+void check_no_list(Call& call, const Object* object);
 
 // --- validate.cpp ---
 

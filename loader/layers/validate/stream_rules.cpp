@@ -66,6 +66,7 @@ void after(Tag<Slot::stream_create>, Call&, ep_status, Device&, Argument<const e
 
 void before(Tag<Slot::stream_destroy>, Call& call, Device&, StreamHandle& stream) {
   if (stream.object == nullptr || call.layer->synchronous() || call.layer->lost) return;
+  if (stream.object->recording != nullptr) call.note("K04", "it records, and the host has not ended the recording");
   if (stream.object->point <= Objects::instance().seen.at(stream.object->number)) return;
   call.note("M06", "its work has not been seen to be done; the layer waits for it");
   call.drain.push_back({call.layer, stream.pass()});
@@ -98,7 +99,7 @@ void after(Tag<Slot::stream_take_fault>, Call& call, ep_status status, StreamHan
   }
   const uint32_t node = EP_FAULT_NODE(out.written.flags);
   if (node >= std::max(found->nodes, 1u)) {
-    call.blame("G07", fmt::format("the fault names node {}, and what was launched has {}", node, found->nodes));
+    call.blame(found->rule, fmt::format("the fault names node {}, and what was launched has {}", node, found->nodes));
   }
   launched.erase(launched.begin(), found);
 }

@@ -15,7 +15,7 @@ bool is_submission(Slot slot) {
   return slot == Slot::copy || slot == Slot::upload || slot == Slot::download || slot == Slot::peer_copy ||
          slot == Slot::primitive_launch || slot == Slot::graph_launch || slot == Slot::event_record ||
          slot == Slot::stream_wait_event || slot == Slot::stream_synchronize || slot == Slot::stream_wait_semaphore ||
-         slot == Slot::stream_signal_semaphore;
+         slot == Slot::stream_signal_semaphore || slot == Slot::command_list_replay;
 }
 
 void check_lost(Call& call, ep_status status, bool lost_before) {
@@ -136,6 +136,7 @@ void discard(Layer& layer, Kind kind, void* handle) {
     case Kind::event: return ops.event_destroy(layer.handle, static_cast<ep_event*>(handle));
     case Kind::primitive: return ops.primitive_destroy(layer.handle, static_cast<ep_primitive*>(handle));
     case Kind::graph: return ops.graph_destroy(layer.handle, static_cast<ep_graph*>(handle));
+    case Kind::list: return ops.command_list_destroy(layer.handle, static_cast<ep_command_list*>(handle));
     case Kind::semaphore: return ops.semaphore_destroy(layer.handle, static_cast<ep_semaphore*>(handle));
   }
 }

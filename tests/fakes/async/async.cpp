@@ -40,16 +40,18 @@ void AsyncControl::reset() {
   seed = 1;
   shadow = true;
   lazy = early = peers = mapped = pinned = hold = exclusive = reference = graphs = late_waits = blobs = images = false;
+  lists = bindings = true;
   granularity = graph_seed = 1;
-  fail_allocation = fail_launch = fail_graph = fail_import = fail_semaphore = -1;
+  fail_allocation = fail_launch = fail_graph = fail_import = fail_semaphore = fail_replay = -1;
   layout_seed = 0;
   fail_count = 1;
   lose_device = false;
   query_answer = host_wait_answer = synchronize_answer = compile_answer = elapsed_answer = create_answer = EP_STATUS_OK;
-  failed_allocations = failed_launches = failed_graphs = failed_imports = failed_semaphores = 0;
+  begin_answer = end_answer = EP_STATUS_OK;
+  failed_allocations = failed_launches = failed_graphs = failed_imports = failed_semaphores = failed_replays = 0;
   allocations = launches = peer_copies = overlaps = faults = device_waits = 0;
   create_us = created_primitives = cancelled_creates = timed_records = 0;
-  compiled_graphs = compiled_nodes = destroyed_graphs = launched_graphs = 0;
+  compiled_graphs = compiled_nodes = destroyed_graphs = launched_graphs = replays = 0;
   opaque_reads = opaque_writes = 0;
   std::lock_guard lock(mutex_);
   violation_.clear();
@@ -142,6 +144,11 @@ void check_exclusive(const ep_stream* stream, const Access* accesses, size_t cou
 
 void check(ep_stream* stream, const Access* accesses, size_t count) {
   AsyncControl& control = async_control();
+  if (stream->recording != nullptr) {
+    auto& recorded = stream->recording->accesses;
+    recorded.insert(recorded.end(), accesses, accesses + count);
+    return;
+  }
   if (!control.shadow.load(std::memory_order_relaxed)) return;
   Shadow& shadow = stream->device->plugin->shadow;
   const uint64_t number = shadow.begin(stream->number);
@@ -193,6 +200,7 @@ ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_me
 
 void memory_free(ep_device* device, ep_memory* memory) {
   if (memory == nullptr) return;
+  if (memory->lists != 0) async_control().violate("memory that a command list uses is freed");
   if (async_control().shadow.load()) {
     if (const std::string wrong = device->plugin->shadow.free(memory->shadow); !wrong.empty()) {
       async_control().violate(wrong);
@@ -221,7 +229,8 @@ ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream
   }
   const int number = device->plugin->shadow.add_stream();
   if (number < 0 && async_control().shadow.load()) {
-    return fail(device->host, error, EP_STATUS_UNSUPPORTED, "the shadow keeps eight streams apart, no more.");
+    return fail(device->host, error, EP_STATUS_UNSUPPORTED,
+                fmt::format("the shadow keeps {} streams apart, no more.", kHostClock));
   }
   auto* stream = new ep_stream(device);
   stream->number = number;
@@ -230,9 +239,14 @@ ep_status stream_create(ep_device* device, const ep_stream_desc* desc, ep_stream
   return EP_STATUS_OK;
 }
 
-void stream_destroy(ep_device*, ep_stream* stream) { delete stream; }
+void stream_destroy(ep_device*, ep_stream* stream) {
+  if (stream != nullptr && stream->recording != nullptr)
+    async_control().violate("a stream is destroyed while it records");
+  delete stream;
+}
 
 ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (is_lost()) return lost(stream->device, error);
   if (const ep_status told = async_control().synchronize_answer; told != EP_STATUS_OK) {
     return fail(stream->device->plugin->host, error, told, "the queue does not answer.");
@@ -244,11 +258,13 @@ ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
 }
 
 ep_status stream_flush(ep_stream* stream, ep_error**) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   stream->flush();
   return EP_STATUS_OK;
 }
 
 ep_status stream_take_fault(ep_stream* stream, ep_fault* out, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (stream->fault_count.load(std::memory_order_acquire) != 0) {
     std::lock_guard lock(stream->mutex);
     if (!stream->faults.empty()) {
@@ -288,6 +304,7 @@ ep_status transfer(ep_stream* stream, Command::Kind kind, char* dst, const char*
 }
 
 ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error) {
+  begin_work(stream);
   if (is_lost()) return lost(stream->device, error);
   check_multiples(stream, {dst.offset, src.offset, size});
   const Access accesses[] = {{src, size, false}, {dst, size, true}};
@@ -299,6 +316,7 @@ ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, e
 }
 
 ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (is_lost()) return lost(stream->device, error);
   check_multiples(stream, {dst.offset, size});
   const Access access{dst, size, true};
@@ -308,6 +326,7 @@ ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t siz
 }
 
 ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (is_lost()) return lost(stream->device, error);
   check_multiples(stream, {src.offset, size});
   const Access access{src, size, false};
@@ -325,6 +344,7 @@ ep_status peer_open(ep_device* device, ep_device* peer, ep_error** error) {
 }
 
 ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer src, uint64_t size, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (is_lost()) return lost(stream->device, error);
   ep_plugin* plugin = stream->device->plugin;
   {
@@ -420,6 +440,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   fill_interop(&ops);
   if (async_control().reference) fill_reference(&ops);
   if (async_control().graphs) fill_graph(&ops);
+  if (async_control().lists) fill_lists(&ops);
   if (has_layouts()) fill_layouts(&ops);
   provider::fill(out_ops, ops);
   *out_device = device;
@@ -453,6 +474,8 @@ void configure(const ep_host* host) {
   read("reference", control.reference);
   read("graphs", control.graphs);
   read("graph_seed", control.graph_seed);
+  read("lists", control.lists);
+  read("bindings", control.bindings);
   read("create_us", control.create_us);
   read("late_waits", control.late_waits);
   read("blobs", control.blobs);

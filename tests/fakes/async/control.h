@@ -36,6 +36,8 @@ struct AsyncControl {
   std::atomic<bool> reference{false};  // the device has every primitive of primitives/reference; read when it is opened
   std::atomic<bool> graphs{false};     // the device takes whole graphs; read when it is opened
   std::atomic<uint64_t> graph_seed{1};   // draws the islands; 0: all known nodes are of one
+  std::atomic<bool> lists{true};         // the device records command lists; read when it is opened
+  std::atomic<bool> bindings{true};      // lists may have bindings
   std::atomic<uint64_t> layout_seed{0};  // draws layouts of its own, with `reference`; 0: it has none. Read when it is
                                          // opened and at each call: do not change between 0 and others
   std::atomic<bool> images{false};       // some of them are images; read when the provider is loaded
@@ -62,8 +64,12 @@ struct AsyncControl {
   std::atomic<ep_status> create_answer{EP_STATUS_OK};  // of calls that make a primitive or compile a graph
   std::atomic<int64_t> fail_graph{-1};                 // the launch of a graph after so many others finds no memory
   std::atomic<int64_t> failed_graphs{0};
-  std::atomic<int64_t> fail_import{-1};     // the import of memory after so many others
-  std::atomic<int64_t> fail_semaphore{-1};  // the wait for a semaphore after so many others
+  std::atomic<int64_t> fail_replay{-1};  // the replay after so many others finds no memory
+  std::atomic<int64_t> failed_replays{0};
+  std::atomic<ep_status> begin_answer{EP_STATUS_OK};  // of command_list_begin
+  std::atomic<ep_status> end_answer{EP_STATUS_OK};    // of command_list_end
+  std::atomic<int64_t> fail_import{-1};               // the import of memory after so many others
+  std::atomic<int64_t> fail_semaphore{-1};            // the wait for a semaphore after so many others
   std::atomic<int64_t> failed_imports{0};
   std::atomic<int64_t> failed_semaphores{0};
 
@@ -84,6 +90,8 @@ struct AsyncControl {
   std::atomic<uint64_t> compiled_nodes{0};
   std::atomic<uint64_t> destroyed_graphs{0};
   std::atomic<uint64_t> launched_graphs{0};
+  std::atomic<int64_t> command_lists{0};  // at present
+  std::atomic<uint64_t> replays{0};
   std::atomic<uint64_t> opaque_reads{0};   // operands in layouts that launches read
   std::atomic<uint64_t> opaque_writes{0};  // and wrote
 

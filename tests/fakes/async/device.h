@@ -53,7 +53,8 @@ struct ep_memory {
   tenon::fakes::Foreign file;
   char* foreign = nullptr;  // where imported memory begins
   uint64_t foreign_size = 0;
-  bool image = false;  // holds one opaque value
+  bool image = false;         // holds one opaque value
+  std::atomic<int> lists{0};  // command lists with a fixed address in it
 };
 
 struct ep_semaphore {
@@ -84,12 +85,25 @@ struct ep_event {
 struct ep_primitive {
   ep_device* device = nullptr;
   ep_primitive_desc desc{};
+  std::atomic<int> lists{0};  // command lists that launch it
 };
 
 namespace tenon::fakes {
 
 struct Command {
-  enum Kind : uint8_t { launch, reference, graph, copy, upload, download, record, wait, await, signal } kind = launch;
+  enum Kind : uint8_t {
+    launch,
+    reference,
+    graph,
+    replay,
+    copy,
+    upload,
+    download,
+    record,
+    wait,
+    await,
+    signal
+  } kind = launch;
   bool faults = false;
   bool overflows = false;
   bool soils = false;
@@ -104,9 +118,24 @@ struct Command {
   std::array<ep_scalar, 2> scalars{};
   uint64_t bytes = 0;
   const ep_graph* run = nullptr;
-  std::shared_ptr<std::vector<char*>> operands;         // of a graph or of the reference
+  ep_command_list* list = nullptr;                      // of a replay
+  std::shared_ptr<std::vector<char*>> operands;         // of a graph or of the reference; a replay: per binding
   std::shared_ptr<std::vector<ep_scalar>> all_scalars;  // of the reference
   std::shared_ptr<std::vector<char>> early;             // the source, if it was read at submission
+};
+
+struct Access {
+  ep_buffer buffer;
+  uint64_t bytes;
+  bool write;
+};
+
+// What a stream records (lists.cpp).
+struct Recording {
+  std::vector<ep_binding> bindings;
+  std::vector<Command> commands;
+  std::vector<Access> accesses;  // of all commands
+  size_t calls = 0;              // more than `commands`: some call has failed
 };
 
 }  // namespace tenon::fakes
@@ -131,6 +160,7 @@ struct ep_stream {
   ep_device* device;
   int number = 0;  // number of the stream in the shadow
   bool timed = false;
+  std::unique_ptr<tenon::fakes::Recording> recording;  // null: it does not record
 
   // Guarded by ep_device::mutex. While a thread runs the stream, `batch` and `at` belong to that thread.
   std::vector<tenon::fakes::Command> put_off;  // not flushed yet
@@ -149,7 +179,9 @@ struct ep_stream {
   bool next_batch();
   bool drained() const;
   void execute(const tenon::fakes::Command& command);
-  void report(const tenon::fakes::Command& command, const ep_fault& fault);
+  void compute(const tenon::fakes::Command& command, std::vector<ep_fault>* faults) const;
+  void replay(const tenon::fakes::Command& command, std::vector<ep_fault>* faults) const;
+  void report(const ep_fault& fault);
   void delay();
 };
 
@@ -217,12 +249,8 @@ bool due(std::atomic<int64_t>& after, std::atomic<int64_t>& failed);
 
 inline char* address(ep_buffer buffer) { return buffer.memory->data() + buffer.offset; }
 
-struct Access {
-  ep_buffer buffer;
-  uint64_t bytes;
-  bool write;
-};
-// Checks the accesses of an instruction against what its stream has waited for, before it is submitted.
+// Checks the accesses of an instruction against what its stream has waited for, before it is submitted. If the stream
+// records, each replay does.
 void check(ep_stream* stream, const Access* accesses, size_t count);
 // Checks, where a block holds one tensor, that no block that is written has another operand in it.
 void check_exclusive(const ep_stream* stream, const Access* accesses, size_t count);
@@ -232,6 +260,15 @@ void fill_event(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 void fill_reference(ep_device_ops* ops);
 void fill_graph(ep_device_ops* ops);
+void fill_lists(ep_device_ops* ops);
+
+// A launch or copy comes to `stream`. If the stream records, the call counts as failed until its command is pushed.
+void begin_work(ep_stream* stream);
+// Command number `index` of `replay`, where it lies this time.
+Command placed(const Command& replay, size_t index);
+// How many commands a replay has, and that it has ended.
+size_t list_length(const Command& replay);
+void end_replay(const Command& replay);
 void fill_interop(ep_device_ops* ops);
 
 // Bits 1 << EP_HANDLE_* that the device takes. The addresses of its own blocks are handles of type CUDA_POINTER.

@@ -19,6 +19,7 @@ ep_status event_create(ep_device* device, ep_event** out, ep_error**) {
 void event_destroy(ep_device*, ep_event* event) { delete event; }
 
 ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (is_lost()) return lost(stream->device, error);
   Command command;
   command.kind = Command::record;
@@ -83,6 +84,7 @@ ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error
 }
 
 ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (event->recorded_now.load(std::memory_order_acquire) == 0) return never_recorded(event, error);
   if (is_lost()) return lost(stream->device, error);
   async_control().device_waits.fetch_add(1, std::memory_order_relaxed);

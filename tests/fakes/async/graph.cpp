@@ -143,6 +143,7 @@ void check_accesses(ep_graph* graph, ep_stream* stream, const ep_graph_launch& l
 
 ep_status graph_launch(ep_graph* graph, ep_stream* stream, const ep_graph_launch* launch, ep_fault*, ep_error** error) {
   AsyncControl& control = async_control();
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (is_lost()) return lost(stream->device, error);
   if (due(control.fail_graph, control.failed_graphs)) {
     return fail(graph->device->host, error, EP_STATUS_OUT_OF_DEVICE_MEMORY, "this graph was told to find no room.");

@@ -71,6 +71,7 @@ ep_status push(ep_stream* stream, Command::Kind kind, ep_semaphore* semaphore, u
 }
 
 ep_status stream_wait_semaphore(ep_stream* stream, ep_semaphore* semaphore, uint64_t value, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (is_lost()) return lost(stream->device, error);
   AsyncControl& control = async_control();
   if (due(control.fail_semaphore, control.failed_semaphores)) {
@@ -80,6 +81,7 @@ ep_status stream_wait_semaphore(ep_stream* stream, ep_semaphore* semaphore, uint
 }
 
 ep_status stream_signal_semaphore(ep_stream* stream, ep_semaphore* semaphore, uint64_t value, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (is_lost()) return lost(stream->device, error);
   push(stream, Command::signal, semaphore, value);
   stream->flush();

@@ -98,12 +98,18 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
   return EP_STATUS_OK;
 }
 
-void primitive_destroy(ep_device*, ep_primitive* primitive) { delete primitive; }
+void primitive_destroy(ep_device*, ep_primitive* primitive) {
+  if (primitive != nullptr && primitive->lists != 0) {
+    async_control().violate("a primitive that a command list launches is destroyed");
+  }
+  delete primitive;
+}
 
 ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault*,
                            ep_error** error) {
   AsyncControl& control = async_control();
   control.launches.fetch_add(1, std::memory_order_relaxed);
+  begin_work(stream);
   const ep_host* host = stream->device->host;
   if (is_lost()) return lost(stream->device, error);
   if (due(control.fail_launch, control.failed_launches))

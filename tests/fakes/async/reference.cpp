@@ -55,6 +55,7 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
                            ep_error** error) {
   AsyncControl& control = async_control();
   control.launches.fetch_add(1, std::memory_order_relaxed);
+  begin_work(stream);
   if (is_lost()) return lost(stream->device, error);
   if (due(control.fail_launch, control.failed_launches)) {
     return fail(stream->device->host, error, EP_STATUS_INTERNAL, "this launch was told to fail.");

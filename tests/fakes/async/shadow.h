@@ -11,7 +11,7 @@
 namespace tenon::fakes {
 
 // The streams of the process, by number. The last entry is the host.
-constexpr int kClocks = 9;
+constexpr int kClocks = 13;
 constexpr int kHostClock = kClocks - 1;
 
 struct Clock {
@@ -69,6 +69,16 @@ class Shadow {
   // Notes that instruction `number` of `stream` reads or writes a range. Returns the message of a conflict, or an empty
   // string.
   std::string access(ShadowMemory& memory, int stream, uint64_t number, uint64_t offset, uint64_t bytes, bool write);
+  // True if the host has seen instruction `number` of `stream` to be done.
+  bool host_has_seen(int stream, uint64_t number) {
+    std::lock_guard lock(mutex_);
+    return clocks_[kHostClock].seen[static_cast<size_t>(stream)] >= number;
+  }
+  bool host_has_seen_all(int stream) {
+    std::lock_guard lock(mutex_);
+    const auto at = static_cast<size_t>(stream);
+    return clocks_[kHostClock].seen[at] >= clocks_[at].seen[at];
+  }
   // Checks that the host has seen every use of `memory`, so that the memory may be freed.
   std::string free(const ShadowMemory& memory);
 

@@ -139,7 +139,7 @@ bool run_primitive(const Command& command, ep_fault* fault) {
 
 bool run_in_layouts(const Command& command, ep_fault* fault) {
   tenon::fakes::PlainRun run(command.primitive->desc, command.pointers.data());
-  const ep_primitive primitive{command.primitive->device, run.desc};
+  const ep_primitive primitive{command.primitive->device, run.desc, {}};
   Command plain = command;
   plain.primitive = &primitive;
   std::copy(run.operands.begin(), run.operands.end(), plain.pointers.begin());
@@ -175,6 +175,7 @@ ep_stream::~ep_stream() {
 }
 
 void ep_stream::push(Command command) {
+  if (recording != nullptr) return recording->commands.push_back(std::move(command));
   std::lock_guard lock(device->mutex);
   if (tenon::fakes::async_control().lazy.load(std::memory_order_relaxed)) {
     put_off.push_back(std::move(command));
@@ -329,6 +330,13 @@ void ep_stream::execute(const Command& command) {
   }
   if (!alone) tenon::fakes::async_control().overlaps.fetch_add(1, std::memory_order_relaxed);
   std::vector<ep_fault> faults;
+  command.kind == Command::replay ? replay(command, &faults) : compute(command, &faults);
+  for (const ep_fault& each : faults) report(each);
+  device->busy.fetch_sub(1);
+}
+
+// Runs one launch or transfer and adds the faults that it met.
+void ep_stream::compute(const Command& command, std::vector<ep_fault>* faults) const {
   ep_fault fault{command.tag, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 77, 7, command.overflows ? EP_FAULT_FLAG_OVERFLOW : 0};
   bool sound = !command.faults;
   if (command.kind == Command::launch && tenon::descriptor::has_opaque(command.primitive->desc)) {
@@ -336,21 +344,29 @@ void ep_stream::execute(const Command& command) {
   } else if (sound && command.kind == Command::launch) {
     sound = run_primitive(command, &fault);
   } else if (command.kind == Command::reference) {
-    tenon::fakes::run_reference(command, &faults);
+    tenon::fakes::run_reference(command, faults);
   } else if (command.kind == Command::graph) {
-    tenon::fakes::run_graph(command, &faults);
+    tenon::fakes::run_graph(command, faults);
   } else if (sound) {
     std::memcpy(command.pointers[0], command.pointers[1], command.bytes);
   }
-  if (!sound) report(command, fault);
-  for (const ep_fault& each : faults) report(command, each);
-  device->busy.fetch_sub(1);
+  if (!sound) faults->push_back(fault);
+  if (!faults->empty() && command.scratch != nullptr) command.scratch[0] = 1;
 }
 
-void ep_stream::report(const Command& command, const ep_fault& fault) {
+void ep_stream::replay(const Command& command, std::vector<ep_fault>* faults) const {
+  for (size_t i = 0; i < tenon::fakes::list_length(command); ++i) {
+    std::vector<ep_fault> met;
+    compute(tenon::fakes::placed(command, i), &met);
+    for (ep_fault& fault : met) fault.flags |= EP_FAULT_FLAG_NODE(i);
+    faults->insert(faults->end(), met.begin(), met.end());
+  }
+  tenon::fakes::end_replay(command);
+}
+
+void ep_stream::report(const ep_fault& fault) {
   std::lock_guard lock(mutex);
   faults.push_back(fault);
-  if (command.scratch != nullptr) command.scratch[0] = 1;
   fault_count.fetch_add(1, std::memory_order_release);
   tenon::fakes::async_control().faults.fetch_add(1, std::memory_order_relaxed);
 }

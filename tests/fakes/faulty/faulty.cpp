@@ -119,7 +119,7 @@ ep_status say_lost(Device& device, Slot slot, ep_error** error) {
 bool submits(Slot slot) {
   return slot == Slot::copy || slot == Slot::upload || slot == Slot::download || slot == Slot::peer_copy ||
          slot == Slot::primitive_launch || slot == Slot::graph_launch || slot == Slot::event_record ||
-         slot == Slot::stream_wait_event;
+         slot == Slot::stream_wait_event || slot == Slot::command_list_replay;
 }
 
 // --- functions that do more than pass the call on ---
@@ -148,6 +148,12 @@ requires(slot == Slot::primitive_create) void made(const std::shared_ptr<Device>
 template <Slot slot>
 requires(slot == Slot::graph_compile) void made(const std::shared_ptr<Device>& device, ep_device*, const ep_graph_desc*,
                                                 ep_graph** out, ep_graph_info*, ep_error**) {
+  remember(*out, device);
+}
+
+template <Slot slot>
+requires(slot == Slot::command_list_end) void made(const std::shared_ptr<Device>& device, ep_stream*,
+                                                   ep_command_list** out, ep_command_list_info*, ep_error**) {
   remember(*out, device);
 }
 
@@ -310,14 +316,16 @@ ep_status query(const ep_host* host, ep_plugin_ops* out, ep_error** error) {
 bool makes_something(Slot slot) {
   return slot == Slot::memory_allocate || slot == Slot::stream_create || slot == Slot::event_create ||
          slot == Slot::primitive_create || slot == Slot::primitive_launch || slot == Slot::memory_import_host ||
-         slot == Slot::graph_compile || slot == Slot::graph_launch;
+         slot == Slot::graph_compile || slot == Slot::graph_launch || slot == Slot::command_list_begin ||
+         slot == Slot::command_list_end || slot == Slot::command_list_replay;
 }
 
 }  // namespace
 
 bool can_strike(Slot slot, Trouble trouble) {
   const bool silent = slot == Slot::device_close || slot == Slot::memory_free || slot == Slot::device_trim ||
-                      slot == Slot::stream_destroy || slot == Slot::event_destroy || slot == Slot::primitive_destroy;
+                      slot == Slot::stream_destroy || slot == Slot::event_destroy || slot == Slot::primitive_destroy ||
+                      slot == Slot::command_list_destroy;
   if (silent) return false;
   if (trouble == Trouble::late) return slot == Slot::primitive_launch;
   if (trouble == Trouble::cancel) return slot == Slot::primitive_create || slot == Slot::graph_compile;

@@ -204,6 +204,14 @@ TEST_F(Negotiate, TheSlotsOfWholeGraphsComeTogether) {
             "the table of the device sample:0 misses the required function 'graph_compile' (rule T03).");
 }
 
+TEST_F(Negotiate, TheSlotsOfCommandListsComeTogether) {
+  sample(0).change_device_ops = [](ep_device_ops* ops) {
+    ops->command_list_begin = [](ep_stream*, const ep_command_list_desc*, ep_error**) { return EP_STATUS_OK; };
+  };
+  EXPECT_EQ(open().message(),
+            "the table of the device sample:0 misses the required function 'command_list_end' (rule T03).");
+}
+
 TEST_F(Negotiate, DescriptionsAreChecked) {
   const auto sentence_of_info = [&](std::function<void(ep_device_info*)> change) {
     sample(0).change_info = std::move(change);

@@ -25,6 +25,10 @@ struct ep_semaphore {
   int nothing;
 };
 
+struct ep_command_list {
+  int nothing;
+};
+
 namespace tenon::loader {
 namespace {
 
@@ -177,6 +181,17 @@ void fill_interop(ep_device_ops* ops) {
   ops->stream_signal_semaphore = ops->stream_wait_semaphore;
 }
 
+void fill_lists(ep_device_ops* ops) {
+  ops->command_list_begin = [](ep_stream*, const ep_command_list_desc*, ep_error**) { return count(), EP_STATUS_OK; };
+  ops->command_list_end = [](ep_stream*, ep_command_list** out, ep_command_list_info*, ep_error**) {
+    return make(out);
+  };
+  ops->command_list_destroy = destroy<ep_command_list>;
+  ops->command_list_replay = [](ep_command_list*, ep_stream*, const ep_command_list_replay_desc*, ep_error**) {
+    return count(), EP_STATUS_OK;
+  };
+}
+
 ep_status device_open(ep_plugin*, uint32_t index, ep_device** out_device, ep_device_ops* ops, ep_error**) {
   ops->device_close = [](ep_device*) { count(); };
   ops->memory_allocate = memory_allocate;
@@ -209,6 +224,7 @@ ep_status device_open(ep_plugin*, uint32_t index, ep_device** out_device, ep_dev
   ops->layout_info = layout_info;
   ops->layout_allocate = layout_allocate;
   if (index == 0) fill_events(ops);
+  if (index == 0) fill_lists(ops);
   if (toy().change) toy().change(ops);
   *out_device = reinterpret_cast<ep_device*>(&the_devices[index]);
   return EP_STATUS_OK;

@@ -244,6 +244,55 @@ Status signalled(int32_t counts, std::initializer_list<uint64_t> values) {
   return last;
 }
 
+// Recordings on device 0.
+Status begin_list(Host& host, ep_stream* on, std::vector<ep_binding> bindings = {}) {
+  ep_command_list_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.struct_type = EP_STRUCT_COMMAND_LIST_DESC;
+  desc.bindings = bindings.data();
+  desc.binding_count = static_cast<uint32_t>(bindings.size());
+  return host.call(host.ops.command_list_begin, on, &desc);
+}
+
+Status end_list(Host& host, ep_stream* on, ep_command_list** made) {
+  ep_command_list_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_COMMAND_LIST_INFO;
+  return host.call(host.ops.command_list_end, on, made, &info);
+}
+
+Status replay(Host& host, ep_command_list* list, ep_stream* on, std::vector<ep_buffer> buffers = {}) {
+  ep_command_list_replay_desc desc{};
+  desc.bindings = buffers.data();
+  desc.binding_count = static_cast<uint32_t>(buffers.size());
+  desc.tag = 9;
+  return host.call(host.ops.command_list_replay, list, on, &desc);
+}
+
+// A list of two launches: relu from the first binding to the second, and on from there to fixed memory.
+struct Recorded {
+  explicit Recorded(Host& host)
+      : stream(host.stream()), memory(host.memory()), other(host.memory()), primitive(host.primitive(relu())) {
+    EXPECT_TRUE(begin_list(host, stream, {{{memory, 0}, 32}, {{memory, 64}, 32}}).ok());
+    EXPECT_TRUE(host.launch(primitive, stream, {memory, 64}, {memory, 0}).ok());
+    EXPECT_TRUE(host.launch(primitive, stream, {other, 0}, {memory, 64}).ok());
+    EXPECT_TRUE(end_list(host, stream, &list).ok());
+  }
+  ep_stream* stream;
+  ep_memory *memory, *other;
+  ep_primitive* primitive;
+  ep_command_list* list = nullptr;
+};
+
+// What the layer says of a replay of it with `buffers`, in the recorded memory.
+Status replayed(std::vector<uint64_t> offsets) {
+  Host host(0);
+  const Recorded recorded(host);
+  std::vector<ep_buffer> buffers;
+  for (const uint64_t offset : offsets) buffers.push_back({recorded.memory, offset});
+  return replay(host, recorded.list, recorded.stream, buffers);
+}
+
 // A violation of a rule, and the status that the call returns: INVALID_ARGUMENT blames the host, INTERNAL blames the
 // provider, ok stands for a function without a status.
 struct Violator {
@@ -276,6 +325,104 @@ const std::vector<Violator>& host_violators() {
        [] {
          Host host(0);
          return host.elapsed(host.event(), host.event());
+       }},
+      {"K04", "a recording on a stream with work in flight", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_stream* stream = host.stream();
+         static_cast<void>(host.recorded(stream));
+         return begin_list(host, stream);
+       }},
+      {"K04", "the end of a recording that did not begin", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_command_list* list = nullptr;
+         return end_list(host, host.stream(), &list);
+       }},
+      {"K04", "a stream destroyed while it records", Code::ok,
+       [] {
+         Host host(0);
+         ep_stream* stream = host.stream();
+         EXPECT_TRUE(begin_list(host, stream).ok());
+         host.ops.stream_destroy(host.device->handle, stream);
+         return Status();
+       }},
+      {"K05", "a list replayed again before its last replay was seen", Code::invalid_argument,
+       [] {
+         Host host(0);
+         const Recorded recorded(host);
+         const std::vector<ep_buffer> buffers = {{recorded.memory, 0}, {recorded.memory, 64}};
+         EXPECT_TRUE(replay(host, recorded.list, recorded.stream, buffers).ok());
+         return replay(host, recorded.list, host.stream(), buffers);
+       }},
+      {"M06", "a list destroyed before its last replay was seen", Code::ok,
+       [] {
+         Host host(0);
+         const Recorded recorded(host);
+         EXPECT_TRUE(replay(host, recorded.list, recorded.stream, {{recorded.memory, 0}, {recorded.memory, 64}}).ok());
+         host.ops.command_list_destroy(host.device->handle, recorded.list);
+         return Status();
+       }},
+      {"K06", "a replay with one buffer for two bindings", Code::invalid_argument, [] { return replayed({0}); }},
+      {"K06", "a replay whose buffers overlap", Code::invalid_argument,
+       [] {
+         return replayed({0, 16});
+       }},
+      {"K06", "a replay whose buffer is not aligned as the recorded one", Code::invalid_argument,
+       [] {
+         return replayed({0, 66});
+       }},
+      {"K06", "a replay whose buffer overlaps a fixed operand", Code::invalid_argument,
+       [] {
+         Host host(0);
+         const Recorded recorded(host);
+         return replay(host, recorded.list, recorded.stream, {{recorded.memory, 0}, {recorded.other, 16}});
+       }},
+      {"M05", "a replay whose buffer ends behind its block", Code::invalid_argument,
+       [] {
+         return replayed({0, block - 16});
+       }},
+      {"K06", "a binding in another pool", Code::invalid_argument,
+       [] {
+         Host host(0);
+         return begin_list(host, host.stream(), {{{host.memory(1), 0}, 32}});
+       }},
+      {"K06", "two bindings that overlap", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         return begin_list(host, host.stream(), {{{memory, 0}, 32}, {{memory, 16}, 32}});
+       }},
+      {"K06", "an operand that begins in a binding and ends behind it", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         ep_stream* stream = host.stream();
+         EXPECT_TRUE(begin_list(host, stream, {{{memory, 0}, 64}}).ok());
+         return host.launch(host.primitive(relu()), stream, {memory, 512}, {memory, 48});
+       }},
+      {"K06", "the same of a copy", Code::invalid_argument,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         ep_stream* stream = host.stream();
+         EXPECT_TRUE(begin_list(host, stream, {{{memory, 0}, 64}}).ok());
+         return host.call(host.ops.copy, stream, ep_buffer{memory, 32}, ep_buffer{memory, 512}, uint64_t{64});
+       }},
+      {"K07", "memory of a list freed", Code::ok,
+       [] {
+         Host host(0);
+         const Recorded recorded(host);
+         host.ops.memory_free(host.device->handle, recorded.memory);
+         host.ops.memory_free(host.device->handle, recorded.other);
+         return Status();
+       }},
+      {"K07", "a primitive of a list destroyed", Code::ok,
+       [] {
+         Host host(0);
+         const Recorded recorded(host);
+         host.ops.primitive_destroy(host.device->handle, recorded.primitive);
+         return Status();
        }},
       {"A01", "an allocation of 0 bytes", Code::invalid_argument,
        [] {
@@ -884,6 +1031,51 @@ const std::vector<Violator>& provider_violators() {
          Host host(0);
          return describe(host, relu_in_layout(0, 3).operands[0]);
        }},
+      {"K01", "an upload on a stream that records", Code::internal,
+       [] {
+         Host host(0);
+         ep_stream* stream = host.stream();
+         EXPECT_TRUE(begin_list(host, stream).ok());
+         const char byte = 0;
+         return host.call(host.ops.upload, stream, ep_buffer{host.memory(), 0}, static_cast<const void*>(&byte),
+                          uint64_t{1});
+       }},
+      {"K01", "a second recording on a stream that records", Code::internal,
+       [] {
+         Host host(0);
+         ep_stream* stream = host.stream();
+         EXPECT_TRUE(begin_list(host, stream).ok());
+         return begin_list(host, stream);
+       }},
+      {"K03", "a list although a recorded launch failed", Code::internal,
+       [] {
+         Host host(0);
+         ep_memory* memory = host.memory();
+         ep_stream* stream = host.stream();
+         ep_command_list* list = nullptr;
+         EXPECT_TRUE(begin_list(host, stream).ok());
+         toy().launch_answer = EP_STATUS_UNSUPPORTED;
+         EXPECT_FALSE(host.launch(host.primitive(relu()), stream, {memory, 64}, {memory, 0}).ok());
+         return end_list(host, stream, &list);
+       }},
+      {"K08", "a fault of a replay that names no recorded launch", Code::internal,
+       [] {
+         Host host(0);
+         const Recorded recorded(host);
+         EXPECT_TRUE(replay(host, recorded.list, recorded.stream, {{recorded.memory, 0}, {recorded.memory, 64}}).ok());
+         toy().fault = {9, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 9, 3, EP_FAULT_FLAG_NODE(2)};
+         ep_fault fault{};
+         return host.call(host.ops.stream_take_fault, recorded.stream, &fault);
+       }},
+      {"F01", "a fault with the tag of a recorded launch", Code::internal,
+       [] {
+         Host host(0);
+         const Recorded recorded(host);
+         EXPECT_TRUE(replay(host, recorded.list, recorded.stream, {{recorded.memory, 0}, {recorded.memory, 64}}).ok());
+         toy().fault = {7, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 9, 3, 0};
+         ep_fault fault{};
+         return host.call(host.ops.stream_take_fault, recorded.stream, &fault);
+       }},
       {"G07", "a fault that names a node that is not there", Code::internal, [] { return fault_of_node(2, 0); }},
       {"G07", "the same on a synchronous device", Code::internal, [] { return fault_of_node(2, 1); }},
       {"R01", "an answer for one node of two", Code::internal,
@@ -1359,6 +1551,30 @@ TEST_F(Validate, AGraphThatKeepsTheRulesIsNotDisturbed) {
     host.ops.graph_destroy(host.device->handle, nullptr);
     host.ops.memory_free(host.device->handle, constant);
     host.ops.memory_free(host.device->handle, memory);
+    host.ops.stream_destroy(host.device->handle, stream);
+    close_device(host.device);
+  }
+  EXPECT_EQ(lines(), std::vector<std::string>());
+}
+
+TEST_F(Validate, ACommandListThatKeepsTheRulesIsNotDisturbed) {
+  {
+    Host host(0);
+    Recorded recorded(host);
+    ep_stream* stream = host.stream();
+    host.ops.stream_destroy(host.device->handle, recorded.stream);
+    for (const uint64_t offset : {64, 128, 64}) {
+      EXPECT_TRUE(replay(host, recorded.list, stream, {{recorded.memory, 0}, {recorded.memory, offset}}).ok());
+      toy().fault = {9, EP_FAULT_INDEX_OUT_OF_RANGE, 1, 9, 3, EP_FAULT_FLAG_NODE(1)};
+      ep_fault fault{};
+      EXPECT_TRUE(host.call(host.ops.stream_take_fault, stream, &fault).ok());
+      EXPECT_TRUE(host.call(host.ops.stream_synchronize, stream).ok());
+    }
+    host.ops.command_list_destroy(host.device->handle, recorded.list);
+    host.ops.command_list_destroy(host.device->handle, nullptr);
+    host.ops.primitive_destroy(host.device->handle, recorded.primitive);
+    host.ops.memory_free(host.device->handle, recorded.memory);
+    host.ops.memory_free(host.device->handle, recorded.other);
     host.ops.stream_destroy(host.device->handle, stream);
     close_device(host.device);
   }
