@@ -53,6 +53,7 @@ using Stream = Owned<ep_stream>;
 using Event = Owned<ep_event>;
 using Primitive = Owned<ep_primitive>;
 using Graph = Owned<ep_graph>;
+using CommandList = Owned<ep_command_list>;
 
 class Subject {
  public:
@@ -118,6 +119,7 @@ class Subject {
   void destroy(ep_event* event) { drop("event_destroy", ops.event_destroy, event); }
   void destroy(ep_primitive* primitive) { drop("primitive_destroy", ops.primitive_destroy, primitive); }
   void destroy(ep_graph* graph) { drop("graph_destroy", ops.graph_destroy, graph); }
+  void destroy(ep_command_list* list) { drop("command_list_destroy", ops.command_list_destroy, list); }
 
   const Target target;
   Host host;

@@ -75,6 +75,7 @@ Status exercise(Subject& subject, size_t from, size_t to) {
     if (!status.ok() && status.code() != skip_code) return status;
   }
   TENON_RETURN_IF_ERROR(exercise_interop(subject, stream));
+  TENON_RETURN_IF_ERROR(exercise_lists(subject, stream));
   return exercise_graphs(subject, stream);
 }
 

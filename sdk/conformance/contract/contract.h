@@ -80,6 +80,8 @@ Status exercise(Subject& subject);
 Status exercise(Subject& subject, size_t only);
 // Compiles and launches a small graph, if the device takes it.
 Status exercise_graphs(Subject& subject, const Stream& stream);
+// Records a copy and replays it, if the device records.
+Status exercise_lists(Subject& subject, const Stream& stream);
 // Imports a block by its own handle, if the device takes it.
 Status exercise_interop(Subject& subject, const Stream& stream);
 
@@ -145,6 +147,11 @@ Status interop_refusals(Subject& subject);
 Status layouts_described(Subject& subject);
 Status layouts_there_and_back(Subject& subject);
 Status layouts_results(Subject& subject);
+
+Status lists_recording(Subject& subject);
+Status lists_replays(Subject& subject);
+Status lists_faults(Subject& subject);
+Status lists_bindings(Subject& subject);
 
 Status host_memory_fails(Subject& subject);
 Status host_keeps_blobs(Subject& subject);

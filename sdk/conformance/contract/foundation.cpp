@@ -89,7 +89,7 @@ Status look(const Target& target) {
 
 // True for the letters of the rules whose tests compare results of work.
 bool is_about_work(std::string_view rule) {
-  return !rule.empty() && std::string_view("CFGIMPSY").find(rule.front()) != std::string_view::npos;
+  return !rule.empty() && std::string_view("CFGIKMPSY").find(rule.front()) != std::string_view::npos;
 }
 
 }  // namespace

@@ -31,7 +31,9 @@ const std::vector<cases::Case>& find_long_samples(Subject& subject);
 struct Prepared {
   Prepared(Subject& subject, const cases::Case& test, const ep_primitive_desc& desc, uint64_t seed);
   // Compares the result with the reference. The stream has finished.
-  Status compare();
+  Status compare() { return compare(work.image()); }
+  // The same of the result of another's work.
+  Status compare(const cases::Image& got);
 
   cases::Case test;
   ep_primitive_desc desc;

@@ -103,6 +103,13 @@ constexpr ContractTest tests[] = {
     {"layouts/results", "Y03", Needs::device, "A primitive gives the reference's results in the layouts wished for.",
      layouts_results},
 
+    {"lists/recording", "K01", Needs::events, "A stream that records runs nothing and is busy for all else.",
+     lists_recording},
+    {"lists/replays", "K02", Needs::events, "A replay gives what the recorded calls would give, each time.",
+     lists_replays},
+    {"lists/faults", "K08", Needs::events, "A fault of a replay names the replay and the recorded call.", lists_faults},
+    {"lists/bindings", "K09", Needs::events, "A replay works on the buffers that it is given.", lists_bindings},
+
     {"host/memory_fails", "O01", Needs::library, "Any allocation of the host may fail, and nothing else breaks.",
      host_memory_fails},
     {"host/keeps_blobs", "H03", Needs::library,

@@ -33,6 +33,7 @@ Status teardown_null(Subject& subject) {
   if (ops.event_destroy != nullptr) subject.destroy(static_cast<ep_event*>(nullptr));
   if (ops.primitive_destroy != nullptr) subject.destroy(static_cast<ep_primitive*>(nullptr));
   if (ops.graph_destroy != nullptr) subject.destroy(static_cast<ep_graph*>(nullptr));
+  if (ops.command_list_destroy != nullptr) subject.destroy(static_cast<ep_command_list*>(nullptr));
   if (ops.semaphore_destroy != nullptr) ops.semaphore_destroy(subject.device, nullptr);
   return exercise(subject);
 }

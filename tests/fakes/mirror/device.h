@@ -51,6 +51,31 @@ struct Queue {
   }
 };
 
+// Where the memory of a recording lies in one replay.
+class Places {
+ public:
+  struct Moved {
+    const char* begin;  // when it was recorded
+    uint64_t size;
+    char* now;
+  };
+  std::vector<Moved> moved = {};
+
+  char* operator()(char* address) const {
+    for (const Moved& one : moved) {
+      if (address >= one.begin && address < one.begin + one.size) return one.now + (address - one.begin);
+    }
+    return address;
+  }
+};
+
+// What a stream records: functions that run one call where its memory now lies, and add its faults.
+struct Recording {
+  using Recorded = std::function<void(const Places& places, std::vector<ep_fault>* faults)>;
+  std::vector<ep_binding> bindings = {};
+  std::vector<Recorded> calls = {};
+};
+
 }  // namespace tenon::mirror
 
 struct ep_plugin {
@@ -89,6 +114,7 @@ struct ep_stream {
   ep_device* device = nullptr;
   std::shared_ptr<tenon::mirror::Queue> queue = {};
   bool timed = false;
+  std::unique_ptr<tenon::mirror::Recording> recording = {};  // null: it does not record
 
   // Runs `work` in its turn; at once on a synchronous device.
   void submit(std::function<void()> work) {
@@ -134,5 +160,6 @@ void fill_memory(ep_device_ops* ops);
 void fill_stream(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 void fill_graph(ep_device_ops* ops);
+void fill_lists(ep_device_ops* ops);
 
 }  // namespace tenon::mirror

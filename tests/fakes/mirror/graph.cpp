@@ -138,6 +138,7 @@ GraphRun run_of(const ep_graph& graph, const ep_graph_launch& launch) {
 
 ep_status graph_launch(ep_graph* graph, ep_stream* stream, const ep_graph_launch* launch, ep_fault* out_fault,
                        ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (graph->device->breaks("graph_lies")) {
     return fail_text(graph->host, error, EP_STATUS_UNSUPPORTED, "On second thoughts, no.");
   }

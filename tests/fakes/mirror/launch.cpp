@@ -128,6 +128,7 @@ void primitive_destroy(ep_device* device, ep_primitive* primitive) noexcept {
 }
 
 ep_status primitive_pack(ep_primitive* primitive, ep_stream* stream, ep_buffer dst, ep_buffer src, ep_error**) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   const uint64_t size = bytes_of(primitive->desc.operands[primitive->packed - 1]);
   stream->submit([=] {
     for (uint64_t i = 0; i < size; ++i) address_of(dst)[i] = static_cast<char>(~address_of(src)[i]);
@@ -148,6 +149,7 @@ struct Work {
   ep_fault fault;
   uint64_t tag;
 
+  void move(const Places& places);
   Status run();
   Status compute();
   Status run_plain();
@@ -160,6 +162,11 @@ struct Work {
   void miss_the_end();
   void mix(const std::vector<char>& kept);
 };
+
+void Work::move(const Places& places) {
+  for (void*& operand : operands) operand = places(static_cast<char*>(operand));
+  workspace = places(workspace);
+}
 
 void Work::unpack() {
   if (packed == 0) return;
@@ -396,6 +403,14 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
   if (device->breaks("static_array") && work.desc.kind == EP_PRIMITIVE_softmax) {
     stream->finish();
     return static_cast<ep_status>(work.run_from_static_array().code());
+  }
+  if (stream->recording != nullptr) {
+    stream->recording->calls.push_back([work](const Places& places, std::vector<ep_fault>* faults) {
+      Work now = work;
+      now.move(places);
+      if (!now.run_plain().ok()) faults->push_back(now.fault);
+    });
+    return EP_STATUS_OK;
   }
   ep_status status = EP_STATUS_OK;
   const bool waits = !device->is("async");

@@ -189,6 +189,7 @@ ep_status give_up(const ep_device* device, std::shared_ptr<Queue> queue, ep_erro
 }
 
 ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   const ep_device* device = stream->device;
   if (device->breaks("no_synchronize") || device->breaks("waits_fail")) return give_up(device, stream->queue, error);
   stream->finish();
@@ -196,6 +197,7 @@ ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
 }
 
 ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   const std::lock_guard lock(stream->device->mutex);
   std::deque<ep_fault>& faults = stream->queue->faults;
   if (faults.empty() && stream->device->breaks("fault_from_nowhere")) return EP_STATUS_OK;
@@ -223,9 +225,16 @@ ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, e
   if (stream->device->breaks("one_byte_more")) size = std::min(size + 1, room);
   if (stream->device->breaks("one_byte_less")) size -= 1;
   if (stream->device->breaks("rounds_copies")) size = std::min(size / 8 * 8 + 8, dst.memory->size - dst.offset);
+  if (stream->recording != nullptr) {
+    stream->recording->calls.push_back([=](const Places& places, std::vector<ep_fault>*) {
+      std::memcpy(places(address_of(dst)), places(address_of(src)), size);
+    });
+    if (!stream->device->breaks("list_runs")) return EP_STATUS_OK;
+  }
   return move_bytes(stream, address_of(dst), address_of(src), size, error);
 }
 ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error) {
+  if (stream->recording != nullptr && !stream->device->breaks("list_takes_uploads")) return EP_STATUS_BUSY;
   if (stream->device->breaks("upload_offset")) dst.offset = 0;
   if (stream->device->breaks("uploads_at_once")) {
     std::memcpy(address_of(dst), src, size);
@@ -234,6 +243,7 @@ ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t siz
   return move_bytes(stream, address_of(dst), src, size, error);
 }
 ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (stream->device->breaks("download_offset")) src.offset = 0;
   return move_bytes(stream, dst, address_of(src), size, error);
 }
@@ -243,6 +253,7 @@ ep_status peer_open(ep_device* device, ep_device*, ep_error** error) {
   return EP_STATUS_OK;
 }
 ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device*, ep_buffer src, uint64_t size, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (stream->device->breaks("peer_offset")) src.offset = 0;
   if (stream->device->breaks("peer_at_once")) {
     std::memcpy(address_of(dst), address_of(src), size);
@@ -263,6 +274,7 @@ void event_destroy(ep_device*, ep_event* event) noexcept { destroy(event); }
 uint64_t now_ns() { return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()); }
 
 ep_status event_record(ep_event* event, ep_stream* stream, ep_error**) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (stream->timed && !(event->time != nullptr && event->device->breaks("first_time_stays"))) {
     event->time = std::make_shared<uint64_t>(0);
     stream->submit([time = event->time] { *time = now_ns(); });
@@ -298,6 +310,7 @@ ep_status event_query(ep_event* event, ep_error** error) {
 }
 
 ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error) {
+  if (stream->recording != nullptr) return EP_STATUS_BUSY;
   if (event->queue == nullptr) return event_host_wait(event, 0, error);
   if (event->device->breaks("ignores_waits")) return EP_STATUS_OK;
   if (event->queue->stream_gone && event->device->breaks("wait_of_stream")) {
@@ -413,6 +426,7 @@ ep_status device_open(ep_plugin* plugin, uint32_t index, ep_device** out_device,
   fill_primitive(&ops);
   if (character.breaks("callers_rounding")) fill_with_callers_state(&ops);
   if (character.is("graphs")) fill_graph(&ops);
+  if (character.is("async")) fill_lists(&ops);
   if (character.is("layouts")) fill_layouts(&ops);
   fill(out_ops, ops);
   *out_device = device;
