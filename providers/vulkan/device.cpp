@@ -136,6 +136,7 @@ ep_device_ops device_ops() {
   fill_event(&ops);
   fill_primitive(&ops);
   fill_interop(&ops);
+  fill_command_list(&ops);
   return ops;
 }
 

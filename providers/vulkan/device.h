@@ -75,6 +75,7 @@ void fill_stream(ep_device_ops* ops);
 void fill_event(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 void fill_interop(ep_device_ops* ops);
+void fill_command_list(ep_device_ops* ops);
 
 // The table of a device, filled by the functions above.
 ep_device_ops device_ops();

@@ -27,6 +27,7 @@ ep_status event_create(ep_device* device, ep_event** out_event, ep_error**) {
 void event_destroy(ep_device*, ep_event* event) noexcept { destroy(event); }
 
 ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
+  if (stream->commands->records()) return EP_STATUS_BUSY;
   if (const ep_status status = stream->commands->check(error); status != EP_STATUS_OK) return status;
   std::shared_ptr<Timestamps::Place> time;
   uint64_t value = 0;
@@ -57,6 +58,7 @@ ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error
 }
 
 ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error) {
+  if (stream->commands->records()) return EP_STATUS_BUSY;
   Point point;
   if (const ep_status status = point_of(event, &point, error); status != EP_STATUS_OK) return status;
   return stream->commands->wait_for(*point.commands, point.value, error);

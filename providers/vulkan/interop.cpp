@@ -135,10 +135,12 @@ void semaphore_destroy(ep_device* device, ep_semaphore* semaphore) noexcept {
 }
 
 ep_status stream_wait_semaphore(ep_stream* stream, ep_semaphore* semaphore, uint64_t value, ep_error** error) {
+  if (stream->commands->records()) return EP_STATUS_BUSY;
   return stream->commands->wait_semaphore(semaphore->handle, value, error);
 }
 
 ep_status stream_signal_semaphore(ep_stream* stream, ep_semaphore* semaphore, uint64_t value, ep_error** error) {
+  if (stream->commands->records()) return EP_STATUS_BUSY;
   return stream->commands->signal_semaphore(semaphore->handle, value, error);
 }
 

@@ -25,22 +25,31 @@ void stream_destroy(ep_device*, ep_stream* stream) noexcept {
 }
 
 ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
+  if (stream->commands->records()) return EP_STATUS_BUSY;
   return stream->commands->wait(stream->commands->point(), UINT64_MAX, error);
 }
 
-ep_status stream_flush(ep_stream* stream, ep_error** error) { return stream->commands->flush(error); }
+ep_status stream_flush(ep_stream* stream, ep_error** error) {
+  if (stream->commands->records()) return EP_STATUS_BUSY;
+  return stream->commands->flush(error);
+}
 
 ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error** error) {
+  if (stream->commands->records()) return EP_STATUS_BUSY;
   if (stream->commands->take_fault(out_fault) == EP_STATUS_OK) return EP_STATUS_OK;
   return fail_text(stream->host, error, EP_STATUS_NOT_FOUND, "There is no further fault.");
 }
 
 ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error) {
-  return Recording(*stream->commands)
-      .add_copy(dst.memory->block.buffer, dst.offset, src.memory->block.buffer, src.offset, size, error);
+  const ep_status status =
+      Recording(*stream->commands)
+          .add_copy(dst.memory->block.buffer, dst.offset, src.memory->block.buffer, src.offset, size, error);
+  if (status != EP_STATUS_OK) stream->commands->lose_list();
+  return status;
 }
 
 ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error) {
+  if (stream->commands->records()) return EP_STATUS_BUSY;
   for (uint64_t done = 0; done < size;) {
     const uint64_t piece = std::min(size - done, Staging::largest_piece);
     if (const ep_status status = stream->commands->make_room(error); status != EP_STATUS_OK) return status;
@@ -54,6 +63,7 @@ ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t siz
 }
 
 ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error) {
+  if (stream->commands->records()) return EP_STATUS_BUSY;
   for (uint64_t done = 0; done < size;) {
     const uint64_t piece = std::min(size - done, Staging::largest_piece);
     if (const ep_status status = stream->commands->make_room(error); status != EP_STATUS_OK) return status;

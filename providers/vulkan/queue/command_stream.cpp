@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "providers/vulkan/queue/command_list.h"
+
 namespace tenon::provider::vulkan {
 namespace {
 
@@ -71,52 +73,66 @@ ep_status CommandStream::create(bool timed, ep_error** error) {
 
 // --- batches ---
 
-ep_status CommandStream::make_batch(std::unique_ptr<Batch>* out_batch, ep_error** error) {
-  const DeviceApi& api = context_->api;
-  auto batch = std::make_unique<Batch>();
-  VkCommandPoolCreateInfo pool{};
-  pool.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
-  pool.flags = VK_COMMAND_POOL_CREATE_TRANSIENT_BIT;
-  pool.queueFamilyIndex = context_->queue_family;
-  VkResult result = api.vkCreateCommandPool(context_->device, &pool, nullptr, &batch->pool);
-  if (result != VK_SUCCESS) return context_->failed(error, "vkCreateCommandPool", result);
+ep_status make_commands(Context& context, VkCommandPoolCreateFlags flags, VkCommandPool* out_pool,
+                        VkCommandBuffer* out_commands, ep_error** error) {
+  const DeviceApi& api = context.api;
+  VkCommandPoolCreateInfo create{};
+  create.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO;
+  create.flags = flags;
+  create.queueFamilyIndex = context.queue_family;
+  VkCommandPool pool = VK_NULL_HANDLE;
+  VkResult result = api.vkCreateCommandPool(context.device, &create, nullptr, &pool);
+  if (result != VK_SUCCESS) return context.failed(error, "vkCreateCommandPool", result);
   VkCommandBufferAllocateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO;
-  info.commandPool = batch->pool;
+  info.commandPool = pool;
   info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
   info.commandBufferCount = 1;
-  result = api.vkAllocateCommandBuffers(context_->device, &info, &batch->commands);
+  result = api.vkAllocateCommandBuffers(context.device, &info, out_commands);
   if (result != VK_SUCCESS) {
-    api.vkDestroyCommandPool(context_->device, batch->pool, nullptr);
-    return context_->failed(error, "vkAllocateCommandBuffers", result);
+    api.vkDestroyCommandPool(context.device, pool, nullptr);
+    return context.failed(error, "vkAllocateCommandBuffers", result);
   }
-  *out_batch = std::move(batch);
+  *out_pool = pool;
   return EP_STATUS_OK;
 }
 
-// Opens a batch unless one is open.
-ep_status CommandStream::open_batch(ep_error** error) {
-  if (open_ != nullptr) return EP_STATUS_OK;
+ep_status CommandStream::begin_commands(VkCommandBuffer commands, VkCommandBufferUsageFlags usage, ep_error** error) {
+  VkCommandBufferBeginInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
+  info.flags = usage;
+  const VkResult result = context_->api.vkBeginCommandBuffer(commands, &info);
+  return result == VK_SUCCESS ? EP_STATUS_OK : context_->failed(error, "vkBeginCommandBuffer", result);
+}
+
+ep_status CommandStream::take_batch(std::unique_ptr<Batch>* out_batch, ep_error** error) {
   if (const ep_status status = context_->check(error); status != EP_STATUS_OK) return status;
   if (idle_.empty() && !in_flight_.empty()) {
     uint64_t completed = 0;
     if (const ep_status status = read_completed(&completed, error); status != EP_STATUS_OK) return status;
     settle(completed);
   }
-  std::unique_ptr<Batch> batch;
   if (!idle_.empty()) {
-    batch = std::move(idle_.back());
+    *out_batch = std::move(idle_.back());
     idle_.pop_back();
-  } else if (const ep_status status = make_batch(&batch, error); status != EP_STATUS_OK) {
-    return status;
+    return EP_STATUS_OK;
   }
-  VkCommandBufferBeginInfo info{};
-  info.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO;
-  info.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
-  const VkResult result = context_->api.vkBeginCommandBuffer(batch->commands, &info);
-  if (result != VK_SUCCESS) {
+  auto batch = std::make_unique<Batch>();
+  const ep_status status =
+      make_commands(*context_, VK_COMMAND_POOL_CREATE_TRANSIENT_BIT, &batch->pool, &batch->commands, error);
+  if (status == EP_STATUS_OK) *out_batch = std::move(batch);
+  return status;
+}
+
+// Opens a batch unless one is open.
+ep_status CommandStream::open_batch(ep_error** error) {
+  if (open_ != nullptr) return EP_STATUS_OK;
+  std::unique_ptr<Batch> batch;
+  if (const ep_status status = take_batch(&batch, error); status != EP_STATUS_OK) return status;
+  const ep_status status = begin_commands(batch->commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, error);
+  if (status != EP_STATUS_OK) {
     idle_.push_back(std::move(batch));
-    return context_->failed(error, "vkBeginCommandBuffer", result);
+    return status;
   }
   batch->value = submitted_ + 1;
   open_ = std::move(batch);
@@ -168,7 +184,7 @@ VkResult CommandStream::queue_submit(Batch& batch) {
   info.pWaitSemaphores = semaphores.data();
   info.pWaitDstStageMask = stages.data();
   info.commandBufferCount = 1;
-  info.pCommandBuffers = &batch.commands;
+  info.pCommandBuffers = batch.list != nullptr ? &batch.list->commands : &batch.commands;
   info.signalSemaphoreCount = static_cast<uint32_t>(signals.size());
   info.pSignalSemaphores = signals.data();
   context_->submissions.fetch_add(1, std::memory_order_relaxed);
@@ -189,9 +205,13 @@ ep_status CommandStream::submit(ep_error** error) {
     call = "vkQueueSubmit";
     result = queue_submit(*open_);
   }
-  if (result == VK_SUCCESS) submitted_ = open_->value;
-  for (const StagingBlock* block : open_->blocks) in_flight_bytes_ += block->block.size;
-  in_flight_.push_back(std::move(open_));
+  return submitted(std::move(open_), call, result, error);
+}
+
+ep_status CommandStream::submitted(std::unique_ptr<Batch> batch, const char* call, VkResult result, ep_error** error) {
+  if (result == VK_SUCCESS) submitted_ = batch->value;
+  for (const StagingBlock* block : batch->blocks) in_flight_bytes_ += block->block.size;
+  in_flight_.push_back(std::move(batch));
   if (result == VK_SUCCESS) return EP_STATUS_OK;
   context_->lost.store(true);
   return fail(context_->host, error, EP_STATUS_DEVICE_LOST, "The device %s is lost: %s answered %s.",
@@ -200,6 +220,7 @@ ep_status CommandStream::submit(ep_error** error) {
 
 ep_status CommandStream::after_operation(ep_error** error) {
   const uint32_t operations = ++open_->operations;
+  if (list_ != nullptr) return EP_STATUS_OK;
   if (operations >= context_->batch || open_->work >= context_->most_work) return submit(error);
   if (operations % look_every != 0) return EP_STATUS_OK;
   uint64_t completed = 0;
@@ -253,16 +274,11 @@ void CommandStream::settle_batch(Batch& batch) {
     std::memcpy(download.dst, download.src.host(), download.size);
   }
   set_->pending_downloads.fetch_sub(static_cast<int64_t>(batch.downloads.size()), std::memory_order_release);
-  for (const FaultWatch& watch : batch.watches) {
-    struct {
-      uint32_t taken, code;
-      int64_t value;
-    } slot;
-    std::memcpy(&slot, watch.slot.host(), sizeof slot);
-    if (slot.taken != 0 && watch.recording != faulted_) {
-      faulted_ = watch.recording;
-      faults_.push_back({watch.tag, static_cast<int32_t>(slot.code), watch.operand, slot.value, 0, 0});
-    }
+  collect_faults(batch.watches, batch);
+  if (batch.list != nullptr) {
+    collect_faults(batch.list->watches, batch);
+    batch.list->clear_faults();
+    batch.list.reset();
   }
   for (StagingBlock* block : batch.blocks) staging_->give_back(block);
   batch.blocks.clear();
@@ -275,6 +291,25 @@ void CommandStream::settle_batch(Batch& batch) {
   batch.operations = 0;
   batch.work = 0;
   (void)context_->api.vkResetCommandPool(context_->device, batch.pool, 0);
+}
+
+// Reads the slots of `watches`. In a replay they count from 0, each time anew.
+void CommandStream::collect_faults(const std::vector<FaultWatch>& watches, const Batch& batch) {
+  const bool replay = batch.list != nullptr;
+  uint64_t last = replay ? ~UINT64_C(0) : faulted_;
+  for (const FaultWatch& watch : watches) {
+    struct {
+      uint32_t taken, code;
+      int64_t value;
+    } slot;
+    std::memcpy(&slot, watch.slot.host(), sizeof slot);
+    if (slot.taken == 0 || watch.recording == last) continue;
+    last = watch.recording;
+    const uint64_t tag = replay ? batch.tag : watch.tag;
+    const uint64_t flags = replay ? EP_FAULT_FLAG_NODE(watch.recording) : 0;
+    faults_.push_back({tag, static_cast<int32_t>(slot.code), watch.operand, slot.value, 0, flags});
+  }
+  if (!replay) faulted_ = last;
 }
 
 ep_status CommandStream::retire(ep_error** error) {
@@ -442,7 +477,8 @@ ep_status CommandStream::Recording::watch_faults(uint64_t tag, int32_t operand, 
   const ep_status status = stream_.stage(StagingKind::PARAMETERS, 16, 16, &slot, error);
   if (status != EP_STATUS_OK) return status;
   std::memset(slot.host(), 0, 16);
-  stream_.open_->watches.push_back({slot, number_, tag, operand});
+  const uint64_t number = stream_.list_ != nullptr ? number_ - stream_.list_begins_ - 1 : number_;
+  stream_.open_->watches.push_back({slot, number, tag, operand});
   *out_address = slot.address();
   return EP_STATUS_OK;
 }

@@ -21,6 +21,15 @@
 namespace tenon::provider::vulkan {
 
 class CommandStream;
+struct CommandList;
+
+// A fault slot that the host reads when the work is done.
+struct FaultWatch {
+  StagedRange slot;
+  uint64_t recording;
+  uint64_t tag;
+  int32_t operand;
+};
 
 // All streams of a device. A thread that sees an event of one stream also sees all work that the stream had waited for;
 // the host must then have finished the downloads of those other streams too.
@@ -83,6 +92,18 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   ep_status retire(ep_error** error);
   // The device is lost: drops the streams that this one waits for, which may in turn wait for this one.
   void forget_waits();
+
+  // --- command lists ---
+  // From now on operations are recorded into a list and not run. Nothing is in flight.
+  ep_status begin_list(ep_error** error);
+  // Ends the recording. Errors: UNSUPPORTED if a recorded call has failed, or for more work than a submission may hold.
+  ep_status end_list(std::shared_ptr<CommandList>* out_list, ep_error** error);
+  bool records() const { return records_.load(std::memory_order_relaxed); }
+  // A call to be recorded has failed.
+  void lose_list() { list_failed_ = true; }
+  // Runs `list` after all work recorded so far, and submits both. The last replay of `list` is done.
+  ep_status replay(const std::shared_ptr<CommandList>& list, uint64_t tag, ep_error** error);
+
   // Call before staging a piece. If much is in flight, submits the open batch and waits for the oldest one.
   ep_status make_room(ep_error** error);
 
@@ -91,12 +112,6 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
     void* dst;
     StagedRange src;
     uint64_t size;
-  };
-  struct FaultWatch {
-    StagedRange slot;
-    uint64_t recording;
-    uint64_t tag;
-    int32_t operand;
   };
   struct Wait {
     std::shared_ptr<CommandStream> stream;
@@ -120,10 +135,14 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
     std::array<StagingBlock*, 3> filling{};
     std::vector<Download> downloads;
     std::vector<FaultWatch> watches;
+    std::shared_ptr<CommandList> list;  // of a replay, in place of `commands`
+    uint64_t tag = 0;                   // of the replay
   };
 
   ep_status open_batch(ep_error** error);
-  ep_status make_batch(std::unique_ptr<Batch>* out_batch, ep_error** error);
+  // Takes an idle batch, or makes one.
+  ep_status take_batch(std::unique_ptr<Batch>* out_batch, ep_error** error);
+  ep_status begin_commands(VkCommandBuffer commands, VkCommandBufferUsageFlags usage, ep_error** error);
   ep_status submit(ep_error** error);
   VkResult queue_submit(Batch& batch);
   ep_status flush_up_to(uint64_t value, ep_error** error);
@@ -133,6 +152,9 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   VkResult await(uint64_t value, uint64_t timeout_ns) const;
   void settle(uint64_t completed);
   void settle_batch(Batch& batch);
+  void collect_faults(const std::vector<FaultWatch>& watches, const Batch& batch);
+  // Submits the open batch and notes that `batch` was submitted, if `result` says so.
+  ep_status submitted(std::unique_ptr<Batch> batch, const char* call, VkResult result, ep_error** error);
   ep_status read_completed(uint64_t* out_value, ep_error** error);
 
   std::shared_ptr<Context> context_;
@@ -153,6 +175,13 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   std::deque<ep_fault> faults_;
   uint64_t recordings_ = 0;
   uint64_t faulted_ = 0;  // the last recording whose fault is kept
+
+  // While the stream records a list, whose operations go to the open batch.
+  std::shared_ptr<CommandList> list_;
+  std::atomic<bool> records_{false};  // `list_` is there
+  std::atomic<bool> list_failed_{false};
+  uint64_t list_begins_ = 0;        // `recordings_` at the beginning
+  std::unique_ptr<Batch> waiting_;  // the open batch of before, which is empty
 };
 
 // The right to add operations to a stream. Each add_ function adds one whole operation or leaves the stream unchanged.
