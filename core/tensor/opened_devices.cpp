@@ -130,6 +130,7 @@ Status check_unused(const DeviceState& state) {
 }
 
 void destroy(OpenedDevices& devices, DeviceState& state) {
+  vm::destroy_command_lists(&state);
   destroy_graphs(&state);
   destroy_kernels(&state);
   vm::detach(&state);

@@ -1,5 +1,6 @@
 // The end of a device while the program goes on. Its streams are kept for the next device.
 #include <thread>
+#include <utility>
 
 #include "core/device/process.h"
 #include "core/vm/engine.h"
@@ -54,6 +55,7 @@ void DeviceQueue::close() {
     stream.times.reset();
     if (!stream.on_host) device_->ops.stream_destroy(device_->handle, stream.handle);
   }
+  if (recorder_ != nullptr) device_->ops.stream_destroy(device_->handle, std::exchange(recorder_, nullptr));
   for (EventMark* mark : free_marks_) destroy_mark(mark);
   free_marks_.clear();
   staging.trim();

@@ -40,6 +40,10 @@ class DeviceQueue {
   Result<Stream*> add_stream(int32_t purpose, int32_t priority);
   // A further stream over a queue of the application.
   Result<Stream*> import_stream(const ep_import_desc& desc);
+  // The device's stream that records command lists, made when first asked for; nothing else runs on it. The caller
+  // holds `recording` as long as it uses the stream.
+  Result<ep_stream*> recorder();
+  std::mutex recording;  // locked before the launch right
   // Stream `index`, below stream_count().
   Stream& stream(uint16_t index) { return *streams_[index]; }
   uint16_t stream_count() const { return stream_count_.load(std::memory_order_acquire); }
@@ -129,6 +133,7 @@ class DeviceQueue {
   std::atomic<Stream*> downloads_{nullptr};
   std::atomic<Stream*> host_stream_{nullptr};
   bool downloads_refused_ = false;
+  ep_stream* recorder_ = nullptr;  // under `recording`
   HostThread host_thread_;
   std::atomic<uint64_t> host_ends_{0};  // how many functions have ended
 

@@ -28,8 +28,8 @@ struct Failure {
 
 // The instructions that are made of no record.
 inline constexpr OpName kCopy{"copy"}, kUpload{"upload"}, kDownload{"download"}, kAccess{"access"}, kWait{"wait"},
-    kBarrier{"barrier"}, kGraph{"graph"}, kSegment{"segment"}, kAcquire{"acquire"}, kRelease{"release"},
-    kWaitSemaphore{"wait for a semaphore"}, kSignalSemaphore{"signal of a semaphore"};
+    kBarrier{"barrier"}, kGraph{"graph"}, kSegment{"segment"}, kReplay{"replay"}, kAcquire{"acquire"},
+    kRelease{"release"}, kWaitSemaphore{"wait for a semaphore"}, kSignalSemaphore{"signal of a semaphore"};
 
 // Labels that a slot submitted before may name.
 struct KeptLabels {
@@ -67,6 +67,7 @@ Engine& engine();
 // Reads TENON_VM and registers what the VM does at the end of the process. Only the first call has an effect.
 void begin_life();
 
+class CommandList;
 struct SegmentRun;
 
 // An instruction to submit. Everything is borrowed for the call, except `staging`, `work` and `semaphore`, which are
@@ -77,7 +78,8 @@ struct Request {
   const OpLaunch* launch = nullptr;
   const GraphLaunch* graph = nullptr;
   const SegmentRun* segment = nullptr;
-  const OpName* op = nullptr;  // static
+  CommandList* list = nullptr;  // of a replay of `segment`, owned by a shared_ptr
+  const OpName* op = nullptr;   // static
   std::span<const Operand> operands;
   std::span<const Ticket> waits;
   Ticket source;  // a write that it reads and that no storage knows of

@@ -1,6 +1,7 @@
 // Takes faults of kernels once a later event was seen, and handles the loss of a device. Under the launch right.
 #include <algorithm>
 
+#include "core/vm/command_list.h"
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
 #include "core/vm/segment.h"
@@ -30,6 +31,11 @@ Status fault_error(const Slot& slot, const ep_fault& fault, const DeviceState* d
   if (slot.policy == Policy::segment) {
     const Segment& segment = *slot.extras.wide->segment;
     const uint64_t launch = Ticket{fault.tag}.number() - slot.first_tag;
+    if (launch < segment.launches().size()) return node_fault(segment.name(launch), fault, device);
+  }
+  if (slot.policy == Policy::replay) {
+    const Segment& segment = *slot.extras.wide->segment;
+    const uint32_t launch = EP_FAULT_NODE(fault.flags);
     if (launch < segment.launches().size()) return node_fault(segment.name(launch), fault, device);
   }
   return slot_error(slot, fault_status(fault, slot_argument(slot, fault.operand)), device);
@@ -76,6 +82,7 @@ void DeviceQueue::take_faults(Stream& stream, uint64_t seen_before) {
     for (uint64_t i = overflow ? seen_before + 1 : number; i <= (overflow ? launched : number); ++i) {
       if (i <= stream.retired.load(std::memory_order_relaxed) || i > launched) continue;
       Slot& slot = stream.slot(i);
+      if (slot.policy == Policy::replay) slot.extras.wide->list->soil();
       if (!slot.status.ok()) continue;
       slot.status = i == number ? fault_error(slot, fault, device_) : slot_error(slot, lost_count(), device_);
     }

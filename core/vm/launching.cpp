@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/device/trace.h"
+#include "core/vm/command_list.h"
 #include "core/vm/engine.h"
 #include "core/vm/granular.h"
 #include "core/vm/inline.h"
@@ -143,6 +144,15 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot) {
       break;
     }
     case Policy::segment: return launch_segment(stream, slot);
+    case Policy::replay: {
+      const WideWork& work = *slot.extras.wide;
+      ep_command_list_replay_desc request{};
+      request.bindings = work.buffers.data();
+      request.binding_count = static_cast<uint32_t>(work.buffers.size());
+      request.tag = stream.ticket(slot.first_tag).bits;
+      code = ops.command_list_replay(work.list->handle(), stream.handle, &request, &error);
+      break;
+    }
     case Policy::copy:
       code = copy_bytes(*device_, stream.handle, slot.buffers[0], slot.buffers[1], slot.extras.bytes, &error);
       break;

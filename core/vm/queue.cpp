@@ -42,6 +42,16 @@ Result<Stream*> DeviceQueue::import_stream(const ep_import_desc& desc) {
   return stream;
 }
 
+Result<ep_stream*> DeviceQueue::recorder() {
+  if (recorder_ != nullptr) return recorder_;
+  std::lock_guard right(right_);
+  const ep_stream_desc desc{sizeof desc, EP_STRUCT_STREAM_DESC, nullptr, EP_STREAM_COMPUTE, 0, 0};
+  ep_error* error = nullptr;
+  const ep_status code = device_->ops.stream_create(device_->handle, &desc, &recorder_, &error);
+  if (code != EP_STATUS_OK) return provider_error(device_, code, error, "creating a stream");
+  return recorder_;
+}
+
 Result<Stream*> DeviceQueue::add_host_stream() {
   std::lock_guard right(right_);
   return enlist(nullptr);

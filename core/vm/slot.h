@@ -31,6 +31,7 @@ enum class Policy : uint8_t {
   launch,     // a primitive
   graph,      // a compiled graph
   segment,    // many primitives, one after the other
+  replay,     // a segment that the device has recorded
   copy,       // within its device
   upload,     // from host memory
   download,   // to host memory
@@ -49,17 +50,20 @@ struct Completion {
   Status status;
 };
 
+class CommandList;
 class Segment;
 
-// A launch of a compiled graph or of a segment. It has any number of operands, so they do not stand in the slot.
+// A launch of a compiled graph, of a segment or of a command list. It has any number of operands, so they do not stand
+// in the slot.
 struct WideWork {
   std::shared_ptr<const CompiledGraph> graph;  // one of the two
-  std::shared_ptr<const Segment> segment;
-  std::vector<Cancellation> cancellations;  // of the run of a segment
-  std::vector<ep_buffer> buffers;
-  std::vector<Storage*> storages;  // retained: outputs, and borrowed memory
-  std::vector<bool> written;       // by storage
-  std::vector<Ticket> sources;     // the pending writes it reads
+  std::shared_ptr<const Segment> segment;      // also that of a list
+  std::shared_ptr<CommandList> list;           // of a replay
+  std::vector<Cancellation> cancellations;     // of the run of a segment
+  std::vector<ep_buffer> buffers;              // of a replay: those that move
+  std::vector<Storage*> storages;              // retained: outputs, and borrowed memory
+  std::vector<bool> written;                   // by storage
+  std::vector<Ticket> sources;                 // the pending writes it reads
 };
 
 // A wait for a semaphore, or a signal.
@@ -118,7 +122,7 @@ struct alignas(64) Slot {
   std::vector<int64_t> shape_words;  // dims, then strides, operand by operand
   std::vector<ep_shape> shapes;
 
-  bool wide() const { return policy == Policy::graph || policy == Policy::segment; }
+  bool wide() const { return policy == Policy::graph || policy == Policy::segment || policy == Policy::replay; }
   // sources, storages and output_mask of any instruction, wherever they stand.
   std::span<const Ticket> all_sources() const {
     if (wide()) [[unlikely]]

@@ -4,6 +4,7 @@
 
 #include "core/device/process.h"
 #include "core/device/trace.h"
+#include "core/vm/command_list.h"
 #include "core/vm/engine.h"
 #include "core/vm/inline.h"
 #include "core/vm/rules.h"
@@ -157,12 +158,14 @@ class Submission {
 
   // How many launches of the provider the instruction is.
   uint64_t launches() const {
+    if (request_.list != nullptr) return 1;
     if (request_.segment != nullptr) return request_.segment->segment->launches().size();
     return request_.launch != nullptr || request_.graph != nullptr ? 1 : 0;
   }
 
   // What its launches want of the stream's scratch.
   uint64_t scratch_bytes() const {
+    if (request_.list != nullptr) return 0;  // it has its own
     if (request_.segment != nullptr) return request_.segment->segment->scratch_bytes();
     return request_.launch != nullptr ? request_.launch->kernel->scratch_bytes : 0;
   }
@@ -192,7 +195,15 @@ class Submission {
       work_->segment = request_.segment->segment->shared_from_this();
       work_->cancellations = CancellationScope::here();
     }
+    if (request_.list != nullptr) return fill_replay();
     for (const Operand& operand : request_.operands) work_->buffers.push_back(buffer_of(operand));
+  }
+
+  void fill_replay() {
+    work_->list = request_.list->shared_from_this();
+    for (const uint32_t index : request_.list->moving()) {
+      work_->buffers.push_back(buffer_of(request_.operands[index]));
+    }
   }
 
   void fill_launch(const OpLaunch& launch) {

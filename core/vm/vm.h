@@ -179,6 +179,9 @@ Status drain_all();
 void trim_staging(DeviceState* device);
 // Gives the scratch of the device's streams back. A stream that needs scratch later makes new scratch.
 void release_scratch(DeviceState* device);
+// Destroys every command list of `device`, which ends (command_list.h). A CommandList that someone still keeps is empty
+// afterwards.
+void destroy_command_lists(DeviceState* device);
 // Destroys the device's streams and events; nothing of it is pending.
 void detach(DeviceState* device);
 

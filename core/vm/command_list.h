@@ -1,0 +1,94 @@
+// CommandList: a segment that an asynchronous device has recorded, and replays as one piece of work (ep_api.h,
+// "Command lists"). Internal to the library.
+//
+// A list belongs to its bindings: some stay as they were recorded, as the blocks of a memory plan and their workspace
+// do; others each run names anew. Where a device refuses that, the list has memory of its own for them, and a run
+// copies into it and out of it.
+//
+// One replay at a time: a run that comes while another is in flight launches the segment plainly. Kept alive by whoever
+// has it and by each replay until that has retired, so the device's list is destroyed after its last replay was seen
+// done. Its memory is counted: storages by the allocator, the rest by `bytes`.
+//
+// Threads: every function is thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/vm/opaque.h"
+#include "core/vm/segment.h"
+
+namespace tenon::vm {
+
+class CommandList : public std::enable_shared_from_this<CommandList> {
+ public:
+  // How a run gives one binding of the segment.
+  struct Binding {
+    Operand operand;            // where it lies while the list is recorded
+    uint64_t moving_bytes = 0;  // each run names so many bytes anew; 0: it stays, and the list keeps its storage
+  };
+
+  // Has the device record `segment`, on a stream of its own. Nothing runs. Errors: unsupported, with the reason: the
+  // segment is then launched plainly; out_of_device_memory; those of a launch.
+  static Result<std::shared_ptr<CommandList>> record(std::shared_ptr<const Segment> segment,
+                                                     std::span<const Binding> bindings);
+  ~CommandList();
+  CommandList(const CommandList&) = delete;
+  CommandList& operator=(const CommandList&) = delete;
+
+  // Runs the segment with `bindings`, by a replay if no other is in flight: the storages and offsets that stay, and any
+  // for those that move. Errors come as those of run(SegmentRun) do; a fault names its launch. A retired device is an
+  // error.
+  Status run(std::span<const Operand> bindings, uint16_t stream);
+
+  const Segment& segment() const { return *segment_; }
+  uint64_t bytes() const { return bytes_; }  // of the device's list and its scratch, without storages
+  uint64_t replays() const { return replays_.load(std::memory_order_relaxed); }
+
+  // --- for the VM ---
+  // Of a launched replay: null if the device has ended.
+  ep_command_list* handle() const { return handle_; }
+  // The numbers of the bindings that a replay gives to the device.
+  std::span<const uint32_t> moving() const { return device_moves_ ? moving_ : std::span<const uint32_t>(); }
+  // A replay met bad data, so its scratch may not be zero.
+  void soil() { soiled_.store(true, std::memory_order_relaxed); }
+
+ private:
+  explicit CommandList(std::shared_ptr<const Segment> segment) : segment_(std::move(segment)) {}
+  friend void destroy_command_lists(DeviceState* device);
+
+  Status adopt(std::span<const Binding> bindings);
+  Status make_scratch();
+  Status clean_scratch();
+  Status make_own_memory();
+  Status ask(bool device_moves);
+  Status record_on(ep_stream* stream, bool device_moves);
+  Status check(std::span<const Operand> bindings) const;
+  Status copy_in(std::span<const Operand> bindings) const;
+  Status copy_out(std::span<const Operand> bindings) const;
+  Status replay(std::span<const Operand> bindings, uint16_t stream);
+  Operand recorded(size_t index) const;
+
+  const std::shared_ptr<const Segment> segment_;
+  std::vector<Binding> bindings_;
+  std::vector<StorageOwner> kept_;  // by binding: what stays, or memory of the list's own
+  std::vector<uint32_t> moving_;
+  bool device_moves_ = false;  // the device takes new memory for those that move
+  StorageOwner scratch_;
+  ep_command_list* handle_ = nullptr;
+  uint64_t bytes_ = 0;
+  std::atomic<uint64_t> replays_{0};
+  std::atomic<bool> soiled_{true};
+
+  std::mutex mutex_;  // of runs; locked before Engine::submission
+  Ticket last_;       // the last replay
+};
+
+// Whether `device` records at all.
+inline bool records_lists(const DeviceState* device) { return device->ops.command_list_begin != nullptr; }
+
+}  // namespace tenon::vm
