@@ -110,6 +110,7 @@ ep_device_ops device_ops() {
   fill_peer(&ops);
   fill_primitive(&ops);
   fill_interop(&ops);
+  fill_command_list(&ops);
   return ops;
 }
 

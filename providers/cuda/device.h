@@ -80,6 +80,12 @@ struct ep_stream {
   tenon::provider::cuda::Staging staging;
   std::shared_ptr<tenon::provider::cuda::FaultLog> faults;
   bool timed = false;
+  // Between command_list_begin and command_list_end. The stream is then captured, and `faults` is the list's.
+  std::atomic<bool> records{false};
+  std::shared_ptr<tenon::provider::cuda::FaultLog> own_faults;  // meanwhile
+  ep_command_list* list = nullptr;                              // what the recording is to become
+  uint64_t recorded_calls = 0;
+  bool recording_failed = false;
 };
 
 struct ep_event {
@@ -150,6 +156,10 @@ void fill_event(ep_device_ops* ops);
 void fill_peer(ep_device_ops* ops);
 void fill_primitive(ep_device_ops* ops);
 void fill_interop(ep_device_ops* ops);
+void fill_command_list(ep_device_ops* ops);
+
+// The end of a recorded launch or copy: `status`, which is its answer.
+ep_status end_call(ep_stream* stream, ep_status status);
 
 // The table of a device, filled by the functions above.
 ep_device_ops device_ops();

@@ -41,6 +41,7 @@ CUresult record_clock(const Driver& driver, ep_event* event, const ep_stream* st
 }
 
 ep_status event_record(ep_event* event, ep_stream* stream, ep_error** error) {
+  if (stream->records) return EP_STATUS_BUSY;
   ep_device* device = event->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   const Current current(device);
@@ -119,6 +120,7 @@ ep_status event_host_wait(ep_event* event, uint64_t timeout_ns, ep_error** error
 }
 
 ep_status stream_wait_event(ep_stream* stream, ep_event* event, ep_error** error) {
+  if (stream->records) return EP_STATUS_BUSY;
   if (point_of(event).faults == nullptr) return never_recorded(event, error);
   ep_device* device = stream->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;

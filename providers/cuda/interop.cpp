@@ -177,6 +177,7 @@ void semaphore_destroy(ep_device* device, ep_semaphore* semaphore) noexcept {
 }
 
 ep_status stream_wait_semaphore(ep_stream* stream, ep_semaphore* semaphore, uint64_t value, ep_error** error) {
+  if (stream->records) return EP_STATUS_BUSY;
   ep_device* device = stream->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   const Driver& driver = *device->driver;
@@ -193,6 +194,7 @@ ep_status stream_wait_semaphore(ep_stream* stream, ep_semaphore* semaphore, uint
 }
 
 ep_status stream_signal_semaphore(ep_stream* stream, ep_semaphore* semaphore, uint64_t value, ep_error** error) {
+  if (stream->records) return EP_STATUS_BUSY;
   ep_device* device = stream->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   if (semaphore->event != nullptr) {

@@ -55,6 +55,7 @@ ep_status peer_open(ep_device* device, ep_device* peer, ep_error** error) {
 
 // Pinned memory belongs to no device, so its copies are ordinary copies in the stream's context.
 ep_status peer_copy(ep_stream* stream, ep_buffer dst, ep_device* peer, ep_buffer src, uint64_t size, ep_error** error) {
+  if (stream->records) return EP_STATUS_BUSY;
   ep_device* device = stream->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   if (peer->lost.load(std::memory_order_relaxed) != 0) {

@@ -44,6 +44,7 @@ ep_status on_stream(ep_stream* stream, const char* doing, ep_error** error, cons
 }
 
 ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
+  if (stream->records) return EP_STATUS_BUSY;
   ep_device* device = stream->device;
   if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   const uint64_t last = stream->faults->last();
@@ -56,6 +57,7 @@ ep_status stream_synchronize(ep_stream* stream, ep_error** error) {
 }
 
 ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error** error) {
+  if (stream->records) return EP_STATUS_BUSY;
   const std::optional<ep_fault> fault = stream->faults->take();
   if (!fault) return fail_text(stream->host, error, EP_STATUS_NOT_FOUND, "No further fault is known.");
   *out_fault = *fault;
@@ -63,16 +65,23 @@ ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error** e
 }
 
 ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error) {
-  return on_stream(stream, "copying", error, [&](const Driver&) { return copy_on(stream, dst, src, size); });
+  if (stream->records && dst.memory->mapped != nullptr && src.memory->mapped != nullptr) {
+    return end_call(stream, fail_text(stream->host, error, EP_STATUS_UNSUPPORTED,
+                                      "A copy within pinned memory is the host's work, and no list replays it."));
+  }
+  return end_call(stream,
+                  on_stream(stream, "copying", error, [&](const Driver&) { return copy_on(stream, dst, src, size); }));
 }
 
 ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error) {
+  if (stream->records) return EP_STATUS_BUSY;
   return on_stream(stream, "copying from the host", error, [&](const Driver& driver) {
     return stream->staging.upload(driver, stream->handle, address_of(dst), src, size);
   });
 }
 
 ep_status download(ep_stream* stream, void* dst, ep_buffer src, uint64_t size, ep_error** error) {
+  if (stream->records) return EP_STATUS_BUSY;
   return on_stream(stream, "copying to the host", error, [&](const Driver& driver) {
     return stream->staging.download(driver, stream->handle, dst, address_of(src), size);
   });

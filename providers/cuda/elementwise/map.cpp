@@ -185,7 +185,8 @@ ep_status Map::run(ep_stream* stream, const MapShape& shape, const MapOperands& 
   if (plan_.fault_operand != 0) {
     const CUresult result = stream->faults->make_room(*stream->device->driver, stream->handle);
     if (result != CUDA_SUCCESS) return driver_failed(stream->device, result, "making room for faults", error);
-    fault = stream->faults->add(tag, plan_.fault_operand, least_value(plan_.dtypes[1]));
+    const uint64_t name = stream->records ? stream->recorded_calls : tag;
+    fault = stream->faults->add(name, plan_.fault_operand, least_value(plan_.dtypes[1]));
   }
   const ep_status status = run_part(stream, shape, operands, fault, error);
   if (status != EP_STATUS_OK && plan_.fault_operand != 0) stream->faults->cancel();

@@ -26,6 +26,8 @@ CUresult FaultLog::make_room(const Driver& driver, CUstream stream) {
   if (slots_ == nullptr) {
     if (const CUresult result = take_memory(driver, stream); result != CUDA_SUCCESS) return result;
   }
+  // A captured stream cannot be waited for, and a slot is a launch's as long as the list lives.
+  if (kept_) return last_.load(std::memory_order_relaxed) + 1 < fault_slots ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
   if (pending_.size() >= fault_slots) settle();
   if (pending_.size() < fault_slots) return CUDA_SUCCESS;
   if (const CUresult result = driver.stream_synchronize(stream); result != CUDA_SUCCESS) return result;
@@ -48,10 +50,35 @@ void FaultLog::release(const Driver& driver) {
 FaultTarget FaultLog::add(uint64_t tag, int32_t operand, int64_t least) {
   const std::lock_guard lock(mutex_);
   const uint64_t sequence = last_.load(std::memory_order_relaxed) + 1;
-  pending_.push_back({sequence, tag, operand});
+  pending_.push_back({sequence, tag, operand, nullptr});
   open_.store(pending_.size() + ready_.size(), std::memory_order_release);
   last_.store(sequence, std::memory_order_release);
   return {claim_, reinterpret_cast<uint64_t>(&slots_[sequence % fault_slots]), sequence, least};
+}
+
+void FaultLog::add_replay(uint64_t tag, std::shared_ptr<FaultLog> list) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t sequence = last_.load(std::memory_order_relaxed) + 1;
+  pending_.push_back({sequence, tag, 0, std::move(list)});
+  open_.store(pending_.size() + ready_.size(), std::memory_order_release);
+  last_.store(sequence, std::memory_order_release);
+}
+
+void FaultLog::end_replay(FaultLog& log, uint64_t sequence) {
+  log.complete(sequence);
+  const std::lock_guard lock(log.mutex_);
+  log.settle();
+}
+
+// Moves the faults of a replay, and makes the slots ready for the next one.
+void FaultLog::collect(uint64_t tag, std::deque<ep_fault>* out_faults) {
+  const std::lock_guard lock(mutex_);
+  for (const Pending& launch : pending_) {
+    FaultSlot& slot = slots_[launch.sequence % fault_slots];
+    if (slot.sequence != launch.sequence) continue;
+    out_faults->push_back({tag, slot.code, launch.operand, slot.value, 0, EP_FAULT_FLAG_NODE(launch.tag)});
+    slot.sequence = 0;
+  }
 }
 
 void FaultLog::cancel() {
@@ -70,6 +97,11 @@ void FaultLog::settle() {
   const uint64_t completed = completed_.load(std::memory_order_acquire);
   while (!pending_.empty() && pending_.front().sequence <= completed) {
     const Pending& done = pending_.front();
+    if (done.list != nullptr) {
+      done.list->collect(done.tag, &ready_);
+      pending_.pop_front();
+      continue;
+    }
     const FaultSlot& slot = slots_[done.sequence % fault_slots];
     if (slot.sequence == done.sequence) ready_.push_back({done.tag, slot.code, done.operand, slot.value, 0, 0});
     pending_.pop_front();

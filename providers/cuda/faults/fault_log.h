@@ -2,7 +2,11 @@
 // slot in pinned memory. Its kernels write the first fault into the slot. Once an event behind the launch has fired,
 // the slot says whether the launch faulted.
 //
-// Owner: the stream, and every event recorded on it, because an event may be queried after its stream is gone.
+// A command list has a log of its own, to which its recorded launches are added. Each replay is one entry in the log of
+// its stream; once the replay is done, the faults of the list's log become those of the replay.
+//
+// Owner: the stream, and every event recorded on it, because an event may be queried after its stream is gone. A
+// command list, and the entries of its replays.
 #pragma once
 
 #include <cuda.h>
@@ -10,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -32,7 +37,9 @@ class FaultLog {
 
   // The fault target of a launch named `tag`; the fault blames `operand`.
   FaultTarget add(uint64_t tag, int32_t operand, int64_t least);
-  // Undoes the last add(), because the launch failed.
+  // A replay, named `tag`, of the command list whose log is `list`.
+  void add_replay(uint64_t tag, std::shared_ptr<FaultLog> list);
+  // Undoes the last add() or add_replay(), because the launch failed.
   void cancel();
 
   // The number of the last launch added. An event keeps it.
@@ -42,16 +49,25 @@ class FaultLog {
   // Returns the oldest fault of a done launch. Returns each fault once.
   std::optional<ep_fault> take();
 
+  // --- the log of a command list ---
+  // This is the log of a list: its launches stay, and add() names each by the number of its call.
+  void keep_launches() { kept_ = true; }
+  // The last replay of this list, number `sequence` of `log`, is done: its faults go there.
+  static void end_replay(FaultLog& log, uint64_t sequence);
+
  private:
   struct Pending {
     uint64_t sequence;
     uint64_t tag;
     int32_t operand;
+    std::shared_ptr<FaultLog> list;  // of a replay
   };
+  void collect(uint64_t tag, std::deque<ep_fault>* out_faults);
   CUresult take_memory(const Driver& driver, CUstream stream);
   void settle();
 
-  std::mutex mutex_;
+  bool kept_ = false;  // the log of a command list
+  std::mutex mutex_;   // that of a stream is locked before that of a list
   FaultSlot* slots_ = nullptr;
   CUdeviceptr claim_ = 0;
   std::atomic<uint64_t> last_{0};

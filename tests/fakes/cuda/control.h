@@ -30,11 +30,13 @@ struct Control {
   std::atomic<int> lost{0};             // result of every later call
   std::atomic<int> fail_launch{0};      // result of the next launch, once
   std::atomic<int> fail_module{0};      // result of the next module load, once
+  std::atomic<int> fail_graph{0};       // result of the next graph that is made ready, once
   std::atomic<bool> run_kernels{true};  // false: launches are recorded and compute nothing
 
   std::atomic<int> last_priority{0};  // of the last stream made
 
   std::atomic<uint64_t> launches{0};
+  std::atomic<uint64_t> graph_launches{0};
   std::atomic<uint64_t> peer_copies{0};
   std::atomic<int64_t> allocated{0};  // bytes of device memory
   std::atomic<int64_t> pinned{0};     // bytes of pinned memory
@@ -72,7 +74,7 @@ struct Control {
   void reset() {
     version = 13000;
     devices = 2;
-    init_result = lost = fail_launch = fail_module = delay_us = 0;
+    init_result = lost = fail_launch = fail_module = fail_graph = delay_us = 0;
     capability = 90;
     pools = pools_work = peers = run_kernels = true;
     memory = uint64_t{256} << 20;

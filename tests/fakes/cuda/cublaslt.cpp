@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "providers/cuda/kernels/element.h"
@@ -96,7 +98,14 @@ void CUDART_CB multiply(void* data) {
       }
     }
   }
-  delete work;
+}
+
+// Calls are kept, since a captured one is made again and again.
+Work* keep(std::unique_ptr<Work> work) {
+  static auto* mutex = new std::mutex;
+  static auto* kept = new std::vector<std::unique_ptr<Work>>;
+  const std::lock_guard lock(*mutex);
+  return kept->emplace_back(std::move(work)).get();
 }
 
 bool fits(const Layout& layout) { return layout.ld >= layout.rows && layout.rows > 0 && layout.columns > 0; }
@@ -232,7 +241,7 @@ FAKE_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t de
                                        const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
                                        cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algorithm,
                                        void* workspace, size_t workspace_size, cudaStream_t stream) {
-  auto* work = new Work{*reinterpret_cast<Desc*>(desc), {}, a, b, c, d, 0, 0};
+  auto work = std::make_unique<Work>(Work{*reinterpret_cast<Desc*>(desc), {}, a, b, c, d, 0, 0});
   cublasLtMatrixLayout_t layouts[] = {a_layout, b_layout, c_layout, d_layout};
   for (int i = 0; i < 4; ++i) work->layouts[i] = *reinterpret_cast<Layout*>(layouts[i]);
   const bool is_double = work->desc.compute == CUBLAS_COMPUTE_64F;
@@ -244,11 +253,8 @@ FAKE_API cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t de
   const bool has_workspace =
       workspace_size == 0 || (workspace != nullptr && reinterpret_cast<uintptr_t>(workspace) % 256 == 0);
   if (!aligned || !has_workspace || work->desc.compute == CUBLAS_COMPUTE_32F_FAST_TF32) {
-    delete work;
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  if (cuLaunchHostFunc(reinterpret_cast<CUstream>(stream), multiply, work) == CUDA_SUCCESS)
-    return CUBLAS_STATUS_SUCCESS;
-  delete work;
-  return CUBLAS_STATUS_EXECUTION_FAILED;
+  const CUresult launched = cuLaunchHostFunc(reinterpret_cast<CUstream>(stream), multiply, keep(std::move(work)));
+  return launched == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

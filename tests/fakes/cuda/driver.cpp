@@ -255,6 +255,7 @@ FAKE_API CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
 }
 FAKE_API CUresult cuStreamSynchronize(CUstream stream) {
   FAKE_ENTER(true);
+  if (stream->captures()) control().violate("a wait for a stream that is captured");
   stream->drain();
   return static_cast<CUresult>(control().lost.load());
 }

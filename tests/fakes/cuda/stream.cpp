@@ -18,6 +18,7 @@ CUstream_st::~CUstream_st() {
 }
 
 void CUstream_st::push(std::function<void()> work) {
+  if (captured_ != nullptr) return captured_->push_back(std::move(work));
   const std::lock_guard lock(mutex_);
   queue_.push_back(std::move(work));
   changed_.notify_all();

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 struct EventState {
   std::mutex mutex;
@@ -30,6 +31,15 @@ struct CUstream_st {
   void push(std::function<void()> work);
   void drain();
 
+  // From now on work is kept and not run, until it is taken.
+  void begin_capture() { captured_ = std::make_unique<std::vector<std::function<void()>>>(); }
+  bool captures() const { return captured_ != nullptr; }
+  std::vector<std::function<void()>> end_capture() {
+    std::vector<std::function<void()>> works = std::move(*captured_);
+    captured_.reset();
+    return works;
+  }
+
   const int device;
 
  private:
@@ -38,6 +48,7 @@ struct CUstream_st {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;
+  std::unique_ptr<std::vector<std::function<void()>>> captured_;  // of the thread that captures
   bool running_ = false;
   bool stopping_ = false;
   uint64_t random_;
