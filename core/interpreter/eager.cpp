@@ -126,7 +126,7 @@ void run_in(const OpCall& call, DeviceState* device) {
   bool done = true;
   if (entry == nullptr) [[unlikely]] {
     done = run_nested(&owned, meet(owned.call, device, hash, key), hash);
-  } else if (entry->prepared->rung != Rung::native || entry->prepared->dense_inputs != 0) {
+  } else if (entry->prepared->nested()) {
     done = run_nested(&owned, entry->prepared, hash);
   } else {
     done = run_and_count(&owned, *entry->prepared, &entry->counters);

@@ -69,10 +69,7 @@ Status infer_outputs(const OpCall& call, std::vector<TensorMeta>* outputs) {
     TensorMeta& meta = (*outputs)[i];
     if (!call.outputs[i].defined()) {
       if (call.op->form == OpForm::builtin && meta.strides.rank() == meta.dims.rank()) continue;
-      if (keeps_order(call))
-        meta.strides = strides_in_order(call.inputs, meta.dims);
-      else
-        meta.strides = contiguous_strides(meta.dims);
+      meta.strides = result_strides(call, meta.dims);
       continue;
     }
     TENON_RETURN_IF_ERROR(check_given(call, i, meta));

@@ -107,7 +107,7 @@ void make_dense(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if ((prepared.dense_inputs >> i & 1) == 0) continue;
     const Tensor& input = *owned->pointers[i];
-    owned->replace(i, dense_on_device(input, dense_strides(call, input.dims(), prepared.outputs[0])));
+    owned->replace(i, dense_on_device(input, dense_strides(call, input.dims(), prepared.written()[0])));
   }
 }
 
@@ -187,7 +187,7 @@ template <size_t kRoom>
     if (wishes[i].layout != nullptr) {
       made[i] = room_in_layout(prepared.device, *wishes[i].layout);
     } else if (!given.defined()) {
-      made[i] = aligned_tensor(prepared.device, prepared.outputs[i], wishes[i].alignment);
+      made[i] = aligned_tensor(prepared.device, prepared.written()[i], wishes[i].alignment);
     } else if (misaligned(given, wishes[i].alignment) || shares_block(call, i)) {
       made[i] = aligned_like(given, wishes[i].alignment);
       apart |= 1u << i;
@@ -199,7 +199,7 @@ template <size_t kRoom>
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     Tensor& output = call.outputs[i];
     if (wishes[i].layout != nullptr) {
-      output = result_in_layout(made[i], *wishes[i].layout, prepared.outputs[i]);
+      output = result_in_layout(made[i], *wishes[i].layout, prepared.written()[i]);
     } else if (!output.defined()) {
       output = std::move(made[i]);
     } else if ((apart >> i & 1) != 0) {
@@ -220,7 +220,7 @@ bool run_native(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     const Tensor& given = call.outputs[i];
     if (!given.defined()) {
-      made[i] = aligned_tensor(prepared.device, prepared.outputs[i], 0);
+      made[i] = aligned_tensor(prepared.device, prepared.written()[i], 0);
     } else {
       made[i] = shares_block(call, i) ? aligned_like(given, 0) : given;
     }
@@ -267,13 +267,15 @@ Ran run_prepared(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
     }
     return {};
   }
-  if (prepared.rung == Rung::native) [[likely]] {
+  if (prepared.rung == Rung::native && prepared.row_major_outputs.empty()) [[likely]] {
     return {0, !run_native(owned, prepared)};
   }
   uint32_t given = 0;
   for (size_t i = 0; i < call.outputs.size(); ++i) given |= uint32_t{call.outputs[i].defined()} << i;
   uint64_t moved = 0;
-  if (prepared.rung == Rung::decomposed) {
+  if (prepared.rung == Rung::native) {
+    if (!run_native(owned, prepared)) return {0, true};
+  } else if (prepared.rung == Rung::decomposed) {
     run_decomposed(call);
   } else {
     moved = run_on_host(call, prepared.device);

@@ -262,9 +262,9 @@ bool apply_by_class(const OpCall& call) {
 }
 
 void learn_class(const OpCall& call, const Prepared& prepared) {
-  if (prepared.rung != Rung::native || prepared.kernel == nullptr || !prepared.kernel->dynamic) return;
+  if (prepared.kernel == nullptr || !prepared.kernel->dynamic) return;
   if (prepared.device->layouts) return;  // an input may lie opaque
-  if (prepared.limited || prepared.dense_inputs != 0 || !prepared.reusable || prepared.workspace_bytes != 0) return;
+  if (prepared.limited || prepared.nested() || !prepared.reusable || prepared.workspace_bytes != 0) return;
   if (prepared.kernel->dynamic_workspace || prepared.kernel->scratch_bytes != 0) return;
   for (const PreparedOperand& operand : prepared.operands) {
     if (operand.alignment > 1 || dtype_size(operand.dtype) == 0) return;

@@ -42,7 +42,61 @@ Dims dense_in(std::span<const int32_t> order, const Dims& dims) {
   return strides;
 }
 
+// The axes of [n, c, d..], the innermost first, where channels are last.
+struct ChannelOrder {
+  explicit ChannelOrder(int32_t rank) {
+    axes[count++] = 1;
+    for (int32_t axis = rank - 1; axis >= 2; --axis) axes[count++] = axis;
+    axes[count++] = 0;
+  }
+  std::span<const int32_t> span() const { return {axes, static_cast<size_t>(count)}; }
+  int32_t axes[EP_MAX_RANK];
+  int32_t count = 0;
+};
+
+bool has_channels(const Dims& dims) { return dims.rank() >= 3 && dims.rank() <= 5; }
+
+// True if the elements lie along the axes of `order`, the innermost first, gaps allowed.
+bool lies_in(std::span<const int32_t> order, const Tensor& tensor) {
+  int64_t least = 1;
+  for (int32_t axis : order) {
+    if (tensor.dims()[axis] == 1) continue;
+    if (tensor.strides()[axis] < least) return false;
+    least = tensor.strides()[axis] * tensor.dims()[axis];
+  }
+  return true;
+}
+
+// What an input says about the order of channels.
+enum class Says : uint8_t { nothing, channels_last, other };
+
+Says order_of(const Tensor& input) {
+  if (!has_channels(input.dims()) || input.elements() == 0) return Says::other;
+  const bool last = lies_in(ChannelOrder(input.rank()).span(), input);
+  if (input.contiguous()) return last ? Says::nothing : Says::other;
+  return last ? Says::channels_last : Says::other;
+}
+
+bool wants_channels_last(const OpCall& call, const Dims& dims) {
+  if (call.op->keeps_channels == KeepsChannels::no || !has_channels(dims)) return false;
+  const size_t deciding = call.op->keeps_channels == KeepsChannels::of_all_inputs ? call.inputs.size() : 1;
+  bool last = false;
+  for (const Tensor* input : call.inputs.first(deciding)) {
+    const Says says = order_of(*input);
+    if (says == Says::other) return false;
+    last = last || says == Says::channels_last;
+  }
+  return last;
+}
+
 }  // namespace
+
+Dims channels_last_strides(const Dims& dims) { return dense_in(ChannelOrder(dims.rank()).span(), dims); }
+
+Dims result_strides(const OpCall& call, const Dims& dims) {
+  if (keeps_order(call)) return strides_in_order(call.inputs, dims);
+  return wants_channels_last(call, dims) ? channels_last_strides(dims) : contiguous_strides(dims);
+}
 
 bool keeps_order(const OpCall& call) {
   if (call.op->form == OpForm::elementwise) return true;

@@ -1,9 +1,13 @@
 // Order: the order in which the elements of a result lie. Elementwise results keep the dense order of their inputs. So
-// transposed and channels-last tensors stay so, and a chain of ops walks each of them as one axis. Internal.
+// transposed and channels-last tensors stay so, and a chain of ops walks each of them as one axis. Results of ops that
+// slide over channels (`order: channels` in ops.yaml) are channels-last where their input is. All others are row-major.
+// Internal.
 //
-// The rule is that of PyTorch's TensorIterator (aten/src/ATen/TensorIterator.cpp, reorder_dimensions): axes are sorted
-// by the strides of the first input that tells them apart. Broadcast axes tell nothing, and axes that no input tells
-// apart stay row-major.
+// The rule of elementwise ops is that of PyTorch's TensorIterator (aten/src/ATen/TensorIterator.cpp,
+// reorder_dimensions): axes are sorted by the strides of the first input that tells them apart. Broadcast axes tell
+// nothing, and axes that no input tells apart stay row-major. The rule of channels is that of suggest_memory_format
+// (c10/core/MemoryFormat.h), for 1 to 3 spatial axes, but that a tensor which is row-major too, since its axes have
+// length 1, tells nothing.
 #pragma once
 
 #include <span>
@@ -14,6 +18,12 @@ namespace tenon {
 
 // True if results of `call` keep the order of their inputs.
 bool keeps_order(const OpCall& call);
+
+// The strides of the new result of `call`, which has `dims`.
+Dims result_strides(const OpCall& call, const Dims& dims);
+
+// The strides of a dense tensor of `dims` [n, c, d..] with channels innermost.
+Dims channels_last_strides(const Dims& dims);
 
 // The strides of a dense tensor of `dims`, to which the inputs (null where absent) broadcast, in their order.
 Dims strides_in_order(std::span<const Tensor* const> inputs, const Dims& dims);

@@ -126,7 +126,7 @@ Status take_kernel(const OpCall& call, const LoweredCall& lowered, Sizes sizes, 
 // Takes the primitive with the layouts of its own that the device would like, if it has any and would.
 bool take_opaque(const OpCall& call, const LoweredCall& plain, Prepared* prepared) {
   LoweredCall lowered = plain;
-  if (!prepared->device->layouts || !choose_layouts(call, prepared->device, prepared->outputs, &lowered.lowering)) {
+  if (!prepared->device->layouts || !choose_layouts(call, prepared->device, prepared->written(), &lowered.lowering)) {
     return false;
   }
   const Status taken = take_kernel(call, lowered, Sizes::numbers, prepared);
@@ -138,7 +138,7 @@ bool take_opaque(const OpCall& call, const LoweredCall& plain, Prepared* prepare
 // workspace, it is created with numbers.
 Status try_native(const OpCall& call, Sizes sizes, Prepared* prepared) {
   LoweredCall lowered;
-  TENON_RETURN_IF_ERROR(lower_call(call, prepared->outputs, &lowered));
+  TENON_RETURN_IF_ERROR(lower_call(call, prepared->written(), &lowered));
   std::copy(lowered.lowering.scalar_dtypes.begin(), lowered.lowering.scalar_dtypes.end(), prepared->scalar_dtypes);
   prepared->scalar_count = lowered.scalar_count;
   if (take_opaque(call, lowered, prepared)) return {};
@@ -166,27 +166,61 @@ std::string with_dense(uint32_t inputs) {
   return fmt::format("{} made dense", text);
 }
 
-// Tries the native rung for `call` as it is, then with strided inputs made dense. The op cast makes them dense, so a
-// cast itself is not tried a second time.
+// Makes the new outputs of `call` row-major for the kernel. False: they are so already.
+bool order_outputs(const OpCall& call, Prepared* prepared) {
+  std::vector<TensorMeta> metas = prepared->outputs;
+  bool other = false;
+  for (size_t i = 0; i < metas.size(); ++i) {
+    if (call.outputs[i].defined() || is_contiguous(metas[i].dims, metas[i].strides)) continue;
+    metas[i].strides = contiguous_strides(metas[i].dims);
+    other = true;
+  }
+  if (other) prepared->row_major_outputs = std::move(metas);
+  return other;
+}
+
+// How the native rung is tried for a call that the device refuses as it is.
+struct Change {
+  uint32_t dense_inputs = 0;
+  bool row_major_outputs = false;
+  std::string text() const {
+    if (!row_major_outputs) return with_dense(dense_inputs);
+    return dense_inputs == 0 ? "with row-major results" : with_dense(dense_inputs) + " and row-major results";
+  }
+};
+
+// Tries the native rung for `call` with strided inputs made dense, and then with row-major results too. The answer is
+// `direct`, the one to the call as it is, where it has neither.
+Status try_changed(const OpCall& call, Sizes sizes, const Status& direct, Prepared* prepared) {
+  Status status = direct;
+  std::vector<std::pair<std::string, std::string>> refusals;
+  for (const bool row_major : {false, true}) {
+    if (row_major && !order_outputs(call, prepared)) break;
+    const TensorMeta& output = prepared->written()[0];
+    const Change change{strided_inputs(call, output), row_major};
+    if (change.dense_inputs == 0 && !row_major) continue;
+    const DenseInputs dense(call, change.dense_inputs, output);
+    status = try_native(dense.call, sizes, prepared);
+    if (status.ok()) {
+      prepared->dense_inputs = change.dense_inputs;
+      add_reason(prepared, fmt::format("taken {}, refused before", change.text()), direct.message());
+    }
+    if (!is_refusal(status)) return status;
+    if (status.message() != direct.message()) refusals.emplace_back(change.text(), status.message());
+  }
+  prepared->row_major_outputs.clear();
+  add_reason(prepared, "native", direct.message());
+  for (const auto& [how, why] : refusals) add_reason(prepared, fmt::format("native {}", how), why);
+  return status;
+}
+
+// Tries the native rung for `call` as it is, then changed. The op cast makes tensors dense, so a cast is tried once.
 Status try_native_rungs(const OpCall& call, Sizes sizes, Prepared* prepared) {
   const Status direct = try_native(call, sizes, prepared);
   if (!is_refusal(direct)) return direct;
-  const uint32_t strided = call.op == &op_row(OpId::cast) ? 0 : strided_inputs(call, prepared->outputs[0]);
-  if (strided == 0) {
-    add_reason(prepared, "native", direct.message());
-    return direct;
-  }
-  const DenseInputs dense(call, strided, prepared->outputs[0]);
-  Status status = try_native(dense.call, sizes, prepared);
-  if (status.ok()) {
-    prepared->dense_inputs = strided;
-    add_reason(prepared, fmt::format("taken {}, refused before", with_dense(strided)), direct.message());
-  } else {
-    add_reason(prepared, "native", direct.message());
-    if (status.message() != direct.message())
-      add_reason(prepared, fmt::format("native {}", with_dense(strided)), status.message());
-  }
-  return status;
+  if (call.op != &op_row(OpId::cast)) return try_changed(call, sizes, direct, prepared);
+  add_reason(prepared, "native", direct.message());
+  return direct;
 }
 
 Status nothing_serves(const OpCall& call, const Prepared& prepared, loader::Fallback lowest) {
@@ -229,7 +263,8 @@ Prepared::~Prepared() {
 uint64_t Prepared::bytes() const {
   const bool own = kernel != nullptr && !kernel->dynamic;
   return sizeof(Prepared) + (own ? kernel->host_bytes + kernel->device_bytes : 0) + key.capacity() * sizeof(uint64_t) +
-         reason.capacity() + outputs.capacity() * sizeof(TensorMeta) + operands.capacity() * sizeof(PreparedOperand);
+         reason.capacity() + (outputs.capacity() + row_major_outputs.capacity()) * sizeof(TensorMeta) +
+         operands.capacity() * sizeof(PreparedOperand);
 }
 
 Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach, Sizes sizes) {

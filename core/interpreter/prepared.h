@@ -49,12 +49,19 @@ struct Prepared {
   bool any_strides = false;   // the kernel takes other strides than these, where they are above 1
   bool limited = false;       // the kernel takes operands up to a size alone
   std::vector<TensorMeta> outputs;
+  // Not empty where the device refused the order of `outputs`: what the kernel writes instead. New results are copied
+  // into their order afterwards.
+  std::vector<TensorMeta> row_major_outputs;
   std::vector<PreparedOperand> operands;
   uint64_t operand_inputs = vm::kNoInputs;  // as in vm::CallNote
   uint32_t scalar_count = 0;
   DType scalar_dtypes[EP_MAX_SCALARS] = {};
   uint64_t workspace_bytes = 0;
 
+  // The outputs as the kernel writes them.
+  const std::vector<TensorMeta>& written() const { return row_major_outputs.empty() ? outputs : row_major_outputs; }
+  // True if a run calls other ops.
+  bool nested() const { return rung != Rung::native || dense_inputs != 0 || !row_major_outputs.empty(); }
   // How many bytes it holds. Its kernel counts too, unless that serves other shapes as well.
   uint64_t bytes() const;
 };

@@ -63,6 +63,9 @@ enum class OpForm : uint8_t {
   composite,    // written in other ops: `compose` calls them
 };
 
+// Whose channels-last order the results of a kernel have. Where these inputs are not channels-last, they are row-major.
+enum class KeepsChannels : uint8_t { no, of_first_input, of_all_inputs };
+
 constexpr uint16_t kNoOp = 0xffff;
 
 // One row of the op table. Function pointers that a form does not need are null.
@@ -79,6 +82,7 @@ struct OpInfo {
   uint16_t on_bool = kNoOp;       // of elementwise: id of the row that computes it where every argument is bool
   uint16_t alias_input = 0xffff;  // the input whose exact alias an output may be; 0xffff none
   uint32_t output_count = 1;      // 0: as many as call.outputs
+  KeepsChannels keeps_channels = KeepsChannels::no;
 
   // The errors if one argument is bool, and if both are. Empty: bool is not refused.
   std::string_view refuses_bool;
@@ -87,7 +91,7 @@ struct OpInfo {
   // Attribute structs are plain, padding-free blocks of this many bytes, hashed and compared as bytes.
   uint32_t attribute_bytes = 0;
 
-  // Of all but views and composites: writes dtype and dims of every output; the interpreter fills in row-major strides.
+  // Of all but views and composites: writes dtype and dims of every output; the interpreter fills in strides.
   // Sees metadata only.
   Status (*infer)(const OpCall& call, TensorMeta* outputs) = nullptr;
   // The same for sizes that are expressions, of every form but composite. The arena of the sizes is open.

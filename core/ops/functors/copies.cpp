@@ -14,6 +14,23 @@ Tensor copied(const Tensor& input, DType dtype, Order order, Tensor* out = nullp
   return apply(OpId::cast, {&input}, &attributes, {}, out);
 }
 
+// `input` with its channels innermost: a row-major copy of [n, d.., c], seen as [n, c, d..].
+Tensor channels_last(const Tensor& input, std::string_view memory_format) {
+  const int32_t rank = memory_format == "channels_last" ? 4 : memory_format == "channels_last_3d" ? 5 : 0;
+  if (rank == 0) {
+    refuse("contiguous: memory_format is '{}'; it may be 'contiguous_format', 'channels_last' or 'channels_last_3d'.",
+           memory_format);
+  }
+  if (input.rank() != rank) {
+    refuse("contiguous: memory_format '{}' is of rank {}, but input has shape {}.", memory_format, rank, input.dims());
+  }
+  constexpr int64_t to_last[] = {0, 2, 3, 1}, from_last[] = {0, 3, 1, 2};
+  constexpr int64_t to_last_3d[] = {0, 2, 3, 4, 1}, from_last_3d[] = {0, 4, 1, 2, 3};
+  const Tensor seen = tenon::permute(input, rank == 4 ? IntList(to_last) : IntList(to_last_3d));
+  if (seen.contiguous()) return input;
+  return tenon::permute(tenon::contiguous(seen), rank == 4 ? IntList(from_last) : IntList(from_last_3d));
+}
+
 }  // namespace
 
 Tensor cast(const Tensor& input, DType dtype) {
@@ -22,9 +39,12 @@ Tensor cast(const Tensor& input, DType dtype) {
   return input.dtype() == dtype ? input : copied(input, dtype, Order::kept);
 }
 
-Tensor contiguous(const Tensor& input) {
+Tensor contiguous(const Tensor& input, std::string_view memory_format) {
   require_defined("contiguous", "input", input);
-  return input.contiguous() ? input : copied(input, input.dtype(), Order::row_major);
+  if (memory_format == "contiguous_format") {
+    return input.contiguous() ? input : copied(input, input.dtype(), Order::row_major);
+  }
+  return channels_last(input, memory_format);
 }
 
 Tensor clone(const Tensor& input) {

@@ -199,6 +199,29 @@ TEST_F(Masking, AnInputMadeDenseIsListedAsACopyAndInTheReason) {
   });
 }
 
+// The order of the result is that of other devices, and its values too.
+TEST_F(Masking, ChannelsLastThatIsRefusedIsCopiedBothWaysAndListed) {
+  on_fresh_tables(EP_PRIMITIVE_fill, [](Device device) {
+    fakes::masking_control().refuses_strides = true;
+    const auto run = [](Device on) {
+      const Tensor x = contiguous(positive_floats({1, 2, 5, 4}, 1, on), "channels_last");
+      return conv2d(x, positive_floats({3, 2, 3, 3}, 2, on));
+    };
+    Tensor found;
+    EXPECT_EQ(placed_on(device, [&] { return found = run(device); }),
+              (std::vector<std::string>{
+                  "cast native: ", "copy (dense) native: ", "copy (dense) native: ",
+                  "conv native: taken with input 0 made dense and row-major results, refused before: the masking fake "
+                  "refuses the strides of operand 0"}));
+    const Tensor wanted = run(Device("cpu"));
+    EXPECT_EQ(found.strides(), (Dims{18, 1, 6, 3}));
+    EXPECT_EQ(found.strides(), wanted.strides());
+    const std::vector<double> a = numbers(found), b = numbers(wanted);
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 2e-5 * (1 + std::abs(b[i])));
+    EXPECT_EQ(numbers(run(device)), a);
+  });
+}
+
 TEST_F(Masking, AnEpilogueThatIsRefusedIsAnOpOfItsOwnAndInTheReason) {
   on_fresh_tables(EP_PRIMITIVE_fill, [](Device device) {
     fakes::masking_control().refuses_strides = true;

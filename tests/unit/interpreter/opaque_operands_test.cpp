@@ -119,6 +119,15 @@ TEST_F(Opaque, ChainsOfOpsHaveTheBitsOfPlainRuns) {
   EXPECT_GT(expect_same({Dims{4, 6}, Dims{6, 5}, Dims{5}}, code, 20), 0u);
 }
 
+TEST_F(Opaque, ChannelsLastTensorsHaveTheBitsOfPlainRuns) {
+  const Program code = [](const TensorList& in) {
+    const Tensor last = contiguous(in[0], "channels_last");
+    const Tensor wave = relu(conv2d(last, in[1], {}, 1, 1));
+    return concat({avg_pool2d(add(wave, last), 2), max_pool2d(wave, 2)}, 1);
+  };
+  EXPECT_GT(expect_same({Dims{2, 3, 6, 4}, Dims{3, 3, 3, 3}}, code, 20), 0u);
+}
+
 TEST_F(Opaque, ViewsSeeTheBytes) {
   const Program code = [](const TensorList& in) {
     const Tensor wave = exp(in[0]);

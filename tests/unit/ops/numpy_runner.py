@@ -119,6 +119,13 @@ def strided(array):
     return Call("permute", np.ascontiguousarray(array.transpose(order)), order)
 
 
+def channels_last(array):
+    """The same values as [n, c, d..] with channels innermost. Other ranks stay as they are."""
+    if not 3 <= array.ndim <= 5:
+        return array
+    return Call("permute", np.ascontiguousarray(np.moveaxis(array, 1, -1)), [0, array.ndim - 1, *range(1, array.ndim - 1)])
+
+
 class OpTest(unittest.TestCase):
     def close(self, actual, expected, rtol=2e-5, atol=2e-6):
         expected = np.asarray(expected)
@@ -129,11 +136,13 @@ class OpTest(unittest.TestCase):
             np.testing.assert_array_equal(actual, expected)
 
     def check(self, expected, op, *args, dtype=None, rtol=2e-5, atol=2e-6, **kwargs):
-        """Compares a call, and the same call on strided views of its tensors."""
+        """Compares a call, and the same call on strided views of its tensors, and on channels-last ones."""
         expected = expected if isinstance(expected, list) else [expected]
         wanted = [NAMES[np.asarray(e).dtype] for e in expected] if dtype is None else [dtype] * len(expected)
-        views = [strided(a) if isinstance(a, np.ndarray) else a for a in args]
-        for given in (args, views):
+        ways = [args, [strided(a) if isinstance(a, np.ndarray) else a for a in args]]
+        if any(isinstance(a, np.ndarray) and 3 <= a.ndim <= 5 for a in args):
+            ways.append([channels_last(a) if isinstance(a, np.ndarray) else a for a in args])
+        for given in ways:
             results = run(op, *given, **kwargs)
             self.assertEqual(len(results), len(expected), op)
             for actual, e, name in zip(results, expected, wanted):

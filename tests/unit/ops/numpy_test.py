@@ -2,7 +2,8 @@
 
 usage: numpy_test.py OP_RUNNER [--decompose | --watch | --keep]; these are options of the runner
 
-Inputs are random, not zero, and of odd sizes; in half of the cases they are strided views. The last test checks that no
+Inputs are random, not zero, and of odd sizes; most are given again as strided and
+as channels-last views. The last test checks that no
 op was left out. Each family of ops has its tests in the module of its name."""
 
 import pathlib

@@ -9,7 +9,7 @@ from generator.model.record import Record, make_record
 from generator.model.signature import check_overloads, parse_signature
 
 FORMS = ("unary", "binary", "ternary", "kernel", "view", "builtin", "composite")
-ROW_KEYS = {"op", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "outputs", "attributes", "scalars",
+ROW_KEYS = {"op", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "order", "outputs", "attributes", "scalars",
             "variants", "functor", "decompose", "operator", "on_bool", "refuses_bool", *FORMS}
 OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,)}  # with how many operands
 DEFAULT_SIGNATURES = {
@@ -39,6 +39,7 @@ class Op:
     run: str = ""
     record: Record | None = None  # of a composite
     outputs: int = 1
+    keeps_channels: str = "no"  # a value of KeepsChannels
     attributes: str = ""
     decompose: bool = False
     operator: str = ""
@@ -104,6 +105,11 @@ def fill_form(op, row, abi):
         op.infer, op.lower = row.get("infer", op.kind), op.kind
         op.alias_input = "0" if abi.kinds[op.kind] == "SRC" else ""
         op.outputs = row.get("outputs", 1)
+        if row.get("order", "channels") != "channels":
+            raise OpListError(f"{op.name}: `order` is '{row['order']}'; it may be 'channels'.")
+        if "order" in row:
+            listed = op.signatures[0].parameters[0].type == "Tensor[]"
+            op.keeps_channels = "of_all_inputs" if listed else "of_first_input"
     if op.form == "view":
         op.view = row["view"]
     if op.form == "builtin":
