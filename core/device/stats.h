@@ -12,6 +12,7 @@ struct Stats {
   uint64_t reserved = 0;  // what the provider gave: live + cached + rounding
   uint64_t segments = 0;  // provider blocks
   uint64_t limit = 0;     // TENON_MEMORY_LIMIT, 0 none
+  uint64_t packed = 0;    // of `live`: constants in layouts of the device's kernels
 };
 
 }  // namespace tenon::memory

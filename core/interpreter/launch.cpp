@@ -105,7 +105,7 @@ template <size_t kRoom>
 void make_dense(OwnedInputs<kRoom>* owned, const Prepared& prepared) {
   const OpCall& call = owned->call;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
-    if ((prepared.dense_inputs >> i & 1) == 0) continue;
+    if ((prepared.dense_inputs >> i & 1) == 0 || static_cast<int>(i) == prepared.packed_input) continue;
     const Tensor& input = *owned->pointers[i];
     owned->replace(i, dense_on_device(input, dense_strides(call, input.dims(), prepared.written()[0])));
   }

@@ -67,6 +67,10 @@ void keep_operands(const Lowering& lowering, const Resolved& resolved, Prepared*
     operand.strides = Dims(std::span(desc.strides, static_cast<size_t>(desc.rank)));
     prepared->operands.push_back(operand);
   }
+  prepared->packed_input = -1;
+  if (const int32_t packed = prepared->kernel->pack_operand; packed >= 0) {
+    prepared->packed_input = lowering.sources[static_cast<size_t>(packed)].input;
+  }
   prepared->placed =
       prepared->device->layouts || std::any_of(prepared->operands.begin(), prepared->operands.end(),
                                                [](const PreparedOperand& operand) { return operand.alignment > 1; });
@@ -134,11 +138,27 @@ bool take_opaque(const OpCall& call, const LoweredCall& plain, Prepared* prepare
   return taken.ok();
 }
 
+// Flags the operands of inputs that never change, if the device can pack them. An input that is read as two operands
+// stays as it is.
+void flag_constants(const Prepared& prepared, Lowering* lowering) {
+  if (prepared.constants == 0 || prepared.device->ops.primitive_pack == nullptr) return;
+  const auto end = lowering->sources.begin() + lowering->desc.operand_count;
+  for (uint32_t i = 0; i < lowering->desc.operand_count; ++i) {
+    const int16_t input = lowering->sources[i].input;
+    if (input < 0 || (prepared.constants >> input & 1) == 0) continue;
+    const auto reads = [&](const Lowering::Source& source) { return source.input == input; };
+    if (std::count_if(lowering->sources.begin(), end, reads) == 1) {
+      lowering->desc.operands[i].flags |= EP_OPERAND_FLAG_CONSTANT;
+    }
+  }
+}
+
 // Tries the device's own primitive for `call` as it is. If it refuses these shapes when it is asked for their
 // workspace, it is created with numbers.
 Status try_native(const OpCall& call, Sizes sizes, Prepared* prepared) {
   LoweredCall lowered;
   TENON_RETURN_IF_ERROR(lower_call(call, prepared->written(), &lowered));
+  flag_constants(*prepared, &lowered.lowering);
   std::copy(lowered.lowering.scalar_dtypes.begin(), lowered.lowering.scalar_dtypes.end(), prepared->scalar_dtypes);
   prepared->scalar_count = lowered.scalar_count;
   if (take_opaque(call, lowered, prepared)) return {};
@@ -267,11 +287,13 @@ uint64_t Prepared::bytes() const {
          operands.capacity() * sizeof(PreparedOperand);
 }
 
-Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach, Sizes sizes) {
+Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach, Sizes sizes,
+                                          uint32_t constants) {
   auto prepared = std::make_unique<Prepared>();
   prepared->op = call.op;
   prepared->device = device;
   prepared->sizes = sizes;
+  prepared->constants = constants;
   TENON_RETURN_IF_ERROR(infer_outputs(call, &prepared->outputs));
   Status status;
   bool empty = !prepared->outputs.empty();

@@ -43,6 +43,8 @@ struct Prepared {
   Sizes sizes = Sizes::open;  // as asked for
   std::string reason;         // why each higher rung was refused
   Kernel* kernel = nullptr;   // of the native rung; one reference
+  uint32_t constants = 0;     // bit i: input i never changes; as asked for
+  int16_t packed_input = -1;  // the constant that the kernel takes packed (constant.h); -1: none
   uint32_t dense_inputs = 0;  // bit i: input i is copied to be contiguous first
   bool reusable = true;       // false: scalars are baked into the kernel, which serves this call only
   bool placed = false;        // the device wants some operand better aligned than its element, or has layouts
@@ -70,9 +72,10 @@ struct Prepared {
 enum class Reach : uint8_t { setting, native_only };
 
 // Works out `call` on `device`. Reads metadata only, so inputs may lack data. `key` stays empty. With Sizes::numbers no
-// primitive with open dims is taken.
+// primitive with open dims is taken. Bit i of `constants`: input i never changes, and the kernel may want it packed
+// (packed_input); a run then takes Constant::input_of in its place.
 // Errors: those of the op's inference; unsupported when no allowed rung serves it, with every rung's reason.
 Result<std::unique_ptr<Prepared>> prepare(const OpCall& call, DeviceState* device, Reach reach,
-                                          Sizes sizes = Sizes::open);
+                                          Sizes sizes = Sizes::open, uint32_t constants = 0);
 
 }  // namespace tenon

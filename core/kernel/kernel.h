@@ -23,6 +23,9 @@ struct Kernel {
   uint64_t device_bytes = 0;
   uint64_t workspace_bytes = 0;  // if dims are static
   uint64_t scratch_bytes = 0;
+  int32_t pack_operand = -1;  // the operand that every launch takes packed; -1: none
+  uint64_t pack_bytes = 0;
+  uint64_t pack_layout = 0;        // as in ep_primitive_info
   bool dynamic = false;            // the descriptor holds EP_ANY: launches give shapes
   bool dynamic_workspace = false;  // primitive_workspace says how much, per shape
 

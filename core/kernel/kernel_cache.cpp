@@ -132,6 +132,18 @@ class KernelCache {
     return code == EP_STATUS_CANCELLED ? cancelled_error(status, doing) : status;
   }
 
+  // No launch could give what is not constant packed.
+  static Status check_packing(const DeviceState* device, const ep_primitive_desc& desc, const ep_primitive_info& info) {
+    if (info.pack_operand == 0) return {};
+    const uint32_t packed = info.pack_operand - 1;
+    const bool constant = packed < desc.operand_count && (desc.operands[packed].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
+    if (constant && info.pack_bytes != 0 && device->ops.primitive_pack != nullptr) return {};
+    return Status(Code::internal,
+                  fmt::format("{} wants operand {} of a primitive packed into {} bytes; only a constant operand can be "
+                              "packed, into 1 byte at least, by a device that has primitive_pack.",
+                              device->opened->spelling, packed, info.pack_bytes));
+  }
+
   // If the device has no memory for the primitive, the caches go back and the device is asked once more (rule P03).
   Result<Kernel*> create(DeviceState* device, const ep_primitive_desc& desc) {
     ep_primitive_info info;
@@ -143,6 +155,10 @@ class KernelCache {
       made = ask(device, desc, &primitive, &info);
     }
     TENON_RETURN_IF_ERROR(made);
+    if (const Status packing = check_packing(device, desc, info); !packing.ok()) {
+      device->ops.primitive_destroy(device->handle, primitive);
+      return packing;
+    }
     auto* kernel = new Kernel;
     kernel->device = device;
     kernel->primitive = primitive;
@@ -152,6 +168,9 @@ class KernelCache {
     kernel->device_bytes = info.device_bytes;
     kernel->workspace_bytes = info.workspace_bytes;
     kernel->scratch_bytes = info.scratch_bytes;
+    kernel->pack_operand = static_cast<int32_t>(info.pack_operand) - 1;
+    kernel->pack_bytes = info.pack_bytes;
+    kernel->pack_layout = info.pack_layout;
     kernel->dynamic = descriptor::has_any(desc);
     kernel->dynamic_workspace = kernel->dynamic && device->ops.primitive_workspace != nullptr &&
                                 (info.flags & EP_PRIMITIVE_INFO_FLAG_NO_WORKSPACE) == 0;
@@ -189,10 +208,12 @@ void remember(Kernel* kernel) {
   live_kernels().all.insert(kernel);
 }
 
-// Opens the dims and strides that the device does not need. Strides of 0 and 1 stay.
+// Opens the dims and strides that the device does not need. Strides of 0 and 1 stay, and constants, of which the device
+// may want to know how many bytes it packs.
 void open_dims(ep_primitive_desc* desc, uint64_t flags) {
   for (uint32_t i = 0; i < desc->operand_count; ++i) {
     ep_operand_desc& operand = desc->operands[i];
+    if ((operand.flags & EP_OPERAND_FLAG_CONSTANT) != 0) continue;
     for (int32_t axis = 0; axis < operand.rank; ++axis) {
       operand.dims[axis] = EP_ANY;
       if ((flags & EP_SUPPORT_FLAG_ANY_STRIDES) != 0 && operand.strides[axis] > 1) operand.strides[axis] = EP_ANY;

@@ -48,7 +48,12 @@ void retire(std::string_view provider) {
   throw_if_error(retire_provider(provider));
 }
 
-memory::Stats Device::memory_stats() const { return require_state(state_, "memory_stats")->allocator->stats(); }
+memory::Stats Device::memory_stats() const {
+  memory::Stats stats = require_state(state_, "memory_stats")->allocator->stats();
+  stats.packed = state_->packed.load(std::memory_order_relaxed);
+  return stats;
+}
+
 void Device::trim() const {
   throw_if_error(vm::synchronize(require_state(state_, "trim")));
   state_->allocator->trim();

@@ -28,7 +28,7 @@ struct Failure {
 
 // The instructions that are made of no record.
 inline constexpr OpName kCopy{"copy"}, kUpload{"upload"}, kDownload{"download"}, kAccess{"access"}, kWait{"wait"},
-    kBarrier{"barrier"}, kGraph{"graph"}, kSegment{"segment"}, kReplay{"replay"}, kAcquire{"acquire"},
+    kBarrier{"barrier"}, kGraph{"graph"}, kSegment{"segment"}, kReplay{"replay"}, kPack{"pack"}, kAcquire{"acquire"},
     kRelease{"release"}, kWaitSemaphore{"wait for a semaphore"}, kSignalSemaphore{"signal of a semaphore"};
 
 // Labels that a slot submitted before may name.
@@ -79,7 +79,8 @@ struct Request {
   const GraphLaunch* graph = nullptr;
   const SegmentRun* segment = nullptr;
   CommandList* list = nullptr;  // of a replay of `segment`, owned by a shared_ptr
-  const OpName* op = nullptr;   // static
+  Kernel* kernel = nullptr;    // of a pack
+  const OpName* op = nullptr;  // static
   std::span<const Operand> operands;
   std::span<const Ticket> waits;
   Ticket source;  // a write that it reads and that no storage knows of

@@ -153,6 +153,9 @@ Status DeviceQueue::call_provider(Stream& stream, Slot& slot) {
       code = ops.command_list_replay(work.list->handle(), stream.handle, &request, &error);
       break;
     }
+    case Policy::pack:
+      code = ops.primitive_pack(slot.kernel->primitive, stream.handle, slot.buffers[0], slot.buffers[1], &error);
+      break;
     case Policy::copy:
       code = copy_bytes(*device_, stream.handle, slot.buffers[0], slot.buffers[1], slot.extras.bytes, &error);
       break;

@@ -32,6 +32,7 @@ enum class Policy : uint8_t {
   graph,      // a compiled graph
   segment,    // many primitives, one after the other
   replay,     // a segment that the device has recorded
+  pack,       // a constant operand, for primitives that want it so
   copy,       // within its device
   upload,     // from host memory
   download,   // to host memory
@@ -101,7 +102,7 @@ struct alignas(64) Slot {
   bool has_note = false;
   bool derived = false;      // `status` is the failure of a source
   uint16_t output_mask = 0;  // bit i: storages[i] is written
-  Kernel* kernel = nullptr;  // of a launch, retained
+  Kernel* kernel = nullptr;  // of a launch or pack, retained
   const OpName* op = nullptr;
   const std::string* label = nullptr;  // as in CallSite
   Status status;                       // why it failed, once that is known; ok in a free slot

@@ -108,7 +108,9 @@ class Submission {
     slot_.op = request_.op;
     slot_.label = call_site.label;
     slot_.derived = false;
-    slot_.kernel = nullptr;
+    slot_.kernel = request_.kernel;
+    if (slot_.kernel != nullptr) [[unlikely]]
+      slot_.kernel->retain();
     slot_.first_tag = stream_.next_tag;
     stream_.next_tag += launches();
     slot_.has_extras = request_.policy != Policy::launch || request_.completion != nullptr ||

@@ -79,6 +79,10 @@ struct GraphLaunch {
 // `launch` do; a fault names its node.
 Status launch(const GraphLaunch& launch);
 
+// Packs `src`, a constant that lies as the descriptor of `kernel` says, into the pack_bytes bytes at `dst`, for every
+// kernel with this layout. Errors come as those of `launch` do.
+Status pack(Kernel* kernel, const Operand& dst, const Operand& src);
+
 // Copies `bytes` between two storages. Between two devices a copy stream is used.
 Status copy(const Operand& dst, const Operand& src, uint64_t bytes, std::span<const Ticket> waits);
 

@@ -50,6 +50,10 @@ void AsyncControl::reset() {
   begin_answer = end_answer = EP_STATUS_OK;
   failed_allocations = failed_launches = failed_graphs = failed_imports = failed_semaphores = failed_replays = 0;
   allocations = launches = peer_copies = overlaps = faults = device_waits = 0;
+  packs = packs_alone = false;
+  fail_pack = -1;
+  failed_packs = 0;
+  packed = packed_reads = 0;
   create_us = created_primitives = cancelled_creates = timed_records = 0;
   compiled_graphs = compiled_nodes = destroyed_graphs = launched_graphs = replays = 0;
   opaque_reads = opaque_writes = 0;

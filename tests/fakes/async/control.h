@@ -34,7 +34,9 @@ struct AsyncControl {
   std::atomic<bool> mapped{false};     // the host can reach the devices' memory; read when the provider is loaded
   std::atomic<bool> pinned{false};     // a second pool for transfers; read when the provider is loaded
   std::atomic<bool> reference{false};  // the device has every primitive of primitives/reference; read when it is opened
-  std::atomic<bool> graphs{false};     // the device takes whole graphs; read when it is opened
+  std::atomic<bool> packs{false};      // with `reference`: a constant operand is packed; read when it is opened
+  std::atomic<bool> packs_alone{false};  // what is packed serves one primitive
+  std::atomic<bool> graphs{false};       // the device takes whole graphs; read when it is opened
   std::atomic<uint64_t> graph_seed{1};   // draws the islands; 0: all known nodes are of one
   std::atomic<bool> lists{true};         // the device records command lists; read when it is opened
   std::atomic<bool> bindings{true};      // lists may have bindings
@@ -62,7 +64,9 @@ struct AsyncControl {
   std::atomic<ep_status> compile_answer{EP_STATUS_OK};  // of graph_compile
   std::atomic<ep_status> elapsed_answer{EP_STATUS_OK};
   std::atomic<ep_status> create_answer{EP_STATUS_OK};  // of calls that make a primitive or compile a graph
-  std::atomic<int64_t> fail_graph{-1};                 // the launch of a graph after so many others finds no memory
+  std::atomic<int64_t> fail_pack{-1};                  // the packing after so many others fails
+  std::atomic<int64_t> failed_packs{0};
+  std::atomic<int64_t> fail_graph{-1};  // the launch of a graph after so many others finds no memory
   std::atomic<int64_t> failed_graphs{0};
   std::atomic<int64_t> fail_replay{-1};  // the replay after so many others finds no memory
   std::atomic<int64_t> failed_replays{0};
@@ -92,6 +96,8 @@ struct AsyncControl {
   std::atomic<uint64_t> launched_graphs{0};
   std::atomic<int64_t> command_lists{0};  // at present
   std::atomic<uint64_t> replays{0};
+  std::atomic<uint64_t> packed{0};         // operands
+  std::atomic<uint64_t> packed_reads{0};   // launches that took an operand packed
   std::atomic<uint64_t> opaque_reads{0};   // operands in layouts that launches read
   std::atomic<uint64_t> opaque_writes{0};  // and wrote
 

@@ -86,6 +86,7 @@ struct ep_primitive {
   ep_device* device = nullptr;
   ep_primitive_desc desc{};
   std::atomic<int> lists{0};  // command lists that launch it
+  uint32_t packed = 0;  // 1 + index of the operand, as in ep_primitive_info
 };
 
 namespace tenon::fakes {
@@ -96,6 +97,8 @@ struct Command {
     reference,
     graph,
     replay,
+    pack,
+    graph,
     copy,
     upload,
     download,
@@ -290,6 +293,7 @@ void check_no_image(const ep_memory* memory);
 
 // Each runs a command of its kind and adds the faults that it met.
 void run_reference(const Command& command, std::vector<ep_fault>* faults);
+void run_pack(const Command& command);
 void run_graph(const Command& command, std::vector<ep_fault>* faults);
 
 }  // namespace tenon::fakes

@@ -1,6 +1,7 @@
 // The fake with every primitive: all that primitives/reference knows, with static dims.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "primitives/descriptor/descriptor.h"
@@ -46,6 +47,12 @@ ep_status primitive_create(ep_device* device, const ep_primitive_desc* desc, ep_
   ep_primitive_info info{};
   info.implementation = {"reference", 9};
   info.host_bytes = sizeof *primitive;
+  for (uint32_t i = 0; i < desc->operand_count && async_control().packs; ++i) {
+    if ((desc->operands[i].flags & EP_OPERAND_FLAG_CONSTANT) == 0) continue;
+    primitive->packed = info.pack_operand = i + 1;
+    info.pack_bytes = operand_bytes(desc->operands[i]);
+    info.pack_layout = async_control().packs_alone ? 0 : info.pack_bytes;
+  }
   provider::fill(out_info, info);
   *out = primitive;
   return EP_STATUS_OK;
@@ -81,12 +88,44 @@ ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_
   return EP_STATUS_OK;
 }
 
+char inverted(char byte) { return static_cast<char>(~byte); }
+
+// What is packed has every bit inverted.
+ep_status primitive_pack(ep_primitive* primitive, ep_stream* stream, ep_buffer dst, ep_buffer src, ep_error** error) {
+  AsyncControl& control = async_control();
+  if (is_lost()) return lost(stream->device, error);
+  if (due(control.fail_pack, control.failed_packs)) {
+    return fail(stream->device->host, error, EP_STATUS_OUT_OF_DEVICE_MEMORY, "this packing was told to fail.");
+  }
+  control.packed.fetch_add(1);
+  Command command;
+  command.kind = Command::pack;
+  command.bytes = operand_bytes(primitive->desc.operands[primitive->packed - 1]);
+  command.pointers = {address(dst), address(src)};
+  const Access accesses[] = {{src, command.bytes, false}, {dst, command.bytes, true}};
+  check(stream, accesses, 2);
+  stream->push(std::move(command));
+  return EP_STATUS_OK;
+}
+
 }  // namespace
+
+void run_pack(const Command& command) {
+  std::transform(command.pointers[1], command.pointers[1] + command.bytes, command.pointers[0], inverted);
+}
 
 void run_reference(const Command& command, std::vector<ep_fault>* faults) {
   ep_fault fault{};
   PlainRun run(command.primitive->desc, command.operands->data());
-  const std::vector<void*> operands(run.operands.begin(), run.operands.end());
+  std::vector<void*> operands(run.operands.begin(), run.operands.end());
+  std::vector<char> constant;
+  if (const uint32_t packed = command.primitive->packed; packed != 0) {
+    constant.resize(operand_bytes(command.primitive->desc.operands[packed - 1]));
+    const char* from = run.operands[packed - 1];
+    std::transform(from, from + constant.size(), constant.begin(), inverted);
+    operands[packed - 1] = constant.data();
+    async_control().packed_reads.fetch_add(1, std::memory_order_relaxed);
+  }
   const std::vector<ep_scalar>& scalars = *command.all_scalars;
   const Status status =
       reference::run(run.desc, operands.data(), scalars.data(), static_cast<uint32_t>(scalars.size()), &fault);
@@ -100,6 +139,7 @@ void fill_reference(ep_device_ops* ops) {
   ops->primitive_support = primitive_support;
   ops->primitive_create = primitive_create;
   ops->primitive_launch = primitive_launch;
+  if (async_control().packs) ops->primitive_pack = primitive_pack;
 }
 
 }  // namespace tenon::fakes
