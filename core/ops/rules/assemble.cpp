@@ -155,16 +155,17 @@ Status infer_pad(const Call& call, typename Call::Meta* outputs) {
 Status lower_pad(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
   const ep_pad_attributes& window = call.attributes_as<PadAttributes>().window;
   const Tensor& input = *call.inputs[0];
+  const auto is_padded = [&](int32_t axis) { return window.low[axis] != 0 || window.high[axis] != 0; };
   uint32_t marked = 0;
-  std::vector<int32_t> padded;
-  for (int32_t axis = 0; axis < input.rank(); ++axis) {
-    if (window.low[axis] == 0 && window.high[axis] == 0) continue;
-    marked |= 1u << axis;
-    padded.push_back(axis);
-  }
+  for (int32_t axis = 0; axis < input.rank(); ++axis) marked |= uint32_t{is_padded(axis)} << axis;
   Folding folding(input.dims());
   folding.add(outputs[0].strides);
   folding.add(input.strides());
+  std::vector<int32_t> padded;
+  const auto order = folding.sort_axes(&marked);
+  for (int32_t axis = 0; axis < input.rank(); ++axis) {
+    if ((marked >> axis & 1) != 0) padded.push_back(order[static_cast<size_t>(axis)]);
+  }
   folding.fold_marked(&marked);
   Dims dst = folding.dims();
   ep_pad_attributes& attributes = lowering->desc.attributes.pad;

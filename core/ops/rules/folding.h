@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <limits>
+#include <utility>
 
 #include "core/kernel/lowering.h"
 #include "primitives/simplify/simplify.h"
@@ -12,7 +14,9 @@ namespace tenon::ops {
 
 class Folding {
  public:
-  explicit Folding(const Dims& dims) : rank_(dims.rank()) { std::copy(dims.begin(), dims.end(), dims_); }
+  explicit Folding(const Dims& dims) : rank_(dims.rank()) {
+    for (int32_t axis = 0; axis < rank_; ++axis) dims_[axis] = dims[axis];
+  }
 
   // Adds an operand with `strides`, one per axis. The first operand added is the output.
   void add(const Dims& strides) {
@@ -26,9 +30,23 @@ class Folding {
   void fold_marked(uint32_t* marked) { rank_ = simplify::fold_marked(rank_, dims_, marked, pointers_, count_); }
   void fold_halves(int32_t* axis) { rank_ = simplify::fold_halves(rank_, dims_, axis, pointers_, count_); }
   void fold_batch() { rank_ = simplify::fold_batch(rank_, dims_, pointers_, count_); }
-  // fold_marked with one marked axis. Returns the new position of that axis.
+  // Sorts the axes by the strides of the first operand, the greatest first, so that kernels walk it in the order of its
+  // memory, channels-last or not. Moves the bits of `marked` along. Entry i of the answer: which axis is the i-th now.
+  std::array<int32_t, EP_MAX_RANK> sort_axes(uint32_t* marked) {
+    std::array<int32_t, EP_MAX_RANK> from{0, 1, 2, 3, 4, 5, 6, 7};
+    const auto key = [&](int32_t axis) {
+      const bool matters = dims_[axis] != 1 || (*marked >> axis & 1) != 0;
+      return matters ? strides_[0][static_cast<size_t>(axis)] : std::numeric_limits<int64_t>::max();
+    };
+    for (int32_t axis = 1; axis < rank_; ++axis) {
+      for (int32_t at = axis; at > 0 && key(at - 1) < key(at); --at) swap_axes(at - 1, at, marked, from);
+    }
+    return from;
+  }
+  // sort_axes and fold_marked with one marked axis. Returns the new position of that axis.
   int32_t fold_around(int32_t axis) {
     uint32_t marked = 1u << axis;
+    sort_axes(&marked);
     fold_marked(&marked);
     return std::countr_zero(marked);
   }
@@ -46,6 +64,14 @@ class Folding {
   }
 
  private:
+  void swap_axes(int32_t a, int32_t b, uint32_t* marked, std::array<int32_t, EP_MAX_RANK>& from) {
+    const auto left = static_cast<size_t>(a), right = static_cast<size_t>(b);
+    std::swap(dims_[left], dims_[right]);
+    std::swap(from[left], from[right]);
+    for (int32_t i = 0; i < count_; ++i) std::swap(strides_[i][left], strides_[i][right]);
+    if ((*marked >> a & 1) != (*marked >> b & 1)) *marked ^= 1u << a | 1u << b;
+  }
+
   int32_t rank_;
   int32_t count_ = 0;
   int64_t dims_[EP_MAX_RANK] = {};

@@ -222,6 +222,20 @@ TEST_F(Masking, ChannelsLastThatIsRefusedIsCopiedBothWaysAndListed) {
   });
 }
 
+// Their axes are sorted by the strides of the result, so the device sees rows.
+TEST_F(Masking, ChannelsLastIsRowMajorToOpsThatWalkAlongAnAxis) {
+  on_fresh_tables(EP_PRIMITIVE_fill, [](Device device) {
+    fakes::masking_control().refuses_strides = true;
+    const Tensor x = contiguous(positive_floats({2, 3, 5, 4}, 1, device), "channels_last");
+    const Tensor list = positive_floats({3}, 2, device);
+    using Lines = std::vector<std::string>;
+    EXPECT_EQ(placed_on(device, [&] { return batch_norm(x, list, list, list, list); }), Lines{"batch_norm native: "});
+    EXPECT_EQ(placed_on(device, [&] { return concat({x, x}, 1); }), Lines{"concat native: "});
+    EXPECT_EQ(placed_on(device, [&] { return concat({x, x}, 2); }), Lines{"concat native: "});
+    EXPECT_EQ(placed_on(device, [&] { return pad(x, {1, 0, 2, 1, 1, 1}); }), Lines{"pad native: "});
+  });
+}
+
 TEST_F(Masking, AnEpilogueThatIsRefusedIsAnOpOfItsOwnAndInTheReason) {
   on_fresh_tables(EP_PRIMITIVE_fill, [](Device device) {
     fakes::masking_control().refuses_strides = true;
