@@ -7,6 +7,7 @@
 #include "core/autograd/op_node.h"
 #include "core/autograd/rows.h"
 #include "core/autograd/views.h"
+#include "core/ops/decompose/decompose.h"
 #include "core/vm/storage.h"
 #include "primitives/text/format.h"
 
@@ -113,6 +114,10 @@ void GradientInterpreter::apply_tracked(const OpCall& call) {
     flows = flows || wants(edges[i]);
   }
   if (call.op->form == OpForm::composite && flows) return compose(call, *this);
+  if (!call.epilogues.empty() && flows) {
+    const InterpreterScope scope(*this);
+    return ops::decompose(call);
+  }
   const GradientRow& row = gradient_row(call.op->id);
   uint64_t given = 0;
   for (size_t k = 0; k < call.outputs.size(); ++k) given |= uint64_t{call.outputs[k].defined()} << k;

@@ -1,4 +1,11 @@
-// Graph: a recorded program for one set of input shapes. Immutable once made. Threads: any number may run it at a time.
+// Graph: a program as nodes over values, for every caller: models, compiled functions, gradients of steps. It is
+// recorded once and holds for all sizes that its arena allows; passes rewrite it; prepare() makes what runs from it
+// (execute/executable.h).
+//
+// A value is written once, so a graph says nothing of memory: values have no strides, and a write into a tensor is a
+// node that makes a new value. Sizes are expressions of the graph's arena (core/symbolic).
+//
+// Threads: one thread changes a graph. Const functions may be called by many at a time.
 #pragma once
 
 #include <cstdint>
@@ -8,58 +15,121 @@
 #include <vector>
 
 #include "core/device/export.h"
-#include "core/interpreter/execution_report.h"
-#include "core/ops/op_call.h"
+#include "core/ops/sym_call.h"
+#include "core/symbolic/arena.h"
 #include "core/tensor/labels.h"
 #include "core/tensor/tensor.h"
 
-namespace tenon {
-struct CompiledGraph;
-}
-
 namespace tenon::graph {
 
-// A value of the program: an input, a constant, or a result of a step. Id 0 stands for an absent value.
+using ValueId = uint32_t;  // 0: absent
+using NodeId = uint32_t;
+constexpr NodeId kNoNode = UINT32_MAX;
+
+// That `node` reads a value as its input number `input`.
+struct Use {
+  NodeId node = kNoNode;
+  uint32_t input = 0;
+  friend bool operator==(const Use&, const Use&) = default;
+};
+
+// An input of the program, a constant, or a result of a node.
 struct Value {
-  TensorMeta meta;
-  Tensor constant;  // defined: known when the program was recorded
+  DType dtype = DType::none;
+  SymDims dims;
+  DeviceState* device = nullptr;
+  Tensor constant = {};        // defined: its elements are known
+  NodeId producer = kNoNode;   // kNoNode: an input or a constant
+  uint32_t result = 0;         // which result of its producer
+  std::vector<Use> uses = {};  // in no order; outputs of the graph are no uses
 };
 
-// One record of the program, with values in place of tensors; or an island, which is many records that a device runs as
-// one graph (islands.h).
-struct Step {
-  const OpInfo* op = nullptr;  // null: an island
-  std::vector<uint32_t> inputs;
-  std::vector<Scalar> scalars;
-  std::vector<uint64_t> attributes;  // the op's attribute struct, in whole words
-  DeviceState* device = nullptr;     // of a factory
-  std::vector<uint32_t> outputs;
+// An op applied to values; as OpCall, with values in place of tensors.
+struct Node {
+  const OpInfo* op = nullptr;  // null: the node was erased
+  std::vector<ValueId> inputs = {};
+  std::vector<Scalar> scalars = {};
+  std::vector<uint64_t> attributes = {};  // the op's attribute struct in whole words; hints where patched
+  std::vector<Patch> patches = {};        // numbers of the attribute struct that are expressions
+  std::vector<Epilogue> epilogues = {};
+  DeviceState* device = nullptr;  // of a factory or a move, as in OpCall
   Precision precision = Precision::stated;
-  bool in_place = false;        // the outputs existed before: the step writes into them
-  std::vector<uint32_t> drops;  // values that no later step reads
-  uint32_t label = 0;
-  std::shared_ptr<const CompiledGraph> island;  // it has inputs, outputs, drops and a label, and nothing else
-  std::string alone;  // why the device does not run the record in a whole graph; empty: it was not asked
+  uint32_t label = 0;  // in Graph::labels
+  std::vector<ValueId> results = {};
+
+  template <class T>
+  const T& attributes_as() const {
+    return *reinterpret_cast<const T*>(attributes.data());
+  }
 };
 
-struct Graph {
-  std::vector<Value> values;  // [0] is the absent value
-  std::vector<Step> steps;
-  std::vector<uint32_t> inputs;
-  std::vector<uint32_t> outputs;
-  Labels labels;  // "node 14 (/encoder/MatMul)", by Step::label
+class TENON_API Graph {
+ public:
+  // `name` is what errors call it: "recording 3 (bert.onnx)".
+  explicit Graph(std::string name);
+  Graph(Graph&&) noexcept = default;
+  Graph& operator=(Graph&&) noexcept = default;
+  ~Graph();
+
+  symbolic::Arena& arena() { return *arena_; }
+  const symbolic::Arena& arena() const { return *arena_; }
+
+  size_t value_count() const { return values_.size(); }  // [0] is the absent value
+  const Value& operator[](ValueId id) const { return values_[id]; }
+  const Node& node(NodeId id) const { return nodes_[id].node; }
+  size_t node_limit() const { return nodes_.size(); }  // every NodeId is below it
+  // The nodes in the order of the program: for (NodeId id = first(); id != kNoNode; id = next(id)).
+  NodeId first() const { return first_; }
+  NodeId last() const { return last_; }
+  NodeId next(NodeId id) const { return nodes_[id].next; }
+  NodeId previous(NodeId id) const { return nodes_[id].previous; }
+  size_t size() const { return size_; }  // nodes that were not erased
+  std::span<const ValueId> inputs() const { return inputs_; }
+  std::span<const ValueId> outputs() const { return outputs_; }
+  bool is_output(ValueId id) const;
+
+  // "node 14 (/encoder/MatMul)", by Node::label; [0] is empty.
+  const Labels& labels() const { return labels_; }
+  uint32_t add_label(std::string text);
+
+  ValueId add_input(DType dtype, const SymDims& dims, DeviceState* device);
+  ValueId add_constant(Tensor tensor);
+  void set_outputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
+
+  // Puts `node` before the node `before` (kNoNode: at the end) and makes its results, `count` of them, whose dtype,
+  // dims and device follow from the op's rule. Throws the errors of the rule; symbolic::Undecided.
+  NodeId insert(NodeId before, Node node, size_t count = 1);
+  NodeId append(Node node, size_t count = 1) { return insert(kNoNode, std::move(node), count); }
+
+  // Removes a node whose results nobody uses.
+  void erase(NodeId id);
+  // Makes every user of `old`, and every output that is `old`, use `with`, of the same dtype, dims and device.
+  void replace(ValueId old, ValueId with);
+  // Makes `id` read `inputs`.
+  void set_inputs(NodeId id, std::vector<ValueId> inputs);
+
+ private:
+  friend class Parser;
+  struct Linked {
+    Node node;
+    NodeId previous = kNoNode;
+    NodeId next = kNoNode;
+  };
+
+  NodeId link(NodeId before, Node node);
+
+  std::unique_ptr<symbolic::Arena> arena_;
+  std::vector<Value> values_;
+  std::vector<Linked> nodes_;
+  NodeId first_ = kNoNode, last_ = kNoNode;
+  size_t size_ = 0;
+  std::vector<ValueId> inputs_, outputs_;
+  Labels labels_;
 };
 
-struct StepExecution {
-  uint32_t label = 0;
-  ExecutionEntry entry;
-};
-
-// Runs `graph` on `inputs`, which have the shapes it was recorded for (inputs that are not row-major are copied),
-// through the calling thread's interpreter. `bound`, if not empty, has one tensor per output; a result is
-// written into its tensor if that is defined. `executions` may be null. Errors: those of the ops, with "  while running
-// node 14 (...) on cpu:0".
-TENON_API TensorList run(const Graph& graph, std::span<const Tensor> inputs, std::span<const Tensor> bound = {},
-                         std::vector<StepExecution>* executions = nullptr);
+// What the rule of `node` says of its results; its inputs are values of `graph`. Throws as insert().
+std::vector<SymMeta> infer_results(Graph& graph, const Node& node, size_t count);
+// The device of the results of `node`.
+DeviceState* device_of(const Graph& graph, const Node& node);
 
 }  // namespace tenon::graph

@@ -6,11 +6,12 @@
 #include <memory>
 
 #include "core/device/device_state.h"
-#include "core/graph/liveness.h"
+#include "core/graph/functional.h"
+#include "core/graph/passes/passes.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/prepared.h"
+#include "core/ops/op_rows.h"
 #include "core/tensor/factory.h"
-#include "core/tensor/recording.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
@@ -24,12 +25,20 @@ constexpr int64_t kSmallFactory = 1024;
 
 bool is_value(const Tensor& tensor) { return tensor.impl()->storage == nullptr; }
 
+RecordedTensor& recorded(const Tensor& tensor) { return static_cast<RecordedTensor&>(*tensor.impl()->recorded); }
+
 int64_t input_elements(const OpCall& call) {
   int64_t elements = 0;
   for (const Tensor* input : call.inputs) {
     if (input != nullptr) elements += input->elements();
   }
   return elements;
+}
+
+std::vector<uint64_t> attribute_words(const OpCall& call) {
+  std::vector<uint64_t> words((call.op->attribute_bytes + 7) / 8);
+  if (!words.empty()) std::memcpy(words.data(), call.attributes, call.op->attribute_bytes);
+  return words;
 }
 
 }  // namespace
@@ -46,29 +55,35 @@ void Recorder::begin() {
   recording_ = std::make_shared<Recording>();
   recording_->name = fmt::format("recording {}", ++count);
   if (!options_.name.empty()) recording_->name += fmt::format(" ({})", options_.name);
-  graph_ = Graph();
-  graph_.values.emplace_back();
-  graph_.labels.add({});
+  graph_ = std::make_unique<Graph>(recording_->name);
+  label_ = 0;
 }
 
 std::string Recorder::name() const { return recording_->name; }
 
-Tensor Recorder::new_value(const TensorMeta& meta, DeviceState* device, uint32_t* id) {
-  *id = static_cast<uint32_t>(graph_.values.size());
-  graph_.values.push_back({meta, Tensor()});
-  Tensor tensor = make_meta(device, meta);
-  tensor.impl()->recorded = new RecordedValue{recording_, *id};
+Tensor Recorder::tensor_of(ValueId value, const TensorMeta& meta, std::shared_ptr<Base> base,
+                           std::vector<ViewStep> chain) {
+  auto made = std::make_unique<RecordedTensor>(recording_);
+  made->generation = base->generation;
+  made->base = std::move(base);
+  made->chain = std::move(chain);
+  made->value = value;
+  Tensor tensor = make_meta((*graph_)[value].device, meta);
+  tensor.impl()->recorded = made.release();
   return tensor;
 }
 
-Tensor Recorder::input(const TensorMeta& meta) {
-  uint32_t id = 0;
-  Tensor tensor = new_value({meta.dtype, meta.dims, contiguous_strides(meta.dims)}, device_, &id);
-  graph_.inputs.push_back(id);
-  return tensor;
+Tensor Recorder::new_tensor(ValueId value, const TensorMeta& meta) {
+  return tensor_of(value, meta, std::make_shared<Base>(Base{value}), {});
 }
 
-void Recorder::label(std::string text) { graph_.labels.add(std::move(text)); }
+Tensor Recorder::input(DType dtype, const Dims& dims) {
+  SymDims sizes;
+  for (int64_t dim : dims) sizes.push_back(dim);
+  return new_tensor(graph_->add_input(dtype, sizes, device_), {dtype, dims, contiguous_strides(dims)});
+}
+
+void Recorder::label(std::string text) { label_ = graph_->add_label(std::move(text)); }
 
 bool Recorder::host_value_known(const Tensor& tensor) { return !is_value(tensor); }
 
@@ -89,11 +104,48 @@ void Recorder::check_values(const OpCall& call) const {
   }
 }
 
-uint32_t Recorder::value_of(const Tensor& tensor) {
-  if (is_value(tensor)) return tensor.impl()->recorded->id;
-  const auto id = static_cast<uint32_t>(graph_.values.size());
-  graph_.values.push_back({{tensor.dtype(), tensor.dims(), tensor.strides()}, tensor});
-  return id;
+ValueId Recorder::apply_view(const ViewStep& view, ValueId of) {
+  Node node;
+  node.op = view.op;
+  node.inputs = {of};
+  node.attributes = view.attributes;
+  node.patches = view.patches;
+  node.label = label_;
+  return graph_->node(graph_->append(std::move(node))).results[0];
+}
+
+ValueId Recorder::value_of(const Tensor& tensor) {
+  if (!is_value(tensor)) return graph_->add_constant(tensor);
+  RecordedTensor& self = recorded(tensor);
+  if (self.generation != self.base->generation) {
+    self.value = self.base->value;
+    for (const ViewStep& view : self.chain) self.value = apply_view(view, self.value);
+    self.generation = self.base->generation;
+  }
+  return self.value;
+}
+
+void Recorder::write(const Tensor& tensor, ValueId value) {
+  RecordedTensor& self = recorded(tensor);
+  const auto shape_of = [&](ValueId id) {
+    Dims dims;
+    for (SymDim dim : (*graph_)[id].dims) dims.push_back(graph_->arena().hint(dim).value());
+    return TensorMeta{(*graph_)[id].dtype, dims, contiguous_strides(dims)};
+  };
+  std::vector<ValueId> seen{self.base->value};  // the base through more and more of the chain
+  for (size_t i = 0; i + 1 < self.chain.size(); ++i) seen.push_back(apply_view(self.chain[i], seen.back()));
+  ValueId written = value;
+  InterpreterScope scope(*this);
+  for (size_t i = self.chain.size(); i-- > 0;) {
+    OpCall view;
+    view.op = self.chain[i].op;
+    view.attributes = self.chain[i].attributes.data();
+    const Tensor before = new_tensor(seen[i], shape_of(seen[i]));
+    written = value_of(view.op->write(view, before, new_tensor(written, shape_of(written))));
+  }
+  self.base->value = written;
+  self.generation = ++self.base->generation;
+  self.value = value;
 }
 
 void Recorder::infer(const OpCall& call, std::vector<TensorMeta>* outputs) const {
@@ -102,7 +154,7 @@ void Recorder::infer(const OpCall& call, std::vector<TensorMeta>* outputs) const
     throw_if_error(call.op->view(call, &view));
     outputs->assign(1, {view.dtype, view.dims, view.strides});
   } else if (options_.check_support && call.op->form != OpForm::builtin) {
-    DeviceState* device = value_or_throw(device_of(call));
+    DeviceState* device = value_or_throw(tenon::device_of(call));
     *outputs = std::move(value_or_throw(prepare(call, device, Reach::setting))->outputs);
   } else {
     throw_if_error(infer_outputs(call, outputs));
@@ -123,34 +175,51 @@ bool Recorder::compute_now(const OpCall& call, std::span<const TensorMeta> outpu
   return made <= (factory ? kSmallFactory : std::max(kSmall, input_elements(call)));
 }
 
+Node Recorder::node_of(const OpCall& call) {
+  Node node;
+  node.op = call.op;
+  for (const Tensor* input : call.inputs) node.inputs.push_back(input == nullptr ? 0 : value_of(*input));
+  node.scalars.assign(call.scalars.begin(), call.scalars.end());
+  node.attributes = attribute_words(call);
+  node.epilogues.assign(call.epilogues.begin(), call.epilogues.end());
+  node.precision = call.precision;
+  node.label = label_;
+  const bool anywhere = std::all_of(node.inputs.begin(), node.inputs.end(), [](ValueId id) { return id == 0; });
+  if (call.device != nullptr) {
+    node.device = call.device;
+  } else if (anywhere) {
+    node.device = value_or_throw(tenon::device_of(call));
+  }
+  if (call.op->id == static_cast<uint16_t>(OpId::copy_from)) {  // the only op that must be given its output
+    node.op = &op_row(OpId::to);
+    node.device = call.outputs[0].impl()->device;
+  }
+  return node;
+}
+
 void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
-  DeviceState* device = call.device == nullptr ? value_or_throw(device_of(call)) : call.device;
-  Step step;
-  step.op = call.op;
-  step.precision = call.precision;
-  step.device = call.inputs.empty() || call.device != nullptr ? device : nullptr;
-  step.label = static_cast<uint32_t>(graph_.labels.size() - 1);
-  for (const Tensor* input : call.inputs) step.inputs.push_back(input == nullptr ? 0 : value_of(*input));
-  step.scalars.assign(call.scalars.begin(), call.scalars.end());
-  if (call.op->attribute_bytes != 0) {
-    step.attributes.resize((call.op->attribute_bytes + 7) / 8);
-    std::memcpy(step.attributes.data(), call.attributes, call.op->attribute_bytes);
-  }
-  for (size_t i = 0; i < call.outputs.size(); ++i) {
-    uint32_t id = 0;
-    if (call.outputs[i].defined()) {
-      if (!is_value(call.outputs[i])) {
-        throw Error(Code::internal,
-                    fmt::format("{}: a constant of a recorded program cannot be written in place.", call.op->name));
-      }
-      step.in_place = true;
-      id = call.outputs[i].impl()->recorded->id;
-    } else {
-      call.outputs[i] = new_value(outputs[i], device, &id);
+  for (const Tensor& output : call.outputs) {
+    if (output.defined() && !is_value(output)) {
+      throw Error(Code::unsupported,
+                  fmt::format("{}: a tensor of shape {} from outside {} cannot be written in it.", call.op->name,
+                              output.dims(), recording_->name),
+                  "Return the new elements as a result, and write them outside.");
     }
-    step.outputs.push_back(id);
   }
-  graph_.steps.push_back(std::move(step));
+  const NodeId id = graph_->append(node_of(call), call.outputs.size());
+  const std::vector<ValueId> results = graph_->node(id).results;
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    if (call.outputs[i].defined()) {
+      write(call.outputs[i], results[i]);
+    } else if (call.op->form == OpForm::view) {
+      const RecordedTensor& source = recorded(*call.inputs[0]);
+      std::vector<ViewStep> chain = source.chain;
+      chain.push_back({call.op, attribute_words(call), {}});
+      call.outputs[i] = tensor_of(results[i], outputs[i], source.base, std::move(chain));
+    } else {
+      call.outputs[i] = new_tensor(results[i], outputs[i]);
+    }
+  }
 }
 
 void Recorder::apply(const OpCall& call) {
@@ -167,13 +236,14 @@ void Recorder::apply(const OpCall& call) {
 }
 
 Graph Recorder::finish(std::span<const Tensor> outputs) {
+  std::vector<ValueId> ids;
   for (size_t i = 0; i < outputs.size(); ++i) {
     check_value("finish", "output", i, outputs[i]);
-    graph_.outputs.push_back(value_of(outputs[i]));
+    ids.push_back(value_of(outputs[i]));
   }
-  drop_unneeded_steps(&graph_);
-  find_last_uses(&graph_);
-  Graph done = std::move(graph_);
+  graph_->set_outputs(std::move(ids));
+  remove_dead_code(graph_.get());
+  Graph done = std::move(*graph_);
   recording_->finished.store(true, std::memory_order_relaxed);
   begin();
   return done;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/device/export.h"
 #include "core/graph/graph.h"
@@ -17,6 +18,10 @@ struct Recording;
 }
 
 namespace tenon::graph {
+
+struct Base;
+struct RecordedTensor;
+struct ViewStep;
 
 class TENON_API Recorder final : public Interpreter {
  public:
@@ -36,16 +41,16 @@ class TENON_API Recorder final : public Interpreter {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  // A new input of the program: a tensor without data.
-  Tensor input(const TensorMeta& meta);
-  // The label of the steps from now on: "node 14 (/encoder/MatMul)".
+  // A new input of the program: a tensor without data, row-major.
+  Tensor input(DType dtype, const Dims& dims);
+  // The label of the nodes from now on: "node 14 (/encoder/MatMul)".
   void label(std::string text);
 
   std::string name() const override;
   void apply(const OpCall& call) override;
   bool host_value_known(const Tensor& tensor) override;
 
-  // The program that computes `outputs`, without the steps they do not need. The recorder is then empty, and another
+  // The program that computes `outputs`, without the nodes they do not need. The recorder is then empty, and another
   // recording begins; a value of the one that has finished is refused from then on.
   Graph finish(std::span<const Tensor> outputs);
 
@@ -58,14 +63,24 @@ class TENON_API Recorder final : public Interpreter {
   // Errors: invalid_argument, with both names, for a value of another recording: "relu: argument 0 of shape [2] is
   // ...".
   void check_value(std::string_view op, const char* role, size_t index, const Tensor& tensor) const;
-  uint32_t value_of(const Tensor& tensor);
-  Tensor new_value(const TensorMeta& meta, DeviceState* device, uint32_t* id);
+
+  Node node_of(const OpCall& call);
+  // The value that `tensor` stands for now; a constant if it has data.
+  ValueId value_of(const Tensor& tensor);
+  // A view of the value `of`.
+  ValueId apply_view(const ViewStep& view, ValueId of);
+  // A tensor for `value`, seen through `chain` from `base`.
+  Tensor tensor_of(ValueId value, const TensorMeta& meta, std::shared_ptr<Base> base, std::vector<ViewStep> chain);
+  Tensor new_tensor(ValueId value, const TensorMeta& meta);
+  // Makes `value` what `tensor` holds from now on.
+  void write(const Tensor& tensor, ValueId value);
 
   DeviceState* device_;
   Options options_;
   Interpreter& known_;
   std::shared_ptr<Recording> recording_;
-  Graph graph_;
+  std::unique_ptr<Graph> graph_;
+  uint32_t label_ = 0;
 };
 
 }  // namespace tenon::graph

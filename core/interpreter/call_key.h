@@ -14,8 +14,8 @@ namespace tenon {
 
 class CallKey {
  public:
-  // The key of `call` on `device`: op, attributes, precision, and each tensor's dtype, dims and, if it is not
-  // contiguous, strides. The values of scalars are not in it, only which arguments are scalars. On a device with
+  // The key of `call` on `device`: op, attributes, epilogues, precision, and each tensor's dtype, dims and, if it is
+  // not contiguous, strides. The values of scalars are not in it, only which arguments are scalars. On a device with
   // layouts of its own it says which inputs lie in one.
   CallKey(const OpCall& call, const DeviceState* device) {
     put(uint64_t{call.op->id} | uint64_t{device->id} << 16 | uint64_t{call.inputs.size()} << 32 |
@@ -25,6 +25,10 @@ class CallKey {
     for (const Tensor& output : call.outputs) put(output.defined() ? &output : nullptr);
     if (device->layouts) [[unlikely]] {
       for (const Tensor* input : call.inputs) put_layout(input);
+    }
+    for (const Epilogue& epilogue : call.epilogues) {
+      put(uint64_t{epilogue.op->id} | uint64_t{static_cast<uint16_t>(epilogue.input)} << 16 |
+          uint64_t{static_cast<uint16_t>(epilogue.scalar)} << 32 | uint64_t{1} << 63);
     }
     if (call.op->attribute_bytes == 0) return;
     const size_t words = (call.op->attribute_bytes + 7) / 8;
@@ -56,8 +60,10 @@ class CallKey {
     for (int64_t dim : layout->dims()) put(static_cast<uint64_t>(dim));
   }
 
-  // The greatest number of tensors, of the greatest rank, with strides and a layout, and the longest attribute struct.
-  static constexpr size_t kCapacity = 1 + EP_MAX_OPERANDS * (3 + 3 * EP_MAX_RANK) + kMaxAttributeBytes / 8;
+  // The greatest number of tensors, of the greatest rank, with strides and a layout, all epilogues, and the longest
+  // attribute struct.
+  static constexpr size_t kCapacity =
+      1 + EP_MAX_OPERANDS * (3 + 3 * EP_MAX_RANK) + EP_MAX_EPILOGUES + kMaxAttributeBytes / 8;
   uint64_t words_[kCapacity];
   size_t size_ = 0;
 };

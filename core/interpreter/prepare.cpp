@@ -13,6 +13,7 @@
 #include "core/interpreter/order.h"
 #include "core/interpreter/probe.h"
 #include "core/kernel/kernel_cache.h"
+#include "core/ops/decompose/decompose.h"
 #include "core/ops/op_rows.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/opened_devices.h"
@@ -254,7 +255,7 @@ Status nothing_serves(const OpCall& call, const Prepared& prepared, loader::Fall
 // Chooses among the rungs below native.
 Status descend(const OpCall& call, Prepared* prepared) {
   const loader::Fallback lowest = loader::settings().fallback;
-  if (lowest >= loader::Fallback::decompose && call.op->decompose != nullptr) {
+  if (lowest >= loader::Fallback::decompose && ops::has_decomposition(call)) {
     const Status probed = probe_decomposition(call);
     if (probed.ok()) {
       prepared->rung = Rung::decomposed;

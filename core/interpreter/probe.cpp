@@ -6,6 +6,7 @@
 
 #include "core/interpreter/inference.h"
 #include "core/interpreter/prepared.h"
+#include "core/ops/decompose/decompose.h"
 #include "core/tensor/factory.h"
 
 namespace tenon {
@@ -27,9 +28,15 @@ class ProbeInterpreter final : public Interpreter {
     if (call.op->form == OpForm::builtin) return answer_builtin(call);
     OpCall probed = call;
     probed.device = device_;
-    const std::unique_ptr<Prepared> prepared = value_or_throw(prepare(probed, device_, Reach::native_only));
+    const Result<std::unique_ptr<Prepared>> prepared = prepare(probed, device_, Reach::native_only);
+    // A product is taken apart step by step: its epilogues, and then its bias.
+    const bool product = call.op->kind == EP_PRIMITIVE_matmul || call.op->kind == EP_PRIMITIVE_convolution;
+    if (!prepared.ok() && prepared.status().code() == Code::unsupported && product && ops::has_decomposition(probed)) {
+      return ops::decompose(probed);
+    }
+    throw_if_error(prepared.status());
     for (size_t i = 0; i < call.outputs.size(); ++i) {
-      if (!call.outputs[i].defined()) call.outputs[i] = make_meta(device_, prepared->outputs[i]);
+      if (!call.outputs[i].defined()) call.outputs[i] = make_meta(device_, prepared.value()->outputs[i]);
     }
   }
 
@@ -75,7 +82,7 @@ Status probe_decomposition(const OpCall& call) {
   InterpreterScope scope(probe);
   const PrecisionScope precision(call.precision);
   try {
-    call.op->decompose(probed);
+    ops::decompose(probed);
   } catch (const Error& error) {
     const bool refused = error.code() == Code::unsupported || error.code() == Code::invalid_argument;
     return refused ? Status(Code::unsupported, error.what()) : error.status();

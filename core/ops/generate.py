@@ -13,6 +13,7 @@ import sys
 sys.dont_write_bytecode = True  # the modules lie in the source tree
 
 from generator.emit.render import render
+from generator.model.attributes import flat_fields
 from generator.model.errors import OpListError
 from generator.model.op_list import load
 
@@ -31,7 +32,8 @@ def main():
         ops, structs = load(args.ops, args.ep_api)
     except OpListError as error:
         sys.exit(f"{args.ops}: {error}")
-    render(ops, structs, args.out, namespace=args.namespace, include=args.include, source=args.ops.name)
+    fields = flat_fields(structs, (args.ep_api / "ep_api.h").read_text())
+    render(ops, structs, args.out, fields_of=fields, namespace=args.namespace, include=args.include, source=args.ops.name)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,13 @@ class Lowering;
 // What PrecisionScope has set for the calling thread. It stands here, and not behind a call, since every op reads it.
 inline thread_local constinit Precision demanded_precision = Precision::stated;
 
+// A scalar function that a product applies to each element of its result before it stores it (ep_api.h, ep_epilogue).
+struct Epilogue {
+  const OpInfo* op = nullptr;  // a row of form elementwise, unary or binary, whose result has the dtype of its argument
+  int16_t input = -1;          // of a binary: the index in call.inputs of its second argument; -1: a launch scalar
+  int16_t scalar = 0;          // the first launch scalar that it reads: its parameters, or its second argument
+};
+
 // An op applied to values. Borrowed for the call of Interpreter::apply.
 struct OpCall {
   using Size = int64_t;
@@ -48,6 +55,9 @@ struct OpCall {
   std::span<Tensor> outputs;
   // What the program demands of the results. Part of the cache key.
   Precision precision = demanded_precision;
+  // Of a product: what follows it, in order, at most EP_MAX_EPILOGUES. The tensors that they read are the last of
+  // `inputs`, in their order; they broadcast to the result. Part of the cache key.
+  std::span<const Epilogue> epilogues = {};
 
   template <class T>
   const T& attributes_as() const {
@@ -100,6 +110,8 @@ struct OpInfo {
   // Of a view: writes dtype, dims, strides and offset, and what follows from them, straight into the output, since
   // copying them would cost as much as the rest.
   Status (*view)(const OpCall& call, TensorImpl* output) = nullptr;
+  // Of a view: `base` with `value` in place of the elements that the view sees; calls ops. `view` has the attributes.
+  Tensor (*write)(const OpCall& view, const Tensor& base, const Tensor& value) = nullptr;
   // Describes the one primitive that computes the call. `outputs` has the metadata of the outputs.
   Status (*lower)(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) = nullptr;
   // Computes the op by other ops, for the ladder's second rung, and writes call.outputs. Null if the op has none.

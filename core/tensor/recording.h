@@ -16,10 +16,12 @@ struct Recording {
   std::atomic<bool> finished{false};
 };
 
-// The value that a tensor stands for while a program is recorded.
+// The value that a tensor stands for while a program is recorded. The recorder derives from it what it needs beside.
 struct RecordedValue {
+  explicit RecordedValue(std::shared_ptr<const Recording> of) : recording(std::move(of)) {}
+  virtual ~RecordedValue() = default;
+
   std::shared_ptr<const Recording> recording;
-  uint32_t id = 0;  // of the value in the program
 };
 
 // "a value of recording 3 (bert.onnx), which has finished", or ", which is being recorded"; of a tensor without data.

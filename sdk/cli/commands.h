@@ -36,6 +36,16 @@ struct CompareOptions {
 // Returns 1 if a node diverges.
 int compare_devices(const CompareOptions& options);
 
+struct GraphOptions {
+  std::string file;  // a model, or a graph that this command has written
+  std::string device, external_data, pass, output;
+  std::vector<std::string> inputs, dims;  // as in RunOptions
+  uint64_t seed = 1;
+  bool exact = false, run = false;
+};
+// Prints the graph of a model after some passes, or reads one and runs it.
+int show_graph(const GraphOptions& options);
+
 struct ReportOptions {
   bool json = false;
   bool probe = false;  // a child process loads every plug-in first

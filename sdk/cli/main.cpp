@@ -20,6 +20,7 @@ struct CommandLine {
   CLI::App app{"Runs tensor programs on any device a plug-in describes.", "tenon"};
   RunOptions run;
   CompareOptions compare;
+  GraphOptions graph;
   ReportOptions devices, doctor;
   OpsOptions ops;
   OnnxTestOptions onnx_test;
@@ -36,6 +37,7 @@ struct CommandLine {
         "Version, commit, libraries and providers");
     add_run();
     add_compare();
+    add_graph();
     add_reports();
     add_onnx_test();
     add_conform();
@@ -113,6 +115,21 @@ struct CommandLine {
     command->add_flag("--eager", run.eager, "Run node after node instead of a recorded program");
     command->add_flag("--json", run.json, "Print JSON");
     command->callback([this] { chosen = [this] { return run_model(run); }; });
+  }
+
+  void add_graph() {
+    CLI::App* command = app.add_subcommand("graph", "Print the graph of an ONNX model, or run one that was printed");
+    command->add_option("FILE", graph.file, "A model.onnx, or a graph.txt that --output has written")->required();
+    command->add_option("--pass,-p", graph.pass, "The last pass to run (none: no pass; default: all of them)");
+    command->add_flag("--exact", graph.exact, "Only passes that keep every bit");
+    command->add_option("--dim,--sizes", graph.dims, "As for run");
+    command->add_option("--input,-i", graph.inputs, "As for run; inputs that are not given are random");
+    command->add_option("--device,-d", graph.device, "As for run");
+    command->add_option("--external-data", graph.external_data, "As for run")->check(is_folder());
+    command->add_option("--output,-o", graph.output, "A folder for graph.txt and constants.bin");
+    command->add_option("--seed", graph.seed, "Seed of random inputs")->capture_default_str();
+    command->add_flag("--run", graph.run, "Run it on random inputs and print the results in short");
+    command->callback([this] { chosen = [this] { return show_graph(graph); }; });
   }
 
   void add_compare() {

@@ -189,4 +189,14 @@ onnx::Inputs make_inputs(const onnx::Model& model, const std::vector<std::string
   return InputMaker(model, dims, seed).make(given);
 }
 
+std::vector<std::string> random_where_missing(const onnx::Model& model, std::vector<std::string> given) {
+  for (const onnx::ValueInfo& info : model.inputs()) {
+    const std::string start = fmt::format("{}=", info.name);
+    const bool named =
+        std::any_of(given.begin(), given.end(), [&](const std::string& text) { return text.starts_with(start); });
+    if (!named) given.push_back(fmt::format("{}random", start));
+  }
+  return given;
+}
+
 }  // namespace tenon::cli

@@ -15,4 +15,7 @@ namespace tenon::cli {
 onnx::Inputs make_inputs(const onnx::Model& model, const std::vector<std::string>& given,
                          const std::vector<std::string>& dims, uint64_t seed);
 
+// `given`, and NAME=random for each input that is missing there.
+std::vector<std::string> random_where_missing(const onnx::Model& model, std::vector<std::string> given);
+
 }  // namespace tenon::cli

@@ -20,6 +20,10 @@
 #include "core/ops/precision.h"
 #include "core/tensor/tensor.h"
 
+namespace tenon::graph {
+class Graph;
+}
+
 namespace tenon::onnx {
 
 enum class Shapes : uint8_t {
@@ -28,13 +32,21 @@ enum class Shapes : uint8_t {
   any,    // nothing: for files with wrong declarations, such as some of ONNX's own test cases
 };
 
+// Which passes rewrite a recorded model.
+enum class Passes : uint8_t {
+  exact,    // those that keep every bit of what node after node gives
+  bounded,  // those too that move results by a few roundings: batch norms in weights, epilogues, norms and gelu as one
+};
+
 struct Options {
   // The device of weights and ops. None: Device::current().
   Device device;
   // The folder of external data. Empty: the folder of the model file; a model from bytes then has none.
   std::string external_data_root;
-  // True: no recording; every run translates and runs node after node. Slower, with the same results.
+  // True: no recording; every run translates and runs node after node. Slower, with the bits of Passes::exact.
   bool eager = false;
+  // How far a recorded model is rewritten.
+  Passes passes = Passes::bounded;
   // How far inputs must match the shapes that the file declares.
   Shapes shapes = Shapes::exact;
   // The number of recorded graphs that a model keeps, one per signature. A signature is the shapes of the inputs, and
@@ -110,6 +122,11 @@ class TENON_API Model {
   // Runs, and says where each launch ran.
   TensorList run(const Inputs& inputs, std::vector<NodeExecution>* executions) const;
 
+  // The graph (core/graph) that runs on inputs of these shapes are recorded as, before any pass; its inputs are those
+  // of the model whose elements no shape depends on. For tools. Errors: as run(); unsupported if a shape depends on
+  // data.
+  graph::Graph record(const Inputs& inputs) const;
+
  private:
   friend class Walk;
   std::shared_ptr<Impl> impl_;
@@ -117,7 +134,7 @@ class TENON_API Model {
 
 // The result of one node of a Walk.
 struct NodeResult {
-  int32_t node = -1;  // number of the node in the file; for a fused node, of the node that it grew from
+  int32_t node = -1;  // number of the node in the file
   std::string name, op_type;
   bool known = false;               // it follows from weights alone, and load() computed it
   std::vector<std::string> values;  // names of `tensors`
@@ -125,8 +142,8 @@ struct NodeResult {
   std::vector<NodeExecution> executions;
 };
 
-// One run of a model, node after node, for tools that look at every value. The nodes are those that run() runs, so a
-// fused pattern is one node. A value is dropped after its last reader.
+// One run of a model, node after node, for tools that look at every value. A value is dropped after its last
+// reader.
 class TENON_API Walk {
  public:
   // Errors: the errors of Model::run about inputs.

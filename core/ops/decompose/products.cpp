@@ -1,4 +1,6 @@
-// Writes a product with an epilogue as the bare product and the ops of the epilogue.
+// Writes a convolution with a bias as one without and an addition, and any record with epilogues as one with an
+// epilogue less and an op.
+#include "core/ops/decompose/decompose.h"
 #include "core/ops/decompose/result.h"
 #include "core/ops/rules.h"
 #include "core/ops/rules/epilogue.h"
@@ -7,61 +9,47 @@
 namespace tenon::ops {
 namespace {
 
-template <class Attributes>
-Tensor product(const OpCall& call, const Attributes& bare, const Tensor* bias) {
-  return functors::apply(static_cast<OpId>(call.op->id), {&input(call, 0), &input(call, 1), bias, nullptr}, &bare);
+// `epilogue` of `call` as an op on `x`.
+Tensor applied(const OpCall& call, const Epilogue& epilogue, const Tensor& x) {
+  const auto slot = static_cast<size_t>(epilogue.scalar);
+  const Scalar scalars[] = {slot < call.scalars.size() ? call.scalars[slot] : Scalar(),
+                            slot + 1 < call.scalars.size() ? call.scalars[slot + 1] : Scalar()};
+  if (epilogue.op->kind == EP_PRIMITIVE_unary) return elementwise::unary_slow(*epilogue.op, 0, nullptr, x, scalars);
+  if (epilogue.input < 0) return elementwise::binary_slow(*epilogue.op, 0, nullptr, x, scalars[0]);
+  return elementwise::binary_slow(*epilogue.op, 0, nullptr, x, input(call, static_cast<size_t>(epilogue.input)));
 }
 
-// The product of `call` with its bias. `bare` are its attributes without an activation. If more follows (`has_more`)
-// and the device has a product with bias, that is one launch; otherwise it is the bare product and `add_bias`.
-template <class Attributes, class AddBias>
-Tensor biased_product(const OpCall& call, const Attributes& bare, bool has_more, AddBias add_bias) {
-  const Tensor bias = optional(call, 2);
-  if (!bias.defined() && !has_more) {
-    throw Error(Code::unsupported, fmt::format("{}: a bare product is not made of simpler primitives.", call.op->name));
-  }
-  if (!bias.defined()) return product(call, bare, nullptr);
-  if (has_more) {
-    try {
-      return product(call, bare, &bias);
-    } catch (const Error& error) {
-      if (error.code() != Code::unsupported) throw;
-    }
-  }
-  return add_bias(product(call, bare, nullptr), bias);
-}
-
-Activation activation_of(const OpCall& call, int32_t id) {
-  if (id == 0) return {};
-  return {id, call.scalars[kActivationSlot].to_double(), call.scalars[kActivationSlot + 1].to_double()};
+void without_last_epilogue(const OpCall& call) {
+  const Epilogue& last = call.epilogues.back();
+  OpCall shorter = call;
+  shorter.epilogues = call.epilogues.first(call.epilogues.size() - 1);
+  if (last.input >= 0) shorter.inputs = call.inputs.first(static_cast<size_t>(last.input));
+  if (shorter.epilogues.empty()) shorter.scalars = {};
+  Tensor result;
+  shorter.outputs = {&result, 1};
+  current_interpreter().apply(shorter);
+  store(call, applied(call, last, result));
 }
 
 }  // namespace
 
-void decompose_matmul(const OpCall& call) {
-  MatmulAttributes attributes = call.attributes_as<MatmulAttributes>();
-  const Activation activation = activation_of(call, attributes.activation);
-  attributes.activation = 0;
-  const Tensor residual = optional(call, 3);
-  Tensor result = biased_product(call, attributes, residual.defined() || activation.id != 0,
-                                 [](const Tensor& bare, const Tensor& bias) { return add(bare, bias); });
-  if (residual.defined()) result = add(result, residual);
-  store(call, activate(result, activation));
+bool has_decomposition(const OpCall& call) { return call.op->decompose != nullptr || !call.epilogues.empty(); }
+
+void decompose(const OpCall& call) {
+  if (call.epilogues.empty()) return call.op->decompose(call);
+  without_last_epilogue(call);
 }
 
 void decompose_conv(const OpCall& call) {
-  ConvolutionAttributes attributes = call.attributes_as<ConvolutionAttributes>();
-  const Activation activation = activation_of(call, attributes.activation);
-  attributes.activation = 0;
-  const Tensor residual = optional(call, 3);
-  const auto add_bias = [](const Tensor& bare, const Tensor& bias) {
-    Dims dims = Dims::filled(bare.rank() - 1, 1);
-    dims[0] = bias.elements();
-    return add(bare, reshape(bias, dims));
-  };
-  Tensor result = biased_product(call, attributes, residual.defined() || activation.id != 0, add_bias);
-  if (residual.defined()) result = add(result, residual);
-  store(call, activate(result, activation));
+  const Tensor bias = optional(call, 2);
+  if (!bias.defined()) {
+    throw Error(Code::unsupported, fmt::format("{}: a bare product is not made of simpler primitives.", call.op->name));
+  }
+  Dims dims = Dims::filled(input(call, 0).rank() - 1, 1);
+  dims[0] = bias.elements();
+  const Tensor bare =
+      functors::apply(static_cast<OpId>(call.op->id), {&input(call, 0), &input(call, 1), nullptr}, call.attributes);
+  store(call, add(bare, reshape(bias, dims)));
 }
 
 }  // namespace tenon::ops

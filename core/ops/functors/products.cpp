@@ -5,104 +5,68 @@
 #include "core/ops/floating_point.h"
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/window.h"
-#include "core/ops/rules/epilogue.h"
-#include "primitives/infer/convolution.h"
 #include "primitives/infer/matmul.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
 namespace {
 
-using ops::Activation;
-
-// The tensors added to a product, and the activation applied to the sum.
-struct Epilogue {
-  Tensor bias;
-  Tensor residual;
-  Activation activation;
-
-  bool empty() const { return !bias.defined() && !residual.defined() && activation.id == 0; }
-  Tensor applied(const Tensor& product) const {
-    Tensor result = bias.defined() ? tenon::add(product, bias) : product;
-    if (residual.defined()) result = tenon::add(result, residual);
-    return ops::activate(result, activation);
-  }
-};
-
 double inverse_root(int64_t value) {
   return in_default_state({static_cast<double>(value)},
                           [](const volatile double* numbers) { return 1 / std::sqrt(numbers[0]); });
-}
-
-void check_addend(std::string_view op, std::string_view name, const Tensor& addend, const Dims& result) {
-  if (addend.defined() && !infer::broadcasts_to(addend.dims(), result)) {
-    refuse("{}: {} of shape {} does not broadcast to the result of shape {}.", op, name, addend.dims(), result);
-  }
 }
 
 Tensor cast_if_defined(const Tensor& tensor, DType dtype) {
   return tensor.defined() ? tenon::cast(tensor, dtype) : tensor;
 }
 
-Epilogue make_epilogue(std::string_view op, const Tensor& bias, const Tensor& residual, std::string_view activation,
-                       double a, double b, DType dtype) {
-  Epilogue epilogue{cast_if_defined(bias, dtype), cast_if_defined(residual, dtype),
-                    value_or_throw(ops::find_activation(op, activation, a, b))};
-  if (epilogue.activation.id != 0 && !is_floating(dtype)) {
-    refuse("{}: activation '{}' needs a floating-point result, not {}.", op, activation, dtype_name(dtype));
-  }
-  return epilogue;
-}
-
-template <class Attributes>
-Tensor apply_product(OpId id, const Tensor& a, const Tensor& b, const Epilogue& epilogue,
-                     const Attributes& attributes) {
-  Scalar scalars[ops::kActivationSlot + 2];
-  scalars[ops::kActivationSlot] = Scalar(epilogue.activation.a);
-  scalars[ops::kActivationSlot + 1] = Scalar(epilogue.activation.b);
-  const Scalars given = epilogue.activation.id == 0 ? Scalars() : Scalars(scalars);
-  return apply(id, {&a, &b, or_null(epilogue.bias), or_null(epilogue.residual)}, &attributes, given);
-}
-
-Tensor product(std::string_view op, const Tensor& a, const Tensor& b, const Epilogue& epilogue) {
+// The product of two tensors of one dtype. `bias`, if it is defined, broadcasts to the result.
+Tensor product(std::string_view op, const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
   const infer::MatmulShape shape = value_or_throw(infer::matmul(op, a.dims(), b.dims()));
-  check_addend(op, "bias", epilogue.bias, shape.dims);
-  check_addend(op, "residual", epilogue.residual, shape.dims);
-  if (shape.k == 0) return epilogue.applied(tenon::full(shape.dims, Scalar(0), a.dtype(), a.device()));
-  MatmulAttributes attributes{};
-  if (!epilogue.empty() && (a.rank() == 1 || b.rank() == 1)) {
-    return epilogue.applied(apply_product(OpId::matmul, a, b, Epilogue{}, attributes));
+  const bool together = bias.defined() && shape.k != 0 && a.rank() > 1 && b.rank() > 1;
+  if (together) {
+    const Tensor* inputs[] = {&a, &b, &bias};
+    const Epilogue add{&op_row(OpId::add), 2, 0};
+    Tensor result;
+    OpCall call;
+    call.op = &op_row(OpId::matmul);
+    call.inputs = inputs;
+    call.epilogues = {&add, 1};
+    call.outputs = {&result, 1};
+    current_interpreter().apply(call);
+    return result;
   }
-  attributes.activation = epilogue.activation.id;
-  return apply_product(OpId::matmul, a, b, epilogue, attributes);
+  const Tensor bare =
+      shape.k == 0 ? tenon::full(shape.dims, Scalar(0), a.dtype(), a.device()) : apply(OpId::matmul, {&a, &b}, nullptr);
+  return bias.defined() ? tenon::add(bare, bias) : bare;
+}
+
+Tensor apply_convolution(OpId id, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                         const ConvolutionAttributes& attributes) {
+  return apply(id, {&input, &weight, or_null(bias)}, &attributes);
 }
 
 }  // namespace
 
-Tensor matmul(const Tensor& input, const Tensor& other, const Tensor& bias, const Tensor& residual,
-              std::string_view activation, double activation_a, double activation_b) {
+Tensor matmul(const Tensor& input, const Tensor& other) {
   require_defined("matmul", "input", input);
   require_defined("matmul", "other", other);
+  if (input.dtype() == other.dtype()) return product("matmul", input, other);
   const DType dtype = promote(input.dtype(), other.dtype());
-  const Epilogue epilogue = make_epilogue("matmul", bias, residual, activation, activation_a, activation_b, dtype);
-  if (input.dtype() == other.dtype()) return product("matmul", input, other, epilogue);
-  return product("matmul", tenon::cast(input, dtype), tenon::cast(other, dtype), epilogue);
+  return product("matmul", tenon::cast(input, dtype), tenon::cast(other, dtype));
 }
 
-Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& residual,
-              std::string_view activation, double activation_a, double activation_b) {
+Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   require_defined("linear", "input", input);
   require_defined("linear", "weight", weight);
   (void)value_or_throw(infer::linear("linear", input.dims(), weight.dims(), bias.defined() ? &bias.dims() : nullptr));
   const DType dtype = promote(input.dtype(), weight.dtype());
-  const Epilogue epilogue = make_epilogue("linear", bias, residual, activation, activation_a, activation_b, dtype);
   const Tensor columns = tenon::transpose(tenon::cast(weight, dtype), 0, 1);
-  return product("linear", tenon::cast(input, dtype), columns, epilogue);
+  return product("linear", tenon::cast(input, dtype), columns, cast_if_defined(bias, dtype));
 }
 
 Tensor conv(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride, IntList padding,
-            IntList dilation, int64_t groups, const Tensor& residual, std::string_view activation, double activation_a,
-            double activation_b) {
+            IntList dilation, int64_t groups) {
   require_defined("conv", "input", input);
   require_defined("conv", "weight", weight);
   const int32_t spatial = window::spatial_rank("conv", input, weight);
@@ -113,14 +77,8 @@ Tensor conv(const Tensor& input, const Tensor& weight, const Tensor& bias, IntLi
   window::per_axis("conv", "dilation", dilation, spatial, attributes.window.dilation);
   window::padding("conv", padding, spatial, attributes.window.pad_low, attributes.window.pad_high);
   const DType dtype = promote(input.dtype(), weight.dtype());
-  const Tensor x = tenon::cast(input, dtype);
-  const Tensor w = tenon::cast(weight, dtype);
-  const Epilogue epilogue = make_epilogue("conv", bias, residual, activation, activation_a, activation_b, dtype);
-  attributes.activation = epilogue.activation.id;
-  const Dims dims = value_or_throw(
-      infer::convolution("conv", x.dims(), w.dims(), bias.defined() ? &bias.dims() : nullptr, attributes.window));
-  check_addend("conv", "residual", epilogue.residual, dims);
-  return apply_product(OpId::conv, x, w, epilogue, attributes);
+  return apply_convolution(OpId::conv, tenon::cast(input, dtype), tenon::cast(weight, dtype),
+                           cast_if_defined(bias, dtype), attributes);
 }
 
 Tensor conv_grad_weight(const Tensor& input, IntList weight_size, const Tensor& grad_output, IntList stride,
@@ -186,9 +144,8 @@ Tensor conv_transpose(const Tensor& input, const Tensor& weight, const Tensor& b
   window::per_axis("conv_transpose", "output_padding", output_padding, spatial, attributes.output_padding);
   window::padding("conv_transpose", padding, spatial, attributes.window.pad_low, attributes.window.pad_high);
   const DType dtype = promote(input.dtype(), weight.dtype());
-  const Epilogue epilogue{cast_if_defined(bias, dtype), Tensor(), Activation{}};
-  return apply_product(OpId::conv_transpose, tenon::cast(input, dtype), tenon::cast(weight, dtype), epilogue,
-                       attributes);
+  return apply_convolution(OpId::conv_transpose, tenon::cast(input, dtype), tenon::cast(weight, dtype),
+                           cast_if_defined(bias, dtype), attributes);
 }
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,

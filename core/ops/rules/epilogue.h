@@ -1,7 +1,5 @@
-// The epilogue of matmul and convolution: + residual, then an activation, computed before the result is stored.
+// Epilogues of matmul and convolution, from the record to the descriptor.
 #pragma once
-
-#include <string_view>
 
 #include "core/kernel/lowering.h"
 #include "core/ops/op_call.h"
@@ -9,26 +7,34 @@
 
 namespace tenon::ops {
 
-constexpr int32_t kClampActivation = -1;
+// The first slot of the launch scalars of epilogues.
+constexpr int16_t kEpilogueSlot = 4;
 
-// An activation by name: none, clamp with bounds a and b, or a unary op of floats with parameters a and b.
-struct Activation {
-  int32_t id = 0;  // 0, an EP_UNARY_* id, or kClampActivation
-  double a = 0;
-  double b = 0;
+// How many launch scalars `epilogue` reads.
+int32_t scalars_of(const Epilogue& epilogue);
+
+// Adds epilogues `from` and later to a descriptor whose other operands are complete. The tensor of epilogue i has the
+// dims and strides that `addend(i)` gives: those of operand 0, broadcast.
+struct Addend {
+  Dims dims;
+  Dims strides;
 };
+template <class F>
+void lower_epilogues(const OpCall& call, size_t from, Lowering* lowering, F addend);
 
-// The first slot of the launch scalars of an activation.
-constexpr size_t kActivationSlot = 4;
+// One epilogue; `other` is its tensor, or null.
+void lower_epilogue(const Epilogue& epilogue, const Addend* other, Lowering* lowering);
 
-// The activation called `name`. Errors: invalid_argument if there is none.
-Result<Activation> find_activation(std::string_view op, std::string_view name, double a, double b);
-// Applies `activation` by ops of its own, for a result that was computed without an epilogue.
-Tensor activate(const Tensor& x, const Activation& activation);
-
-// Adds the epilogues to a descriptor whose operands are complete. `residual` is call.inputs[3], or null. It broadcasts
-// to the result, whose dims are `dims` for the user; in the descriptor the result has the rank of operand 0.
-void lower_epilogue(const OpCall& call, int32_t activation, Lowering* lowering, const Dims& residual_dims,
-                    const Dims& residual_strides);
+template <class F>
+void lower_epilogues(const OpCall& call, size_t from, Lowering* lowering, F addend) {
+  for (size_t i = from; i < call.epilogues.size(); ++i) {
+    if (call.epilogues[i].input < 0) {
+      lower_epilogue(call.epilogues[i], nullptr, lowering);
+      continue;
+    }
+    const Addend other = addend(i);
+    lower_epilogue(call.epilogues[i], &other, lowering);
+  }
+}
 
 }  // namespace tenon::ops

@@ -1,4 +1,4 @@
-// matmul and convolution with their epilogues. Inputs: the two factors, bias or null, residual or null.
+// matmul and convolution. Inputs: the two factors, for a convolution bias or null, and what the epilogues read.
 #include <vector>
 
 #include "core/ops/attributes.h"
@@ -20,7 +20,7 @@ auto optional_input(const Call& call, size_t index) {
 
 infer::View layout(const Tensor& tensor) { return {tensor.dims(), tensor.strides(), 0}; }
 
-// A product, folded for its descriptor: dims [batch.., m, n]; operands dst, left, right, then bias and residual.
+// A product, folded for its descriptor: dims [batch.., m, n]; operands dst, left, right, then those of epilogues.
 struct Product {
   Dims dims;
   std::vector<Dims> strides;
@@ -49,24 +49,28 @@ struct Product {
 };
 
 Product fold_product(const OpCall& call, const infer::MatmulShape& shape, const TensorMeta& output) {
-  // A product with a vector has no addends and a new output, so the axis that vanished can come back.
+  // A product with a vector has no epilogues and a new output, so the axis that vanished can come back.
   const Dims dst = output.dims == shape.full ? output.strides : contiguous_strides(shape.full);
   Folding folding(shape.full);
   folding.add(dst);
   folding.add(infer::matmul_left(shape, layout(*call.inputs[0])).strides);
   folding.add(infer::matmul_right(shape, layout(*call.inputs[1])).strides);
-  size_t count = 3;
-  for (size_t i = 2; i < 4; ++i) {
-    const Tensor* addend = optional_input(call, i);
-    if (addend == nullptr) continue;
-    folding.add(infer::broadcast_strides(addend->dims(), addend->strides(), shape.full));
-    ++count;
+  for (size_t i = 2; i < call.inputs.size(); ++i) {
+    folding.add(infer::broadcast_strides(call.inputs[i]->dims(), call.inputs[i]->strides(), shape.full));
   }
   folding.fold_batch();
   Product product{folding.dims(), {}};
-  for (size_t i = 0; i < count; ++i) product.strides.push_back(folding.strides(i));
+  for (size_t i = 0; i <= call.inputs.size(); ++i) product.strides.push_back(folding.strides(i));
   product.merge_batch_into_rows();
   return product;
+}
+
+// True if the first epilogue adds a number for each column, or one number: the bias of the primitive.
+bool begins_with_bias(const OpCall& call) {
+  if (call.epilogues.empty() || call.epilogues[0].op->kind != EP_PRIMITIVE_binary) return false;
+  if (call.epilogues[0].op->scalar_op != EP_BINARY_add || call.epilogues[0].input < 0) return false;
+  const Tensor& bias = *call.inputs[static_cast<size_t>(call.epilogues[0].input)];
+  return bias.rank() == 0 || bias.dims()[bias.rank() - 1] == bias.elements();
 }
 
 }  // namespace
@@ -89,12 +93,11 @@ Status lower_matmul(const OpCall& call, std::span<const TensorMeta> outputs, Low
   lowering->output(EP_ROLE_DST, 0, dtype, product.dims, product.strides[0]);
   lowering->input(EP_ROLE_SRC, 0, dtype, product.with_last(rows, shape.k), product.strides[1]);
   lowering->input(EP_ROLE_SRC_B, 1, dtype, product.with_last(shape.k, shape.n), product.strides[2]);
-  size_t operand = 3;
-  if (optional_input(call, 2) != nullptr) {
-    lowering->input(EP_ROLE_BIAS, 2, dtype, product.dims, product.strides[operand++]);
-  }
-  const Dims residual = optional_input(call, 3) != nullptr ? product.strides[operand] : Dims();
-  lower_epilogue(call, call.attributes_as<MatmulAttributes>().activation, lowering, product.dims, residual);
+  const bool bias = begins_with_bias(call);
+  if (bias) lowering->input(EP_ROLE_BIAS, 2, dtype, product.dims, product.strides[3]);
+  lower_epilogues(call, bias ? 1 : 0, lowering, [&](size_t i) {
+    return Addend{product.dims, product.strides[static_cast<size_t>(call.epilogues[i].input) + 1]};
+  });
   return {};
 }
 
@@ -126,11 +129,10 @@ Status lower_convolution(const OpCall& call, std::span<const TensorMeta> outputs
   if (const Tensor* bias = optional_input(call, 2)) {
     lowering->input(EP_ROLE_BIAS, 2, dtype, bias->dims(), list_strides(*bias));
   }
-  Dims residual;
-  if (const Tensor* addend = optional_input(call, 3)) {
-    residual = infer::broadcast_strides(addend->dims(), addend->strides(), outputs[0].dims);
-  }
-  lower_epilogue(call, attributes.activation, lowering, outputs[0].dims, residual);
+  lower_epilogues(call, 0, lowering, [&](size_t i) {
+    const Tensor& other = *call.inputs[static_cast<size_t>(call.epilogues[i].input)];
+    return Addend{outputs[0].dims, infer::broadcast_strides(other.dims(), other.strides(), outputs[0].dims)};
+  });
   return {};
 }
 

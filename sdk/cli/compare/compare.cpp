@@ -60,7 +60,10 @@ Tier tier_of(const onnx::NodeResult& result) {
 class Comparison {
  public:
   Comparison(const CompareOptions& options, const onnx::Model& a, const onnx::Model& b)
-      : options_(options), inputs_(make_all_inputs(options, a)), a_(a, inputs_), b_(b, inputs_) {}
+      : options_(options),
+        inputs_(make_inputs(a, random_where_missing(a, options.inputs), options.dims, options.seed)),
+        a_(a, inputs_),
+        b_(b, inputs_) {}
 
   std::vector<Row> run() {
     std::vector<Row> rows;
@@ -79,18 +82,6 @@ class Comparison {
   }
 
  private:
-  static onnx::Inputs make_all_inputs(const CompareOptions& options, const onnx::Model& model) {
-    std::vector<std::string> given = options.inputs;
-    for (const onnx::ValueInfo& info : model.inputs()) {
-      const std::string start = fmt::format("{}=", info.name);
-      const bool named = std::any_of(given.begin(), given.end(), [&](const std::string& text) {
-        return text.compare(0, start.size(), start) == 0;
-      });
-      if (!named) given.push_back(fmt::format("{}random", start));
-    }
-    return make_inputs(model, given, options.dims, options.seed);
-  }
-
   Row row(const onnx::NodeResult& on_a, const onnx::NodeResult& on_b, size_t i) {
     Row one;
     one.node.node = on_a.node;

@@ -1,11 +1,9 @@
 #include <algorithm>
 
-#include "core/graph/graph.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/border.h"
 #include "sdk/onnx/file/file.h"
-#include "sdk/onnx/importer/fuse.h"
 #include "sdk/onnx/importer/model_impl.h"
 #include "sdk/onnx/onnx.h"
 
@@ -102,11 +100,24 @@ bool Model::Impl::take_by_value(int32_t value, std::span<const Tensor> inputs, s
   return more;
 }
 
+graph::Graph Model::Impl::record_for(std::span<const Tensor> inputs) const {
+  std::vector<bool> values(inputs.size(), false);
+  while (true) {
+    try {
+      return std::move(record_graph(parsed, inputs, values).graph);
+    } catch (const UnknownValue& unknown) {
+      if (take_by_value(unknown.value, inputs, &values)) continue;
+      throw Error(Code::unsupported,
+                  "The model has shapes that depend on data, so it is no graph; it runs node after node.");
+    }
+  }
+}
+
 std::shared_ptr<const RecordedModel> Model::Impl::record(std::span<const Tensor> inputs, std::vector<bool> values) {
   auto recorded = std::make_shared<RecordedModel>();
   while (true) {
     try {
-      *recorded = record_model(parsed, inputs, values);
+      *recorded = record_model(parsed, inputs, values, {options.passes == Passes::exact, &folded});
       break;
     } catch (const UnknownValue& unknown) {
       if (take_by_value(unknown.value, inputs, &values)) continue;
@@ -266,8 +277,6 @@ Model load_checked(std::string_view bytes, const Options& options) {
   check_types(impl->parsed);
   name_nodes(&impl->parsed);
   settle_constants(&impl->parsed);
-  fuse(&impl->parsed);
-  name_nodes(&impl->parsed);
   find_last_uses(&impl->parsed);
   find_refusals(impl->parsed, &refusals);
   if (!refusals.empty()) {
@@ -303,6 +312,9 @@ TensorList Model::run(const Inputs& inputs, const Inputs& bound) const {
 }
 TensorList Model::run(const Inputs& inputs, std::vector<NodeExecution>* executions) const {
   return at_border([&] { return impl_->run(inputs, {}, executions); });
+}
+graph::Graph Model::record(const Inputs& inputs) const {
+  return at_border([&] { return impl_->record_for(impl_->bind(inputs)); });
 }
 
 Model load_bytes(std::string_view bytes, const Options& options) {

@@ -19,10 +19,12 @@ struct Model::Impl {
   std::mutex mutex;
   std::list<std::shared_ptr<const RecordedModel>> recorded_models;  // latest used first
   std::vector<bool> by_value;                                       // inputs whose elements are part of the signature
+  graph::FoldedConstants folded;                                    // what all recorded models share
 
   TensorList bind(const Inputs& inputs) const;
   std::vector<int64_t> signature(std::span<const Tensor> inputs, const std::vector<bool>& values) const;
   std::shared_ptr<const RecordedModel> recorded_for(std::span<const Tensor> inputs);
+  graph::Graph record_for(std::span<const Tensor> inputs) const;
   std::shared_ptr<const RecordedModel> record(std::span<const Tensor> inputs, std::vector<bool> values);
   bool take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const;
   TensorList run_nodes(std::span<const Tensor> inputs, std::vector<NodeExecution>* executions) const;

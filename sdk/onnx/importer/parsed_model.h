@@ -32,12 +32,6 @@ struct Attribute {
 // "a float" or "a list of ints", for messages.
 std::string_view attribute_kind_name(Attribute::Kind kind);
 
-// The steps that importer/fuse adds to a product or convolution. An Epilogue is no attribute, so no file can set it.
-struct Epilogue {
-  std::string_view activation;  // "relu" or "clamp"; empty: none
-  double low = 0, high = 0;     // of clamp
-};
-
 struct Node {
   int32_t position = 0;  // in the file
   std::string name, op_type, domain;
@@ -45,8 +39,7 @@ struct Node {
   std::vector<int32_t> inputs;   // value numbers; -1: absent
   std::vector<int32_t> outputs;  // value numbers; -1: nobody wants the output
   std::map<std::string, Attribute, std::less<>> attributes;
-  Epilogue epilogue;
-  const Schema* schema = nullptr;          // NULL: unknown operator, or a node that importer/fuse made
+  const Schema* schema = nullptr;          // NULL: unknown operator
   const Translator* translator = nullptr;  // NULL: not translated
 };
 

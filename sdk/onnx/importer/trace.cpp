@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "core/graph/islands.h"
 #include "core/graph/recorder.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
@@ -44,7 +43,7 @@ Tensor probe_input(graph::Recorder* recorder, const ValueInfo& info, int64_t dyn
   }
   if (!checked_count(dims))
     throw Error(Code::invalid_argument, fmt::format("Input '{}' has an impossible shape.", info.name));
-  return recorder->input({info.dtype, dims, contiguous_strides(dims)});
+  return recorder->input(info.dtype, dims);
 }
 
 // The result of recording every node with one number for all dynamic dims.
@@ -160,32 +159,40 @@ void settle_constants(ParsedModel* parsed) {
   }
 }
 
-RecordedModel record_model(const ParsedModel& parsed, std::span<const Tensor> inputs,
+RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> inputs,
                            const std::vector<bool>& by_value) {
-  RecordedModel recorded;
   graph::Recorder recorder(parsed.device);
   InterpreterScope scope(recorder);
+  std::vector<uint32_t> graph_inputs;
+  std::vector<int32_t> nodes{-1};
   std::vector<Tensor> given(inputs.begin(), inputs.end());
   for (size_t i = 0; i < given.size(); ++i) {
     if (by_value[i]) continue;
-    given[i] = recorder.input({given[i].dtype(), given[i].dims(), contiguous_strides(given[i].dims())});
-    recorded.graph_inputs.push_back(static_cast<uint32_t>(i));
+    given[i] = recorder.input(given[i].dtype(), given[i].dims());
+    graph_inputs.push_back(static_cast<uint32_t>(i));
   }
   std::vector<Tensor> values = initial_values(parsed, given);
-  recorded.nodes.push_back(-1);
   for (size_t i = 0; i < parsed.nodes.size(); ++i) {
     const Node& node = parsed.nodes[i];
     if (is_settled(parsed, node)) continue;
     recorder.label(parsed.labels[i]);
-    recorded.nodes.push_back(static_cast<int32_t>(i));
+    nodes.push_back(static_cast<int32_t>(i));
     apply_node(parsed, node, &values);
   }
   TensorList outputs;
   for (int32_t value : parsed.output_values) outputs.push_back(values[static_cast<size_t>(value)]);
-  graph::Graph made = recorder.finish(outputs);
-  graph::take_islands(&made, parsed.device);
-  recorded.nodes.resize(made.labels.size(), -1);
-  recorded.graph = std::make_shared<const graph::Graph>(std::move(made));
+  return {recorder.finish(outputs), std::move(graph_inputs), std::move(nodes)};
+}
+
+RecordedModel record_model(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value,
+                           const graph::PassOptions& passes) {
+  RecordedGraph made = record_graph(parsed, inputs, by_value);
+  graph::optimise(&made.graph, passes);
+  RecordedModel recorded;
+  recorded.graph = std::make_shared<const graph::Executable>(graph::prepare(made.graph));
+  recorded.graph_inputs = std::move(made.inputs);
+  recorded.nodes = std::move(made.nodes);
+  recorded.nodes.resize(recorded.graph->labels.size(), -1);
   return recorded;
 }
 

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/graph.h"
+#include "core/graph/execute/executable.h"
+#include "core/graph/passes/passes.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/importer/parsed_model.h"
 
@@ -14,7 +15,7 @@ namespace tenon::onnx {
 // The way to run one signature: a recorded graph, or (without a graph) node after node.
 struct RecordedModel {
   std::vector<int64_t> signature;
-  std::shared_ptr<const graph::Graph> graph;
+  std::shared_ptr<const graph::Executable> graph;
   std::vector<uint32_t> graph_inputs;  // the model's inputs that are inputs of the graph
   std::vector<int32_t> nodes;          // by label of the graph: index into ParsedModel::nodes; -1: many, or none
 };
@@ -32,10 +33,19 @@ bool is_settled(const ParsedModel& parsed, const Node& node);
 // Computes once what follows from weights alone, and frees weights that no other node reads.
 void settle_constants(ParsedModel* parsed);
 
+struct RecordedGraph {
+  graph::Graph graph;
+  std::vector<uint32_t> inputs;  // the model's inputs that are inputs of the graph
+  std::vector<int32_t> nodes;    // by label of the graph, as above
+};
+
 // Records `parsed` for inputs of these shapes. Input i is a constant if by_value[i].
 // Errors: those of the ops; UnknownValue.
-RecordedModel record_model(const ParsedModel& parsed, std::span<const Tensor> inputs,
+RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> inputs,
                            const std::vector<bool>& by_value);
+// The same, optimised and prepared.
+RecordedModel record_model(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value,
+                           const graph::PassOptions& passes);
 
 // Finds what cannot run, without running it: records every node and asks the device about its ops. Dynamic dims get one
 // number and then another; a failure with only one of them is not judged. Adds a line per refused node. Errors: a node

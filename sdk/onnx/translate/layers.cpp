@@ -31,7 +31,6 @@ TensorList gemm(NodeContext& n) {
     return mul(is_floating(x.dtype()) ? x : cast(x, DType::f64), Scalar(by));
   };
   if (c.defined()) c = scaled(c, beta);
-  if (alpha == 1.0 && (!c.defined() || c.dtype() == a.dtype())) return {matmul(a, b, c)};
   const Tensor product = scaled(matmul(a, b), alpha);
   return {cast(c.defined() ? add(product, c) : product, a.dtype())};
 }
@@ -291,76 +290,6 @@ TensorList lp_normalization(NodeContext& n) {
   return {div(x, n.integer("p", 2) == 1 ? l1_norm(x, axis, true) : l2_norm(x, axis, true))};
 }
 
-// The inputs and steps that a fused node has after its product or convolution.
-struct Rest {
-  std::string activation = "none";
-  double low = 0, high = 0;
-  Tensor residual;
-};
-
-Rest rest_of(NodeContext& n) {
-  const Epilogue& e = n.node().epilogue;
-  return {e.activation.empty() ? "none" : std::string(e.activation), e.low, e.high, n.optional(3)};
-}
-
-Tensor activate(const Tensor& x, const Rest& rest) {
-  if (rest.activation == "relu") return relu(x);
-  if (rest.activation == "gelu") return gelu(x);
-  if (rest.activation == "tanh") return tanh(x);
-  if (rest.activation == "sigmoid") return sigmoid(x);
-  return rest.activation == "clamp" ? clamp(x, Scalar(rest.low), Scalar(rest.high)) : x;
-}
-
-// One op if the added value has the shape of the result; else the separate ops, because an Add may also widen the
-// result.
-template <class Op>
-TensorList with_epilogue(NodeContext& n, const Dims& result, Op op) {
-  const Rest rest = rest_of(n);
-  const Tensor& other = rest.residual;
-  const bool together =
-      is_floating(n.dtype(0)) && (!other.defined() || (other.dims() == result && other.dtype() == n.dtype(0)));
-  if (together) return {op(rest)};
-  const Tensor product = op(Rest());
-  return {activate(other.defined() ? add(product, other) : product, rest)};
-}
-
-TensorList fused_conv(NodeContext& n) {
-  Window w = read_window(n, spatial_dims(n.input(1)));
-  resolve_same(n, &w);
-  Dims result = n.dims(0);
-  result[1] = n.dims(1)[0];
-  for (size_t i = 0; i < w.kernel.size(); ++i) {
-    int64_t& length = result[static_cast<int64_t>(i) + 2];
-    length = (length + w.pads[i] + w.pads[w.kernel.size() + i] - reach(w, i)) / w.strides[i] + 1;
-  }
-  return with_epilogue(n, result, [&](const Rest& rest) {
-    return conv(n.input(0), n.input(1), n.optional(2), w.strides, w.pads, w.dilations, n.integer("group", 1),
-                rest.residual, rest.activation, rest.low, rest.high);
-  });
-}
-
-TensorList fused_matmul(NodeContext& n) {
-  const Dims &a = n.dims(0), &b = n.dims(1);
-  const bool plain = b.rank() == 2 && a.rank() >= 2;
-  Dims result = a;
-  if (plain) result[a.rank() - 1] = b[1];
-  Tensor bias = n.optional(2);
-  // A bias that is longer than the columns would widen the result.
-  if (!plain || (bias.defined() && (bias.elements() != b[1] || bias.dtype() != n.dtype(0)))) {
-    const Rest rest = rest_of(n);
-    Tensor y = matmul(n.input(0), n.input(1));
-    if (bias.defined()) y = add(y, bias);
-    return {activate(rest.residual.defined() ? add(y, rest.residual) : y, rest)};
-  }
-  return with_epilogue(n, result, [&](const Rest& rest) {
-    return matmul(n.input(0), n.input(1), bias, rest.residual, rest.activation, rest.low, rest.high);
-  });
-}
-
-TensorList fused_gemm(NodeContext& n) { return {activate(gemm(n)[0], rest_of(n))}; }
-
-constexpr Translator kFused[] = {{"Conv", 1, fused_conv}, {"Gemm", 7, fused_gemm}, {"MatMul", 1, fused_matmul}};
-
 constexpr Translator kRows[] = {
     {"AveragePool", 1, average_pool},
     {"BatchNormalization", 1, batch_normalization, batch_norm_why_not},
@@ -381,11 +310,5 @@ constexpr Translator kRows[] = {
 }  // namespace
 
 std::span<const Translator> layer_translators() { return kRows; }
-
-const Translator* fused_translator(std::string_view op_type) {
-  const auto* row =
-      std::find_if(std::begin(kFused), std::end(kFused), [&](const Translator& each) { return each.name == op_type; });
-  return row == std::end(kFused) ? nullptr : row;
-}
 
 }  // namespace tenon::onnx

@@ -41,10 +41,6 @@ std::span<const Translator> quantize_translators();
 std::span<const Translator> resize_translators();
 std::span<const Translator> window_translators();
 
-// The translator of a Conv, MatMul or Gemm with an epilogue (importer/fuse.h): input 2 is the bias, input 3 another
-// value to add, and Node::epilogue holds the rest.
-const Translator* fused_translator(std::string_view op_type);
-
 // The translator for `node`, or NULL and a sentence about what is missing.
 const Translator* find_translator(const Node& node, std::string* reason);
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/device/trace.h"
-#include "core/graph/islands.h"
+#include "core/graph/execute/islands.h"
 #include "core/graph/recorder.h"
 #include "core/kernel/cancellation.h"
 #include "core/ops/ops.h"
@@ -51,18 +51,19 @@ std::vector<float> run_program(Device device, uint64_t seed) {
   const TensorList inputs = {Tensor::from<float>(random_floats(seed), {kSide, kSide}, device),
                              Tensor::from<float>(random_floats(~seed), {kSide, kSide}, device)};
   graph::Recorder recorder(device);
-  graph::Graph program = [&] {
+  graph::Executable program = [&] {
     const InterpreterScope scope(recorder);
     std::mt19937_64 random(seed);
     TensorList all;
-    for (const Tensor& input : inputs) all.push_back(recorder.input({input.dtype(), input.dims(), input.strides()}));
+    for (const Tensor& input : inputs) all.push_back(recorder.input(input.dtype(), input.dims()));
     for (int i = 0; i < 8; ++i) {
       const Tensor a = all[random() % all.size()], b = all[random() % all.size()];
       all.push_back(apply(random() % 6, a, b));
     }
-    return recorder.finish(TensorList{all[all.size() - 1], all[all.size() - 3]});
+    return graph::prepare(recorder.finish(TensorList{all[all.size() - 1], all[all.size() - 3]}),
+                          {.whole_graphs = false});
   }();
-  graph::take_islands(&program, device);
+  graph::take_islands(&program);
   std::vector<float> answer;
   for (int time = 0; time < 2; ++time) {
     for (const Tensor& output : graph::run(program, inputs)) {

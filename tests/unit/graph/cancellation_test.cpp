@@ -8,7 +8,7 @@
 #include <functional>
 #include <thread>
 
-#include "core/graph/islands.h"
+#include "core/graph/execute/islands.h"
 #include "core/graph/recorder.h"
 #include "core/ops/ops.h"
 #include "loader/loader.h"
@@ -135,16 +135,16 @@ TEST_F(Cancellations, AGraphThatCompilesIsStoppedAndCompilesLater) {
   const auto record = [&] {
     graph::Recorder recorder(device());
     InterpreterScope scope(recorder);
-    const Tensor value = recorder.input({x.dtype(), x.dims(), x.strides()});
-    return recorder.finish(TensorList{neg(exp(value))});
+    const Tensor value = recorder.input(x.dtype(), x.dims());
+    return graph::prepare(recorder.finish(TensorList{neg(exp(value))}), {.whole_graphs = false});
   };
-  graph::Graph program = record();
+  graph::Executable program = record();
   async_control().create_us = kForEver;
   const Cancellation stop;
   Status stopped;
   std::thread worker([&] {
     const CancellationScope scope(stop);
-    stopped = status_of([&] { graph::take_islands(&program, device()); });
+    stopped = status_of([&] { graph::take_islands(&program); });
   });
   wait_for_compilers(1);
   stop.cancel();
@@ -152,8 +152,8 @@ TEST_F(Cancellations, AGraphThatCompilesIsStoppedAndCompilesLater) {
   EXPECT_EQ(stopped.code(), Code::cancelled);
   EXPECT_EQ(stopped.message(), "The program cancelled this: compiling a graph of 2 nodes on compiling:0.");
   async_control().create_us = 0;
-  graph::Graph whole = record();
-  graph::take_islands(&whole, device());
+  graph::Executable whole = record();
+  graph::take_islands(&whole);
   EXPECT_EQ(whole.steps.size(), 1u);
   EXPECT_FLOAT_EQ(graph::run(whole, std::vector<Tensor>{x})[0].to_host<float>()[0], -std::exp(-2.0f));
 }

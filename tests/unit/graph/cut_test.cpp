@@ -1,5 +1,5 @@
 // Cutting claims into islands, on random programs.
-#include "core/graph/cut.h"
+#include "core/graph/execute/cut.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Records a program, runs it, and compares it with the same code run eagerly.
-#include "core/graph/graph.h"
+#include "core/graph/execute/executable.h"
 
 #include <gtest/gtest.h>
 
@@ -23,19 +23,19 @@ Tensor random_tensor(const Dims& dims, uint32_t seed) {
   return Tensor::from<float>(data, dims);
 }
 
-Graph record(const TensorList& inputs, const Program& code, std::vector<std::string> labels = {}) {
+Executable record(const TensorList& inputs, const Program& code, std::vector<std::string> labels = {}) {
   Recorder recorder(Device::current());
   InterpreterScope scope(recorder);
   TensorList values;
-  for (const Tensor& input : inputs) values.push_back(recorder.input({input.dtype(), input.dims(), input.strides()}));
+  for (const Tensor& input : inputs) values.push_back(recorder.input(input.dtype(), input.dims()));
   for (std::string& label : labels) recorder.label(std::move(label));
   const TensorList outputs = code(values);
-  return recorder.finish(outputs);
+  return prepare(recorder.finish(outputs), {.whole_graphs = false});
 }
 
 void expect_same(const TensorList& inputs, const Program& code) {
   const TensorList expected = code(inputs);
-  const Graph graph = record(inputs, code);
+  const Executable graph = record(inputs, code);
   for (int run_number = 0; run_number < 2; ++run_number) {
     const TensorList results = run(graph, inputs);
     ASSERT_EQ(results.size(), expected.size());
@@ -63,14 +63,14 @@ TEST(Graph, RunsViewsAsTheyWereRecorded) {
 TEST(Graph, MakesStridedInputsDenseFirst) {
   const Tensor base = random_tensor({4, 6}, 4);
   const Tensor turned = permute(base, {1, 0});
-  const Graph graph =
+  const Executable graph =
       record({contiguous(turned)}, [](const TensorList& in) -> TensorList { return {reshape(relu(in[0]), {24})}; });
   EXPECT_EQ(run(graph, std::vector<Tensor>{turned})[0].to_host<float>(), reshape(relu(turned), {24}).to_host<float>());
 }
 
 TEST(Graph, ComputesKnownValuesWhileRecording) {
   const Tensor x = random_tensor({5}, 5), weight = random_tensor({5}, 6);
-  const Graph graph =
+  const Executable graph =
       record({x}, [&](const TensorList& in) -> TensorList { return {mul(in[0], exp(square(weight)))}; });
   EXPECT_EQ(graph.steps.size(), 1u);
   EXPECT_EQ(run(graph, std::vector<Tensor>{x})[0].to_host<float>(), mul(x, exp(square(weight))).to_host<float>());
@@ -90,16 +90,16 @@ TEST(Graph, ComputesALargeKnownValueIfItHasNoMoreElementsThanItsInputs) {
 
 TEST(Graph, KeepsLargeFactoriesAsSteps) {
   const Tensor x = random_tensor({200, 200}, 7);
-  const Graph graph = record({x}, [](const TensorList& in) -> TensorList {
+  const Executable graph = record({x}, [](const TensorList& in) -> TensorList {
     return {add(in[0], full({200, 200}, Scalar(2.0), DType::f32))};
   });
-  for (const Value& value : graph.values) EXPECT_FALSE(value.constant.defined() && value.constant.elements() > 1024);
+  for (const Slot& value : graph.values) EXPECT_FALSE(value.constant.defined() && value.constant.elements() > 1024);
   EXPECT_EQ(run(graph, std::vector<Tensor>{x})[0].to_host<float>(), add(x, Scalar(2.0)).to_host<float>());
 }
 
 TEST(Graph, LeavesOutStepsNobodyNeeds) {
   const Tensor x = random_tensor({5}, 8);
-  const Graph graph = record({x}, [](const TensorList& in) -> TensorList {
+  const Executable graph = record({x}, [](const TensorList& in) -> TensorList {
     exp(exp(in[0]));
     return {neg(in[0])};
   });
@@ -108,7 +108,7 @@ TEST(Graph, LeavesOutStepsNobodyNeeds) {
 
 TEST(Graph, DropsEveryValueOnceAfterItsLastUse) {
   const Tensor x = random_tensor({5}, 9);
-  const Graph graph = record({x}, [](const TensorList& in) -> TensorList {
+  const Executable graph = record({x}, [](const TensorList& in) -> TensorList {
     const Tensor a = exp(in[0]), b = neg(a);
     return {add(a, b)};
   });
@@ -121,7 +121,7 @@ TEST(Graph, DropsEveryValueOnceAfterItsLastUse) {
 TEST(Graph, ValuesHaveNoDataWhileRecorded) {
   Recorder recorder(Device::current());
   InterpreterScope scope(recorder);
-  const Tensor value = recorder.input({DType::f32, {2}, {1}});
+  const Tensor value = recorder.input(DType::f32, {2});
   EXPECT_FALSE(recorder.host_value_known(value));
   EXPECT_THROW(value.to_host<float>(), Error);
   EXPECT_THROW(relu(value).to_host<float>(), Error);
@@ -151,7 +151,7 @@ bool in_order(const std::string& text, const std::vector<std::string>& parts) {
 TEST(Graph, AValueUsedUnderAnotherInterpreterIsAnErrorWithBothNames) {
   Recorder first(Device::current(), {.name = "a.onnx"});
   const std::string first_name = first.name();
-  Tensor value = first.input({DType::f32, {2}, {1}});
+  Tensor value = first.input(DType::f32, {2});
   const Tensor known = random_tensor({2}, 1);
   const auto expect_refused = [&](const std::string& state, const std::string& under) {
     for (const std::function<void()>& use : std::vector<std::function<void()>>{
@@ -183,7 +183,7 @@ TEST(Graph, AValueUsedUnderAnotherInterpreterIsAnErrorWithBothNames) {
 
 TEST(Graph, MovesBetweenDevicesAreSteps) {
   const Tensor x = random_tensor({3, 4}, 2);
-  const Graph graph = record({x}, [](const TensorList& in) -> TensorList {
+  const Executable graph = record({x}, [](const TensorList& in) -> TensorList {
     const Tensor there = transpose(in[0], 0, 1).to(Device("null"));
     EXPECT_EQ(there.device(), Device("null"));
     return {there.to(Device("cpu")), there};
@@ -200,7 +200,7 @@ TEST(Graph, MovesBetweenDevicesAreSteps) {
 TEST(Graph, WritesFromTheHostAreSteps) {
   const Tensor x = random_tensor({2, 3}, 3);
   std::vector<float> data{1, 2, 3, 4, 5, 6};
-  const Graph graph = record({x}, [&](const TensorList& in) -> TensorList {
+  const Executable graph = record({x}, [&](const TensorList& in) -> TensorList {
     Tensor copy = mul(in[0], Scalar(2.0));
     copy.copy_from(data.data());
     return {copy};
@@ -214,7 +214,7 @@ TEST(Graph, LargeRangesAreSteps) {
   expect_same({x}, [](const TensorList& in) -> TensorList {
     return {add(in[0], arange(4096, DType::f32, in[0].device())), mul(in[0], cast(arange(-1.0, 4095.0), DType::f32))};
   });
-  const Graph graph = record(
+  const Executable graph = record(
       {x}, [](const TensorList& in) -> TensorList { return {add(in[0], arange(4096, DType::f32, in[0].device()))}; });
   EXPECT_EQ(graph.steps.size(), 3u);  // arange, cast, add
 }
@@ -223,7 +223,7 @@ TEST(Graph, ErrorsNameTheLabelAndTheDevice) {
   const std::vector<int64_t> indices = {7};
   const Tensor index = Tensor::from<int64_t>(indices, {1});
   const Tensor table = random_tensor({3, 2}, 10);
-  const Graph graph =
+  const Executable graph =
       record({index}, [&](const TensorList& in) -> TensorList { return {gather_slices(table, 0, in[0])}; },
              {"node 14 (/embed/Gather)"});
   try {
@@ -239,7 +239,7 @@ TEST(Graph, ErrorsNameTheLabelAndTheDevice) {
 
 TEST(Graph, ThreadsShareOneProgram) {
   const Program code = [](const TensorList& in) -> TensorList { return {add(relu(in[0]), exp(in[0]))}; };
-  const Graph graph = record({random_tensor({100}, 1)}, code);
+  const Executable graph = record({random_tensor({100}, 1)}, code);
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (uint32_t t = 0; t < 4; ++t) {

@@ -1,5 +1,5 @@
 // Parts of a program that run as whole graphs on the asynchronous fake: the results have the bits of the plain run.
-#include "core/graph/islands.h"
+#include "core/graph/execute/islands.h"
 
 #include <gtest/gtest.h>
 
@@ -52,20 +52,20 @@ class Islands : public ::testing::Test {
     return Tensor::from<float>(data, dims, device());
   }
 
-  static Graph record(const TensorList& inputs, const Program& code) {
+  static Executable record(const TensorList& inputs, const Program& code) {
     Recorder recorder(device());
     InterpreterScope scope(recorder);
     TensorList values;
-    for (const Tensor& input : inputs) values.push_back(recorder.input({input.dtype(), input.dims(), input.strides()}));
-    return recorder.finish(code(values));
+    for (const Tensor& input : inputs) values.push_back(recorder.input(input.dtype(), input.dims()));
+    return prepare(recorder.finish(code(values)), {.whole_graphs = false});
   }
 
-  static size_t islands(const Graph& graph) {
+  static size_t islands(const Executable& graph) {
     size_t count = 0;
     for (const Step& step : graph.steps) count += step.island != nullptr;
     return count;
   }
-  static size_t nodes(const Graph& graph) {
+  static size_t nodes(const Executable& graph) {
     size_t count = 0;
     for (const Step& step : graph.steps) count += step.island != nullptr ? step.island->nodes.size() : 0;
     return count;
@@ -87,8 +87,8 @@ class Islands : public ::testing::Test {
     size_t in_islands = 0;
     for (uint64_t seed = 0; seed < seeds; ++seed) {
       async_control().graph_seed = seed;
-      Graph graph = record(inputs, code);
-      take_islands(&graph, device());
+      Executable graph = record(inputs, code);
+      take_islands(&graph);
       in_islands += nodes(graph);
       for (int round = 0; round < 2; ++round) EXPECT_EQ(values(run(graph, inputs)), wanted) << "seed " << seed;
     }
@@ -99,8 +99,8 @@ class Islands : public ::testing::Test {
 TEST_F(Islands, TwoOpsRunAsOneGraph) {
   async_control().graph_seed = 0;
   const TensorList inputs = {random_tensor({3, 4}, 1), random_tensor({4}, 2)};
-  Graph graph = record(inputs, [](const TensorList& in) -> TensorList { return {relu(sub(in[0], in[1]))}; });
-  take_islands(&graph, device());
+  Executable graph = record(inputs, [](const TensorList& in) -> TensorList { return {relu(sub(in[0], in[1]))}; });
+  take_islands(&graph);
   const uint64_t launched = async_control().launched_graphs, single = async_control().launches;
   const std::vector<float> result = run(graph, inputs)[0].to_host<float>();
   EXPECT_EQ(async_control().launched_graphs - launched, 1u);
@@ -120,8 +120,8 @@ TEST_F(Islands, ViewsBetweenNodesNeedNoNodes) {
   };
   EXPECT_GT(expect_same(inputs, code, 20), 0u);
   async_control().graph_seed = 0;
-  Graph graph = record(inputs, code);
-  take_islands(&graph, device());
+  Executable graph = record(inputs, code);
+  take_islands(&graph);
   EXPECT_EQ(graph.steps.size(), 1u);
 }
 
@@ -151,8 +151,8 @@ TEST_F(Islands, MoreBordersThanAnOpHasOperands) {
   for (uint32_t i = 0; i < 40; ++i) inputs.push_back(random_tensor({3, 2}, 10 + i));
   EXPECT_GT(expect_same(inputs, code, 10), 0u);
   async_control().graph_seed = 0;
-  Graph graph = record(inputs, code);
-  take_islands(&graph, device());
+  Executable graph = record(inputs, code);
+  take_islands(&graph);
   EXPECT_EQ(graph.steps.size(), 1u);
 }
 
@@ -217,18 +217,18 @@ TEST_F(Islands, RandomProgramsHaveTheBitsOfPlainRuns) {
 class IslandErrors : public Islands {
  protected:
   // gather(exp(x), i) and more, with labels.
-  Graph gathers(const Tensor& x, const Tensor& index) {
+  Executable gathers(const Tensor& x, const Tensor& index) {
     Recorder recorder(device());
     InterpreterScope scope(recorder);
-    const Tensor a = recorder.input({x.dtype(), x.dims(), x.strides()});
-    const Tensor i = recorder.input({index.dtype(), index.dims(), index.strides()});
+    const Tensor a = recorder.input(x.dtype(), x.dims());
+    const Tensor i = recorder.input(index.dtype(), index.dims());
     recorder.label("node 0 (/first/Exp)");
     const Tensor wave = exp(a);
     recorder.label("node 1 (/second/Gather)");
     const Tensor rows = index_select(wave, 0, i);
     recorder.label("node 2 (/third/Neg)");
     const Tensor last = neg(rows);
-    return recorder.finish(std::vector<Tensor>{last, wave});
+    return prepare(recorder.finish(std::vector<Tensor>{last, wave}), {.whole_graphs = false});
   }
 
   static Tensor indices(std::vector<int64_t> values) {
@@ -247,9 +247,9 @@ class IslandErrors : public Islands {
 
 TEST_F(IslandErrors, AFaultNamesItsNodeAsAPlainRunDoes) {
   const Tensor x = random_tensor({3, 2}, 1), bad = indices({1, 9}), good = indices({1, 2});
-  Graph plain = gathers(x, bad), whole = gathers(x, bad);
+  Executable plain = gathers(x, bad), whole = gathers(x, bad);
   async_control().graph_seed = 0;
-  take_islands(&whole, device());
+  take_islands(&whole);
   ASSERT_EQ(nodes(whole), 3u);
   const std::string wanted = error_of([&] { run(plain, std::vector<Tensor>{x, bad})[0].to_host<float>(); });
   EXPECT_NE(wanted.find("index 9 is out of range for an axis of length 3"), std::string::npos) << wanted;
@@ -264,10 +264,10 @@ TEST_F(IslandErrors, AFaultNamesItsNodeAsAPlainRunDoes) {
 
 TEST_F(IslandErrors, ACompileThatRefusesLeavesTheStepsAsTheyWere) {
   const Tensor x = random_tensor({3, 2}, 1), index = indices({1, 2});
-  Graph plain = gathers(x, index), refused = gathers(x, index);
+  Executable plain = gathers(x, index), refused = gathers(x, index);
   async_control().compile_answer = EP_STATUS_UNSUPPORTED;
   async_control().graph_seed = 0;
-  take_islands(&refused, device());
+  take_islands(&refused);
   EXPECT_EQ(islands(refused), 0u);
   EXPECT_EQ(refused.steps.size(), plain.steps.size());
   EXPECT_EQ(refused.steps[1].alone, "its graph of 3 nodes was refused: the compiler was told to fail.");
@@ -276,19 +276,19 @@ TEST_F(IslandErrors, ACompileThatRefusesLeavesTheStepsAsTheyWere) {
 
 TEST_F(IslandErrors, ACompileThatFailsIsAnError) {
   const Tensor x = random_tensor({3, 2}, 1), index = indices({1, 2});
-  Graph graph = gathers(x, index);
+  Executable graph = gathers(x, index);
   async_control().compile_answer = EP_STATUS_INTERNAL;
   async_control().graph_seed = 0;
-  EXPECT_EQ(error_of([&] { take_islands(&graph, device()); }),
+  EXPECT_EQ(error_of([&] { take_islands(&graph); }),
             "the compiler was told to fail.\n  while compiling a graph of 3 nodes on islands:0");
   async_control().compile_answer = EP_STATUS_OK;
 }
 
 TEST_F(IslandErrors, ALaunchWithoutMemoryFailsAloneAndNamesTheGraph) {
   const Tensor x = random_tensor({3, 2}, 1), index = indices({1, 2});
-  Graph graph = gathers(x, index);
+  Executable graph = gathers(x, index);
   async_control().graph_seed = 0;
-  take_islands(&graph, device());
+  take_islands(&graph);
   const std::vector<Tensor> inputs = {x, index};
   const std::vector<std::vector<uint32_t>> wanted = values(run(graph, inputs));
   async_control().fail_graph = 0;
@@ -302,9 +302,9 @@ TEST_F(IslandErrors, ALaunchWithoutMemoryFailsAloneAndNamesTheGraph) {
 
 TEST_F(IslandErrors, WorkAfterAFailedGraphIsPoisoned) {
   const Tensor x = random_tensor({3, 2}, 1), bad = indices({1, 9});
-  Graph graph = gathers(x, bad);
+  Executable graph = gathers(x, bad);
   async_control().graph_seed = 0;
-  take_islands(&graph, device());
+  take_islands(&graph);
   const Tensor result = run(graph, std::vector<Tensor>{x, bad})[1];
   const std::string error = error_of([&] { exp(result).to_host<float>(); });
   EXPECT_NE(error.find("/second/Gather"), std::string::npos) << error;
@@ -321,8 +321,8 @@ TEST_F(IslandErrors, AGraphOutlivesItsProgramWhileItRuns) {
   async_control().hold = true;
   TensorList results;
   {
-    Graph graph = gathers(x, index);
-    take_islands(&graph, device());
+    Executable graph = gathers(x, index);
+    take_islands(&graph);
     results = run(graph, std::vector<Tensor>{x, index});
   }
   EXPECT_EQ(async_control().destroyed_graphs - destroyed, 0u);
@@ -335,11 +335,11 @@ TEST_F(IslandErrors, AGraphOutlivesItsProgramWhileItRuns) {
 
 TEST_F(IslandErrors, ReportsWhatRanAsOneAndWhyTheRestDidNot) {
   const Tensor x = random_tensor({3, 2}, 1), index = indices({1, 2});
-  Graph graph = gathers(x, index);
+  Executable graph = gathers(x, index);
   for (uint64_t seed = 1; islands(graph) == 0 || nodes(graph) == 3; ++seed) {
     async_control().graph_seed = seed;
     graph = gathers(x, index);
-    take_islands(&graph, device());
+    take_islands(&graph);
   }
   std::vector<StepExecution> executions;
   run(graph, std::vector<Tensor>{x, index}, {}, &executions);
@@ -375,13 +375,13 @@ TEST_F(Islands, ANodeThatDemandsMoreThanTheDeviceStatesStaysOutside) {
       return TensorList{relu(exact)};
     });
   };
-  Graph whole = recorded();
-  take_islands(&whole, device());
+  Executable whole = recorded();
+  take_islands(&whole);
   EXPECT_EQ(nodes(whole), 2u);
   Accuracy& stated = device().state()->opened->info.accuracy;
   stated.relaxed = uint64_t{1} << EP_DTYPE_f32;
-  Graph parted = recorded();
-  take_islands(&parted, device());
+  Executable parted = recorded();
+  take_islands(&parted);
   stated = {};
   EXPECT_EQ(nodes(parted), 1u);
   std::string alone;
@@ -393,9 +393,9 @@ TEST_F(Islands, ANodeThatDemandsMoreThanTheDeviceStatesStaysOutside) {
 // The device stays lost, so this test is the last that uses it.
 TEST_F(IslandErrors, XLostDeviceIsTheErrorOfTheRun) {
   const Tensor x = random_tensor({3, 2}, 1), index = indices({1, 2});
-  Graph graph = gathers(x, index);
+  Executable graph = gathers(x, index);
   async_control().graph_seed = 0;
-  take_islands(&graph, device());
+  take_islands(&graph);
   const std::vector<Tensor> inputs = {x, index};
   run(graph, inputs)[0].to_host<float>();
   async_control().lose_device = true;

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/device/device_state.h"
+#include "core/graph/execute/executable.h"
 #include "core/graph/recorder.h"
 #include "core/interpreter/execution_report.h"
 #include "core/kernel/kernel_cache.h"
@@ -211,7 +212,7 @@ TEST_F(Demand, IsRecordedWithAProgram) {
   Tensor output;
   {
     const InterpreterScope recording(recorder);
-    const Tensor x = recorder.input({DType::f32, {4, 6}, contiguous_strides({4, 6})});
+    const Tensor x = recorder.input(DType::f32, {4, 6});
     const PrecisionScope scope(Precision::full);
     const Tensor exact = exp(x);
     {
@@ -219,7 +220,7 @@ TEST_F(Demand, IsRecordedWithAProgram) {
       output = relu(exact);
     }
   }
-  const graph::Graph program = recorder.finish(std::span(&output, 1));
+  const graph::Executable program = graph::prepare(recorder.finish(std::span(&output, 1)), {.whole_graphs = false});
   const Tensor x = positive_floats({4, 6}, 1, device());
   const std::vector<ExecutionEntry> entries = ran([&] { run(program, std::span(&x, 1)); });
   std::vector<std::pair<std::string, Rung>> rungs;

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/ops/call.h"
+#include "core/ops/decompose/decompose.h"
 #include "core/ops/op_call.h"
 #include "tests/unit/ops/watching_interpreter.h"
 
@@ -117,9 +118,9 @@ class DecomposingInterpreter final : public tenon::Interpreter {
  public:
   void apply(const tenon::OpCall& call) override {
     const tenon::InterpreterScope scope(tenon::eager_interpreter());
-    if (call.op->decompose == nullptr) return tenon::eager_interpreter().apply(call);
+    if (!tenon::ops::has_decomposition(call)) return tenon::eager_interpreter().apply(call);
     try {
-      call.op->decompose(call);
+      tenon::ops::decompose(call);
     } catch (const tenon::Error& error) {
       if (error.code() != tenon::Code::unsupported) throw;
       tenon::eager_interpreter().apply(call);

@@ -203,7 +203,7 @@ TEST_F(DLPack, MemoryOutOfTheHostsReachIsNotExported) {
 
 TEST_F(DLPack, AValueBeingRecordedIsNotExported) {
   graph::Recorder recorder(Device::host());
-  const Tensor value = recorder.input({DType::f32, {2, 3}, {3, 1}});
+  const Tensor value = recorder.input(DType::f32, {2, 3});
   expect_error([&] { to_dlpack(value); }, Code::invalid_argument, {"[2, 3]", "being recorded"});
 }
 

@@ -198,7 +198,7 @@ TEST_F(Print, WaitsForOtherDevicesAndNamesThem) {
 TEST_F(Print, ShowsWhatHasNoElementsYet) {
   EXPECT_EQ(to_string(Tensor()), "undefined");
   graph::Recorder recorder(Device::host());
-  EXPECT_EQ(to_string(recorder.input({DType::f32, {2, 3}, {3, 1}})), "f32 [2, 3] cpu:0, being recorded");
+  EXPECT_EQ(to_string(recorder.input(DType::f32, {2, 3})), "f32 [2, 3] cpu:0, being recorded");
 }
 
 TEST_F(Print, StreamsTheSameText) {

@@ -32,3 +32,24 @@ def make_structs(rows, abi_header):
             raise OpListError(f"attributes {name}: there is padding at the end; add an i32 field.")
         structs[name] = members
     return structs
+
+
+WORDS = {"int32_t": "i32", "uint32_t": "u32", "int64_t": "i64", "DType": "dtype", "DimsAttribute": "dims", "TextAttribute": "text"}
+
+
+def flat_fields(structs, abi_header):
+    """By struct: [(path, type, count)] of every field that means something, those of ABI structs one by one."""
+    return {name: [field for member in members for field in flat_field(*member, abi_header)] for name, members in structs.items()}
+
+
+def flat_field(cpp, name, count, abi_header):
+    if "reserved" in name:
+        return []
+    if cpp in WORDS:
+        return [(name, WORDS[cpp], int(count.strip("[]") or 1))]
+    body = re.search(rf"typedef struct {cpp} {{(.*?)}} {cpp};", abi_header, re.S)[1]
+    members = re.findall(r"^\s*(\w+) (\w+)((?:\[\w+\])?);", body, re.M)
+    ranks = {"[EP_MAX_RANK]": "[8]"}
+    return [(f"{name}.{path}", kind, many)
+            for inner, inner_name, inner_count in members
+            for path, kind, many in flat_field(inner, inner_name, ranks.get(inner_count, inner_count), abi_header)]

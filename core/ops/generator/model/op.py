@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from generator.model.abi import domain_mask
 from generator.model.errors import OpListError
 from generator.model.gradient import Gradient
-from generator.model.record import Record, make_record
+from generator.model.record import INPUTS, Record, make_record
 from generator.model.signature import check_overloads, parse_signature
 
+ARITIES = {"unary": 1, "binary": 2, "ternary": 3}
 FORMS = ("unary", "binary", "ternary", "kernel", "view", "builtin", "composite")
-ROW_KEYS = {"op", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "order", "outputs", "attributes", "scalars",
+ROW_KEYS = {"op", "inputs", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "order", "outputs", "attributes", "scalars",
             "variants", "functor", "decompose", "operator", "on_bool", "refuses_bool", "gradient", *FORMS}
 OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,)}  # with how many operands
 DEFAULT_SIGNATURES = {
@@ -42,6 +43,7 @@ class Op:
     outputs: int = 1
     keeps_channels: str = "no"  # a value of KeepsChannels
     attributes: str = ""
+    inputs: int = 0
     decompose: bool = False
     operator: str = ""
     on_bool: str = ""
@@ -129,6 +131,25 @@ def fill_bool(op, row):
     op.refuses_bool, op.refuses_bools = (*texts, "", "")[:2]
 
 
+@dataclass
+class RecordShape:
+    required: int
+    most: int
+    listed: bool
+
+
+def record_shape(op):
+    """How many inputs the record of `op` has. Every signature names the same tensors."""
+    if op.form in ARITIES:
+        return RecordShape(ARITIES[op.form], ARITIES[op.form], False)
+    if op.inputs:
+        return RecordShape(op.inputs, op.inputs, False)
+    tensors = [p for p in op.signatures[0].parameters if p.type in INPUTS]
+    listed = any(p.type == "Tensor[]" for p in tensors)
+    required = sum(1 for p in tensors if not p.optional)
+    return RecordShape(required, 15 if listed or op.form == "composite" else len(tensors), listed)
+
+
 def operands(signature):
     """The parameters that a caller must give."""
     return [p for p in signature.parameters if p.default is None]
@@ -159,6 +180,7 @@ def make_op(row, structs, abi):
     op.operator = row.get("operator", "")
     if op.operator:
         check_operator(op)
+    op.inputs = row.get("inputs", 0)
     op.attributes = row.get("attributes", "")
     if op.attributes and form != "composite" and op.attributes not in structs:
         raise OpListError(f"{name}: there is no attribute struct '{op.attributes}'.")

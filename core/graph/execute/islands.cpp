@@ -1,4 +1,4 @@
-#include "core/graph/islands.h"
+#include "core/graph/execute/islands.h"
 
 #include <algorithm>
 #include <functional>
@@ -6,10 +6,10 @@
 #include <string>
 
 #include "core/device/device_state.h"
-#include "core/graph/cut.h"
-#include "core/graph/liveness.h"
-#include "core/graph/roots.h"
-#include "core/graph/table.h"
+#include "core/graph/execute/cut.h"
+#include "core/graph/execute/liveness.h"
+#include "core/graph/execute/roots.h"
+#include "core/graph/execute/table.h"
 #include "loader/loader.h"
 #include "primitives/text/format.h"
 
@@ -18,12 +18,13 @@ namespace {
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-bool is_view(const Step& step) { return step.op->form == OpForm::view && !step.in_place; }
-bool may_be_node(const Step& step) { return step.op->form == OpForm::elementwise || step.op->form == OpForm::kernel; }
+bool may_be_node(const Step& step) {
+  return step.op != nullptr && (step.op->form == OpForm::elementwise || step.op->form == OpForm::kernel);
+}
 
 class Islands {
  public:
-  Islands(Graph* graph, DeviceState* device) : graph_(*graph), device_(device), roots_(*graph, device) {}
+  Islands(Executable* program, DeviceState* device) : program_(*program), device_(device), roots_(*program) {}
 
   void run() {
     find_nodes();
@@ -33,21 +34,21 @@ class Islands {
     for (const std::vector<uint32_t>& part : cut_islands(predecessors(), claims)) compile(part);
     if (made_.empty()) return;
     put_in_place();
-    drop_unneeded_steps(&graph_);
-    find_last_uses(&graph_);
+    drop_unneeded_steps(&program_);
+    find_last_uses(&program_);
   }
 
  private:
-  uint32_t step_count() const { return static_cast<uint32_t>(graph_.steps.size()); }
+  uint32_t step_count() const { return static_cast<uint32_t>(program_.steps.size()); }
 
   void find_nodes() {
     node_of_.assign(step_count(), kNone);
     island_of_.assign(step_count(), kNone);
     for (uint32_t i = 0; i < step_count(); ++i) {
-      if (!may_be_node(graph_.steps[i])) continue;
-      Result<Node> node = make_node(graph_, roots_, device_, i);
+      if (!may_be_node(program_.steps[i])) continue;
+      Result<TableNode> node = make_node(program_, roots_, device_, i);
       if (!node.ok()) {
-        graph_.steps[i].alone = node.status().message();
+        program_.steps[i].alone = node.status().message();
         continue;
       }
       node_of_[i] = static_cast<uint32_t>(nodes_.size());
@@ -57,13 +58,13 @@ class Islands {
 
   // Views read nothing: whoever reads a view reads its root.
   void find_readers() {
-    readers_.resize(graph_.values.size());
+    readers_.resize(program_.values.size());
     for (uint32_t i = 0; i < step_count(); ++i) {
-      if (is_view(graph_.steps[i])) continue;
-      for (uint32_t id : graph_.steps[i].inputs) readers_[roots_.root(id)].push_back(i);
+      if (is_view(program_.steps[i])) continue;
+      for (uint32_t id : program_.steps[i].inputs) readers_[roots_.root(id)].push_back(i);
     }
-    given_.assign(graph_.values.size(), false);
-    for (uint32_t id : graph_.outputs) given_[roots_.root(id)] = true;
+    given_.assign(program_.values.size(), false);
+    for (uint32_t id : program_.outputs) given_[roots_.root(id)] = true;
   }
 
   // Whether a result of the program is in `root`, or a step outside `inside` reads it.
@@ -74,10 +75,10 @@ class Islands {
 
   // The device's answer, by step: 0, or the number of an island.
   std::vector<uint32_t> ask() {
-    std::vector<const Node*> all;
-    for (const Node& node : nodes_) all.push_back(&node);
+    std::vector<const TableNode*> all;
+    for (const TableNode& node : nodes_) all.push_back(&node);
     const auto inside = [&](uint32_t step) { return node_of_[step] != kNone; };
-    const Table table(graph_, all, [&](uint32_t root) { return wanted(root, inside); });
+    const Table table(program_, all, [&](uint32_t root) { return wanted(root, inside); });
     std::vector<ep_graph_answer> answers(nodes_.size());
     ep_error* error = nullptr;
     const ep_status code = device_->ops.graph_capability(device_->handle, &table.desc(), answers.data(), &error);
@@ -88,7 +89,7 @@ class Islands {
       claims[nodes_[i].step] = answers[i].island;
       if (answers[i].island != 0) continue;
       const ep_string reason = answers[i].reason;
-      graph_.steps[nodes_[i].step].alone =
+      program_.steps[nodes_[i].step].alone =
           reason.size == 0 ? "the device does not take it" : std::string(reason.data, reason.size);
     }
     return claims;
@@ -98,36 +99,28 @@ class Islands {
   // a view of an island's value is taken after the island has run.
   std::vector<std::vector<uint32_t>> predecessors() const {
     std::vector<std::vector<uint32_t>> preds(step_count());
-    std::vector<uint32_t> maker(graph_.values.size(), kNone), last_use(graph_.values.size(), kNone);
+    std::vector<uint32_t> maker(program_.values.size(), kNone);
     for (uint32_t i = 0; i < step_count(); ++i) {
-      const Step& step = graph_.steps[i];
+      const Step& step = program_.steps[i];
       for (uint32_t id : step.inputs) {
         if (maker[roots_.root(id)] != kNone) preds[i].push_back(maker[roots_.root(id)]);
       }
-      for (const std::vector<uint32_t>* ids : {&step.inputs, &step.outputs}) {
-        for (uint32_t id : *ids) {
-          if (id == 0 || !roots_.is_written_again(id)) continue;
-          uint32_t& last = last_use[roots_.root(id)];
-          if (last != kNone && last != i) preds[i].push_back(last);
-          last = i;
-        }
-      }
       for (uint32_t id : step.outputs) {
-        if (!step.in_place && roots_.root(id) == id) maker[id] = i;
+        if (roots_.root(id) == id) maker[id] = i;
       }
     }
     return preds;
   }
 
   void compile(const std::vector<uint32_t>& part) {
-    std::vector<const Node*> nodes;
+    std::vector<const TableNode*> nodes;
     for (uint32_t step : part) nodes.push_back(&nodes_[node_of_[step]]);
     const auto inside = [&](uint32_t step) { return std::binary_search(part.begin(), part.end(), step); };
-    const Table table(graph_, nodes, [&](uint32_t root) { return wanted(root, inside); });
+    const Table table(program_, nodes, [&](uint32_t root) { return wanted(root, inside); });
     if (table.outputs().empty()) return;
     Result<std::shared_ptr<CompiledGraph>> compiled = compile_graph(device_, table.desc());
     if (!compiled.ok()) return refused(part, compiled.status());
-    for (const Node* node : nodes) compiled.value()->nodes.push_back(node->name);
+    for (const TableNode* node : nodes) compiled.value()->nodes.push_back(node->name);
     compiled.value()->constants = std::make_shared<std::vector<Tensor>>(table.constants());
     for (uint32_t step : part) island_of_[step] = static_cast<uint32_t>(made_.size());
     Step& made = made_.emplace_back();
@@ -141,7 +134,7 @@ class Islands {
   void refused(const std::vector<uint32_t>& part, const Status& why) {
     if (why.code() != Code::unsupported) throw Error(why);
     for (uint32_t step : part) {
-      graph_.steps[step].alone = fmt::format("its graph of {} was refused: {}", nodes_text(part.size()), why.message());
+      program_.steps[step].alone = fmt::format("its graph of {} was refused: {}", nodes_text(part.size()), why.message());
     }
   }
 
@@ -149,13 +142,13 @@ class Islands {
 
   // "graph of 12 nodes, node 3 (/first/Gather) to node 14 (/last/Add)"
   uint32_t label(const std::vector<uint32_t>& part) {
-    const std::string& first = graph_.labels[graph_.steps[part.front()].label];
-    const std::string& last = graph_.labels[graph_.steps[part.back()].label];
+    const std::string& first = program_.labels[program_.steps[part.front()].label];
+    const std::string& last = program_.labels[program_.steps[part.back()].label];
     std::string text = fmt::format("the graph of {}", nodes_text(part.size()));
     if (!first.empty()) text += fmt::format(", {}", first);
     if (!last.empty() && last != first) text += fmt::format(" to {}", last);
-    graph_.labels.add(std::move(text));
-    return static_cast<uint32_t>(graph_.labels.size() - 1);
+    program_.labels.add(std::move(text));
+    return static_cast<uint32_t>(program_.labels.size() - 1);
   }
 
   // Puts the islands in place of their steps, in an order in which each step follows those it depends on.
@@ -163,9 +156,9 @@ class Islands {
     std::vector<Step> ordered;
     for (uint32_t step : in_order(groups())) {
       const uint32_t island = island_of_[step];
-      ordered.push_back(std::move(island == kNone ? graph_.steps[step] : made_[island]));
+      ordered.push_back(std::move(island == kNone ? program_.steps[step] : made_[island]));
     }
-    graph_.steps = std::move(ordered);
+    program_.steps = std::move(ordered);
   }
 
   // By step: the last step of its island, or itself.
@@ -205,10 +198,10 @@ class Islands {
     return order;
   }
 
-  Graph& graph_;
+  Executable& program_;
   DeviceState* device_;
   const Roots roots_;
-  std::vector<Node> nodes_;
+  std::vector<TableNode> nodes_;
   std::vector<uint32_t> node_of_;               // by step: its index in nodes_, or kNone
   std::vector<std::vector<uint32_t>> readers_;  // by root: steps
   std::vector<bool> given_;                     // by root: a result of the program lies in it
@@ -218,9 +211,16 @@ class Islands {
 
 }  // namespace
 
-void take_islands(Graph* graph, Device device) {
-  if (loader::settings().graphs == loader::Graphs::off || !takes_graphs(device.state())) return;
-  Islands(graph, device.state()).run();
+void take_islands(Executable* program) {
+  if (loader::settings().graphs == loader::Graphs::off) return;
+  std::vector<DeviceState*> devices;
+  for (const Slot& slot : program->values) {
+    if (slot.device != nullptr && std::find(devices.begin(), devices.end(), slot.device) == devices.end())
+      devices.push_back(slot.device);
+  }
+  for (DeviceState* device : devices) {
+    if (takes_graphs(device)) Islands(program, device).run();
+  }
 }
 
 }  // namespace tenon::graph

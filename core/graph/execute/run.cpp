@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/device/device_state.h"
-#include "core/graph/graph.h"
+#include "core/graph/execute/executable.h"
 #include "core/interpreter/device_graph.h"
 #include "core/ops/ops.h"
 #include "loader/loader.h"
@@ -12,17 +12,17 @@ namespace {
 
 class Runner {
  public:
-  Runner(const Graph& graph, std::vector<StepExecution>* executions)
-      : graph_(graph), executions_(executions), values_(graph.values.size()), interpreter_(current_interpreter()) {}
+  Runner(const Executable& program, std::vector<StepExecution>* executions)
+      : program_(program), executions_(executions), values_(program.values.size()), interpreter_(current_interpreter()) {}
 
   Tensor& operator[](uint32_t id) { return values_[id]; }
   const Tensor& get(uint32_t id) const {
-    const Tensor& constant = graph_.values[id].constant;
+    const Tensor& constant = program_.values[id].constant;
     return constant.defined() ? constant : values_[id];
   }
 
   void run(const Step& step) {
-    const LabelScope label(graph_.labels[step.label]);
+    const LabelScope label(program_.labels[step.label]);
     try {
       if (executions_ == nullptr) return apply(step);
       ExecutionScope scope;
@@ -35,7 +35,7 @@ class Runner {
     } catch (const Error& error) {
       // A fault inside an island has the label of its node.
       if (step.island != nullptr && error.code() == Code::invalid_argument) throw;
-      throw Error(with_label(error.status(), graph_.labels[step.label], device_of(step)));
+      throw Error(with_label(error.status(), program_.labels[step.label], device_of(step)));
     }
   }
 
@@ -61,9 +61,9 @@ class Runner {
     std::vector<TensorMeta> inputs, outputs;
     for (uint32_t id : step.inputs) {
       pointers_.push_back(&get(id));
-      inputs.push_back(graph_.values[id].meta);
+      inputs.push_back(program_.values[id].meta);
     }
-    for (uint32_t id : step.outputs) outputs.push_back(graph_.values[id].meta);
+    for (uint32_t id : step.outputs) outputs.push_back(program_.values[id].meta);
     results_ = launch_graph(step.island, pointers_, inputs, outputs);
     for (size_t i = 0; i < results_.size(); ++i) values_[step.outputs[i]] = std::move(results_[i]);
   }
@@ -72,7 +72,7 @@ class Runner {
     pointers_.clear();
     for (uint32_t id : step.inputs) pointers_.push_back(id == 0 ? nullptr : &get(id));
     results_.resize(step.outputs.size());
-    for (size_t i = 0; i < results_.size(); ++i) results_[i] = step.in_place ? values_[step.outputs[i]] : Tensor();
+    for (size_t i = 0; i < results_.size(); ++i) results_[i] = Tensor();
     OpCall call;
     call.op = step.op;
     call.inputs = pointers_;
@@ -81,11 +81,12 @@ class Runner {
     call.device = step.device;
     call.outputs = results_;
     call.precision = step.precision;
+    call.epilogues = step.epilogues;
     interpreter_.apply(call);
     for (size_t i = 0; i < results_.size(); ++i) values_[step.outputs[i]] = std::move(results_[i]);
   }
 
-  const Graph& graph_;
+  const Executable& program_;
   std::vector<StepExecution>* executions_;
   std::vector<Tensor> values_;
   Interpreter& interpreter_;
@@ -95,18 +96,18 @@ class Runner {
 
 }  // namespace
 
-TensorList run(const Graph& graph, std::span<const Tensor> inputs, std::span<const Tensor> bound,
+TensorList run(const Executable& program, std::span<const Tensor> inputs, std::span<const Tensor> bound,
                std::vector<StepExecution>* executions) {
-  if (inputs.size() != graph.inputs.size()) {
+  if (inputs.size() != program.inputs.size()) {
     throw Error(Code::invalid_argument,
-                fmt::format("The program has {} inputs, but {} were given.", graph.inputs.size(), inputs.size()));
+                fmt::format("The program has {} inputs, but {} were given.", program.inputs.size(), inputs.size()));
   }
-  Runner runner(graph, executions);
-  for (size_t i = 0; i < inputs.size(); ++i) runner[graph.inputs[i]] = contiguous(inputs[i]);
-  for (const Step& step : graph.steps) runner.run(step);
+  Runner runner(program, executions);
+  for (size_t i = 0; i < inputs.size(); ++i) runner[program.inputs[i]] = contiguous(inputs[i]);
+  for (const Step& step : program.steps) runner.run(step);
   TensorList outputs;
-  for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    Tensor result = runner.get(graph.outputs[i]);
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    Tensor result = runner.get(program.outputs[i]);
     if (i < bound.size() && bound[i].defined()) {
       Tensor target = bound[i];
       copy_(target, result);

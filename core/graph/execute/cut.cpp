@@ -1,4 +1,4 @@
-#include "core/graph/cut.h"
+#include "core/graph/execute/cut.h"
 
 #include <algorithm>
 #include <map>

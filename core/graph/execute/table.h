@@ -1,4 +1,4 @@
-// Steps of a graph as a table of the ABI (ep_api.h, "Whole graphs"). Internal to core/graph.
+// Steps of a graph as a table of the ABI (ep_api.h, "Whole graphs"). Internal to core/graph/execute.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "core/graph/graph.h"
-#include "core/graph/roots.h"
+#include "core/graph/execute/executable.h"
+#include "core/graph/execute/roots.h"
 #include "core/interpreter/device_graph.h"
 #include "ep_api/ep_api.h"
 #include "primitives/status/status.h"
@@ -16,7 +16,7 @@
 namespace tenon::graph {
 
 // A step as a node: its descriptor, and where each operand lies.
-struct Node {
+struct TableNode {
   uint32_t step = 0;
   ep_primitive_desc desc{};  // scalars baked
   struct Operand {
@@ -29,13 +29,13 @@ struct Node {
 
 // The node of step number `step`, of an elementwise or kernel op, on `device`.
 // Errors: unsupported or invalid_argument, why the step cannot be one.
-Result<Node> make_node(const Graph& graph, const Roots& roots, DeviceState* device, uint32_t step);
+Result<TableNode> make_node(const Executable& program, const Roots& roots, DeviceState* device, uint32_t step);
 
 // The table of `nodes`, which stand in the order of their steps. The graph keeps `constants` alive.
 class Table {
  public:
   // `wanted` says of a value that some of the nodes write whether others need it.
-  Table(const Graph& graph, std::span<const Node* const> nodes, const std::function<bool(uint32_t root)>& wanted);
+  Table(const Executable& program, std::span<const TableNode* const> nodes, const std::function<bool(uint32_t root)>& wanted);
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
@@ -46,8 +46,8 @@ class Table {
   const std::vector<Tensor>& constants() const { return constants_; }
 
  private:
-  uint32_t add(const Graph& graph, uint32_t root, uint64_t flags);
-  void number_values(const Graph& graph, std::span<const Node* const> nodes,
+  uint32_t add(const Executable& program, uint32_t root, uint64_t flags);
+  void number_values(const Executable& program, std::span<const TableNode* const> nodes,
                      const std::function<bool(uint32_t root)>& wanted);
 
   std::vector<uint32_t> numbers_;  // by value of the graph: 1 + its number in the table; 0: it has none

@@ -1,4 +1,4 @@
-#include "core/graph/table.h"
+#include "core/graph/execute/table.h"
 
 #include <algorithm>
 
@@ -38,34 +38,32 @@ Status wait_for(const Tensor& constant) {
 }
 
 // Why value `id` cannot be an operand of a node; ok: it can.
-Status check_value(const Graph& graph, const Roots& roots, DeviceState* device, uint32_t id) {
+Status check_value(const Executable& program, const Roots& roots, DeviceState* device, uint32_t id) {
   const uint32_t root = roots.root(id);
-  const Tensor& constant = graph.values[root].constant;
-  if (roots.device(id) != device) return refuse("an operand lies on another device");
-  if (roots.is_written_again(id)) return refuse("an operand is written in place");
-  if (element_count(graph.values[id].meta.dims) == 0) return refuse("an operand has no elements");
+  const Tensor& constant = program.values[root].constant;
+  if (program.values[id].device != device) return refuse("an operand lies on another device");
+  if (element_count(program.values[id].meta.dims) == 0) return refuse("an operand has no elements");
   return constant.defined() ? wait_for(constant) : Status();
 }
 
-Status check_values(const Graph& graph, const Roots& roots, DeviceState* device, const Step& step) {
-  if (step.in_place) return refuse("the step writes in place");
+Status check_values(const Executable& program, const Roots& roots, DeviceState* device, const Step& step) {
   for (const std::vector<uint32_t>* ids : {&step.inputs, &step.outputs}) {
     for (uint32_t id : *ids) {
-      if (id != 0) TENON_RETURN_IF_ERROR(check_value(graph, roots, device, id));
+      if (id != 0) TENON_RETURN_IF_ERROR(check_value(program, roots, device, id));
     }
   }
   return {};
 }
 
 // Finds where operand `i` of `node` lies, whose step has these operands.
-Status locate_operand(const Graph& graph, const Roots& roots, const Step& step, const Lowering& lowering, uint32_t i,
-                      Node* node) {
+Status locate_operand(const Executable& program, const Roots& roots, const Step& step, const Lowering& lowering, uint32_t i,
+                      TableNode* node) {
   const Lowering::Source source = lowering.sources[i];
   if (source.input < 0 && source.output < 0) return {};
   const uint32_t id = source.output >= 0 ? step.outputs[static_cast<size_t>(source.output)]
                                          : step.inputs[static_cast<size_t>(source.input)];
   const RootView& view = roots[id];
-  const TensorMeta& root = graph.values[view.root].meta;
+  const TensorMeta& root = program.values[view.root].meta;
   const ep_operand_desc& operand = lowering.desc.operands[i];
   if (operand.dtype != static_cast<int32_t>(root.dtype)) return refuse("an operand has another dtype than its bytes");
   if (view.offset * dtype_info(root.dtype).bits % 8 != 0) return refuse("an operand begins inside a byte");
@@ -86,32 +84,31 @@ void bake(const LoweredCall& lowered, ep_primitive_desc* desc) {
 
 }  // namespace
 
-Result<Node> make_node(const Graph& graph, const Roots& roots, DeviceState* device, uint32_t number) {
-  const Step& step = graph.steps[number];
-  TENON_RETURN_IF_ERROR(check_values(graph, roots, device, step));
+Result<TableNode> make_node(const Executable& program, const Roots& roots, DeviceState* device, uint32_t number) {
+  const Step& step = program.steps[number];
+  TENON_RETURN_IF_ERROR(check_values(program, roots, device, step));
   if (step.inputs.size() + step.outputs.size() > EP_MAX_OPERANDS) return refuse("the op has too many operands");
-  std::vector<DeviceState*> devices(graph.values.size(), device);
-  const StepCall call(graph, step, devices);
+  const StepCall call(program, step);
   std::vector<TensorMeta> outputs;
-  for (uint32_t id : step.outputs) outputs.push_back(graph.values[id].meta);
+  for (uint32_t id : step.outputs) outputs.push_back(program.values[id].meta);
   LoweredCall lowered;
   TENON_RETURN_IF_ERROR(lower_call(call.call(), outputs, &lowered));
-  Node node;
+  TableNode node;
   node.step = number;
   node.desc = lowered.lowering.desc;
   if (const std::string why = settle_demand(&node.desc, device->opened->info.accuracy); !why.empty())
     return refuse(why);
   bake(lowered, &node.desc);
   for (uint32_t i = 0; i < node.desc.operand_count; ++i) {
-    TENON_RETURN_IF_ERROR(locate_operand(graph, roots, step, lowered.lowering, i, &node));
+    TENON_RETURN_IF_ERROR(locate_operand(program, roots, step, lowered.lowering, i, &node));
   }
-  node.name = {step.op->named, lowered.operand_inputs, {}, graph.labels[step.label]};
+  node.name = {step.op->named, lowered.operand_inputs, {}, program.labels[step.label]};
   note_call(&call.call(), &node.name.inputs);
   return node;
 }
 
-uint32_t Table::add(const Graph& graph, uint32_t root, uint64_t flags) {
-  const Value& value = graph.values[root];
+uint32_t Table::add(const Executable& program, uint32_t root, uint64_t flags) {
+  const Slot& value = program.values[root];
   const auto bytes = static_cast<uint64_t>(dtype_bytes(value.meta.dtype, reach_of(value.meta)));
   values_.push_back({flags, bytes, static_cast<int32_t>(value.meta.dtype), 0});
   buffers_.push_back((flags & EP_GRAPH_VALUE_CONSTANT) != 0 ? buffer_of(value.constant) : ep_buffer{nullptr, 0});
@@ -119,41 +116,41 @@ uint32_t Table::add(const Graph& graph, uint32_t root, uint64_t flags) {
   return numbers_[root];
 }
 
-void Table::number_values(const Graph& graph, std::span<const Node* const> nodes,
+void Table::number_values(const Executable& program, std::span<const TableNode* const> nodes,
                           const std::function<bool(uint32_t root)>& wanted) {
   std::vector<uint32_t> inner;
-  std::vector<bool> seen(graph.values.size(), false);
+  std::vector<bool> seen(program.values.size(), false);
   const auto classify = [&](uint32_t root, bool written) {
     if (root == 0 || seen[root]) return;
     seen[root] = true;
-    const bool constant = graph.values[root].constant.defined();
+    const bool constant = program.values[root].constant.defined();
     (constant || (written && !wanted(root)) ? inner : written ? outputs_ : inputs_).push_back(root);
   };
-  for (const Node* node : nodes) {
-    const Step& step = graph.steps[node->step];
+  for (const TableNode* node : nodes) {
+    const Step& step = program.steps[node->step];
     for (uint32_t i = 0; i < node->desc.operand_count; ++i) {
       const uint32_t root = node->operands[i].root;
       classify(root, std::find(step.outputs.begin(), step.outputs.end(), root) != step.outputs.end());
     }
   }
-  for (uint32_t root : inputs_) add(graph, root, EP_GRAPH_VALUE_INPUT);
-  for (uint32_t root : outputs_) add(graph, root, EP_GRAPH_VALUE_OUTPUT);
+  for (uint32_t root : inputs_) add(program, root, EP_GRAPH_VALUE_INPUT);
+  for (uint32_t root : outputs_) add(program, root, EP_GRAPH_VALUE_OUTPUT);
   for (uint32_t root : inner) {
-    const Tensor& constant = graph.values[root].constant;
+    const Tensor& constant = program.values[root].constant;
     if (constant.defined()) constants_.push_back(constant);
-    add(graph, root, constant.defined() ? EP_GRAPH_VALUE_CONSTANT : 0);
+    add(program, root, constant.defined() ? EP_GRAPH_VALUE_CONSTANT : 0);
   }
 }
 
-Table::Table(const Graph& graph, std::span<const Node* const> nodes, const std::function<bool(uint32_t root)>& wanted)
-    : numbers_(graph.values.size(), 0) {
-  number_values(graph, nodes, wanted);
-  for (const Node* node : nodes) {
+Table::Table(const Executable& program, std::span<const TableNode* const> nodes, const std::function<bool(uint32_t root)>& wanted)
+    : numbers_(program.values.size(), 0) {
+  number_values(program, nodes, wanted);
+  for (const TableNode* node : nodes) {
     ep_graph_node& made = nodes_.emplace_back();
     made = {};
     made.primitive = node->desc;
     for (uint32_t i = 0; i < node->desc.operand_count; ++i) {
-      const Node::Operand& operand = node->operands[i];
+      const TableNode::Operand& operand = node->operands[i];
       const bool scalar = operand.root == 0;
       made.operands[i] = {scalar ? EP_GRAPH_NO_VALUE : numbers_[operand.root] - 1, 0, operand.offset};
     }

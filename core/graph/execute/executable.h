@@ -1,0 +1,95 @@
+// Executable: a graph for one set of sizes, as steps. Immutable once made. Threads: any number may run it at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/device/export.h"
+#include "core/graph/graph.h"
+#include "core/interpreter/execution_report.h"
+#include "core/ops/op_call.h"
+#include "core/symbolic/values.h"
+#include "core/tensor/labels.h"
+#include "core/tensor/tensor.h"
+
+namespace tenon {
+struct CompiledGraph;
+}
+
+namespace tenon::graph {
+
+// A value of the graph, or one between the steps that compute a node. Id 0 stands for an absent value.
+struct Slot {
+  TensorMeta meta;
+  DeviceState* device = nullptr;
+  Tensor constant;  // defined: known before the run
+};
+
+// A node as a record; or an island, which is many nodes that a device runs as one graph (islands.h).
+struct Step {
+  const OpInfo* op = nullptr;  // null: an island
+  std::vector<uint32_t> inputs;
+  std::vector<Scalar> scalars;
+  std::vector<uint64_t> attributes;  // the op's attribute struct, in whole words
+  std::vector<Epilogue> epilogues;
+  DeviceState* device = nullptr;  // of a factory or a move
+  std::vector<uint32_t> outputs;
+  Precision precision = Precision::stated;
+  std::vector<uint32_t> drops;  // values that no later step reads
+  uint32_t label = 0;
+  std::shared_ptr<const CompiledGraph> island;  // it has inputs, outputs, drops and a label, and nothing else
+  std::string alone;  // why the device does not run the record in a whole graph; empty: it was not asked
+};
+
+struct Executable {
+  std::vector<Slot> values;  // [0] is the absent value; those of the graph keep their numbers
+  std::vector<Step> steps;
+  std::vector<uint32_t> inputs;
+  std::vector<uint32_t> outputs;
+  Labels labels;  // "node 14 (/encoder/MatMul)", by Step::label; those of the graph come first
+};
+
+inline bool is_view(const Step& step) { return step.op != nullptr && step.op->form == OpForm::view; }
+
+// A step as a call on tensors without data.
+class StepCall {
+ public:
+  StepCall(const Executable& executable, const Step& step);
+  StepCall(const StepCall&) = delete;
+  StepCall& operator=(const StepCall&) = delete;
+
+  const OpCall& call() const { return call_; }
+
+ private:
+  std::vector<Tensor> inputs_;
+  std::vector<const Tensor*> pointers_;
+  std::vector<Tensor> outputs_;
+  OpCall call_;
+};
+
+struct PrepareOptions {
+  bool whole_graphs = true;  // parts that a device takes as whole graphs are compiled and become islands
+};
+
+// The steps that compute `graph` where its symbols have `sizes`, its inputs being row-major.
+// Errors: invalid_argument for sizes that cannot be, with symbol and op; those of the ops' rules; those of a compiler.
+TENON_API Executable prepare(const Graph& graph, symbolic::Values* sizes, const PrepareOptions& options = {});
+// The same for a graph without symbols.
+TENON_API Executable prepare(const Graph& graph, const PrepareOptions& options = {});
+
+struct StepExecution {
+  uint32_t label = 0;
+  ExecutionEntry entry;
+};
+
+// Runs `executable` on `inputs`, which have the shapes it was prepared for (inputs that are not row-major are copied),
+// through the calling thread's interpreter. `bound`, if not empty, has one tensor per output; a result is written into
+// its tensor if that is defined. `executions` may be null. Errors: those of the ops, with "  while running node 14
+// (...) on cpu:0".
+TENON_API TensorList run(const Executable& executable, std::span<const Tensor> inputs,
+                         std::span<const Tensor> bound = {}, std::vector<StepExecution>* executions = nullptr);
+
+}  // namespace tenon::graph

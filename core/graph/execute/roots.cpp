@@ -1,0 +1,26 @@
+#include "core/graph/execute/roots.h"
+
+namespace tenon::graph {
+namespace {
+
+// Where `view`, a step of a view of the value at `source`, puts its result; the result itself is its root if that
+// fails.
+RootView view_of_root(const StepCall& view, const RootView& source, uint32_t result) {
+  TensorImpl impl;
+  const Status status = view.call().op->view(view.call(), &impl);
+  if (!status.ok() || impl.dtype != view.call().inputs[0]->dtype()) return {result, 0};
+  return {source.root, source.offset + impl.offset};
+}
+
+}  // namespace
+
+Roots::Roots(const Executable& program) : roots_(program.values.size()) {
+  for (uint32_t id = 0; id < program.values.size(); ++id) roots_[id].root = id;
+  for (const Step& step : program.steps) {
+    if (!is_view(step)) continue;
+    const uint32_t source = step.inputs[0], result = step.outputs[0];
+    roots_[result] = view_of_root(StepCall(program, step), roots_[source], result);
+  }
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,28 @@
+// Roots: where the values of an executable lie. A value that is a view lies in the bytes of another value, its root;
+// every other value is its own root. Internal to core/graph/execute.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/graph/execute/executable.h"
+
+namespace tenon::graph {
+
+struct RootView {
+  uint32_t root = 0;
+  int64_t offset = 0;  // of the first element, in elements of the root
+};
+
+class Roots {
+ public:
+  explicit Roots(const Executable& program);
+
+  const RootView& operator[](uint32_t value) const { return roots_[value]; }
+  uint32_t root(uint32_t value) const { return roots_[value].root; }
+
+ private:
+  std::vector<RootView> roots_;  // by value
+};
+
+}  // namespace tenon::graph

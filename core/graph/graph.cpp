@@ -1,0 +1,126 @@
+#include "core/graph/graph.h"
+
+#include <algorithm>
+
+#include "primitives/text/format.h"
+
+namespace tenon::graph {
+
+Graph::Graph(std::string name) : arena_(std::make_unique<symbolic::Arena>(std::move(name))), values_(1) {
+  labels_.add({});
+}
+
+Graph::~Graph() = default;
+
+bool Graph::is_output(ValueId id) const { return std::find(outputs_.begin(), outputs_.end(), id) != outputs_.end(); }
+
+uint32_t Graph::add_label(std::string text) {
+  labels_.add(std::move(text));
+  return static_cast<uint32_t>(labels_.size() - 1);
+}
+
+ValueId Graph::add_input(DType dtype, const SymDims& dims, DeviceState* device) {
+  values_.push_back({dtype, dims, device});
+  inputs_.push_back(static_cast<ValueId>(values_.size() - 1));
+  return inputs_.back();
+}
+
+ValueId Graph::add_constant(Tensor tensor) {
+  SymDims dims;
+  for (int64_t dim : tensor.dims()) dims.push_back(dim);
+  values_.push_back({tensor.dtype(), dims, tensor.impl()->device, std::move(tensor)});
+  return static_cast<ValueId>(values_.size() - 1);
+}
+
+NodeId Graph::link(NodeId before, Node node) {
+  const auto id = static_cast<NodeId>(nodes_.size());
+  const NodeId previous = before == kNoNode ? last_ : nodes_[before].previous;
+  for (uint32_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] != 0) values_[node.inputs[i]].uses.push_back({id, i});
+  }
+  nodes_.push_back({std::move(node), previous, before});
+  (previous == kNoNode ? first_ : nodes_[previous].next) = id;
+  (before == kNoNode ? last_ : nodes_[before].previous) = id;
+  ++size_;
+  return id;
+}
+
+NodeId Graph::insert(NodeId before, Node node, size_t count) {
+  const std::vector<SymMeta> made = infer_results(*this, node, count);
+  DeviceState* device = device_of(*this, node);
+  const auto id = static_cast<NodeId>(nodes_.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    node.results.push_back(static_cast<ValueId>(values_.size()));
+    values_.push_back({made[i].dtype, made[i].dims, device, Tensor(), id, i});
+  }
+  return link(before, std::move(node));
+}
+
+void Graph::erase(NodeId id) {
+  Linked& linked = nodes_[id];
+  for (ValueId result : linked.node.results) {
+    if (!values_[result].uses.empty() || is_output(result)) {
+      throw Error(Code::internal, fmt::format("{}: a node of {} was erased, though its result is used.",
+                                              linked.node.op->name, arena_->name()));
+    }
+    values_[result] = Value();
+  }
+  set_inputs(id, {});
+  (linked.previous == kNoNode ? first_ : nodes_[linked.previous].next) = linked.next;
+  (linked.next == kNoNode ? last_ : nodes_[linked.next].previous) = linked.previous;
+  linked.node = Node();
+  --size_;
+}
+
+void Graph::replace(ValueId old, ValueId with) {
+  for (const Use& use : std::exchange(values_[old].uses, {})) {
+    nodes_[use.node].node.inputs[use.input] = with;
+    values_[with].uses.push_back(use);
+  }
+  std::replace(outputs_.begin(), outputs_.end(), old, with);
+}
+
+void Graph::set_inputs(NodeId id, std::vector<ValueId> inputs) {
+  Node& node = nodes_[id].node;
+  for (uint32_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] != 0) std::erase(values_[node.inputs[i]].uses, Use{id, i});
+  }
+  node.inputs = std::move(inputs);
+  for (uint32_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] != 0) values_[node.inputs[i]].uses.push_back({id, i});
+  }
+}
+
+std::vector<SymMeta> infer_results(Graph& graph, const Node& node, size_t count) {
+  const symbolic::ArenaScope scope(graph.arena());
+  graph.arena().context(node.op->name);
+  std::vector<SymValue> values;
+  values.reserve(node.inputs.size());
+  std::vector<const SymValue*> pointers;
+  for (ValueId id : node.inputs) {
+    if (id != 0) values.emplace_back(graph[id].dtype, graph[id].dims);
+    pointers.push_back(id == 0 ? nullptr : &values.back());
+  }
+  SymCall call;
+  call.op = node.op;
+  call.inputs = pointers;
+  call.attributes = node.attributes.data();
+  call.patches = node.patches;
+  call.output_count = count;
+  std::vector<SymMeta> made(count);
+  throw_if_error(node.op->infer_sizes(call, made.data()));
+  for (SymMeta& meta : made) {
+    for (SymDim& dim : meta.dims) dim = graph.arena().resolve(dim);
+  }
+  return made;
+}
+
+DeviceState* device_of(const Graph& graph, const Node& node) {
+  if (node.device != nullptr) return node.device;
+  for (ValueId id : node.inputs) {
+    if (id != 0) return graph[id].device;
+  }
+  return nullptr;
+}
+
+}  // namespace tenon::graph

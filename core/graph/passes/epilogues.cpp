@@ -1,0 +1,115 @@
+// Products take what follows them as epilogues (ep_api.h): they add and activate before they store.
+#include <algorithm>
+
+#include "core/graph/passes/match.h"
+#include "core/graph/passes/passes.h"
+#include "core/ops/rules/epilogue.h"
+#include "primitives/table/table.h"
+
+namespace tenon::graph {
+namespace {
+
+class Product {
+ public:
+  Product(Graph* graph, NodeId id) : graph_(*graph), id_(id) {}
+
+  // Takes as much of what follows as it can.
+  void run() {
+    if (!may_have_epilogues()) return;
+    while (take_next()) continue;
+  }
+
+ private:
+  const Node& node() const { return graph_.node(id_); }
+  const Value& made() const { return graph_[result(graph_, id_)]; }
+
+  // The product of a vector has another rank than its primitive.
+  bool may_have_epilogues() const {
+    return is_floating(made().dtype) && graph_[node().inputs[0]].dims.rank() > 1 &&
+           graph_[node().inputs[1]].dims.rank() > 1;
+  }
+
+  bool take_next() {
+    const NodeId next = only_reader(graph_, result(graph_, id_));
+    if (next == kNoNode || graph_.node(next).precision != node().precision) return false;
+    const Value& after = graph_[result(graph_, next)];
+    if (after.dtype != made().dtype || !same_dims(after.dims, made().dims)) return false;
+    Node taken = node();
+    taken.results.clear();
+    if (!take(next, &taken)) return false;
+    taken.label = node().label;
+    const NodeId both = graph_.insert(next, std::move(taken));
+    graph_.replace(result(graph_, next), result(graph_, both));
+    graph_.erase(next);
+    graph_.erase(id_);
+    id_ = both;
+    return true;
+  }
+
+  bool take(NodeId next, Node* taken) const {
+    const Node& op = graph_.node(next);
+    if (is(graph_, next, OpId::clamp)) return take_clamp(next, taken);
+    if (op.op->form != OpForm::elementwise) return false;
+    if (op.op->kind == EP_PRIMITIVE_unary) {
+      const table::ScalarRow& row = *table::unary_row(op.op->scalar_op);
+      if (row.result != table::ResultType::SAME) return false;
+      std::vector<Scalar> parameters(static_cast<size_t>(row.parameters));
+      for (size_t i = 0; i < parameters.size() && i < op.scalars.size(); ++i) parameters[i] = op.scalars[i];
+      return add_epilogue(op.op, -1, parameters, taken);
+    }
+    return is(graph_, next, OpId::add) && take_add(next, taken);
+  }
+
+  bool take_add(NodeId next, Node* taken) const {
+    const ValueId other = other_input(graph_, next, result(graph_, id_));
+    if (other == 0 || graph_[other].dtype != made().dtype) return false;
+    if (!same_dims(graph_[other].dims, made().dims) && !is_bias(other)) return false;
+    if (taken->inputs.size() + 2 > EP_MAX_OPERANDS) return false;
+    taken->inputs.push_back(other);
+    return add_epilogue(graph_.node(next).op, static_cast<int16_t>(taken->inputs.size() - 1), {}, taken);
+  }
+
+  // A number for each column of a matrix product, which has no bias yet.
+  bool is_bias(ValueId other) const {
+    const SymDims& dims = graph_[other].dims;
+    return is(graph_, id_, OpId::matmul) && node().epilogues.empty() && dims.rank() == 1 &&
+           identical(dims[0], made().dims.back());
+  }
+
+  bool take_clamp(NodeId next, Node* taken) const {
+    if (graph_.node(next).inputs[0] != result(graph_, id_)) return false;
+    const std::optional<double> low = number(graph_, next, 1), high = number(graph_, next, 2);
+    if (!low || !high || taken->epilogues.size() + 2 > EP_MAX_EPILOGUES) return false;
+    Node both = *taken;
+    if (!add_epilogue(&op_row(OpId::maximum), -1, {Scalar(*low)}, &both)) return false;
+    if (!add_epilogue(&op_row(OpId::minimum), -1, {Scalar(*high)}, &both)) return false;
+    *taken = std::move(both);
+    return true;
+  }
+
+  static bool add_epilogue(const OpInfo* op, int16_t input, const std::vector<Scalar>& scalars, Node* taken) {
+    const size_t slot = std::max<size_t>(taken->scalars.size(), ops::kEpilogueSlot);
+    if (taken->epilogues.size() == EP_MAX_EPILOGUES || slot + scalars.size() > EP_MAX_SCALARS) return false;
+    if (!scalars.empty()) {
+      taken->scalars.resize(slot);
+      taken->scalars.insert(taken->scalars.end(), scalars.begin(), scalars.end());
+    }
+    taken->epilogues.push_back({op, input, static_cast<int16_t>(scalars.empty() ? 0 : slot)});
+    return true;
+  }
+
+  Graph& graph_;
+  NodeId id_;
+};
+
+}  // namespace
+
+void take_epilogues(Graph* graph, const PassOptions&) {
+  std::vector<NodeId> products;
+  for (NodeId id = graph->first(); id != kNoNode; id = graph->next(id)) {
+    if (is(*graph, id, OpId::matmul) || is(*graph, id, OpId::conv)) products.push_back(id);
+  }
+  for (NodeId id : products) Product(graph, id).run();
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,14 @@
+#include "core/graph/passes/match.h"
+
+namespace tenon::graph {
+
+std::optional<double> number(const Graph& graph, NodeId node, size_t index) {
+  const Node& of = graph.node(node);
+  if (of.inputs[index] == 0)
+    return index < of.scalars.size() ? std::optional(of.scalars[index].to_double()) : std::nullopt;
+  const Tensor& constant = graph[of.inputs[index]].constant;
+  if (!constant.defined() || constant.elements() != 1 || constant.rank() > 1) return std::nullopt;
+  return constant.item().to_double();
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,64 @@
+// What passes ask of a graph when they look for patterns. Internal to core/graph/passes.
+#pragma once
+
+#include <cmath>
+#include <optional>
+
+#include "core/graph/graph.h"
+#include "core/ops/op_rows.h"
+
+namespace tenon::graph {
+
+inline bool is(const Graph& graph, NodeId node, OpId op) {
+  return node != kNoNode && graph.node(node).op == &op_row(op);
+}
+
+// The node that makes `value`, if it is an `op`; else kNoNode.
+inline NodeId maker(const Graph& graph, ValueId value, OpId op) {
+  const NodeId producer = value == 0 ? kNoNode : graph[value].producer;
+  return is(graph, producer, op) ? producer : kNoNode;
+}
+
+// The one node that reads `value`, once, if no output is `value`; else kNoNode.
+inline NodeId only_reader(const Graph& graph, ValueId value) {
+  const std::vector<Use>& uses = graph[value].uses;
+  return uses.size() == 1 && !graph.is_output(value) ? uses[0].node : kNoNode;
+}
+inline NodeId only_reader(const Graph& graph, ValueId value, OpId op) {
+  const NodeId reader = only_reader(graph, value);
+  return is(graph, reader, op) ? reader : kNoNode;
+}
+
+inline ValueId result(const Graph& graph, NodeId node) { return graph.node(node).results[0]; }
+
+// The other argument of a binary node of which `one` is an argument; 0 if that is a number, or `one` both.
+inline ValueId other_input(const Graph& graph, NodeId node, ValueId one) {
+  const std::vector<ValueId>& inputs = graph.node(node).inputs;
+  if (inputs.size() != 2 || inputs[0] == inputs[1]) return 0;
+  return inputs[0] == one ? inputs[1] : inputs[1] == one ? inputs[0] : 0;
+}
+
+// Argument `index` of an element-wise node as a number, if it is one: a scalar, or a constant of one element that does
+// not widen the result.
+std::optional<double> number(const Graph& graph, NodeId node, size_t index);
+// The argument beside `one` as a number.
+inline std::optional<double> other_number(const Graph& graph, NodeId node, ValueId one) {
+  const std::vector<ValueId>& inputs = graph.node(node).inputs;
+  if (inputs.size() != 2 || (inputs[0] == one) == (inputs[1] == one)) return std::nullopt;
+  return number(graph, node, inputs[0] == one ? 1 : 0);
+}
+
+// True if `found` is `wanted`, as near as a file may have rounded it.
+inline bool is_about(std::optional<double> found, double wanted) {
+  return found && std::fabs(*found - wanted) <= 1e-6 * std::fabs(wanted);
+}
+
+inline bool same_dims(const SymDims& a, const SymDims& b) {
+  if (a.rank() != b.rank()) return false;
+  for (int32_t axis = 0; axis < a.rank(); ++axis) {
+    if (!identical(a[axis], b[axis])) return false;
+  }
+  return true;
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,46 @@
+#include "core/graph/passes/passes.h"
+
+#include "primitives/text/format.h"
+#include "primitives/text/nearest.h"
+
+namespace tenon::graph {
+namespace {
+
+constexpr std::string_view kRounding = "a few roundings of the result's dtype";
+
+constexpr Pass kPasses[] = {
+    {"fold_constants", "computes nodes of constants alone", "", fold_constants},
+    {"redundant", "removes nodes that change nothing, and joins views of views", "", remove_redundant},
+    {"common", "computes equal nodes once", "", merge_common},
+    {"layer_norm", "layer norms written in nine nodes", kRounding, find_layer_norms},
+    {"gelu", "gelu written in five nodes", kRounding, find_gelus},
+    {"batch_norm", "puts batch norms into the weights of the convolution before", kRounding, fold_batch_norms},
+    {"epilogues", "lets products add and activate before they store", kRounding, take_epilogues},
+    {"dead_code", "removes nodes that no output needs", "", remove_dead_code},
+};
+
+}  // namespace
+
+std::span<const Pass> passes() { return kPasses; }
+
+const Pass& find_pass(std::string_view name) {
+  std::vector<std::string> names;
+  std::string all;
+  for (const Pass& pass : kPasses) {
+    if (pass.name == name) return pass;
+    names.emplace_back(pass.name);
+    all += (all.empty() ? "" : ", ") + names.back();
+  }
+  const std::string nearest = nearest_word(name, names);
+  throw Error(Code::not_found, fmt::format("There is no pass '{}'{}; the passes are {}.", name,
+                                           nearest.empty() ? "" : fmt::format(", perhaps '{}'", nearest), all));
+}
+
+void optimise(Graph* graph, const PassOptions& options) {
+  for (const Pass& pass : kPasses) {
+    if (options.exact && !pass.bound.empty()) continue;
+    pass.run(graph, options);
+  }
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,70 @@
+// Passes: functions that rewrite a graph into one that computes the same, faster. Each is a row of passes(). A pass is
+// idempotent. An exact pass keeps the bits of every result, NaN, -0 and rounding included; a bounded pass moves them by
+// no more than its row says.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/device/export.h"
+#include "core/graph/graph.h"
+
+namespace tenon::graph {
+
+// Constants that passes have made of other constants, so that several graphs of one model share them. Threads: any.
+class TENON_API FoldedConstants {
+ public:
+  // What `make` gave for `key` and these constants before, or gives now.
+  template <class F>
+  TensorList get(uint64_t key, const TensorList& from, F make) {
+    const std::lock_guard lock(mutex_);
+    std::vector<uint64_t> words{key};
+    for (const Tensor& tensor : from) words.push_back(reinterpret_cast<uintptr_t>(tensor.impl()));
+    const auto found = made_.find(words);
+    if (found != made_.end()) return found->second.made;
+    return made_.emplace(std::move(words), Folded{from, make()}).first->second.made;
+  }
+
+ private:
+  struct Folded {
+    TensorList from;  // kept, so that no other tensor gets their addresses
+    TensorList made;
+  };
+  std::mutex mutex_;
+  std::map<std::vector<uint64_t>, Folded> made_;
+};
+
+struct PassOptions {
+  bool exact = false;                 // only exact passes
+  FoldedConstants* folded = nullptr;  // null: nothing is shared with other graphs
+};
+
+struct Pass {
+  std::string_view name;   // "epilogues"
+  std::string_view about;  // what it does, in a sentence
+  std::string_view bound;  // by how much it may move a result; empty: it is exact
+  void (*run)(Graph* graph, const PassOptions& options) = nullptr;
+};
+
+// All passes, in the order in which optimise() runs them.
+TENON_API std::span<const Pass> passes();
+// Errors: not_found, with the nearest name.
+TENON_API const Pass& find_pass(std::string_view name);
+// Runs all passes that `options` allow.
+TENON_API void optimise(Graph* graph, const PassOptions& options = {});
+
+// The passes themselves.
+void fold_constants(Graph* graph, const PassOptions& options);
+void remove_redundant(Graph* graph, const PassOptions& options);
+void merge_common(Graph* graph, const PassOptions& options);
+void find_layer_norms(Graph* graph, const PassOptions& options);
+void find_gelus(Graph* graph, const PassOptions& options);
+void fold_batch_norms(Graph* graph, const PassOptions& options);
+void take_epilogues(Graph* graph, const PassOptions& options);
+void remove_dead_code(Graph* graph, const PassOptions& options = {});
+
+}  // namespace tenon::graph

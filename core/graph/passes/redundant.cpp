@@ -1,0 +1,107 @@
+// Nodes that change nothing, and views of views. Everything here is exact: x + 0 stays, since -0 + 0 is 0.
+#include <algorithm>
+#include <cstring>
+
+#include "core/graph/passes/match.h"
+#include "core/graph/passes/passes.h"
+#include "core/ops/attributes.h"
+
+namespace tenon::graph {
+namespace {
+
+class Redundant {
+ public:
+  explicit Redundant(Graph* graph) : graph_(*graph) {}
+
+  void run() {
+    for (NodeId id = graph_.first(); id != kNoNode;) {
+      const NodeId after = graph_.next(id);
+      visit(id);
+      id = after;
+    }
+  }
+
+ private:
+  const Node& node(NodeId id) const { return graph_.node(id); }
+  bool is_reshape(NodeId id) const { return is(graph_, id, OpId::reshape) || is(graph_, id, OpId::view); }
+
+  void visit(NodeId id) {
+    if (is_reshape(id)) join_reshapes(id);
+    if (is(graph_, id, OpId::permute)) join_permutes(id);
+    if (changes_nothing(id)) {
+      graph_.replace(result(graph_, id), node(id).inputs[0]);
+      graph_.erase(id);
+    }
+  }
+
+  bool same_type(NodeId id) const {
+    const Value &from = graph_[node(id).inputs[0]], &to = graph_[result(graph_, id)];
+    return from.dtype == to.dtype && from.device == to.device && same_dims(from.dims, to.dims);
+  }
+
+  // True if the result of `id` is its first input.
+  bool changes_nothing(NodeId id) const {
+    if (node(id).inputs.empty() || node(id).inputs[0] == 0 || node(id).results.size() != 1 || !same_type(id)) {
+      return false;
+    }
+    if (is_reshape(id) || is(graph_, id, OpId::cast) || is(graph_, id, OpId::to) || is(graph_, id, OpId::expand) ||
+        is(graph_, id, OpId::squeeze) || is(graph_, id, OpId::unsqueeze)) {
+      return true;
+    }
+    if (is(graph_, id, OpId::permute)) return is_identity(axes_of(id));
+    const bool by_one = is(graph_, id, OpId::mul) || is(graph_, id, OpId::div);
+    return by_one && node(id).inputs.size() == 2 && number(graph_, id, 1) == 1.0;
+  }
+
+  // A reshape of a reshape needs only the last one.
+  void join_reshapes(NodeId id) {
+    const NodeId before = graph_[node(id).inputs[0]].producer;
+    if (is_reshape(before)) graph_.set_inputs(id, {node(before).inputs[0]});
+  }
+
+  std::vector<int64_t> axes_of(NodeId id) const {
+    const auto axes = node(id).attributes_as<PermuteAttributes>().axes.span();
+    std::vector<int64_t> all(axes.begin(), axes.end());
+    for (int64_t& axis : all) axis += axis < 0 ? static_cast<int64_t>(all.size()) : 0;
+    return all;
+  }
+  static bool is_identity(const std::vector<int64_t>& axes) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i] != static_cast<int64_t>(i)) return false;
+    }
+    return true;
+  }
+
+  // A permutation of a permutation is one.
+  void join_permutes(NodeId id) {
+    const NodeId before = maker(graph_, node(id).inputs[0], OpId::permute);
+    if (before == kNoNode) return;
+    const std::vector<int64_t> inner = axes_of(before);
+    std::vector<int64_t> joined = axes_of(id);
+    for (int64_t& axis : joined) axis = inner[static_cast<size_t>(axis)];
+    PermuteAttributes attributes{};
+    attributes.axes = DimsAttribute::of(joined);
+    Node one = node(id);
+    one.results.clear();
+    one.inputs = {node(before).inputs[0]};
+    std::memcpy(one.attributes.data(), &attributes, sizeof attributes);
+    const NodeId made = graph_.insert(id, std::move(one));
+    graph_.replace(result(graph_, id), result(graph_, made));
+    graph_.erase(id);
+    if (is_identity(joined)) {
+      graph_.replace(result(graph_, made), node(made).inputs[0]);
+      graph_.erase(made);
+    }
+  }
+
+  Graph& graph_;
+};
+
+}  // namespace
+
+void remove_redundant(Graph* graph, const PassOptions& options) {
+  Redundant(graph).run();
+  remove_dead_code(graph, options);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,181 @@
+// Writes a graph as text; parse.cpp reads it.
+#include <cmath>
+#include <cstring>
+
+#include "core/device/device_state.h"
+#include "core/graph/text.h"
+#include "core/ops/dims_attribute.h"
+#include "core/ops/record_shape.h"
+#include "core/ops/rules/epilogue.h"
+#include "core/ops/text_attribute.h"
+#include "primitives/text/format.h"
+
+namespace tenon::graph {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') result += '\\';
+    result += c == '\n' ? std::string("\\n") : std::string(1, c);
+  }
+  return result + "\"";
+}
+
+std::string hex(const std::string& bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    text += digits[static_cast<unsigned char>(c) >> 4];
+    text += digits[static_cast<unsigned char>(c) & 15];
+  }
+  return text;
+}
+
+// 7, 7u, true; doubles exactly, as hexadecimal numbers: 0x1.8p+0.
+std::string scalar_text(const Scalar& scalar) {
+  if (scalar.dtype() == DType::boolean) return scalar.to_int() != 0 ? "true" : "false";
+  if (scalar.dtype() == DType::u64) return fmt::format("{}u", scalar.to_abi(DType::u64).value.u64);
+  if (scalar.dtype() == DType::i64) return fmt::format("{}", scalar.to_int());
+  const double value = scalar.to_double();
+  if (std::isnan(value)) return fmt::format("nan:{:x}", scalar.to_abi(DType::f64).value.u64);
+  return fmt::format("{:a}", value);
+}
+
+class Printer {
+ public:
+  Printer(const Graph& graph, const TextOptions& options) : graph_(graph), options_(options) {}
+
+  std::string print() {
+    std::string text = fmt::format("graph {}\n{}", quoted(graph_.arena().name()), graph_.arena().text());
+    for (ValueId id : graph_.inputs()) text += fmt::format("%{} = input {}\n", id, typed(id));
+    for (ValueId id = 1; id < graph_.value_count(); ++id) {
+      const bool read = !graph_[id].uses.empty() || graph_.is_output(id);
+      if (graph_[id].constant.defined() && read) text += fmt::format("%{} = constant {}\n", id, constant(id));
+    }
+    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) text += line(graph_.node(id)) + "\n";
+    return text + fmt::format("return {}\n", list(graph_.outputs()));
+  }
+
+ private:
+  std::string type(ValueId id) const {
+    std::string dims;
+    for (SymDim dim : graph_[id].dims) dims += (dims.empty() ? "" : ", ") + graph_.arena().text(dim);
+    return fmt::format("{}[{}]", dtype_name(graph_[id].dtype), dims);
+  }
+  std::string typed(ValueId id) const { return fmt::format("{} on {}", type(id), graph_[id].device->opened->spelling); }
+
+  std::string constant(ValueId id) {
+    const Tensor& tensor = graph_[id].constant;
+    std::string bytes(static_cast<size_t>(tensor.bytes()), '\0');
+    tensor.copy_to_host(bytes.data());
+    if (options_.constants == nullptr || bytes.size() <= options_.most_bytes) {
+      return fmt::format("{} = {}", typed(id), bytes.empty() ? "none" : hex(bytes));
+    }
+    options_.constants->resize((options_.constants->size() + 63) / 64 * 64);
+    const size_t at = options_.constants->size();
+    *options_.constants += bytes;
+    return fmt::format("{} = file {}", typed(id), at);
+  }
+
+  template <class Ids>
+  static std::string list(const Ids& ids) {
+    std::string text;
+    for (ValueId id : ids) text += (text.empty() ? "" : ", ") + (id == 0 ? std::string("_") : fmt::format("%{}", id));
+    return text;
+  }
+
+  static size_t own_inputs(const Node& node) {
+    size_t count = node.inputs.size();
+    for (const Epilogue& epilogue : node.epilogues) count -= epilogue.input >= 0 ? 1 : 0;
+    return count;
+  }
+
+  std::string line(const Node& node) const {
+    std::string text = fmt::format("{} = {}({})", list(node.results), node.op->name,
+                                   list(std::span(node.inputs).first(own_inputs(node))));
+    const size_t scalars = node.epilogues.empty() ? node.scalars.size() : 0;
+    for (size_t i = 0; i < scalars; ++i) text += (i == 0 ? " scalars (" : ", ") + scalar_text(node.scalars[i]);
+    if (scalars != 0) text += ")";
+    text += attributes(node);
+    for (size_t i = 0; i < node.epilogues.size(); ++i) {
+      text += (i == 0 ? " then " : ", ") + epilogue(node, node.epilogues[i]);
+    }
+    if (node.precision != Precision::stated) text += fmt::format(" precision {}", static_cast<int>(node.precision));
+    if (node.device != nullptr) text += fmt::format(" on {}", node.device->opened->spelling);
+    for (size_t i = 0; i < node.results.size(); ++i) text += (i == 0 ? " : " : ", ") + type(node.results[i]);
+    if (node.label != 0) text += " label " + quoted(graph_.labels()[node.label]);
+    return text;
+  }
+
+  static std::string epilogue(const Node& node, const Epilogue& epilogue) {
+    std::string text(epilogue.op->name);
+    if (epilogue.input >= 0) return text + fmt::format("(%{})", node.inputs[static_cast<size_t>(epilogue.input)]);
+    const int32_t count = ops::scalars_of(epilogue);
+    for (int32_t i = 0; i < count; ++i) {
+      text += (i == 0 ? "(" : ", ") + scalar_text(node.scalars[static_cast<size_t>(epilogue.scalar + i)]);
+    }
+    return count == 0 ? text : text + ")";
+  }
+
+  std::string attributes(const Node& node) const {
+    std::string text;
+    for (const AttributeField& field : attribute_fields(*node.op)) {
+      const std::string value = field_text(node, field);
+      if (!value.empty()) text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", field.name, value);
+    }
+    return text.empty() ? "" : fmt::format(" {{{}}}", text);
+  }
+
+  // The i64 at byte `offset`, or the expression that stands for it.
+  std::string number(const Node& node, uint32_t offset) const {
+    for (const Patch& patch : node.patches) {
+      if (patch.word * 8 == offset) return graph_.arena().text(patch.size);
+    }
+    return fmt::format("{}", get<int64_t>(node, offset));
+  }
+
+  template <class T>
+  static T get(const Node& node, uint32_t offset) {
+    T value{};
+    std::memcpy(&value, reinterpret_cast<const char*>(node.attributes.data()) + offset, sizeof value);
+    return value;
+  }
+
+  std::string element(const Node& node, const AttributeField& field, uint32_t i) const {
+    switch (field.type) {
+      case AttributeType::i32: return fmt::format("{}", get<int32_t>(node, field.offset + 4 * i));
+      case AttributeType::u32: return fmt::format("{}", get<uint32_t>(node, field.offset + 4 * i));
+      case AttributeType::dtype: return std::string(dtype_name(get<DType>(node, field.offset)));
+      case AttributeType::text: return quoted(get<TextAttribute>(node, field.offset).view());
+      default: return number(node, field.offset + 8 * i);
+    }
+  }
+
+  // Empty if every byte of the field is 0.
+  std::string field_text(const Node& node, const AttributeField& field) const {
+    std::string text;
+    if (field.type == AttributeType::dims) {
+      const auto rank = get<int64_t>(node, field.offset);
+      for (uint32_t i = 0; i < rank; ++i) text += (i == 0 ? "" : ", ") + number(node, field.offset + 8 + 8 * i);
+      return fmt::format("[{}]", text);
+    }
+    bool zero = true;
+    for (uint32_t i = 0; i < field.count; ++i) {
+      const std::string one = element(node, field, i);
+      zero = zero && (one == "0" || one == "\"\"");
+      text += (i == 0 ? "" : ", ") + one;
+    }
+    if (zero) return "";
+    return field.count == 1 ? text : fmt::format("[{}]", text);
+  }
+
+  const Graph& graph_;
+  const TextOptions& options_;
+};
+
+}  // namespace
+
+std::string print(const Graph& graph, const TextOptions& options) { return Printer(graph, options).print(); }
+
+}  // namespace tenon::graph

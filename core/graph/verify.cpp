@@ -1,0 +1,158 @@
+#include "core/graph/verify.h"
+
+#include <algorithm>
+
+#include "core/ops/record_shape.h"
+#include "core/ops/rules/epilogue.h"
+#include "primitives/table/table.h"
+#include "primitives/text/format.h"
+
+namespace tenon::graph {
+namespace {
+
+template <class... Parts>
+Status wrong(fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  return Status(Code::invalid_argument, fmt::format(text, parts...));
+}
+
+// How many of the inputs are the op's own, before those of epilogues.
+size_t own_inputs(const Node& node) {
+  size_t count = node.inputs.size();
+  for (const Epilogue& epilogue : node.epilogues) count -= epilogue.input >= 0 ? 1 : 0;
+  return count;
+}
+
+Status check_epilogues(const Node& node) {
+  size_t next = own_inputs(node);
+  for (const Epilogue& epilogue : node.epilogues) {
+    const bool unary = epilogue.op->kind == EP_PRIMITIVE_unary;
+    const table::ScalarRow* row =
+        unary ? table::unary_row(epilogue.op->scalar_op) : table::binary_row(epilogue.op->scalar_op);
+    if (epilogue.op->form != OpForm::elementwise || row == nullptr || row->result != table::ResultType::SAME) {
+      return wrong("'{}' can be no epilogue", epilogue.op->name);
+    }
+    if (epilogue.input >= 0 && (unary || static_cast<size_t>(epilogue.input) != next++)) {
+      return wrong("the tensors of epilogues are not the last inputs, in their order");
+    }
+    const auto scalars = static_cast<size_t>(ops::scalars_of(epilogue));
+    const auto slot = static_cast<size_t>(epilogue.scalar);
+    if (scalars != 0 && (epilogue.scalar < ops::kEpilogueSlot || slot + scalars > node.scalars.size())) {
+      return wrong("the scalars of epilogue '{}' are missing", epilogue.op->name);
+    }
+  }
+  return {};
+}
+
+class Verifier {
+ public:
+  explicit Verifier(Graph& graph) : graph_(graph), made_(graph.value_count(), false) {}
+
+  Status run() {
+    for (ValueId id = 1; id < graph_.value_count(); ++id)
+      made_[id] = graph_[id].producer == kNoNode && graph_[id].dtype != DType::none;
+    size_t uses = 0, count = 0;
+    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) {
+      if (const Status status = visit(id); !status.ok()) return named(id, status);
+      uses += graph_.node(id).inputs.size() -
+              static_cast<size_t>(std::count(graph_.node(id).inputs.begin(), graph_.node(id).inputs.end(), 0u));
+      ++count;
+    }
+    if (count != graph_.size()) return wrong("{} nodes are in order, but {} are counted.", count, graph_.size());
+    for (ValueId id : graph_.outputs()) {
+      if (id >= made_.size() || !made_[id]) return wrong("The output %{} is made by no node.", id);
+    }
+    size_t noted = 0;
+    for (ValueId id = 1; id < graph_.value_count(); ++id) noted += graph_[id].uses.size();
+    return noted == uses ? Status() : wrong("{} uses are noted, but nodes have {} inputs.", noted, uses);
+  }
+
+ private:
+  Status named(NodeId id, const Status& status) const {
+    const Node& node = graph_.node(id);
+    return wrong("%{} = {}: {}.", node.results.empty() ? 0 : node.results[0], node.op == nullptr ? "?" : node.op->name,
+                 status.message());
+  }
+
+  Status visit(NodeId id) {
+    const Node& node = graph_.node(id);
+    if (node.op == nullptr) return wrong("it was erased, but is still in order");
+    TENON_RETURN_IF_ERROR(check_record(node, node.results.size()));
+    for (uint32_t i = 0; i < node.inputs.size(); ++i) TENON_RETURN_IF_ERROR(check_input(id, i));
+    return check_results(id);
+  }
+
+  Status check_input(NodeId id, uint32_t i) {
+    const ValueId value = graph_.node(id).inputs[i];
+    if (value == 0) return {};
+    if (value >= made_.size() || !made_[value]) return wrong("it reads %{}, which is not made before it", value);
+    const std::vector<Use>& uses = graph_[value].uses;
+    if (std::count(uses.begin(), uses.end(), Use{id, i}) != 1) return wrong("%{} does not know that it is read", value);
+    return {};
+  }
+
+  Status check_results(NodeId id) {
+    const Node& node = graph_.node(id);
+    std::vector<SymMeta> types;
+    try {
+      types = infer_results(graph_, node, node.results.size());
+    } catch (const Error& error) {
+      return error.status();
+    }
+    for (uint32_t i = 0; i < node.results.size(); ++i) {
+      const Value& value = graph_[node.results[i]];
+      if (value.producer != id || value.result != i || made_[node.results[i]])
+        return wrong("result {} is another's", i);
+      if (value.dtype != types[i].dtype || !same(value.dims, types[i].dims)) {
+        return wrong("result {} is {} {}, but the op's rule says {} {}", i, dtype_name(value.dtype),
+                     to_string(value.dims), dtype_name(types[i].dtype), to_string(types[i].dims));
+      }
+      made_[node.results[i]] = true;
+    }
+    return {};
+  }
+
+  bool same(const SymDims& a, const SymDims& b) {
+    if (a.rank() != b.rank()) return false;
+    for (int32_t axis = 0; axis < a.rank(); ++axis) {
+      if (!identical(a[axis], b[axis]) && graph_.arena().known({Relation::eq, a[axis], b[axis]}) != true) return false;
+    }
+    return true;
+  }
+
+  Graph& graph_;
+  std::vector<bool> made_;  // by value
+};
+
+}  // namespace
+
+Status verify(Graph& graph) { return Verifier(graph).run(); }
+
+Status check_record(const Node& node, size_t results) {
+  const RecordShape shape = record_shape(*node.op);
+  const size_t own = own_inputs(node);
+  if (own < shape.required || own > shape.most) {
+    return wrong("it has {} arguments, but takes {} to {}", own, shape.required, shape.most);
+  }
+  if (node.inputs.size() + results > EP_MAX_OPERANDS) return wrong("it has more than {} tensors", EP_MAX_OPERANDS);
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool scalar = node.op->form == OpForm::elementwise && i < node.scalars.size();
+    const bool needed = i < shape.required || i >= own || shape.listed;
+    if (node.inputs[i] == 0 && needed && !scalar) return wrong("argument {} is absent", i);
+  }
+  if (node.scalars.size() > EP_MAX_SCALARS) return wrong("it has {} scalars", node.scalars.size());
+  if (own != 0 && node.inputs[0] == 0 &&
+      node.inputs.size() == static_cast<size_t>(std::count(node.inputs.begin(), node.inputs.end(), 0u)))
+    return wrong("all its arguments are absent");
+  if (node.epilogues.size() > EP_MAX_EPILOGUES) return wrong("it has {} epilogues", node.epilogues.size());
+  if (!node.epilogues.empty() && node.op->kind != EP_PRIMITIVE_matmul && node.op->kind != EP_PRIMITIVE_convolution) {
+    return wrong("it takes no epilogues");
+  }
+  if (node.op->output_count != 0 && results != node.op->output_count) {
+    return wrong("it has {} results, but gives {}", results, node.op->output_count);
+  }
+  if (results == 0) return wrong("it has no results");
+  if (node.attributes.size() * 8 < node.op->attribute_bytes) return wrong("its attributes are missing");
+  return check_epilogues(node);
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,15 @@
+// The second rung of the ladder: a record as ops that a device more likely has.
+#pragma once
+
+#include "core/ops/op_call.h"
+
+namespace tenon::ops {
+
+// True if decompose() knows the record: its op has a decomposition, or the record has epilogues.
+bool has_decomposition(const OpCall& call);
+
+// Computes `call` by other ops, which come to the current interpreter, and writes call.outputs.
+// Errors: unsupported, if it is made of nothing simpler; those of the ops.
+void decompose(const OpCall& call);
+
+}  // namespace tenon::ops

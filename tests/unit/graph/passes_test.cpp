@@ -1,0 +1,314 @@
+// Passes: texts before and after, idempotence, random graphs that give the same results; and graphs as text.
+#include "core/graph/passes/passes.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <random>
+
+#include "core/graph/execute/executable.h"
+#include "core/graph/recorder.h"
+#include "core/graph/text.h"
+#include "core/graph/verify.h"
+#include "core/ops/decompose/decompose.h"
+#include "core/ops/ops.h"
+#include "primitives/text/format.h"
+#include "tests/unit/tensor/expect_error.h"
+
+namespace tenon::graph {
+namespace {
+
+using Program = std::function<TensorList(const TensorList&)>;
+
+Tensor random_tensor(const Dims& dims, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> magnitudes(0.5f, 1.5f);
+  std::vector<float> data(static_cast<size_t>(element_count(dims)));
+  for (float& value : data) value = random() % 2 == 0 ? magnitudes(random) : -magnitudes(random);
+  return Tensor::from<float>(data, dims);
+}
+
+std::string wrong_in(Graph& graph) {
+  const Status status = verify(graph);
+  return status.ok() ? "" : status.message();
+}
+
+Graph record(const TensorList& inputs, const Program& code) {
+  Recorder recorder(Device::current());
+  InterpreterScope scope(recorder);
+  TensorList values;
+  for (const Tensor& input : inputs) values.push_back(recorder.input(input.dtype(), input.dims()));
+  Graph graph = recorder.finish(code(values));
+  EXPECT_EQ(wrong_in(graph), "");
+  return graph;
+}
+
+// The names of the ops, in order: "matmul add relu".
+std::string ops_of(const Graph& graph) {
+  std::string text;
+  for (NodeId id = graph.first(); id != kNoNode; id = graph.next(id)) {
+    text += (text.empty() ? "" : " ") + std::string(graph.node(id).op->name);
+    for (const Epilogue& epilogue : graph.node(id).epilogues) text += fmt::format("+{}", epilogue.op->name);
+  }
+  return text;
+}
+
+std::vector<std::vector<float>> results_of(const Graph& graph, const TensorList& inputs) {
+  std::vector<std::vector<float>> results;
+  for (const Tensor& result : run(prepare(graph), inputs)) results.push_back(cast(result, DType::f32).to_host<float>());
+  return results;
+}
+
+void expect_close(const std::vector<std::vector<float>>& a, const std::vector<std::vector<float>>& b, bool exact) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].size(), b[i].size());
+    for (size_t k = 0; k < a[i].size(); ++k) {
+      if (exact) {
+        ASSERT_TRUE(std::memcmp(&a[i][k], &b[i][k], sizeof(float)) == 0) << a[i][k] << " and " << b[i][k];
+      } else {
+        ASSERT_NEAR(a[i][k], b[i][k], 3e-5f * (1 + std::fabs(b[i][k])));
+      }
+    }
+  }
+}
+
+// `pass` makes the ops `after`, changes nothing the second time, and keeps the results.
+void expect_pass(std::string_view pass, const TensorList& inputs, const Program& code, const std::string& after) {
+  Graph graph = record(inputs, code);
+  const auto before = results_of(graph, inputs);
+  const Pass& row = find_pass(pass);
+  row.run(&graph, {});
+  EXPECT_EQ(wrong_in(graph), "");
+  EXPECT_EQ(ops_of(graph), after);
+  const std::string once = print(graph);
+  row.run(&graph, {});
+  EXPECT_EQ(print(graph), once) << "the pass is not idempotent";
+  expect_close(results_of(graph, inputs), before, row.bound.empty());
+}
+
+TEST(Passes, EqualNodesBecomeOne) {
+  const TensorList in{random_tensor({3, 4}, 1), random_tensor({3, 4}, 2)};
+  expect_pass(
+      "common", in,
+      [](const TensorList& x) -> TensorList {
+        const Tensor a = add(exp(x[0]), x[1]), b = add(exp(x[0]), x[1]);
+        return {mul(a, b), add(x[1], exp(x[0])), mul(a, Scalar(2.0)), mul(b, Scalar(3.0))};
+      },
+      "exp add mul add mul mul");
+}
+
+TEST(Passes, WhatChangesNothingGoes) {
+  expect_pass(
+      "redundant", {random_tensor({3, 4}, 1)},
+      [](const TensorList& x) -> TensorList {
+        const Tensor twice = permute(permute(x[0], {1, 0}), {1, 0});
+        const Tensor shaped = reshape(reshape(reshape(exp(twice), {12}), {2, 6}), {3, 4});
+        return {mul(clone(shaped), Scalar(1.0)),
+                relu(permute(permute(reshape(x[0], {3, 2, 2}), {2, 0, 1}), {0, 2, 1}))};
+      },
+      "exp reshape permute relu");
+}
+
+TEST(Passes, MinusZeroStays) {
+  expect_pass(
+      "redundant", {Tensor::from<float>(std::vector<float>{-0.0f, 1.0f}, {2})},
+      [](const TensorList& x) -> TensorList { return {add(x[0], Scalar(0.0))}; }, "add");
+}
+
+TEST(Passes, ConstantsAreComputedOnce) {
+  const Tensor x = random_tensor({4}, 1), w = random_tensor({4}, 2);
+  Graph graph = record({x}, [&](const TensorList& in) -> TensorList { return {mul(in[0], in[0])}; });
+  Node node;
+  node.op = graph.node(graph.first()).op;
+  const ValueId constant = graph.add_constant(w);
+  node.inputs = {constant, constant};
+  const NodeId square = graph.insert(graph.first(), node);
+  graph.set_inputs(graph.last(), {graph.inputs()[0], graph.node(square).results[0]});
+  fold_constants(&graph, {});
+  EXPECT_EQ(ops_of(graph), "mul");
+  expect_close(results_of(graph, {x}), {mul(x, mul(w, w)).to_host<float>()}, true);
+}
+
+Tensor norm_of(const Tensor& x, const Tensor& weight, const Tensor& bias, bool by_pow) {
+  const Tensor centred = sub(x, mean(x, {-1}, true));
+  const Tensor squared = by_pow ? pow(centred, Scalar(2.0)) : mul(centred, centred);
+  const Tensor y = div(centred, sqrt(add(mean(squared, {-1}, true), Scalar(1e-3))));
+  return add(mul(y, weight), bias);
+}
+
+TEST(Passes, ALayerNormIsOneNode) {
+  const TensorList in{random_tensor({3, 8}, 1), random_tensor({8}, 2), random_tensor({8}, 3)};
+  for (bool by_pow : {true, false}) {
+    expect_pass(
+        "layer_norm", in, [&](const TensorList& x) -> TensorList { return {norm_of(x[0], x[1], x[2], by_pow)}; },
+        "layer_norm");
+  }
+}
+
+TEST(Passes, ALayerNormWhoseInsideIsReadStays) {
+  const TensorList in{random_tensor({3, 8}, 1)};
+  const Program code = [](const TensorList& x) -> TensorList {
+    const Tensor centred = sub(x[0], mean(x[0], {-1}, true));
+    const Tensor root = sqrt(add(mean(square(centred), {-1}, true), Scalar(1e-3)));
+    return {div(centred, root), root};
+  };
+  expect_pass("layer_norm", in, code, "mean sub square mean add sqrt div");
+}
+
+TEST(Passes, GeluInFiveNodesIsOne) {
+  const TensorList in{random_tensor({3, 8}, 1)};
+  expect_pass(
+      "gelu", in,
+      [](const TensorList& x) -> TensorList {
+        return {mul(mul(x[0], add(erf(div(x[0], Scalar(std::sqrt(2.0)))), Scalar(1.0))), Scalar(0.5))};
+      },
+      "gelu");
+  expect_pass(
+      "gelu", in,
+      [](const TensorList& x) -> TensorList {
+        return {mul(mul(x[0], Scalar(0.5)), add(Scalar(1.0), erf(mul(x[0], Scalar(std::sqrt(0.5))))))};
+      },
+      "gelu");
+  expect_pass(
+      "gelu", in,
+      [](const TensorList& x) -> TensorList {
+        return {mul(mul(x[0], add(erf(div(x[0], Scalar(1.5))), Scalar(1.0))), Scalar(0.5))};
+      },
+      "div erf add mul mul");
+}
+
+TEST(Passes, ProductsTakeWhatFollows) {
+  const TensorList in{random_tensor({4, 6}, 1), random_tensor({6, 5}, 2), random_tensor({5}, 3),
+                      random_tensor({4, 5}, 4)};
+  expect_pass(
+      "epilogues", in,
+      [](const TensorList& x) -> TensorList {
+        return {relu(add(add(matmul(x[0], x[1]), x[2]), x[3])), clamp(matmul(x[0], x[1]), Scalar(-0.5), Scalar(0.75))};
+      },
+      "matmul+add+add+relu matmul+maximum+minimum");
+  expect_pass(
+      "epilogues", in,
+      [](const TensorList& x) -> TensorList {
+        const Tensor y = matmul(x[0], x[1]);
+        return {relu(y), y};
+      },
+      "matmul relu");
+}
+
+TEST(Passes, AProductTakesFourEpilogues) {
+  const TensorList in{random_tensor({4, 4}, 1)};
+  expect_pass(
+      "epilogues", in,
+      [](const TensorList& x) -> TensorList { return {tanh(relu(tanh(relu(tanh(matmul(x[0], x[0]))))))}; },
+      "matmul+tanh+relu+tanh+relu tanh");
+}
+
+TEST(Passes, AnUnknownPassIsAnErrorThatNamesTheNearest) {
+  const Status status = testing::error_of([] { find_pass("epilogue"); });
+  EXPECT_EQ(status.code(), Code::not_found);
+  EXPECT_NE(status.message().find("'epilogue', perhaps 'epilogues'"), std::string::npos) << status.message();
+}
+
+// What the second rung of the ladder does with a product and its epilogues, on any device.
+TEST(Passes, EpiloguesAreAlsoOps) {
+  const TensorList in{random_tensor({4, 6}, 1), random_tensor({6, 5}, 2), random_tensor({5}, 3),
+                      random_tensor({4, 5}, 4)};
+  const Tensor expected =
+      clamp(leaky_relu(add(add(matmul(in[0], in[1]), in[2]), in[3]), 0.3), Scalar(-0.5), std::nullopt);
+  Graph graph = record(in, [](const TensorList& x) -> TensorList {
+    return {maximum(leaky_relu(add(add(matmul(x[0], x[1]), x[2]), x[3]), 0.3), Scalar(-0.5))};
+  });
+  take_epilogues(&graph, {});
+  ASSERT_EQ(ops_of(graph), "matmul+add+add+leaky_relu maximum");
+  const Node& node = graph.node(graph.first());
+  std::vector<const Tensor*> inputs;
+  for (const Tensor& tensor : in) inputs.push_back(&tensor);
+  Tensor result;
+  OpCall call;
+  call.op = node.op;
+  call.inputs = inputs;
+  call.scalars = node.scalars;
+  call.epilogues = node.epilogues;
+  call.outputs = {&result, 1};
+  ASSERT_TRUE(ops::has_decomposition(call));
+  ops::decompose(call);
+  expect_close({maximum(result, Scalar(-0.5)).to_host<float>()}, {expected.to_host<float>()}, false);
+}
+
+// A program of `size` ops with writes through overlapping views.
+Program random_program(uint32_t seed, int size) {
+  return [seed, size](const TensorList& in) -> TensorList {
+    std::mt19937 random(seed);
+    TensorList all;
+    for (const Tensor& input : in) all.push_back(add(input, Scalar(0.25)));
+    const auto pick = [&] { return all[random() % all.size()]; };
+    for (int i = 0; i < size; ++i) {
+      const Tensor a = pick(), b = pick();
+      switch (random() % 14) {
+        case 0: all.push_back(mul(a, Scalar(0.5))); break;
+        case 1: all.push_back(add(a, b)); break;
+        case 2: all.push_back(maximum(a, neg(b))); break;
+        case 3: all.push_back(permute(a, {1, 0})); break;
+        case 4: all.push_back(softmax(a, static_cast<int64_t>(random() % 2))); break;
+        case 5: all.push_back(relu(add(matmul(tanh(a), tanh(b)), a))); break;
+        case 6: all.push_back(expand(slice(a, 0, 1, 2, 1), {4, 4})); break;
+        case 7: all.push_back(sub(reshape(contiguous(a), {4, 4}), select(b, 0, 2))); break;
+        case 8: {
+          Tensor part = select(a, static_cast<int64_t>(random() % 2), static_cast<int64_t>(random() % 4));
+          if (a.strides()[0] != 0 && a.strides()[1] != 0) mul_(part, Scalar(0.75));
+          break;
+        }
+        case 9: {
+          Tensor part = slice(a, 1, 1, 4, 2);
+          if (a.strides()[0] != 0 && a.strides()[1] != 0) copy_(part, slice(b, 1, 0, 2, 1));
+          break;
+        }
+        case 10: {
+          Tensor turned = a;
+          if (a.strides()[0] != 0 && a.strides()[1] != 0) add_(turned, tanh(b));
+          break;
+        }
+        case 11: {
+          if (!a.contiguous()) break;
+          Tensor flat = reshape(a, {16});
+          Tensor part = slice(flat, 0, 3, 9, 3);
+          fill_(part, Scalar(0.5));
+          break;
+        }
+        case 12: all.push_back(clone(a)); break;
+        default: all.push_back(permute(permute(a, {1, 0}), {1, 0})); break;
+      }
+    }
+    return {all.back(), all[all.size() / 2], pick(), pick()};
+  };
+}
+
+TEST(Passes, RandomProgramsGiveWhatEagerRunsGive) {
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    const TensorList in{random_tensor({4, 4}, seed), random_tensor({4, 4}, seed + 1000)};
+    const Program code = random_program(seed, 20);
+    std::vector<std::vector<float>> eager;
+    for (const Tensor& result : code(in)) eager.push_back(result.to_host<float>());
+    Graph graph = record(in, code);
+    expect_close(results_of(graph, in), eager, true);
+    for (const Pass& pass : passes()) {
+      pass.run(&graph, {});
+      ASSERT_EQ(wrong_in(graph), "") << pass.name;
+      const std::string once = print(graph);
+      pass.run(&graph, {});
+      ASSERT_EQ(print(graph), once) << pass.name << " is not idempotent";
+      if (pass.bound.empty() && pass.name != "dead_code") expect_close(results_of(graph, in), eager, true);
+    }
+    expect_close(results_of(graph, in), eager, false);
+    const Graph again = parse(print(graph));
+    expect_close(results_of(again, in), results_of(graph, in), true);
+    if (HasFatalFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::graph

@@ -1,0 +1,145 @@
+// Graphs as text: what is written reads back to the same, and nothing that is wrong is read.
+#include "core/graph/text.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "core/graph/execute/executable.h"
+#include "core/graph/passes/passes.h"
+#include "core/graph/recorder.h"
+#include "core/graph/verify.h"
+#include "core/ops/ops.h"
+#include "tests/unit/tensor/expect_error.h"
+
+namespace tenon::graph {
+namespace {
+
+using testing::error_of;
+
+Tensor floats(const Dims& dims, float first) {
+  std::vector<float> values(static_cast<size_t>(element_count(dims)));
+  for (float& value : values) value = first += 0.375f;
+  return Tensor::from<float>(values, dims);
+}
+
+// A graph with most of what a text has: constants, scalars, attributes, several results, epilogues, labels, precision.
+Graph rich_graph() {
+  Recorder recorder(Device::current(), {.name = "a \"rich\" one"});
+  InterpreterScope scope(recorder);
+  const Tensor x = recorder.input(DType::f32, {2, 3, 8, 8});
+  recorder.label("node 1 (conv)");
+  Tensor y = relu(conv(x, floats({4, 3, 3, 3}, -2), floats({4}, 1), {2, 1}, {1, 1, 0, 1}));
+  recorder.label("node 2");
+  const auto [pooled, where] = max_pool_with_indices(y, 2, 2);
+  const PrecisionScope precision(Precision::full);
+  y = add(leaky_relu(pooled, 0.1), Scalar(std::numeric_limits<double>::infinity()));
+  y = slice(pad(cast(y, DType::f64), {1, 1}, "constant", -0.0), 3, 1, -1);
+  y = matmul(y, cast(floats({4, 2}, 0), DType::f64));
+  Graph graph = recorder.finish(TensorList{y, cast(where, DType::i32), full({3}, Scalar(7), DType::i64)});
+  take_epilogues(&graph, {});
+  return graph;
+}
+
+// The text of `graph` with its values numbered anew by their order.
+std::string normal(const Graph& graph) { return print(parse(print(graph))); }
+
+TEST(Text, WhatIsWrittenReadsBack) {
+  Graph graph = rich_graph();
+  ASSERT_TRUE(verify(graph).ok()) << verify(graph).message();
+  const std::string text = print(graph);
+  EXPECT_NE(text.find("window.stride: [2, 1, 0]"), std::string::npos) << text;
+  EXPECT_NE(text.find("then relu"), std::string::npos) << text;
+  EXPECT_NE(text.find("label \"node 1 (conv)\""), std::string::npos) << text;
+  EXPECT_NE(text.find("add(%8, _) scalars (0, inf)"), std::string::npos) << text;
+  Graph again = parse(text);
+  EXPECT_TRUE(verify(again).ok()) << verify(again).message();
+  EXPECT_EQ(print(again), normal(again));
+  const Tensor x = floats({2, 3, 8, 8}, -20);
+  const TensorList a = run(prepare(graph), std::vector<Tensor>{x}), b = run(prepare(again), std::vector<Tensor>{x});
+  EXPECT_EQ(a[0].to_host<double>(), b[0].to_host<double>());
+  EXPECT_EQ(a[1].to_host<int32_t>(), b[1].to_host<int32_t>());
+}
+
+TEST(Text, LargeConstantsGoToAFile) {
+  const Graph graph = rich_graph();
+  std::string constants;
+  const std::string text = print(graph, {.most_bytes = 16, .constants = &constants});
+  EXPECT_NE(text.find("= file 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("= file 448"), std::string::npos) << "aligned: " << text;
+  const Tensor x = floats({2, 3, 8, 8}, -20);
+  EXPECT_EQ(run(prepare(parse(text, constants)), std::vector<Tensor>{x})[0].to_host<double>(),
+            run(prepare(graph), std::vector<Tensor>{x})[0].to_host<double>());
+  EXPECT_NE(error_of([&] { parse(text, constants.substr(0, 40)); }).message().find("the file of constants is shorter"),
+            std::string::npos);
+}
+
+void expect_wrong(const std::string& lines, const std::string& what) {
+  const Status status = error_of([&] { parse("graph \"g\"\n" + lines); });
+  EXPECT_EQ(status.code(), Code::invalid_argument) << lines;
+  EXPECT_NE(status.message().find(what), std::string::npos) << status.message();
+}
+
+TEST(Text, ALineThatIsWrongIsNamed) {
+  const std::string x = "%1 = input f32[2, 3] on cpu:0\n";
+  expect_wrong(x + "%2 = relo(%1)\nreturn %2\n", "line 3: at position 9 there is no op 'relo'");
+  expect_wrong(x + "%2 = relu(%3)\nreturn %2\n", "%3 is not defined before");
+  expect_wrong(x + "%1 = relu(%1)\nreturn %1\n", "%1 is defined already");
+  expect_wrong(x + "%2 = relu(%1) : f32[3, 2]\nreturn %2\n", "result 0 has another type by the op's rule");
+  expect_wrong(x + "%2 = relu(%1, %1)\nreturn %2\n", "it has 2 arguments, but takes 1 to 1");
+  expect_wrong(x + "%2 = matmul(%1, _)\nreturn %2\n", "argument 1 is absent");
+  expect_wrong(x + "%2 = softmax(%1) {axis: 1, exis: 2}\nreturn %2\n", "softmax has no attribute 'exis'");
+  expect_wrong(x + "%2 = relu(%1) then relu\nreturn %2\n", "it takes no epilogues");
+  expect_wrong(x + "%2, %3 = relu(%1)\nreturn %2\n", "it has 2 results, but gives 1");
+  expect_wrong(x + "%2 = constant f32[2] on cpu:0 = 0000\nreturn %2\n", "8 bytes in hex are expected");
+  expect_wrong(x, "the line with 'return' is missing");
+  expect_wrong(x + "return %1\n%2 = relu(%1)\n", "nothing may follow 'return'");
+  expect_wrong(x + "%2 = expand(%1) {dims: [2, 5]}\nreturn %2\n", "expand");
+}
+
+// Bytes of texts are changed, dropped and doubled at random. Nothing may crash, and what is read is a graph.
+TEST(Text, NoChangeOfATextDoesHarm) {
+  const std::string text = print(rich_graph());
+  std::mt19937 random(1);
+  size_t read = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string changed = text;
+    for (uint32_t i = 0; i <= random() % 4; ++i) {
+      const size_t at = random() % changed.size();
+      switch (random() % 4) {
+        case 0: changed[at] = static_cast<char>(random()); break;
+        case 1: changed.erase(at, 1 + random() % 5); break;
+        case 2: changed.insert(at, changed.substr(random() % changed.size(), 1 + random() % 8)); break;
+        default: changed[at] = "0123456789,[](){}%_"[random() % 19]; break;
+      }
+      if (changed.empty()) break;
+    }
+    try {
+      Graph graph = parse(changed);
+      EXPECT_TRUE(verify(graph).ok()) << verify(graph).message() << "\n" << changed;
+      ++read;
+      prepare(graph, {.whole_graphs = false});
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  EXPECT_GT(read, 50u) << "too few of the changed texts are still graphs";
+}
+
+TEST(Verify, FindsWhatIsWrong) {
+  Recorder recorder(Device::current());
+  InterpreterScope scope(recorder);
+  const Tensor x = recorder.input(DType::f32, {2, 3});
+  Graph graph = recorder.finish(TensorList{exp(relu(x))});
+  ASSERT_TRUE(verify(graph).ok());
+  const NodeId relu_node = graph.first(), exp_node = graph.last();
+  graph.set_inputs(relu_node, {graph.node(exp_node).results[0]});
+  EXPECT_NE(verify(graph).message().find("which is not made before it"), std::string::npos) << verify(graph).message();
+  graph.set_inputs(relu_node, {});
+  EXPECT_NE(verify(graph).message().find("it has 0 arguments"), std::string::npos) << verify(graph).message();
+}
+
+}  // namespace
+}  // namespace tenon::graph
