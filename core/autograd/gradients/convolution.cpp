@@ -75,15 +75,10 @@ Tensor of_bias(const Tensor& grad) {
 
 void conv(const autograd::Backward& b) {
   const auto& attributes = b.attributes<ConvolutionAttributes>();
-  if (attributes.activation != 0) {
-    throw Error(Code::unsupported, "conv: with an activation in the same call it has no gradient.",
-                "Call the activation after conv.");
-  }
   const Window window(attributes.window);
   if (b.wants(0)) b.give(0, of_input(window, b.grad(), b.input(1), b.dims(0)));
   if (b.wants(1)) b.give(1, of_weight(window, b.input(0), b.grad(), b.dims(1)));
   if (b.wants(2)) b.give(2, of_bias(b.grad()));
-  if (b.wants(3)) b.give(3, b.grad());
 }
 
 // The transpose exchanges the parts of input and result.

@@ -1,23 +1,13 @@
-// Gathering, joining, splitting and padding.
+// Gathering, scattering, joining, splitting and padding.
 #include <algorithm>
 
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
+#include "primitives/text/format.h"
 
 namespace tenon::gradients {
 namespace {
-
-// `index` counted from the beginning of an axis of `size`.
-Tensor from_beginning(const Tensor& index, int64_t size) {
-  return tenon::where(tenon::lt(index, 0), index + size, index);
-}
-
-Tensor numbers_along(int64_t size, int32_t axis, int32_t rank, const Tensor& like) {
-  Dims dims = Dims::filled(rank, 1);
-  dims[axis] = size;
-  return tenon::reshape(tenon::arange(size, like.dtype(), like.device()), dims);
-}
 
 // Zeros around `x` along `axis`.
 Tensor padded(const Tensor& x, int32_t axis, int64_t low, int64_t high) {
@@ -58,29 +48,40 @@ Tensor of_repeated(const Tensor& grad, int32_t axis, int64_t low, int64_t high) 
 
 }  // namespace
 
-// The rows of ones at the places of the index, transposed, times the gradient.
+// Each slice of the gradient is added where forward has read it.
 void gather_slices(const autograd::Backward& b) {
   const int32_t axis = b.attributes<AxisAttributes>().axis;
   const Dims& dims = b.dims(0);
-  const int64_t size = dims[axis];
-  int64_t before = 1;
-  for (int32_t i = 0; i < axis; ++i) before *= dims[i];
-  int64_t behind = 1;
-  for (int32_t i = axis + 1; i < dims.rank(); ++i) behind *= dims[i];
-  const Tensor index = from_beginning(tenon::reshape(b.input(1), {1, -1}), size);
-  const Tensor taken = tenon::cast(tenon::eq(numbers_along(size, 0, 2, index), index), b.grad().dtype());
-  const Tensor grad = tenon::reshape(b.grad(), {before, index.elements(), behind});
-  b.give(0, tenon::reshape(tenon::matmul(taken, grad), dims));
+  const Tensor index = tenon::reshape(b.input(1), {-1});
+  Dims together = dims;
+  together[axis] = index.elements();
+  const Tensor zeros = tenon::zeros(dims, b.grad().dtype(), b.grad().device());
+  b.give(0, tenon::index_add(zeros, axis, index, tenon::reshape(b.grad(), together)));
 }
 
 void gather(const autograd::Backward& b) {
   const int32_t axis = b.attributes<AxisAttributes>().axis;
-  const Dims& dims = b.dims(0);
-  const Tensor index = tenon::unsqueeze(from_beginning(b.input(1), dims[axis]), axis);
-  const Tensor taken = tenon::eq(numbers_along(dims[axis], axis, index.rank(), index), index);
-  Tensor sum = tenon::sum(tenon::where(taken, tenon::unsqueeze(b.grad(), axis), 0), axis + 1);
-  for (int32_t i = 0; i < dims.rank(); ++i) sum = padded(sum, i, 0, dims[i] - sum.dims()[i]);
-  b.give(0, sum);
+  const Tensor zeros = tenon::zeros(b.dims(0), b.grad().dtype(), b.grad().device());
+  b.give(0, tenon::scatter_add(zeros, axis, b.input(1), b.grad()));
+}
+
+// Where several elements are assigned to one place, each gets the gradient of that place, though only the last stays.
+void scatter(const autograd::Backward& b) {
+  const ep_scatter_attributes& how = b.attributes<ScatterAttributes>().scatter;
+  if (how.op != EP_SCATTER_ASSIGN && how.op != EP_SCATTER_ADD) {
+    throw Error(Code::unsupported, fmt::format("{}: only sums and assignments have a gradient.", b.op().name),
+                "Combine with reduce = \"sum\", or call it on detach() of its arguments.");
+  }
+  const Tensor index = b.input(1);
+  const bool slices = how.mode == EP_GATHER_SLICES;
+  if (b.wants(2)) {
+    b.give(2, slices ? tenon::gather_slices(b.grad(), how.axis, index) : tenon::gather(b.grad(), how.axis, index));
+  }
+  if (!b.wants(0)) return;
+  if (how.op == EP_SCATTER_ADD) return b.give(0, b.grad());
+  if (!slices) return b.give(0, tenon::scatter(b.grad(), how.axis, index, Scalar(0)));
+  const Tensor part = tenon::gather_slices(b.grad(), how.axis, index);
+  b.give(0, tenon::index_copy(b.grad(), how.axis, index, tenon::zeros_like(part)));
 }
 
 void concat(const autograd::Backward& b) {

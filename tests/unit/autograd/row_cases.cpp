@@ -87,7 +87,6 @@ const std::vector<RowCase> kProducts = {
     {"matmul, row", {{3}, {2, 3, 2}}, [](X x) { return matmul(x[0], x[1]); }},
     {"matmul, column", {{2, 2, 3}, {3}}, [](X x) { return matmul(x[0], x[1]); }},
     {"matmul, dot", {{3}, {3}}, [](X x) { return matmul(x[0], x[1]); }},
-    {"matmul, bias and residual", {{2, 3}, {3, 4}, {4}, {2, 4}}, [](X x) { return matmul(x[0], x[1], x[2], x[3]); }},
     {"linear", {{2, 3}, {4, 3}, {4}}, [](X x) { return linear(x[0], x[1], x[2]); }},
     {"conv", {{2, 2, 4, 4}, {3, 2, 3, 3}, {3}}, [](X x) { return conv(x[0], x[1], x[2]); }},
     {"conv, strided",
@@ -140,6 +139,28 @@ const std::vector<RowCase> kIndexing = {
      [](X x) {
        return square(embedding(x[0], index({1, 1, 3}, {3})));
      }},
+    {"scatter",
+     {{2, 3}, {2, 2}},
+     [](X x) {
+       return square(scatter(x[0], 1, index({0, -1, 2, 1}, {2, 2}), x[1]));
+     }},
+    {"scatter_add",
+     {{2, 3}, {2, 2}},
+     [](X x) {
+       return square(scatter_add(x[0], 1, index({0, 0, 2, 1}, {2, 2}), x[1]));
+     }},
+    {"index_add",
+     {{3, 2}, {4, 2}},
+     [](X x) {
+       return square(index_add(x[0], 0, index({0, 2, 0, 1}, {4}), x[1]));
+     }},
+    {"index_copy",
+     {{3, 2}, {2, 2}},
+     [](X x) {
+       return square(index_copy(x[0], 0, index({2, 0}, {2}), x[1]));
+     }},
+    {"slice_scatter", {{2, 7}, {2, 3}}, [](X x) { return square(slice_scatter(x[0], x[1], 1, 1, 7, 2)); }},
+    {"select_scatter", {{2, 3}, {2}}, [](X x) { return square(select_scatter(x[0], x[1], 1, -1)); }},
     {"gather",
      {{3, 4}},
      [](X x) {
