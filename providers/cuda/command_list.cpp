@@ -137,13 +137,6 @@ ep_status command_list_replay(ep_command_list* list, ep_stream* stream, const ep
 
 }  // namespace
 
-ep_status end_call(ep_stream* stream, ep_status status) {
-  if (!stream->records) return status;
-  ++stream->recorded_calls;
-  if (status != EP_STATUS_OK) stream->recording_failed = true;
-  return status;
-}
-
 void fill_command_list(ep_device_ops* ops) {
   ops->command_list_begin = entry<command_list_begin>;
   ops->command_list_end = entry<command_list_end>;

@@ -158,8 +158,27 @@ void fill_primitive(ep_device_ops* ops);
 void fill_interop(ep_device_ops* ops);
 void fill_command_list(ep_device_ops* ops);
 
-// The end of a recorded launch or copy: `status`, which is its answer.
-ep_status end_call(ep_stream* stream, ep_status status);
+// A launch or copy on a stream. If the stream records and the call does not end well, an exception included, the
+// recording has failed.
+class RecordableCall {
+ public:
+  explicit RecordableCall(ep_stream* stream) : stream_(stream) {}
+  ~RecordableCall() {
+    if (!stream_->records) return;
+    ++stream_->recorded_calls;
+    if (!ended_well_) stream_->recording_failed = true;
+  }
+  RecordableCall(const RecordableCall&) = delete;
+  RecordableCall& operator=(const RecordableCall&) = delete;
+  ep_status end(ep_status status) {
+    ended_well_ = status == EP_STATUS_OK;
+    return status;
+  }
+
+ private:
+  ep_stream* const stream_;
+  bool ended_well_ = false;
+};
 
 // The table of a device, filled by the functions above.
 ep_device_ops device_ops();

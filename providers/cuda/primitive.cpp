@@ -59,12 +59,13 @@ ep_status primitive_workspace(ep_primitive* primitive, const ep_shape* shapes, u
 ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault*,
                            ep_error** error) {
   ep_device* device = stream->device;
-  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return end_call(stream, status);
+  RecordableCall call(stream);
+  if (const ep_status status = check_lost(device, error); status != EP_STATUS_OK) return status;
   const Current current(device);
   if (current.result() != CUDA_SUCCESS) {
-    return end_call(stream, driver_failed(device, current.result(), "launching a kernel", error));
+    return driver_failed(device, current.result(), "launching a kernel", error);
   }
-  return end_call(stream, primitive->launch(stream, *launch, error));
+  return call.end(primitive->launch(stream, *launch, error));
 }
 
 }  // namespace

@@ -65,12 +65,12 @@ ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error** e
 }
 
 ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error) {
+  RecordableCall call(stream);
   if (stream->records && dst.memory->mapped != nullptr && src.memory->mapped != nullptr) {
-    return end_call(stream, fail_text(stream->host, error, EP_STATUS_UNSUPPORTED,
-                                      "A copy within pinned memory is the host's work, and no list replays it."));
+    return fail_text(stream->host, error, EP_STATUS_UNSUPPORTED,
+                     "A copy within pinned memory is the host's work, and no list replays it.");
   }
-  return end_call(stream,
-                  on_stream(stream, "copying", error, [&](const Driver&) { return copy_on(stream, dst, src, size); }));
+  return call.end(on_stream(stream, "copying", error, [&](const Driver&) { return copy_on(stream, dst, src, size); }));
 }
 
 ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error) {

@@ -26,9 +26,8 @@ ep_status primitive_workspace(ep_primitive* primitive, const ep_shape* shapes, u
 
 ep_status primitive_launch(ep_primitive* primitive, ep_stream* stream, const ep_launch* launch, ep_fault*,
                            ep_error** error) {
-  const ep_status status = primitive->launch(*stream, *launch, error);
-  if (status != EP_STATUS_OK) stream->commands->lose_list();
-  return status;
+  CommandStream::Call call(*stream->commands);
+  return call.end(primitive->launch(*stream, *launch, error));
 }
 
 }  // namespace

@@ -41,11 +41,10 @@ ep_status stream_take_fault(ep_stream* stream, ep_fault* out_fault, ep_error** e
 }
 
 ep_status copy(ep_stream* stream, ep_buffer dst, ep_buffer src, uint64_t size, ep_error** error) {
-  const ep_status status =
+  CommandStream::Call call(*stream->commands);
+  return call.end(
       Recording(*stream->commands)
-          .add_copy(dst.memory->block.buffer, dst.offset, src.memory->block.buffer, src.offset, size, error);
-  if (status != EP_STATUS_OK) stream->commands->lose_list();
-  return status;
+          .add_copy(dst.memory->block.buffer, dst.offset, src.memory->block.buffer, src.offset, size, error));
 }
 
 ep_status upload(ep_stream* stream, ep_buffer dst, const void* src, uint64_t size, ep_error** error) {

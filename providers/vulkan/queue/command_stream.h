@@ -99,8 +99,24 @@ class CommandStream : public std::enable_shared_from_this<CommandStream> {
   // Ends the recording. Errors: UNSUPPORTED if a recorded call has failed, or for more work than a submission may hold.
   ep_status end_list(std::shared_ptr<CommandList>* out_list, ep_error** error);
   bool records() const { return records_.load(std::memory_order_relaxed); }
-  // A call to be recorded has failed.
-  void lose_list() { list_failed_ = true; }
+  // A launch or copy that may be recorded. If it does not end well, an exception included, the recording has failed.
+  class Call {
+   public:
+    explicit Call(CommandStream& stream) : stream_(stream) {}
+    ~Call() {
+      if (!ended_well_) stream_.list_failed_ = true;
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    ep_status end(ep_status status) {
+      ended_well_ = status == EP_STATUS_OK;
+      return status;
+    }
+
+   private:
+    CommandStream& stream_;
+    bool ended_well_ = false;
+  };
   // Runs `list` after all work recorded so far, and submits both. The last replay of `list` is done.
   ep_status replay(const std::shared_ptr<CommandList>& list, uint64_t tag, ep_error** error);
 
