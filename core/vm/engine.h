@@ -79,8 +79,8 @@ struct Request {
   const GraphLaunch* graph = nullptr;
   const SegmentRun* segment = nullptr;
   CommandList* list = nullptr;  // of a replay of `segment`, owned by a shared_ptr
-  Kernel* kernel = nullptr;    // of a pack
-  const OpName* op = nullptr;  // static
+  Kernel* kernel = nullptr;     // of a pack
+  const OpName* op = nullptr;   // static
   std::span<const Operand> operands;
   std::span<const Ticket> waits;
   Ticket source;  // a write that it reads and that no storage knows of

@@ -62,7 +62,8 @@ void select(const autograd::Backward& b) {
 void slice_scatter(const autograd::Backward& b) {
   const auto& at = b.attributes<SliceAttributes>();
   const Tensor part = tenon::slice(b.grad(), at.axis, at.start, at.end, at.step);
-  if (b.wants(0)) b.give(0, tenon::slice_scatter(b.grad(), tenon::zeros_like(part), at.axis, at.start, at.end, at.step));
+  if (b.wants(0))
+    b.give(0, tenon::slice_scatter(b.grad(), tenon::zeros_like(part), at.axis, at.start, at.end, at.step));
   if (b.wants(1)) b.give(1, part);
 }
 

@@ -86,7 +86,7 @@ struct ep_primitive {
   ep_device* device = nullptr;
   ep_primitive_desc desc{};
   std::atomic<int> lists{0};  // command lists that launch it
-  uint32_t packed = 0;  // 1 + index of the operand, as in ep_primitive_info
+  uint32_t packed = 0;        // 1 + index of the operand, as in ep_primitive_info
 };
 
 namespace tenon::fakes {
