@@ -31,9 +31,38 @@ Side side_of(int threads, Op op) {
           }};
 }
 
+// The same of work that records gradients: a chain of `per_run` nodes counts as so many runs.
+template <class Op>
+Side recording_side_of(int threads, int64_t per_run, Op op) {
+  Side side = side_of(threads, [] { return at::Tensor(); });
+  side.run = [=](int64_t n) mutable {
+    if (at::get_num_threads() != threads) at::set_num_threads(threads);
+    at::Tensor result;
+    for (int64_t i = 0; i < n; i += per_run) result = op();
+  };
+  return side;
+}
+
+Side recording_side(Work work, const Operands& operands, int threads) {
+  const at::Tensor c = tensor_of(operands, {operands.rows * operands.columns});
+  const at::Tensor x = c.clone().requires_grad_();
+  switch (work) {
+    case Work::recorded_relu: return recording_side_of(threads, 1, [x] { return at::relu(x); });
+    case Work::recorded_mul: return recording_side_of(threads, 1, [x] { return at::mul(x, x); });
+    default: break;
+  }
+  at::Tensor y = x;
+  for (int64_t i = 0; i < kChain; ++i) y = work == Work::backward_relu ? at::relu(y) : at::mul(y, c);
+  return recording_side_of(threads, kChain, [=] {
+    y.backward(at::ones_like(y), true);
+    return at::Tensor();
+  });
+}
+
 }  // namespace
 
 Side torch_side(Work work, const Operands& operands, int threads) {
+  if (work >= Work::recorded_relu) return recording_side(work, operands, threads);
   const c10::InferenceMode guard;
   const int64_t rows = operands.rows, columns = operands.columns;
   const at::Tensor x = tensor_of(operands, {rows * columns});
@@ -59,8 +88,8 @@ Side torch_side(Work work, const Operands& operands, int threads) {
       const at::Tensor t = square.t();
       return side_of(threads, [t] { return at::mul(t, t); });
     }
+    default: return {};
   }
-  return {};
 }
 
 }  // namespace tenon::bench

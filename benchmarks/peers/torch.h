@@ -1,5 +1,5 @@
 // libtorch doing the same work, behind plain functions, so that its headers are compiled only once. All in inference
-// mode.
+// mode, but for the work that records gradients.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,30 @@
 
 namespace tenon::bench {
 
-enum class Work { relu, add, view, add_out, bias, strided, transposed };
+enum class Work {
+  relu,
+  add,
+  view,
+  add_out,
+  bias,
+  strided,
+  transposed,
+  recorded_relu,
+  recorded_mul,
+  backward_relu,
+  backward_mul
+};
+
+// Nodes of a backward_ work, which counts each as one run.
+constexpr int64_t kChain = 1000;
 
 // The operands of a work. Both sides make them from `values`; all are f32.
 //   relu, add, view, add_out: `values` as a vector; view sees it as [rows, columns]
 //   bias: x[rows, columns] + b[columns], the first row of x
 //   strided: w[:, ::2] + w[:, ::2], where w is [rows, 2 * columns], so that it takes twice as many values
 //   transposed: x.t() * x.t()
+//   recorded_relu, recorded_mul: relu(x), x * x of an x that wants a gradient
+//   backward_relu, backward_mul: backward through a chain of kChain of them, y = relu(y), y = y * c, graph retained
 struct Operands {
   std::vector<float> values;
   int64_t rows = 0, columns = 0;

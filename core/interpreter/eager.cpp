@@ -134,7 +134,7 @@ void run_in(const OpCall& call, DeviceState* device) {
   if (!done) [[unlikely]]
     run_with_numbers(&owned, device, hash, key);
   for (size_t i = 0; given != 0 && i < call.outputs.size(); ++i) {
-    if (given >> i & 1) call.outputs[i].impl()->storage.version().fetch_add(1, std::memory_order_relaxed);
+    if (given >> i & 1) call.outputs[i].impl()->storage.note_write(call.op->name);
   }
 }
 
@@ -185,9 +185,12 @@ void copy_elements(Tensor& dst, const Tensor& src) {
   eager_interpreter().apply(call);
 }
 
-Interpreter& eager_interpreter() {
-  static constinit EagerInterpreter interpreter;
-  return interpreter;
+namespace {
+constinit EagerInterpreter interpreter;
 }
+
+Interpreter& eager_interpreter() { return interpreter; }
+
+constinit std::atomic<Interpreter*> process_interpreter{&interpreter};
 
 }  // namespace tenon

@@ -37,7 +37,8 @@ void Tensor::copy_from(const void* data) {
   const bool whole = static_cast<uint64_t>(bytes()) == impl_->storage.bytes();
   const vm::Operand dst{impl_->storage, static_cast<uint64_t>(dtype_bytes(dtype(), impl_->offset)), true, whole};
   throw_if_error(vm::upload(dst, data, static_cast<uint64_t>(bytes()), {}));
-  impl_->storage.version().fetch_add(1, std::memory_order_relaxed);
+  static constexpr std::string_view kName = "copy_from";
+  impl_->storage.note_write(kName);
 }
 
 Tensor Tensor::to(Device device) const {

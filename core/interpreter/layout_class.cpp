@@ -130,7 +130,7 @@ template <uint32_t kArity>
   if (!launched.ok()) [[unlikely]]
     return not_launched(call, launched, device, choice, given);
   Counters::add(choice.counters.launches, 1);
-  if (given) output.impl()->storage.version().fetch_add(1, std::memory_order_relaxed);
+  if (given) output.impl()->storage.note_write(call.op->name);
   return true;
 }
 
@@ -229,13 +229,8 @@ template <uint32_t kArity>
   if (!launched.ok()) [[unlikely]]
     return not_launched(call, launched, inputs.device, choice, given);
   Counters::add(choice.counters.launches, 1);
-  if (given) output.impl()->storage.version().fetch_add(1, std::memory_order_relaxed);
+  if (given) output.impl()->storage.note_write(call.op->name);
   return true;
-}
-
-template <uint32_t kArity>
-bool apply_arity(const OpCall& call) {
-  return apply_flat<kArity>(call) || apply_folded<kArity>(call);
 }
 
 // True if a kernel made for strides of `folded` serves all strides of its class.
@@ -252,14 +247,13 @@ bool serves_class(const Prepared& prepared, const FoldedCall& folded) {
 
 }  // namespace
 
-bool apply_by_class(const OpCall& call) {
-  switch (call.op->kind) {
-    case EP_PRIMITIVE_unary: return apply_arity<1>(call);
-    case EP_PRIMITIVE_binary: return apply_arity<2>(call);
-    case EP_PRIMITIVE_ternary: return apply_arity<3>(call);
-    default: return false;
-  }
+template <uint32_t kArity>
+bool apply_arity(const OpCall& call) {
+  return apply_flat<kArity>(call) || apply_folded<kArity>(call);
 }
+template bool apply_arity<1>(const OpCall& call);
+template bool apply_arity<2>(const OpCall& call);
+template bool apply_arity<3>(const OpCall& call);
 
 void learn_class(const OpCall& call, const Prepared& prepared) {
   if (prepared.rung != Rung::native || prepared.kernel == nullptr || !prepared.kernel->dynamic) return;

@@ -3,13 +3,30 @@
 // Only the output comes from the heap. Internal.
 #pragma once
 
+#include <cstdint>
+
 #include "core/interpreter/prepared.h"
+#include "ep_api/ep_api.h"
 
 namespace tenon {
 
+// apply_by_class for ops of one, two and three arguments.
+template <uint32_t kArity>
+bool apply_arity(const OpCall& call);
+extern template bool apply_arity<1>(const OpCall& call);
+extern template bool apply_arity<2>(const OpCall& call);
+extern template bool apply_arity<3>(const OpCall& call);
+
 // Runs `call`, of an elementwise op, if its class has a kernel and process::attention is 0. False: nothing happened.
 // Throws the failure of the launch.
-bool apply_by_class(const OpCall& call);
+inline bool apply_by_class(const OpCall& call) {
+  switch (call.op->kind) {
+    case EP_PRIMITIVE_unary: return apply_arity<1>(call);
+    case EP_PRIMITIVE_binary: return apply_arity<2>(call);
+    case EP_PRIMITIVE_ternary: return apply_arity<3>(call);
+    default: return false;
+  }
+}
 
 // Gives the class of `call` the kernel of `prepared`, which was made for `call`, if that kernel serves every shape of
 // the class.

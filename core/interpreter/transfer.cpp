@@ -147,7 +147,8 @@ uint64_t store_into_view(const Tensor& view, const Tensor& source) {
       moved += bytes;
     }
   }
-  target.version().fetch_add(1, std::memory_order_relaxed);
+  static constexpr std::string_view kName = "copy_from";
+  target.note_write(kName);
   return moved;
 }
 

@@ -7,6 +7,12 @@ namespace {
 
 thread_local constinit Interpreter* chosen = nullptr;
 
+// Not exported, so that it is inlined.
+Interpreter& current() {
+  Interpreter* scoped = chosen;
+  return scoped != nullptr ? *scoped : *process_interpreter.load(std::memory_order_acquire);
+}
+
 // True if `text` is an error of `op`: "add: ..." or "add(...".
 bool begins_with_op(std::string_view text, std::string_view op) {
   return text.starts_with(op) && text.size() > op.size() && (text[op.size()] == ':' || text[op.size()] == '(');
@@ -14,11 +20,9 @@ bool begins_with_op(std::string_view text, std::string_view op) {
 
 }  // namespace
 
-Interpreter& current_interpreter() {
-  if (chosen != nullptr) [[likely]]
-    return *chosen;
-  return *(chosen = &eager_interpreter());
-}
+Interpreter& current_interpreter() { return current(); }
+
+void submit(const OpCall& call) { current().apply(call); }
 
 bool Interpreter::keeps(const OpInfo&) const { return false; }
 

@@ -1,8 +1,9 @@
 // OpCall, the record of an op, and OpInfo, the row of the op table that it points to. The typed API, the dynamic call,
-// the ONNX importer and (later) autograd make OpCalls; interpreters take them. A row is generated from
+// the ONNX importer and autograd make OpCalls; interpreters take them. A row is generated from
 // core/ops/ops.yaml.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -132,8 +133,15 @@ TENON_API void compose(const OpCall& call, Interpreter& below);
 // The eager interpreter, which computes each op when it is called. One serves all threads. core/interpreter defines it.
 Interpreter& eager_interpreter();
 
-// The calling thread's interpreter: eager unless an InterpreterScope is open.
+// The calling thread's interpreter: that of the innermost InterpreterScope, else the process's.
 TENON_API Interpreter& current_interpreter();
+
+// The interpreter of threads without an InterpreterScope: eager, until gradients are first asked for
+// (core/autograd). core/interpreter defines it.
+extern std::atomic<Interpreter*> process_interpreter;
+
+// Hands `call` to the current interpreter.
+void submit(const OpCall& call);
 
 // Makes `interpreter` the calling thread's for its life; it must outlive the scope.
 class TENON_API InterpreterScope {

@@ -5,6 +5,7 @@
 #include "core/device/device_state.h"
 #include "core/device/free_list.h"
 #include "core/tensor/factory.h"
+#include "core/tensor/gradient_state.h"
 #include "core/tensor/recording.h"
 #include "core/vm/opaque.h"
 #include "core/vm/vm.h"
@@ -161,6 +162,8 @@ void Tensor::refuse_undefined(const char* function) {
 }
 
 void Tensor::destroy(TensorImpl* impl) {
+  if (impl->gradient != nullptr) [[unlikely]]
+    delete impl->gradient;
   if (impl->storage != nullptr) [[likely]]
     impl->storage.release_tensor();
   else
@@ -223,7 +226,8 @@ void Tensor::access(Access mode, std::function<void(void* data)> function) const
   const vm::Operand operand{impl_->storage, static_cast<uint64_t>(dtype_bytes(dtype(), impl_->offset)), writes,
                             writes && !reads && covers};
   throw_if_error(vm::access(operand, bytes, reads || !contiguous(), std::move(function)));
-  if (writes) impl_->storage.version().fetch_add(1, std::memory_order_relaxed);
+  static constexpr std::string_view kName = "access";
+  if (writes) impl_->storage.note_write(kName);
 }
 
 Scalar Tensor::item() const {

@@ -29,6 +29,7 @@
 
 namespace tenon {
 
+struct GradientState;
 struct RecordedValue;
 
 // The metadata of a tensor, without the address of its data.
@@ -46,6 +47,7 @@ struct TensorImpl {
   int64_t elements = 0;
   SharedStorage storage;              // null: a tensor without data (being recorded or probed)
   RecordedValue* recorded = nullptr;  // owned: the value that it stands for while a program is recorded
+  GradientState* gradient = nullptr;  // owned: what gradients know of it; null for most tensors
   DeviceState* device = nullptr;
   Dims dims;
   Dims strides;
@@ -130,6 +132,27 @@ class TENON_API Tensor {
 
   // This tensor on `device`; the tensor itself if it is there already.
   Tensor to(Device device) const;
+
+  // Gradients (core/autograd/autograd.h says more). A tensor wants a gradient if it was asked to, or if an op made it
+  // from one that does. A leaf is a tensor that no such op made.
+  bool requires_grad() const;
+  bool is_leaf() const;
+  // Asks a leaf for a gradient, or no more. Gives the tensor itself. Errors: invalid_argument (the dtype is not
+  // floating, the tensor is no leaf).
+  const Tensor& requires_grad_(bool wanted = true) const;
+  // What backward() has accumulated for this leaf, or for this tensor after retain_grad(); undefined: nothing yet.
+  Tensor grad() const;
+  // Replaces or, with an undefined tensor, forgets what grad() gives. Errors: invalid_argument (another shape, dtype or
+  // device; the tensor keeps no gradient).
+  void set_grad(const Tensor& gradient) const;
+  // Keeps the gradient of a tensor that is no leaf at the next backward(). Errors: invalid_argument (it wants none).
+  void retain_grad() const;
+  // A tensor over the same elements that wants no gradient. Its writes are not seen by gradients; but an element that
+  // a gradient needs and that changed is an error there.
+  Tensor detach() const;
+  // The gradients of this tensor, whose elements `gradient` weighs; without it the tensor has one element, weight 1.
+  void backward() const;
+  void backward(const Tensor& gradient) const;
 
   TensorImpl* impl() const { return impl_; }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 
 #include "primitives/status/status.h"
 
@@ -27,7 +28,14 @@ class SharedStorage {
   Storage* at_hand() const { return storage_; }
 
   uint64_t bytes() const;
-  std::atomic<uint64_t>& version() const;
+  // How often a tensor over it was written after it was made.
+  uint64_t version() const;
+  // Counts a write by `op`, a name that lives as long as the process.
+  void note_write(const std::string_view& op) const;
+  // The op of the last write; empty: nobody wrote.
+  std::string_view written_by() const;
+  // How many tensors can reach the bytes.
+  int32_t tensor_count() const;
   bool busy_for_read() const;
   void retain_tensor() const;
   void release_tensor() const;

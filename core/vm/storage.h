@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "core/device/block.h"
 #include "core/device/ticket_list.h"
@@ -26,7 +27,8 @@ struct Storage {
   DeviceState* device = nullptr;
   memory::Block block;
   uint64_t bytes = 0;
-  std::atomic<uint64_t> version{0};  // bumped by in-place ops
+  std::atomic<uint64_t> version{0};                          // counts writes into a tensor that was there before
+  std::atomic<const std::string_view*> written_by{nullptr};  // the op that wrote last; null: none yet
 
   // The last instruction of an asynchronous stream that writes here (Ticket::bits), 0 when none is known to be pending.
   // The inline path reads this one word and nothing else. Written under the VM's submission lock.
@@ -84,7 +86,16 @@ inline Result<Storage*> SharedStorage::plain(Use use) const {
   return vm::plain_storage(storage_, use);
 }
 inline uint64_t SharedStorage::bytes() const { return storage_->bytes; }
-inline std::atomic<uint64_t>& SharedStorage::version() const { return storage_->version; }
+inline uint64_t SharedStorage::version() const { return storage_->version.load(std::memory_order_relaxed); }
+inline void SharedStorage::note_write(const std::string_view& op) const {
+  storage_->written_by.store(&op, std::memory_order_relaxed);
+  storage_->version.fetch_add(1, std::memory_order_relaxed);
+}
+inline std::string_view SharedStorage::written_by() const {
+  const std::string_view* op = storage_->written_by.load(std::memory_order_relaxed);
+  return op == nullptr ? std::string_view() : *op;
+}
+inline int32_t SharedStorage::tensor_count() const { return storage_->tensors.load(std::memory_order_acquire); }
 inline bool SharedStorage::busy_for_read() const { return storage_->busy_for_read(); }
 inline void SharedStorage::retain_tensor() const { storage_->retain_tensor(); }
 inline void SharedStorage::release_tensor() const { storage_->release_tensor(); }

@@ -23,7 +23,7 @@ Tensor apply(OpId id, std::initializer_list<const Tensor*> inputs, const void* a
   call.scalars = scalars;
   call.attributes = attributes;
   call.outputs = {out == nullptr ? &result : out, 1};
-  current_interpreter().apply(call);
+  submit(call);
   if (out != nullptr) return *out;
   return result;
 }
@@ -36,7 +36,7 @@ Tensor apply(OpId id, const Tensor& input, const void* attributes) {
   call.inputs = inputs;
   call.attributes = attributes;
   call.outputs = {&result, 1};
-  current_interpreter().apply(call);
+  submit(call);
   return result;
 }
 
@@ -46,7 +46,7 @@ void apply(OpId id, std::span<const Tensor* const> inputs, const void* attribute
   call.inputs = inputs;
   call.attributes = attributes;
   call.outputs = outputs;
-  current_interpreter().apply(call);
+  submit(call);
 }
 
 namespace {

@@ -56,7 +56,7 @@ Tensor to(const Tensor& input, Device device) {
   call.inputs = inputs;
   call.device = device.state();
   call.outputs = {&result, 1};
-  current_interpreter().apply(call);
+  submit(call);
   return result;
 }
 

@@ -45,7 +45,7 @@ inline Tensor apply(const OpInfo& op, std::span<const Tensor* const> inputs, Sca
   call.inputs = inputs;
   call.scalars = scalars;
   call.outputs = {&result, 1};
-  current_interpreter().apply(call);
+  submit(call);
   return result;
 }
 
@@ -55,7 +55,7 @@ inline void apply_into(const OpInfo& op, Tensor& out, std::span<const Tensor* co
   call.inputs = inputs;
   call.scalars = scalars;
   call.outputs = {&out, 1};
-  current_interpreter().apply(call);
+  submit(call);
 }
 
 inline Tensor unary(const OpInfo& op, uint32_t dtypes, const Tensor& x, Scalars scalars = {}) {

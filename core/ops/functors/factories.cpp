@@ -26,7 +26,7 @@ Tensor factory(OpId id, const Dims& dims, DType dtype, Scalars scalars, Device d
   call.attributes = &attributes;
   call.device = device.state();
   call.outputs = {&result, 1};
-  current_interpreter().apply(call);
+  submit(call);
   return result;
 }
 

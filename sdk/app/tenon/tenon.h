@@ -8,6 +8,7 @@
 // Errors: every function throws tenon::Error, whose text gives the value and the limit. Models: <tenon/onnx.h>.
 #pragma once
 
+#include "core/autograd/autograd.h"
 #include "core/interpreter/execution_report.h"
 #include "core/kernel/cancellation.h"
 #include "core/ops/call.h"

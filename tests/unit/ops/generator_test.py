@@ -16,6 +16,7 @@ sys.path.insert(0, str(PATH.parent))
 
 from generator.emit.cpp import cpp_parameters, cpp_result
 from generator.emit.dynamic_call import dynamic_ops
+from generator.emit.gradients import needs
 from generator.model.errors import OpListError
 from generator.model.op_list import load
 
@@ -151,13 +152,41 @@ class Generator(unittest.TestCase):
                      "f: `on_bool` is 'g', which is no binary op that gives bool.")
         self.refused('  - {op: f, binary: add, on_bool: g, doc: "d."}\n  - {op: g, binary: mul, doc: "d."}\n',
                      "f: `on_bool` is 'g', which is no binary op that gives bool.")
-        self.accepted('  - {op: f, binary: add, on_bool: g, doc: "d."}\n  - {op: g, binary: logical_or, doc: "d."}\n')
-        self.accepted('  - {op: f, unary: neg, refuses_bool: [no], doc: "d."}\n')
+        self.accepted('  - {op: f, binary: add, on_bool: g, gradient: "none: test", doc: "d."}\n'
+                      '  - {op: g, binary: logical_or, gradient: "none: test", doc: "d."}\n')
+        self.accepted('  - {op: f, unary: neg, refuses_bool: [no], gradient: "none: test", doc: "d."}\n')
         self.refused('  - {op: f, unary: neg, refuses_bool: [no, none], doc: "d."}\n',
                      "f: `refuses_bool` has 2 texts; a unary op may have 1, a binary one without `on_bool` 2.")
 
+    def with_gradient(self, gradient):
+        return f'  - {{op: f, binary: mul, gradient: {gradient}, doc: "d."}}\n'
+
+    def test_refuses_a_row_that_says_nothing_of_its_gradient(self):
+        self.refused('  - {op: f, binary: mul, doc: "d."}\n',
+                     "f: no `gradient`; write expressions, a function with what it saves, or none and why.")
+        self.refused(self.with_gradient('{input: "grad * other"}'),
+                     "f: `gradient` says nothing of 'other'; write an expression, or none and why.")
+        self.refused(self.with_gradient('"none"'),
+                     "f: `gradient` is 'none'; write expressions, a function with what it saves, or none and why.")
+        self.refused(ROW.format('signature: "(Tensor x)", gradient: "none: because"'),
+                     "f: a composite has no `gradient`; the ops that it is written in have.")
+
+    def test_refuses_a_gradient_of_unknown_names(self):
+        self.refused(self.with_gradient('{input: "grad * othr", other: "grad"}'),
+                     "f: its gradient names 'othr', which is no op, no argument and no float parameter.")
+        self.refused(self.with_gradient('{input: "grad", other: "grad", third: "grad"}'),
+                     "f: `gradient` speaks of 'third', which is no tensor argument.")
+        self.refused(self.with_gradient('"product(input, third)"'),
+                     "f: its gradient saves 'third', which is no tensor argument and no result.")
+
+    def test_a_gradient_saves_only_what_it_names(self):
+        row = loaded(self.with_gradient('{input: "grad * other", other: "grad * result"}'))[0]
+        self.assertEqual(needs(row), "{0x2, 0x0}, {0x0, 0x1}")
+        row = loaded(self.with_gradient('"product(input, result)"'))[0]
+        self.assertEqual(needs(row), "{0x1, 0x1}")
+
     def test_emits_in_place_functions_for_every_kind_of_handle(self):
-        ops = loaded('  - {op: f, unary: relu, doc: "d."}\n')
+        ops = loaded('  - {op: f, unary: relu, gradient: "none: test", doc: "d."}\n')
         first = ops[0].signatures[0]
         self.assertEqual(cpp_result(first, False), "Tensor")
         self.assertEqual(cpp_parameters(first, True), "const Tensor& input")

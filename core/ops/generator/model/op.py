@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 from generator.model.abi import domain_mask
 from generator.model.errors import OpListError
+from generator.model.gradient import Gradient
 from generator.model.record import Record, make_record
 from generator.model.signature import check_overloads, parse_signature
 
 FORMS = ("unary", "binary", "ternary", "kernel", "view", "builtin", "composite")
 ROW_KEYS = {"op", "signature", "signatures", "doc", "errors", "scalar_op", "infer", "outputs", "attributes", "scalars",
-            "variants", "functor", "decompose", "operator", "on_bool", "refuses_bool", *FORMS}
+            "variants", "functor", "decompose", "operator", "on_bool", "refuses_bool", "gradient", *FORMS}
 OPERATORS = {"+": (2,), "-": (1, 2), "*": (2,), "/": (2,)}  # with how many operands
 DEFAULT_SIGNATURES = {
     "unary": ["(Tensor input)"],
@@ -46,6 +47,7 @@ class Op:
     refuses_bool: str = ""  # where one argument is bool
     refuses_bools: str = ""  # where both are
     scalars: list = field(default_factory=list)
+    gradient: Gradient | None = None
 
     @property
     def mutates(self):

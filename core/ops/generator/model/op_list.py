@@ -5,6 +5,7 @@ import yaml
 from generator.model.abi import read_abi
 from generator.model.attributes import make_structs
 from generator.model.errors import OpListError
+from generator.model.gradient import read_gradient
 from generator.model.op import make_op, operands
 
 
@@ -22,6 +23,8 @@ def load(path, ep_api):
             names[name] = op.name
     check_operators(ops)
     check_bool_rows(ops)
+    for op, row in zip(ops, data["ops"]):
+        op.gradient = read_gradient(op, row.get("gradient"), set(names.values()))
     return ops, structs | composite_structs(ops, structs)
 
 

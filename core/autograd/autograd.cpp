@@ -1,0 +1,181 @@
+#include "core/autograd/autograd.h"
+
+#include "core/autograd/engine.h"
+#include "core/autograd/history.h"
+#include "core/autograd/interpreter.h"
+#include "core/autograd/leaf.h"
+#include "core/ops/ops.h"
+#include "primitives/text/format.h"
+
+namespace tenon {
+namespace {
+
+using autograd::Capture;
+using autograd::edge_of;
+using autograd::EngineOptions;
+using autograd::history_of;
+using autograd::need_history;
+using autograd::Root;
+
+thread_local constinit bool inference = false;
+
+template <class... Parts>
+[[noreturn]] void refuse(fmt::format_string<const Parts&...> text, const Parts&... parts) {
+  throw Error(Code::invalid_argument, fmt::format(text, parts...));
+}
+
+void require_no_inference(std::string_view op) {
+  if (inference) refuse("{}: an InferenceMode scope is open, in which nothing has a gradient.", op);
+}
+
+const autograd::Edge& require_edge(std::string_view op, std::string_view what, size_t i, const Tensor& tensor) {
+  if (!tensor.defined()) refuse("{}: {} {} is an undefined tensor.", op, what, i);
+  const autograd::Edge& edge = edge_of(tensor);
+  if (!edge.node) refuse("{}: {} {} of shape {} wants no gradient.", op, what, i, tensor.dims());
+  return edge;
+}
+
+// The weight of output `i` as it was given, checked, or the number 1.
+Tensor weight_of(std::string_view op, size_t i, const Tensor& output, const Tensor& given) {
+  if (!given.defined()) {
+    if (output.elements() != 1) {
+      refuse("{}: output {} of shape {} has {} elements; only for an output of one element may its gradient be absent.",
+             op, i, output.dims(), output.elements());
+    }
+    return tenon::ones_like(autograd::without_history(output));
+  }
+  if (!(given.dims() == output.dims()) || given.dtype() != output.dtype()) {
+    refuse("{}: the gradient given for output {} is {} {}; the output is {} {}.", op, i, dtype_name(given.dtype()),
+           given.dims(), dtype_name(output.dtype()), output.dims());
+  }
+  return given;
+}
+
+std::vector<Root> roots_of(std::string_view op, const TensorList& outputs, const TensorList& gradients) {
+  require_no_inference(op);
+  if (!gradients.empty() && gradients.size() != outputs.size()) {
+    refuse("{}: {} gradients are given for {} outputs.", op, gradients.size(), outputs.size());
+  }
+  std::vector<Root> roots;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const autograd::Edge& edge = require_edge(op, "output", i, outputs[i]);
+    roots.push_back({edge, weight_of(op, i, outputs[i], gradients.empty() ? Tensor() : gradients[i])});
+  }
+  return roots;
+}
+
+}  // namespace
+
+void backward(const TensorList& outputs, const TensorList& gradients, const BackwardOptions& options) {
+  const std::vector<Root> roots = roots_of("backward", outputs, gradients);
+  run_backward(roots, {}, {options.retain_graph || options.create_graph, options.create_graph, false});
+}
+
+TensorList grad(const TensorList& outputs, const TensorList& inputs, const TensorList& gradients,
+                const GradOptions& options) {
+  std::vector<Capture> captures;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    captures.push_back({require_edge("grad", "input", i, inputs[i]), Tensor()});
+  const std::vector<Root> roots = roots_of("grad", outputs, gradients);
+  run_backward(roots, captures, {options.retain_graph || options.create_graph, options.create_graph, true});
+  TensorList results;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!captures[i].gradient.defined() && !options.allow_unused) {
+      refuse("grad: the outputs do not depend on input {} of shape {}; allow_unused gives an undefined tensor for it.",
+             i, inputs[i].dims());
+    }
+    results.push_back(captures[i].gradient);
+  }
+  return results;
+}
+
+void register_hook(const Tensor& tensor, std::function<Tensor(const Tensor&)> hook) {
+  const autograd::Edge& edge = require_edge("register_hook", "argument", 0, tensor);
+  autograd::NodeExtras& extras = edge.node->need_extras();
+  const std::lock_guard lock(extras.mutex);
+  extras.hooks.push_back({edge.index, std::move(hook)});
+}
+
+void register_hook_after_accumulation(const Tensor& leaf, std::function<void()> hook) {
+  require_edge("register_hook_after_accumulation", "argument", 0, leaf);
+  if (!leaf.is_leaf()) refuse("register_hook_after_accumulation: the tensor of shape {} is no leaf.", leaf.dims());
+  autograd::GradientSlot& slot = *history_of(leaf)->slot;
+  const std::lock_guard lock(slot.mutex);
+  slot.after_accumulation.push_back(std::move(hook));
+}
+
+NoGrad::NoGrad() : scope_(std::make_unique<InterpreterScope>(autograd::interpreter_below())) {}
+NoGrad::~NoGrad() = default;
+
+InferenceMode::InferenceMode() : before_(std::exchange(inference, true)) {}
+InferenceMode::~InferenceMode() { inference = before_; }
+
+bool Tensor::requires_grad() const {
+  (void)at("requires_grad");
+  return static_cast<bool>(edge_of(*this).node);
+}
+
+bool Tensor::is_leaf() const {
+  (void)at("is_leaf");
+  return !edge_of(*this).node || history_of(*this)->leaf;
+}
+
+const Tensor& Tensor::requires_grad_(bool wanted) const {
+  (void)at("requires_grad_");
+  if (wanted) require_no_inference("requires_grad_");
+  if (wanted && !is_floating(dtype())) {
+    refuse("requires_grad_: a tensor of {} has no gradient; only floating dtypes have one.", dtype_name(dtype()));
+  }
+  if (requires_grad() == wanted) return *this;
+  if (!is_leaf()) refuse("requires_grad_: a tensor of shape {} that an op made stays as it is; detach() it.", dims());
+  if (wanted) autograd::watch_process();
+  autograd::History& history = need_history(*this);
+  if (history.slot == nullptr) history.slot = std::make_shared<autograd::GradientSlot>();
+  history.leaf = wanted;
+  history.edge = wanted ? autograd::Edge{autograd::NodeRef(new autograd::LeafNode(history.slot)), 0} : autograd::Edge();
+  return *this;
+}
+
+Tensor Tensor::grad() const {
+  (void)at("grad");
+  const autograd::History* history = history_of(*this);
+  if (history == nullptr || history->slot == nullptr) return {};
+  const std::lock_guard lock(history->slot->mutex);
+  return history->slot->gradient;
+}
+
+void Tensor::set_grad(const Tensor& gradient) const {
+  (void)at("set_grad");
+  autograd::History* history = history_of(*this);
+  if (history == nullptr || history->slot == nullptr) {
+    refuse("set_grad: the tensor of shape {} keeps no gradient: it is no leaf that wants one.", dims());
+  }
+  if (gradient.defined() &&
+      (!(gradient.dims() == dims()) || gradient.dtype() != dtype() || gradient.impl()->device != impl_->device)) {
+    refuse("set_grad: a gradient of {} {} does not belong to a tensor of {} {} or is on another device.",
+           dtype_name(gradient.dtype()), gradient.dims(), dtype_name(dtype()), dims());
+  }
+  const std::lock_guard lock(history->slot->mutex);
+  history->slot->gradient = gradient;
+}
+
+void Tensor::retain_grad() const {
+  (void)at("retain_grad");
+  const autograd::Edge& edge = require_edge("retain_grad", "argument", 0, *this);
+  autograd::History& history = *history_of(*this);
+  if (history.slot != nullptr) return;
+  history.slot = std::make_shared<autograd::GradientSlot>();
+  autograd::NodeExtras& extras = edge.node->need_extras();
+  const std::lock_guard lock(extras.mutex);
+  extras.kept.emplace_back(edge.index, history.slot);
+}
+
+Tensor Tensor::detach() const {
+  (void)at("detach");
+  return autograd::without_history(*this);
+}
+
+void Tensor::backward() const { tenon::backward({*this}); }
+void Tensor::backward(const Tensor& gradient) const { tenon::backward({*this}, {gradient}); }
+
+}  // namespace tenon

@@ -1,0 +1,170 @@
+#include "core/autograd/engine.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/autograd/inline_list.h"
+#include "core/autograd/interpreter.h"
+#include "core/autograd/pending.h"
+#include "primitives/text/format.h"
+
+namespace tenon::autograd {
+namespace {
+
+thread_local constinit bool creating_graph = false;
+
+// The interpreter and mode of a backward, for its life.
+class BackwardScope {
+ public:
+  explicit BackwardScope(bool create_graph)
+      : gradients_(interpreter_below()),
+        scope_(create_graph ? static_cast<Interpreter&>(gradients_) : gradients_.below()),
+        creating_before_(std::exchange(creating_graph, create_graph)) {}
+  ~BackwardScope() { creating_graph = creating_before_; }
+  BackwardScope(const BackwardScope&) = delete;
+  BackwardScope& operator=(const BackwardScope&) = delete;
+
+ private:
+  GradientInterpreter gradients_;
+  InterpreterScope scope_;
+  bool creating_before_;
+};
+
+using NodeSet = std::unordered_set<const Node*>;
+
+// Every node behind `roots`, without recursion.
+std::vector<Node*> nodes_behind(std::span<const Root> roots) {
+  std::vector<Node*> nodes;
+  NodeSet met;
+  const auto meet = [&](const Edge& edge) {
+    if (edge.node && met.insert(edge.node.get()).second) nodes.push_back(edge.node.get());
+  };
+  for (const Root& root : roots) meet(root.edge);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const Edge& edge : nodes[i]->edges()) meet(edge);
+  }
+  return nodes;
+}
+
+// The nodes from which a captured gradient can be reached.
+NodeSet nodes_needed(std::span<const Root> roots, std::span<const Capture> captures) {
+  std::vector<Node*> nodes = nodes_behind(roots);
+  std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->number() < b->number(); });
+  NodeSet needed;
+  for (const Capture& capture : captures) needed.insert(capture.edge.node.get());
+  for (const Node* node : nodes) {
+    const std::span<const Edge> edges = node->edges();
+    const auto leads = [&](const Edge& edge) { return edge.node && needed.count(edge.node.get()) != 0; };
+    if (std::any_of(edges.begin(), edges.end(), leads)) needed.insert(node);
+  }
+  return needed;
+}
+
+// Lets the hooks of a node see, and replace, the gradients of its results.
+void run_hooks(NodeExtras& extras, const Node& node, std::span<Tensor> gradients) {
+  std::unique_lock lock(extras.mutex);
+  const std::vector<Hook> hooks = extras.hooks;
+  const auto kept = extras.kept;
+  lock.unlock();
+  for (const Hook& hook : hooks) {
+    Tensor& gradient = gradients[hook.index];
+    if (!gradient.defined()) continue;
+    if (gradient.impl()->storage == nullptr) {
+      throw Error(
+          Code::invalid_argument,
+          fmt::format("backward: a tensor that {} made has a hook, which a recording cannot hold.", node.name()),
+          "Remove the hook, or run this step without recording it.");
+    }
+    const Tensor replaced = hook.function(gradient);
+    if (!replaced.defined()) continue;
+    if (!(replaced.dims() == gradient.dims()) || replaced.dtype() != gradient.dtype()) {
+      throw Error(
+          Code::invalid_argument,
+          fmt::format("backward: a hook on a tensor that {} made gave a gradient of {} {}, not of {} {}.", node.name(),
+                      dtype_name(replaced.dtype()), replaced.dims(), dtype_name(gradient.dtype()), gradient.dims()));
+    }
+    gradient = replaced;
+  }
+  for (const auto& [index, slot] : kept) {
+    const std::lock_guard slot_lock(slot->mutex);
+    if (gradients[index].defined()) slot->gradient = gradients[index];
+  }
+}
+
+class Engine {
+ public:
+  Engine(std::span<const Root> roots, std::span<Capture> captures, const EngineOptions& options)
+      : captures_(captures), options_(options) {
+    if (options.only_captures) needed_ = nodes_needed(roots, captures);
+    for (Capture& capture : captures) captured_.emplace(capture.edge.node.get(), &capture);
+    for (const Root& root : roots) pending_.add(root.edge, root.gradient);
+  }
+
+  void run() {
+    while (!pending_.empty()) {
+      Turn turn = pending_.take();
+      run_node(turn);
+    }
+  }
+
+ private:
+  uint64_t wanted_of(const Node& node) const {
+    uint64_t wanted = 0;
+    const std::span<const Edge> edges = node.edges();
+    for (size_t i = 0; i < edges.size(); ++i) {
+      const Node* next = edges[i].node.get();
+      if (next != nullptr && (!options_.only_captures || needed_.count(next) != 0)) wanted |= uint64_t{1} << i;
+    }
+    return wanted;
+  }
+
+  void capture(const Node* node, std::span<Tensor> gradients) {
+    const auto [first, last] = captured_.equal_range(node);
+    for (auto at = first; at != last; ++at) at->second->gradient = gradients[at->second->edge.index];
+  }
+
+  void run_node(Turn& turn) {
+    Node& node = *turn.node.get();
+    const std::span<Tensor> gradients = turn.gradients();
+    if (NodeExtras* extras = node.extras(); extras != nullptr) [[unlikely]]
+      run_hooks(*extras, node, gradients);
+    if (!captures_.empty()) capture(&node, gradients);
+    if (node.accumulates()) {
+      if (!options_.only_captures) node.run(gradients, 0, {});
+      return;
+    }
+    const uint64_t wanted = wanted_of(node);
+    if (wanted == 0) return;
+    const std::span<const Edge> edges = node.edges();
+    InlineList<Tensor, 4> of_inputs;
+    of_inputs.set_size(edges.size());
+    try {
+      node.run(gradients, wanted, of_inputs.items());
+    } catch (const Error& error) {
+      throw Error(error.status().with_context(fmt::format("  while computing the gradient of {}", node.name())));
+    }
+    if (!options_.retain_graph) node.drop_saved();
+    for (size_t i = 0; i < edges.size(); ++i) {
+      if (of_inputs[i].defined() && (wanted >> i & 1) != 0) pending_.add(edges[i], std::move(of_inputs[i]));
+    }
+  }
+
+  std::span<Capture> captures_;
+  EngineOptions options_;
+  NodeSet needed_;
+  std::unordered_multimap<const Node*, Capture*> captured_;
+  Pending pending_;
+};
+
+}  // namespace
+
+bool creates_graph() { return creating_graph; }
+
+void run_backward(std::span<const Root> roots, std::span<Capture> captures, const EngineOptions& options) {
+  const BackwardScope scope(options.create_graph);
+  Engine(roots, captures, options).run();
+}
+
+}  // namespace tenon::autograd

@@ -1,0 +1,69 @@
+// Softmax and the normalisations.
+#include "core/ops/attributes.h"
+#include "core/ops/gradients.h"
+#include "core/ops/operators.h"
+
+namespace tenon::gradients {
+namespace {
+
+int32_t axis_of(const autograd::Backward& b) { return b.attributes<SoftmaxAttributes>().axis; }
+
+// One number per channel (axis 1) as a tensor that broadcasts against tensors of `rank`.
+Tensor per_channel(const Tensor& numbers, int32_t rank) {
+  Dims dims = Dims::filled(rank - 1, 1);
+  dims[0] = numbers.elements();
+  return tenon::reshape(numbers, dims);
+}
+
+// Summed to one number per channel.
+Tensor over_channel(const Tensor& x) {
+  Dims axes;
+  for (int32_t axis = 0; axis < x.rank(); ++axis) {
+    if (axis != 1) axes.push_back(axis);
+  }
+  return tenon::sum(x, axes);
+}
+
+}  // namespace
+
+void softmax(const autograd::Backward& b) {
+  const Tensor result = b.result();
+  b.give(0, result * (b.grad() - tenon::sum(b.grad() * result, axis_of(b), true)));
+}
+
+void log_softmax(const autograd::Backward& b) {
+  b.give(0, b.grad() - tenon::exp(b.result()) * tenon::sum(b.grad(), axis_of(b), true));
+}
+
+// With y = (x - mean) * r and h = gradient * weight: r * (h - mean(h) - y * mean(h * y)).
+void layer_norm(const autograd::Backward& b) {
+  const Tensor input = b.input(0);
+  Dims axes;
+  for (int32_t axis = b.attributes<AxisAttributes>().axis; axis < input.rank(); ++axis) axes.push_back(axis);
+  const Tensor centred = input - tenon::mean(input, axes, true);
+  const Tensor r = tenon::rsqrt(tenon::mean(tenon::square(centred), axes, true) + b.scalar(0));
+  const Tensor y = centred * r;
+  if (b.wants(0)) {
+    const Tensor h = b.has(1) ? b.grad() * b.input(1) : b.grad();
+    b.give(0, r * (h - tenon::mean(h, axes, true) - y * tenon::mean(h * y, axes, true)));
+  }
+  if (b.wants(1)) b.give(1, b.grad() * y);
+  if (b.wants(2)) b.give(2, b.grad());
+}
+
+// The inputs of the record: input, scale, shift, mean, variance.
+void batch_norm(const autograd::Backward& b) {
+  const Tensor& grad = b.grad();
+  const int32_t rank = grad.rank();
+  const Tensor scale = per_channel(b.input(1), rank);
+  const Tensor r = per_channel(tenon::rsqrt(b.input(4) + b.scalar(0)), rank);
+  if (b.wants(0)) b.give(0, grad * (scale * r));
+  if (b.wants(2)) b.give(2, over_channel(grad));
+  if (b.wants(3)) b.give(3, over_channel(-grad * (scale * r)));
+  if (!b.wants(1) && !b.wants(4)) return;
+  const Tensor centred = b.input(0) - per_channel(b.input(3), rank);
+  if (b.wants(1)) b.give(1, over_channel(grad * centred * r));
+  if (b.wants(4)) b.give(4, over_channel(grad * centred * (scale * (r * tenon::square(r)) * -0.5)));
+}
+
+}  // namespace tenon::gradients

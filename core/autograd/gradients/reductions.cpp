@@ -1,0 +1,103 @@
+// Reductions: the gradient of a result goes to all elements that it was made from.
+#include "core/ops/attributes.h"
+#include "core/ops/gradients.h"
+#include "core/ops/operators.h"
+
+namespace tenon::gradients {
+namespace {
+
+bool reduced(const autograd::Backward& b, int32_t axis) {
+  return (b.attributes<ReduceAttributes>().axes >> axis & 1) != 0;
+}
+
+Dims axes_of(const autograd::Backward& b) {
+  Dims axes;
+  for (int32_t axis = 0; axis < b.dims(0).rank(); ++axis) {
+    if (reduced(b, axis)) axes.push_back(axis);
+  }
+  return axes;
+}
+
+// A tensor of the result's shape with its reduced axes as 1, so that it broadcasts against the input.
+Tensor kept(const autograd::Backward& b, const Tensor& of_result) {
+  Dims dims = b.dims(0);
+  for (int32_t axis = 0; axis < dims.rank(); ++axis) {
+    if (reduced(b, axis)) dims[axis] = 1;
+  }
+  return of_result.dims() == dims ? of_result : tenon::reshape(of_result, dims);
+}
+
+Tensor spread(const autograd::Backward& b, const Tensor& of_result) {
+  return tenon::expand(kept(b, of_result), b.dims(0));
+}
+
+// The input's axes, those that are reduced last.
+Dims reduced_last(const autograd::Backward& b) {
+  Dims order;
+  for (const bool last : {false, true}) {
+    for (int32_t axis = 0; axis < b.dims(0).rank(); ++axis) {
+      if (reduced(b, axis) == last) order.push_back(axis);
+    }
+  }
+  return order;
+}
+
+// The gradient of the product of each row of `rows` [m, n] from that of the products [m, 1]: a tree of products of
+// two, so that zeros need no case of their own, in any order of derivatives.
+Tensor of_row_products(const Tensor& rows, Tensor gradient) {
+  TensorList levels{rows};
+  while (levels.back().dim(1) > 1) {
+    const int64_t length = levels.back().dim(1);
+    if (length % 2 != 0) levels.back() = tenon::pad(levels.back(), {0, 1}, "constant", Scalar(1));
+    const int64_t half = (length + 1) / 2;
+    levels.push_back(tenon::narrow(levels.back(), 1, 0, half) * tenon::narrow(levels.back(), 1, half, half));
+  }
+  for (size_t level = levels.size() - 1; level-- > 0;) {
+    const int64_t half = levels[level].dim(1) / 2;
+    gradient = tenon::narrow(gradient, 1, 0, half);
+    gradient = tenon::concat(
+        {gradient * tenon::narrow(levels[level], 1, half, half), gradient * tenon::narrow(levels[level], 1, 0, half)},
+        1);
+  }
+  return tenon::narrow(gradient, 1, 0, rows.dim(1));
+}
+
+}  // namespace
+
+void sum(const autograd::Backward& b) { b.give(0, spread(b, b.grad())); }
+
+void mean(const autograd::Backward& b) {
+  const auto count = static_cast<double>(element_count(b.dims(0)) / b.grad().elements());
+  b.give(0, spread(b, b.grad() / count));
+}
+
+void prod(const autograd::Backward& b) {
+  const Dims order = reduced_last(b);
+  const Tensor turned = tenon::permute(b.input(0), order);
+  const int64_t products = b.grad().elements();
+  const Tensor rows = tenon::reshape(turned, {products, -1});
+  const Tensor gradient = of_row_products(rows, tenon::reshape(b.grad(), {products, 1}));
+  Dims back = order;
+  for (int32_t axis = 0; axis < order.rank(); ++axis) back[order[axis]] = axis;
+  b.give(0, tenon::permute(tenon::reshape(gradient, turned.dims()), back));
+}
+
+// Equal extrema share the gradient.
+void extremum(const autograd::Backward& b) {
+  const Tensor mask = tenon::cast(tenon::eq(b.input(0), kept(b, b.result())), b.dtype(0));
+  b.give(0, kept(b, b.grad()) * (mask / tenon::sum(mask, axes_of(b), true)));
+}
+
+void l1_norm(const autograd::Backward& b) { b.give(0, kept(b, b.grad()) * tenon::sign(b.input(0))); }
+
+// 0 where the norm is 0.
+void l2_norm(const autograd::Backward& b) {
+  const Tensor norm = kept(b, b.result());
+  b.give(0, kept(b, b.grad()) * (b.input(0) / tenon::where(tenon::eq(norm, 0), 1, norm)));
+}
+
+void sum_square(const autograd::Backward& b) { b.give(0, kept(b, b.grad()) * (b.input(0) * 2)); }
+
+void log_sum(const autograd::Backward& b) { b.give(0, spread(b, b.grad() * tenon::exp(-b.result()))); }
+
+}  // namespace tenon::gradients

@@ -1,0 +1,154 @@
+#include "core/autograd/interpreter.h"
+
+#include <algorithm>
+
+#include "core/autograd/history.h"
+#include "core/autograd/inline_list.h"
+#include "core/autograd/op_node.h"
+#include "core/autograd/rows.h"
+#include "core/autograd/views.h"
+#include "core/vm/storage.h"
+#include "primitives/text/format.h"
+
+namespace tenon::autograd {
+namespace {
+
+using Edges = InlineList<Edge, 4>;
+
+bool wants(const Edge& edge) { return static_cast<bool>(edge.node); }
+
+std::string_view name_of(const OpCall& call, bool in_place) {
+  return in_place && !call.op->in_place.op.empty() ? call.op->in_place.op : call.op->name;
+}
+
+// True if the op makes or writes a tensor of floats: no other tensor can pass a gradient on.
+bool gives_floats(const OpCall& call) {
+  return std::any_of(call.outputs.begin(), call.outputs.end(),
+                     [](const Tensor& output) { return output.defined() && is_floating(output.dtype()); });
+}
+
+[[noreturn, gnu::cold]] void refuse_none(const OpCall& call, const GradientRow& row) {
+  throw Error(
+      Code::unsupported,
+      fmt::format("{}: an argument wants a gradient, which this op does not have: {}.", call.op->name, row.none),
+      "Call the op on detach() of the argument, or inside a NoGrad scope.");
+}
+
+[[noreturn, gnu::cold]] void refuse_write(const OpCall& call, std::string_view what, std::string_view remedy) {
+  throw Error(Code::invalid_argument, fmt::format("{}: {}", name_of(call, true), what), std::string(remedy));
+}
+
+// Refuses to write `output`, which was given, where the gradients of other tensors would be wrong afterwards. `flows`:
+// an argument wants a gradient.
+void check_write(const OpCall& call, const Tensor& output, bool flows) {
+  const History* history = history_of(output);
+  const bool tracked = history != nullptr && wants(history->edge);
+  if (tracked && history->leaf) {
+    refuse_write(call, "the tensor to write is a leaf that wants a gradient, so its elements may not change.",
+                 "Write inside a NoGrad scope.");
+  }
+  if (history != nullptr && history->view != nullptr) {
+    const History& base = *history_of(history->view->base);
+    if (base.leaf && wants(base.edge)) {
+      refuse_write(call, "the tensor to write is a view of a leaf that wants a gradient.",
+                   "Write inside a NoGrad scope.");
+    }
+    return;
+  }
+  const SharedStorage storage = output.impl()->storage;
+  if (!tracked && flows && storage != nullptr && storage.tensor_count() > 1) {
+    refuse_write(call,
+                 "an argument wants a gradient, and other tensors see the memory that is written, so their gradients "
+                 "would be wrong: the tensor is a view that was made where no gradient was wanted.",
+                 "Build the tensor by concat, pad or where, or ask its base for a gradient before the view is made.");
+  }
+}
+
+// Gives `output`, which was written, the history that leads to `edge`.
+void replace_history(const Tensor& output, const Edge& edge) {
+  History& history = need_history(output);
+  if (history.view != nullptr) return rebase(&history, edge);
+  history.edge = edge;
+  history.leaf = false;
+  ++history.generation;
+}
+
+void give_histories(const OpCall& call, uint64_t given, const NodeRef& node) {
+  for (size_t k = 0; k < call.outputs.size(); ++k) {
+    const Tensor& output = call.outputs[k];
+    const Edge edge = node && is_floating(output.dtype()) ? Edge{node, static_cast<uint32_t>(k)} : Edge();
+    if ((given >> k & 1) != 0) {
+      if (wants(edge) || history_of(output) != nullptr) replace_history(output, edge);
+    } else if (wants(edge)) {
+      History& history = need_history(output);
+      history.edge = edge;
+      if (call.op->form == OpForm::view) note_view(call, &history);
+    }
+  }
+}
+
+}  // namespace
+
+std::string GradientInterpreter::name() const { return "gradients over " + below_.name(); }
+
+void GradientInterpreter::apply(const OpCall& call) {
+  for (const Tensor* input : call.inputs) {
+    if (input != nullptr && input->impl()->gradient != nullptr) [[unlikely]]
+      return apply_tracked(call);
+  }
+  for (const Tensor& output : call.outputs) {
+    if (output.impl() != nullptr && output.impl()->gradient != nullptr) [[unlikely]]
+      return apply_tracked(call);
+  }
+  below_.apply(call);
+}
+
+void GradientInterpreter::apply_tracked(const OpCall& call) {
+  Edges edges;
+  edges.set_size(call.inputs.size());
+  bool flows = false;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (call.inputs[i] == nullptr) continue;
+    edges[i] = edge_of(*call.inputs[i]);
+    flows = flows || wants(edges[i]);
+  }
+  if (call.op->form == OpForm::composite && flows) return compose(call, *this);
+  const GradientRow& row = gradient_row(call.op->id);
+  uint64_t given = 0;
+  for (size_t k = 0; k < call.outputs.size(); ++k) given |= uint64_t{call.outputs[k].defined()} << k;
+  if (given != 0 && row.function == nullptr && flows && gives_floats(call)) refuse_none(call, row);
+  for (size_t k = 0; k < call.outputs.size(); ++k) {
+    if ((given >> k & 1) != 0) check_write(call, call.outputs[k], flows);
+  }
+  const bool differentiable = flows && row.function != nullptr;
+  NodeRef node;
+  {
+    const InterpreterScope scope(below_);
+    if (differentiable) node = NodeRef(OpNode::make(call, row, edges.items()));
+    below_.apply(call);
+  }
+  if (!flows && given == 0) return;
+  if (flows && row.function == nullptr && gives_floats(call)) refuse_none(call, row);
+  if (node) static_cast<OpNode*>(node.get())->take_results(call);
+  give_histories(call, given, node);
+}
+
+GradientInterpreter& eager_gradients() {
+  static GradientInterpreter interpreter(eager_interpreter());
+  return interpreter;
+}
+
+Interpreter& interpreter_below() {
+  Interpreter& current = current_interpreter();
+  const auto* gradients = dynamic_cast<GradientInterpreter*>(&current);
+  return gradients == nullptr ? current : gradients->below();
+}
+
+bool remembers() { return dynamic_cast<GradientInterpreter*>(&current_interpreter()) != nullptr; }
+
+void watch_process() {
+  Interpreter* before = &eager_interpreter();
+  process_interpreter.compare_exchange_strong(before, &eager_gradients());
+}
+
+}  // namespace tenon::autograd

@@ -1,0 +1,43 @@
+// GradientInterpreter: the interpreter that remembers how tensors that want gradients were made. Internal.
+#pragma once
+
+#include <string>
+
+#include "core/device/export.h"
+#include "core/ops/op_call.h"
+
+namespace tenon::autograd {
+
+// It wraps another interpreter, which carries out every record, and has no state of its own. A call none of whose
+// tensors has a history goes straight to the other one.
+class TENON_API GradientInterpreter final : public Interpreter {
+ public:
+  // `below` must outlive it.
+  explicit constexpr GradientInterpreter(Interpreter& below) : below_(below) {}
+
+  std::string name() const override;
+  void apply(const OpCall& call) override;
+  bool keeps(const OpInfo& op) const override { return below_.keeps(op); }
+  bool host_value_known(const Tensor& tensor) override { return below_.host_value_known(tensor); }
+
+  Interpreter& below() const { return below_; }
+
+ private:
+  void apply_tracked(const OpCall& call);
+
+  Interpreter& below_;
+};
+
+// The wrapper of the eager interpreter, which serves all threads.
+GradientInterpreter& eager_gradients();
+
+// The interpreter below gradients on this thread: that which its ops reach in the end.
+Interpreter& interpreter_below();
+
+// True if ops of this thread are remembered.
+bool remembers();
+
+// Makes eager_gradients() the interpreter of all threads without a scope. Called when a tensor first wants a gradient.
+void watch_process();
+
+}  // namespace tenon::autograd

@@ -1,0 +1,40 @@
+#include "core/autograd/leaf.h"
+
+#include "core/autograd/engine.h"
+#include "core/ops/ops.h"
+#include "core/vm/storage.h"
+
+namespace tenon::autograd {
+namespace {
+
+// True if nobody but the backward that runs sees the elements of `gradient`.
+bool is_ours(const Tensor& gradient) {
+  const TensorImpl& impl = *gradient.impl();
+  return impl.count.load(std::memory_order_acquire) == 1 && impl.contiguous && impl.storage != nullptr &&
+         impl.storage.tensor_count() == 1;
+}
+
+void accumulate(Tensor* sum, const Tensor& gradient) {
+  if (creates_graph()) {
+    *sum = sum->defined() ? tenon::add(*sum, gradient) : gradient;
+  } else if (!sum->defined()) {
+    *sum = is_ours(gradient) ? gradient : tenon::clone(gradient);
+  } else if (sum->impl()->gradient != nullptr) {
+    *sum = tenon::add(*sum, gradient);
+  } else {
+    tenon::add_(*sum, gradient);
+  }
+}
+
+}  // namespace
+
+void LeafNode::run(std::span<const Tensor> of_results, uint64_t, std::span<Tensor>) {
+  if (!of_results[0].defined()) return;
+  std::unique_lock lock(slot_->mutex);
+  accumulate(&slot_->gradient, of_results[0]);
+  const std::vector<std::function<void()>> hooks = slot_->after_accumulation;
+  lock.unlock();
+  for (const std::function<void()>& hook : hooks) hook();
+}
+
+}  // namespace tenon::autograd

@@ -1,0 +1,129 @@
+// Node: what backward does for one call of forward. Internal.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+
+namespace tenon::autograd {
+
+class Node;
+
+// A counted handle to a node, or none. Dropping the last handle to a chain of nodes takes a loop, not a recursion.
+class NodeRef {
+ public:
+  NodeRef() = default;
+  explicit NodeRef(Node* node) : node_(node) {}  // takes over one count
+  // One more handle to `node`.
+  static NodeRef share(Node* node);
+  NodeRef(const NodeRef& other);
+  NodeRef(NodeRef&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  NodeRef& operator=(NodeRef other) noexcept {
+    std::swap(node_, other.node_);
+    return *this;
+  }
+  ~NodeRef() {
+    if (node_ != nullptr) release(node_);
+  }
+
+  Node* get() const { return node_; }
+  Node* operator->() const { return node_; }
+  explicit operator bool() const { return node_ != nullptr; }
+
+ private:
+  static void release(Node* node);
+
+  Node* node_ = nullptr;
+};
+
+// Where the gradient of a tensor goes: to result `index` of `node`. Without a node the tensor wants none.
+struct Edge {
+  NodeRef node;
+  uint32_t index = 0;
+};
+
+// Where a tensor's gradient is kept after backward: of a leaf, and of other tensors after retain_grad().
+struct GradientSlot {
+  std::mutex mutex;
+  Tensor gradient;                                        // mutex
+  std::vector<std::function<void()>> after_accumulation;  // mutex
+};
+
+// A function of the user that sees the gradient of one result, and may give another one in its place.
+struct Hook {
+  uint32_t index = 0;
+  std::function<Tensor(const Tensor&)> function;
+};
+
+// What few nodes have: hooks, and results whose gradient is kept.
+struct NodeExtras {
+  std::mutex mutex;
+  std::vector<Hook> hooks;                                               // mutex
+  std::vector<std::pair<uint32_t, std::shared_ptr<GradientSlot>>> kept;  // mutex
+};
+
+// Threads: a node is immutable after forward, but for its hooks and for what it saves, which the backward that runs
+// last drops. Backward runs that share a node must keep the graph.
+class Node {
+ public:
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // The op of forward: errors name it.
+  virtual std::string_view name() const = 0;
+  // How many results of forward have a gradient here.
+  virtual size_t result_count() const = 0;
+  // One per input of forward.
+  virtual std::span<const Edge> edges() const = 0;
+  // The gradients of the inputs from those of the results, of which some may be undefined. `wanted` has bit i for each
+  // input whose gradient somebody needs; the others stay undefined. Throws tenon::Error.
+  virtual void run(std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs) = 0;
+  // Drops what forward saved. A second run() is then an error.
+  virtual void drop_saved() {}
+  // True if it keeps gradients of a leaf and passes none on.
+  virtual bool accumulates() const { return false; }
+
+  // Greater than the numbers of all nodes behind its edges; in one thread, nodes are numbered as they are made.
+  uint64_t number() const { return number_; }
+  // The hooks and kept results; null: there are none.
+  NodeExtras* extras() const { return extras_.load(std::memory_order_acquire); }
+  // The same, made now if there were none.
+  NodeExtras& need_extras();
+
+ protected:
+  Node() = default;
+  virtual ~Node();
+  // Called when the edges are set.
+  void number_after_edges();
+
+ private:
+  friend class NodeRef;
+  // Ends this object and gives its memory back.
+  virtual void destroy() = 0;
+
+  std::atomic<int32_t> count_{1};
+  uint64_t number_ = 0;
+  std::atomic<NodeExtras*> extras_{nullptr};
+  Node* next_released_ = nullptr;
+};
+
+inline NodeRef::NodeRef(const NodeRef& other) : node_(other.node_) {
+  if (node_ != nullptr) node_->count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+inline NodeRef NodeRef::share(Node* node) {
+  node->count_.fetch_add(1, std::memory_order_relaxed);
+  return NodeRef(node);
+}
+
+constexpr size_t kMostInputs = 64;  // of a node: `wanted` has a bit for each
+
+}  // namespace tenon::autograd

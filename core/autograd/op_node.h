@@ -1,0 +1,80 @@
+// OpNode: the node of an op of the table. It saves what the row says and nothing else. Internal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/autograd/gradient_row.h"
+#include "core/autograd/inline_list.h"
+#include "core/autograd/node.h"
+#include "core/ops/op_call.h"
+
+namespace tenon::autograd {
+
+// A tensor that backward needs, and the version that its storage had.
+struct Saved {
+  Tensor tensor;  // without history, but for a leaf or a tensor that has none
+  uint64_t version = 0;
+};
+
+// What the gradient of an input must look like, where it differs from the first result.
+struct InputShape {
+  Dims dims;
+  DType dtype = DType::none;
+  DeviceState* device = nullptr;
+};
+
+class OpNode final : public Node {
+ public:
+  // For `call`, before it runs, under the interpreter that runs it. edges[i] belongs to input i.
+  static OpNode* make(const OpCall& call, const GradientRow& row, std::span<const Edge> edges);
+  // For a view of a tensor of the shape `input`, without a call.
+  static OpNode* make_view(const OpInfo& op, const GradientRow& row, const void* attributes, const InputShape& input,
+                           const Edge& edge);
+  // Saves what backward needs of the results, after the call.
+  void take_results(const OpCall& call);
+
+  const OpInfo& op() const { return *op_; }
+  std::string_view name() const override { return op_->name; }
+  size_t result_count() const override { return result_count_; }
+  std::span<const Edge> edges() const override { return edges_.items(); }
+  void run(std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs) override;
+  void drop_saved() override;
+
+  bool holds_input(size_t i) const { return (inputs_ >> i & 1) != 0; }
+  // Throws invalid_argument if the tensor was written since.
+  Tensor saved_input(size_t i) const;
+  Tensor saved_result(size_t i) const;
+  const void* attributes() const { return attributes_.data(); }
+  Scalar scalar(size_t slot) const { return scalars_[slot]; }
+  // Null: as the first result.
+  const InputShape* shape(size_t i) const { return shapes_.empty() ? nullptr : &shapes_[i]; }
+
+ private:
+  friend class NodeMemory;
+  OpNode(const OpInfo& op, const GradientRow& row) : op_(&op), row_(&row) {}
+  void destroy() override;
+  void keep_attributes(const void* attributes);
+  void keep_scalars(std::span<const Scalar> scalars);
+  void save_inputs(const OpCall& call, std::span<const Edge> edges);
+  void keep_shapes(const OpCall& call);
+  const Tensor& checked(const Saved& saved, std::string_view what) const;
+
+  const OpInfo* op_;
+  const GradientRow* row_;
+  uint32_t inputs_ = 0;   // bits: the inputs that are saved
+  uint32_t results_ = 0;  // bits: the results that are
+  uint32_t result_count_ = 1;
+  bool dropped_ = false;
+  InlineList<Edge, 3> edges_;
+  InlineList<Saved, 3> saved_;  // the inputs, then the results, in order
+  InlineList<uint64_t, 5> attributes_;
+  InlineList<Scalar, 3> scalars_;
+  std::vector<InputShape> shapes_;  // empty: all as the first result
+};
+
+}  // namespace tenon::autograd

@@ -1,0 +1,55 @@
+// Pending: the nodes that a backward still has to run, and the gradients of their results so far. Internal.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/autograd/node.h"
+
+namespace tenon::autograd {
+
+// A node whose turn it is.
+struct Turn {
+  NodeRef node;
+  Tensor only;               // the gradient of its result, if it has one result
+  std::vector<Tensor> many;  // of each, if it has several
+
+  std::span<Tensor> gradients() { return many.empty() ? std::span<Tensor>(&only, 1) : std::span<Tensor>(many); }
+};
+
+class Pending {
+ public:
+  bool empty() const { return heap_.empty(); }
+  // Adds `gradient` to what has come to `edge`. What comes first is the left operand of each sum.
+  void add(const Edge& edge, Tensor gradient);
+  // Takes out the node with the greatest number, of equal numbers the one that came first. All nodes that give to it
+  // have greater numbers, so its gradients are complete.
+  Turn take();
+
+ private:
+  struct Waiting {
+    uint64_t number;
+    uint64_t arrival;
+    uint32_t turn;
+    // The order of a heap whose first is to run next.
+    friend bool operator<(const Waiting& a, const Waiting& b) {
+      return a.number != b.number ? a.number < b.number : a.arrival > b.arrival;
+    }
+  };
+
+  Turn& turn_of(const NodeRef& node);
+  size_t home_of(const Node* node) const;
+  void grow();
+  void place(uint32_t turn);
+  void erase(const Node* node);
+
+  std::vector<Turn> turns_;
+  std::vector<uint32_t> free_;
+  std::vector<Waiting> heap_;
+  std::vector<uint32_t> table_ = std::vector<uint32_t>(16);  // open addressing: 1 + the turn of a node, or 0
+  uint64_t arrivals_ = 0;
+};
+
+}  // namespace tenon::autograd

@@ -1,0 +1,79 @@
+// Functions of the user, with gradients of their own.
+#include <gtest/gtest.h>
+
+#include "tests/unit/autograd/numbers.h"
+
+namespace tenon {
+namespace {
+
+using Values = std::vector<double>;
+
+// x^3, whose gradient is written by hand.
+class Cube final : public Function {
+ public:
+  std::string name() const override { return "cube"; }
+  TensorList forward(const TensorList& inputs) override {
+    save(inputs[0]);
+    return {inputs[0] * inputs[0] * inputs[0]};
+  }
+  TensorList backward(const TensorList& gradients) override { return {gradients[0] * square(saved(0)) * 3}; }
+};
+
+// exp, which saves its result.
+class Growth final : public Function {
+ public:
+  std::string name() const override { return "growth"; }
+  TensorList forward(const TensorList& inputs) override {
+    const Tensor result = exp(inputs[0]);
+    save(result);
+    return {result, result * 2};
+  }
+  TensorList backward(const TensorList& gradients) override { return {(gradients[0] + gradients[1] * 2) * saved(0)}; }
+};
+
+TEST(UserFunction, GivesItsGradient) {
+  const Tensor x = with_values({2, 3}, {2}).requires_grad_();
+  const Tensor y = call_function(std::make_shared<Cube>(), {x})[0];
+  EXPECT_EQ(numbers(y), (Values{8, 27}));
+  sum(y).backward();
+  EXPECT_EQ(numbers(x.grad()), (Values{12, 27}));
+}
+
+TEST(UserFunction, HasGradientsOfSecondOrder) {
+  const Tensor x = with_values({2}, {1}).requires_grad_();
+  const Tensor first = grad({call_function(std::make_shared<Cube>(), {x})[0]}, {x}, {}, {false, true})[0];
+  EXPECT_EQ(numbers(grad({first}, {x})[0]), (Values{12}));
+  const Tensor growth = grad({call_function(std::make_shared<Growth>(), {x})[0]}, {x}, {}, {false, true})[0];
+  EXPECT_NEAR(numbers(grad({growth}, {x})[0])[0], std::exp(2.0), 1e-12);
+}
+
+TEST(UserFunction, SeesZerosForAResultThatNobodyUsed) {
+  const Tensor x = with_values({0}, {1}).requires_grad_();
+  const TensorList both = call_function(std::make_shared<Growth>(), {x});
+  both[1].backward();
+  EXPECT_EQ(numbers(x.grad()), (Values{2}));
+}
+
+TEST(UserFunction, RefusesASavedTensorThatChanged) {
+  const Tensor x = with_values({2, 3}, {2}).requires_grad_();
+  Tensor y = x + 0;
+  const Tensor z = sum(call_function(std::make_shared<Cube>(), {y})[0]);
+  add_(y, 1);
+  try {
+    z.backward();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "backward: cube saved a tensor of shape [2], and add has written into that tensor since.\n"
+                 "  while computing the gradient of cube");
+  }
+}
+
+TEST(UserFunction, RemembersNothingInsideNoGrad) {
+  const Tensor x = with_values({2}, {1}).requires_grad_();
+  const NoGrad scope;
+  EXPECT_FALSE(call_function(std::make_shared<Cube>(), {x})[0].requires_grad());
+}
+
+}  // namespace
+}  // namespace tenon
