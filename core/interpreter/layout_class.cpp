@@ -55,14 +55,14 @@ ElementwiseKey key_of(const OpCall& call, const DeviceState* device, const Folde
 }
 
 // True if `output`, given by the caller, can be written as it is: dense, of the result's type, and sharing memory with
-// inputs[0] as its exact alias or not at all.
+// inputs[0] as its exact alias or not at all. The inputs are of the shape and on the device of `shaped`.
 bool writable_flat(const OpCall& call, const Tensor& output, DType dtype, const TensorImpl& shaped) {
   const TensorImpl& out = *output.impl();
   if (!out.contiguous || out.dtype != dtype || !(out.dims == shaped.dims) || out.storage == nullptr) return false;
+  if (out.device != shaped.device) return false;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (call.inputs[i] == nullptr) continue;
     const TensorImpl& in = *call.inputs[i]->impl();
-    if (in.device != out.device) return false;
     if (in.storage == out.storage && !(i == 0 && in.offset == out.offset && in.dtype == out.dtype)) return false;
   }
   return !out.storage.busy_for_read();

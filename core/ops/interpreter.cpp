@@ -8,9 +8,11 @@ namespace {
 thread_local constinit Interpreter* chosen = nullptr;
 
 // Not exported, so that it is inlined.
-Interpreter& current() {
-  Interpreter* scoped = chosen;
-  return scoped != nullptr ? *scoped : *process_interpreter.load(std::memory_order_acquire);
+Interpreter* current() {
+  Interpreter* interpreter = chosen;
+  if (interpreter == nullptr) [[likely]]
+    interpreter = process_interpreter.load(std::memory_order_acquire);
+  return interpreter;
 }
 
 // True if `text` is an error of `op`: "add: ..." or "add(...".
@@ -20,9 +22,9 @@ bool begins_with_op(std::string_view text, std::string_view op) {
 
 }  // namespace
 
-Interpreter& current_interpreter() { return current(); }
+Interpreter& current_interpreter() { return *current(); }
 
-void submit(const OpCall& call) { current().apply(call); }
+void submit(const OpCall& call) { current()->apply(call); }
 
 bool Interpreter::keeps(const OpInfo&) const { return false; }
 
