@@ -9,6 +9,7 @@
 #include "core/ops/call.h"
 #include "core/ops/op_rows.h"
 #include "ep_api/ep_api.h"
+#include "primitives/text/format.h"
 #include "tests/unit/autograd/numbers.h"
 #include "tests/unit/autograd/row_cases.h"
 
@@ -139,7 +140,7 @@ std::vector<RowCase> elementwise_cases(const OpInfo& op) {
     if (finite(row.call(values_of(row)))) cases.push_back(std::move(row));
   };
   for (const Range range : kRanges) {
-    const std::string where = " in " + std::to_string(range.low);
+    const std::string where = fmt::format(" in {}", range.low);
     if (op.kind == EP_PRIMITIVE_unary) {
       add(where, range, {{2, 3}}, [name](const TensorList& x) { return call(name, {x[0]})[0]; });
     } else {

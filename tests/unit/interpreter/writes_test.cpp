@@ -11,7 +11,7 @@
 namespace tenon {
 namespace {
 
-uint64_t version_of(const Tensor& tensor) { return tensor.impl()->storage.version().load(); }
+uint64_t version_of(const Tensor& tensor) { return tensor.impl()->storage.version(); }
 
 struct Use {
   const char* name;

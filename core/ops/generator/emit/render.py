@@ -10,7 +10,8 @@ from generator.emit.dynamic_call import dynamic_ops
 from generator.model.arg_types import TYPES
 from generator.model.op import operands
 
-TEMPLATES = pathlib.Path(__file__).resolve().parents[2] / "templates"
+CORE = pathlib.Path(__file__).resolve().parents[3]
+TEMPLATES = [CORE / "ops" / "templates", CORE / "autograd" / "templates"]
 
 
 def render(ops, structs, out, **names):
@@ -21,7 +22,7 @@ def render(ops, structs, out, **names):
                                inplace_signatures=inplace_signatures, operands=operands, wrap_comment=wrap_comment, types=TYPES)
     context = {"ops": ops, "structs": structs, "dynamic": dynamic_ops(ops), **names}
     out.mkdir(parents=True, exist_ok=True)
-    for template in sorted(TEMPLATES.glob("*.j2")):
+    for template in sorted(path for folder in TEMPLATES for path in folder.glob("*.j2")):
         text = environment.get_template(template.name).render(context)
         target = out / template.name.removesuffix(".j2")
         if not target.exists() or target.read_text() != text:
