@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/autograd/interpreter.h"
+#include "core/ops/op_rows.h"
 #include "core/vm/storage.h"
 #include "tests/unit/autograd/numbers.h"
 
@@ -270,6 +271,35 @@ TEST(Interpreter, HandsForwardAndBackwardToTheOneBelow) {
   sum(relu(x)).backward();
   EXPECT_EQ(numbers(x.grad()), (Values{1, 0}));
   for (const char* name : {"relu", "sum", "expand", "le", "where"}) EXPECT_EQ(below.names.count(name), 1u) << name;
+}
+
+// Gives its argument back, whatever the op.
+class GivingInterpreter final : public Interpreter {
+ public:
+  std::string name() const override { return "the giving interpreter"; }
+  void apply(const OpCall& call) override { call.outputs[0] = call.inputs[0]->detach(); }
+  bool host_value_known(const Tensor&) override { return true; }
+};
+
+TEST(Interpreter, RefusesAnOpWithoutAGradientAndSaysWhy) {
+  GivingInterpreter below;
+  autograd::GradientInterpreter gradients(below);
+  const Tensor x = leaf({1, -2});
+  const Tensor* inputs[] = {&x};
+  Tensor result;
+  OpCall call;
+  call.op = &op_row(OpId::isnan);
+  call.inputs = inputs;
+  call.outputs = {&result, 1};
+  EXPECT_EQ(error_of([&] { gradients.apply(call); }),
+            "isnan: an argument wants a gradient, which this op does not have: the result is bool.");
+}
+
+TEST(Interpreter, GivesTheGradientOnTheDeviceOfItsTensor) {
+  const Tensor x = leaf({1, -2});
+  sum(x.to(Device("null")) * 3).backward();
+  EXPECT_EQ(x.grad().device(), x.device());
+  EXPECT_EQ(numbers(x.grad()), (Values{3, 3}));
 }
 
 TEST(Interpreter, NamesWhatItWraps) {

@@ -117,6 +117,16 @@ TEST(Writes, ThroughAViewReachTheBaseAndOtherViews) {
   EXPECT_EQ(numbers(w.grad()), (Values{10}));
 }
 
+TEST(Writes, KeepACopyOfAnArgumentThatTheyReplace) {
+  const Tensor x = leaf({1, 2});
+  const Tensor w = leaf({3, 4});
+  Tensor y = x + 0;
+  mul_(y, w);
+  sum(y).backward();
+  EXPECT_EQ(numbers(x.grad()), (Values{3, 4}));
+  EXPECT_EQ(numbers(w.grad()), (Values{1, 2}));
+}
+
 TEST(Writes, OfNumbersCutATensorFromItsHistory) {
   const Tensor x = leaf({1, 2});
   Tensor y = x * 2;
