@@ -166,6 +166,20 @@ std::vector<RuleCase> slices() {
           one("given", "S2", "S3", 1)};
 }
 
+// The cases of a view, for the op that writes it: their input and a part of it.
+std::vector<RuleCase> written(std::vector<RuleCase> cases, std::initializer_list<const char*> parts) {
+  auto part = parts.begin();
+  for (RuleCase& one : cases) one.inputs.emplace_back(*part++);
+  return cases;
+}
+
+std::vector<RuleCase> selections() {
+  SelectAttributes last{.axis = -1, .index = -1};
+  RuleCase given{"given", {"S0, S1"}, words(SelectAttributes{.axis = 0, .index = 0})};
+  given.patches = {{1, "S2"}};
+  return {{"last", {"S0, S1"}, words(last)}, given};
+}
+
 std::vector<RuleCase> views(const OpInfo& op) {
   if (op.infer_sizes == ops::dims_reshape) {
     const auto to = [](const char* name, const char* input, std::vector<std::string> target) {
@@ -183,12 +197,7 @@ std::vector<RuleCase> views(const OpInfo& op) {
             listed("kept", {"S0, 1"}, {"3", "S2", "S1"}, &ShapeAttributes::dims)};
   }
   if (op.infer_sizes == ops::dims_slice) return slices();
-  if (op.infer_sizes == ops::dims_select) {
-    SelectAttributes last{.axis = -1, .index = -1};
-    RuleCase given{"given", {"S0, S1"}, words(SelectAttributes{.axis = 0, .index = 0})};
-    given.patches = {{1, "S2"}};
-    return {{"last", {"S0, S1"}, words(last)}, given};
-  }
+  if (op.infer_sizes == ops::dims_select) return selections();
   if (op.infer_sizes == ops::dims_squeeze) {
     return {{"all", {"S0, 1, S1 // 2"}, words(AxesAttributes{})},
             {"named", {"S0, 1, S1"}, words(AxesAttributes{DimsAttribute::of(std::vector<int64_t>{1})})}};
@@ -225,6 +234,10 @@ std::vector<RuleCase> rule_cases(const OpInfo& op) {
   if (rule == ops::infer_pooling<SymCall>) return poolings(1);
   if (rule == ops::infer_pooling_with_indices<SymCall>) return poolings(2);
   if (rule == ops::infer_split<SymCall>) return splits();
+  if (rule == ops::infer_slice_scatter<SymCall>) {
+    return written(slices(), {"S0, S1", "S0, S1 - 1", "S0, S3", "S0, 5", "S0, 5", "S0, S3 - S2"});
+  }
+  if (rule == ops::infer_select_scatter<SymCall>) return written(selections(), {"S0", "S1"});
   if (rule == ops::infer_pad<SymCall>) return pads();
   return assemblies(op);
 }
