@@ -1,9 +1,11 @@
 // The builtin ops: the core itself allocates or moves their outputs, without a primitive.
 #include <vector>
 
+#include "core/interpreter/inference.h"
 #include "core/interpreter/transfer.h"
 #include "core/ops/attributes.h"
 #include "core/ops/floating_point.h"
+#include "core/ops/ops.h"
 #include "core/ops/rules.h"
 #include "core/tensor/opened_devices.h"
 
@@ -52,6 +54,29 @@ void run_copy_from(const OpCall& call) {
   const bool apart = src.impl()->device == value_or_throw(host_device_state()) &&
                      src.impl()->storage != call.outputs[0].impl()->storage;
   store_into_view(call.outputs[0], apart ? src : dense_copy(src));
+}
+
+// A copy of input 0 in which the view that `take` gives of it holds input 1.
+template <class Take>
+static void run_written(const OpCall& call, const Take& take) {
+  value_or_throw(device_of(call));
+  const InterpreterScope scope(eager_interpreter());
+  Tensor result = clone(*call.inputs[0]);
+  Tensor part = take(result);
+  copy_(part, *call.inputs[1]);
+  call.outputs[0] = std::move(result);
+}
+
+void run_slice_scatter(const OpCall& call) {
+  const auto& attributes = call.attributes_as<SliceAttributes>();
+  run_written(call, [&](const Tensor& whole) {
+    return slice(whole, attributes.axis, attributes.start, attributes.end, attributes.step);
+  });
+}
+
+void run_select_scatter(const OpCall& call) {
+  const auto& attributes = call.attributes_as<SelectAttributes>();
+  run_written(call, [&](const Tensor& whole) { return select(whole, attributes.axis, attributes.index); });
 }
 
 }  // namespace tenon::ops

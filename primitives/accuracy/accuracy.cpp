@@ -26,6 +26,8 @@ bool moves_elements(const ep_primitive_desc& desc) {
     case EP_PRIMITIVE_concat:
     case EP_PRIMITIVE_split:
     case EP_PRIMITIVE_pad: return true;
+    case EP_PRIMITIVE_scatter: return desc.attributes.scatter.op == EP_SCATTER_ASSIGN;
+    case EP_PRIMITIVE_random: return desc.attributes.random.distribution == EP_RANDOM_UNIFORM;
     case EP_PRIMITIVE_copy: return desc.operands[0].dtype == desc.operands[1].dtype;
     default: return false;
   }

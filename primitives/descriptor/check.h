@@ -1,4 +1,4 @@
-// What check.cpp and kinds.cpp share. Nobody else includes this file.
+// What the checks of this folder share. Nobody else includes this file.
 #pragma once
 
 #include "primitives/descriptor/descriptor.h"
@@ -33,6 +33,46 @@ inline bool agree(int64_t a, int64_t b) { return a == b || a == EP_ANY || b == E
 // same_dims: Ok if the dims of both operands are equal; EP_ANY equals every dim. same_type: Ok if their dtypes are.
 Status same_dims(const Desc& desc, const Operand& a, const Operand& b);
 Status same_type(const Desc& desc, const Operand& a, const Operand& b);
+
+// same_dims_but_one: like same_dims, except along the axes of `mask`, where `a` must have length 1. is_type, is_float:
+// Ok if the operand has that dtype, or a floating one. axis_in_rank: Ok if it is within [0, rank).
+Status same_dims_but_one(const Desc& desc, const Operand& a, const Operand& b, uint32_t mask);
+Status is_type(const Desc& desc, const Operand& operand, DType type);
+Status is_float(const Desc& desc, const Operand& operand);
+Status axis_in_rank(const Desc& desc, int32_t axis, int32_t rank);
+
+// The dtype of the MEAN and INV_STD of `src`.
+DType statistics_type(const Operand& src);
+
+// Ok if `taken` is what a gather from `src` with INDICES gives.
+Status check_taken(const Desc& desc, int32_t axis, int32_t mode, const Operand& src, const Operand& taken);
+
+// --- windows, of convolutions and poolings (windows.cpp) ---
+
+struct Windows {
+  int32_t spatial_rank;
+  const int64_t* stride;
+  const int64_t* dilation;
+  const int64_t* pad_low;
+  const int64_t* pad_high;
+};
+
+// Ok if the numbers are in range and `wide`, over which the windows move, has their rank.
+Status check_windows(const Desc& desc, const Windows& windows, const Operand& wide);
+// Ok if windows as large as the spatial dims of `weight` give the spatial dims of `narrow`.
+Status check_window_lengths(const Desc& desc, const Windows& windows, const Operand& wide, const Operand& narrow,
+                            const Operand& weight);
+// Ok if a pooling of `wide` may give `narrow`.
+Status check_pooling_windows(const Desc& desc, const ep_pooling_attributes& at, const Operand& wide,
+                             const Operand& narrow);
+
+// --- kinds that gradients need (gradients.cpp) ---
+
+Status check_convolution_weight(const Desc& desc);
+Status check_pooling_backward(const Desc& desc);
+Status check_layer_norm_backward(const Desc& desc);
+Status check_batch_norm_training(const Desc& desc);
+Status check_batch_norm_backward(const Desc& desc);
 
 // Ok if `operand`, a bias or an operand of an epilogue, has the dtype of the result: DST's, or f32 where DST is
 // quantised.

@@ -14,7 +14,20 @@
 namespace tenon::descriptor {
 
 // How a field is written: a number, or the name of something that has an id.
-enum class FieldType : uint8_t { I32, MASK, I64, UNARY, BINARY, TERNARY, REDUCE, POOLING, GATHER, PAD };
+enum class FieldType : uint8_t {
+  I32,
+  MASK,
+  I64,
+  UNARY,
+  BINARY,
+  TERNARY,
+  REDUCE,
+  POOLING,
+  GATHER,
+  PAD,
+  SCATTER,
+  RANDOM
+};
 
 struct Field {
   int32_t kind;

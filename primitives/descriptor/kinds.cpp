@@ -28,9 +28,6 @@ Status has_result_type(const Desc& desc, const Operand& operand) {
                dtype_name(type_of(operand)));
 }
 
-namespace {
-
-// Like same_dims, except along the axes of `mask`, where `a` must have length 1.
 Status same_dims_but_one(const Desc& desc, const Operand& a, const Operand& b, uint32_t mask) {
   bool same = a.rank == b.rank;
   for (int32_t axis = 0; same && axis < a.rank; ++axis) {
@@ -53,10 +50,38 @@ Status is_float(const Desc& desc, const Operand& operand) {
                dtype_name(type_of(operand)));
 }
 
+DType statistics_type(const Operand& src) { return type_of(src) == DType::f64 ? DType::f64 : DType::f32; }
+
 Status axis_in_rank(const Desc& desc, int32_t axis, int32_t rank) {
   if (axis >= 0 && axis < rank) return {};
   return wrong(desc, "axis {} is not within rank {}.", axis, rank);
 }
+
+Status check_taken(const Desc& desc, int32_t axis, int32_t mode, const Operand& src, const Operand& taken) {
+  const Operand& indices = get(desc, EP_ROLE_INDICES);
+  TENON_RETURN_IF_ERROR(axis_in_rank(desc, axis, src.rank));
+  if (type_of(indices) != DType::i32 && type_of(indices) != DType::i64)
+    return wrong(desc, "'indices' must be i32 or i64, not {}.", dtype_name(type_of(indices)));
+  const bool slices = mode == EP_GATHER_SLICES;
+  const int32_t rank = slices ? src.rank - 1 + indices.rank : src.rank;
+  bool fits = taken.rank == rank && (slices || indices.rank == rank);
+  for (int32_t i = 0; fits && i < rank; ++i) {
+    const int32_t inside = i - axis;
+    if (!slices) {
+      const bool within = i == axis || src.dims[i] == EP_ANY || indices.dims[i] <= src.dims[i];
+      fits = agree(taken.dims[i], indices.dims[i]) && within;
+    } else if (inside >= 0 && inside < indices.rank) {
+      fits = agree(taken.dims[i], indices.dims[inside]);
+    } else {
+      fits = agree(taken.dims[i], src.dims[inside < 0 ? i : i - indices.rank + 1]);
+    }
+  }
+  if (fits) return {};
+  return wrong(desc, "'src' {} taken at 'indices' {} along axis {} does not give '{}' {}.", dims_of(src),
+               dims_of(indices), axis, table::role_name(taken.role), dims_of(taken));
+}
+
+namespace {
 
 // --- kinds ---
 
@@ -210,35 +235,6 @@ Status check_matmul(const Desc& desc) {
   return bias == nullptr ? Status() : same_type(desc, *bias, dst);
 }
 
-struct Windows {
-  int32_t spatial_rank;
-  const int64_t* stride;
-  const int64_t* dilation;
-  const int64_t* pad_low;
-  const int64_t* pad_high;
-};
-
-Status check_windows(const Desc& desc, const Windows& windows, const Operand& src) {
-  if (windows.spatial_rank < 1 || windows.spatial_rank > 3) {
-    return wrong(desc, "spatial rank {} is not 1, 2 or 3.", windows.spatial_rank);
-  }
-  if (src.rank != windows.spatial_rank + 2) {
-    return wrong(desc, "'src' has rank {} but must have {} (n, c, spatial).", src.rank, windows.spatial_rank + 2);
-  }
-  for (int32_t i = 0; i < 3; ++i) {
-    const bool used = i < windows.spatial_rank;
-    const bool unused_zero = windows.stride[i] == 0 && windows.dilation[i] == 0;
-    if (used ? windows.stride[i] < 1 || windows.dilation[i] < 1 : !unused_zero) {
-      return wrong(desc, "stride {} and dilation {} of spatial axis {} must be at least 1 (0 beyond the spatial rank).",
-                   windows.stride[i], windows.dilation[i], i);
-    }
-    if (windows.pad_low[i] < 0 || windows.pad_high[i] < 0) {
-      return wrong(desc, "padding ({}, {}) must not be negative.", windows.pad_low[i], windows.pad_high[i]);
-    }
-  }
-  return {};
-}
-
 Status check_convolution(const Desc& desc) {
   const ep_convolution_attributes& at = desc.attributes.convolution;
   const Operand& src = get(desc, EP_ROLE_SRC);
@@ -263,16 +259,10 @@ Status check_convolution(const Desc& desc) {
   }
   if (out != EP_ANY && out % at.groups != 0)
     return wrong(desc, "output channels ({}) are not a multiple of groups.", out);
-  for (int32_t i = 0; i < at.spatial_rank; ++i) {
-    const int64_t d = at.transposed ? dst.dims[i + 2] : src.dims[i + 2];
-    const int64_t e = at.transposed ? src.dims[i + 2] : dst.dims[i + 2];
-    const int64_t k = weight.dims[i + 2];
-    if (d == EP_ANY || e == EP_ANY || k == EP_ANY) continue;
-    const int64_t room = d + at.pad_low[i] + at.pad_high[i] - at.dilation[i] * (k - 1) - 1;
-    if (room < 0 || room / at.stride[i] + 1 != e) {
-      return wrong(desc, "spatial axis {}: length {} does not give {}.", i, src.dims[i + 2], dst.dims[i + 2]);
-    }
-  }
+  const Operand& wide = at.transposed ? dst : src;
+  const Operand& narrow = at.transposed ? src : dst;
+  TENON_RETURN_IF_ERROR(check_window_lengths(desc, {at.spatial_rank, at.stride, at.dilation, at.pad_low, at.pad_high},
+                                             wide, narrow, weight));
   if (bias != nullptr && (bias->rank != 1 || !agree(bias->dims[0], out))) {
     return wrong(desc, "'bias' must have shape [{}].", out);
   }
@@ -288,21 +278,8 @@ Status check_pooling(const Desc& desc) {
   const Operand& src = get(desc, EP_ROLE_SRC);
   const Operand& dst = get(desc, EP_ROLE_DST);
   const Operand* indices = find_operand(desc, EP_ROLE_DST_INDICES);
-  TENON_RETURN_IF_ERROR(check_windows(desc, {at.spatial_rank, at.stride, at.dilation, at.pad_low, at.pad_high}, src));
+  TENON_RETURN_IF_ERROR(check_pooling_windows(desc, at, src, dst));
   TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
-  if (dst.rank != src.rank || !agree(src.dims[0], dst.dims[0]) || !agree(src.dims[1], dst.dims[1])) {
-    return wrong(desc, "'dst' {} must have the first two dims of 'src' {}.", dims_of(dst), dims_of(src));
-  }
-  for (int32_t i = 0; i < 3; ++i) {
-    if (i < at.spatial_rank ? at.kernel[i] < 1 : at.kernel[i] != 0) {
-      return wrong(desc, "kernel {} of spatial axis {} must be at least 1 (0 beyond the spatial rank).", at.kernel[i],
-                   i);
-    }
-    if (i >= at.spatial_rank || dst.dims[i + 2] == EP_ANY || src.dims[i + 2] == EP_ANY) continue;
-    if ((dst.dims[i + 2] - 1) * at.stride[i] >= src.dims[i + 2] + at.pad_low[i]) {
-      return wrong(desc, "the last window of spatial axis {} starts beyond 'src' {}.", i, dims_of(src));
-    }
-  }
   if (at.op != EP_POOLING_MAX) TENON_RETURN_IF_ERROR(is_float(desc, src));
   if (!table::in_domain(table::Domain::NUMERIC, type_of(src))) return wrong(desc, "is not defined on bool.");
   if (indices == nullptr) return {};
@@ -332,7 +309,7 @@ Status check_layer_norm(const Desc& desc) {
   for (int32_t role : {EP_ROLE_MEAN, EP_ROLE_INV_STD}) {
     const Operand* operand = find_operand(desc, role);
     if (operand == nullptr) continue;
-    TENON_RETURN_IF_ERROR(is_type(desc, *operand, DType::f32));
+    TENON_RETURN_IF_ERROR(is_type(desc, *operand, statistics_type(src)));
     TENON_RETURN_IF_ERROR(same_dims_but_one(desc, *operand, src, normalised));
   }
   return {};
@@ -360,28 +337,36 @@ Status check_gather(const Desc& desc) {
   const ep_gather_attributes& attributes = desc.attributes.gather;
   const Operand& src = get(desc, EP_ROLE_SRC);
   const Operand& dst = get(desc, EP_ROLE_DST);
-  const Operand& indices = get(desc, EP_ROLE_INDICES);
-  TENON_RETURN_IF_ERROR(axis_in_rank(desc, attributes.axis, src.rank));
   TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
-  if (type_of(indices) != DType::i32 && type_of(indices) != DType::i64)
-    return wrong(desc, "'indices' must be i32 or i64, not {}.", dtype_name(type_of(indices)));
-  const bool slices = attributes.mode == EP_GATHER_SLICES;
-  const int32_t rank = slices ? src.rank - 1 + indices.rank : src.rank;
-  bool fits = dst.rank == rank && (slices || indices.rank == rank);
-  for (int32_t i = 0; fits && i < rank; ++i) {
-    const int32_t inside = i - attributes.axis;
-    if (!slices) {
-      const bool within = i == attributes.axis || src.dims[i] == EP_ANY || indices.dims[i] <= src.dims[i];
-      fits = agree(dst.dims[i], indices.dims[i]) && within;
-    } else if (inside >= 0 && inside < indices.rank) {
-      fits = agree(dst.dims[i], indices.dims[inside]);
-    } else {
-      fits = agree(dst.dims[i], src.dims[inside < 0 ? i : i - indices.rank + 1]);
-    }
+  return check_taken(desc, attributes.axis, attributes.mode, src, dst);
+}
+
+Status check_scatter(const Desc& desc) {
+  const ep_scatter_attributes& attributes = desc.attributes.scatter;
+  const Operand& src = get(desc, EP_ROLE_SRC);
+  const Operand& updates = get(desc, EP_ROLE_SRC_B);
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
+  TENON_RETURN_IF_ERROR(same_type(desc, updates, src));
+  TENON_RETURN_IF_ERROR(same_dims(desc, dst, src));
+  if (attributes.op != EP_SCATTER_ASSIGN && !table::in_domain(table::Domain::NUMERIC, type_of(src))) {
+    return wrong(desc, "{} is not defined on bool.", value_text(FieldType::SCATTER, attributes.op));
   }
-  if (fits) return {};
-  return wrong(desc, "'src' {} taken at 'indices' {} along axis {} does not give 'dst' {}.", dims_of(src),
-               dims_of(indices), attributes.axis, dims_of(dst));
+  return check_taken(desc, attributes.axis, attributes.mode, src, updates);
+}
+
+Status check_random(const Desc& desc) {
+  const Operand& dst = get(desc, EP_ROLE_DST);
+  const bool normal = desc.attributes.random.distribution == EP_RANDOM_NORMAL;
+  if (!is_real(dst) && (normal || type_of(dst) != DType::f64)) {
+    return wrong(desc, "'dst' is {}, but {} numbers are f32, f16, bf16{}.", dtype_name(type_of(dst)),
+                 normal ? "normal" : "uniform", normal ? "" : " or f64");
+  }
+  const Operand* seed = find_operand(desc, EP_ROLE_SRC);
+  if (seed == nullptr) return {};
+  TENON_RETURN_IF_ERROR(is_type(desc, *seed, DType::i64));
+  if (seed->rank == 1 && agree(seed->dims[0], 2)) return {};
+  return wrong(desc, "'src' has shape {} but must be [2], seed and offset.", dims_of(*seed));
 }
 
 // The parts (role + i) of `whole` along `axis`.

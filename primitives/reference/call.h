@@ -88,6 +88,13 @@ void run_gather(Call& call);
 void run_concat(Call& call);
 void run_split(Call& call);
 void run_pad(Call& call);
+void run_convolution_weight(Call& call);
+void run_pooling_backward(Call& call);
+void run_layer_norm_backward(Call& call);
+void run_batch_norm_training(Call& call);
+void run_batch_norm_backward(Call& call);
+void run_scatter(Call& call);
+void run_random(Call& call);
 void run_quantise(Call& call);
 void run_dequantise(Call& call);
 

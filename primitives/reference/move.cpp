@@ -1,7 +1,9 @@
-// gather, concat, split, pad: kernels that move elements without changing them.
+// gather, scatter, concat, split, pad: kernels that move elements.
 #include <algorithm>
+#include <vector>
 
 #include "primitives/reference/call.h"
+#include "primitives/reference/prelude.h"
 
 namespace tenon::reference {
 namespace {
@@ -32,29 +34,70 @@ int64_t pad_source(int32_t mode, int64_t at, int64_t dim) {
   return -1;
 }
 
+// Where gather, or scatter the other way, finds element `index` of what is taken. False: a bad index, which is
+// reported.
+bool taken_from(Call& call, int32_t axis, int32_t mode, const Operand& src, const int64_t* index, int64_t* from) {
+  const Operand indices = call[EP_ROLE_INDICES];
+  const bool slices = mode == EP_GATHER_SLICES;
+  const int64_t length = src.dim(axis);
+  const auto given = indices.get<int64_t>(slices ? index + axis : index);
+  const int64_t position = given < 0 ? given + length : given;
+  if (position < 0 || position >= length) {
+    call.report(EP_FAULT_INDEX_OUT_OF_RANGE, EP_ROLE_INDICES, given, length);
+    return false;
+  }
+  std::copy_n(index, axis + 1, from);
+  from[axis] = position;
+  const int64_t* after = slices ? index + axis + indices.rank() : index + axis + 1;
+  std::copy_n(after, src.rank() - axis - 1, from + axis + 1);
+  return true;
+}
+
+template <class T>
+T combined(int32_t op, T x, T update) {
+  switch (op) {
+    case EP_SCATTER_ADD: return prelude::ep_add(x, update);
+    case EP_SCATTER_MUL: return prelude::ep_mul(x, update);
+    case EP_SCATTER_MIN: return prelude::ep_min(x, update);
+    case EP_SCATTER_MAX: return prelude::ep_max(x, update);
+    default: return update;
+  }
+}
+
 }  // namespace
 
 void run_gather(Call& call) {
   const Operand dst = call[EP_ROLE_DST];
   const Operand src = call[EP_ROLE_SRC];
-  const Operand indices = call[EP_ROLE_INDICES];
-  const int32_t axis = call.desc.attributes.gather.axis;
-  const bool slices = call.desc.attributes.gather.mode == EP_GATHER_SLICES;
-  const int64_t length = src.dim(axis);
+  const ep_gather_attributes& attributes = call.desc.attributes.gather;
   for_each_index(dst.dims(), [&](const int64_t* out) {
-    const int64_t given = indices.get<int64_t>(slices ? out + axis : out);
-    const int64_t position = given < 0 ? given + length : given;
-    if (position < 0 || position >= length) {
-      call.report(EP_FAULT_INDEX_OUT_OF_RANGE, EP_ROLE_INDICES, given, length);
-      dst.set<int64_t>(out, 0);
-      return;
-    }
     int64_t from[EP_MAX_RANK];
-    std::copy_n(out, axis + 1, from);
-    from[axis] = position;
-    const int64_t* after = slices ? out + axis + indices.rank() : out + axis + 1;
-    std::copy_n(after, src.rank() - axis - 1, from + axis + 1);
-    move_element(dst, out, src, from);
+    if (taken_from(call, attributes.axis, attributes.mode, src, out, from)) return move_element(dst, out, src, from);
+    dst.set<int64_t>(out, 0);
+  });
+}
+
+void run_scatter(Call& call) {
+  const Operand dst = call[EP_ROLE_DST];
+  const Operand src = call[EP_ROLE_SRC];
+  const Operand updates = call[EP_ROLE_SRC_B];
+  const ep_scatter_attributes& attributes = call.desc.attributes.scatter;
+  const auto number = [&](const int64_t* at) {
+    int64_t position = 0;
+    for (int32_t axis = 0; axis < dst.rank(); ++axis) position = position * dst.dim(axis) + at[axis];
+    return static_cast<size_t>(position);
+  };
+  with_compute_type(dst.dtype(), [&](auto type) {
+    using T = decltype(type);
+    std::vector<T> sums;
+    for_each_index(src.dims(), [&](const int64_t* at) { sums.push_back(src.get<T>(at)); });
+    for_each_index(updates.dims(), [&](const int64_t* index) {
+      int64_t to[EP_MAX_RANK];
+      if (!taken_from(call, attributes.axis, attributes.mode, dst, index, to)) return;
+      T& element = sums[number(to)];
+      element = combined(attributes.op, element, updates.get<T>(index));
+    });
+    for_each_index(dst.dims(), [&](const int64_t* at) { dst.set(at, sums[number(at)]); });
   });
 }
 

@@ -99,6 +99,7 @@ constexpr RoleRow roles[] = {
     {EP_ROLE_INV_STD, 1, "inv_std"},
     {EP_ROLE_INDICES, 1, "indices"},
     {EP_ROLE_DST_INDICES, 1, "dst_indices"},
+    {EP_ROLE_GRADIENT, 1, "gradient"},
     {EP_ROLE_EPILOGUE_0, EP_MAX_EPILOGUES, "epilogue_"},
     {EP_ROLE_SRC_SCALE, 1, "src_scale"},
     {EP_ROLE_SRC_ZERO_POINT, 1, "src_zero_point"},
@@ -106,6 +107,8 @@ constexpr RoleRow roles[] = {
     {EP_ROLE_WEIGHT_ZERO_POINT, 1, "weight_zero_point"},
     {EP_ROLE_DST_SCALE, 1, "dst_scale"},
     {EP_ROLE_DST_ZERO_POINT, 1, "dst_zero_point"},
+    {EP_ROLE_SCALE_GRADIENT, 1, "scale_gradient"},
+    {EP_ROLE_SHIFT_GRADIENT, 1, "shift_gradient"},
     {EP_ROLE_SRC_0, EP_MAX_OPERANDS, "src_"},
     {EP_ROLE_DST_0, EP_MAX_OPERANDS, "dst_"},
 };
@@ -186,9 +189,10 @@ std::optional<int32_t> role_from_name(std::string_view name) {
 }
 
 bool is_output(int32_t kind, int32_t role) {
-  if (kind == EP_PRIMITIVE_layer_norm && (role == EP_ROLE_MEAN || role == EP_ROLE_INV_STD)) return true;
-  return role == EP_ROLE_DST || role == EP_ROLE_DST_INDICES ||
-         (role >= EP_ROLE_DST_0 && role < EP_ROLE_DST_0 + EP_MAX_OPERANDS);
+  const bool measures = kind == EP_PRIMITIVE_layer_norm || kind == EP_PRIMITIVE_batch_norm_training;
+  if (measures && (role == EP_ROLE_MEAN || role == EP_ROLE_INV_STD)) return true;
+  return role == EP_ROLE_DST || role == EP_ROLE_DST_INDICES || role == EP_ROLE_SCALE_GRADIENT ||
+         role == EP_ROLE_SHIFT_GRADIENT || (role >= EP_ROLE_DST_0 && role < EP_ROLE_DST_0 + EP_MAX_OPERANDS);
 }
 
 }  // namespace tenon::table

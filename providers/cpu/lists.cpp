@@ -1,10 +1,12 @@
 #include "providers/cpu/lists.h"
 
 #include "providers/cpu/elementwise/elementwise.h"
+#include "providers/cpu/gradients/gradients.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/normalization/normalization.h"
 #include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/plain/plain.h"
+#include "providers/cpu/random/random.h"
 #include "providers/cpu/reduction/reduction.h"
 #include "providers/cpu/small_matmul/small_matmul.h"
 
@@ -32,6 +34,14 @@ constexpr Implementation arg_reduce[] = {{"plain", ArgReduce::why_not, ArgReduce
 constexpr Implementation gather[] = {{"rows", Gather::why_not, Gather::make}};
 constexpr Implementation parts[] = {{"rows", Parts::why_not, Parts::make}};
 constexpr Implementation pad[] = {{"rows", Pad::why_not, Pad::make}};
+constexpr Implementation scatter[] = {{"rows", Scatter::why_not, Scatter::make}};
+constexpr Implementation convolution_weight[] = {
+    {"gemm", ConvolutionWeight::gemm_why_not, ConvolutionWeight::gemm_make},
+    {"plain", ConvolutionWeight::why_not, ConvolutionWeight::make}};
+constexpr Implementation pooling_backward[] = {{"rows", PoolingBackward::why_not, PoolingBackward::make}};
+constexpr Implementation layer_norm_backward[] = {{"rows", LayerNormBackward::why_not, LayerNormBackward::make}};
+constexpr Implementation batch_norm_training[] = {{"channels", BatchNormTraining::why_not, BatchNormTraining::make}};
+constexpr Implementation random[] = {{"philox", Random::why_not, Random::make}};
 
 constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_fill, elementwise},
@@ -51,6 +61,13 @@ constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_concat, parts},
     {EP_PRIMITIVE_split, parts},
     {EP_PRIMITIVE_pad, pad},
+    {EP_PRIMITIVE_scatter, scatter},
+    {EP_PRIMITIVE_convolution_weight, convolution_weight},
+    {EP_PRIMITIVE_pooling_backward, pooling_backward},
+    {EP_PRIMITIVE_layer_norm_backward, layer_norm_backward},
+    {EP_PRIMITIVE_batch_norm_training, batch_norm_training},
+    {EP_PRIMITIVE_batch_norm_backward, batch_norm_training},
+    {EP_PRIMITIVE_random, random},
 };
 
 }  // namespace

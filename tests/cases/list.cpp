@@ -29,6 +29,9 @@ std::vector<Case> all_cases() {
   add_norm_cases(&cases);
   add_move_cases(&cases);
   add_quantisation_cases(&cases);
+  add_gradient_cases(&cases);
+  add_scatter_cases(&cases);
+  add_random_cases(&cases);
   return cases;
 }
 

@@ -45,8 +45,9 @@ Case layer_norm_case(const Shape& shape, DType dtype, DType parameter, bool affi
   }
   add_operand(made.desc, EP_ROLE_DST, dtype, shape.dims, strides);
   if (statistics) {
-    add_operand(made.desc, EP_ROLE_MEAN, DType::f32, rows);
-    add_operand(made.desc, EP_ROLE_INV_STD, DType::f32, rows);
+    const DType measured = dtype == DType::f64 ? dtype : DType::f32;
+    add_operand(made.desc, EP_ROLE_MEAN, measured, rows);
+    add_operand(made.desc, EP_ROLE_INV_STD, measured, rows);
   }
   add_operand(made.desc, EP_ROLE_SRC, dtype, shape.dims, strides);
   if (affine) {
@@ -71,6 +72,7 @@ void add_layer_norms(std::vector<Case>* cases) {
     if (shape.name != "last") continue;
     for (DType dtype : {DType::f64, DType::f16, DType::bf16}) {
       cases->push_back(layer_norm_case(shape, dtype, dtype, true, false, strides, shape.name));
+      cases->push_back(layer_norm_case(shape, dtype, dtype, true, true, strides, shape.name));
     }
   }
 }

@@ -8,17 +8,6 @@
 namespace tenon::gradients {
 namespace {
 
-// `index` counted from the beginning of an axis of `size`.
-Tensor from_beginning(const Tensor& index, int64_t size) {
-  return tenon::where(tenon::lt(index, 0), index + size, index);
-}
-
-Tensor numbers_along(int64_t size, int32_t axis, int32_t rank, const Tensor& like) {
-  Dims dims = Dims::filled(rank, 1);
-  dims[axis] = size;
-  return tenon::reshape(tenon::arange(size, like.dtype(), like.device()), dims);
-}
-
 // Zeros around `x` along `axis`.
 Tensor padded(const Tensor& x, int32_t axis, int64_t low, int64_t high) {
   Dims pads = Dims::filled(2 * (x.rank() - axis), 0);
@@ -58,29 +47,48 @@ Tensor of_repeated(const Tensor& grad, int32_t axis, int64_t low, int64_t high) 
 
 }  // namespace
 
-// The rows of ones at the places of the index, transposed, times the gradient.
 void gather_slices(const autograd::Backward& b) {
   const int32_t axis = b.attributes<AxisAttributes>().axis;
   const Dims& dims = b.dims(0);
-  const int64_t size = dims[axis];
-  int64_t before = 1;
-  for (int32_t i = 0; i < axis; ++i) before *= dims[i];
-  int64_t behind = 1;
-  for (int32_t i = axis + 1; i < dims.rank(); ++i) behind *= dims[i];
-  const Tensor index = from_beginning(tenon::reshape(b.input(1), {1, -1}), size);
-  const Tensor taken = tenon::cast(tenon::eq(numbers_along(size, 0, 2, index), index), b.grad().dtype());
-  const Tensor grad = tenon::reshape(b.grad(), {before, index.elements(), behind});
-  b.give(0, tenon::reshape(tenon::matmul(taken, grad), dims));
+  const Tensor index = tenon::reshape(b.input(1), -1);
+  Dims slices = dims;
+  slices[axis] = index.elements();
+  const Tensor zeros = tenon::zeros(dims, b.grad().dtype(), b.grad().device());
+  b.give(0, tenon::index_add(zeros, axis, index, tenon::reshape(b.grad(), slices)));
 }
 
 void gather(const autograd::Backward& b) {
-  const int32_t axis = b.attributes<AxisAttributes>().axis;
-  const Dims& dims = b.dims(0);
-  const Tensor index = tenon::unsqueeze(from_beginning(b.input(1), dims[axis]), axis);
-  const Tensor taken = tenon::eq(numbers_along(dims[axis], axis, index.rank(), index), index);
-  Tensor sum = tenon::sum(tenon::where(taken, tenon::unsqueeze(b.grad(), axis), 0), axis + 1);
-  for (int32_t i = 0; i < dims.rank(); ++i) sum = padded(sum, i, 0, dims[i] - sum.dims()[i]);
-  b.give(0, sum);
+  const Tensor zeros = tenon::zeros(b.dims(0), b.grad().dtype(), b.grad().device());
+  b.give(0, tenon::scatter_add(zeros, b.attributes<AxisAttributes>().axis, b.input(1), b.grad()));
+}
+
+// The inputs of the record: what is written, index, updates. An update that another one has replaced has no part in the
+// result; which one stayed shows in the numbers of the updates, scattered and gathered.
+void scatter(const autograd::Backward& b) {
+  const ep_scatter_attributes& how = b.attributes<ScatterAttributes>().scatter;
+  const Tensor index = b.input(1);
+  const bool slices = how.mode == EP_GATHER_SLICES;
+  const auto gathered = [&](const Tensor& x) {
+    return slices ? tenon::gather_slices(x, how.axis, index) : tenon::gather(x, how.axis, index);
+  };
+  if (how.op == EP_SCATTER_ADD) {
+    if (b.wants(0)) b.give(0, b.grad());
+    if (b.wants(2)) b.give(2, gathered(b.grad()));
+    return;
+  }
+  if (how.op != EP_SCATTER_ASSIGN) {
+    throw Error(Code::unsupported,
+                "scatter: a gradient is there for updates that are assigned or added, not for "
+                "products and extrema.");
+  }
+  const Tensor grad = b.grad();
+  const Tensor before = tenon::full(grad.dims(), Scalar(-1), DType::i64, grad.device());
+  const Tensor like = gathered(before);
+  const Tensor numbers = tenon::reshape(tenon::arange(like.elements(), DType::i64, grad.device()), like.dims());
+  const Tensor last =
+      slices ? tenon::index_copy(before, how.axis, index, numbers) : tenon::scatter(before, how.axis, index, numbers);
+  if (b.wants(0)) b.give(0, tenon::where(tenon::lt(last, 0), grad, 0));
+  if (b.wants(2)) b.give(2, tenon::where(tenon::eq(gathered(last), numbers), gathered(grad), 0));
 }
 
 void concat(const autograd::Backward& b) {

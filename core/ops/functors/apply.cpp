@@ -40,10 +40,12 @@ Tensor apply(OpId id, const Tensor& input, const void* attributes) {
   return result;
 }
 
-void apply(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs) {
+void apply(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs,
+           Scalars scalars) {
   OpCall call;
   call.op = &op_row(id);
   call.inputs = inputs;
+  call.scalars = scalars;
   call.attributes = attributes;
   call.outputs = outputs;
   submit(call);

@@ -46,7 +46,8 @@ Tensor apply(OpId id, std::initializer_list<const Tensor*> inputs, const void* a
 // The same for the most common form of record, at half the cost.
 Tensor apply(OpId id, const Tensor& input, const void* attributes);
 // The same with several outputs, which are all new.
-void apply(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs);
+void apply(OpId id, std::span<const Tensor* const> inputs, const void* attributes, std::span<Tensor> outputs,
+           Scalars scalars = {});
 
 // The dtype two tensors are computed in: promoted, except that a tensor of rank 0 does not widen one of higher rank
 // and at least its class (PyTorch's rule).

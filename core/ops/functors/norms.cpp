@@ -80,6 +80,79 @@ Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& w
   return apply(OpId::layer_norm, {&source, or_null(scale), or_null(shift)}, &attributes, scalars);
 }
 
+std::tuple<Tensor, Tensor, Tensor> layer_norm_with_statistics(const Tensor& input, IntList normalized_shape,
+                                                              const Tensor& weight, const Tensor& bias, double eps) {
+  constexpr std::string_view op = "layer_norm_with_statistics";
+  const Tensor source = floating(op, input);
+  AxisAttributes attributes{};
+  attributes.axis = first_normalized(op, input, normalized_shape);
+  const Dims dims = dims_of(op, normalized_shape);
+  const Tensor scale = parameter(op, "weight", weight, source.dtype(), dims);
+  const Tensor shift = parameter(op, "bias", bias, source.dtype(), dims);
+  const Scalar scalars[] = {Scalar(eps)};
+  const Tensor* inputs[] = {&source, or_null(scale), or_null(shift)};
+  Tensor outputs[3];
+  apply(OpId::layer_norm_with_statistics, inputs, &attributes, outputs, scalars);
+  return {outputs[0], outputs[1], outputs[2]};
+}
+
+std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad_out, const Tensor& input,
+                                                       IntList normalized_shape, const Tensor& mean, const Tensor& rstd,
+                                                       const Tensor& weight) {
+  constexpr std::string_view op = "layer_norm_backward";
+  require_defined(op, "grad_out", grad_out);
+  require_defined(op, "mean", mean);
+  require_defined(op, "rstd", rstd);
+  const Tensor source = floating(op, input);
+  AxisAttributes attributes{};
+  attributes.axis = first_normalized(op, input, normalized_shape);
+  const Tensor scale = parameter(op, "weight", weight, source.dtype(), dims_of(op, normalized_shape));
+  const Tensor gradient = tenon::cast(grad_out, source.dtype());
+  const Tensor* inputs[] = {&gradient, &source, &mean, &rstd, or_null(scale)};
+  Tensor outputs[3];
+  apply(OpId::layer_norm_backward, inputs, &attributes, outputs);
+  return {outputs[0], outputs[1], outputs[2]};
+}
+
+std::tuple<Tensor, Tensor, Tensor> batch_norm_with_statistics(const Tensor& input, const Tensor& weight,
+                                                              const Tensor& bias, double eps) {
+  constexpr std::string_view op = "batch_norm_with_statistics";
+  const Tensor source = floating(op, input);
+  if (input.rank() < 2) refuse("{}: input has rank {}; it must have channels at axis 1.", op, input.rank());
+  if (input.elements() == 0) refuse("{}: input of shape {} has no elements.", op, input.dims());
+  const Dims channels{input.dims()[1]};
+  Tensor scale = parameter(op, "weight", weight, source.dtype(), channels);
+  Tensor shift = parameter(op, "bias", bias, source.dtype(), channels);
+  if (shift.defined() && !scale.defined()) scale = tenon::ones_like(shift);
+  if (scale.defined() && !shift.defined()) shift = tenon::zeros_like(scale);
+  AxisAttributes attributes{};
+  attributes.axis = 1;
+  const Scalar scalars[] = {Scalar(eps)};
+  const Tensor* inputs[] = {&source, or_null(scale), or_null(shift)};
+  Tensor outputs[3];
+  apply(OpId::batch_norm_with_statistics, inputs, &attributes, outputs, scalars);
+  return {outputs[0], outputs[1], outputs[2]};
+}
+
+std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad_out, const Tensor& input,
+                                                       const Tensor& weight, const Tensor& save_mean,
+                                                       const Tensor& save_invstd) {
+  constexpr std::string_view op = "batch_norm_backward";
+  require_defined(op, "grad_out", grad_out);
+  require_defined(op, "save_mean", save_mean);
+  require_defined(op, "save_invstd", save_invstd);
+  const Tensor source = floating(op, input);
+  if (input.rank() < 2) refuse("{}: input has rank {}; it must have channels at axis 1.", op, input.rank());
+  const Tensor scale = parameter(op, "weight", weight, source.dtype(), Dims{input.dims()[1]});
+  const Tensor gradient = tenon::cast(grad_out, source.dtype());
+  AxisAttributes attributes{};
+  attributes.axis = 1;
+  const Tensor* inputs[] = {&gradient, &source, or_null(scale), &save_mean, &save_invstd};
+  Tensor outputs[3];
+  apply(OpId::batch_norm_backward, inputs, &attributes, outputs);
+  return {outputs[0], outputs[1], outputs[2]};
+}
+
 Tensor rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight, std::optional<double> eps) {
   const Tensor source = floating("rms_norm", input);
   const int32_t first = first_normalized("rms_norm", input, normalized_shape);

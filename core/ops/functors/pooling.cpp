@@ -64,6 +64,49 @@ Tensor avg_pool(const Tensor& input, IntList kernel_size, IntList stride, IntLis
   return apply(OpId::avg_pool, {&source}, &attributes);
 }
 
+namespace {
+
+// The attributes of the gradient of a pooling of an input with dims `input_size`.
+PoolingBackwardAttributes backward_attributes(std::string_view op, int32_t kind, const Tensor& grad_output,
+                                              IntList input_size, const Window& window) {
+  const PoolingAttributes forward = attributes_of(op, kind, grad_output, window);
+  PoolingBackwardAttributes attributes{};
+  attributes.window = forward.window;
+  attributes.ceil_mode = forward.ceil_mode;
+  const Dims dims = value_or_throw(infer::checked(op, dims_of(op, input_size)));
+  if (dims.rank() != grad_output.rank()) {
+    refuse("{}: input_size {} must have the rank of grad_output {}.", op, dims, grad_output.dims());
+  }
+  attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
+  return attributes;
+}
+
+}  // namespace
+
+Tensor max_pool_with_indices_backward(const Tensor& grad_output, IntList input_size, IntList kernel_size,
+                                      IntList stride, IntList padding, IntList dilation, bool ceil_mode,
+                                      const Tensor& indices) {
+  constexpr std::string_view op = "max_pool_with_indices_backward";
+  require_defined(op, "grad_output", grad_output);
+  require_defined(op, "indices", indices);
+  const Tensor gradient = floating(grad_output);
+  const Tensor positions = tenon::cast(indices, DType::i64);
+  const PoolingBackwardAttributes attributes = backward_attributes(op, EP_POOLING_MAX, gradient, input_size,
+                                                                   {kernel_size, stride, padding, dilation, ceil_mode});
+  return apply(OpId::max_pool_with_indices_backward, {&gradient, &positions}, &attributes);
+}
+
+Tensor avg_pool_backward(const Tensor& grad_output, IntList input_size, IntList kernel_size, IntList stride,
+                         IntList padding, bool ceil_mode, bool count_include_pad, IntList dilation) {
+  constexpr std::string_view op = "avg_pool_backward";
+  require_defined(op, "grad_output", grad_output);
+  const Tensor gradient = floating(grad_output);
+  const int32_t kind = count_include_pad ? EP_POOLING_AVERAGE_INCLUDE_PAD : EP_POOLING_AVERAGE;
+  const PoolingBackwardAttributes attributes =
+      backward_attributes(op, kind, gradient, input_size, {kernel_size, stride, padding, dilation, ceil_mode});
+  return apply(OpId::avg_pool_backward, {&gradient}, &attributes);
+}
+
 Tensor max_pool2d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
                   bool ceil_mode) {
   require_rank("max_pool2d", input, 4);

@@ -25,6 +25,13 @@ Dims from(const Dims& values, int32_t axis) {
   return Dims(std::span<const int64_t>(values.begin() + axis, static_cast<size_t>(values.rank() - axis)));
 }
 
+// `values` with `rest` from `axis` on.
+Dims up_to(const Dims& values, int32_t axis, int64_t rest) {
+  Dims result = values;
+  for (int32_t i = axis; i < result.rank(); ++i) result[i] = rest;
+  return result;
+}
+
 }  // namespace
 
 template <class Call>
@@ -56,13 +63,23 @@ Status lower_layer_norm(const OpCall& call, std::span<const TensorMeta> outputs,
   Folding folding(input.dims());
   folding.add(outputs[0].strides);
   folding.add(input.strides());
+  size_t inputs = 2;
   for (size_t i = 1; i < 3; ++i) {
-    if (call.inputs[i] != nullptr) folding.add(trailing_strides(*call.inputs[i], axis));
+    if (call.inputs[i] == nullptr) continue;
+    folding.add(trailing_strides(*call.inputs[i], axis));
+    ++inputs;
   }
+  // Mean and 1/std have no stride along the axes that are normalised.
+  for (size_t i = 1; i < outputs.size(); ++i) folding.add(up_to(outputs[i].strides, axis, 0));
+  const size_t statistics = inputs;
   folding.fold_halves(&axis);
   lowering->desc.attributes.layer_norm.axis = axis;
   lowering->scalar_dtypes[0] = outputs[0].dtype;
   lowering->output(EP_ROLE_DST, 0, outputs[0].dtype, folding.dims(), folding.strides(0));
+  for (size_t i = 1; i < outputs.size(); ++i) {
+    lowering->output(i == 1 ? EP_ROLE_MEAN : EP_ROLE_INV_STD, static_cast<int>(i), outputs[i].dtype,
+                     up_to(folding.dims(), axis, 1), up_to(folding.strides(statistics + i - 1), axis, 1));
+  }
   lowering->input(EP_ROLE_SRC, 0, input.dtype(), folding.dims(), folding.strides(1));
   size_t operand = 2;
   for (const int i : {1, 2}) {

@@ -1,25 +1,15 @@
 // gather of whole slices and of single elements. An index out of range is a fault, and its place in the result stays
 // unwritten.
-#include <atomic>
 #include <cstring>
 
 #include "providers/cpu/elementwise/convert.h"
+#include "providers/cpu/movement/bad_index.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
 namespace {
-
-// The first bad index that any thread met.
-struct BadIndex {
-  std::atomic<bool> met{false};
-  std::atomic<int64_t> value{0};
-
-  void note(int64_t index) {
-    if (!met.exchange(true)) value = index;
-  }
-};
 
 class GatherPrimitive final : public ep_primitive {
  public:
@@ -37,30 +27,12 @@ class GatherPrimitive final : public ep_primitive {
       slices(launch, &bad);
     else
       elements(launch, &bad);
-    if (!bad.met) return EP_STATUS_OK;
-    if (out_fault != nullptr) {
-      *out_fault = {
-          launch.tag, EP_FAULT_INDEX_OUT_OF_RANGE, indices_, bad.value, shape(launch.shapes, src_).dims[axis_], 0};
-    }
-    return EP_STATUS_FAULT;
+    return bad.answer(launch, indices_, shape(launch.shapes, src_).dims[axis_], out_fault);
   }
 
  private:
   OperandShape shape(const ep_shape* shapes, int32_t i) const {
     return shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i));
-  }
-
-  int64_t index_at(const char* base, int64_t offset) const {
-    if (wide_indices_) return reinterpret_cast<const int64_t*>(base)[offset];
-    return reinterpret_cast<const int32_t*>(base)[offset];
-  }
-
-  // The position that `index` means along an axis of `length`, or -1 if the index is out of range.
-  static int64_t resolve(int64_t index, int64_t length, BadIndex* bad) {
-    const int64_t position = index < 0 ? index + length : index;
-    if (position >= 0 && position < length) return position;
-    bad->note(index);
-    return -1;
   }
 
   // Cuts the result into slices, one for each index. DST's axes are the axes of SRC before the gathered one, the axes
@@ -93,7 +65,8 @@ class GatherPrimitive final : public ep_primitive {
     parallel(device->threads, units * (10 + slice * size_ / 8), [&](int32_t part, int32_t parts) {
       for (int64_t unit = units * part / parts; unit < units * (part + 1) / parts; ++unit) {
         const int64_t at = unit % count;
-        const int64_t position = resolve(index_at(index_base, index_axes.offset(at)), src.dims[axis_], bad);
+        const int64_t position =
+            resolve_index(index_at(index_base, index_axes.offset(at), wide_indices_), src.dims[axis_], bad);
         if (position < 0) continue;
         const char* source = from + (outer_src.offset(unit / count) + position * src.strides[axis_]) * size_;
         char* target = to + (outer_dst.offset(unit / count) + index_dst.offset(at)) * size_;
@@ -129,7 +102,7 @@ class GatherPrimitive final : public ep_primitive {
     const ConvertFunction move = move_elements(size_);
     parallel(device->threads, count * 15, [&](int32_t part, int32_t parts) {
       for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
-        const int64_t position = resolve(index_at(index_base, index_axes.offset(i)), length, bad);
+        const int64_t position = resolve_index(index_at(index_base, index_axes.offset(i), wide_indices_), length, bad);
         if (position < 0) continue;
         move(to + dst_axes.offset(i) * size_, 1, from + (walk.offset(i) + position * stride) * size_, 1, 1);
       }

@@ -1,4 +1,4 @@
-// The kinds that only move elements: gather, concat, split and pad.
+// The kinds that move elements: gather, scatter, concat, split and pad.
 #pragma once
 
 #include "providers/cpu/primitive.h"
@@ -6,6 +6,11 @@
 namespace tenon::provider::cpu {
 
 struct Gather {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+struct Scatter {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };

@@ -9,7 +9,7 @@ namespace tenon::provider::cpu {
 namespace {
 
 void layer_norm_f64(double* dst, const double* src, const double* scale, const double* shift, int64_t n, double eps,
-                    float* out_mean, float* out_inv_std) {
+                    double* out_mean, double* out_inv_std) {
   double sum = 0;
   for (int64_t i = 0; i < n; ++i) sum += src[i];
   const double mean = sum / static_cast<double>(n);
@@ -19,8 +19,8 @@ void layer_norm_f64(double* dst, const double* src, const double* scale, const d
   for (int64_t i = 0; i < n; ++i) {
     dst[i] = (src[i] - mean) * inv_std * (scale == nullptr ? 1.0 : scale[i]) + (shift == nullptr ? 0.0 : shift[i]);
   }
-  *out_mean = static_cast<float>(mean);
-  *out_inv_std = static_cast<float>(inv_std);
+  *out_mean = mean;
+  *out_inv_std = inv_std;
 }
 
 // Operand numbers of the optional roles; -1 if the descriptor has no such operand.
@@ -62,8 +62,8 @@ class LayerNormPrimitive final : public RowPrimitive {
                                          src_row, spare);
         char* to = address_of(launch.operands[0]) + dst_outer.offset(row) * format_.size;
         char* result = direct ? to : spare;
-        float mean = 0;
-        float inv_std = 0;
+        double mean = 0;
+        double inv_std = 0;
         compute(result, from, scale, shift, n, eps, stream, &mean, &inv_std);
         if (!direct) format_.put(to, dst_row, result);
         store(launch, roles_.mean, row, mean);
@@ -97,21 +97,29 @@ class LayerNormPrimitive final : public RowPrimitive {
     return buffer;
   }
 
-  void store(const ep_launch& launch, int32_t index, int64_t row, float value) const {
+  void store(const ep_launch& launch, int32_t index, int64_t row, double value) const {
     if (index < 0) return;
     const int64_t offset = axes_of(shape(launch.shapes, index), mask_, false).offset(row);
-    reinterpret_cast<float*>(address_of(launch.operands[index]))[offset] = value;
+    char* const to = address_of(launch.operands[index]);
+    if (desc_.operands[index].dtype == EP_DTYPE_f64) {
+      reinterpret_cast<double*>(to)[offset] = value;
+    } else {
+      reinterpret_cast<float*>(to)[offset] = static_cast<float>(value);
+    }
   }
 
   void compute(char* to, const void* from, const void* scale, const void* shift, int64_t n, double eps, bool stream,
-               float* mean, float* inv_std) const {
+               double* mean, double* inv_std) const {
     if (format_.compute == EP_DTYPE_f64) {
       return layer_norm_f64(reinterpret_cast<double*>(to), static_cast<const double*>(from),
                             static_cast<const double*>(scale), static_cast<const double*>(shift), n, eps, mean,
                             inv_std);
     }
+    float statistics[2];
     kernels_.layer_norm(reinterpret_cast<float*>(to), static_cast<const float*>(from), static_cast<const float*>(scale),
-                        static_cast<const float*>(shift), n, eps, stream, mean, inv_std);
+                        static_cast<const float*>(shift), n, eps, stream, &statistics[0], &statistics[1]);
+    *mean = statistics[0];
+    *inv_std = statistics[1];
   }
 
   RowFormat format_;
@@ -136,7 +144,7 @@ Refusal LayerNorm::why_not(const ep_device&, const ep_primitive_desc& desc, ep_s
       return Refusal::because("operand %u is not a tensor of floats", i);
     if (operand.rank < src->rank - axis) return Refusal::because("operand %u has rank %d", i, operand.rank);
     const bool result = operand.role == EP_ROLE_MEAN || operand.role == EP_ROLE_INV_STD;
-    if (result && operand.dtype != EP_DTYPE_f32)
+    if (result && operand.dtype != (dtype == EP_DTYPE_f64 ? EP_DTYPE_f64 : EP_DTYPE_f32))
       return Refusal::because("mean or 1/std of %s", dtype_name(operand.dtype));
   }
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;

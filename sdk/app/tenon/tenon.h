@@ -17,6 +17,7 @@
 #include "core/ops/precision.h"
 #include "core/tensor/device.h"
 #include "core/tensor/dlpack.h"
+#include "core/tensor/generator.h"
 #include "core/tensor/native.h"
 #include "core/tensor/print.h"
 #include "core/tensor/scalar.h"

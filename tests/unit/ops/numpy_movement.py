@@ -216,6 +216,31 @@ class Views(OpTest):
         with self.assertRaisesRegex(Refused, "slice: .*0"):
             run("slice", x, 0, 0, 3, 0)
 
+    def test_parts_are_replaced(self):
+        x = some(7, 5)
+        for start, end, step in ((1, 6, 2), (None, -2, 1), (-3, None, 1), (100, None, 1), (2, 3, 4)):
+            with self.subTest(start=start, end=end, step=step):
+                want = x.copy()
+                src = some(*x[start:end:step].shape)
+                want[start:end:step] = src
+                self.check(want, "slice_scatter", x, src, 0, start, end, step)
+        want, src = x.copy(), some(7, 2, dtype=np.float64)
+        want[:, 1:3] = src
+        self.check(want, "slice_scatter", x, src, -1, 1, 3)
+        want, src = x.copy(), some(5, dtype=np.int32)
+        want[-2] = src
+        self.check(want, "select_scatter", x, src, 0, -2)
+        want, src = x.copy(), some(7)
+        want[:, 3] = src
+        self.check(want, "select_scatter", x, src, 1, 3)
+        self.close(run("slice_scatter", Keep(4, x), some(2, 5), 0, 1, 3)[0][3:], x[3:])
+        self.close(run("clone", Ref(4))[0], x)
+        self.refused("slice_scatter: src has shape [5], but its place has shape [2, 5].", "slice_scatter", x, some(5), 0, 1, 3)
+        self.refused("slice_scatter: step is -1; it must be at least 1.", "slice_scatter", x, x, 0, None, None, -1)
+        self.refused("select_scatter: src has shape [1, 5], but its place has shape [5].", "select_scatter", x, some(1, 5), 0, 1)
+        with self.assertRaisesRegex(Refused, "select_scatter: .*5"):
+            run("select_scatter", x, some(7), 1, 5)
+
     def test_share_their_storage(self):
         x = some(4, 3)
         run("zero_", Call("transpose", Call("narrow", Keep(1, x), 0, 1, 2), 0, 1))

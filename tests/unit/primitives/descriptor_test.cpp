@@ -155,7 +155,7 @@ TEST(Descriptor, ChecksSayWhatIsWrong) {
        Code::invalid_argument, "read by no epilogue"},
       {"convolution spatial_rank=1 groups=1 stride=1 dilation=1 : dst f32[1,1,5]{5,5,1} src f32[1,1,5]{5,5,1} weight "
        "f32[1,1,3]{3,3,1}",
-       Code::invalid_argument, "does not give 5"},
+       Code::invalid_argument, "windows of 3 over length 5 of 'src' do not give length 5 of 'dst'"},
       {"convolution spatial_rank=1 groups=1 stride=1,1 dilation=1 : dst f32[1,1,3]{3,3,1} src f32[1,1,5]{5,5,1} weight "
        "f32[1,1,3]{3,3,1}",
        Code::invalid_argument, "0 beyond the spatial rank"},
@@ -171,6 +171,37 @@ TEST(Descriptor, ChecksSayWhatIsWrong) {
       {"pad mode=constant low=1 : dst f32[3]{1} src f32[3]{1}", Code::invalid_argument, "does not give 3"},
       {"layer_norm axis=1 : dst f32[2,3]{3,1} src f32[2,3]{3,1} scale f32[2]{1}", Code::invalid_argument,
        "must have the dims of [2, 3] from axis 1"},
+      {"layer_norm axis=1 : dst f64[2,3]{3,1} mean f32[2,1]{1,1} src f64[2,3]{3,1}", Code::invalid_argument,
+       "'mean' is f32 but must be f64"},
+      {"convolution_weight spatial_rank=1 groups=2 stride=1 dilation=1 : dst f32[2,2,1]{2,1,1} src f32[1,2,5]{10,5,1} "
+       "gradient f32[1,2,5]{10,5,1}",
+       Code::invalid_argument, "and groups 2 do not agree"},
+      {"pooling_backward op=max spatial_rank=1 kernel=2 stride=2 dilation=1 : dst f32[1,1,4]{4,4,1} gradient "
+       "f32[1,1,2]{2,2,1}",
+       Code::invalid_argument, "max pooling, and no other, has 'indices'"},
+      {"pooling_backward op=average spatial_rank=1 kernel=2 stride=2 dilation=1 : dst f32[1,1,4]{4,4,1} indices "
+       "i64[1,1,2]{2,2,1} gradient f32[1,1,2]{2,2,1}",
+       Code::invalid_argument, "max pooling, and no other, has 'indices'"},
+      {"layer_norm_backward axis=1 : dst f32[2,3]{3,1} scale_gradient f32[2]{1} shift_gradient f32[3]{1} src "
+       "f32[2,3]{3,1} mean f32[2,1]{1,1} inv_std f32[2,1]{1,1} gradient f32[2,3]{3,1}",
+       Code::invalid_argument, "'scale_gradient' has shape [2]"},
+      {"layer_norm_backward axis=1 : dst f32[2,3]{3,1} scale_gradient f32[3]{1} shift_gradient f32[3]{1} src "
+       "f32[2,3]{3,1} mean f32[2,1]{1,1} inv_std f32[2,1]{1,1} gradient f16[2,3]{3,1}",
+       Code::invalid_argument, "'gradient' is f16 but 'src' is f32"},
+      {"batch_norm_training axis=1 : dst f32[2,3]{3,1} mean f32[3]{1} inv_std f32[3]{1} src f32[2,3]{3,1} scale "
+       "f32[3]{1}",
+       Code::invalid_argument, "there both or not at all"},
+      {"batch_norm_backward axis=0 : dst f32[2,3]{3,1} scale_gradient f32[2]{1} shift_gradient f32[2]{1} src "
+       "f32[2,3]{3,1} mean f32[3]{1} inv_std f32[2]{1} gradient f32[2,3]{3,1}",
+       Code::invalid_argument, "'mean' has shape [3] but must have shape [2]"},
+      {"scatter axis=0 mode=slices op=add : dst f32[5]{1} src f32[5]{1} src_b f32[4]{1} indices i64[3]{1}",
+       Code::invalid_argument, "does not give 'src_b' [4]"},
+      {"scatter axis=0 mode=elements op=mul : dst bool[5]{1} src bool[5]{1} src_b bool[3]{1} indices i64[3]{1}",
+       Code::invalid_argument, "mul is not defined on bool"},
+      {"scatter axis=0 mode=elements op=9 : dst f32[5]{1} src f32[5]{1} src_b f32[3]{1} indices i64[3]{1}",
+       Code::unsupported, "op 9 is unknown"},
+      {"random distribution=normal : dst f64[3]{1}", Code::invalid_argument, "normal numbers are f32, f16, bf16."},
+      {"random distribution=uniform : dst f32[3]{1} src i64[3]{1}", Code::invalid_argument, "must be [2]"},
       {"batch_norm axis=1 : dst f32[2,3]{3,1} src f32[2,3]{3,1} scale f32[2]{1} shift f32[3]{1} mean f32[3]{1} "
        "variance f32[3]{1}",
        Code::invalid_argument, "must have shape [3]"},

@@ -166,6 +166,20 @@ std::vector<RuleCase> slices() {
           one("given", "S2", "S3", 1)};
 }
 
+// The cases of a view, for the op that writes it: their input and a part of it.
+std::vector<RuleCase> written(std::vector<RuleCase> cases, std::initializer_list<const char*> parts) {
+  auto part = parts.begin();
+  for (RuleCase& one : cases) one.inputs.emplace_back(*part++);
+  return cases;
+}
+
+std::vector<RuleCase> selections() {
+  SelectAttributes last{.axis = -1, .index = -1};
+  RuleCase given{"given", {"S0, S1"}, words(SelectAttributes{.axis = 0, .index = 0})};
+  given.patches = {{1, "S2"}};
+  return {{"last", {"S0, S1"}, words(last)}, given};
+}
+
 std::vector<RuleCase> views(const OpInfo& op) {
   if (op.infer_sizes == ops::dims_reshape) {
     const auto to = [](const char* name, const char* input, std::vector<std::string> target) {
@@ -183,17 +197,73 @@ std::vector<RuleCase> views(const OpInfo& op) {
             listed("kept", {"S0, 1"}, {"3", "S2", "S1"}, &ShapeAttributes::dims)};
   }
   if (op.infer_sizes == ops::dims_slice) return slices();
-  if (op.infer_sizes == ops::dims_select) {
-    SelectAttributes last{.axis = -1, .index = -1};
-    RuleCase given{"given", {"S0, S1"}, words(SelectAttributes{.axis = 0, .index = 0})};
-    given.patches = {{1, "S2"}};
-    return {{"last", {"S0, S1"}, words(last)}, given};
-  }
+  if (op.infer_sizes == ops::dims_select) return selections();
   if (op.infer_sizes == ops::dims_squeeze) {
     return {{"all", {"S0, 1, S1 // 2"}, words(AxesAttributes{})},
             {"named", {"S0, 1, S1"}, words(AxesAttributes{DimsAttribute::of(std::vector<int64_t>{1})})}};
   }
   return {{"around", {"S0, S1"}, words(AxesAttributes{DimsAttribute::of(std::vector<int64_t>{0, -1})})}};
+}
+
+// A case of a struct that lists the dims of its result in `dims`.
+template <class T>
+RuleCase sized(std::string name, std::vector<std::string> inputs, const std::vector<std::string>& sizes,
+               const T& given) {
+  return listed(std::move(name), std::move(inputs), sizes, &T::dims, given);
+}
+
+std::vector<RuleCase> weight_gradients() {
+  ConvolutionWeightAttributes plain{}, strided{}, grouped{};
+  for (ConvolutionWeightAttributes* one : {&plain, &strided, &grouped}) {
+    one->window.spatial_rank = 2;
+    one->window.groups = 1;
+    for (int i = 0; i < 2; ++i) one->window.stride[i] = one->window.dilation[i] = 1;
+  }
+  for (int i = 0; i < 2; ++i) {
+    strided.window.stride[i] = 2;
+    strided.window.pad_low[i] = strided.window.pad_high[i] = 1;
+  }
+  grouped.window.groups = 4;
+  return {sized("plain", {"S0, 8, S1, S2", "S0, 6, S1 - 2, S2 - 2"}, {"6", "8", "3", "3"}, plain),
+          sized("strided", {"S0, 8, S1, S3", "S0, 6, (S1 + 1) // 2, (S3 + 1) // 2"}, {"6", "8", "3", "3"}, strided),
+          sized("grouped", {"S0, S1, 9, 9", "S0, S1, 7, 7"}, {"S1", "S1 // 4", "3", "3"}, grouped)};
+}
+
+std::vector<RuleCase> pooling_gradients() {
+  PoolingBackwardAttributes halves{};
+  halves.window.op = EP_POOLING_AVERAGE;
+  halves.window.spatial_rank = 2;
+  for (int i = 0; i < 2; ++i) {
+    halves.window.kernel[i] = halves.window.stride[i] = 2;
+    halves.window.dilation[i] = 1;
+  }
+  PoolingBackwardAttributes up = halves;
+  up.ceil_mode = 1;
+  return {sized("floor", {"S0, 3, S1 // 2, S3 // 2"}, {"S0", "3", "S1", "S3"}, halves),
+          sized("ceil", {"S0, 3, (S1 + 1) // 2, 5"}, {"S0", "3", "S1", "S3"}, up)};
+}
+
+std::vector<RuleCase> scatters() {
+  ScatterAttributes elements{}, slices{};
+  elements.scatter = {1, EP_GATHER_ELEMENTS, EP_SCATTER_ADD, 0};
+  slices.scatter = {1, EP_GATHER_SLICES, EP_SCATTER_ASSIGN, 0};
+  return {{"elements", {"S0, S1", "S2, S3", "S2, S3"}, words(elements)},
+          {"slices", {"S0, S1, 4", "S3", "S0, S3, 4"}, words(slices)},
+          {"other", {"S0, S1, 4", "S3", "S0, S2, 4"}, words(slices)}};
+}
+
+// The ops that norms need for training, by the number of their inputs.
+std::vector<RuleCase> norms(const OpInfo& op) {
+  const auto second = words(AxisAttributes{.axis = 1, .reserved = 0});
+  const auto rule = op.infer_sizes;
+  if (rule == ops::infer_layer_norm_with_statistics<SymCall>) {
+    return {{"alone", {"S0, S1, 8", "S1, 8", "-"}, second, {}, 3}};
+  }
+  if (rule == ops::infer_layer_norm_backward<SymCall>) {
+    return {{"alone", {"S0, S1, 8", "S2, S1, 8", "S0, 1, 1", "S2, 1, 1", "-"}, second, {}, 3}};
+  }
+  if (rule == ops::infer_batch_norm_training<SymCall>) return {{"alone", {"S0, S1, 8", "S1", "S1"}, second, {}, 3}};
+  return {{"alone", {"S0, S1, 8", "S2, S1, 8", "-", "S1", "S1"}, second, {}, 3}};
 }
 
 }  // namespace
@@ -225,6 +295,23 @@ std::vector<RuleCase> rule_cases(const OpInfo& op) {
   if (rule == ops::infer_pooling<SymCall>) return poolings(1);
   if (rule == ops::infer_pooling_with_indices<SymCall>) return poolings(2);
   if (rule == ops::infer_split<SymCall>) return splits();
+  if (rule == ops::infer_convolution_weight<SymCall>) return weight_gradients();
+  if (rule == ops::infer_pooling_backward<SymCall>) return pooling_gradients();
+  if (rule == ops::infer_scatter<SymCall>) return scatters();
+  if (rule == ops::infer_layer_norm_with_statistics<SymCall> || rule == ops::infer_layer_norm_backward<SymCall> ||
+      rule == ops::infer_batch_norm_training<SymCall> || rule == ops::infer_batch_norm_backward<SymCall>) {
+    return norms(op);
+  }
+  if (rule == ops::infer_random<SymCall>) {
+    RandomAttributes random{};
+    random.dtype = DType::f32;
+    random.distribution = EP_RANDOM_UNIFORM;
+    return {sized("given", {}, {"S0", "3", "S0*S1"}, random)};
+  }
+  if (rule == ops::infer_slice_scatter<SymCall>) {
+    return written(slices(), {"S0, S1", "S0, S1 - 1", "S0, S3", "S0, 5", "S0, 5", "S0, S3 - S2"});
+  }
+  if (rule == ops::infer_select_scatter<SymCall>) return written(selections(), {"S0", "S1"});
   if (rule == ops::infer_pad<SymCall>) return pads();
   return assemblies(op);
 }

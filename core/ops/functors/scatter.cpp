@@ -1,0 +1,182 @@
+// Tensors with a part of their elements replaced.
+#include <algorithm>
+#include <limits>
+
+#include "core/ops/functors/apply.h"
+#include "primitives/text/format.h"
+
+namespace tenon::functors {
+namespace {
+
+// `index` as i32 or i64.
+Tensor as_index(std::string_view op, const Tensor& index) {
+  require_defined(op, "index", index);
+  if (!is_integer(index.dtype())) refuse("{}: index must be integers, not {}.", op, dtype_name(index.dtype()));
+  return index.dtype() == DType::i32 ? index : tenon::cast(index, DType::i64);
+}
+
+struct Scatter {
+  std::string_view op;
+  int32_t mode;
+  int32_t how;
+};
+
+// `input` with the elements or slices of `src` put to `index` along `dim`. All have a rank of at least 1.
+Tensor scattered(const Scatter& what, const Tensor& input, int32_t axis, const Tensor& index, const Tensor& src) {
+  ScatterAttributes attributes{};
+  attributes.scatter = {axis, what.mode, what.how, 0};
+  if (input.dims()[axis] == 0 && index.elements() > 0) {
+    refuse("{}: axis {} of input has length 0, so every index is out of range.", what.op, axis);
+  }
+  if (src.elements() == 0) return tenon::clone(input);
+  return apply(OpId::scatter, {&input, &index, &src}, &attributes);
+}
+
+// Elements of `src` as far as `index` goes.
+Tensor scatter_elements(std::string_view op, int32_t how, const Tensor& input, int64_t dim, const Tensor& index,
+                        const Tensor& src) {
+  require_defined(op, "input", input);
+  const Tensor indices = as_index(op, index);
+  const Tensor updates = tenon::cast(src, input.dtype());
+  const int32_t axis = axis_of(op, dim, input.rank());
+  if (input.rank() == 0) {
+    const Tensor row = tenon::reshape(input, 1);
+    return tenon::reshape(scatter_elements(op, how, row, 0, tenon::reshape(indices, -1), tenon::reshape(updates, -1)),
+                          IntList());
+  }
+  if (indices.rank() != input.rank() || updates.rank() != input.rank()) {
+    refuse("{}: input, index and src have ranks {}, {} and {}; they must be one.", op, input.rank(), indices.rank(),
+           updates.rank());
+  }
+  Tensor part = updates;
+  for (int32_t k = 0; k < input.rank(); ++k) {
+    const int64_t length = indices.dims()[k];
+    if (length > updates.dims()[k]) {
+      refuse("{}: index of shape {} is longer than src of shape {}.", op, indices.dims(), updates.dims());
+    }
+    if (length < updates.dims()[k]) part = tenon::narrow(part, k, 0, length);
+  }
+  return scattered({op, EP_GATHER_ELEMENTS, how}, input, axis, indices, part);
+}
+
+// Slices of `source` at the positions of `index`, a list.
+Tensor scatter_slices(std::string_view op, int32_t how, const Tensor& input, int64_t dim, const Tensor& index,
+                      const Tensor& source) {
+  require_defined(op, "input", input);
+  require_defined(op, "source", source);
+  if (index.defined() && index.rank() > 1) refuse("{}: index has rank {}; it must be a list.", op, index.rank());
+  const Tensor indices = tenon::reshape(as_index(op, index), -1);
+  const Tensor updates = tenon::cast(source, input.dtype());
+  const int32_t axis = axis_of(op, dim, input.rank());
+  if (input.rank() > 0) {
+    return scattered({op, EP_GATHER_SLICES, how}, input, axis, indices, updates);
+  }
+  const Tensor row = tenon::reshape(input, 1);
+  return tenon::reshape(scatter_slices(op, how, row, 0, indices, tenon::reshape(updates, -1)), IntList());
+}
+
+// The number with which `reduce` may begin.
+Scalar neutral(int32_t how, DType dtype) {
+  if (how == EP_SCATTER_ADD) return Scalar(0);
+  if (how == EP_SCATTER_MUL) return Scalar(1);
+  if (is_floating(dtype)) {
+    const double end = std::numeric_limits<double>::infinity();
+    return Scalar(how == EP_SCATTER_MIN ? end : -end);
+  }
+  const DTypeInfo& info = dtype_info(dtype);
+  const bool is_signed = info.type_class == DTypeClass::INT;
+  const uint64_t most = ~uint64_t{0} >> (64 - info.bits + (is_signed ? 1 : 0));
+  if (how == EP_SCATTER_MIN) return is_signed ? Scalar(static_cast<int64_t>(most)) : Scalar(most);
+  return is_signed ? Scalar(-static_cast<int64_t>(most) - 1) : Scalar(0);
+}
+
+struct Reduction {
+  std::string_view name;
+  int32_t how;
+};
+constexpr Reduction kReductions[] = {{"sum", EP_SCATTER_ADD},
+                                     {"prod", EP_SCATTER_MUL},
+                                     {"mean", EP_SCATTER_ADD},
+                                     {"amax", EP_SCATTER_MAX},
+                                     {"amin", EP_SCATTER_MIN}};
+
+// `src` in the dtype of `input`.
+Tensor as_part(std::string_view op, const Tensor& input, const Tensor& src) {
+  require_defined(op, "input", input);
+  require_defined(op, "src", src);
+  return tenon::cast(src, input.dtype());
+}
+
+}  // namespace
+
+Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+  require_defined("scatter", "src", src);
+  return scatter_elements("scatter", EP_SCATTER_ASSIGN, input, dim, index, src);
+}
+
+Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, Scalar value) {
+  require_defined("scatter", "input", input);
+  require_defined("scatter", "index", index);
+  const Tensor one = tenon::full(IntList(), value, input.dtype(), input.device());
+  return scatter_elements("scatter", EP_SCATTER_ASSIGN, input, dim, index, tenon::expand(one, index.dims()));
+}
+
+Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
+  require_defined("scatter_add", "src", src);
+  return scatter_elements("scatter_add", EP_SCATTER_ADD, input, dim, index, src);
+}
+
+Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src, std::string_view reduce,
+                      bool include_self) {
+  constexpr std::string_view op = "scatter_reduce";
+  require_defined(op, "input", input);
+  require_defined(op, "index", index);
+  require_defined(op, "src", src);
+  const Reduction* found = std::find_if(std::begin(kReductions), std::end(kReductions),
+                                        [&](const Reduction& one) { return one.name == reduce; });
+  if (found == std::end(kReductions)) {
+    refuse("{}: reduce is '{}'; it may be 'sum', 'prod', 'mean', 'amax' or 'amin'.", op, reduce);
+  }
+  Tensor start = input;
+  if (!include_self) start = tenon::scatter(input, dim, index, neutral(found->how, input.dtype()));
+  const Tensor sums = scatter_elements(op, found->how, start, dim, index, src);
+  if (reduce != "mean") return sums;
+  const Tensor ones = tenon::expand(tenon::ones(IntList(), input.dtype(), input.device()), index.dims());
+  Tensor counts =
+      tenon::scatter_add(include_self ? tenon::ones_like(input) : tenon::zeros_like(input), dim, index, ones);
+  if (!include_self) counts = tenon::clamp(counts, Scalar(1), std::nullopt);
+  return is_floating(input.dtype()) ? tenon::div(sums, counts) : tenon::floor_divide(sums, counts);
+}
+
+Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) {
+  require_defined("index_add", "source", source);
+  const bool plain = alpha == Scalar(1);
+  return scatter_slices("index_add", EP_SCATTER_ADD, input, dim, index, plain ? source : tenon::mul(source, alpha));
+}
+
+Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  return scatter_slices("index_copy", EP_SCATTER_ASSIGN, input, dim, index, source);
+}
+
+Tensor slice_scatter(const Tensor& input, const Tensor& src, int64_t dim, std::optional<int64_t> start,
+                     std::optional<int64_t> end, int64_t step) {
+  const Tensor part = as_part("slice_scatter", input, src);
+  if (input.rank() == 0) refuse("slice_scatter: a tensor of rank 0 has no axis to slice.");
+  if (step < 1) refuse("slice_scatter: step is {}; it must be at least 1.", step);
+  SliceAttributes attributes{};
+  attributes.axis = axis_of("slice_scatter", dim, input.rank());
+  attributes.start = start.value_or(0);
+  attributes.end = end.value_or(INT64_MAX);
+  attributes.step = step;
+  return apply(OpId::slice_scatter, {&input, &part}, &attributes);
+}
+
+Tensor select_scatter(const Tensor& input, const Tensor& src, int64_t dim, int64_t index) {
+  const Tensor part = as_part("select_scatter", input, src);
+  SelectAttributes attributes{};
+  attributes.axis = dim;
+  attributes.index = index;
+  return apply(OpId::select_scatter, {&input, &part}, &attributes);
+}
+
+}  // namespace tenon::functors

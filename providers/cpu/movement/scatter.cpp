@@ -1,0 +1,263 @@
+// scatter: a copy of SRC, into which updates go by index. Each thread owns some of the places and looks at all indices
+// that may name them, so the updates of one place come in their order, whatever the number of threads.
+//
+// Assignment moves bits. Other functions combine in the compute type: in DST itself where that is its type, else in a
+// row-major copy in the workspace, which is rounded once at the end.
+#include <algorithm>
+#include <cstring>
+
+#include "providers/cpu/movement/bad_index.h"
+#include "providers/cpu/movement/movement.h"
+#include "providers/cpu/movement/strided_copy.h"
+#include "providers/cpu/rows/row.h"
+#include "providers/cpu/threads/lease.h"
+#include "sdk/provider/prelude.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+template <class T>
+T combined(int32_t op, T x, T update) {
+  switch (op) {
+    case EP_SCATTER_ADD: return scalar::ep_add(x, update);
+    case EP_SCATTER_MUL: return scalar::ep_mul(x, update);
+    case EP_SCATTER_MIN: return scalar::ep_min(x, update);
+    case EP_SCATTER_MAX: return scalar::ep_max(x, update);
+    default: return update;
+  }
+}
+
+// The updates as [outer, axis, inner], each with axes of its own; of elements, `axis` has the updates along it, and
+// outer and inner are the lanes along which an index stays.
+struct Walk {
+  Axes outer_updates, outer_indices, outer_dst;
+  Axes along_updates, along_indices;
+  Axes inner_updates, inner_indices, inner_dst;
+  int64_t length = 0;  // of the axis of DST
+  int64_t stride = 0;  // of the axis of DST
+};
+
+class ScatterPrimitive final : public ep_primitive {
+ public:
+  explicit ScatterPrimitive(const ep_primitive_desc& desc)
+      : desc_(desc),
+        at_(desc.attributes.scatter),
+        src_(find_operand(desc, EP_ROLE_SRC)),
+        updates_(find_operand(desc, EP_ROLE_SRC_B)),
+        indices_(find_operand(desc, EP_ROLE_INDICES)),
+        size_(dtype_size(desc.operands[0].dtype)),
+        format_(desc.operands[0].dtype),
+        wide_indices_(desc.operands[indices_].dtype == EP_DTYPE_i64),
+        moves_(at_.op == EP_SCATTER_ASSIGN),
+        staged_(!moves_ && !format_.same) {}
+
+  uint64_t workspace(const ep_shape* shapes) const override {
+    return staged_ ? static_cast<uint64_t>(axes_of(shape(shapes, 0), ~0U, true).count() * format_.compute_size) : 0;
+  }
+  bool has_workspace() const override { return staged_; }
+
+  ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error**) override {
+    const OperandShape dst = shape(launch.shapes, 0);
+    OperandShape places = dst;
+    int64_t dense[EP_MAX_RANK];
+    if (staged_) {
+      int64_t step = axes_of(dst, ~0U, true).count();
+      for (int32_t k = 0; k < dst.rank; ++k) dense[k] = step /= dst.dims[k];
+      places.strides = dense;
+      convert(launch, shape(launch.shapes, src_), address_of(launch.operands[src_]), true);
+    } else {
+      copy(dst, shape(launch.shapes, src_), address_of(launch.operands[0]), address_of(launch.operands[src_]));
+    }
+    char* const to = staged_ ? address_of(launch.workspace) : address_of(launch.operands[0]);
+    BadIndex bad;
+    const Walk walk = walk_of(launch, places);
+    if (moves_) {
+      scatter(
+          launch, walk, &bad,
+          [&](char* place, const char* update) { std::memcpy(place, update, static_cast<size_t>(size_)); }, to, size_);
+    } else {
+      combine(launch, walk, &bad, to);
+    }
+    if (staged_) convert(launch, dst, address_of(launch.operands[0]), false);
+    return bad.answer(launch, indices_, dst.dims[at_.axis], out_fault);
+  }
+
+ private:
+  OperandShape shape(const ep_shape* shapes, int32_t i) const {
+    return shape_of(desc_.operands[i], shapes, static_cast<uint32_t>(i));
+  }
+
+  void copy(const OperandShape& dst, const OperandShape& src, char* to, const char* from) const {
+    if (to == from) return;
+    StridedCopy copy;
+    copy.rank = dst.rank;
+    copy.size = size_;
+    for (int32_t k = 0; k < dst.rank; ++k) {
+      copy.dims[k] = dst.dims[k];
+      copy.dst_strides[k] = dst.strides[k];
+      copy.src_strides[k] = src.strides[k];
+    }
+    strided_copy(copy, to, from, device->threads);
+  }
+
+  // Reads an operand into the workspace, in the compute type, or writes the workspace into it.
+  void convert(const ep_launch& launch, const OperandShape& given, char* operand, bool reads) const {
+    const Axes axes = axes_of(given, ~0U, true);
+    const int64_t length = axes.dims[axes.rank - 1];
+    const int64_t stride = axes.strides[axes.rank - 1];
+    const int64_t lines = axes.count() / length;
+    char* const room = address_of(launch.workspace);
+    parallel(device->threads, lines * length, [&](int32_t part, int32_t parts) {
+      for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line) {
+        char* const dense = room + line * length * format_.compute_size;
+        char* const at = operand + axes.offset(line * length) * size_;
+        if (reads) {
+          format_.read(dense, 1, at, stride, length);
+        } else {
+          format_.write(at, stride, dense, 1, length);
+        }
+      }
+    });
+  }
+
+  Walk walk_of(const ep_launch& launch, const OperandShape& places) const {
+    const OperandShape updates = shape(launch.shapes, updates_);
+    const OperandShape indices = shape(launch.shapes, indices_);
+    const bool slices = at_.mode == EP_GATHER_SLICES;
+    const int32_t along = slices ? indices.rank : 1;
+    Walk walk;
+    walk.length = places.dims[at_.axis];
+    walk.stride = places.strides[at_.axis];
+    for (int32_t k = 0; k < updates.rank; ++k) {
+      const bool outer = k < at_.axis;
+      const bool inner = k >= at_.axis + along;
+      if (!outer && !inner) {
+        walk.along_updates.add(updates.dims[k], updates.strides[k]);
+        walk.along_indices.add(updates.dims[k], indices.strides[slices ? k - at_.axis : k]);
+        continue;
+      }
+      const int64_t index_stride = slices ? 0 : indices.strides[k];
+      const int64_t place_stride = places.strides[outer ? k : k - along + 1];
+      (outer ? walk.outer_updates : walk.inner_updates).add(updates.dims[k], updates.strides[k]);
+      (outer ? walk.outer_indices : walk.inner_indices).add(updates.dims[k], index_stride);
+      (outer ? walk.outer_dst : walk.inner_dst).add(updates.dims[k], place_stride);
+    }
+    return walk;
+  }
+
+  // Calls apply(place, update) for every update, those of one place in order. Elements of `to` have `place_size` bytes.
+  template <class Apply>
+  void scatter(const ep_launch& launch, const Walk& walk, BadIndex* bad, const Apply& apply, char* to,
+               int64_t place_size) const {
+    const int64_t outer = walk.outer_updates.count();
+    const int64_t along = walk.along_updates.count();
+    const int64_t inner = walk.inner_updates.count();
+    const char* const updates = address_of(launch.operands[updates_]);
+    const char* const indices = address_of(launch.operands[indices_]);
+    const bool slices = at_.mode == EP_GATHER_SLICES;
+    // Lanes are the pieces where there are many; else ranges of places.
+    const int64_t lanes = outer * inner;
+    const bool by_lane = lanes >= 64;
+    parallel(device->threads, lanes * along * 4, [&](int32_t part, int32_t parts) {
+      const int64_t first_lane = by_lane ? lanes * part / parts : 0;
+      const int64_t last_lane = by_lane ? lanes * (part + 1) / parts : lanes;
+      const int64_t low = by_lane ? 0 : walk.length * part / parts;
+      const int64_t high = by_lane ? walk.length : walk.length * (part + 1) / parts;
+      for (int64_t o = first_lane / inner; o * inner < last_lane; ++o) {
+        const int64_t begin = std::max(first_lane - o * inner, int64_t{0});
+        const int64_t end = std::min(last_lane - o * inner, inner);
+        const char* const from = updates + walk.outer_updates.offset(o) * size_;
+        char* const base = to + walk.outer_dst.offset(o) * place_size;
+        for (int64_t a = 0; a < along; ++a) {
+          const int64_t index_offset = walk.outer_indices.offset(o) + walk.along_indices.offset(a);
+          const char* const line = from + walk.along_updates.offset(a) * size_;
+          int64_t position =
+              slices ? resolve_index(index_at(indices, index_offset, wide_indices_), walk.length, bad) : 0;
+          if (position < 0) continue;
+          for (int64_t i = begin; i < end; ++i) {
+            if (!slices) {
+              const int64_t at = index_offset + walk.inner_indices.offset(i);
+              position = resolve_index(index_at(indices, at, wide_indices_), walk.length, bad);
+              if (position < 0) continue;
+            }
+            if (position < low || position >= high) continue;
+            apply(base + (position * walk.stride + walk.inner_dst.offset(i)) * place_size,
+                  line + walk.inner_updates.offset(i) * size_);
+          }
+        }
+      }
+    });
+  }
+
+  void combine(const ep_launch& launch, const Walk& walk, BadIndex* bad, char* to) const {
+    switch (format_.compute) {
+      case EP_DTYPE_f32: return combine_as<float>(launch, walk, bad, to);
+      case EP_DTYPE_f64: return combine_as<double>(launch, walk, bad, to);
+      case EP_DTYPE_u64: return combine_as<uint64_t>(launch, walk, bad, to);
+      default: return combine_as<int64_t>(launch, walk, bad, to);
+    }
+  }
+
+  template <class T>
+  void combine_as(const ep_launch& launch, const Walk& walk, BadIndex* bad, char* to) const {
+    scatter(
+        launch, walk, bad,
+        [&](char* place, const char* update) {
+          T value;
+          if (format_.same) {
+            std::memcpy(&value, update, sizeof value);
+          } else {
+            format_.read(&value, 1, update, 1, 1);
+          }
+          T* const sum = reinterpret_cast<T*>(place);
+          *sum = combined(at_.op, *sum, value);
+        },
+        to, sizeof(T));
+  }
+
+  ep_primitive_desc desc_;
+  ep_scatter_attributes at_;
+  int32_t src_, updates_, indices_;
+  int32_t size_;
+  RowFormat format_;
+  bool wide_indices_;
+  bool moves_;   // assigns
+  bool staged_;  // combines in the workspace
+};
+
+}  // namespace
+
+Refusal Scatter::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  const ep_operand_desc* updates = operand(desc, EP_ROLE_SRC_B);
+  const ep_operand_desc* indices = operand(desc, EP_ROLE_INDICES);
+  const ep_scatter_attributes& at = desc.attributes.scatter;
+  if (desc.operand_count != 4 || desc.operands[0].role != EP_ROLE_DST || src == nullptr || updates == nullptr ||
+      indices == nullptr) {
+    return Refusal::because("its operands are not DST, SRC, SRC_B and INDICES");
+  }
+  if (indices->dtype != EP_DTYPE_i32 && indices->dtype != EP_DTYPE_i64)
+    return Refusal::because("indices of %s", dtype_name(indices->dtype));
+  const int32_t dtype = desc.operands[0].dtype;
+  if (dtype_size(dtype) == 0 || src->dtype != dtype || updates->dtype != dtype)
+    return Refusal::because("a source of %s", dtype_name(src->dtype));
+  if (at.op < EP_SCATTER_ASSIGN || at.op > EP_SCATTER_MAX) return Refusal::because("op %d", at.op);
+  if (at.op != EP_SCATTER_ASSIGN && (dtype == EP_DTYPE_bool || wide_dtype(dtype) == 0))
+    return Refusal::because("op %d on %s", at.op, dtype_name(dtype));
+  if (at.axis < 0 || at.axis >= src->rank) return Refusal::because("axis %d of rank %d", at.axis, src->rank);
+  if (at.mode != EP_GATHER_SLICES && at.mode != EP_GATHER_ELEMENTS) return Refusal::because("mode %d", at.mode);
+  const int32_t rank = at.mode == EP_GATHER_SLICES ? src->rank - 1 + indices->rank : src->rank;
+  if (updates->rank != rank || desc.operands[0].rank != src->rank ||
+      (at.mode == EP_GATHER_ELEMENTS && indices->rank != rank)) {
+    return Refusal::because("updates of rank %d, not %d", updates->rank, rank);
+  }
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  return {};
+}
+
+Refusal Scatter::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  *out = make_primitive<ScatterPrimitive>(device, desc);
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

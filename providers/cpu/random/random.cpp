@@ -1,0 +1,186 @@
+// The formulas stand above ep_random_attributes in ep_api.h. This file is compiled without contraction of products and
+// sums, so that the bits are those of every device.
+#include "providers/cpu/random/random.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "providers/cpu/rows/row.h"
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+constexpr int64_t blocks_at_once = 256;
+constexpr int64_t words_at_once = 4 * blocks_at_once;
+
+// Words i of all blocks, one array per i: the loops over blocks become vectors.
+struct Blocks {
+  alignas(64) uint32_t words[4][blocks_at_once];
+};
+
+// The blocks offset, offset + 1, ... J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as
+// easy as 1, 2, 3 (SC11), section 3.3.
+void philox(uint64_t seed, uint64_t offset, Blocks* blocks) {
+  auto& x = blocks->words;
+  for (int64_t i = 0; i < blocks_at_once; ++i) {
+    const uint64_t counter = offset + static_cast<uint64_t>(i);
+    x[0][i] = static_cast<uint32_t>(counter);
+    x[1][i] = static_cast<uint32_t>(counter >> 32);
+    x[2][i] = x[3][i] = 0;
+  }
+  auto low = static_cast<uint32_t>(seed);
+  auto high = static_cast<uint32_t>(seed >> 32);
+  for (int round = 0; round < 10; ++round) {
+    for (int64_t i = 0; i < blocks_at_once; ++i) {
+      const uint64_t a = uint64_t{0xD2511F53} * x[0][i];
+      const uint64_t b = uint64_t{0xCD9E8D57} * x[2][i];
+      x[0][i] = static_cast<uint32_t>(b >> 32) ^ x[1][i] ^ low;
+      x[1][i] = static_cast<uint32_t>(b);
+      x[2][i] = static_cast<uint32_t>(a >> 32) ^ x[3][i] ^ high;
+      x[3][i] = static_cast<uint32_t>(a);
+    }
+    low += 0x9E3779B9;
+    high += 0xBB67AE85;
+  }
+}
+
+// Uniform numbers keep the upper `bits` bits of a word.
+void uniform(const Blocks& blocks, int32_t bits, float* values) {
+  const auto unit = std::bit_cast<float>((127U - static_cast<uint32_t>(bits)) << 23);  // 2^-bits
+  for (int64_t i = 0; i < blocks_at_once; ++i) {
+    for (int64_t w = 0; w < 4; ++w) {
+      values[4 * i + w] = static_cast<float>(static_cast<int32_t>(blocks.words[w][i] >> (32 - bits))) * unit;
+    }
+  }
+}
+
+void uniform_f64(const Blocks& blocks, double* values) {
+  for (int64_t i = 0; i < blocks_at_once; ++i) {
+    for (int64_t pair = 0; pair < 2; ++pair) {
+      const uint64_t word = uint64_t{blocks.words[2 * pair][i]} << 32 | blocks.words[2 * pair + 1][i];
+      values[2 * i + pair] = static_cast<double>(word >> 11) * 0x1p-53;
+    }
+  }
+}
+
+// The root of -2 log((w / 256 + 1) * 2^-24).
+inline float radius(uint32_t w) {
+  const auto k = static_cast<float>(static_cast<int32_t>((w >> 8) + 1));
+  const auto bits = std::bit_cast<uint32_t>(k);
+  const auto upper = static_cast<int32_t>(bits >> 22 & 1);  // the significand is 1.5 or more
+  const int32_t e = static_cast<int32_t>(bits >> 23) - 127 + upper - 24;
+  const auto m = std::bit_cast<float>((bits & 0x7fffff) | static_cast<uint32_t>(127 - upper) << 23);
+  const float s = (m - 1) / (m + 1);
+  const float q = s * s;
+  const float series = 1 + q * (1 / 3.F + q * (1 / 5.F + q * (1 / 7.F + q * (1 / 9.F))));
+  return std::sqrt(-2 * (static_cast<float>(e) * 0.693147182F + (2 * s) * series));
+}
+
+inline float with_sign(float x, uint32_t sign) { return std::bit_cast<float>(std::bit_cast<uint32_t>(x) ^ sign); }
+
+void normal(const Blocks& blocks, float* values) {
+  for (int64_t i = 0; i < blocks_at_once; ++i) {
+    for (int64_t pair = 0; pair < 2; ++pair) {
+      const float r = radius(blocks.words[2 * pair][i]);
+      const uint32_t v = blocks.words[2 * pair + 1][i];
+      const float a = (static_cast<float>(static_cast<int32_t>(v >> 8 & 0x3fffff)) * 0x1p-22F - 0.5F) * 1.57079637F;
+      const float b = a * a;
+      const float sine = a * (1 + b * (-1 / 6.F + b * (1 / 120.F + b * (-1 / 5040.F + b * (1 / 362880.F)))));
+      const float cosine = 1 + b * (-1 / 2.F + b * (1 / 24.F + b * (-1 / 720.F + b * (1 / 40320.F))));
+      // Quarter turns: {c, s}, {-s, c}, {-c, -s}, {s, -c}.
+      const uint32_t turn = v >> 30;
+      const bool odd = (turn & 1) != 0;
+      const float first = odd ? sine : cosine;
+      const float second = odd ? cosine : sine;
+      values[4 * i + 2 * pair] = with_sign(first, (turn ^ turn >> 1) << 31) * r;
+      values[4 * i + 2 * pair + 1] = with_sign(second, turn >> 1 << 31) * r;
+    }
+  }
+}
+
+class RandomPrimitive final : public ep_primitive {
+ public:
+  explicit RandomPrimitive(const ep_primitive_desc& desc)
+      : desc_(desc),
+        dtype_(desc.operands[0].dtype),
+        src_(find_operand(desc, EP_ROLE_SRC)),
+        normal_(desc.attributes.random.distribution == EP_RANDOM_NORMAL) {}
+
+  ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
+    uint64_t start[2] = {};
+    if (src_ >= 0) {
+      const auto* const pair = reinterpret_cast<const uint64_t*>(address_of(launch.operands[src_]));
+      start[0] = pair[0];
+      start[1] = pair[shape_of(desc_.operands[src_], launch.shapes, static_cast<uint32_t>(src_)).strides[0]];
+    } else if (launch.scalar_count < 2) {
+      return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT,
+                       "random has no launch scalars 0 and 1, seed and offset.");
+    } else {
+      for (int i = 0; i < 2; ++i) start[i] = launch.scalars[i].value.u64;
+    }
+    const Axes dst = axes_of(shape_of(desc_.operands[0], launch.shapes, 0), ~0U, true);
+    const int64_t count = dst.count();
+    const int64_t at_once = dtype_ == EP_DTYPE_f64 ? words_at_once / 2 : words_at_once;
+    const int64_t pieces = (count + at_once - 1) / at_once;
+    char* const to = address_of(launch.operands[0]);
+    parallel(device->threads, count * (normal_ ? 12 : 4), [&](int32_t part, int32_t parts) {
+      for (int64_t piece = pieces * part / parts; piece < pieces * (part + 1) / parts; ++piece) {
+        const int64_t first = piece * at_once;
+        run(start[0], start[1] + static_cast<uint64_t>(piece * blocks_at_once), dst, first,
+            std::min(at_once, count - first), to);
+      }
+    });
+    return EP_STATUS_OK;
+  }
+
+ private:
+  void run(uint64_t seed, uint64_t offset, const Axes& dst, int64_t first, int64_t n, char* to) const {
+    Blocks blocks;
+    alignas(64) char values[words_at_once * sizeof(float)];
+    philox(seed, offset, &blocks);
+    auto* const floats = reinterpret_cast<float*>(values);
+    if (dtype_ == EP_DTYPE_f64) {
+      uniform_f64(blocks, reinterpret_cast<double*>(values));
+    } else if (normal_) {
+      normal(blocks, floats);
+    } else {
+      uniform(blocks, dtype_ == EP_DTYPE_f32 ? 24 : dtype_ == EP_DTYPE_f16 ? 11 : 8, floats);
+    }
+    const RowFormat format(dtype_);
+    if (dst.contiguous()) return format.write(to + first * format.size, 1, values, 1, n);
+    for (int64_t i = 0; i < n; ++i) {
+      format.write(to + dst.offset(first + i) * format.size, 1, values + i * format.compute_size, 1, 1);
+    }
+  }
+
+  ep_primitive_desc desc_;
+  int32_t dtype_;
+  int32_t src_;
+  bool normal_;
+};
+
+}  // namespace
+
+Refusal Random::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
+  const int32_t dtype = desc.operands[0].dtype;
+  const int32_t distribution = desc.attributes.random.distribution;
+  if (desc.operands[0].role != EP_ROLE_DST) return Refusal::because("it has no DST");
+  if (distribution != EP_RANDOM_UNIFORM && distribution != EP_RANDOM_NORMAL)
+    return Refusal::because("distribution %d", distribution);
+  const bool real = dtype == EP_DTYPE_f32 || dtype == EP_DTYPE_f16 || dtype == EP_DTYPE_bf16;
+  if (!real && (dtype != EP_DTYPE_f64 || distribution == EP_RANDOM_NORMAL))
+    return Refusal::because("numbers of %s", dtype_name(dtype));
+  if (desc.operand_count > 1 && desc.operands[1].dtype != EP_DTYPE_i64)
+    return Refusal::because("seed and offset of %s", dtype_name(desc.operands[1].dtype));
+  info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  return {};
+}
+
+Refusal Random::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
+  *out = make_primitive<RandomPrimitive>(device, desc);
+  return {};
+}
+
+}  // namespace tenon::provider::cpu
