@@ -62,6 +62,12 @@ Tensor per_channel(std::string_view op, std::string_view name, const Tensor& val
   return tenon::reshape(parameter(op, name, value, input.dtype(), Dims{input.dims()[1]}), dims);
 }
 
+// The gradients of a norm of no elements: nothing, and zeros for its parameters, which have the dims `parameters`.
+std::tuple<Tensor, Tensor, Tensor> gradients_of_nothing(const Tensor& source, const Dims& parameters) {
+  const Tensor zeros = tenon::zeros(parameters, source.dtype(), source.device());
+  return {tenon::zeros_like(source), zeros, tenon::clone(zeros)};
+}
+
 }  // namespace
 
 Tensor softmax(const Tensor& input, int64_t dim, DType dtype) { return softmax_of(OpId::softmax, input, dim, dtype); }
@@ -87,6 +93,7 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_with_statistics(const Tensor& inpu
   AxisAttributes attributes{};
   attributes.axis = first_normalized(op, input, normalized_shape);
   const Dims dims = dims_of(op, normalized_shape);
+  if (element_count(dims) == 0) refuse("{}: normalized_shape {} has no elements.", op, dims);
   const Tensor scale = parameter(op, "weight", weight, source.dtype(), dims);
   const Tensor shift = parameter(op, "bias", bias, source.dtype(), dims);
   const Scalar scalars[] = {Scalar(eps)};
@@ -106,7 +113,9 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad_out, c
   const Tensor source = floating(op, input);
   AxisAttributes attributes{};
   attributes.axis = first_normalized(op, input, normalized_shape);
-  const Tensor scale = parameter(op, "weight", weight, source.dtype(), dims_of(op, normalized_shape));
+  const Dims dims = dims_of(op, normalized_shape);
+  const Tensor scale = parameter(op, "weight", weight, source.dtype(), dims);
+  if (source.elements() == 0) return gradients_of_nothing(source, dims);
   const Tensor gradient = tenon::cast(grad_out, source.dtype());
   const Tensor* inputs[] = {&gradient, &source, &mean, &rstd, or_null(scale)};
   Tensor outputs[3];
@@ -144,6 +153,7 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad_out, c
   const Tensor source = floating(op, input);
   if (input.rank() < 2) refuse("{}: input has rank {}; it must have channels at axis 1.", op, input.rank());
   const Tensor scale = parameter(op, "weight", weight, source.dtype(), Dims{input.dims()[1]});
+  if (source.elements() == 0) return gradients_of_nothing(source, Dims{input.dims()[1]});
   const Tensor gradient = tenon::cast(grad_out, source.dtype());
   AxisAttributes attributes{};
   attributes.axis = 1;

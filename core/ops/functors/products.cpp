@@ -141,6 +141,7 @@ Tensor conv_grad_weight(const Tensor& input, IntList weight_size, const Tensor& 
   if (!is_floating(dtype)) dtype = DType::f32;
   const Tensor x = tenon::cast(input, dtype);
   const Tensor gradient = tenon::cast(grad_output, dtype);
+  if (x.elements() == 0 || gradient.elements() == 0) return tenon::zeros(dims, dtype, x.device());
   return apply(OpId::conv_grad_weight, {&x, &gradient}, &attributes);
 }
 

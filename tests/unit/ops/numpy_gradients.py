@@ -78,6 +78,17 @@ class Backward(OpTest):
         normal = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
         self.near(got[1], (g * normal).sum(0), 1e-4)
 
+    def test_batches_of_nothing(self):
+        nothing, mean = np.zeros((0, 4, 5), np.float32), np.zeros((0, 4, 1), np.float32)
+        for got in (run("layer_norm_backward", nothing, nothing, [5], mean, mean),
+                    run("batch_norm_backward", nothing.swapaxes(1, 2), nothing.swapaxes(1, 2), None, np.zeros(5, np.float32), np.ones(5, np.float32))):
+            self.assertEqual((got[0].size, got[1].tolist(), got[2].tolist()), (0, [0] * 5, [0] * 5))
+        self.assertEqual([o.shape for o in run("layer_norm_with_statistics", nothing, [5])], [(0, 4, 5), (0, 4, 1), (0, 4, 1)])
+        got = run("conv_grad_weight", np.zeros((0, 3, 5), np.float32), [2, 3, 3], np.zeros((0, 2, 3), np.float32))[0]
+        self.close(got, np.zeros((2, 3, 3), np.float32))
+        got = run("avg_pool_backward", np.zeros((0, 3, 4), np.float32), [0, 3, 8], 2)[0]
+        self.assertEqual(got.shape, (0, 3, 8))
+
     def test_conv_grad_weight(self):
         for shape, weight, stride, padding, dilation, groups in (((2, 4, 7, 6), (6, 4, 3, 2), 1, 0, 1, 1), ((2, 4, 7, 9), (6, 2, 3, 3), [2, 1], [1, 2], [1, 2], 2),
                                                                  ((2, 3, 11), (5, 3, 4), 3, [1, 2], 1, 1), ((1, 3, 6, 5), (3, 1, 3, 3), 1, 1, 1, 3)):
