@@ -10,7 +10,8 @@ Dims numbers(const int64_t* first, int32_t count) { return Dims(std::span(first,
 
 // The window of a convolution, as arguments of conv.
 struct Window {
-  explicit Window(const ep_convolution_attributes& of)
+  template <class Attributes>
+  explicit Window(const Attributes& of)
       : stride(numbers(of.stride, of.spatial_rank)),
         dilation(numbers(of.dilation, of.spatial_rank)),
         padding(numbers(of.pad_low, of.spatial_rank)),
@@ -45,24 +46,8 @@ Tensor of_input(const Window& window, const Tensor& grad, const Tensor& weight, 
                                window.dilation);
 }
 
-// The gradient of conv with respect to its weight of `dims`: a convolution of the input by the gradient of the result
-// in which batch and channels change places, and stride and dilation too.
 Tensor of_weight(const Window& window, const Tensor& input, const Tensor& grad, const Dims& dims) {
-  const int64_t batch = input.dim(0);
-  const int64_t channels = input.dim(1) / window.groups;
-  Dims apart{batch, window.groups, channels};
-  Dims order{2, 1, 0};
-  Dims together{channels, window.groups * batch};
-  for (int32_t axis = 2; axis < input.rank(); ++axis) {
-    apart.push_back(input.dims()[axis]);
-    order.push_back(axis + 1);
-    together.push_back(input.dims()[axis]);
-  }
-  const Tensor source = tenon::reshape(tenon::permute(tenon::reshape(input, apart), order), together);
-  const Tensor kernel = tenon::transpose(grad, 0, 1);
-  const Tensor product =
-      tenon::conv(source, kernel, Tensor(), window.dilation, window.padding, window.stride, window.groups);
-  return tenon::transpose(cut_to(product, dims), 0, 1);
+  return tenon::conv_grad_weight(input, dims, grad, window.stride, window.padding, window.dilation, window.groups);
 }
 
 Tensor of_bias(const Tensor& grad) {
@@ -91,6 +76,17 @@ void conv_transpose(const autograd::Backward& b) {
   }
   if (b.wants(1)) b.give(1, of_weight(window, b.grad(), b.input(0), b.dims(1)));
   if (b.wants(2)) b.give(2, of_bias(b.grad()));
+}
+
+// It is linear in both arguments.
+void conv_grad_weight(const autograd::Backward& b) {
+  const Window window(b.attributes<ConvolutionWeightAttributes>().window);
+  if (b.wants(0)) b.give(0, of_input(window, b.input(1), b.grad(), b.dims(0)));
+  if (b.wants(1)) {
+    const Tensor whole =
+        tenon::conv(b.input(0), b.grad(), Tensor(), window.stride, window.padding, window.dilation, window.groups);
+    b.give(1, cut_to(whole, b.dims(1)));
+  }
 }
 
 }  // namespace tenon::gradients

@@ -1,10 +1,9 @@
-// Gathering, scattering, joining, splitting and padding.
+// Gathering, joining, splitting and padding.
 #include <algorithm>
 
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
-#include "primitives/text/format.h"
 
 namespace tenon::gradients {
 namespace {
@@ -48,40 +47,48 @@ Tensor of_repeated(const Tensor& grad, int32_t axis, int64_t low, int64_t high) 
 
 }  // namespace
 
-// Each slice of the gradient is added where forward has read it.
 void gather_slices(const autograd::Backward& b) {
   const int32_t axis = b.attributes<AxisAttributes>().axis;
   const Dims& dims = b.dims(0);
-  const Tensor index = tenon::reshape(b.input(1), {-1});
-  Dims together = dims;
-  together[axis] = index.elements();
+  const Tensor index = tenon::reshape(b.input(1), -1);
+  Dims slices = dims;
+  slices[axis] = index.elements();
   const Tensor zeros = tenon::zeros(dims, b.grad().dtype(), b.grad().device());
-  b.give(0, tenon::index_add(zeros, axis, index, tenon::reshape(b.grad(), together)));
+  b.give(0, tenon::index_add(zeros, axis, index, tenon::reshape(b.grad(), slices)));
 }
 
 void gather(const autograd::Backward& b) {
-  const int32_t axis = b.attributes<AxisAttributes>().axis;
   const Tensor zeros = tenon::zeros(b.dims(0), b.grad().dtype(), b.grad().device());
-  b.give(0, tenon::scatter_add(zeros, axis, b.input(1), b.grad()));
+  b.give(0, tenon::scatter_add(zeros, b.attributes<AxisAttributes>().axis, b.input(1), b.grad()));
 }
 
-// Where several elements are assigned to one place, each gets the gradient of that place, though only the last stays.
+// The inputs of the record: what is written, index, updates. An update that another one has replaced has no part in the
+// result; which one stayed shows in the numbers of the updates, scattered and gathered.
 void scatter(const autograd::Backward& b) {
   const ep_scatter_attributes& how = b.attributes<ScatterAttributes>().scatter;
-  if (how.op != EP_SCATTER_ASSIGN && how.op != EP_SCATTER_ADD) {
-    throw Error(Code::unsupported, fmt::format("{}: only sums and assignments have a gradient.", b.op().name),
-                "Combine with reduce = \"sum\", or call it on detach() of its arguments.");
-  }
   const Tensor index = b.input(1);
   const bool slices = how.mode == EP_GATHER_SLICES;
-  if (b.wants(2)) {
-    b.give(2, slices ? tenon::gather_slices(b.grad(), how.axis, index) : tenon::gather(b.grad(), how.axis, index));
+  const auto gathered = [&](const Tensor& x) {
+    return slices ? tenon::gather_slices(x, how.axis, index) : tenon::gather(x, how.axis, index);
+  };
+  if (how.op == EP_SCATTER_ADD) {
+    if (b.wants(0)) b.give(0, b.grad());
+    if (b.wants(2)) b.give(2, gathered(b.grad()));
+    return;
   }
-  if (!b.wants(0)) return;
-  if (how.op == EP_SCATTER_ADD) return b.give(0, b.grad());
-  if (!slices) return b.give(0, tenon::scatter(b.grad(), how.axis, index, Scalar(0)));
-  const Tensor part = tenon::gather_slices(b.grad(), how.axis, index);
-  b.give(0, tenon::index_copy(b.grad(), how.axis, index, tenon::zeros_like(part)));
+  if (how.op != EP_SCATTER_ASSIGN) {
+    throw Error(Code::unsupported,
+                "scatter: a gradient is there for updates that are assigned or added, not for "
+                "products and extrema.");
+  }
+  const Tensor grad = b.grad();
+  const Tensor before = tenon::full(grad.dims(), Scalar(-1), DType::i64, grad.device());
+  const Tensor like = gathered(before);
+  const Tensor numbers = tenon::reshape(tenon::arange(like.elements(), DType::i64, grad.device()), like.dims());
+  const Tensor last =
+      slices ? tenon::index_copy(before, how.axis, index, numbers) : tenon::scatter(before, how.axis, index, numbers);
+  if (b.wants(0)) b.give(0, tenon::where(tenon::lt(last, 0), grad, 0));
+  if (b.wants(2)) b.give(2, tenon::where(tenon::eq(gathered(last), numbers), gathered(grad), 0));
 }
 
 void concat(const autograd::Backward& b) {

@@ -2,6 +2,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
+#include "primitives/text/format.h"
 
 namespace tenon::gradients {
 namespace {
@@ -24,6 +25,32 @@ Tensor over_channel(const Tensor& x) {
   return tenon::sum(x, axes);
 }
 
+struct Normalized {
+  Tensor y;  // (x - mean) * r
+  Tensor r;  // 1 / sqrt(variance + eps)
+};
+
+Normalized normalized(const Tensor& input, const Dims& axes, double eps) {
+  const Tensor centred = input - tenon::mean(input, axes, true);
+  const Tensor r = tenon::rsqrt(tenon::mean(tenon::square(centred), axes, true) + eps);
+  return {centred * r, r};
+}
+
+// With h = gradient * weight: r * (h - mean(h) - y * mean(h * y)).
+void give_normalized(const autograd::Backward& b, const Tensor& input, const Tensor& weight, const Dims& axes) {
+  if (!b.wants(0)) return;
+  const auto [y, r] = normalized(input, axes, b.scalar(0));
+  const Tensor h = weight.defined() ? b.grad() * weight : b.grad();
+  b.give(0, r * (h - tenon::mean(h, axes, true) - y * tenon::mean(h * y, axes, true)));
+}
+
+void require_result_only(const autograd::Backward& b) {
+  if (b.grad(0).defined() && !b.grad(1).defined() && !b.grad(2).defined()) return;
+  throw Error(Code::unsupported,
+              fmt::format("{}: only its first result has a gradient, not its statistics.", b.op().name),
+              "Compute the statistics by mean and var.");
+}
+
 }  // namespace
 
 void softmax(const autograd::Backward& b) {
@@ -35,20 +62,31 @@ void log_softmax(const autograd::Backward& b) {
   b.give(0, b.grad() - tenon::exp(b.result()) * tenon::sum(b.grad(), axis_of(b), true));
 }
 
-// With y = (x - mean) * r and h = gradient * weight: r * (h - mean(h) - y * mean(h * y)).
 void layer_norm(const autograd::Backward& b) {
   const Tensor input = b.input(0);
   Dims axes;
   for (int32_t axis = b.attributes<AxisAttributes>().axis; axis < input.rank(); ++axis) axes.push_back(axis);
-  const Tensor centred = input - tenon::mean(input, axes, true);
-  const Tensor r = tenon::rsqrt(tenon::mean(tenon::square(centred), axes, true) + b.scalar(0));
-  const Tensor y = centred * r;
-  if (b.wants(0)) {
-    const Tensor h = b.has(1) ? b.grad() * b.input(1) : b.grad();
-    b.give(0, r * (h - tenon::mean(h, axes, true) - y * tenon::mean(h * y, axes, true)));
-  }
-  if (b.wants(1)) b.give(1, b.grad() * y);
+  const Tensor weight = b.has(1) ? b.input(1) : Tensor();
+  give_normalized(b, input, weight, axes);
+  if (b.wants(1)) b.give(1, b.grad() * normalized(input, axes, b.scalar(0)).y);
   if (b.wants(2)) b.give(2, b.grad());
+}
+
+void layer_norm_with_statistics(const autograd::Backward& b) {
+  require_result_only(b);
+  layer_norm(b);
+}
+
+// batch_norm by the statistics of the input itself.
+void batch_norm_with_statistics(const autograd::Backward& b) {
+  require_result_only(b);
+  const Tensor input = b.input(0);
+  Dims axes{0};
+  for (int32_t axis = 2; axis < input.rank(); ++axis) axes.push_back(axis);
+  const Tensor weight = b.has(1) ? per_channel(b.input(1), input.rank()) : Tensor();
+  give_normalized(b, input, weight, axes);
+  if (b.wants(1)) b.give(1, over_channel(b.grad() * normalized(input, axes, b.scalar(0)).y));
+  if (b.wants(2)) b.give(2, over_channel(b.grad()));
 }
 
 // The inputs of the record: input, scale, shift, mean, variance.

@@ -1,8 +1,6 @@
 // Matrix products.
-#include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
-#include "primitives/text/format.h"
 
 namespace tenon::gradients {
 

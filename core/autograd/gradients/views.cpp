@@ -58,19 +58,17 @@ void select(const autograd::Backward& b) {
   b.give(0, of_slice(b.grad(), dims, axis, {index, 1, 1}));
 }
 
-// The part that was replaced passes its gradient to src, the rest to input.
 void slice_scatter(const autograd::Backward& b) {
-  const auto& at = b.attributes<SliceAttributes>();
-  const Tensor part = tenon::slice(b.grad(), at.axis, at.start, at.end, at.step);
-  if (b.wants(0))
-    b.give(0, tenon::slice_scatter(b.grad(), tenon::zeros_like(part), at.axis, at.start, at.end, at.step));
+  const auto& a = b.attributes<SliceAttributes>();
+  const Tensor part = tenon::slice(b.grad(), a.axis, a.start, a.end, a.step);
+  if (b.wants(0)) b.give(0, tenon::slice_scatter(b.grad(), tenon::zeros_like(part), a.axis, a.start, a.end, a.step));
   if (b.wants(1)) b.give(1, part);
 }
 
 void select_scatter(const autograd::Backward& b) {
-  const auto& at = b.attributes<SelectAttributes>();
-  const Tensor part = tenon::select(b.grad(), at.axis, at.index);
-  if (b.wants(0)) b.give(0, tenon::select_scatter(b.grad(), tenon::zeros_like(part), at.axis, at.index));
+  const auto& a = b.attributes<SelectAttributes>();
+  const Tensor part = tenon::select(b.grad(), a.axis, a.index);
+  if (b.wants(0)) b.give(0, tenon::select_scatter(b.grad(), tenon::zeros_like(part), a.axis, a.index));
   if (b.wants(1)) b.give(1, part);
 }
 

@@ -17,13 +17,19 @@ namespace tenon::provider::cpu {
 namespace {
 
 template <class T>
-T combined(int32_t op, T x, T update) {
+void combine_row(int32_t op, T* sums, const T* updates, int64_t n) {
   switch (op) {
-    case EP_SCATTER_ADD: return scalar::ep_add(x, update);
-    case EP_SCATTER_MUL: return scalar::ep_mul(x, update);
-    case EP_SCATTER_MIN: return scalar::ep_min(x, update);
-    case EP_SCATTER_MAX: return scalar::ep_max(x, update);
-    default: return update;
+    case EP_SCATTER_ADD:
+      for (int64_t i = 0; i < n; ++i) sums[i] = scalar::ep_add(sums[i], updates[i]);
+      return;
+    case EP_SCATTER_MUL:
+      for (int64_t i = 0; i < n; ++i) sums[i] = scalar::ep_mul(sums[i], updates[i]);
+      return;
+    case EP_SCATTER_MIN:
+      for (int64_t i = 0; i < n; ++i) sums[i] = scalar::ep_min(sums[i], updates[i]);
+      return;
+    default:
+      for (int64_t i = 0; i < n; ++i) sums[i] = scalar::ep_max(sums[i], updates[i]);
   }
 }
 
@@ -74,7 +80,10 @@ class ScatterPrimitive final : public ep_primitive {
     if (moves_) {
       scatter(
           launch, walk, &bad,
-          [&](char* place, const char* update) { std::memcpy(place, update, static_cast<size_t>(size_)); }, to, size_);
+          [&](char* place, const char* update, int64_t n) {
+            std::memcpy(place, update, static_cast<size_t>(n * size_));
+          },
+          to, size_);
     } else {
       combine(launch, walk, &bad, to);
     }
@@ -145,7 +154,8 @@ class ScatterPrimitive final : public ep_primitive {
     return walk;
   }
 
-  // Calls apply(place, update) for every update, those of one place in order. Elements of `to` have `place_size` bytes.
+  // Calls apply(place, update, n) for every n updates that go to n places side by side, those of one place in order.
+  // Elements of `to` have `place_size` bytes.
   template <class Apply>
   void scatter(const ep_launch& launch, const Walk& walk, BadIndex* bad, const Apply& apply, char* to,
                int64_t place_size) const {
@@ -155,6 +165,7 @@ class ScatterPrimitive final : public ep_primitive {
     const char* const updates = address_of(launch.operands[updates_]);
     const char* const indices = address_of(launch.operands[indices_]);
     const bool slices = at_.mode == EP_GATHER_SLICES;
+    const bool rows = slices && walk.inner_updates.contiguous() && walk.inner_dst.contiguous();
     // Lanes are the pieces where there are many; else ranges of places.
     const int64_t lanes = outer * inner;
     const bool by_lane = lanes >= 64;
@@ -174,6 +185,11 @@ class ScatterPrimitive final : public ep_primitive {
           int64_t position =
               slices ? resolve_index(index_at(indices, index_offset, wide_indices_), walk.length, bad) : 0;
           if (position < 0) continue;
+          if (rows) {
+            if (position < low || position >= high) continue;
+            apply(base + (position * walk.stride + begin) * place_size, line + begin * size_, end - begin);
+            continue;
+          }
           for (int64_t i = begin; i < end; ++i) {
             if (!slices) {
               const int64_t at = index_offset + walk.inner_indices.offset(i);
@@ -182,7 +198,7 @@ class ScatterPrimitive final : public ep_primitive {
             }
             if (position < low || position >= high) continue;
             apply(base + (position * walk.stride + walk.inner_dst.offset(i)) * place_size,
-                  line + walk.inner_updates.offset(i) * size_);
+                  line + walk.inner_updates.offset(i) * size_, 1);
           }
         }
       }
@@ -202,15 +218,14 @@ class ScatterPrimitive final : public ep_primitive {
   void combine_as(const ep_launch& launch, const Walk& walk, BadIndex* bad, char* to) const {
     scatter(
         launch, walk, bad,
-        [&](char* place, const char* update) {
-          T value;
-          if (format_.same) {
-            std::memcpy(&value, update, sizeof value);
-          } else {
-            format_.read(&value, 1, update, 1, 1);
+        [&](char* place, const char* update, int64_t n) {
+          T* const sums = reinterpret_cast<T*>(place);
+          if (format_.same) return combine_row(at_.op, sums, reinterpret_cast<const T*>(update), n);
+          for (int64_t i = 0; i < n; ++i) {
+            T value;
+            format_.read(&value, 1, update + i * size_, 1, 1);
+            combine_row(at_.op, sums + i, &value, 1);
           }
-          T* const sum = reinterpret_cast<T*>(place);
-          *sum = combined(at_.op, *sum, value);
         },
         to, sizeof(T));
   }

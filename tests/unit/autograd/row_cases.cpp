@@ -72,6 +72,14 @@ const std::vector<RowCase> kNorms = {
        return layer_norm(x[0], {3, 2}, x[1], x[2]);
      }},
     {"layer_norm, bare", {{3, 4}}, [](X x) { return layer_norm(x[0], 4); }},
+    {"layer_norm_with_statistics",
+     {{2, 3, 2}, {3, 2}, {3, 2}},
+     [](X x) {
+       return std::get<0>(layer_norm_with_statistics(x[0], {3, 2}, x[1], x[2]));
+     }},
+    {"batch_norm_with_statistics",
+     {{3, 2, 2}, {2}, {2}},
+     [](X x) { return std::get<0>(batch_norm_with_statistics(x[0], x[1], x[2])); }},
     {"rms_norm", {{3, 4}, {4}}, [](X x) { return rms_norm(x[0], 4, x[1], 1e-5); }},
     {"batch_norm",
      {{2, 3, 2}, {3}, {3}, {3}, {3}},
@@ -101,6 +109,11 @@ const std::vector<RowCase> kProducts = {
     {"conv_transpose, groups",
      {{1, 4, 2, 3}, {4, 1, 2, 2}},
      [](X x) { return conv_transpose(x[0], x[1], {}, 1, 0, 0, 2, 2); }},
+    {"conv_grad_weight",
+     {{2, 4, 7}, {2, 6, 4}},
+     [](X x) {
+       return conv_grad_weight(x[0], {6, 2, 2}, x[1], 2, 1, 2, 2);
+     }},
     {"attention",
      {{2, 3, 2}, {2, 4, 2}, {2, 4, 3}},
      [](X x) { return scaled_dot_product_attention(x[0], x[1], x[2]); }},
@@ -125,6 +138,16 @@ const std::vector<RowCase> kPooling = {
      [](X x) {
        return avg_pool(x[0], {3, 2}, {2, 3}, 1, true, false);
      }},
+    {"max_pool_with_indices_backward",
+     {{1, 2, 3}},
+     [](X x) {
+       return max_pool_with_indices_backward(x[0], {1, 2, 6}, 2, 2, 0, 1, false, index({0, 3, 5, 1, 2, 4}, {1, 2, 3}));
+     }},
+    {"avg_pool_backward",
+     {{1, 2, 3}},
+     [](X x) {
+       return avg_pool_backward(x[0], {1, 2, 5}, 3, 2, 1);
+     }},
     {"adaptive_avg_pool", {{1, 2, 4, 4}}, [](X x) { return adaptive_avg_pool(x[0], 2); }},
 };
 
@@ -139,20 +162,25 @@ const std::vector<RowCase> kIndexing = {
      [](X x) {
        return square(embedding(x[0], index({1, 1, 3}, {3})));
      }},
-    {"scatter",
-     {{2, 3}, {2, 2}},
+    {"gather",
+     {{3, 4}},
      [](X x) {
-       return square(scatter(x[0], 1, index({0, -1, 2, 1}, {2, 2}), x[1]));
+       return gather(x[0], 1, index({0, -1, 2, 2}, {2, 2}));
+     }},
+    {"scatter",
+     {{3, 4}, {2, 2}},
+     [](X x) {
+       return square(scatter(x[0], 1, index({0, -1, 2, 2}, {2, 2}), x[1]));
      }},
     {"scatter_add",
-     {{2, 3}, {2, 2}},
+     {{3, 4}, {2, 2}},
      [](X x) {
-       return square(scatter_add(x[0], 1, index({0, 0, 2, 1}, {2, 2}), x[1]));
+       return square(scatter_add(x[0], 1, index({0, -1, 2, 2}, {2, 2}), x[1]));
      }},
     {"index_add",
-     {{3, 2}, {4, 2}},
+     {{3, 4}, {3, 2}},
      [](X x) {
-       return square(index_add(x[0], 0, index({0, 2, 0, 1}, {4}), x[1]));
+       return square(index_add(x[0], 1, index({1, 1}, {2}), x[1], 3));
      }},
     {"index_copy",
      {{3, 2}, {2, 2}},
@@ -160,12 +188,7 @@ const std::vector<RowCase> kIndexing = {
        return square(index_copy(x[0], 0, index({2, 0}, {2}), x[1]));
      }},
     {"slice_scatter", {{2, 7}, {2, 3}}, [](X x) { return square(slice_scatter(x[0], x[1], 1, 1, 7, 2)); }},
-    {"select_scatter", {{2, 3}, {2}}, [](X x) { return square(select_scatter(x[0], x[1], 1, -1)); }},
-    {"gather",
-     {{3, 4}},
-     [](X x) {
-       return gather(x[0], 1, index({0, -1, 2, 2}, {2, 2}));
-     }},
+    {"select_scatter", {{2, 3}, {2}}, [](X x) { return square(select_scatter(x[0], x[1], -1, 1)); }},
     {"take",
      {{3, 2}},
      [](X x) {
