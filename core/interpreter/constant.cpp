@@ -36,7 +36,7 @@ Registry& registry() {
   return *all;
 }
 
-uint64_t version_of(SharedStorage storage) { return storage.version().load(std::memory_order_acquire); }
+uint64_t version_of(SharedStorage storage) { return storage.version(); }
 
 // Room for packed bytes, where every operand may lie.
 Tensor room_for(DeviceState* device, uint64_t bytes) {

@@ -134,7 +134,8 @@ class Islands {
   void refused(const std::vector<uint32_t>& part, const Status& why) {
     if (why.code() != Code::unsupported) throw Error(why);
     for (uint32_t step : part) {
-      program_.steps[step].alone = fmt::format("its graph of {} was refused: {}", nodes_text(part.size()), why.message());
+      program_.steps[step].alone =
+          fmt::format("its graph of {} was refused: {}", nodes_text(part.size()), why.message());
     }
   }
 

@@ -13,7 +13,10 @@ namespace {
 class Runner {
  public:
   Runner(const Executable& program, std::vector<StepExecution>* executions)
-      : program_(program), executions_(executions), values_(program.values.size()), interpreter_(current_interpreter()) {}
+      : program_(program),
+        executions_(executions),
+        values_(program.values.size()),
+        interpreter_(current_interpreter()) {}
 
   Tensor& operator[](uint32_t id) { return values_[id]; }
   const Tensor& get(uint32_t id) const {

@@ -56,8 +56,8 @@ Status check_values(const Executable& program, const Roots& roots, DeviceState* 
 }
 
 // Finds where operand `i` of `node` lies, whose step has these operands.
-Status locate_operand(const Executable& program, const Roots& roots, const Step& step, const Lowering& lowering, uint32_t i,
-                      TableNode* node) {
+Status locate_operand(const Executable& program, const Roots& roots, const Step& step, const Lowering& lowering,
+                      uint32_t i, TableNode* node) {
   const Lowering::Source source = lowering.sources[i];
   if (source.input < 0 && source.output < 0) return {};
   const uint32_t id = source.output >= 0 ? step.outputs[static_cast<size_t>(source.output)]
@@ -142,7 +142,8 @@ void Table::number_values(const Executable& program, std::span<const TableNode* 
   }
 }
 
-Table::Table(const Executable& program, std::span<const TableNode* const> nodes, const std::function<bool(uint32_t root)>& wanted)
+Table::Table(const Executable& program, std::span<const TableNode* const> nodes,
+             const std::function<bool(uint32_t root)>& wanted)
     : numbers_(program.values.size(), 0) {
   number_values(program, nodes, wanted);
   for (const TableNode* node : nodes) {

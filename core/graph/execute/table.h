@@ -35,7 +35,8 @@ Result<TableNode> make_node(const Executable& program, const Roots& roots, Devic
 class Table {
  public:
   // `wanted` says of a value that some of the nodes write whether others need it.
-  Table(const Executable& program, std::span<const TableNode* const> nodes, const std::function<bool(uint32_t root)>& wanted);
+  Table(const Executable& program, std::span<const TableNode* const> nodes,
+        const std::function<bool(uint32_t root)>& wanted);
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
