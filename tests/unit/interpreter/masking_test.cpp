@@ -73,6 +73,40 @@ const std::vector<Call>& calls() {
        [](In in) {
          return split_with_sizes_copy(in[0], {1, 3})[1];
        }},
+      {EP_PRIMITIVE_convolution_weight,
+       "conv_grad_weight",
+       {{1, 2, 5, 5}, {1, 3, 3, 3}},
+       [](In in) {
+         return conv_grad_weight(in[0], {3, 2, 3, 3}, in[1]);
+       }},
+      {EP_PRIMITIVE_pooling_backward,
+       "avg_pool_backward",
+       {{1, 2, 3, 3}},
+       [](In in) {
+         return avg_pool_backward(in[0], {1, 2, 6, 6}, {2});
+       }},
+      {EP_PRIMITIVE_layer_norm_backward,
+       "layer_norm_backward",
+       {{4, 6}, {4, 6}, {4, 1}, {4, 1}},
+       [](In in) { return std::get<1>(layer_norm_backward(in[0], in[1], {6}, in[2], in[3])); }},
+      {EP_PRIMITIVE_batch_norm_training,
+       "batch_norm_with_statistics",
+       {{2, 3, 4}},
+       [](In in) { return std::get<0>(batch_norm_with_statistics(in[0])); }},
+      {EP_PRIMITIVE_batch_norm_backward,
+       "batch_norm_backward",
+       {{2, 3, 4}, {2, 3, 4}, {3}, {3}},
+       [](In in) { return std::get<0>(batch_norm_backward(in[0], in[1], Tensor(), in[2], in[3])); }},
+      {EP_PRIMITIVE_scatter,
+       "index_add",
+       {{4, 6}, {3}, {3, 6}},
+       [](In in) { return index_add(in[0], 0, cast(in[1], DType::i64), in[2]); }},
+      {EP_PRIMITIVE_random,
+       "philox_uniform",
+       {{4, 6}},
+       [](In in) {
+         return philox_uniform({4, 6}, 5, 7, DType::f32, in[0].device());
+       }},
   };
   return list;
 }
