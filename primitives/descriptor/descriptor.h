@@ -43,6 +43,10 @@ bool has_opaque(const ep_primitive_desc& desc);
 // True if a dim or stride anywhere is EP_ANY.
 bool has_any(const ep_primitive_desc& desc);
 
+// The greatest penalty_bytes that a device may state of `desc`: the bytes of all operands, counted by their dims. 0 if
+// `desc` leaves something open or has an opaque operand.
+uint64_t greatest_penalty(const ep_primitive_desc& desc);
+
 // Ok if `desc` keeps to what ep_api.h says of its kind: operands present, in order, of agreeing dims and allowed
 // dtypes, unused fields zero. Unknown kinds, scalar functions, dtypes, roles, flags and extensions are
 // Code::unsupported, everything else wrong is Code::invalid_argument. EP_ANY agrees with every dim. Rules that

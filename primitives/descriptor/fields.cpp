@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "primitives/descriptor/descriptor.h"
+#include "primitives/dtype/dtype.h"
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
 
@@ -187,5 +189,18 @@ Result<int64_t> value_from_text(FieldType type, std::string_view text) {
 }
 
 bool is_known(FieldType type, int64_t value) { return is_number(type) || !name_of(type, value).empty(); }
+
+uint64_t greatest_penalty(const ep_primitive_desc& desc) {
+  if (has_any(desc) || has_opaque(desc)) return 0;
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if ((operand.flags & EP_OPERAND_FLAG_SCALAR) != 0) continue;
+    int64_t elements = 1;
+    for (int32_t axis = 0; axis < operand.rank; ++axis) elements *= operand.dims[axis];
+    bytes += static_cast<uint64_t>(dtype_bytes(static_cast<DType>(operand.dtype), elements));
+  }
+  return bytes;
+}
 
 }  // namespace tenon::descriptor

@@ -71,6 +71,11 @@ void after(Tag<Slot::primitive_support>, Call& call, ep_status status, Device&,
     break;
   }
   check_wishes(call, *desc.value, info);
+  if (desc.value->kind >= first_test_kind) return;
+  if (const uint64_t greatest = descriptor::greatest_penalty(*desc.value); info.penalty_bytes > greatest) {
+    call.blame("W01", fmt::format("ep_support_info states a penalty of {} bytes, and {} are possible",
+                                  info.penalty_bytes, greatest));
+  }
 }
 
 void before(Tag<Slot::primitive_create>, Call& call, Device&, Argument<const ep_primitive_desc*>& desc,

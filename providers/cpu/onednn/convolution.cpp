@@ -138,9 +138,26 @@ uint64_t layout_id(const memory::desc& desc) {
   return hash;
 }
 
+// A pointwise convolution without epilogues runs as it lies.
+bool runs_as_given(const ep_primitive_desc& desc, const Window& window) {
+  return is_pointwise(desc, window) && post_op_count(desc) == 0;
+}
+
+// What the reorders of SRC and DST cost a launch, for operands that are not channels-last. oneDNN brings a tensor into
+// another order in two thirds of the time of our copy (README.md).
+uint64_t penalty_of(const ep_primitive_desc& desc) {
+  if (runs_as_given(desc, window_of(desc))) return 0;
+  uint64_t bytes = 0;
+  for (const ep_operand_desc* moved : {&desc.operands[0], operand(desc, EP_ROLE_SRC)}) {
+    const memory::desc given = operand_layout(*moved, 0);
+    if (given != channels_last(given.dims())) bytes += given.get_size();
+  }
+  return bytes * 2 / 3;
+}
+
 }  // namespace
 
-Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
+Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info) {
   if (is_dynamic(desc)) return Refusal::because("oneDNN's convolution is made for static dims");
   if (is_huge(desc)) return Refusal::because("an operand of 2^31 elements or more");
   const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
@@ -161,7 +178,9 @@ Refusal OneDnnConvolution::why_not(const ep_device& device, const ep_primitive_d
         return Refusal::because("operand %u is repeated by stride 0", i);
     }
   }
-  return why_no_epilogues(device, desc);
+  if (Refusal refusal = why_no_epilogues(device, desc)) return refusal;
+  info.penalty_bytes = penalty_of(desc);
+  return {};
 }
 
 Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
@@ -183,7 +202,7 @@ Refusal OneDnnConvolution::make(ep_device& device, const ep_primitive_desc& desc
   const memory::desc any_weights(given.weights.dims(), memory::data_type::f32, memory::format_tag::any);
   const Layouts blocked = {channels_last(given.src.dims()), any_weights, channels_last(given.dst.dims())};
   const Layouts free_weights = {given.src, any_weights, given.dst};
-  const bool as_given = is_pointwise(desc, window) && post_op_count(desc) == 0;
+  const bool as_given = runs_as_given(desc, window);
   const Layouts orders[] = {as_given ? given : blocked, as_given ? blocked : given, free_weights};
 
   dnnl::primitive_desc_base chosen;

@@ -1,8 +1,10 @@
 // pooling: maximum (with or without positions) and average, with 1 to 3 spatial dims.
 //
 // The loop pools one row of the result at a time: each tap of the window is added to, or compared with, all results of
-// the row that it reaches. So the inner loop runs over consecutive results.
+// the row that it reaches. So the inner loop runs over consecutive results. Where channels are innermost, it runs over
+// them: each tap is added to, or compared with, all channels of one result. Both take the taps in one order.
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -54,6 +56,19 @@ constexpr T lowest() {
   return std::numeric_limits<T>::has_infinity ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
 }
 
+using Position = std::array<int64_t, 3>;
+
+// By how many elements a sum over the window at `at` is divided.
+int64_t window_size(const Plane& p, int32_t op, const Position& at) {
+  int64_t count = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    const int64_t position = at[static_cast<size_t>(axis)];
+    const Taps inside = taps_at(p, axis, position);
+    count *= op == EP_POOLING_AVERAGE ? inside.last - inside.first : padded_taps(p, axis, position);
+  }
+  return std::max<int64_t>(count, 1);
+}
+
 // Pools row (z, y) of a plane into `row`. Writes the positions of maxima into `where` if it is not NULL.
 template <class T>
 void pool_row(const Plane& p, int32_t op, const T* src, int64_t z, int64_t y, T* row, int64_t* where) {
@@ -85,15 +100,34 @@ void pool_row(const Plane& p, int32_t op, const T* src, int64_t z, int64_t y, T*
     }
   }
   if (op == EP_POOLING_MAX) return;
-  for (int64_t x = 0; x < p.dst[2]; ++x) {
-    int64_t count = 1;
-    const int64_t at[3] = {z, y, x};
-    for (int axis = 0; axis < 3; ++axis) {
-      const Taps inside = taps_at(p, axis, at[axis]);
-      count *= op == EP_POOLING_AVERAGE ? inside.last - inside.first : padded_taps(p, axis, at[axis]);
+  for (int64_t x = 0; x < p.dst[2]; ++x)
+    row[x] = static_cast<T>(row[x] / static_cast<T>(window_size(p, op, {z, y, x})));
+}
+
+// Pools the result at `at` for `channels` neighbouring planes.
+template <class T>
+void pool_channels(const Plane& p, int32_t op, const T* src, const Position& at, T* result, int64_t channels) {
+  std::fill_n(result, channels, op == EP_POOLING_MAX ? lowest<T>() : T{0});
+  const Taps taps[3] = {taps_at(p, 0, at[0]), taps_at(p, 1, at[1]), taps_at(p, 2, at[2])};
+  const auto offset = [&](int axis, int64_t k) {
+    return (at[static_cast<size_t>(axis)] * p.stride[axis] - p.pad[axis] + k * p.dilation[axis]) * p.src_strides[axis];
+  };
+  for (int64_t kz = taps[0].first; kz < taps[0].last; ++kz) {
+    for (int64_t ky = taps[1].first; ky < taps[1].last; ++ky) {
+      for (int64_t kx = taps[2].first; kx < taps[2].last; ++kx) {
+        const T* from = src + offset(0, kz) + offset(1, ky) + offset(2, kx);
+        op == EP_POOLING_MAX ? max_tap(result, from, 1, channels) : add_tap(result, from, 1, channels);
+      }
     }
-    row[x] = static_cast<T>(row[x] / static_cast<T>(std::max<int64_t>(count, 1)));
   }
+  if (op == EP_POOLING_MAX) return;
+  const T count = static_cast<T>(window_size(p, op, at));
+  for (int64_t c = 0; c < channels; ++c) result[c] = static_cast<T>(result[c] / count);
+}
+
+// True if the channels of DST and SRC are neighbours in memory and pool_channels computes in their type.
+bool has_channels_innermost(const RowFormat& format, const OperandShape& dst, const OperandShape& src, bool positions) {
+  return format.same && !positions && dst.dims[1] > 1 && dst.strides[1] == 1 && src.strides[1] == 1;
 }
 
 template <class T>
@@ -112,6 +146,15 @@ class PoolingPrimitive final : public ep_primitive {
     const int64_t planes = dst.dims[0] * dst.dims[1];
     const int64_t taps = plane.kernel[0] * plane.kernel[1] * plane.kernel[2];
     const int64_t results = plane.dst[0] * plane.dst[1] * plane.dst[2];
+    if (has_channels_innermost(format_, dst, src, indices_ >= 0)) {
+      const int64_t images = dst.dims[0] * results;
+      parallel(device->threads, planes * results * taps / 2, [&](int32_t part, int32_t parts) {
+        for (int64_t i = images * part / parts; i < images * (part + 1) / parts; ++i) {
+          pool_position(launch, plane, dst, src, i / results, i % results);
+        }
+      });
+      return EP_STATUS_OK;
+    }
     parallel(device->threads, planes * results * taps / 2, [&](int32_t part, int32_t parts) {
       std::vector<T> dense;
       std::vector<T> row(static_cast<size_t>(plane.dst[2]));
@@ -152,6 +195,16 @@ class PoolingPrimitive final : public ep_primitive {
     return p;
   }
 
+  // Pools result `i` of every channel of image `n`.
+  void pool_position(const ep_launch& launch, const Plane& p, const OperandShape& dst, const OperandShape& src,
+                     int64_t n, int64_t i) const {
+    const Position at = {i / p.dst[2] / p.dst[1], i / p.dst[2] % p.dst[1], i % p.dst[2]};
+    const auto* from = reinterpret_cast<const T*>(address_of(launch.operands[src_])) + n * src.strides[0];
+    auto* to = reinterpret_cast<T*>(address_of(launch.operands[0])) + n * dst.strides[0] + at[0] * p.dst_strides[0] +
+               at[1] * p.dst_strides[1] + at[2] * p.dst_strides[2];
+    pool_channels(p, desc_.attributes.pooling.op, from, at, to, dst.dims[1]);
+  }
+
   void pool_plane(const ep_launch& launch, Plane p, const char* from, int64_t n, int64_t c, std::vector<T>* dense,
                   std::vector<T>* row, std::vector<int64_t>* where) const {
     const T* src = reinterpret_cast<const T*>(from);
@@ -189,6 +242,26 @@ class PoolingPrimitive final : public ep_primitive {
   int32_t indices_;
 };
 
+// Windows slide along rows of the last axis, or over channels. Where the elements of both lie apart, a launch takes
+// longer than copies of SRC and DST into rows would (README.md).
+uint64_t penalty_of(const ep_primitive_desc& desc, const ep_operand_desc& src) {
+  const ep_operand_desc& dst = desc.operands[0];
+  const bool positions = operand(desc, EP_ROLE_DST_INDICES) != nullptr;
+  if (is_dynamic(desc)) return 0;
+  if (has_channels_innermost(RowFormat(dst.dtype), shape_of(dst, nullptr, 0), shape_of(src, nullptr, 0), positions)) {
+    return 0;
+  }
+  uint64_t elements = 0;
+  for (const ep_operand_desc* operand : {&dst, &src}) {
+    const int32_t last = operand->rank - 1;
+    if (operand->dims[last] == 1 || operand->strides[last] == 1) continue;
+    uint64_t product = 1;
+    for (int32_t axis = 0; axis < operand->rank; ++axis) product *= static_cast<uint64_t>(operand->dims[axis]);
+    elements += product;
+  }
+  return elements * static_cast<uint64_t>(dtype_size(src.dtype));
+}
+
 }  // namespace
 
 Refusal Pooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_support_info& info) {
@@ -208,6 +281,7 @@ Refusal Pooling::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
   if (indices != nullptr && (!max || indices->dtype != EP_DTYPE_i64))
     return Refusal::because("positions of %s", dtype_name(indices->dtype));
   info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+  info.penalty_bytes = penalty_of(desc, *src);
   return {};
 }
 

@@ -149,6 +149,13 @@ std::string_view implementation_of(const ep_support_info& terms) {
   return {terms.implementation.data, static_cast<size_t>(terms.implementation.size)};
 }
 
+Status check_penalty(const ep_primitive_desc& desc, const ep_support_info& terms) {
+  const uint64_t greatest = descriptor::greatest_penalty(desc);
+  if (terms.penalty_bytes <= greatest) return {};
+  return broken("W01", "primitive_support states a penalty of {} bytes, and {} are possible", terms.penalty_bytes,
+                greatest);
+}
+
 // What a primitive is held to that keeps a demand.
 Accuracy promised(Tier tier, const Accuracy& stated) {
   if (tier == Tier::full) return {};
@@ -176,6 +183,7 @@ Status run_demands(Subject& subject, const Stream& stream, const Case& test) {
 
 Status run_modes(Subject& subject, const Stream& stream, const Case& test, const ep_support_info& terms) {
   if (implementation_of(terms).empty()) return broken("P17", "primitive_support says yes and names no implementation");
+  TENON_RETURN_IF_ERROR(check_penalty(test.desc, terms));
   const ep_primitive_desc fixed = on_terms(test, test.desc, terms);
   TENON_RETURN_IF_ERROR(run_mode(subject, stream, test, fixed, false, subject.accuracy));
   if (cases::can_run_in_place(fixed)) {
@@ -188,6 +196,7 @@ Status run_modes(Subject& subject, const Stream& stream, const Case& test, const
   const ep_primitive_desc open = with_any(test.desc, any);
   const auto open_terms = ask_support(subject, open);
   if (open_terms.status().code() == Code::out_of_host_memory) return open_terms.status();
+  if (open_terms.ok()) TENON_RETURN_IF_ERROR(check_penalty(open, open_terms.value()));
   if (!open_terms.ok()) {
     return broken("P03", "support said that dims or strides may be given at launch, and then: {}",
                   open_terms.status().message());

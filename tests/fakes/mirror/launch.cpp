@@ -63,6 +63,7 @@ ep_status primitive_support(ep_device* device, const ep_primitive_desc* desc, ep
   if (keeps && desc->precision >= EP_PRECISION_RELAXED) info.flags |= EP_SUPPORT_FLAG_PRECISION;
   if (device->breaks("moody")) info.flags = static_cast<uint64_t>(device->asked++ % 2);
   wish_layouts(device, *desc, info.layouts);
+  if (device->breaks("endless_penalty")) info.penalty_bytes = descriptor::greatest_penalty(*desc) + 1;
   if (device->is("bakes")) {
     info.baked_scalars = 0xff;
     std::fill_n(info.alignment, EP_MAX_OPERANDS, 64);

@@ -1231,6 +1231,18 @@ const std::vector<Violator>& provider_violators() {
          });
          return Host(0).support(relu());
        }},
+      {"W01", "a penalty above the bytes of all operands", Code::internal,
+       [] {
+         change([](ep_device_ops* ops) {
+           ops->primitive_support = [](ep_device*, const ep_primitive_desc*, ep_support_info* out,
+                                       ep_error**) -> ep_status {
+             out->implementation = {"toy", 3};
+             out->penalty_bytes = UINT64_C(1) << 40;
+             return EP_STATUS_OK;
+           };
+         });
+         return Host(0).support(relu());
+       }},
       {"M02", "a mapping that moves", Code::internal,
        [] {
          change([](ep_device_ops* ops) {
