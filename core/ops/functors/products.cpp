@@ -103,28 +103,6 @@ Tensor conv_grad_weight(const Tensor& input, IntList weight_size, const Tensor& 
   return apply(OpId::conv_grad_weight, {&x, &gradient}, &attributes);
 }
 
-Tensor conv_grad_weight(const Tensor& input, IntList weight_size, const Tensor& grad_output, IntList stride,
-                        IntList padding, IntList dilation, int64_t groups) {
-  constexpr std::string_view op = "conv_grad_weight";
-  require_defined(op, "input", input);
-  require_defined(op, "grad_output", grad_output);
-  const int32_t spatial = window::spatial_rank(op, input);
-  ConvolutionWeightAttributes attributes{};
-  attributes.window.spatial_rank = spatial;
-  attributes.window.groups = groups;
-  window::per_axis(op, "stride", stride, spatial, attributes.window.stride);
-  window::per_axis(op, "dilation", dilation, spatial, attributes.window.dilation);
-  window::padding(op, padding, spatial, attributes.window.pad_low, attributes.window.pad_high);
-  const Dims dims = value_or_throw(infer::checked(op, dims_of(op, weight_size)));
-  attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
-  DType dtype = promote(input.dtype(), grad_output.dtype());
-  if (!is_floating(dtype)) dtype = DType::f32;
-  const Tensor x = tenon::cast(input, dtype);
-  const Tensor gradient = tenon::cast(grad_output, dtype);
-  if (x.elements() == 0 || gradient.elements() == 0) return tenon::zeros(dims, dtype, x.device());
-  return apply(OpId::conv_grad_weight, {&x, &gradient}, &attributes);
-}
-
 namespace {
 
 Tensor conv_of_rank(std::string_view op, int32_t spatial, const Tensor& input, const Tensor& weight, const Tensor& bias,

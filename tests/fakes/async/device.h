@@ -98,7 +98,6 @@ struct Command {
     graph,
     replay,
     pack,
-    graph,
     copy,
     upload,
     download,

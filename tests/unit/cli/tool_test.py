@@ -122,7 +122,21 @@ def main():
         refused(["not an ONNX model"], "run", folder / "x.npy")
         refused(["no_such_device"], "run", model, "--device", "no_such_device", "--input", "x=random")
         refused(["MODEL is required"], "run", code=2)
-        refused(["tenon: there is no command 'runn'; did you mean run?\nThe commands are run, compare, devices, "], "runn", model, code=2)
+        product = folder / "graph_product.onnx"
+        make_product(product)
+        plain = run("graph", product, "--pass", "none").stdout
+        claim("matmul(%1, %1) : f32[3, 3]" in plain and "relu(%2) : f32[3, 3]" in plain, "the graph without passes: " + plain)
+        joined = run("graph", product, "--output", folder / "graph").stdout
+        claim("graph.txt: 1 nodes" in joined, "a graph in a folder: " + joined)
+        claim("matmul(%1, %1) then relu" in (folder / "graph" / "graph.txt").read_text(), "the product should take the relu")
+        direct = run("graph", product, "--pass", "none", "--run").stdout
+        claim(direct.startswith("output 0: f32 [3, 3]: least 0, "), "a graph that runs: " + direct)
+        claim(run("graph", folder / "graph" / "graph.txt", "--run").stdout == direct, "a text should run as its graph does")
+        refused(["There is no pass 'epilogue', perhaps 'epilogues'; the passes are fold_constants,"], "graph", product, "-p", "epilogue")
+        (folder / "wrong.txt").write_text('graph "g"\n%1 = input f32[2] on cpu:0\n%2 = relo(%1)\nreturn %2\n')
+        refused(["The text is no graph: line 3: at position 9 there is no op 'relo'."], "graph", folder / "wrong.txt")
+        refused(["no.txt' cannot be read"], "graph", folder / "no.txt")
+        refused(["tenon: there is no command 'runn'; did you mean run?\nThe commands are run, compare, graph, devices, "], "runn", model, code=2)
         refused(["tenon: there is no command 'frobnicate'.\n"], "frobnicate", code=2)
         refused(["tenon run: the argument 'b.onnx' is one too many.\n  `tenon help run` says what it takes."],
                 "run", model, "b.onnx", "c.onnx", code=2)

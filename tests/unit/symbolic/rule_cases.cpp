@@ -52,14 +52,13 @@ std::vector<RuleCase> positions() {
 }
 
 std::vector<RuleCase> products() {
-  const auto none = words(MatmulAttributes{});
-  return {{"matrices", {"S0, S1", "S1, S2"}, none},
-          {"inner", {"S0, S1", "S2, 5"}, none},
-          {"batches", {"S0, 1, S1, 8", "S2, 8, 3"}, none},
-          {"row", {"S0", "S0, S1"}, none},
-          {"column", {"S2, S0, S1", "S1"}, none},
-          {"dot", {"S0", "S1"}, none},
-          {"heads", {"S0, 4, S1, 16", "S0, 4, 16, S1"}, none}};
+  return {{"matrices", {"S0, S1", "S1, S2"}, {}},
+          {"inner", {"S0, S1", "S2, 5"}, {}},
+          {"batches", {"S0, 1, S1, 8", "S2, 8, 3"}, {}},
+          {"row", {"S0", "S0, S1"}, {}},
+          {"column", {"S2, S0, S1", "S1"}, {}},
+          {"dot", {"S0", "S1"}, {}},
+          {"heads", {"S0, 4, S1, 16", "S0, 4, 16, S1"}, {}}};
 }
 
 std::vector<RuleCase> convolutions() {
