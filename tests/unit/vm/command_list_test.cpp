@@ -274,6 +274,7 @@ TEST_F(CommandLists, OfARetiredDeviceSayThatItIsGone) {
     const vm::CommandList::Binding bindings[] = {{{a.get(), 0, false, false}, kBytes},
                                                  {{b.get(), 0, true, true}, kBytes}};
     list = std::move(vm::CommandList::record(builder.finish(), bindings)).value();
+    launch.kernel->release();
   }
   vm::destroy_command_lists(on.device(0));
   EXPECT_EQ(fakes::async_control().command_lists.load(), 0);
