@@ -22,7 +22,6 @@ struct Base {
 struct ViewStep {
   const OpInfo* op = nullptr;
   std::vector<uint64_t> attributes;
-  std::vector<Patch> patches;
 };
 
 struct RecordedTensor final : RecordedValue {

@@ -6,6 +6,12 @@
 
 namespace tenon::graph {
 
+size_t Node::own_inputs() const {
+  size_t count = inputs.size();
+  for (const Epilogue& epilogue : epilogues) count -= epilogue.input >= 0 ? 1 : 0;
+  return count;
+}
+
 Graph::Graph(std::string name) : arena_(std::make_unique<symbolic::Arena>(std::move(name))), values_(1) {
   labels_.add({});
 }

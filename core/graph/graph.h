@@ -57,6 +57,8 @@ struct Node {
   uint32_t label = 0;  // in Graph::labels
   std::vector<ValueId> results = {};
 
+  // How many of the inputs are the op's own: those of epilogues stand behind them.
+  size_t own_inputs() const;
   template <class T>
   const T& attributes_as() const {
     return *reinterpret_cast<const T*>(attributes.data());
@@ -77,7 +79,6 @@ class TENON_API Graph {
   size_t value_count() const { return values_.size(); }  // [0] is the absent value
   const Value& operator[](ValueId id) const { return values_[id]; }
   const Node& node(NodeId id) const { return nodes_[id].node; }
-  size_t node_limit() const { return nodes_.size(); }  // every NodeId is below it
   // The nodes in the order of the program: for (NodeId id = first(); id != kNoNode; id = next(id)).
   NodeId first() const { return first_; }
   NodeId last() const { return last_; }

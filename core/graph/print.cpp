@@ -85,15 +85,9 @@ class Printer {
     return text;
   }
 
-  static size_t own_inputs(const Node& node) {
-    size_t count = node.inputs.size();
-    for (const Epilogue& epilogue : node.epilogues) count -= epilogue.input >= 0 ? 1 : 0;
-    return count;
-  }
-
   std::string line(const Node& node) const {
     std::string text = fmt::format("{} = {}({})", list(node.results), node.op->name,
-                                   list(std::span(node.inputs).first(own_inputs(node))));
+                                   list(std::span(node.inputs).first(node.own_inputs())));
     const size_t scalars = node.epilogues.empty() ? node.scalars.size() : 0;
     for (size_t i = 0; i < scalars; ++i) text += (i == 0 ? " scalars (" : ", ") + scalar_text(node.scalars[i]);
     if (scalars != 0) text += ")";

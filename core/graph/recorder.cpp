@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/device/device_state.h"
+#include "core/graph/folding.h"
 #include "core/graph/functional.h"
 #include "core/graph/passes/passes.h"
 #include "core/interpreter/inference.h"
@@ -17,8 +18,6 @@
 namespace tenon::graph {
 namespace {
 
-// A result of known inputs is computed while recording if it has at most this many elements, or fewer than its inputs.
-constexpr int64_t kSmall = int64_t{1} << 16;
 // A result of a factory, which has no inputs, only if it has at most this many elements: a large one would waste
 // memory.
 constexpr int64_t kSmallFactory = 1024;
@@ -56,6 +55,7 @@ void Recorder::begin() {
   recording_->name = fmt::format("recording {}", ++count);
   if (!options_.name.empty()) recording_->name += fmt::format(" ({})", options_.name);
   graph_ = std::make_unique<Graph>(recording_->name);
+  constants_.clear();
   label_ = 0;
 }
 
@@ -109,13 +109,15 @@ ValueId Recorder::apply_view(const ViewStep& view, ValueId of) {
   node.op = view.op;
   node.inputs = {of};
   node.attributes = view.attributes;
-  node.patches = view.patches;
   node.label = label_;
   return graph_->node(graph_->append(std::move(node))).results[0];
 }
 
 ValueId Recorder::value_of(const Tensor& tensor) {
-  if (!is_value(tensor)) return graph_->add_constant(tensor);
+  if (!is_value(tensor)) {
+    ValueId& constant = constants_[tensor.impl()];
+    return constant != 0 ? constant : constant = graph_->add_constant(tensor);
+  }
   RecordedTensor& self = recorded(tensor);
   if (self.generation != self.base->generation) {
     self.value = self.base->value;
@@ -172,7 +174,7 @@ bool Recorder::compute_now(const OpCall& call, std::span<const TensorMeta> outpu
   for (const TensorMeta& meta : outputs) made += element_count(meta.dims);
   const bool factory =
       std::all_of(call.inputs.begin(), call.inputs.end(), [](const Tensor* input) { return input == nullptr; });
-  return made <= (factory ? kSmallFactory : std::max(kSmall, input_elements(call)));
+  return factory ? made <= kSmallFactory : worth_folding(made, input_elements(call));
 }
 
 Node Recorder::node_of(const OpCall& call) {
@@ -214,7 +216,7 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
     } else if (call.op->form == OpForm::view) {
       const RecordedTensor& source = recorded(*call.inputs[0]);
       std::vector<ViewStep> chain = source.chain;
-      chain.push_back({call.op, attribute_words(call), {}});
+      chain.push_back({call.op, attribute_words(call)});
       call.outputs[i] = tensor_of(results[i], outputs[i], source.base, std::move(chain));
     } else {
       call.outputs[i] = new_tensor(results[i], outputs[i]);

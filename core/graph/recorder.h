@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/device/export.h"
@@ -65,7 +66,7 @@ class TENON_API Recorder final : public Interpreter {
   void check_value(std::string_view op, const char* role, size_t index, const Tensor& tensor) const;
 
   Node node_of(const OpCall& call);
-  // The value that `tensor` stands for now; a constant if it has data.
+  // The value that `tensor` holds where the recording has come to; of a tensor with data the constant.
   ValueId value_of(const Tensor& tensor);
   // A view of the value `of`.
   ValueId apply_view(const ViewStep& view, ValueId of);
@@ -80,6 +81,7 @@ class TENON_API Recorder final : public Interpreter {
   Interpreter& known_;
   std::shared_ptr<Recording> recording_;
   std::unique_ptr<Graph> graph_;
+  std::unordered_map<const TensorImpl*, ValueId> constants_;  // the graph keeps their tensors
   uint32_t label_ = 0;
 };
 

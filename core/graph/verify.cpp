@@ -15,15 +15,8 @@ Status wrong(fmt::format_string<const Parts&...> text, const Parts&... parts) {
   return Status(Code::invalid_argument, fmt::format(text, parts...));
 }
 
-// How many of the inputs are the op's own, before those of epilogues.
-size_t own_inputs(const Node& node) {
-  size_t count = node.inputs.size();
-  for (const Epilogue& epilogue : node.epilogues) count -= epilogue.input >= 0 ? 1 : 0;
-  return count;
-}
-
 Status check_epilogues(const Node& node) {
-  size_t next = own_inputs(node);
+  size_t next = node.own_inputs();
   for (const Epilogue& epilogue : node.epilogues) {
     const bool unary = epilogue.op->kind == EP_PRIMITIVE_unary;
     const table::ScalarRow* row =
@@ -129,7 +122,7 @@ Status verify(Graph& graph) { return Verifier(graph).run(); }
 
 Status check_record(const Node& node, size_t results) {
   const RecordShape shape = record_shape(*node.op);
-  const size_t own = own_inputs(node);
+  const size_t own = node.own_inputs();
   if (own < shape.required || own > shape.most) {
     return wrong("it has {} arguments, but takes {} to {}", own, shape.required, shape.most);
   }

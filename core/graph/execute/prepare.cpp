@@ -71,9 +71,10 @@ class Preparation {
   // The strides of a pass or of a layout may be others than those that were recorded, and may not allow the view.
   void add_view(Step step) {
     TensorImpl view;
-    if (!StepCall(made_, step).call().op->view(StepCall(made_, step).call(), &view).ok()) {
+    const auto look = [&] { return step.op->view(StepCall(made_, step).call(), &view); };
+    if (!look().ok()) {
       step.inputs[0] = row_major(step);
-      throw_if_error(step.op->view(StepCall(made_, step).call(), &view));
+      throw_if_error(look());
     }
     Slot& slot = made_.values[step.outputs[0]];
     slot.device = made_.values[step.inputs[0]].device;
