@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/device/device_state.h"
+#include "core/interpreter/launch_counts.h"
 
 namespace tenon {
 namespace {
@@ -19,10 +20,12 @@ struct ExecutionCounts {
   uint64_t bytes_copied = 0;
 };
 
-// The tables of all threads, and the counts of what stands in none: entries that were dropped, and whole graphs.
+// The tables of all threads, the lists of prepared programs, and the counts of what stands in none: entries that were
+// dropped, and whole graphs.
 struct Registry {
   std::mutex mutex;
   std::vector<Tables*> tables;
+  std::vector<LaunchCounts*> lists;
   std::map<ExecutionKey, ExecutionCounts> apart;
 };
 
@@ -59,13 +62,18 @@ ExecutionEntry entry_of(const PreparedEntry& entry) {
           prepared.kernel ? std::string(tier_name(prepared.kernel->tier)) : ""};
 }
 
-void add_apart(const ExecutionEntry& entry) {
+// The caller holds the registry's mutex.
+void add(const ExecutionEntry& entry, std::map<ExecutionKey, ExecutionCounts>* counts) {
   if (entry.launches == 0) return;
+  ExecutionCounts& sum = (*counts)[key_of(entry)];
+  sum.launches += entry.launches;
+  sum.bytes_copied += entry.bytes_copied;
+}
+
+void add_apart(const ExecutionEntry& entry) {
   Registry& all = registry();
   std::lock_guard lock(all.mutex);
-  ExecutionCounts& counts = all.apart[key_of(entry)];
-  counts.launches += entry.launches;
-  counts.bytes_copied += entry.bytes_copied;
+  add(entry, &all.apart);
 }
 
 }  // namespace
@@ -211,6 +219,29 @@ void Tables::report(std::vector<ExecutionEntry>* entries) {
 
 void count_execution(const ExecutionEntry& entry) { add_apart(entry); }
 
+LaunchCounts::LaunchCounts(std::vector<ExecutionEntry> launches) : launches_(std::move(launches)) {
+  std::lock_guard lock(registry().mutex);
+  registry().lists.push_back(this);
+}
+
+LaunchCounts::~LaunchCounts() {
+  Registry& all = registry();
+  std::vector<ExecutionEntry> entries;
+  report(&entries);
+  std::lock_guard lock(all.mutex);
+  std::erase(all.lists, this);
+  for (const ExecutionEntry& entry : entries) add(entry, &all.apart);
+}
+
+void LaunchCounts::report(std::vector<ExecutionEntry>* entries) const {
+  const uint64_t runs = runs_.load(std::memory_order_relaxed);
+  for (ExecutionEntry entry : launches_) {
+    entry.launches *= runs;
+    entry.bytes_copied *= runs;
+    entries->push_back(std::move(entry));
+  }
+}
+
 std::vector<ExecutionEntry> execution_report() {
   Registry& all = registry();
   std::map<ExecutionKey, ExecutionCounts> counts;
@@ -219,11 +250,8 @@ std::vector<ExecutionEntry> execution_report() {
     counts = all.apart;
     std::vector<ExecutionEntry> live;
     for (Tables* one : all.tables) one->report(&live);
-    for (const ExecutionEntry& entry : live) {
-      ExecutionCounts& sum = counts[key_of(entry)];
-      sum.launches += entry.launches;
-      sum.bytes_copied += entry.bytes_copied;
-    }
+    for (LaunchCounts* one : all.lists) one->report(&live);
+    for (const ExecutionEntry& entry : live) add(entry, &counts);
   }
   std::vector<ExecutionEntry> entries;
   for (const auto& [key, sum] : counts) {

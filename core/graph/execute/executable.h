@@ -1,4 +1,6 @@
-// Executable: a graph for one set of sizes, as steps. Immutable once made. Threads: any number may run it at a time.
+// Executable: a graph for one set of sizes, as steps, and how they run: which of them one instruction launches
+// together, and where the values lie meanwhile (schedule.h). Immutable once made. Threads: any number may run it at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,8 @@
 
 namespace tenon {
 struct CompiledGraph;
-}
+struct Prepared;
+}  // namespace tenon
 
 namespace tenon::graph {
 
@@ -28,7 +31,10 @@ struct Slot {
   Tensor constant;  // defined: known before the run
 };
 
-// A node as a record; or an island, which is many nodes that a device runs as one graph (islands.h).
+struct Schedule;
+
+// A node as a record, or a part of its decomposition; or an island, which is many nodes that a device runs as one graph
+// (islands.h).
 struct Step {
   const OpInfo* op = nullptr;  // null: an island
   std::vector<uint32_t> inputs;
@@ -41,7 +47,14 @@ struct Step {
   std::vector<uint32_t> drops;  // values that no later step reads
   uint32_t label = 0;
   std::shared_ptr<const CompiledGraph> island;  // it has inputs, outputs, drops and a label, and nothing else
+  // Of an island: the metadata of its inputs and outputs when it was compiled.
+  std::vector<TensorMeta> island_inputs, island_outputs;
   std::string alone;  // why the device does not run the record in a whole graph; empty: it was not asked
+  // Its results have the strides of their slots, whatever the op's rule says.
+  bool stated_order = false;
+  bool dense_copy = false;                   // a copy that the program did not ask for
+  std::shared_ptr<const Prepared> prepared;  // its one launch; null: it runs by itself, through the interpreter
+  std::vector<ExecutionEntry> ends;          // records that were taken apart, and whose last part this step is
 };
 
 struct Executable {
@@ -50,7 +63,16 @@ struct Executable {
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> outputs;
   Labels labels;  // "node 14 (/encoder/MatMul)", by Step::label; those of the graph come first
+  std::shared_ptr<const Schedule> schedule;  // null: every step runs by itself
 };
+
+// What the values between the steps of an executable take while it runs, on all devices together. Inputs, outputs and
+// constants do not count.
+struct PlannedMemory {
+  uint64_t peak = 0;         // bytes that a run allocates at its begin
+  uint64_t lower_bound = 0;  // the largest sum of bytes of values that live at one step: no plan needs less
+};
+TENON_API PlannedMemory planned_memory(const Executable& executable);
 
 inline bool is_view(const Step& step) { return step.op != nullptr && step.op->form == OpForm::view; }
 
@@ -72,10 +94,13 @@ class StepCall {
 
 struct PrepareOptions {
   bool whole_graphs = true;  // parts that a device takes as whole graphs are compiled and become islands
+  // Steps are prepared and scheduled. False: each runs by itself when its turn comes, as eager ops do.
+  bool scheduled = true;
 };
 
 // The steps that compute `graph` where its symbols have `sizes`, its inputs being row-major.
-// Errors: invalid_argument for sizes that cannot be, with symbol and op; those of the ops' rules; those of a compiler.
+// Errors: invalid_argument for sizes that cannot be, with symbol and op; those of the ops' rules; those of a compiler;
+// unsupported for an op that no rung of the ladder takes.
 TENON_API Executable prepare(const Graph& graph, symbolic::Values* sizes, const PrepareOptions& options = {});
 // The same for a graph without symbols.
 TENON_API Executable prepare(const Graph& graph, const PrepareOptions& options = {});
@@ -85,10 +110,15 @@ struct StepExecution {
   ExecutionEntry entry;
 };
 
-// Runs `executable` on `inputs`, which have the shapes it was prepared for (inputs that are not row-major are copied),
-// through the calling thread's interpreter. `bound`, if not empty, has one tensor per output; a result is written into
-// its tensor if that is defined. `executions` may be null. Errors: those of the ops, with "  while running node 14
-// (...) on cpu:0".
+// Runs `executable` on `inputs`, which have the shapes it was prepared for; inputs that are not row-major are copied.
+// Results are row-major and share no memory with inputs, constants or each other. `bound`, if not empty, has one tensor
+// per output; a result is written into its tensor if that is defined. The run writes such a tensor last, or from the
+// step that makes the result on if no other tensor of the run shares its memory. `executions` may be null.
+// A run under another interpreter than the eager one (gradients, a recorder) hands that every step if it may matter:
+// if an input wants a gradient or has no data.
+// Errors: invalid_argument for inputs of another dtype, shape or device; those of the ops, with "  while running node
+// 14
+// (...) on cpu:0"; cancelled, between two launches, under a CancellationScope.
 TENON_API TensorList run(const Executable& executable, std::span<const Tensor> inputs,
                          std::span<const Tensor> bound = {}, std::vector<StepExecution>* executions = nullptr);
 

@@ -126,6 +126,8 @@ class Islands {
     Step& made = made_.emplace_back();
     made.inputs = table.inputs();
     made.outputs = table.outputs();
+    for (uint32_t id : made.inputs) made.island_inputs.push_back(program_.values[id].meta);
+    for (uint32_t id : made.outputs) made.island_outputs.push_back(program_.values[id].meta);
     made.device = device_;
     made.label = label(part);
     made.island = std::move(compiled.value());

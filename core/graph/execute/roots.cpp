@@ -14,9 +14,10 @@ RootView view_of_root(const StepCall& view, const RootView& source, uint32_t res
 
 }  // namespace
 
-Roots::Roots(const Executable& program) : roots_(program.values.size()) {
-  for (uint32_t id = 0; id < program.values.size(); ++id) roots_[id].root = id;
-  for (const Step& step : program.steps) {
+void Roots::follow(const Executable& program) {
+  for (auto id = static_cast<uint32_t>(roots_.size()); id < program.values.size(); ++id) roots_.push_back({id, 0});
+  for (; steps_ < program.steps.size(); ++steps_) {
+    const Step& step = program.steps[steps_];
     if (!is_view(step)) continue;
     const uint32_t source = step.inputs[0], result = step.outputs[0];
     roots_[result] = view_of_root(StepCall(program, step), roots_[source], result);

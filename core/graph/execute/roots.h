@@ -16,13 +16,18 @@ struct RootView {
 
 class Roots {
  public:
-  explicit Roots(const Executable& program);
+  Roots() = default;
+  explicit Roots(const Executable& program) { follow(program); }
+
+  // Takes in the values and steps that came at the end of `program` since the last call.
+  void follow(const Executable& program);
 
   const RootView& operator[](uint32_t value) const { return roots_[value]; }
   uint32_t root(uint32_t value) const { return roots_[value].root; }
 
  private:
   std::vector<RootView> roots_;  // by value
+  size_t steps_ = 0;             // how many were taken in
 };
 
 }  // namespace tenon::graph

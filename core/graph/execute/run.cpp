@@ -1,101 +1,199 @@
+// run: an executable on inputs, by its schedule.
 #include <algorithm>
+#include <array>
 
 #include "core/device/device_state.h"
+#include "core/device/process.h"
 #include "core/graph/execute/executable.h"
-#include "core/interpreter/device_graph.h"
+#include "core/graph/execute/schedule.h"
+#include "core/graph/execute/walk.h"
+#include "core/interpreter/operands.h"
+#include "core/kernel/cancellation.h"
 #include "core/ops/ops.h"
-#include "loader/loader.h"
+#include "core/tensor/factory.h"
+#include "core/tensor/gradient_state.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
 namespace {
 
-class Runner {
+void check_input(const Executable& program, size_t index, const Tensor& given) {
+  const Slot& slot = program.values[program.inputs[index]];
+  const bool fits = given.defined() && given.dtype() == slot.meta.dtype && given.dims() == slot.meta.dims;
+  if (fits && given.impl()->device == slot.device) return;
+  const std::string what =
+      given.defined() ? fmt::format("{} {} on {}", dtype_name(given.dtype()), given.dims(), given.device().spelling())
+                      : "an undefined tensor";
+  throw Error(Code::invalid_argument,
+              fmt::format("Input {} of the program must be {} {} on {}, but {} was given.", index,
+                          dtype_name(slot.meta.dtype), slot.meta.dims, slot.device->opened->spelling, what));
+}
+
+constexpr std::string_view kRun = "a run of a program";
+
+// Whether an interpreter must see the ops on `input`.
+bool watched(const Tensor& input) {
+  return input.impl()->storage == nullptr || (input.impl()->gradient != nullptr && input.requires_grad());
+}
+
+// One run by the schedule.
+class Run {
  public:
-  Runner(const Executable& program, std::vector<StepExecution>* executions)
+  Run(const Executable& program, std::span<const Tensor> bound, std::vector<StepExecution>* executions)
       : program_(program),
+        schedule_(*program.schedule),
         executions_(executions),
-        values_(program.values.size()),
-        interpreter_(current_interpreter()) {}
+        tensors_(schedule_.tensors),
+        outputs_(program.outputs.size()),
+        bound_(bound) {}
 
-  Tensor& operator[](uint32_t id) { return values_[id]; }
-  const Tensor& get(uint32_t id) const {
-    const Tensor& constant = program_.values[id].constant;
-    return constant.defined() ? constant : values_[id];
-  }
-
-  void run(const Step& step) {
-    const LabelScope label(program_.labels[step.label]);
-    try {
-      if (executions_ == nullptr) return apply(step);
-      ExecutionScope scope;
-      apply(step);
-      for (ExecutionEntry& entry : scope.take()) {
-        if (!step.alone.empty())
-          entry.reason += fmt::format("{}alone: {}", entry.reason.empty() ? "" : "; ", step.alone);
-        executions_->push_back({step.label, std::move(entry)});
+  TensorList run(std::span<const Tensor> inputs) {
+    std::copy(inputs.begin(), inputs.end(), tensors_.begin());
+    take_memory();
+    for (const Piece& piece : schedule_.pieces) {
+      if (piece.segment != nullptr) {
+        run_segment(piece);
+      } else {
+        run_alone(program_.steps[piece.first]);
       }
-    } catch (const Error& error) {
-      // A fault inside an island has the label of its node.
-      if (step.island != nullptr && error.code() == Code::invalid_argument) throw;
-      throw Error(with_label(error.status(), program_.labels[step.label], device_of(step)));
+      for (uint32_t tensor : piece.drops) tensors_[tensor] = Tensor();
     }
+    TensorList results(outputs_.size());
+    for (size_t i = 0; i < results.size(); ++i) results[i] = result(i);
+    return results;
   }
 
  private:
-  std::string device_of(const Step& step) const {
-    for (uint32_t id : step.inputs) {
-      if (id != 0 && get(id).defined()) return get(id).device().spelling();
+  // Everything that the run needs, before its first launch.
+  void take_memory() {
+    for (const Block& block : schedule_.blocks) {
+      blocks_.emplace_back(value_or_throw(Storage::make_aligned(block.device, block.bytes)));
     }
-    return step.device != nullptr ? step.device->opened->spelling : Device::current().spelling();
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const uint32_t value = program_.outputs[i];
+      const Home& home = schedule_.homes[schedule_.roots.root(value)];
+      if (home.of != Home::Of::output) continue;
+      const Slot& slot = program_.values[value];
+      outputs_[i] =
+          takes_result(i) ? bound_[i] : value_or_throw(make_tensor(slot.device, slot.meta.dtype, slot.meta.dims));
+    }
   }
 
-  void apply(const Step& step) {
-    if (step.island != nullptr) {
-      launch(step);
-    } else {
-      apply_op(step);
+  // Whether the step that makes result `i` may write it into the tensor that is bound to it.
+  bool takes_result(size_t i) const {
+    if (i >= bound_.size() || !bound_[i].defined()) return false;
+    const TensorImpl& bound = *bound_[i].impl();
+    const Slot& slot = program_.values[program_.outputs[i]];
+    if (bound.device != slot.device || bound.dtype != slot.meta.dtype || !(bound.dims == slot.meta.dims)) return false;
+    if (!bound.contiguous || bound.device->layouts || bound.device->exclusive) return false;
+    const auto shares = [&](const Tensor& other) {
+      return other.defined() && other.impl() != &bound && other.impl()->storage == bound.storage;
+    };
+    const auto same = [&](const Tensor& other) { return other.defined() && other.impl()->storage == bound.storage; };
+    if (std::any_of(tensors_.begin(), tensors_.end(), same)) return false;
+    for (size_t other = 0; other < bound_.size(); ++other) {
+      if (other != i && (same(bound_[other]) || shares(bound_[other]))) return false;
     }
-    for (uint32_t id : step.drops) values_[id] = Tensor();
+    return !std::binary_search(schedule_.constant_storages.begin(), schedule_.constant_storages.end(),
+                               bound.storage.at_hand());
   }
 
-  void launch(const Step& step) {
-    pointers_.clear();
-    std::vector<TensorMeta> inputs, outputs;
-    for (uint32_t id : step.inputs) {
-      pointers_.push_back(&get(id));
-      inputs.push_back(program_.values[id].meta);
-    }
-    for (uint32_t id : step.outputs) outputs.push_back(program_.values[id].meta);
-    results_ = launch_graph(step.island, pointers_, inputs, outputs);
-    for (size_t i = 0; i < results_.size(); ++i) values_[step.outputs[i]] = std::move(results_[i]);
+  vm::Operand operand_of(const SegmentBinding& binding) const {
+    const Home& home = binding.home;
+    if (home.of == Home::Of::block) return {blocks_[home.index].get(), 0, binding.write, binding.whole};
+    const TensorImpl& impl = home.of == Home::Of::output ? *outputs_[home.index].impl() : *tensors_[home.index].impl();
+    return {impl.storage, static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset)), binding.write,
+            binding.whole && fills_storage(impl)};
   }
 
-  void apply_op(const Step& step) {
-    pointers_.clear();
-    for (uint32_t id : step.inputs) pointers_.push_back(id == 0 ? nullptr : &get(id));
-    results_.resize(step.outputs.size());
-    for (size_t i = 0; i < results_.size(); ++i) results_[i] = Tensor();
-    OpCall call;
-    call.op = step.op;
-    call.inputs = pointers_;
-    call.scalars = step.scalars;
-    call.attributes = step.attributes.data();
-    call.device = step.device;
-    call.outputs = results_;
-    call.precision = step.precision;
-    call.epilogues = step.epilogues;
-    interpreter_.apply(call);
-    for (size_t i = 0; i < results_.size(); ++i) values_[step.outputs[i]] = std::move(results_[i]);
+  void run_segment(const Piece& piece) {
+    constexpr size_t kFew = 16;
+    std::array<vm::Operand, kFew> few;
+    std::vector<vm::Operand> many(piece.bindings.size() > kFew ? piece.bindings.size() : 0);
+    vm::Operand* operands = many.empty() ? few.data() : many.data();
+    for (size_t i = 0; i < piece.bindings.size(); ++i) operands[i] = operand_of(piece.bindings[i]);
+    throw_if_error(
+        vm::run({piece.segment.get(), {operands, piece.bindings.size()}, vm::current_stream(piece.segment->device())}));
+    piece.counts->ran();
+    if (executions_ != nullptr) {
+      executions_->insert(executions_->end(), piece.executions.begin(), piece.executions.end());
+    }
+    if (process::attention.load(std::memory_order_relaxed) & process::kReport) [[unlikely]] {
+      for (const StepExecution& execution : piece.executions) note_execution(execution.entry);
+    }
+  }
+
+  void run_alone(const Step& step) {
+    if (CancellationScope::cancelled_here()) {
+      throw Error(with_label(Status(Code::cancelled, "The program cancelled this run."), program_.labels[step.label],
+                             program_.values[step.outputs[0]].device->opened->spelling));
+    }
+    TensorList inputs(step.inputs.size());
+    std::vector<const Tensor*> pointers(step.inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (step.inputs[i] == 0) continue;
+      inputs[i] = tensor_of(step.inputs[i]);
+      pointers[i] = &inputs[i];
+    }
+    TensorList results = StepRunner(program_, eager_interpreter(), executions_).run(step, pointers);
+    for (size_t i = 0; i < results.size(); ++i) {
+      tensors_[schedule_.homes[step.outputs[i]].index] = std::move(results[i]);
+    }
+  }
+
+  // A tensor over `value`, wherever it lies.
+  Tensor tensor_of(uint32_t value) {
+    const Slot& slot = program_.values[value];
+    if (slot.constant.defined()) return slot.constant;
+    const RootView& view = schedule_.roots[value];
+    const Home& home = schedule_.homes[view.root];
+    if (home.of == Home::Of::block) return in_block(slot, home, view.offset);
+    const Tensor& base = home.of == Home::Of::output ? outputs_[home.index] : tensors_[home.index];
+    if (view.root == value && home.of == Home::Of::tensor) return base;
+    return make_view(base, slot.meta.dtype, slot.meta.dims, slot.meta.strides, base.impl()->offset + view.offset);
+  }
+
+  Tensor in_block(const Slot& slot, const Home& home, int64_t offset) {
+    Tensor tensor = make_meta(slot.device, slot.meta);
+    StorageOwner owner = blocks_[home.index];
+    tensor.impl()->storage = SharedStorage(owner.release());
+    tensor.impl()->offset = static_cast<int64_t>(home.offset) * 8 / dtype_info(slot.meta.dtype).bits + offset;
+    return tensor;
+  }
+
+  Tensor result(size_t i) {
+    Tensor made = outputs_[i].defined() ? outputs_[i] : tensor_of(program_.outputs[i]);
+    if (i >= bound_.size() || !bound_[i].defined()) return made;
+    if (made.impl() != bound_[i].impl()) {
+      Tensor target = bound_[i];
+      copy_(target, made);
+      return target;
+    }
+    made.impl()->storage.note_write(kRun);
+    return made;
   }
 
   const Executable& program_;
+  const Schedule& schedule_;
   std::vector<StepExecution>* executions_;
-  std::vector<Tensor> values_;
-  Interpreter& interpreter_;
-  std::vector<const Tensor*> pointers_;
-  std::vector<Tensor> results_;
+  std::vector<Tensor> tensors_;
+  std::vector<StorageOwner> blocks_;
+  TensorList outputs_;  // those that a segment writes
+  std::span<const Tensor> bound_;
 };
+
+// Results under another interpreter, which decides itself what they share.
+TensorList run_through(const Executable& program, std::span<const Tensor> inputs, std::span<const Tensor> bound,
+                       std::vector<StepExecution>* executions) {
+  TensorList outputs = walk(program, current_interpreter(), inputs, executions);
+  for (size_t i = 0; i < bound.size(); ++i) {
+    if (!bound[i].defined()) continue;
+    Tensor target = bound[i];
+    copy_(target, outputs[i]);
+    outputs[i] = target;
+  }
+  return outputs;
+}
 
 }  // namespace
 
@@ -105,20 +203,19 @@ TensorList run(const Executable& program, std::span<const Tensor> inputs, std::s
     throw Error(Code::invalid_argument,
                 fmt::format("The program has {} inputs, but {} were given.", program.inputs.size(), inputs.size()));
   }
-  Runner runner(program, executions);
-  for (size_t i = 0; i < inputs.size(); ++i) runner[program.inputs[i]] = contiguous(inputs[i]);
-  for (const Step& step : program.steps) runner.run(step);
-  TensorList outputs;
-  for (size_t i = 0; i < program.outputs.size(); ++i) {
-    Tensor result = runner.get(program.outputs[i]);
-    if (i < bound.size() && bound[i].defined()) {
-      Tensor target = bound[i];
-      copy_(target, result);
-      result = target;
-    }
-    outputs.push_back(std::move(result));
+  TensorList given(inputs.begin(), inputs.end());
+  bool seen = program.schedule == nullptr;
+  for (size_t i = 0; i < given.size(); ++i) {
+    check_input(program, i, given[i]);
+    if (!given[i].contiguous()) given[i] = contiguous(given[i]);
+    seen = seen || watched(given[i]);
   }
-  return outputs;
+  if (seen) return run_through(program, given, bound, executions);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const int32_t alignment = program.schedule->input_alignments[i];
+    if (alignment > 1 && misaligned(given[i], alignment)) given[i] = realigned(given[i], alignment);
+  }
+  return Run(program, bound, executions).run(given);
 }
 
 }  // namespace tenon::graph

@@ -61,7 +61,7 @@ std::vector<float> run_program(Device device, uint64_t seed) {
       all.push_back(apply(random() % 6, a, b));
     }
     return graph::prepare(recorder.finish(TensorList{all[all.size() - 1], all[all.size() - 3]}),
-                          {.whole_graphs = false});
+                          {.whole_graphs = false, .scheduled = false});
   }();
   graph::take_islands(&program);
   std::vector<float> answer;

@@ -136,7 +136,7 @@ TEST_F(Cancellations, AGraphThatCompilesIsStoppedAndCompilesLater) {
     graph::Recorder recorder(device());
     InterpreterScope scope(recorder);
     const Tensor value = recorder.input(x.dtype(), x.dims());
-    return graph::prepare(recorder.finish(TensorList{neg(exp(value))}), {.whole_graphs = false});
+    return graph::prepare(recorder.finish(TensorList{neg(exp(value))}), {.whole_graphs = false, .scheduled = false});
   };
   graph::Executable program = record();
   async_control().create_us = kForEver;

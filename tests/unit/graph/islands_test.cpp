@@ -57,7 +57,7 @@ class Islands : public ::testing::Test {
     InterpreterScope scope(recorder);
     TensorList values;
     for (const Tensor& input : inputs) values.push_back(recorder.input(input.dtype(), input.dims()));
-    return prepare(recorder.finish(code(values)), {.whole_graphs = false});
+    return prepare(recorder.finish(code(values)), {.whole_graphs = false, .scheduled = false});
   }
 
   static size_t islands(const Executable& graph) {
@@ -228,7 +228,7 @@ class IslandErrors : public Islands {
     const Tensor rows = index_select(wave, 0, i);
     recorder.label("node 2 (/third/Neg)");
     const Tensor last = neg(rows);
-    return prepare(recorder.finish(std::vector<Tensor>{last, wave}), {.whole_graphs = false});
+    return prepare(recorder.finish(std::vector<Tensor>{last, wave}), {.whole_graphs = false, .scheduled = false});
   }
 
   static Tensor indices(std::vector<int64_t> values) {

@@ -1,0 +1,366 @@
+#include "core/graph/execute/schedule.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "core/device/device_state.h"
+#include "core/graph/execute/steps.h"
+#include "core/interpreter/operands.h"
+#include "core/interpreter/segment_launch.h"
+#include "core/plan/memory_plan.h"
+
+namespace tenon::graph {
+namespace {
+
+constexpr uint64_t kAlignment = 64;            // of values in blocks, at least
+constexpr uint64_t kWorkspaceAlignment = 256;  // SegmentLaunch::workspace
+
+class Scheduling {
+ public:
+  explicit Scheduling(const Executable& program) : program_(program), made_(std::make_shared<Schedule>(program)) {}
+
+  std::shared_ptr<const Schedule> run() {
+    find_pieces();
+    find_lives();
+    find_homes();
+    for (const auto& [device, values] : planned_) plan(device, values);
+    find_constants();
+    for (Piece& piece : made_->pieces) {
+      if (program_.steps[piece.first].prepared != nullptr) build(&piece);
+    }
+    find_drops();
+    return std::move(made_);
+  }
+
+ private:
+  uint32_t root(uint32_t value) const { return made_->roots.root(value); }
+  const Home& home(uint32_t value) const { return made_->homes[root(value)]; }
+  uint32_t step_count() const { return static_cast<uint32_t>(program_.steps.size()); }
+  DeviceState* device_of(const Step& step) const { return step.prepared->device; }
+
+  // Views launch nothing, so they interrupt no segment.
+  void find_pieces() {
+    for (uint32_t i = 0; i < step_count(); ++i) {
+      const Step& step = program_.steps[i];
+      if (is_view(step)) continue;
+      if (step.prepared != nullptr && !made_->pieces.empty()) {
+        Piece& last = made_->pieces.back();
+        const Step& first = program_.steps[last.first];
+        if (first.prepared != nullptr && device_of(first) == device_of(step)) {
+          last.count = i - last.first + 1;
+          continue;
+        }
+      }
+      made_->pieces.emplace_back().first = i;
+    }
+  }
+
+  void find_lives() {
+    last_use_.assign(program_.values.size(), 0);
+    for (uint32_t i = 0; i < step_count(); ++i) {
+      if (is_view(program_.steps[i])) continue;
+      for (uint32_t id : program_.steps[i].inputs) last_use_[root(id)] = i;
+      for (uint32_t id : program_.steps[i].outputs) last_use_[root(id)] = std::max(last_use_[root(id)], i);
+    }
+  }
+
+  void find_homes() {
+    made_->homes.assign(program_.values.size(), {});
+    for (uint32_t id = 1; id < program_.values.size(); ++id) {
+      if (program_.values[id].constant.defined()) made_->homes[id].of = Home::Of::constant;
+    }
+    for (uint32_t id : program_.inputs) made_->homes[id] = {Home::Of::tensor, made_->tensors++, 0};
+    made_->input_alignments.assign(program_.inputs.size(), 1);
+    for (const Piece& piece : made_->pieces) {
+      const Step& step = program_.steps[piece.first];
+      if (step.prepared != nullptr) continue;
+      for (uint32_t id : step.outputs) made_->homes[id] = {Home::Of::tensor, made_->tensors++, 0};
+    }
+    for (uint32_t i = 0; i < program_.outputs.size(); ++i) {
+      Home& result = made_->homes[root(program_.outputs[i])];
+      if (result.of == Home::Of::nothing) result = {Home::Of::output, i, 0};
+    }
+    for (uint32_t i = 0; i < step_count(); ++i) {
+      const Step& step = program_.steps[i];
+      if (step.prepared != nullptr) find_planned(step, i);
+    }
+  }
+
+  struct Planned {
+    uint32_t root = 0;  // 0: workspace of the step
+    uint32_t step = 0;
+    plan::Value value;
+  };
+
+  void find_planned(const Step& step, uint32_t at) {
+    std::vector<Planned>& values = planned_[device_of(step)];
+    group_of_.resize(program_.values.size(), plan::kNone);
+    for (uint32_t id : step.outputs) {
+      if (made_->homes[id].of != Home::Of::nothing) continue;
+      const TensorMeta& meta = program_.values[id].meta;
+      const auto bytes = static_cast<uint64_t>(dtype_bytes(meta.dtype, element_count(meta.dims)));
+      if (const uint32_t over = written_over(step, at, id); over != 0) {
+        if (group_of_[over] == plan::kNone) group_of_[over] = groups_++;
+        group_of_[id] = group_of_[over];
+      }
+      values.push_back({id, at, {bytes, kAlignment, at, last_use_[id], plan::kNone}});
+      made_->homes[id].of = Home::Of::block;
+    }
+    for (const PreparedOperand& operand : step.prepared->operands) note_alignment(step, operand);
+    if (step.prepared->workspace_bytes != 0) {
+      values.push_back({0, at, {step.prepared->workspace_bytes, kWorkspaceAlignment, at, at, plan::kNone}});
+    }
+  }
+
+  // The value that step number `at` may overwrite with its result `id`, element by element: the input that the kind
+  // names, if nobody reads it later. 0: none.
+  uint32_t written_over(const Step& step, uint32_t at, uint32_t id) const {
+    if (step.op->alias_input >= step.inputs.size()) return 0;
+    const uint32_t input = step.inputs[step.op->alias_input];
+    const uint32_t from = root(input);
+    if (made_->homes[from].of != Home::Of::block || last_use_[from] != at) return 0;
+    const auto reads = [&](uint32_t other) { return other != 0 && root(other) == from; };
+    if (std::count_if(step.inputs.begin(), step.inputs.end(), reads) != 1) return 0;
+    const TensorMeta &a = program_.values[input].meta, &b = program_.values[id].meta;
+    const TensorMeta& whole = program_.values[from].meta;
+    const bool same = a.dtype == b.dtype && a.dims == b.dims && a.strides == b.strides &&
+                      made_->roots[input].offset == 0 && element_count(whole.dims) == element_count(b.dims);
+    return same ? from : 0;
+  }
+
+  void note_alignment(const Step& step, const PreparedOperand& operand) {
+    if (operand.alignment <= 1) return;
+    const bool reads = operand.input >= 0;
+    if (!reads && operand.output < 0) return;
+    const uint32_t id =
+        reads ? step.inputs[static_cast<size_t>(operand.input)] : step.outputs[static_cast<size_t>(operand.output)];
+    int32_t& alignment = alignments_[root(id)];
+    alignment = std::max(alignment, operand.alignment);
+    for (size_t i = 0; i < program_.inputs.size(); ++i) {
+      if (program_.inputs[i] == root(id)) made_->input_alignments[i] = alignment;
+    }
+  }
+
+  void plan(DeviceState* device, const std::vector<Planned>& planned) {
+    std::vector<plan::Value> values;
+    for (const Planned& one : planned) {
+      plan::Value& value = values.emplace_back(one.value);
+      if (one.root == 0) continue;
+      value.group = group_of_[one.root];
+      if (const auto wanted = alignments_.find(one.root); wanted != alignments_.end()) {
+        value.alignment = std::max(value.alignment, static_cast<uint64_t>(wanted->second));
+      }
+    }
+    plan::Pool limits;
+    const std::vector<loader::MemoryPool>& pools = device->opened->info.pools;
+    if (!pools.empty() && pools[0].largest_allocation != 0) limits.largest_allocation = pools[0].largest_allocation;
+    limits.exclusive = device->exclusive;
+    const plan::MemoryPlan plan = value_or_throw(plan::plan_memory(values, limits));
+    const auto first = static_cast<uint32_t>(made_->blocks.size());
+    for (uint64_t bytes : plan.blocks) made_->blocks.push_back({device, bytes});
+    for (size_t i = 0; i < planned.size(); ++i) {
+      const plan::Location& location = plan.locations[i];
+      const Home at{Home::Of::block, first + location.block, location.offset};
+      (planned[i].root != 0 ? made_->homes[planned[i].root] : workspaces_[planned[i].step]) = at;
+    }
+    made_->memory.peak += plan.peak();
+    made_->memory.lower_bound += plan.lower_bound;
+  }
+
+  // --- constants ---
+
+  struct ConstantAddress {
+    uint32_t index = 0;
+    uint64_t offset = 0;
+  };
+  struct DeviceConstants {
+    std::vector<StorageOwner> storages;
+    std::map<Storage*, uint32_t> numbers;
+    std::shared_ptr<vm::Constants> shared;
+  };
+
+  void find_constants() {
+    for (uint32_t i = 0; i < step_count(); ++i) {
+      const Step& step = program_.steps[i];
+      if (step.prepared == nullptr) continue;
+      for (size_t input = 0; input < step.inputs.size(); ++input) {
+        const Tensor& constant = program_.values[step.inputs[input]].constant;
+        if (constant.defined()) addresses_[{i, input}] = address_of_constant(*step.prepared, constant, input);
+      }
+    }
+    for (auto& [device, all] : constants_) {
+      for (const StorageOwner& owner : all.storages) made_->constant_storages.push_back(owner.get());
+      all.shared = std::make_shared<vm::Constants>(std::move(all.storages));
+    }
+    std::sort(made_->constant_storages.begin(), made_->constant_storages.end());
+  }
+
+  ConstantAddress address_of_constant(const Prepared& prepared, const Tensor& constant, size_t input) {
+    Tensor tensor = constant;
+    if (prepared.packed_input == static_cast<int>(input)) {
+      made_->constants.push_back(Constant::of(constant));
+      tensor = made_->constants.back()->input_of(prepared, input);
+    }
+    const TensorImpl& impl = *tensor.impl();
+    Storage* storage = value_or_throw(impl.storage.plain(tenon::Use::read));
+    DeviceConstants& all = constants_[prepared.device];
+    const auto [at, fresh] = all.numbers.try_emplace(storage, static_cast<uint32_t>(all.storages.size()));
+    if (fresh) {
+      storage->retain_tensor();
+      all.storages.emplace_back(storage);
+    }
+    return {at->second, static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset))};
+  }
+
+  // --- segments ---
+
+  // The bindings of one segment, numbered as they come.
+  struct Bindings {
+    std::vector<SegmentBinding> all;
+
+    uint32_t number(const Home& of, bool write) {
+      const Home memory{of.of, of.index, 0};
+      const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.home == memory; });
+      const auto at = static_cast<uint32_t>(found - all.begin());
+      if (found == all.end()) all.push_back({memory, false, false});
+      all[at].write |= write;
+      return at;
+    }
+  };
+
+  vm::SegmentAddress address(Bindings* bindings, const Home& of, uint64_t offset, bool write) {
+    return vm::SegmentAddress::binding(bindings->number(of, write), of.offset + offset);
+  }
+
+  struct Addresses {
+    std::vector<vm::SegmentAddress> inputs, outputs;
+    vm::SegmentAddress workspace;
+  };
+
+  Addresses addresses_of(uint32_t at, Bindings* bindings) {
+    const Step& step = program_.steps[at];
+    Addresses made;
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      const uint32_t id = step.inputs[i];
+      if (id == 0) {
+        made.inputs.emplace_back();
+      } else if (program_.values[id].constant.defined()) {
+        const ConstantAddress& constant = addresses_.at({at, i});
+        made.inputs.push_back(vm::SegmentAddress::constant(constant.index, constant.offset));
+      } else {
+        const auto offset = static_cast<uint64_t>(dtype_bytes(program_.values[id].meta.dtype, made_->roots[id].offset));
+        made.inputs.push_back(address(bindings, home(id), offset, false));
+      }
+    }
+    for (uint32_t id : step.outputs) made.outputs.push_back(address(bindings, home(id), 0, true));
+    if (const auto found = workspaces_.find(at); found != workspaces_.end()) {
+      made.workspace = address(bindings, found->second, 0, true);
+    }
+    return made;
+  }
+
+  void build(Piece* piece) {
+    Bindings bindings;
+    std::map<uint32_t, Addresses> all;
+    for (uint32_t i = piece->first; i < piece->first + piece->count; ++i) {
+      if (program_.steps[i].prepared != nullptr) all.emplace(i, addresses_of(i, &bindings));
+    }
+    DeviceState* device = device_of(program_.steps[piece->first]);
+    const auto constants = constants_.find(device);
+    vm::SegmentBuilder builder(device, static_cast<uint32_t>(bindings.all.size()),
+                               constants != constants_.end() ? constants->second.shared : nullptr);
+    for (const auto& [i, addresses] : all) {
+      const Step& step = program_.steps[i];
+      const StepCall call(program_, step);
+      throw_if_error(add_launch(&builder, call.call(), *step.prepared,
+                                {addresses.inputs, addresses.outputs, addresses.workspace},
+                                program_.labels[step.label]));
+    }
+    piece->segment = builder.finish();
+    for (SegmentBinding& binding : bindings.all) binding.whole = binding.write && first_use(binding.home);
+    piece->bindings = std::move(bindings.all);
+    note_executions(piece);
+  }
+
+  bool first_use(const Home& memory) {
+    if (std::find(used_.begin(), used_.end(), memory) != used_.end()) return false;
+    used_.push_back(memory);
+    return true;
+  }
+
+  void note_executions(Piece* piece) {
+    std::vector<ExecutionEntry> entries;
+    for (uint32_t i = piece->first; i < piece->first + piece->count; ++i) {
+      const Step& step = program_.steps[i];
+      if (step.prepared != nullptr) piece->executions.push_back({step.label, entry_of(step)});
+      for (const ExecutionEntry& entry : step.ends) piece->executions.push_back({step.label, entry});
+    }
+    for (const StepExecution& execution : piece->executions) entries.push_back(execution.entry);
+    piece->counts = std::make_shared<LaunchCounts>(std::move(entries));
+  }
+
+  ExecutionEntry entry_of(const Step& step) const {
+    const Prepared& prepared = *step.prepared;
+    ExecutionEntry entry{std::string(prepared.op->name),
+                         prepared.device->opened->spelling,
+                         prepared.kernel->implementation,
+                         Rung::native,
+                         prepared.reason,
+                         1,
+                         0,
+                         std::string(tier_name(prepared.kernel->tier))};
+    if (step.dense_copy) {
+      const TensorMeta& meta = program_.values[step.outputs[0]].meta;
+      entry.op = kDenseCopy;
+      entry.bytes_copied = static_cast<uint64_t>(dtype_bytes(meta.dtype, element_count(meta.dims)));
+    }
+    if (!step.alone.empty()) entry.reason += (entry.reason.empty() ? "alone: " : "; alone: ") + step.alone;
+    return entry;
+  }
+
+  // --- tensors ---
+
+  void find_drops() {
+    std::vector<uint32_t> last(made_->tensors, UINT32_MAX);  // piece
+    for (uint32_t p = 0; p < made_->pieces.size(); ++p) {
+      const Piece& piece = made_->pieces[p];
+      for (uint32_t i = piece.first; i < piece.first + piece.count; ++i) {
+        if (is_view(program_.steps[i])) continue;
+        for (uint32_t id : program_.steps[i].inputs) note_use(id, p, &last);
+        for (uint32_t id : program_.steps[i].outputs) note_use(id, p, &last);
+      }
+    }
+    for (uint32_t id : program_.outputs) note_use(id, UINT32_MAX, &last);
+    for (uint32_t i = 0; i < last.size(); ++i) {
+      if (last[i] != UINT32_MAX) made_->pieces[last[i]].drops.push_back(i);
+    }
+  }
+
+  void note_use(uint32_t id, uint32_t piece, std::vector<uint32_t>* last) const {
+    if (home(id).of == Home::Of::tensor) (*last)[home(id).index] = piece;
+  }
+
+  const Executable& program_;
+  std::shared_ptr<Schedule> made_;
+  std::vector<uint32_t> last_use_;  // by root: the last step that reads or makes it
+  std::map<DeviceState*, std::vector<Planned>> planned_;
+  std::vector<uint32_t> group_of_;  // by root: plan::Value::group
+  uint32_t groups_ = 0;
+  std::map<uint32_t, int32_t> alignments_;  // by root, where a device wants more than its element
+  std::map<uint32_t, Home> workspaces_;     // by step
+  std::map<DeviceState*, DeviceConstants> constants_;
+  std::map<std::pair<uint32_t, size_t>, ConstantAddress> addresses_;  // by step and input
+  std::vector<Home> used_;                                            // memory that an earlier segment binds
+};
+
+}  // namespace
+
+std::shared_ptr<const Schedule> make_schedule(const Executable& program) { return Scheduling(program).run(); }
+
+PlannedMemory planned_memory(const Executable& executable) {
+  return executable.schedule != nullptr ? executable.schedule->memory : PlannedMemory();
+}
+
+}  // namespace tenon::graph

@@ -1,0 +1,72 @@
+// Schedule: how the steps of an executable run. Consecutive launches of one device are one instruction (core/vm,
+// Segment); every other step runs by itself. Values between launches lie in the blocks of a memory plan (core/plan),
+// results in memory of their own. Internal to core/graph/execute.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/graph/execute/executable.h"
+#include "core/graph/execute/roots.h"
+#include "core/interpreter/constant.h"
+#include "core/interpreter/launch_counts.h"
+#include "core/vm/segment.h"
+
+namespace tenon::graph {
+
+// Where a value lies while the executable runs.
+struct Home {
+  enum class Of : uint8_t {
+    nothing,   // nobody reads it
+    tensor,    // an input, or the result of a step that runs by itself: `index` counts these
+    constant,  // Slot::constant
+    block,     // `offset` bytes behind the begin of block `index`
+    output,    // in the memory of result `index` of the program
+  };
+
+  Of of = Of::nothing;
+  uint32_t index = 0;
+  uint64_t offset = 0;
+  friend bool operator==(const Home&, const Home&) = default;
+};
+
+// Memory that one segment uses, by its number among the segment's bindings.
+struct SegmentBinding {
+  Home home;  // offset 0
+  bool write = false;
+  bool whole = false;  // nobody has written it before in this run
+};
+
+struct Piece {
+  uint32_t first = 0, count = 1;               // steps
+  std::shared_ptr<const vm::Segment> segment;  // null: one step that runs by itself
+  std::vector<SegmentBinding> bindings;
+  std::vector<StepExecution> executions;  // what a run of the segment launches
+  std::shared_ptr<LaunchCounts> counts;   // of `executions`
+  std::vector<uint32_t> drops;            // tensors (Home) that no later piece needs
+};
+
+struct Block {
+  DeviceState* device = nullptr;
+  uint64_t bytes = 0;
+};
+
+struct Schedule {
+  explicit Schedule(const Executable& program) : roots(program) {}
+
+  Roots roots;
+  std::vector<Home> homes;                // by root
+  uint32_t tensors = 0;                   // inputs of the program first
+  std::vector<int32_t> input_alignments;  // in bytes
+  std::vector<Block> blocks;
+  std::vector<Piece> pieces;
+  std::vector<std::shared_ptr<Constant>> constants;  // those that kernels have packed
+  std::vector<Storage*> constant_storages;           // sorted; the segments keep them
+  PlannedMemory memory;
+};
+
+// The schedule of `program`, whose rungs were chosen. Packs constants.
+std::shared_ptr<const Schedule> make_schedule(const Executable& program);
+
+}  // namespace tenon::graph

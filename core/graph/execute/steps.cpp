@@ -1,0 +1,102 @@
+#include "core/graph/execute/steps.h"
+
+#include <cstring>
+#include <utility>
+
+#include "core/interpreter/inference.h"
+#include "core/ops/attributes.h"
+#include "core/ops/op_rows.h"
+#include "core/tensor/factory.h"
+
+namespace tenon::graph {
+namespace {
+
+// The strides of a pass or of a layout may be others than those that were recorded, and may not allow the view.
+void add_view(Executable* program, Step step) {
+  TensorImpl view;
+  const auto look = [&] { return step.op->view(StepCall(*program, step).call(), &view); };
+  if (!look().ok()) {
+    Step copy = copy_step(*program, step.inputs[0], step);
+    copy.outputs = {add_value(program, {})};
+    step.inputs[0] = copy.outputs[0];
+    add_step(program, std::move(copy));
+    throw_if_error(look());
+  }
+  Slot& slot = program->values[step.outputs[0]];
+  slot.device = program->values[step.inputs[0]].device;
+  slot.meta = {view.dtype, view.dims, view.strides};
+  program->steps.push_back(std::move(step));
+}
+
+DeviceState* device_of_results(const Executable& program, const Step& step) {
+  if (step.device != nullptr) return step.device;
+  for (uint32_t id : step.inputs) {
+    if (id != 0) return program.values[id].device;
+  }
+  return program.values[step.outputs[0]].device;
+}
+
+}  // namespace
+
+bool computes(const Step& step) {
+  return step.op != nullptr && (step.op->form == OpForm::elementwise || step.op->form == OpForm::kernel);
+}
+
+uint32_t add_value(Executable* program, Slot slot) {
+  program->values.push_back(std::move(slot));
+  return static_cast<uint32_t>(program->values.size() - 1);
+}
+
+Step copy_step(const Executable& program, uint32_t from, const Step& like) {
+  CastAttributes attributes{};
+  attributes.dtype = program.values[from].meta.dtype;
+  attributes.row_major = 1;
+  Step copy;
+  copy.op = &op_row(OpId::cast);
+  copy.inputs = {from};
+  copy.attributes.resize((sizeof attributes + 7) / 8);
+  std::memcpy(copy.attributes.data(), &attributes, sizeof attributes);
+  copy.precision = like.precision;
+  copy.label = like.label;
+  copy.dense_copy = true;
+  return copy;
+}
+
+void add_step(Executable* program, Step step) {
+  if (is_view(step)) return add_view(program, std::move(step));
+  const StepCall call(*program, step);
+  std::vector<TensorMeta> metas;
+  throw_if_error(infer_outputs(call.call(), &metas));
+  DeviceState* device = device_of_results(*program, step);
+  for (size_t i = 0; i < metas.size(); ++i) {
+    Slot& slot = program->values[step.outputs[i]];
+    slot.device = device;
+    slot.meta = std::move(metas[i]);
+  }
+  program->steps.push_back(std::move(step));
+}
+
+StepCall::StepCall(const Executable& executable, const Step& step)
+    : inputs_(step.inputs.size()), outputs_(step.outputs.size()) {
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const Slot& slot = executable.values[step.inputs[i]];
+    if (step.inputs[i] != 0) inputs_[i] = make_meta(slot.device, slot.meta);
+    pointers_.push_back(step.inputs[i] == 0 ? nullptr : &inputs_[i]);
+  }
+  call_.op = step.op;
+  call_.inputs = pointers_;
+  call_.scalars = step.scalars;
+  call_.attributes = step.attributes.data();
+  call_.device = step.device;
+  if (step.stated_order) {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const Slot& slot = executable.values[step.outputs[i]];
+      outputs_[i] = make_meta(slot.device, slot.meta);
+    }
+  }
+  call_.outputs = outputs_;
+  call_.precision = step.precision;
+  call_.epilogues = step.epilogues;
+}
+
+}  // namespace tenon::graph
