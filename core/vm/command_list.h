@@ -46,6 +46,8 @@ class CommandList : public std::enable_shared_from_this<CommandList> {
   Status run(std::span<const Operand> bindings, uint16_t stream);
 
   const Segment& segment() const { return *segment_; }
+  // The storage of a binding that stays.
+  const StorageOwner& kept(size_t binding) const { return kept_[binding]; }
   uint64_t bytes() const { return bytes_; }  // of the device's list and its scratch, without storages
   uint64_t replays() const { return replays_.load(std::memory_order_relaxed); }
 

@@ -49,7 +49,7 @@ class Run {
 
   TensorList run(std::span<const Tensor> inputs) {
     std::copy(inputs.begin(), inputs.end(), tensors_.begin());
-    take_memory();
+    take_memory_or_drop();
     for (const Piece& piece : schedule_.pieces) {
       if (piece.segment != nullptr) {
         run_segment(piece);
@@ -64,10 +64,34 @@ class Run {
   }
 
  private:
+  // Command lists keep memory that a run may need.
+  void take_memory_or_drop() {
+    try {
+      take_memory();
+    } catch (const Error& error) {
+      if (error.code() != Code::out_of_device_memory) throw;
+      bool dropped = false;
+      lists_.clear();
+      blocks_.clear();
+      for (const Block& block : schedule_.blocks) dropped = drop_replays(block.device) || dropped;
+      if (!dropped) throw;
+      take_memory();
+    }
+  }
+
   // Everything that the run needs, before its first launch.
   void take_memory() {
-    for (const Block& block : schedule_.blocks) {
-      blocks_.emplace_back(value_or_throw(Storage::make_aligned(block.device, block.bytes)));
+    for (const Piece& piece : schedule_.pieces) {
+      if (piece.replay == nullptr) continue;
+      lists_.resize(schedule_.pieces.size());
+      lists_[number(piece)] = piece.replay->list();
+    }
+    for (size_t i = 0; i < schedule_.blocks.size(); ++i) {
+      const Block& block = schedule_.blocks[i];
+      const vm::CommandList* list = block.piece < lists_.size() ? lists_[block.piece].get() : nullptr;
+      blocks_.emplace_back(list != nullptr
+                               ? list->kept(binding_of(schedule_.pieces[block.piece], i))
+                               : StorageOwner(value_or_throw(Storage::make_aligned(block.device, block.bytes))));
     }
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const uint32_t value = program_.outputs[i];
@@ -98,6 +122,13 @@ class Run {
                                bound.storage.at_hand());
   }
 
+  static size_t binding_of(const Piece& piece, size_t block) {
+    const auto found = std::find_if(piece.bindings.begin(), piece.bindings.end(), [&](const SegmentBinding& binding) {
+      return binding.home.of == Home::Of::block && binding.home.index == block;
+    });
+    return static_cast<size_t>(found - piece.bindings.begin());
+  }
+
   vm::Operand operand_of(const SegmentBinding& binding) const {
     const Home& home = binding.home;
     if (home.of == Home::Of::block) return {blocks_[home.index].get(), 0, binding.write, binding.whole};
@@ -112,8 +143,7 @@ class Run {
     std::vector<vm::Operand> many(piece.bindings.size() > kFew ? piece.bindings.size() : 0);
     vm::Operand* operands = many.empty() ? few.data() : many.data();
     for (size_t i = 0; i < piece.bindings.size(); ++i) operands[i] = operand_of(piece.bindings[i]);
-    throw_if_error(
-        vm::run({piece.segment.get(), {operands, piece.bindings.size()}, vm::current_stream(piece.segment->device())}));
+    launch(piece, {operands, piece.bindings.size()});
     piece.counts->ran();
     if (executions_ != nullptr) {
       executions_->insert(executions_->end(), piece.executions.begin(), piece.executions.end());
@@ -121,6 +151,31 @@ class Run {
     if (process::attention.load(std::memory_order_relaxed) & process::kReport) [[unlikely]] {
       for (const StepExecution& execution : piece.executions) note_execution(execution.entry);
     }
+  }
+
+  void launch(const Piece& piece, std::span<const vm::Operand> operands) {
+    const uint16_t stream = vm::current_stream(piece.segment->device());
+    if (piece.replay == nullptr) [[likely]]
+      return throw_if_error(vm::run({piece.segment.get(), operands, stream}));
+    vm::CommandList* list = lists_[number(piece)].get();
+    if (list != nullptr) return throw_if_error(list->run(operands, stream));
+    throw_if_error(vm::run({piece.segment.get(), operands, stream}));
+    std::vector<uint64_t> moving;
+    for (const SegmentBinding& binding : piece.bindings) moving.push_back(moving_bytes(binding, piece));
+    piece.replay->ran(piece.segment, operands, moving);
+  }
+
+  size_t number(const Piece& piece) const { return static_cast<size_t>(&piece - schedule_.pieces.data()); }
+
+  // How many bytes at a binding each replay names anew.
+  uint64_t moving_bytes(const SegmentBinding& binding, const Piece& piece) const {
+    const Home& home = binding.home;
+    if (home.of == Home::Of::block) {
+      const Block& block = schedule_.blocks[home.index];
+      return block.piece == number(piece) ? 0 : block.bytes;
+    }
+    const Tensor& tensor = home.of == Home::Of::output ? outputs_[home.index] : tensors_[home.index];
+    return static_cast<uint64_t>(tensor.bytes());
   }
 
   void run_alone(const Step& step) {
@@ -178,7 +233,8 @@ class Run {
   std::vector<StepExecution>* executions_;
   std::vector<Tensor> tensors_;
   std::vector<StorageOwner> blocks_;
-  TensorList outputs_;  // those that a segment writes
+  std::vector<std::shared_ptr<vm::CommandList>> lists_;  // by piece; empty where no device records any
+  TensorList outputs_;                                   // those that a segment writes
   std::span<const Tensor> bound_;
 };
 

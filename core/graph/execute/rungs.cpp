@@ -228,7 +228,7 @@ class Rungs {
     for (const Step& step : program_.steps) {
       if (std::find(step.outputs.begin(), step.outputs.end(), root) == step.outputs.end()) continue;
       // `to` gives its input itself where that is on the device.
-      return !(step.op != nullptr && step.op->form == OpForm::builtin && !step.inputs.empty());
+      return step.op != &op_row(OpId::to) || program_.values[step.inputs[0]].device != program_.values[root].device;
     }
     return false;
   }

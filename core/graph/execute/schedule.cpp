@@ -31,6 +31,7 @@ class Scheduling {
       if (program_.steps[piece.first].prepared != nullptr) build(&piece);
     }
     find_drops();
+    find_block_owners();
     return std::move(made_);
   }
 
@@ -282,6 +283,7 @@ class Scheduling {
     for (SegmentBinding& binding : bindings.all) binding.whole = binding.write && first_use(binding.home);
     piece->bindings = std::move(bindings.all);
     note_executions(piece);
+    if (vm::records_lists(device)) piece->replay = std::make_shared<Replay>(device);
   }
 
   bool first_use(const Home& memory) {
@@ -335,6 +337,23 @@ class Scheduling {
     for (uint32_t id : program_.outputs) note_use(id, UINT32_MAX, &last);
     for (uint32_t i = 0; i < last.size(); ++i) {
       if (last[i] != UINT32_MAX) made_->pieces[last[i]].drops.push_back(i);
+    }
+  }
+
+  // A block that steps which run by themselves read has no owner.
+  void find_block_owners() {
+    constexpr uint32_t kNobody = UINT32_MAX - 1;
+    for (Block& block : made_->blocks) block.piece = kNobody;
+    const auto note = [&](const Home& memory, uint32_t piece) {
+      if (memory.of != Home::Of::block) return;
+      uint32_t& owner = made_->blocks[memory.index].piece;
+      owner = owner == kNobody || owner == piece ? piece : kEveryPiece;
+    };
+    for (uint32_t p = 0; p < made_->pieces.size(); ++p) {
+      const Piece& piece = made_->pieces[p];
+      for (const SegmentBinding& binding : piece.bindings) note(binding.home, p);
+      if (piece.segment != nullptr) continue;
+      for (uint32_t id : program_.steps[piece.first].inputs) note(home(id), kEveryPiece);
     }
   }
 

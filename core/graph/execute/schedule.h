@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/graph/execute/executable.h"
+#include "core/graph/execute/replay.h"
 #include "core/graph/execute/roots.h"
 #include "core/interpreter/constant.h"
 #include "core/interpreter/launch_counts.h"
@@ -38,18 +39,22 @@ struct SegmentBinding {
   bool whole = false;  // nobody has written it before in this run
 };
 
+constexpr uint32_t kEveryPiece = UINT32_MAX;
+
 struct Piece {
   uint32_t first = 0, count = 1;               // steps
   std::shared_ptr<const vm::Segment> segment;  // null: one step that runs by itself
   std::vector<SegmentBinding> bindings;
   std::vector<StepExecution> executions;  // what a run of the segment launches
   std::shared_ptr<LaunchCounts> counts;   // of `executions`
+  std::shared_ptr<Replay> replay;         // null: the device records no command lists
   std::vector<uint32_t> drops;            // tensors (Home) that no later piece needs
 };
 
 struct Block {
   DeviceState* device = nullptr;
   uint64_t bytes = 0;
+  uint32_t piece = kEveryPiece;  // the only one that uses it
 };
 
 struct Schedule {

@@ -1,0 +1,421 @@
+// Executables: segments, memory plans, packed constants, command lists. What runs has the bits of eager runs.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "core/device/device_state.h"
+#include "core/graph/execute/executable.h"
+#include "core/graph/execute/schedule.h"
+#include "core/graph/passes/passes.h"
+#include "core/graph/recorder.h"
+#include "core/interpreter/execution_report.h"
+#include "core/kernel/cancellation.h"
+#include "core/ops/ops.h"
+#include "core/tensor/stream.h"
+#include "loader/loader.h"
+#include "primitives/text/format.h"
+#include "tests/fakes/async/control.h"
+
+namespace tenon::graph {
+namespace {
+
+using fakes::async_control;
+using Program = std::function<TensorList(const TensorList&)>;
+
+Tensor random_tensor(const Dims& dims, uint32_t seed, Device device = {}) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> values(0.5f, 2.0f);
+  std::vector<float> data(static_cast<size_t>(element_count(dims)));
+  for (float& value : data) value = values(random) * (random() % 2 == 0 ? 1.0f : -1.0f);
+  return Tensor::from<float>(data, dims, device);
+}
+
+Graph record(const TensorList& inputs, const Program& code) {
+  Recorder recorder(inputs.empty() ? Device::current() : inputs[0].device());
+  InterpreterScope scope(recorder);
+  TensorList values;
+  for (const Tensor& input : inputs) values.push_back(recorder.input(input.dtype(), input.dims()));
+  return recorder.finish(code(values));
+}
+
+Executable prepared(const TensorList& inputs, const Program& code) { return prepare(record(inputs, code)); }
+
+std::vector<std::vector<float>> values_of(const TensorList& tensors) {
+  std::vector<std::vector<float>> values;
+  for (const Tensor& tensor : tensors) values.push_back(tensor.to_host<float>());
+  return values;
+}
+
+Status status_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.status();
+  }
+  return Status();
+}
+
+size_t segments(const Executable& program) {
+  const std::vector<Piece>& pieces = program.schedule->pieces;
+  return static_cast<size_t>(
+      std::count_if(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.segment != nullptr; }));
+}
+
+size_t launches(const Executable& program) {
+  size_t sum = 0;
+  for (const Piece& piece : program.schedule->pieces) sum += piece.segment == nullptr ? 0 : piece.executions.size();
+  return sum;
+}
+
+TEST(Execute, AChainIsOneSegmentThatKeepsOneBuffer) {
+  const TensorList x{random_tensor({1000}, 1)};
+  const Program chain = [](const TensorList& in) -> TensorList {
+    Tensor value = in[0];
+    for (int i = 0; i < 100; ++i) value = add(value, Scalar(1.0 / (i + 1)));
+    return {value};
+  };
+  const Executable program = prepared(x, chain);
+  EXPECT_EQ(program.schedule->pieces.size(), 1u);
+  EXPECT_EQ(launches(program), 100u);
+  EXPECT_EQ(planned_memory(program).peak, 4000u);
+  EXPECT_EQ(planned_memory(program).lower_bound, 4000u);
+  EXPECT_EQ(values_of(run(program, x)), values_of(chain(x)));
+}
+
+TEST(Execute, AValueThatIsReadLaterIsNotOverwritten) {
+  const TensorList x{random_tensor({64}, 2)};
+  const Program code = [](const TensorList& in) -> TensorList {
+    const Tensor a = neg(in[0]), b = exp(a);
+    return {mul(add(b, a), b), sub(a, b)};
+  };
+  EXPECT_EQ(values_of(run(prepared(x, code), x)), values_of(code(x)));
+}
+
+// What a caller writes into one result changes neither inputs nor constants nor other results nor later runs.
+TEST(Execute, ResultsOwnTheirMemory) {
+  const TensorList x{random_tensor({4, 6}, 3)};
+  const Tensor weight = random_tensor({4, 6}, 4);
+  const Program code = [&](const TensorList& in) -> TensorList {
+    const Tensor sum = add(in[0], weight);
+    return {
+        in[0], weight, sum, sum, transpose(sum, 0, 1), reshape(sum, {24}), slice(sum, 0, 1, 3), reshape(in[0], {24})};
+  };
+  const auto expected = values_of(code(x));
+  const Executable program = prepared(x, code);
+  for (size_t written = 0; written < expected.size(); ++written) {
+    TensorList results = run(program, x);
+    ASSERT_EQ(values_of(results), expected);
+    EXPECT_TRUE(results[written].contiguous());
+    fill_(results[written], Scalar(7.0));
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (i == written) continue;
+      EXPECT_EQ(results[i].to_host<float>(), expected[i]) << written << " wrote into " << i;
+    }
+  }
+  EXPECT_EQ(values_of(run(program, x)), expected);
+}
+
+TEST(Execute, ABoundTensorGetsItsResultWhateverItOverlaps) {
+  const TensorList x{random_tensor({8, 8}, 5)};
+  const Program code = [](const TensorList& in) -> TensorList {
+    const Tensor a = exp(in[0]);
+    return {sub(a, transpose(in[0], 0, 1)), add(a, Scalar(1.0))};
+  };
+  const auto expected = values_of(code(x));
+  const Executable program = prepared(x, code);
+  TensorList bound{random_tensor({8, 8}, 6), random_tensor({8, 8}, 7)};
+  EXPECT_EQ(run(program, x, bound)[0].impl(), bound[0].impl());
+  EXPECT_EQ(values_of(bound), expected);
+  const TensorList same{clone(x[0])};
+  EXPECT_EQ(values_of(run(program, same, TensorList{same[0], Tensor()})), expected);
+  EXPECT_EQ(same[0].to_host<float>(), expected[0]);
+  const Tensor wide = random_tensor({8, 16}, 8);
+  const TensorList parts{slice(wide, 1, 0, 8), slice(wide, 1, 8, 16)};
+  EXPECT_EQ(values_of(run(program, x, parts)), expected);
+  EXPECT_EQ(values_of(parts), expected);
+}
+
+TEST(Execute, ARunRefusesInputsThatTheProgramWasNotPreparedFor) {
+  const Executable program =
+      prepared({random_tensor({2, 3}, 1)}, [](const TensorList& in) -> TensorList { return {relu(in[0])}; });
+  const auto message = [&](const Tensor& input) {
+    return status_of([&] { run(program, TensorList{input}); }).message();
+  };
+  EXPECT_EQ(message(random_tensor({3, 2}, 1)),
+            "Input 0 of the program must be f32 [2, 3] on cpu:0, but f32 [3, 2] on cpu:0 was given.");
+  EXPECT_EQ(message(cast(random_tensor({2, 3}, 1), DType::f64)),
+            "Input 0 of the program must be f32 [2, 3] on cpu:0, but f64 [2, 3] on cpu:0 was given.");
+  EXPECT_EQ(message(Tensor()),
+            "Input 0 of the program must be f32 [2, 3] on cpu:0, but an undefined tensor was given.");
+}
+
+TEST(Execute, ExecutablesShareTheWeightsThatTheirKernelsHavePacked) {
+  const Tensor weight = random_tensor({512, 512}, 9);
+  const Program code = [&](const TensorList& in) -> TensorList { return {matmul(in[0], weight)}; };
+  const TensorList few{random_tensor({32, 512}, 1)}, more{random_tensor({64, 512}, 2)};
+  const uint64_t before = Device::current().memory_stats().packed;
+  const Executable a = prepared(few, code);
+  const uint64_t packed = Device::current().memory_stats().packed - before;
+  const Executable again = prepared(few, code), b = prepared(more, code);
+  EXPECT_EQ(Device::current().memory_stats().packed - before, packed);
+  const auto close = [&](const Executable& program, const TensorList& x) {
+    const auto results = values_of(run(program, x))[0], expected = values_of(code(x))[0];
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(results[i], expected[i], 1e-3f) << i;
+  };
+  close(a, few);
+  close(again, few);
+  close(b, more);
+}
+
+TEST(Execute, AnInputThatWantsAGradientGetsOne) {
+  Tensor x = random_tensor({5}, 3);
+  const Program code = [](const TensorList& in) -> TensorList { return {sum(mul(in[0], in[0]))}; };
+  const Executable program = prepared({x}, code);
+  x.requires_grad_();
+  run(program, TensorList{x})[0].backward();
+  EXPECT_EQ(x.grad().to_host<float>(), mul(x.detach(), Scalar(2.0)).to_host<float>());
+}
+
+TEST(Execute, ARecordedRunIsRecorded) {
+  const TensorList x{random_tensor({5}, 3)};
+  const Program code = [](const TensorList& in) -> TensorList { return {exp(neg(in[0]))}; };
+  const Executable inner = prepared(x, code);
+  const Executable outer = prepared(x, [&](const TensorList& in) -> TensorList { return {relu(run(inner, in)[0])}; });
+  EXPECT_EQ(launches(outer), 3u);
+  EXPECT_EQ(run(outer, x)[0].to_host<float>(), relu(code(x)[0]).to_host<float>());
+}
+
+// An asynchronous fake with every primitive of the reference.
+class FakeExecute : public ::testing::Test {
+ protected:
+  static Device device() {
+    static const Device one = [] {
+      async_control().memory = uint64_t{64} << 20;
+      async_control().reference = async_control().packs = true;
+      async_control().graphs = false;
+      loader::register_provider("executing", fakes::async_query);
+      return Device("executing:0");
+    }();
+    return one;
+  }
+  void SetUp() override {
+    static_cast<void>(device());
+    async_control().fail_launch = async_control().fail_allocation = async_control().fail_replay = -1;
+    async_control().delay_us = 50;
+  }
+  void TearDown() override {
+    device().synchronize();
+    async_control().fail_launch = async_control().fail_allocation = async_control().fail_replay = -1;
+    EXPECT_EQ(async_control().violation(), "");
+  }
+  static void clear_errors() {
+    static_cast<void>(status_of([] { device().synchronize(); }));
+  }
+  static Tensor on_fake(const Dims& dims, uint32_t seed) { return random_tensor(dims, seed, device()); }
+};
+
+TEST_F(FakeExecute, ReplaysASegmentFromItsThirdRunOn) {
+  const Program code = [](const TensorList& in) -> TensorList {
+    return {sub(exp(in[0]), tanh(neg(in[1]))), add(in[0], in[1])};
+  };
+  const Executable program = prepared({on_fake({33}, 1), on_fake({33}, 2)}, code);
+  for (uint32_t i = 0; i < 8; ++i) {
+    const TensorList x{on_fake({33}, 10 + i), on_fake({33}, 20 + i)};
+    const uint64_t replays = async_control().replays;
+    EXPECT_EQ(values_of(run(program, x)), values_of(code(x)));
+    EXPECT_EQ(async_control().replays - replays, i < 2 ? 0u : 1u) << i;
+  }
+  const Tensor both = on_fake({33}, 3);
+  EXPECT_EQ(values_of(run(program, TensorList{both, both})), values_of(code({both, both})));
+}
+
+TEST_F(FakeExecute, ThreadsShareAProgramItsReplaysAndItsConstants) {
+  const Tensor weight = on_fake({16, 16}, 5);
+  const Program code = [&](const TensorList& in) -> TensorList {
+    return {tanh(matmul(tanh(matmul(in[0], weight)), weight))};
+  };
+  const Executable program = prepared({on_fake({4, 16}, 1)}, code);
+  std::vector<std::vector<float>> expected;
+  for (uint32_t i = 0; i < 4; ++i) expected.push_back(code({on_fake({4, 16}, i)})[0].to_host<float>());
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (uint32_t i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      const TensorList x{on_fake({4, 16}, i)};
+      for (int n = 0; n < 25; ++n) wrong += run(program, x)[0].to_host<float>() != expected[i];
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(FakeExecute, SeveralDevicesAndTheHostTakePartInOneProgram) {
+  const TensorList x{on_fake({6, 4}, 1)};
+  const Program code = [](const TensorList& in) -> TensorList {
+    const Tensor there = tanh(in[0]);
+    const Tensor here = exp(there.to(Device("cpu")));
+    return {add(there, here.to(device())), neg(here)};
+  };
+  const Executable program = prepared(x, code);
+  EXPECT_EQ(segments(program), 4u);
+  EXPECT_EQ(values_of(run(program, x)), values_of(code(x)));
+}
+
+TEST_F(FakeExecute, ADeviceWithoutAPrimitiveRunsItsDecompositionInTheSegment) {
+  async_control().reference = false;  // the fake's own few primitives
+  loader::register_provider("plain", fakes::async_query);
+  const Device plain("plain:0");
+  async_control().reference = true;
+  const TensorList x{random_tensor({40}, 1, plain)};
+  const Program code = [](const TensorList& in) -> TensorList { return {sub(relu(in[0]), Scalar(2.0))}; };
+  std::vector<StepExecution> executions;
+  const auto results = values_of(run(prepared(x, code), x, {}, &executions));
+  EXPECT_EQ(results, values_of(code(x)));
+  ExecutionScope scope;
+  code(x);
+  std::vector<std::string> eager, planned;
+  for (const ExecutionEntry& entry : scope.take())
+    eager.push_back(fmt::format("{} {}", entry.op, rung_name(entry.rung)));
+  for (const StepExecution& one : executions)
+    planned.push_back(fmt::format("{} {}", one.entry.op, rung_name(one.entry.rung)));
+  EXPECT_EQ(planned, eager);
+}
+
+TEST_F(FakeExecute, AFailureNamesItsNodeAndTheNextRunIsRight) {
+  const Program code = [](const TensorList& in) -> TensorList {
+    return {exp(gather(tanh(in[0]), 0, in[1])), neg(in[0])};
+  };
+  const Tensor x = on_fake({5}, 1);
+  const Tensor good = Tensor::from<int64_t>(std::vector<int64_t>{4, 0, 2}, {3}, device());
+  const Tensor bad = Tensor::from<int64_t>(std::vector<int64_t>{4, 5, 2}, {3}, device());
+  Recorder recorder(device());
+  const Graph graph = [&] {
+    InterpreterScope scope(recorder);
+    const TensorList in{recorder.input(DType::f32, {5}), recorder.input(DType::i64, {3})};
+    recorder.label("node 3 (/embed/Gather)");
+    return recorder.finish(code(in));
+  }();
+  const Executable program = prepare(graph);
+  const auto expected = values_of(code({x, good}));
+  for (int i = 0; i < 6; ++i) {  // plain runs, and replays
+    const TensorList poisoned = run(program, TensorList{x, bad});
+    const Status status = status_of([&] { poisoned[0].to_host<float>(); });
+    EXPECT_NE(status.message().find("index 5 is out of range for an axis of length 5"), std::string::npos)
+        << status.message();
+    EXPECT_NE(status.message().find("node 3 (/embed/Gather) on executing:0"), std::string::npos) << status.message();
+    clear_errors();
+    EXPECT_EQ(values_of(run(program, TensorList{x, good})), expected);
+  }
+}
+
+TEST_F(FakeExecute, RefusedLaunchesAndMissingMemoryLeaveTheNextRunRight) {
+  const TensorList x{on_fake({64}, 1)};
+  const Program code = [](const TensorList& in) -> TensorList {
+    Tensor value = in[0];
+    for (int i = 0; i < 5; ++i) value = tanh(add(value, in[0]));
+    return {value, mean(value)};
+  };
+  const Executable program = prepared(x, code);
+  const auto expected = values_of(code(x));
+  for (int i = 0; i < 8; ++i) {  // the first run launches, the later ones replay a list
+    async_control().fail_launch = async_control().fail_replay = 0;
+    EXPECT_FALSE(status_of([&] { values_of(run(program, x)); }).ok()) << i;
+    async_control().fail_launch = async_control().fail_replay = -1;
+    clear_errors();
+    EXPECT_EQ(values_of(run(program, x)), expected) << i;
+  }
+}
+
+TEST_F(FakeExecute, WithoutMemoryARunTakesThatOfCommandLists) {
+  async_control().memory = 1 << 20;
+  loader::register_provider("small", fakes::async_query);
+  const Device small("small:0");
+  async_control().memory = uint64_t{64} << 20;
+  const TensorList x{random_tensor({80 << 10}, 1, small)};  // 320 KiB
+  const Program code = [](const TensorList& in) -> TensorList { return {sum(tanh(add(in[0], Scalar(1.0))))}; };
+  const Executable one = prepared(x, code);
+  const Executable other =
+      prepared(x, [](const TensorList& in) -> TensorList { return {sum(mul(tanh(in[0]), tanh(neg(in[0]))))}; });
+  const auto expected = values_of(run(one, x));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(values_of(run(one, x)), expected);
+  EXPECT_GT(async_control().command_lists, 0);
+  for (int i = 0; i < 3; ++i) run(other, x)[0].wait();
+  EXPECT_EQ(values_of(run(one, x)), expected);
+}
+
+TEST_F(FakeExecute, ACancelledRunEndsAndTheNextOneIsRight) {
+  const TensorList x{on_fake({64}, 1)};
+  const Program code = [](const TensorList& in) -> TensorList { return {exp(tanh(in[0])), neg(in[0])}; };
+  const Executable program = prepared(x, code);
+  const Tensor bound = on_fake({64}, 2);
+  const Cancellation stop;
+  stop.cancel();
+  {
+    const CancellationScope scope(stop);
+    const Status status = status_of([&] {
+      run(program, x, TensorList{bound, Tensor()});
+      bound.wait();
+    });
+    EXPECT_EQ(status.code(), Code::cancelled) << status.message();
+  }
+  EXPECT_EQ(status_of([&] { bound.to_host<float>(); }).code(), Code::cancelled);
+  EXPECT_EQ(values_of(run(program, x, TensorList{bound, Tensor()})), values_of(code(x)));
+}
+
+// Random programs with views, several results, constants and shared values, on the fake and on the CPU.
+class RandomPrograms {
+ public:
+  explicit RandomPrograms(uint32_t seed, Device device) : random_(seed), weight_(random_tensor({4, 4}, seed, device)) {}
+
+  TensorList operator()(const TensorList& in, uint32_t seed) {
+    random_.seed(seed);
+    TensorList all = in;
+    all.push_back(weight_);
+    for (int i = 0; i < 14; ++i) all.push_back(next(all));
+    TensorList results;
+    for (int i = 0; i < 3; ++i) results.push_back(pick(all));
+    return results;
+  }
+
+ private:
+  Tensor pick(const TensorList& all) { return all[random_() % all.size()]; }
+  Tensor next(const TensorList& all) {
+    const Tensor a = pick(all), b = pick(all);
+    switch (random_() % 10) {
+      case 0: return tanh(a);
+      case 1: return add(a, b);
+      case 2: return sub(a, b);
+      case 3: return mul(a, tanh(b));
+      case 4: return transpose(a, 0, 1);
+      case 5: return matmul(tanh(a), tanh(b));
+      case 6: return add(slice(a, 0, 0, 1), b);
+      case 7: return reshape(reshape(a, {2, 8}), {4, 4});
+      case 8: return softmax(a, -1);
+      default: return maximum(select(a, 0, 2), b);
+    }
+  }
+  std::mt19937 random_;
+  Tensor weight_;
+};
+
+void expect_bits_of_eager(Device device, uint32_t count) {
+  for (uint32_t seed = 0; seed < count; ++seed) {
+    RandomPrograms programs(seed, device);
+    const TensorList x{random_tensor({4, 4}, seed + 1, device), random_tensor({4, 4}, seed + 2, device)};
+    const Program code = [&](const TensorList& in) { return programs(in, seed); };
+    const auto expected = values_of(code(x));
+    const Executable program = prepared(x, code);
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(values_of(run(program, x)), expected) << "seed " << seed;
+  }
+}
+
+TEST(Execute, RandomProgramsHaveTheBitsOfEagerRuns) { expect_bits_of_eager(Device::current(), 200); }
+TEST_F(FakeExecute, RandomProgramsHaveTheBitsOfEagerRuns) { expect_bits_of_eager(device(), 100); }
+
+}  // namespace
+}  // namespace tenon::graph
