@@ -133,8 +133,13 @@ Status check_lists(Graph& graph, const Node& node) {
   return {};
 }
 
-// Ops that the core itself runs read more of the record than a rule does.
-Status check_builtin(const Node& node) {
+// What single ops need.
+Status check_op(const Node& node) {
+  const bool needs_first = is(node, OpId::clamp) || is(node, OpId::fma);
+  if (needs_first && node.inputs[0] == 0) return wrong("argument 0 is absent");
+  if (is(node, OpId::batch_norm_backward) && (node.inputs[3] == 0 || node.inputs[4] == 0)) {
+    return wrong("the statistics are absent");
+  }
   if (is(node, OpId::copy_from)) return wrong("it writes a tensor, and a graph has values only");
   if (is(node, OpId::to) && node.device == nullptr) return wrong("its device is missing");
   if (is(node, OpId::arange) && node.scalars.size() != 3) return wrong("it has {} of 3 scalars", node.scalars.size());
@@ -148,7 +153,7 @@ Status check_record(Graph& graph, const Node& node, size_t results) {
   TENON_RETURN_IF_ERROR(check_attributes(graph, node, results));
   TENON_RETURN_IF_ERROR(check_types(graph, node));
   TENON_RETURN_IF_ERROR(check_lists(graph, node));
-  TENON_RETURN_IF_ERROR(check_builtin(node));
+  TENON_RETURN_IF_ERROR(check_op(node));
   return check_epilogues(node);
 }
 
