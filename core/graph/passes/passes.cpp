@@ -15,6 +15,7 @@ constexpr Pass kPasses[] = {
     {"layer_norm", "layer norms written in nine nodes", kRounding, find_layer_norms},
     {"gelu", "gelu written in five nodes", kRounding, find_gelus},
     {"batch_norm", "puts batch norms into the weights of the convolution before", kRounding, fold_batch_norms},
+    {"merge", "makes products of one row by several constant matrices one product", kRounding, merge_products},
     {"epilogues", "lets products add and activate before they store", kRounding, take_epilogues},
     {"dead_code", "removes nodes that no output needs", "", remove_dead_code},
 };

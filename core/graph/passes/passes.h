@@ -64,6 +64,7 @@ void merge_common(Graph* graph, const PassOptions& options);
 void find_layer_norms(Graph* graph, const PassOptions& options);
 void find_gelus(Graph* graph, const PassOptions& options);
 void fold_batch_norms(Graph* graph, const PassOptions& options);
+void merge_products(Graph* graph, const PassOptions& options);
 void take_epilogues(Graph* graph, const PassOptions& options);
 void remove_dead_code(Graph* graph, const PassOptions& options = {});
 
