@@ -14,6 +14,7 @@ constexpr Pass kPasses[] = {
     {"common", "computes equal nodes once", "", merge_common},
     {"layer_norm", "layer norms written in nine nodes", kRounding, find_layer_norms},
     {"gelu", "gelu written in five nodes", kRounding, find_gelus},
+    {"cheaper", "squares, inverse roots and silu that are written in dearer ops", kRounding, find_cheaper_ops},
     {"batch_norm", "puts batch norms into the weights of the convolution before", kRounding, fold_batch_norms},
     {"merge", "makes products of one row by several constant matrices one product", kRounding, merge_products},
     {"epilogues", "lets products add and activate before they store", kRounding, take_epilogues},

@@ -203,6 +203,17 @@ TEST(Passes, GeluInFiveNodesIsOne) {
       "div erf add mul mul");
 }
 
+TEST(Passes, SquaresInverseRootsAndSiluAreOneOp) {
+  expect_pass(
+      "cheaper", {random_tensor({3, 4}, 1), random_tensor({3, 1}, 2)},
+      [](const TensorList& x) -> TensorList {
+        const Tensor root = sqrt(add(pow(x[0], Scalar(2.0)), Scalar(0.5)));
+        return {div(Scalar(1.0), root), mul(x[0], sigmoid(x[0])), mul(sigmoid(x[0]), x[1]), pow(x[0], Scalar(3.0)),
+                div(Scalar(2.0), root)};
+      },
+      "square add sqrt rsqrt silu sigmoid mul pow div");
+}
+
 TEST(Passes, ProductsTakeWhatFollows) {
   const TensorList in{random_tensor({4, 6}, 1), random_tensor({6, 5}, 2), random_tensor({5}, 3),
                       random_tensor({4, 5}, 4)};
