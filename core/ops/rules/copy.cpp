@@ -4,6 +4,7 @@
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
 #include "core/ops/sym_call.h"
+#include "primitives/infer/axis.h"
 #include "primitives/text/format.h"
 
 namespace tenon::ops {
@@ -53,6 +54,7 @@ Status infer_fill(const Call& call, typename Call::Meta* outputs) {
   outputs->dtype = attributes.dtype;
   const auto sizes = sizes_of(call, attributes.dims);
   outputs->dims = BasicDims<typename Call::Size>(std::span<const typename Call::Size>(sizes));
+  if constexpr (std::is_same_v<Call, OpCall>) return infer::checked(call.op->name, outputs->dims).status();
   return {};
 }
 
