@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -16,6 +17,7 @@ namespace tenon::graph {
 struct Base {
   ValueId value = 0;        // as the base is now
   uint64_t generation = 0;  // how often it was written
+  std::string_view written_by = {};
 };
 
 // A view, as its record says.
@@ -26,6 +28,9 @@ struct ViewStep {
 
 struct RecordedTensor final : RecordedValue {
   using RecordedValue::RecordedValue;
+  std::unique_ptr<RecordedValue> alias() const override { return std::make_unique<RecordedTensor>(*this); }
+  uint64_t version() const override { return base->generation; }
+  std::string_view written_by() const override { return base->written_by; }
 
   std::shared_ptr<Base> base;
   std::vector<ViewStep> chain;  // from the base to this tensor

@@ -77,10 +77,14 @@ Tensor Recorder::new_tensor(ValueId value, const TensorMeta& meta) {
   return tensor_of(value, meta, std::make_shared<Base>(Base{value}), {});
 }
 
-Tensor Recorder::input(DType dtype, const Dims& dims) {
+Tensor Recorder::input(DType dtype, const Dims& dims, Device device) {
   SymDims sizes;
   for (int64_t dim : dims) sizes.push_back(dim);
-  return new_tensor(graph_->add_input(dtype, sizes, device_), {dtype, dims, contiguous_strides(dims)});
+  return new_tensor(graph_->add_input(dtype, sizes, device.state()), {dtype, dims, contiguous_strides(dims)});
+}
+
+Tensor Recorder::variable(const Tensor& known) {
+  return new_tensor(graph_->add_constant(known), {known.dtype(), known.dims(), known.strides()});
 }
 
 void Recorder::label(std::string text) { label_ = graph_->add_label(std::move(text)); }
@@ -127,7 +131,7 @@ ValueId Recorder::value_of(const Tensor& tensor) {
   return self.value;
 }
 
-void Recorder::write(const Tensor& tensor, ValueId value) {
+void Recorder::write(const Tensor& tensor, ValueId value, const OpInfo& op) {
   RecordedTensor& self = recorded(tensor);
   const auto shape_of = [&](ValueId id) {
     Dims dims;
@@ -147,6 +151,7 @@ void Recorder::write(const Tensor& tensor, ValueId value) {
   }
   self.base->value = written;
   self.generation = ++self.base->generation;
+  self.base->written_by = op.name;
   self.value = value;
 }
 
@@ -212,7 +217,7 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
   const std::vector<ValueId> results = graph_->node(id).results;
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     if (call.outputs[i].defined()) {
-      write(call.outputs[i], results[i]);
+      write(call.outputs[i], results[i], *call.op);
     } else if (call.op->form == OpForm::view) {
       const RecordedTensor& source = recorded(*call.inputs[0]);
       std::vector<ViewStep> chain = source.chain;

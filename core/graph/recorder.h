@@ -43,9 +43,15 @@ class TENON_API Recorder final : public Interpreter {
   Recorder& operator=(const Recorder&) = delete;
 
   // A new input of the program: a tensor without data, row-major.
-  Tensor input(DType dtype, const Dims& dims);
+  Tensor input(DType dtype, const Dims& dims) { return input(dtype, dims, Device(device_)); }
+  Tensor input(DType dtype, const Dims& dims, Device device);
+  // `known`, which has data, as a value that may be written. The graph keeps its elements.
+  Tensor variable(const Tensor& known);
   // The label of the nodes from now on: "node 14 (/encoder/MatMul)".
   void label(std::string text);
+
+  // Nodes recorded from now on have this number or a greater one.
+  NodeId next_node() const { return graph_->last() == kNoNode ? 0 : graph_->last() + 1; }
 
   std::string name() const override;
   void apply(const OpCall& call) override;
@@ -74,7 +80,7 @@ class TENON_API Recorder final : public Interpreter {
   Tensor tensor_of(ValueId value, const TensorMeta& meta, std::shared_ptr<Base> base, std::vector<ViewStep> chain);
   Tensor new_tensor(ValueId value, const TensorMeta& meta);
   // Makes `value` what `tensor` holds from now on.
-  void write(const Tensor& tensor, ValueId value);
+  void write(const Tensor& tensor, ValueId value, const OpInfo& op);
 
   DeviceState* device_;
   Options options_;
