@@ -7,6 +7,7 @@ namespace tenon::graph {
 namespace {
 
 constexpr std::string_view kRounding = "a few roundings of the result's dtype";
+constexpr std::string_view kOrder = "kernels may add in another order: a few roundings of the result's dtype";
 
 constexpr Pass kPasses[] = {
     {"fold_constants", "computes nodes of constants alone", "", fold_constants},
@@ -17,6 +18,7 @@ constexpr Pass kPasses[] = {
     {"batch_norm", "puts batch norms into the weights of the convolution before", kRounding, fold_batch_norms},
     {"epilogues", "lets products add and activate before they store", kRounding, take_epilogues},
     {"dead_code", "removes nodes that no output needs", "", remove_dead_code},
+    {"layout", "lets values lie with channels last where that costs least", kOrder, choose_orders},
 };
 
 }  // namespace

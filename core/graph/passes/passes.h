@@ -66,5 +66,6 @@ void find_gelus(Graph* graph, const PassOptions& options);
 void fold_batch_norms(Graph* graph, const PassOptions& options);
 void take_epilogues(Graph* graph, const PassOptions& options);
 void remove_dead_code(Graph* graph, const PassOptions& options = {});
+void choose_orders(Graph* graph, const PassOptions& options = {});
 
 }  // namespace tenon::graph

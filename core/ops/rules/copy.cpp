@@ -4,12 +4,19 @@
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
 #include "core/ops/sym_call.h"
+#include "primitives/text/format.h"
 
 namespace tenon::ops {
 
 template <class Call>
 Status infer_cast(const Call& call, typename Call::Meta* outputs) {
-  outputs->dtype = call.template attributes_as<CastAttributes>().dtype;
+  const auto& attributes = call.template attributes_as<CastAttributes>();
+  const int32_t rank = call.inputs[0]->rank();
+  if (attributes.channels_last != 0 && (rank < 3 || rank > 5)) {
+    return Status(Code::invalid_argument,
+                  fmt::format("cast: a tensor with channels last has rank 3 to 5, but input has rank {}.", rank));
+  }
+  outputs->dtype = attributes.dtype;
   outputs->dims = call.inputs[0]->dims();
   return {};
 }
