@@ -30,9 +30,11 @@ struct DeviceState {
   std::unique_ptr<memory::Allocator> allocator;
   std::atomic<uint64_t> thread_scratch{0};  // bytes of the device that threads keep as scratch
   std::atomic<uint64_t> packed{0};          // bytes of constants in layouts of kernels
-  std::atomic<int64_t> borrowed{0};         // blocks of memory that the application owns
-  std::atomic<int64_t> semaphores{0};       // of other APIs, that the application or an instruction keeps
-  bool retired = false;                     // its provider was retired: every call is an error
+  std::atomic<uint64_t> planned_peak{0};    // memory::Stats
+  std::atomic<uint64_t> planned_lower_bound{0};
+  std::atomic<int64_t> borrowed{0};    // blocks of memory that the application owns
+  std::atomic<int64_t> semaphores{0};  // of other APIs, that the application or an instruction keeps
+  bool retired = false;                // its provider was retired: every call is an error
   vm::DeviceQueue* queue = nullptr;  // of an asynchronous device: its streams and launch thread (core/vm), never freed
 };
 

@@ -51,6 +51,8 @@ void retire(std::string_view provider) {
 memory::Stats Device::memory_stats() const {
   memory::Stats stats = require_state(state_, "memory_stats")->allocator->stats();
   stats.packed = state_->packed.load(std::memory_order_relaxed);
+  stats.planned_peak = state_->planned_peak.load(std::memory_order_relaxed);
+  stats.planned_lower_bound = state_->planned_lower_bound.load(std::memory_order_relaxed);
   return stats;
 }
 

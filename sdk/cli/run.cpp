@@ -162,6 +162,14 @@ void print_report(const RunOptions& options, const Results& results) {
   }
 }
 
+// Prints what the values between nodes took.
+void print_plan(const Results& results) {
+  const memory::Stats stats = results.model.device().memory_stats();
+  std::printf("values between nodes: %llu bytes planned; no plan needs less than %llu\n",
+              static_cast<unsigned long long>(stats.planned_peak),
+              static_cast<unsigned long long>(stats.planned_lower_bound));
+}
+
 // Prints one line if a device other than the host left launches to the host.
 void print_host_launches(const Results& results) {
   if (results.model.device() == Device::host()) return;
@@ -187,15 +195,22 @@ int run_model(const RunOptions& options) {
     json report = {{"model", options.model},        {"device", results.model.device().spelling()},
                    {"load_ms", results.times.load}, {"first_run_ms", results.times.first},
                    {"runs_ms", results.times.runs}, {"outputs", output_json(results)}};
-    if (options.report) report["executions"] = executions_json(results.executions);
+    if (options.report) {
+      const memory::Stats stats = results.model.device().memory_stats();
+      report["executions"] = executions_json(results.executions);
+      report["planned_bytes"] = stats.planned_peak;
+      report["planned_lower_bound_bytes"] = stats.planned_lower_bound;
+    }
     std::printf("%s\n", report.dump(2).c_str());
     return 0;
   }
   print_report(options, results);
-  if (options.report)
+  if (options.report) {
     print_executions(results.executions);
-  else
+    print_plan(results);
+  } else {
     print_host_launches(results);
+  }
   return 0;
 }
 

@@ -100,7 +100,15 @@ class Run {
       const Slot& slot = program_.values[value];
       outputs_[i] =
           takes_result(i) ? bound_[i] : value_or_throw(make_tensor(slot.device, slot.meta.dtype, slot.meta.dims));
+      overwrites_ = overwrites_ || is_input(*outputs_[i].impl());
     }
+  }
+
+  // Whether a result lies in the memory of an input.
+  bool is_input(const TensorImpl& result) const {
+    const auto inputs = std::span(tensors_).first(program_.inputs.size());
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const Tensor& input) { return input.defined() && input.impl()->storage == result.storage; });
   }
 
   // Whether the step that makes result `i` may write it into the tensor that is bound to it.
@@ -110,13 +118,13 @@ class Run {
     const Slot& slot = program_.values[program_.outputs[i]];
     if (bound.device != slot.device || bound.dtype != slot.meta.dtype || !(bound.dims == slot.meta.dims)) return false;
     if (!bound.contiguous || bound.device->layouts || bound.device->exclusive) return false;
-    const auto shares = [&](const Tensor& other) {
-      return other.defined() && other.impl() != &bound && other.impl()->storage == bound.storage;
-    };
     const auto same = [&](const Tensor& other) { return other.defined() && other.impl()->storage == bound.storage; };
-    if (std::any_of(tensors_.begin(), tensors_.end(), same)) return false;
+    for (size_t input = 0; input < program_.inputs.size(); ++input) {
+      if (!same(tensors_[input])) continue;
+      if (schedule_.written_over[i] != input || !same_elements(*tensors_[input].impl(), bound)) return false;
+    }
     for (size_t other = 0; other < bound_.size(); ++other) {
-      if (other != i && (same(bound_[other]) || shares(bound_[other]))) return false;
+      if (other != i && same(bound_[other])) return false;
     }
     return !std::binary_search(schedule_.constant_storages.begin(), schedule_.constant_storages.end(),
                                bound.storage.at_hand());
@@ -134,7 +142,7 @@ class Run {
     if (home.of == Home::Of::block) return {blocks_[home.index].get(), 0, binding.write, binding.whole};
     const TensorImpl& impl = home.of == Home::Of::output ? *outputs_[home.index].impl() : *tensors_[home.index].impl();
     return {impl.storage, static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset)), binding.write,
-            binding.whole && fills_storage(impl)};
+            binding.whole && fills_storage(impl) && !(overwrites_ && is_input(impl))};
   }
 
   void run_segment(const Piece& piece) {
@@ -155,7 +163,8 @@ class Run {
 
   void launch(const Piece& piece, std::span<const vm::Operand> operands) {
     const uint16_t stream = vm::current_stream(piece.segment->device());
-    if (piece.replay == nullptr) [[likely]]
+    // The bindings of a list do not overlap.
+    if (piece.replay == nullptr || overwrites_) [[likely]]
       return throw_if_error(vm::run({piece.segment.get(), operands, stream}));
     vm::CommandList* list = lists_[number(piece)].get();
     if (list != nullptr) return throw_if_error(list->run(operands, stream));

@@ -32,6 +32,7 @@ class Scheduling {
     }
     find_drops();
     find_block_owners();
+    find_in_place();
     return std::move(made_);
   }
 
@@ -122,13 +123,10 @@ class Scheduling {
     const uint32_t input = step.inputs[step.op->alias_input];
     const uint32_t from = root(input);
     if (made_->homes[from].of != Home::Of::block || last_use_[from] != at) return 0;
-    const auto reads = [&](uint32_t other) { return other != 0 && root(other) == from; };
-    if (std::count_if(step.inputs.begin(), step.inputs.end(), reads) != 1) return 0;
-    const TensorMeta &a = program_.values[input].meta, &b = program_.values[id].meta;
-    const TensorMeta& whole = program_.values[from].meta;
-    const bool same = a.dtype == b.dtype && a.dims == b.dims && a.strides == b.strides &&
-                      made_->roots[input].offset == 0 && element_count(whole.dims) == element_count(b.dims);
-    return same ? from : 0;
+    if (!alone(step, from) || !same_elements(input, id)) return 0;
+    const TensorMeta &whole = program_.values[from].meta, &result = program_.values[id].meta;
+    const bool fills = made_->roots[input].offset == 0 && element_count(whole.dims) == element_count(result.dims);
+    return fills ? from : 0;
   }
 
   void note_alignment(const Step& step, const PreparedOperand& operand) {
@@ -168,6 +166,15 @@ class Scheduling {
     }
     made_->memory.peak += plan.peak();
     made_->memory.lower_bound += plan.lower_bound;
+    note(device, plan);
+  }
+
+  // Two threads that prepare at a time may leave the bound of the other's plan; it is a figure to read.
+  static void note(DeviceState* device, const plan::MemoryPlan& plan) {
+    uint64_t most = device->planned_peak.load(std::memory_order_relaxed);
+    while (plan.peak() > most && !device->planned_peak.compare_exchange_weak(most, plan.peak())) {
+    }
+    if (plan.peak() > most) device->planned_lower_bound.store(plan.lower_bound, std::memory_order_relaxed);
   }
 
   // --- constants ---
@@ -355,6 +362,35 @@ class Scheduling {
       if (piece.segment != nullptr) continue;
       for (uint32_t id : program_.steps[piece.first].inputs) note(home(id), kEveryPiece);
     }
+  }
+
+  // Which inputs a result may be written over: the step that makes it is the last that reads the input, and its kind
+  // allows that alias.
+  void find_in_place() {
+    made_->written_over.assign(program_.outputs.size(), kNoInput);
+    for (uint32_t i = 0; i < step_count(); ++i) {
+      const Step& step = program_.steps[i];
+      if (step.prepared == nullptr || step.outputs.size() != 1) continue;
+      const Home& result = home(step.outputs[0]);
+      if (result.of != Home::Of::output || step.op->alias_input >= step.inputs.size()) continue;
+      const uint32_t over = step.inputs[step.op->alias_input];
+      const auto input = std::find(program_.inputs.begin(), program_.inputs.end(), over);
+      if (input == program_.inputs.end() || last_use_[over] != i || !alone(step, over)) continue;
+      if (!same_elements(over, step.outputs[0]) || last_use_[step.outputs[0]] != i) continue;
+      made_->written_over[result.index] = static_cast<uint32_t>(input - program_.inputs.begin());
+    }
+  }
+
+  // Whether `step` reads `from` once.
+  bool alone(const Step& step, uint32_t from) const {
+    const auto reads = [&](uint32_t other) { return other != 0 && root(other) == from; };
+    return std::count_if(step.inputs.begin(), step.inputs.end(), reads) == 1;
+  }
+
+  // Whether the elements of two values lie in the same order, so that one may be written over the other.
+  bool same_elements(uint32_t a, uint32_t b) const {
+    const TensorMeta &left = program_.values[a].meta, &right = program_.values[b].meta;
+    return left.dtype == right.dtype && left.dims == right.dims && left.strides == right.strides;
   }
 
   void note_use(uint32_t id, uint32_t piece, std::vector<uint32_t>* last) const {

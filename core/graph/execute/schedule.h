@@ -40,6 +40,7 @@ struct SegmentBinding {
 };
 
 constexpr uint32_t kEveryPiece = UINT32_MAX;
+constexpr uint32_t kNoInput = UINT32_MAX;
 
 struct Piece {
   uint32_t first = 0, count = 1;               // steps
@@ -63,6 +64,7 @@ struct Schedule {
   Roots roots;
   std::vector<Home> homes;                // by root
   uint32_t tensors = 0;                   // inputs of the program first
+  std::vector<uint32_t> written_over;     // by result: the input that it may be written over, or kNoInput
   std::vector<int32_t> input_alignments;  // in bytes
   std::vector<Block> blocks;
   std::vector<Piece> pieces;

@@ -21,20 +21,6 @@ constexpr size_t kMaxOpenFiles = 256;
 
 std::string why(int error) { return std::strerror(error); }
 
-Status read_exactly(int fd, uint64_t offset, uint64_t length, void* data) {
-  auto* out = static_cast<char*>(data);
-  while (length > 0) {
-    const ssize_t got = pread(fd, out, std::min<uint64_t>(length, uint64_t{1} << 30), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Status(Code::internal, fmt::format("Reading failed: {}.", why(errno)));
-    if (got == 0) return Status(Code::invalid_argument, "The file became shorter while it was read.");
-    out += got;
-    offset += static_cast<uint64_t>(got);
-    length -= static_cast<uint64_t>(got);
-  }
-  return {};
-}
-
 bool names_parent(std::string_view location) {
   for (size_t at = 0; at <= location.size();) {
     const size_t end = std::min(location.find('/', at), location.size());
@@ -72,8 +58,22 @@ Descriptor::~Descriptor() {
   if (fd_ >= 0) close(fd_);
 }
 
-Result<std::string> read_file(const std::string& path, uint64_t limit) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+Status read_exactly(int fd, uint64_t offset, uint64_t length, void* data) {
+  auto* out = static_cast<char*>(data);
+  while (length > 0) {
+    const ssize_t got = pread(fd, out, std::min<uint64_t>(length, uint64_t{1} << 30), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Status(Code::internal, fmt::format("Reading failed: {}.", why(errno)));
+    if (got == 0) return Status(Code::invalid_argument, "The file became shorter while it was read.");
+    out += got;
+    offset += static_cast<uint64_t>(got);
+    length -= static_cast<uint64_t>(got);
+  }
+  return {};
+}
+
+Result<Descriptor> open_regular(const std::string& path, uint64_t limit, uint64_t* size) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) {
     return Status(errno == ENOENT ? Code::not_found : Code::invalid_argument,
                   fmt::format("'{}' cannot be opened: {}.", path, why(errno)));
@@ -82,14 +82,11 @@ Result<std::string> read_file(const std::string& path, uint64_t limit) {
   if (fstat(file.get(), &info) != 0)
     return Status(Code::internal, fmt::format("'{}' cannot be examined: {}.", path, why(errno)));
   if (!S_ISREG(info.st_mode)) return Status(Code::invalid_argument, fmt::format("'{}' is not a regular file.", path));
-  const auto size = static_cast<uint64_t>(info.st_size);
-  if (size > limit) {
-    return Status(Code::invalid_argument, fmt::format("'{}' has {} bytes; at most {} are read.", path, size, limit));
+  *size = static_cast<uint64_t>(info.st_size);
+  if (*size > limit) {
+    return Status(Code::invalid_argument, fmt::format("'{}' has {} bytes; at most {} are read.", path, *size, limit));
   }
-  std::string bytes(size, '\0');
-  const Status status = read_exactly(file.get(), 0, size, bytes.data());
-  if (!status.ok()) return status.with_context(fmt::format("  while reading '{}'", path));
-  return bytes;
+  return file;
 }
 
 Result<const ExternalFiles::Opened*> ExternalFiles::open(std::string_view location) {

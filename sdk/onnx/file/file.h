@@ -1,4 +1,4 @@
-// Reads untrusted files: whole model files, and ranges of external data below one folder.
+// Reads untrusted files: ranges of files, and external data below one folder.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,6 @@
 #include "primitives/status/status.h"
 
 namespace tenon::onnx {
-
-// The bytes of the regular file at `path`. Errors: not_found, invalid_argument (not a regular file, too large).
-Result<std::string> read_file(const std::string& path, uint64_t limit);
 
 // Owns a file descriptor.
 class Descriptor {
@@ -30,6 +27,12 @@ class Descriptor {
  private:
   int fd_ = -1;
 };
+
+// Opens the regular file at `path`, of `size` bytes. Errors: not_found; invalid_argument (not a regular file, larger
+// than `limit`).
+Result<Descriptor> open_regular(const std::string& path, uint64_t limit, uint64_t* size);
+// Reads `length` bytes at `offset` of an open file. Errors: invalid_argument, if it has fewer.
+Status read_exactly(int file, uint64_t offset, uint64_t length, void* data);
 
 // Files below one folder, under the names that a model gives: relative, without "..", symbolic links, hard links or
 // special files.

@@ -267,12 +267,13 @@ TensorList Model::Impl::run(const Inputs& inputs, const Inputs& bound, std::vect
 
 namespace {
 
-Model load_checked(std::string_view bytes, const Options& options) {
+// `file`: what `bytes` are from, or null.
+Model load_checked(std::string_view bytes, const ModelFile* file, const Options& options) {
   auto impl = std::make_shared<Model::Impl>();
   impl->options = options;
   std::vector<std::string> refusals;
   const Device device = options.device ? options.device : Device::current();
-  impl->parsed = parse_model(bytes, options.external_data_root, device, &refusals);
+  impl->parsed = parse_model(bytes, {ExternalFiles(options.external_data_root), file}, device, &refusals);
   impl->parsed.precision = options.precision;
   check_types(impl->parsed);
   name_nodes(&impl->parsed);
@@ -318,19 +319,19 @@ graph::Graph Model::record(const Inputs& inputs) const {
 }
 
 Model load_bytes(std::string_view bytes, const Options& options) {
-  return at_border([&] { return load_checked(bytes, options); });
+  return at_border([&] { return load_checked(bytes, nullptr, options); });
 }
 
 Model load(const std::string& path, const Options& options) {
   return at_border([&] {
-    const std::string bytes = value_or_throw(read_file(path, kLargestFile));
+    const ModelFile file = value_or_throw(ModelFile::open(path, kLargestFile));
     Options with_root = options;
     if (with_root.external_data_root.empty()) {
       const size_t slash = path.rfind('/');
       with_root.external_data_root = slash == std::string::npos ? "." : path.substr(0, slash + 1);
     }
     try {
-      return load_bytes(bytes, with_root);
+      return load_checked(file.bytes(), &file, with_root);
     } catch (const Error& error) {
       throw Error(error.status().with_context(fmt::format("  while loading '{}'", path)));
     }

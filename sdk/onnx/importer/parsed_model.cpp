@@ -27,9 +27,8 @@ std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
 
 class ProgramReader {
  public:
-  ProgramReader(const proto::ModelProto& model, const std::string& external_root, Device device,
-                std::vector<std::string>* refusals)
-      : model_(model), graph_(*model.graph), files_(external_root), refusals_(*refusals) {
+  ProgramReader(const proto::ModelProto& model, TensorFiles files, Device device, std::vector<std::string>* refusals)
+      : model_(model), graph_(*model.graph), files_(std::move(files)), refusals_(*refusals) {
     parsed_.device = device;
   }
 
@@ -296,7 +295,7 @@ class ProgramReader {
 
   const proto::ModelProto& model_;
   const proto::GraphProto& graph_;
-  ExternalFiles files_;
+  TensorFiles files_;
   std::vector<std::string>& refusals_;
   std::map<std::string, int64_t, std::less<>> opsets_;
   std::map<std::string, int32_t, std::less<>> values_;
@@ -381,15 +380,14 @@ bool stays_on_host(DType dtype, int64_t elements) {
   return elements <= kHostElements && (dtype == DType::i64 || dtype == DType::i32 || dtype == DType::boolean);
 }
 
-ParsedModel parse_model(std::string_view bytes, const std::string& external_root, Device device,
-                        std::vector<std::string>* refusals) {
+ParsedModel parse_model(std::string_view bytes, TensorFiles files, Device device, std::vector<std::string>* refusals) {
   if (bytes.empty()) malformed("it is empty");
   proto::ModelProto model;
   if (const std::string error = proto::decode(bytes, &model); !error.empty()) {
     throw Error(Code::invalid_argument, fmt::format("This is not an ONNX model, or it is damaged. {}", error));
   }
   if (!model.graph) throw Error(Code::invalid_argument, "This is not an ONNX model: it holds no graph.");
-  return ProgramReader(model, external_root, device, refusals).read();
+  return ProgramReader(model, std::move(files), device, refusals).read();
 }
 
 }  // namespace tenon::onnx

@@ -11,6 +11,7 @@
 #include "core/tensor/labels.h"
 #include "core/tensor/tensor.h"
 #include "sdk/onnx/onnx.h"
+#include "sdk/onnx/tensors/tensor_data.h"
 
 namespace tenon::onnx {
 
@@ -71,10 +72,10 @@ bool stays_on_host(DType dtype, int64_t elements);
 // Throws invalid_argument: "The model is malformed: <what>."
 [[noreturn]] void malformed(const std::string& what);
 
-// Decodes and checks `bytes`. A well-formed part that cannot run (an operator without a translator, a value that is no
-// tensor) adds a line to `refusals`. With refusals, the parsed model only serves to find more of them.
-ParsedModel parse_model(std::string_view bytes, const std::string& external_root, Device device,
-                        std::vector<std::string>* refusals);
+// Decodes and checks `bytes`, which are those of `files.model` if that is given. A well-formed part that cannot run (an
+// operator without a translator, a value that is no tensor) adds a line to `refusals`. With refusals, the parsed model
+// only serves to find more of them.
+ParsedModel parse_model(std::string_view bytes, TensorFiles files, Device device, std::vector<std::string>* refusals);
 
 // Checks the element types of inputs and outputs, as far as they are known without running: inputs against ONNX's rules
 // for the operator, outputs against their declared types. Errors: invalid_argument.

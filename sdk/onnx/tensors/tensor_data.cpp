@@ -135,7 +135,7 @@ std::string onnx_type_name(int32_t data_type) {
   return fmt::format("type {}", data_type);
 }
 
-Result<TensorHeader> check_tensor(const Proto& proto, ExternalFiles& files) {
+Result<TensorHeader> check_tensor(const Proto& proto, TensorFiles& files) {
   TensorHeader header;
   header.dtype = dtype_of_onnx(proto.data_type);
   if (header.dtype == DType::none) {
@@ -155,7 +155,7 @@ Result<TensorHeader> check_tensor(const Proto& proto, ExternalFiles& files) {
   header.bytes = *count * size;
   header.external = proto.data_location == Proto::DataLocation_EXTERNAL;
   if (header.external) {
-    TENON_RETURN_IF_ERROR(check_external(proto, files, &header));
+    TENON_RETURN_IF_ERROR(check_external(proto, files.external, &header));
     return header;
   }
   const bool raw = proto.has(Proto::k_raw_data);
@@ -168,12 +168,17 @@ Result<TensorHeader> check_tensor(const Proto& proto, ExternalFiles& files) {
   return header;
 }
 
-Status read_elements(const Proto& proto, const TensorHeader& header, ExternalFiles& files, void* out) {
+Status read_elements(const Proto& proto, const TensorHeader& header, TensorFiles& files, void* out) {
   if (header.bytes == 0) return {};
   if (header.external) {
-    TENON_RETURN_IF_ERROR(files.read(header.location, header.offset, static_cast<uint64_t>(header.bytes), out));
+    TENON_RETURN_IF_ERROR(
+        files.external.read(header.location, header.offset, static_cast<uint64_t>(header.bytes), out));
   } else if (proto.has(Proto::k_raw_data)) {
-    std::memcpy(out, proto.raw_data.data(), proto.raw_data.size());
+    if (files.model != nullptr) {
+      TENON_RETURN_IF_ERROR(files.model->read(proto.raw_data, out));
+    } else {
+      std::memcpy(out, proto.raw_data.data(), proto.raw_data.size());
+    }
   } else {
     read_typed(proto, header.dtype, out);
   }
@@ -181,7 +186,7 @@ Status read_elements(const Proto& proto, const TensorHeader& header, ExternalFil
   return {};
 }
 
-Result<Tensor> read_tensor(const Proto& proto, ExternalFiles& files, Device device) {
+Result<Tensor> read_tensor(const Proto& proto, TensorFiles& files, Device device) {
   TENON_ASSIGN_OR_RETURN(const TensorHeader header, check_tensor(proto, files));
   Tensor tensor = Tensor::empty(header.dims, header.dtype, device);
   if (header.elements == 0) return tensor;
@@ -202,7 +207,7 @@ Tensor decoded(std::string_view bytes, Device device, std::string* name) {
   if (const std::string error = onnx_proto::decode(bytes, &proto); !error.empty()) {
     throw Error(Code::invalid_argument, fmt::format("This is not a TensorProto. {}", error));
   }
-  ExternalFiles none{std::string()};
+  TensorFiles none{ExternalFiles(std::string()), nullptr};
   if (name != nullptr) *name = std::string(proto.name);
   return value_or_throw(read_tensor(proto, none, device ? device : Device::current()));
 }

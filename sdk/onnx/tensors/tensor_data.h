@@ -7,6 +7,7 @@
 #include "core/tensor/tensor.h"
 #include "onnx_messages.h"
 #include "sdk/onnx/file/file.h"
+#include "sdk/onnx/file/model_file.h"
 
 namespace tenon::onnx {
 
@@ -16,6 +17,12 @@ DType dtype_of_onnx(int32_t data_type);
 int32_t onnx_type_of(DType dtype);
 // "float", "string", "type 99"
 std::string onnx_type_name(int32_t data_type);
+
+// Where the elements of tensors come from beside the messages themselves.
+struct TensorFiles {
+  ExternalFiles external;
+  const ModelFile* model = nullptr;  // the file that the messages are from; null: they are in memory, and whole
+};
 
 // The checked header of a TensorProto: a supported dtype, at most 8 dims, none negative, no overflow, and as much data
 // as elements (for external data: a range inside the file).
@@ -28,12 +35,12 @@ struct TensorHeader {
   std::string location;
   uint64_t offset = 0;
 };
-Result<TensorHeader> check_tensor(const onnx_proto::TensorProto& proto, ExternalFiles& files);
+Result<TensorHeader> check_tensor(const onnx_proto::TensorProto& proto, TensorFiles& files);
 
 // Writes the elements of a checked tensor, row-major, to `out`, which has header.bytes bytes.
-Status read_elements(const onnx_proto::TensorProto& proto, const TensorHeader& header, ExternalFiles& files, void* out);
+Status read_elements(const onnx_proto::TensorProto& proto, const TensorHeader& header, TensorFiles& files, void* out);
 
 // Reads header and elements into a tensor on `device`.
-Result<Tensor> read_tensor(const onnx_proto::TensorProto& proto, ExternalFiles& files, Device device);
+Result<Tensor> read_tensor(const onnx_proto::TensorProto& proto, TensorFiles& files, Device device);
 
 }  // namespace tenon::onnx

@@ -1,6 +1,6 @@
-// Runs recorded programs on the wrapped asynchronous fake, which takes parts of them as whole graphs, keeps blobs and
-// tells its time. One call of each round goes wrong: it fails, it is cancelled, or the device is lost. The process goes
-// on, and the next run is right. See README.md.
+// Runs recorded programs on the wrapped asynchronous fake, as segments and command lists, or in parts that the fake
+// takes as whole graphs. The fake keeps blobs and tells its time. One call of each round goes wrong: it fails, it is
+// cancelled, or the device is lost. The process goes on, and the next run is right. See README.md.
 //
 //   fault_graphs [--rounds 300] [--seed 1] [--slot graph_compile] [--trouble cancel] [--tally FILE]
 #include <cmath>
@@ -25,7 +25,10 @@ namespace tenon::testing {
 namespace {
 
 constexpr int kTries = 6;
+constexpr int kRuns = 8;  // of each program: plain ones, and replays
 constexpr int64_t kSide = 6;
+
+uint64_t graph_runs = 0;
 
 std::vector<float> random_floats(uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -46,7 +49,8 @@ Tensor apply(uint64_t which, const Tensor& a, const Tensor& b) {
   }
 }
 
-// Eight ops on two inputs, drawn from `seed`: recorded, cut into islands where the device takes them, and run twice.
+// Eight ops on two inputs, drawn from `seed`: recorded and run. Programs with odd seeds are scheduled; of the others
+// the device takes islands.
 std::vector<float> run_program(Device device, uint64_t seed) {
   const TensorList inputs = {Tensor::from<float>(random_floats(seed), {kSide, kSide}, device),
                              Tensor::from<float>(random_floats(~seed), {kSide, kSide}, device)};
@@ -61,11 +65,12 @@ std::vector<float> run_program(Device device, uint64_t seed) {
       all.push_back(apply(random() % 6, a, b));
     }
     return graph::prepare(recorder.finish(TensorList{all[all.size() - 1], all[all.size() - 3]}),
-                          {.whole_graphs = false, .scheduled = false});
+                          {.whole_graphs = false, .scheduled = seed % 2 == 1});
   }();
-  graph::take_islands(&program);
+  if (seed % 2 == 0) graph::take_islands(&program);
   std::vector<float> answer;
-  for (int time = 0; time < 2; ++time) {
+  for (int time = 0; time < kRuns; ++time) {
+    ++graph_runs;
     for (const Tensor& output : graph::run(program, inputs)) {
       const std::vector<float> values = output.to_host<float>();
       answer.insert(answer.end(), values.begin(), values.end());
@@ -77,11 +82,12 @@ std::vector<float> run_program(Device device, uint64_t seed) {
 class Campaign {
  public:
   explicit Campaign(uint64_t seed)
-      : plan_({Slot::memory_allocate, Slot::stream_create, Slot::upload, Slot::download, Slot::event_create,
-               Slot::event_record, Slot::event_query, Slot::event_host_wait, Slot::event_elapsed,
-               Slot::primitive_support, Slot::primitive_create, Slot::primitive_launch, Slot::graph_capability,
-               Slot::graph_compile, Slot::graph_launch},
-              seed),
+      : plan_(
+            {Slot::memory_allocate, Slot::stream_create, Slot::upload, Slot::download, Slot::event_create,
+             Slot::event_record, Slot::event_query, Slot::event_host_wait, Slot::event_elapsed, Slot::primitive_support,
+             Slot::primitive_create, Slot::primitive_launch, Slot::graph_capability, Slot::graph_compile,
+             Slot::graph_launch, Slot::command_list_begin, Slot::command_list_end, Slot::command_list_replay},
+            seed),
         seed_(seed) {
     fakes::async_control().shadow = false;
     fakes::async_control().memory = uint64_t{1} << 26;
@@ -174,6 +180,7 @@ int campaign(uint64_t rounds, uint64_t seed, const char* slot, const char* troub
   }
   one.close();
   one.plan().report("recorded programs on a wrapped device that takes graphs", one.faulty(), tally);
+  std::printf("%llu runs of graphs\n", static_cast<unsigned long long>(graph_runs));
   std::printf("blobs: %llu asked for, %llu kept, %llu calls forgotten; %llu creates were cancelled\n",
               static_cast<unsigned long long>(one.faulty().blobs_asked),
               static_cast<unsigned long long>(one.faulty().blobs_kept),

@@ -84,6 +84,7 @@ TEST(Execute, AChainIsOneSegmentThatKeepsOneBuffer) {
   EXPECT_EQ(launches(program), 100u);
   EXPECT_EQ(planned_memory(program).peak, 4000u);
   EXPECT_EQ(planned_memory(program).lower_bound, 4000u);
+  EXPECT_GE(Device::current().memory_stats().planned_peak, 4000u);
   EXPECT_EQ(values_of(run(program, x)), values_of(chain(x)));
 }
 
@@ -138,6 +139,27 @@ TEST(Execute, ABoundTensorGetsItsResultWhateverItOverlaps) {
   const TensorList parts{slice(wide, 1, 0, 8), slice(wide, 1, 8, 16)};
   EXPECT_EQ(values_of(run(program, x, parts)), expected);
   EXPECT_EQ(values_of(parts), expected);
+}
+
+// As the update of a weight: the last step writes over the input, if nobody reads it later.
+TEST(Execute, AResultIsWrittenOverTheInputThatItIsBoundTo) {
+  const TensorList x{random_tensor({8, 8}, 5), random_tensor({8, 8}, 6)};
+  const Program step = [](const TensorList& in) -> TensorList { return {sub(in[0], mul(in[1], Scalar(0.5)))}; };
+  const Program reads = [](const TensorList& in) -> TensorList {
+    const Tensor next = sub(in[0], mul(in[1], Scalar(0.5)));
+    return {next, mul(in[0], next)};
+  };
+  for (const Program& code : {step, reads}) {
+    const auto expected = values_of(code(x));
+    const Executable program = prepared(x, code);
+    const TensorList in{clone(x[0]), x[1]};
+    TensorList bound(expected.size());
+    bound[0] = in[0];
+    const uint64_t before = Device::current().memory_stats().live;
+    EXPECT_EQ(values_of(run(program, in, bound)), expected);
+    EXPECT_EQ(in[0].to_host<float>(), expected[0]);
+    EXPECT_EQ(Device::current().memory_stats().live, before);
+  }
 }
 
 TEST(Execute, ARunRefusesInputsThatTheProgramWasNotPreparedFor) {

@@ -1,0 +1,43 @@
+// ModelFile: a model file in memory, without the elements of large weights. These are read straight to where they are
+// wanted, so a model does not take twice its size while it is loaded. Nothing is mapped: a file that changes meanwhile
+// is an error, or wrong data, and no signal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "primitives/status/status.h"
+#include "sdk/onnx/file/file.h"
+
+namespace tenon::onnx {
+
+class ModelFile {
+ public:
+  // Reads the regular file at `path`. Errors: not_found; invalid_argument (not a regular file, larger than `limit`).
+  static Result<ModelFile> open(const std::string& path, uint64_t limit);
+  ModelFile(ModelFile&& other) noexcept;
+  ModelFile& operator=(ModelFile&&) = delete;
+  ~ModelFile();
+
+  // The bytes of the file. The elements of large weights (TensorProto.raw_data of an initializer) are zeros.
+  std::string_view bytes() const { return {begin_, size_}; }
+  // Copies `part` of bytes(), as it is in the file, to `out`. Errors: the file became shorter; reading failed.
+  Status read(std::string_view part, void* out) const;
+
+ private:
+  friend class Scanner;
+  struct Hole {
+    uint64_t begin = 0, end = 0;
+  };
+  ModelFile() = default;
+
+  std::string path_;
+  Descriptor file_;
+  char* begin_ = nullptr;
+  uint64_t size_ = 0;
+  std::vector<Hole> holes_;  // in order
+};
+
+}  // namespace tenon::onnx
