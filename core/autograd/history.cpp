@@ -30,7 +30,8 @@ Tensor without_history(const Tensor& tensor) {
   made->elements = impl.elements;
   made->dims = impl.dims;
   made->strides = impl.strides;
-  if (impl.recorded != nullptr) made->recorded = new RecordedValue(*impl.recorded);
+  made->open = impl.open;
+  if (impl.recorded != nullptr) made->recorded = impl.recorded->alias().release();
   return copy;
 }
 

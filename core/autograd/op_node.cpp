@@ -9,7 +9,9 @@
 #include "core/autograd/history.h"
 #include "core/device/free_list.h"
 #include "core/ops/ops.h"
+#include "core/ops/sizes.h"
 #include "core/vm/storage.h"
+#include "primitives/infer/size.h"
 #include "primitives/text/format.h"
 
 namespace tenon::autograd {
@@ -35,6 +37,8 @@ uint64_t version_of(const Tensor& tensor) {
   const SharedStorage storage = tensor.impl()->storage;
   return storage == nullptr ? 0 : storage.version();
 }
+
+bool opens(const Tensor* input) { return input != nullptr && is_open(*input); }
 
 bool shares_output(const OpCall& call, const Tensor& tensor) {
   return std::any_of(call.outputs.begin(), call.outputs.end(), [&](const Tensor& output) {
@@ -122,7 +126,23 @@ void OpNode::take_results(const OpCall& call) {
   keep_shapes(call);
 }
 
+// Shapes are kept as numbers. Those that are surely that of the result are not kept.
+void OpNode::bind_shapes(const OpCall& call) {
+  const SymDims result = sizes(call.outputs[0]);
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (call.inputs[i] == nullptr || !edges_[i].node || identical(sizes(*call.inputs[i]), result)) continue;
+    for (const Tensor* input : call.inputs) {
+      if (input != nullptr) (void)input->dims();
+    }
+    (void)call.outputs[0].dims();
+    return;
+  }
+}
+
 void OpNode::keep_shapes(const OpCall& call) {
+  const bool recorded_open = is_open(call.outputs[0]) || std::any_of(call.inputs.begin(), call.inputs.end(), opens);
+  if (recorded_open) [[unlikely]]
+    bind_shapes(call);
   const TensorImpl& result = *call.outputs[0].impl();
   bool same = true;
   for (size_t i = 0; i < call.inputs.size() && same; ++i) {

@@ -58,6 +58,7 @@ class OpNode final : public Node {
   friend class NodeMemory;
   OpNode(const OpInfo& op, const GradientRow& row) : op_(&op), row_(&row) {}
   void destroy() override;
+  void bind_shapes(const OpCall& call);
   void keep_attributes(const void* attributes);
   void keep_scalars(std::span<const Scalar> scalars);
   void save_inputs(const OpCall& call, std::span<const Edge> edges);

@@ -16,21 +16,37 @@ namespace tenon::graph {
 struct Base {
   ValueId value = 0;        // as the base is now
   uint64_t generation = 0;  // how often it was written
+  // Whether it shares memory with another base, or one of its views with it, was decided on the layout of the hints.
+  bool layout_decided = false;
 };
 
 // A view, as its record says.
 struct ViewStep {
   const OpInfo* op = nullptr;
   std::vector<uint64_t> attributes;
+  std::vector<Patch> patches;
 };
 
-struct RecordedTensor final : RecordedValue {
-  using RecordedValue::RecordedValue;
+class Recorder;
 
+struct RecordedTensor final : RecordedValue {
+  RecordedTensor(std::shared_ptr<const Recording> recording, Recorder* by)
+      : RecordedValue(std::move(recording)), recorder(by) {}
+
+  void read_sizes(TensorImpl& tensor, SizeRead what, int64_t axis) override;
+  SymDims sizes(const TensorImpl& tensor) const override;
+  void note_layout(RecordedValue& made) override;
+  std::unique_ptr<RecordedValue> alias() const override { return std::make_unique<RecordedTensor>(*this); }
+
+  Recorder* recorder;  // valid until the recording has finished
   std::shared_ptr<Base> base;
   std::vector<ViewStep> chain;  // from the base to this tensor
   ValueId value = 0;            // this tensor as it was at `generation`
   uint64_t generation = 0;
+  bool row_major = false;  // whatever the open sizes are
 };
+
+// The value that `tensor`, which is recorded and has no data, stands for.
+inline RecordedTensor& recorded(const Tensor& tensor) { return static_cast<RecordedTensor&>(*tensor.impl()->recorded); }
 
 }  // namespace tenon::graph

@@ -97,6 +97,18 @@ void Graph::set_inputs(NodeId id, std::vector<ValueId> inputs) {
   }
 }
 
+namespace {
+
+// `dims`, as short as they are known by now.
+SymDims resolved(symbolic::Arena& arena, SymDims dims) {
+  for (SymDim& dim : dims) {
+    if (!dim.is_number()) dim = arena.resolve(dim);
+  }
+  return dims;
+}
+
+}  // namespace
+
 std::vector<SymMeta> infer_results(Graph& graph, const Node& node, size_t count) {
   const symbolic::ArenaScope scope(graph.arena());
   graph.arena().context(node.op->name);
@@ -104,7 +116,7 @@ std::vector<SymMeta> infer_results(Graph& graph, const Node& node, size_t count)
   values.reserve(node.inputs.size());
   std::vector<const SymValue*> pointers;
   for (ValueId id : node.inputs) {
-    if (id != 0) values.emplace_back(graph[id].dtype, graph[id].dims);
+    if (id != 0) values.emplace_back(graph[id].dtype, resolved(graph.arena(), graph[id].dims));
     pointers.push_back(id == 0 ? nullptr : &values.back());
   }
   SymCall call;
@@ -115,9 +127,7 @@ std::vector<SymMeta> infer_results(Graph& graph, const Node& node, size_t count)
   call.output_count = count;
   std::vector<SymMeta> made(count);
   throw_if_error(node.op->infer_sizes(call, made.data()));
-  for (SymMeta& meta : made) {
-    for (SymDim& dim : meta.dims) dim = graph.arena().resolve(dim);
-  }
+  for (SymMeta& meta : made) meta.dims = resolved(graph.arena(), meta.dims);
   return made;
 }
 

@@ -24,14 +24,32 @@ constexpr int64_t kSmallFactory = 1024;
 
 bool is_value(const Tensor& tensor) { return tensor.impl()->storage == nullptr; }
 
-RecordedTensor& recorded(const Tensor& tensor) { return static_cast<RecordedTensor&>(*tensor.impl()->recorded); }
-
 int64_t input_elements(const OpCall& call) {
   int64_t elements = 0;
   for (const Tensor* input : call.inputs) {
-    if (input != nullptr) elements += input->elements();
+    if (input != nullptr) elements += input->impl()->elements;
   }
   return elements;
+}
+
+// Whether all inputs of `call` are row-major, whatever the open sizes are. Then its results are.
+bool all_row_major(const OpCall& call) {
+  return std::all_of(call.inputs.begin(), call.inputs.end(), [](const Tensor* input) {
+    if (input == nullptr) return true;
+    return is_value(*input) ? recorded(*input).row_major : input->contiguous();
+  });
+}
+
+// Views that leave the elements of a row-major tensor row-major.
+bool keeps_row_major(const OpInfo& view) {
+  for (const OpId id : {OpId::reshape, OpId::view, OpId::squeeze, OpId::unsqueeze}) {
+    if (&view == &op_row(id)) return true;
+  }
+  return false;
+}
+
+std::vector<Patch> patches_of(const OpCall& call) {
+  return call.patches == nullptr ? std::vector<Patch>() : call.patches->list;
 }
 
 std::vector<uint64_t> attribute_words(const OpCall& call) {
@@ -47,34 +65,49 @@ Recorder::Recorder(Device device, Options options)
   begin();
 }
 
-Recorder::~Recorder() { recording_->finished.store(true, std::memory_order_relaxed); }
+Recorder::~Recorder() {
+  open_arena_.reset();
+  recording_->finished.store(true, std::memory_order_relaxed);
+}
 
 void Recorder::begin() {
   static std::atomic<uint64_t> count{0};
   recording_ = std::make_shared<Recording>();
   recording_->name = fmt::format("recording {}", ++count);
   if (!options_.name.empty()) recording_->name += fmt::format(" ({})", options_.name);
+  open_arena_.reset();
   graph_ = std::make_unique<Graph>(recording_->name);
+  open_arena_ = std::make_unique<symbolic::RecordingArena>(graph_->arena());
   constants_.clear();
+  symbols_.clear();
   label_ = 0;
 }
 
 std::string Recorder::name() const { return recording_->name; }
 
 Tensor Recorder::tensor_of(ValueId value, const TensorMeta& meta, std::shared_ptr<Base> base,
-                           std::vector<ViewStep> chain) {
-  auto made = std::make_unique<RecordedTensor>(recording_);
+                           std::vector<ViewStep> chain, bool row_major) {
+  auto made = std::make_unique<RecordedTensor>(recording_, this);
+  made->row_major = row_major;
   made->generation = base->generation;
   made->base = std::move(base);
   made->chain = std::move(chain);
   made->value = value;
   Tensor tensor = make_meta((*graph_)[value].device, meta);
   tensor.impl()->recorded = made.release();
+  tensor.impl()->open = is_open(recorded(tensor));
   return tensor;
 }
 
-Tensor Recorder::new_tensor(ValueId value, const TensorMeta& meta) {
-  return tensor_of(value, meta, std::make_shared<Base>(Base{value}), {});
+Tensor Recorder::new_tensor(ValueId value, const TensorMeta& meta, bool row_major) {
+  return tensor_of(value, meta, std::make_shared<Base>(Base{value}), {}, row_major);
+}
+
+Tensor Recorder::view_of(const OpCall& call, ValueId value, const TensorMeta& meta) {
+  const RecordedTensor& source = recorded(*call.inputs[0]);
+  std::vector<ViewStep> chain = source.chain;
+  chain.push_back({call.op, attribute_words(call), patches_of(call)});
+  return tensor_of(value, meta, source.base, std::move(chain), source.row_major && keeps_row_major(*call.op));
 }
 
 Tensor Recorder::input(DType dtype, const Dims& dims) {
@@ -92,7 +125,7 @@ void Recorder::check_value(std::string_view op, const char* role, size_t index, 
   const RecordedValue* value = tensor.impl()->recorded;
   if (value != nullptr && value->recording == recording_) return;
   throw Error(Code::invalid_argument, fmt::format("{}: {} {} of shape {} is {}, and cannot be used under {}.", op, role,
-                                                  index, tensor.dims(), origin_of(tensor), recording_->name));
+                                                  index, tensor.impl()->dims, origin_of(tensor), recording_->name));
 }
 
 void Recorder::check_values(const OpCall& call) const {
@@ -109,6 +142,7 @@ ValueId Recorder::apply_view(const ViewStep& view, ValueId of) {
   node.op = view.op;
   node.inputs = {of};
   node.attributes = view.attributes;
+  node.patches = view.patches;
   node.label = label_;
   return graph_->node(graph_->append(std::move(node))).results[0];
 }
@@ -129,6 +163,7 @@ ValueId Recorder::value_of(const Tensor& tensor) {
 
 void Recorder::write(const Tensor& tensor, ValueId value) {
   RecordedTensor& self = recorded(tensor);
+  if (self.base->layout_decided) bind_all_sizes("a write through a view");
   const auto shape_of = [&](ValueId id) {
     Dims dims;
     for (SymDim dim : (*graph_)[id].dims) dims.push_back(graph_->arena().hint(dim).value());
@@ -142,6 +177,8 @@ void Recorder::write(const Tensor& tensor, ValueId value) {
     OpCall view;
     view.op = self.chain[i].op;
     view.attributes = self.chain[i].attributes.data();
+    const Patches patches{self.chain[i].patches};
+    view.patches = patches.list.empty() ? nullptr : &patches;
     const Tensor before = new_tensor(seen[i], shape_of(seen[i]));
     written = value_of(view.op->write(view, before, new_tensor(written, shape_of(written))));
   }
@@ -151,6 +188,7 @@ void Recorder::write(const Tensor& tensor, ValueId value) {
 }
 
 void Recorder::infer(const OpCall& call, std::vector<TensorMeta>* outputs) const {
+  const HintScope hints(*this);
   if (call.op->form == OpForm::view) {
     TensorImpl view;
     throw_if_error(call.op->view(call, &view));
@@ -169,6 +207,7 @@ bool Recorder::compute_now(const OpCall& call, std::span<const TensorMeta> outpu
   for (const Tensor& output : call.outputs) {
     if (unknown(&output)) return false;
   }
+  if (call.patches != nullptr) return false;
   if (call.op->form == OpForm::view) return true;
   int64_t made = 0;
   for (const TensorMeta& meta : outputs) made += element_count(meta.dims);
@@ -183,6 +222,7 @@ Node Recorder::node_of(const OpCall& call) {
   for (const Tensor* input : call.inputs) node.inputs.push_back(input == nullptr ? 0 : value_of(*input));
   node.scalars.assign(call.scalars.begin(), call.scalars.end());
   node.attributes = attribute_words(call);
+  node.patches = patches_of(call);
   node.epilogues.assign(call.epilogues.begin(), call.epilogues.end());
   node.precision = call.precision;
   node.label = label_;
@@ -211,15 +251,13 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
   const NodeId id = graph_->append(node_of(call), call.outputs.size());
   const std::vector<ValueId> results = graph_->node(id).results;
   for (size_t i = 0; i < call.outputs.size(); ++i) {
+    check_hints(*call.op, results[i], outputs[i]);
     if (call.outputs[i].defined()) {
       write(call.outputs[i], results[i]);
     } else if (call.op->form == OpForm::view) {
-      const RecordedTensor& source = recorded(*call.inputs[0]);
-      std::vector<ViewStep> chain = source.chain;
-      chain.push_back({call.op, attribute_words(call)});
-      call.outputs[i] = tensor_of(results[i], outputs[i], source.base, std::move(chain));
+      call.outputs[i] = view_of(call, results[i], outputs[i]);
     } else {
-      call.outputs[i] = new_tensor(results[i], outputs[i]);
+      call.outputs[i] = new_tensor(results[i], outputs[i], all_row_major(call));
     }
   }
 }

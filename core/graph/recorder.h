@@ -44,6 +44,15 @@ class TENON_API Recorder final : public Interpreter {
 
   // A new input of the program: a tensor without data, row-major.
   Tensor input(DType dtype, const Dims& dims);
+  // A new input of which the axes with a name in `symbols` (one per axis; empty: the size is a number) are open: each
+  // name is a symbol of the graph's arena with the size in `hints` as its hint. The same name is the same size, here
+  // and in other inputs. Sizes 0 and 1 are guarded at once. `name` is what errors call the input; empty: its number.
+  // Errors: invalid_argument (a name with two hints).
+  //
+  // Code that reads sizes of a recorded tensor as numbers (dims(), elements(), a list of sizes that it does not take as
+  // expressions) is less general and never wrong: the recorder notes the guard `S0 == 7`. signature.h binds the sizes
+  // of a run and says which guard does not hold.
+  Tensor input(DType dtype, const Dims& hints, std::span<const std::string> symbols, std::string name = {});
   // The label of the nodes from now on: "node 14 (/encoder/MatMul)".
   void label(std::string text);
 
@@ -51,11 +60,37 @@ class TENON_API Recorder final : public Interpreter {
   void apply(const OpCall& call) override;
   bool host_value_known(const Tensor& tensor) override;
 
+  // The arena of the program, for code that makes sizes of its own.
+  symbolic::Arena& arena() { return graph_->arena(); }
+
   // The program that computes `outputs`, without the nodes they do not need. The recorder is then empty, and another
   // recording begins; a value of the one that has finished is refused from then on.
   Graph finish(std::span<const Tensor> outputs);
 
  private:
+  friend struct RecordedTensor;
+
+  // While one lives the recorder itself looks at hints, which binds nobody.
+  class HintScope {
+   public:
+    explicit HintScope(const Recorder& recorder) : depth_(recorder.reading_hints_) { ++depth_; }
+    ~HintScope() { --depth_; }
+    HintScope(const HintScope&) = delete;
+    HintScope& operator=(const HintScope&) = delete;
+
+   private:
+    int32_t& depth_;
+  };
+
+  // What a read of sizes as numbers means.
+  void read_sizes(const RecordedTensor& value, TensorImpl* tensor, SizeRead what, int64_t axis);
+  bool is_open(const RecordedTensor& value) const;
+  void bind_all_sizes(std::string_view reader);
+  // The sizes of `value`, as short as they are known.
+  SymDims sizes_of(ValueId value) const;
+  // Checks the result `value` of `op`, as its rule over expressions made it, against the one over hints.
+  void check_hints(const OpInfo& op, ValueId value, const TensorMeta& meta) const;
+
   bool compute_now(const OpCall& call, std::span<const TensorMeta> outputs) const;
   void infer(const OpCall& call, std::vector<TensorMeta>* outputs) const;
   void record(const OpCall& call, std::span<const TensorMeta> outputs);
@@ -71,8 +106,10 @@ class TENON_API Recorder final : public Interpreter {
   // A view of the value `of`.
   ValueId apply_view(const ViewStep& view, ValueId of);
   // A tensor for `value`, seen through `chain` from `base`.
-  Tensor tensor_of(ValueId value, const TensorMeta& meta, std::shared_ptr<Base> base, std::vector<ViewStep> chain);
-  Tensor new_tensor(ValueId value, const TensorMeta& meta);
+  Tensor tensor_of(ValueId value, const TensorMeta& meta, std::shared_ptr<Base> base, std::vector<ViewStep> chain,
+                   bool row_major);
+  Tensor new_tensor(ValueId value, const TensorMeta& meta, bool row_major = true);
+  Tensor view_of(const OpCall& call, ValueId value, const TensorMeta& meta);
   // Makes `value` what `tensor` holds from now on.
   void write(const Tensor& tensor, ValueId value);
 
@@ -81,7 +118,10 @@ class TENON_API Recorder final : public Interpreter {
   Interpreter& known_;
   std::shared_ptr<Recording> recording_;
   std::unique_ptr<Graph> graph_;
+  std::unique_ptr<symbolic::RecordingArena> open_arena_;
   std::unordered_map<const TensorImpl*, ValueId> constants_;  // the graph keeps their tensors
+  std::unordered_map<std::string, SymDim> symbols_;           // by name; as the inputs have them
+  mutable int32_t reading_hints_ = 0;
   uint32_t label_ = 0;
 };
 

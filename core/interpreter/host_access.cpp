@@ -5,6 +5,7 @@
 #include "core/ops/op_call.h"
 #include "core/ops/ops.h"
 #include "core/tensor/factory.h"
+#include "core/tensor/recording.h"
 #include "core/tensor/tensor.h"
 #include "core/vm/vm.h"
 
@@ -12,6 +13,8 @@ namespace tenon {
 
 void Tensor::copy_to_host(void* data) const {
   if (at("copy_to_host").storage == nullptr) refuse_recorded("copy_to_host: the tensor", *this);
+  if (impl_->recorded != nullptr) [[unlikely]]
+    impl_->recorded->read_elements(*impl_);
   if (elements() == 0) {
     throw_if_error(vm::settle(impl_->storage, false, false));
     return;

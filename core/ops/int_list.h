@@ -11,6 +11,8 @@
 
 namespace tenon {
 
+class SizeList;
+
 // Borrows its source for the call; holds a single number itself. It has two words, so that it is passed in registers.
 class IntList {
  public:
@@ -22,12 +24,24 @@ class IntList {
   IntList(const std::vector<int64_t>& values) : data_(values.data()), size_(values.size()) {}
   IntList(const Dims& dims) : data_(dims.data()), size_(dims.size()) {}
   IntList(std::span<const int64_t> values) : data_(values.data()), size_(values.size()) {}
+  // Sizes of which some may be expressions (size_list.h). Who reads them as numbers binds the recording to them.
+  IntList(const SizeList& sizes) : sizes_(&sizes), size_(kSizes) {}
   template <std::integral T>
   IntList(T value) : single_(static_cast<int64_t>(value)), size_(kSingle) {}
 
-  const int64_t* data() const { return size_ == kSingle ? &single_ : data_; }
-  size_t size() const { return size_ == kSingle ? 1 : size_; }
-  bool empty() const { return size_ == 0; }
+  const int64_t* data() const {
+    if (size_ < kSizes) [[likely]]
+      return data_;
+    return size_ == kSingle ? &single_ : numbers();
+  }
+  size_t size() const {
+    if (size_ < kSizes) [[likely]]
+      return size_;
+    return size_ == kSingle ? 1 : count();
+  }
+  bool empty() const { return size() == 0; }
+  // The sizes that the list was made of; null: it was made of numbers.
+  const SizeList* sizes() const { return size_ == kSizes ? sizes_ : nullptr; }
   int64_t operator[](size_t i) const { return data()[i]; }
   const int64_t* begin() const { return data(); }
   const int64_t* end() const { return data() + size(); }
@@ -35,10 +49,15 @@ class IntList {
 
  private:
   static constexpr size_t kSingle = ~size_t{0};
+  static constexpr size_t kSizes = kSingle - 1;
+
+  const int64_t* numbers() const;  // of a list of sizes
+  size_t count() const;
 
   union {
     const int64_t* data_ = nullptr;
     int64_t single_;
+    const SizeList* sizes_;
   };
   size_t size_ = 0;
 };

@@ -22,6 +22,7 @@ namespace tenon {
 struct OpInfo;
 struct SymCall;
 struct SymMeta;
+struct Patches;
 class Lowering;
 
 // What PrecisionScope has set for the calling thread. It stands here, and not behind a call, since every op reads it.
@@ -58,6 +59,8 @@ struct OpCall {
   // Of a product: what follows it, in order, at most EP_MAX_EPILOGUES. The tensors that they read are the last of
   // `inputs`, in their order; they broadcast to the result. Part of the cache key.
   std::span<const Epilogue> epilogues = {};
+  // The numbers of `attributes` that are expressions (sym_call.h); null: none. Only recorders see such calls.
+  const Patches* patches = nullptr;
 
   template <class T>
   const T& attributes_as() const {

@@ -40,6 +40,11 @@ struct Patch {
   SymDim size = 0;
 };
 
+// What of a record's attributes are expressions.
+struct Patches {
+  std::vector<Patch> list;
+};
+
 struct SymCall {
   using Size = SymDim;
   using Meta = SymMeta;

@@ -221,4 +221,21 @@ class ArenaScope {
 // The calling thread's arena, or null.
 Arena* current_arena();
 
+// While it lives, sizes of `arena` may be used on any thread where no other copy of the arena is open: those of a
+// recording, which user code holds.
+class RecordingArena {
+ public:
+  explicit RecordingArena(Arena& arena);
+  ~RecordingArena();
+  RecordingArena(const RecordingArena&) = delete;
+  RecordingArena& operator=(const RecordingArena&) = delete;
+
+ private:
+  uint32_t serial_;
+};
+
+// The arena whose expression `size` is: the one that is open, or one that is being recorded. Errors: invalid_argument,
+// if there is none.
+Arena& arena_of(SymDim size);
+
 }  // namespace tenon::symbolic

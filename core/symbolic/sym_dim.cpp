@@ -1,5 +1,8 @@
 #include "core/symbolic/sym_dim.h"
 
+#include <map>
+#include <mutex>
+
 #include "core/symbolic/arena.h"
 #include "core/symbolic/evaluate.h"
 #include "core/symbolic/range.h"
@@ -11,7 +14,44 @@ namespace {
 
 thread_local Arena* open_arena = nullptr;
 
+// The arenas of recordings, by serial.
+struct Recordings {
+  std::mutex mutex;
+  std::map<uint32_t, Arena*> arenas;
+};
+Recordings& recordings() {
+  static Recordings all;
+  return all;
+}
+
+// The arena with that number that is open or being recorded, or null.
+Arena* find_arena(uint32_t serial) {
+  if (open_arena != nullptr && open_arena->serial() == serial) return open_arena;
+  Recordings& all = recordings();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.arenas.find(serial);
+  return found == all.arenas.end() ? nullptr : found->second;
+}
+
 }  // namespace
+
+RecordingArena::RecordingArena(Arena& arena) : serial_(arena.serial()) {
+  Recordings& all = recordings();
+  const std::lock_guard lock(all.mutex);
+  all.arenas[serial_] = &arena;
+}
+
+RecordingArena::~RecordingArena() {
+  Recordings& all = recordings();
+  const std::lock_guard lock(all.mutex);
+  all.arenas.erase(serial_);
+}
+
+Arena& arena_of(SymDim size) {
+  if (Arena* found = find_arena(size.serial())) return *found;
+  throw Error(Code::invalid_argument,
+              fmt::format("The size {} is of a recording that has finished, or of no recording.", to_string(size)));
+}
 
 ArenaScope::ArenaScope(Arena& arena) : previous_(open_arena) { open_arena = &arena; }
 ArenaScope::~ArenaScope() { open_arena = previous_; }
@@ -22,6 +62,7 @@ Arena* current_arena() { return open_arena; }
 namespace {
 
 symbolic::Arena& arena_for(SymDim a, SymDim b) {
+  if (symbolic::Arena* found = symbolic::find_arena((a.is_number() ? b : a).serial())) return *found;
   if (symbolic::open_arena != nullptr) return *symbolic::open_arena;
   throw Error(Code::invalid_argument, fmt::format("The sizes {} and {} meet where no arena is open on this thread.",
                                                   to_string(a), to_string(b)));
@@ -128,8 +169,7 @@ Result<SymDims> checked(std::string_view op, const SymDims& dims) {
 
 std::string to_string(SymDim size) {
   if (size.is_number()) return fmt::format("{}", size.number());
-  const symbolic::Arena* arena = symbolic::open_arena;
-  if (arena != nullptr && arena->serial() == size.serial()) return arena->text(size);
+  if (const symbolic::Arena* arena = symbolic::find_arena(size.serial())) return arena->text(size);
   return fmt::format("expression {} of arena {}", size.index(), size.serial());
 }
 
@@ -140,7 +180,8 @@ std::string to_string(const SymDims& dims) {
 }
 
 std::string to_string(const Condition& condition) {
-  const symbolic::Arena* arena = symbolic::open_arena;
+  const SymDim size = condition.a.is_number() ? condition.b : condition.a;
+  const symbolic::Arena* arena = size.is_number() ? symbolic::open_arena : symbolic::find_arena(size.serial());
   return arena == nullptr ? "a condition" : arena->text(condition);
 }
 

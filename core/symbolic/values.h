@@ -36,10 +36,11 @@ class Values {
   // The error of the first check that does not hold: "reshape: U1 == 12 must hold, but U1 (...) is 13."
   Status check();
 
+  // "S0 (...) is 3 and S1 (...) is 4": the symbols in `a` and `b`.
+  std::string where(SymDim a, SymDim b) const;
+
  private:
   Value value(uint32_t index);
-  // " where S0 (...) is 3 and S1 (...) is 4": the symbols in `size`.
-  std::string where(SymDim a, SymDim b) const;
 
   const Arena& arena_;
   std::vector<std::optional<Value>> values_;

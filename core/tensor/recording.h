@@ -10,16 +10,32 @@
 
 namespace tenon {
 
+class SymDim;
+
 // A program that a recorder records or has recorded. Errors name it. Its values keep this object alive.
 struct Recording {
   std::string name;  // "recording 3 (bert.onnx)"
   std::atomic<bool> finished{false};
 };
 
-// The value that a tensor stands for while a program is recorded. The recorder derives from it what it needs beside.
+// What a tensor stands for while a program is recorded: a value of the program, or (if the tensor has data) elements of
+// which some are sizes of the program. The recorder derives from it what it needs beside.
 struct RecordedValue {
   explicit RecordedValue(std::shared_ptr<const Recording> of) : recording(std::move(of)) {}
   virtual ~RecordedValue() = default;
+  // The same value, for another tensor that stands for it.
+  virtual std::unique_ptr<RecordedValue> alias() const = 0;
+
+  // Somebody reads sizes of `tensor`, which is open, as numbers. Notes what must hold for these numbers.
+  virtual void read_sizes(TensorImpl& tensor, SizeRead what, int64_t axis) = 0;
+  // What is decided on the layout of this tensor at the hints (whether reshape copies) may be decided otherwise at
+  // other sizes. It matters only where memory is written that two tensors may share; then every size is bound.
+  // `made` is the tensor that follows from the decision.
+  virtual void note_layout(RecordedValue& made) = 0;
+  // Somebody reads the elements of `tensor`, which has data. Notes what must hold for them.
+  virtual void read_elements(TensorImpl&) {}
+  // The sizes of `tensor`, which is open, as expressions.
+  virtual BasicDims<SymDim> sizes(const TensorImpl& tensor) const = 0;
 
   std::shared_ptr<const Recording> recording;
 };

@@ -60,7 +60,7 @@ std::string origin_of(const Tensor& tensor) {
 
 void refuse_recorded(std::string_view what, const Tensor& tensor) {
   throw Error(Code::invalid_argument,
-              fmt::format("{} of shape {} has no data: it is {}.", what, tensor.dims(), origin_of(tensor)));
+              fmt::format("{} of shape {} has no data: it is {}.", what, tensor.impl()->dims, origin_of(tensor)));
 }
 
 namespace {
@@ -161,13 +161,15 @@ void Tensor::refuse_undefined(const char* function) {
               fmt::format("{}: the tensor is undefined: it was made without a value, or moved from.", function));
 }
 
+void Tensor::read_open(TensorImpl& impl, SizeRead what, int64_t axis) { impl.recorded->read_sizes(impl, what, axis); }
+
 void Tensor::destroy(TensorImpl* impl) {
   if (impl->gradient != nullptr) [[unlikely]]
     delete impl->gradient;
+  if (impl->recorded != nullptr) [[unlikely]]
+    delete impl->recorded;
   if (impl->storage != nullptr) [[likely]]
     impl->storage.release_tensor();
-  else
-    delete impl->recorded;
   Impls::destroy(impl);
 }
 
@@ -192,11 +194,13 @@ int64_t Tensor::dim(int64_t axis) const {
     throw Error(Code::invalid_argument, fmt::format("dim: axis {} is outside [{}, {}) of a tensor of shape {}.", axis,
                                                     -dims.rank(), dims.rank(), dims));
   }
+  if (impl_->open) [[unlikely]]
+    read_open(*impl_, SizeRead::dim, number);
   return dims[number];
 }
 
 int64_t Tensor::bytes() const {
-  const TensorImpl& impl = at("bytes");
+  const TensorImpl& impl = read("bytes", SizeRead::elements);
   return dtype_bytes(impl.dtype, impl.elements);
 }
 
@@ -206,6 +210,7 @@ void Tensor::wait() const {
 
 void Tensor::access(Access mode, std::function<void(void* data)> function) const {
   if (impl_->storage == nullptr) refuse_recorded("access: the tensor", *this);
+  if (impl_->recorded != nullptr) impl_->recorded->read_elements(*impl_);
   const bool reads = (static_cast<uint8_t>(mode) & static_cast<uint8_t>(Access::read)) != 0;
   const bool writes = (static_cast<uint8_t>(mode) & static_cast<uint8_t>(Access::write)) != 0;
   int64_t span = elements() == 0 ? 0 : 1;  // elements of the storage, from the first to the last
@@ -231,7 +236,7 @@ void Tensor::access(Access mode, std::function<void(void* data)> function) const
 }
 
 Scalar Tensor::item() const {
-  if (at("item").elements != 1) {
+  if (read("item", SizeRead::elements).elements != 1) {
     throw Error(Code::invalid_argument,
                 fmt::format("item: a tensor of shape {} has {} elements, not one.", dims(), elements()));
   }
@@ -242,6 +247,7 @@ Scalar Tensor::item() const {
 
 void* Tensor::data() const {
   if (at("data").storage == nullptr || !impl_->device->mapped) return nullptr;
+  if (impl_->recorded != nullptr) impl_->recorded->read_elements(*impl_);
   Storage* plain = value_or_throw(vm::expose(impl_->storage));
   if (plain->block.host == nullptr) return nullptr;
   throw_if_error(vm::settle(plain, true, false));

@@ -43,15 +43,19 @@ struct TensorImpl {
   std::atomic<int32_t> count{1};
   DType dtype = DType::none;
   bool contiguous = true;  // cached layout class
+  bool open = false;       // it is recorded, and some of its sizes are expressions: dims and strides are hints
   int64_t offset = 0;      // of the first element in the storage, in elements
   int64_t elements = 0;
   SharedStorage storage;              // null: a tensor without data (being recorded or probed)
-  RecordedValue* recorded = nullptr;  // owned: the value that it stands for while a program is recorded
+  RecordedValue* recorded = nullptr;  // owned: what it stands for while a program is recorded
   GradientState* gradient = nullptr;  // owned: what gradients know of it; null for most tensors
   DeviceState* device = nullptr;
   Dims dims;
   Dims strides;
 };
+
+// What is read of a tensor whose sizes are expressions (TensorImpl::open). The recorder notes a guard.
+enum class SizeRead : uint8_t { dims, dim, strides, elements, contiguous };
 
 // What the function of Tensor::access does with the elements.
 enum class Access : uint8_t { read = 1, write = 2, read_write = 3 };
@@ -91,14 +95,16 @@ class TENON_API Tensor {
 
   bool defined() const { return impl_ != nullptr; }
   DType dtype() const { return at("dtype").dtype; }
-  const Dims& dims() const { return at("dims").dims; }
-  const Dims& strides() const { return at("strides").strides; }
+  // While a program is recorded with open sizes, reading one as a number binds the program to that number: a guard is
+  // noted, and other sizes need another recording. sizes() (core/ops/sizes.h) reads them without.
+  const Dims& dims() const { return read("dims", SizeRead::dims).dims; }
+  const Dims& strides() const { return read("strides", SizeRead::strides).strides; }
   int32_t rank() const { return at("rank").dims.rank(); }
   // The dim of `axis`, negative axes from the end. Errors: invalid_argument.
   int64_t dim(int64_t axis) const;
-  int64_t elements() const { return at("elements").elements; }
+  int64_t elements() const { return read("elements", SizeRead::elements).elements; }
   int64_t bytes() const;
-  bool contiguous() const { return at("contiguous").contiguous; }
+  bool contiguous() const { return read("contiguous", SizeRead::contiguous).contiguous; }
   Device device() const { return Device(at("device").device); }
 
   // Copies the elements, row-major, to `data`, which has room for bytes(). Waits for pending writes of this tensor
@@ -172,6 +178,14 @@ class TENON_API Tensor {
     return *impl_;
   }
   [[noreturn, gnu::cold]] static void refuse_undefined(const char* function);
+  // As at(), where sizes are read as numbers.
+  TensorImpl& read(const char* function, SizeRead what) const {
+    TensorImpl& impl = at(function);
+    if (impl.open) [[unlikely]]
+      read_open(impl, what, 0);
+    return impl;
+  }
+  [[gnu::cold]] static void read_open(TensorImpl& impl, SizeRead what, int64_t axis);
 
   TensorImpl* impl_ = nullptr;
 };

@@ -3,13 +3,26 @@
 
 #include "core/ops/attributes.h"
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/sized.h"
 #include "core/ops/rules.h"
+#include "core/ops/sized_ops.h"
 
 namespace tenon::ops {
 namespace {
 
 // Views that see every element once, in the order of their input.
-Tensor reshaped(const Tensor& base, const Tensor& value) { return reshape(value, base.dims()); }
+Tensor reshaped(const Tensor& base, const Tensor& value) { return reshape(value, functors::ShapeOf(base).list()); }
+
+// A number of the attributes of `view`, or the expression in its place.
+SymDim size_in(const OpCall& view, const int64_t& field) {
+  const auto word = static_cast<uint32_t>(&field - static_cast<const int64_t*>(view.attributes));
+  if (view.patches != nullptr) {
+    for (const Patch& patch : view.patches->list) {
+      if (patch.word == word) return patch.size;
+    }
+  }
+  return SymDim::saturated(field);
+}
 
 }  // namespace
 
@@ -31,12 +44,12 @@ Tensor write_permute(const OpCall& view, const Tensor& base, const Tensor& value
 
 Tensor write_slice(const OpCall& view, const Tensor& base, const Tensor& value) {
   const auto& at = view.attributes_as<SliceAttributes>();
-  return slice_scatter(base, value, at.axis, at.start, at.end, at.step);
+  return sized::slice_scatter(base, value, at.axis, size_in(view, at.start), size_in(view, at.end), at.step);
 }
 
 Tensor write_select(const OpCall& view, const Tensor& base, const Tensor& value) {
   const auto& at = view.attributes_as<SelectAttributes>();
-  return select_scatter(base, value, at.axis, at.index);
+  return sized::select_scatter(base, value, at.axis, size_in(view, at.index));
 }
 
 }  // namespace tenon::ops

@@ -1,4 +1,6 @@
 #include "core/ops/functors/apply.h"
+
+#include "core/ops/functors/sized.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
@@ -10,6 +12,11 @@ void require_defined(std::string_view op, std::string_view name, const Tensor& t
 Dims dims_of(std::string_view op, IntList list) {
   if (list.size() > EP_MAX_RANK) refuse("{}: rank {} is more than {}.", op, list.size(), EP_MAX_RANK);
   return Dims(std::span<const int64_t>(list));
+}
+
+SymDims sym_dims_of(std::string_view op, const IntList& list) {
+  if (list.size() > EP_MAX_RANK) refuse("{}: rank {} is more than {}.", op, list.size(), EP_MAX_RANK);
+  return SymDims(std::span<const SymDim>(sizes_of(list)));
 }
 
 int32_t axis_of(std::string_view op, int64_t axis, int32_t rank) { return value_or_throw(infer::axis(op, axis, rank)); }

@@ -1,5 +1,7 @@
 // Casts, copies, and writes into existing tensors.
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/sized.h"
+#include "primitives/infer/broadcast-inl.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
@@ -27,7 +29,10 @@ Tensor channels_last(const Tensor& input, std::string_view memory_format) {
   constexpr int64_t to_last[] = {0, 2, 3, 1}, from_last[] = {0, 3, 1, 2};
   constexpr int64_t to_last_3d[] = {0, 2, 3, 4, 1}, from_last_3d[] = {0, 4, 1, 2, 3};
   const Tensor seen = tenon::permute(input, rank == 4 ? IntList(to_last) : IntList(to_last_3d));
-  if (seen.contiguous()) return input;
+  if (seen.impl()->contiguous) {
+    note_layout(seen, seen);
+    return input;
+  }
   return tenon::permute(tenon::contiguous(seen), rank == 4 ? IntList(from_last) : IntList(from_last_3d));
 }
 
@@ -42,7 +47,9 @@ Tensor cast(const Tensor& input, DType dtype) {
 Tensor contiguous(const Tensor& input, std::string_view memory_format) {
   require_defined("contiguous", "input", input);
   if (memory_format == "contiguous_format") {
-    return input.contiguous() ? input : copied(input, input.dtype(), Order::row_major);
+    const Tensor result = input.impl()->contiguous ? input : copied(input, input.dtype(), Order::row_major);
+    note_layout(input, result);
+    return result;
   }
   return channels_last(input, memory_format);
 }
@@ -55,13 +62,16 @@ Tensor clone(const Tensor& input) {
 Tensor& copy_(Tensor& input, const Tensor& src) {
   require_defined("copy_", "input", input);
   require_defined("copy_", "src", src);
-  if (!infer::broadcasts_to(src.dims(), input.dims())) {
+  const bool open = is_open(src) || is_open(input);
+  if (!open && !infer::broadcasts_to(src.dims(), input.dims())) {
     refuse("copy_: shape {} of src does not broadcast to shape {} of input.", src.dims(), input.dims());
   }
   Tensor source = tenon::to(src, input.device());
   const SharedStorage storage = source.impl()->storage;
   if (storage != nullptr && storage == input.impl()->storage) source = tenon::clone(source);
-  if (!(source.dims() == input.dims())) source = tenon::expand(source, input.dims());
+  if (!(open ? identical(sizes(source), sizes(input)) : source.dims() == input.dims())) {
+    source = tenon::expand(source, ShapeOf(input).list());
+  }
   copied(source, input.dtype(), Order::kept, &input);
   return input;
 }
@@ -89,10 +99,10 @@ Tensor& copy_from(Tensor& input, const Tensor& src) {
 
 Tensor& fill_(Tensor& input, Scalar value) {
   require_defined("fill_", "input", input);
-  FillAttributes attributes{};
-  attributes.dims = DimsAttribute::of({input.dims().data(), input.dims().size()});
-  attributes.dtype = input.dtype();
-  apply(OpId::full, {}, &attributes, {&value, 1}, &input);
+  Sized<FillAttributes> sized;
+  sized.set(&sized.attributes.dims, sizes(input));
+  sized.attributes.dtype = input.dtype();
+  apply(OpId::full, {}, sized, {&value, 1}, &input);
   return input;
 }
 

@@ -1,6 +1,8 @@
 #include "core/ops/functors/elementwise.h"
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/sizes.h"
+#include "primitives/infer/broadcast-inl.h"
 #include "primitives/text/format.h"
 
 namespace tenon::elementwise {
@@ -15,10 +17,15 @@ int class_order(DType dtype) {
 }
 
 // Refuses an `out` that cannot hold a result of `dtype` and `dims`.
-void check_out(const OpInfo& op, const Tensor& out, DType dtype, const Dims& dims) {
+void check_out(const OpInfo& op, const Tensor& out, DType dtype, std::span<const Tensor* const> inputs) {
   require_defined(op.name, "out", out);
-  if (!(out.dims() == dims)) {
-    refuse("{}: the result of shape {} cannot be written into a tensor of shape {}.", op.name, dims, out.dims());
+  std::vector<SymDims> shapes;
+  for (const Tensor* input : inputs) {
+    if (input != nullptr) shapes.push_back(sizes(*input));
+  }
+  const SymDims dims = value_or_throw(infer::broadcast<SymDim>(op.name, shapes));
+  if (!same_sizes(sizes(out), dims)) {
+    refuse("{}: the result of shape {} cannot be written into a tensor of shape {}.", op.name, dims, sizes(out));
   }
   if (class_order(out.dtype()) < class_order(dtype)) {
     refuse("{}: the result is {}, which cannot be stored in a tensor of {}.", op.name, dtype_name(dtype),
@@ -26,10 +33,10 @@ void check_out(const OpInfo& op, const Tensor& out, DType dtype, const Dims& dim
   }
 }
 
-Tensor finish(const OpInfo& op, Tensor* out, infer::ScalarTypes types, const Dims& dims,
-              std::span<const Tensor* const> inputs, Scalars scalars) {
+Tensor finish(const OpInfo& op, Tensor* out, infer::ScalarTypes types, std::span<const Tensor* const> inputs,
+              Scalars scalars) {
   if (out == nullptr) return apply(op, inputs, scalars);
-  check_out(op, *out, types.result, dims);
+  check_out(op, *out, types.result, inputs);
   if (out->dtype() == types.result) {
     apply_into(op, *out, inputs, scalars);
   } else {
@@ -49,6 +56,8 @@ infer::ScalarTypes binary_types(const OpInfo& op, DType dtype) {
 
 }  // namespace
 
+bool same_open_shape(const Tensor& a, const Tensor& b) { return same_sizes(sizes(a), sizes(b)); }
+
 void refuse_bool(const OpInfo& op, bool both) {
   const std::string_view why = both ? op.refuses_bools : op.refuses_bool;
   if (!why.empty()) refuse("{}: {}", op.name, why);
@@ -60,7 +69,7 @@ Tensor unary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& x, Scal
   const infer::ScalarTypes types = value_or_throw(infer::unary(op.name, op.scalar_op, x.dtype()));
   const Tensor source = cast(x, types.compute);
   const Tensor* inputs[] = {&source};
-  return finish(op, out, types, x.dims(), inputs, scalars);
+  return finish(op, out, types, inputs, scalars);
 }
 
 Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input, const Tensor& other) {
@@ -70,11 +79,10 @@ Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input,
   if (input.dtype() == DType::boolean || other.dtype() == DType::boolean) refuse_bool(op, dtype == DType::boolean);
   const OpInfo& row = row_on(op, dtype);
   const infer::ScalarTypes types = binary_types(row, dtype);
-  const Dims dims = value_or_throw(infer::broadcast(op.name, input.dims(), other.dims()));
   const Tensor a = cast(input, types.compute);
   const Tensor b = cast(other, types.compute);
   const Tensor* inputs[] = {&a, &b};
-  return finish(row, out, types, dims, inputs, {});
+  return finish(row, out, types, inputs, {});
 }
 
 // The class of the number and the tensor's dtype give a dtype first; then the domain of the row decides.
@@ -87,7 +95,7 @@ Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Tensor& input,
   const Tensor a = cast(input, types.compute);
   const Tensor* inputs[] = {&a, nullptr};
   const Scalar scalars[] = {Scalar(), other};
-  return finish(row, out, types, input.dims(), inputs, scalars);
+  return finish(row, out, types, inputs, scalars);
 }
 
 Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Scalar& input, const Tensor& other) {
@@ -99,7 +107,7 @@ Tensor binary_slow(const OpInfo& op, uint32_t, Tensor* out, const Scalar& input,
   const Tensor b = cast(other, types.compute);
   const Tensor* inputs[] = {nullptr, &b};
   const Scalar scalars[] = {input};
-  return finish(row, out, types, other.dims(), inputs, scalars);
+  return finish(row, out, types, inputs, scalars);
 }
 
 }  // namespace tenon::elementwise

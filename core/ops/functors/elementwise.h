@@ -24,9 +24,17 @@ void refuse_bool(const OpInfo& op, bool both);
 
 inline bool among(uint32_t dtypes, const Tensor& x) { return (dtypes >> static_cast<uint32_t>(x.dtype()) & 1) != 0; }
 
+// True if two tensors have one shape; of open ones a question to the program that is recorded.
+bool same_open_shape(const Tensor& a, const Tensor& b);
+inline bool same_shape(const Tensor& a, const Tensor& b) {
+  if (a.impl()->open || b.impl()->open) [[unlikely]]
+    return same_open_shape(a, b);
+  return a.impl()->dims == b.impl()->dims;
+}
+
 // True if `out` has the dtype and dims of the result of `op` on tensors of the dtype and dims of `x`.
 inline bool fits(const OpInfo& op, const Tensor& out, const Tensor& x) {
-  return out.defined() && out.dtype() == (op.bool_result ? DType::boolean : x.dtype()) && out.dims() == x.dims();
+  return out.defined() && out.dtype() == (op.bool_result ? DType::boolean : x.dtype()) && same_shape(out, x);
 }
 
 // True if an op on `x` and the number `s` is computed in the dtype of `x`.
@@ -105,7 +113,7 @@ inline Tensor binary(const OpInfo& op, uint32_t dtypes, const Scalar& input, con
 }
 
 inline void binary_into(const OpInfo& op, uint32_t dtypes, Tensor& out, const Tensor& input, const Tensor& other) {
-  if (!ready(dtypes, input, other) || !fits(op, out, input) || !(other.dims() == input.dims())) [[unlikely]] {
+  if (!ready(dtypes, input, other) || !fits(op, out, input) || !same_shape(other, input)) [[unlikely]] {
     binary_slow(op, dtypes, &out, input, other);
     return;
   }

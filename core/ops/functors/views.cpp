@@ -1,6 +1,8 @@
 // Views: other shapes and strides over the same storage.
 #include "core/ops/functors/apply.h"
-#include "primitives/infer/view.h"
+#include "core/ops/functors/sized.h"
+#include "core/ops/sized_ops.h"
+#include "primitives/infer/view-inl.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
@@ -38,6 +40,37 @@ bool row_major_shape(const Tensor& input, std::span<const int64_t> shape, ShapeA
   return count == input.elements();
 }
 
+// `input` as `target`, whose elements are as many, under the layout that `input` has at the hints.
+Tensor viewed_open(OpId id, const Tensor& input, const SymDims& target) {
+  Dims hints;
+  for (const SymDim dim : target) hints.push_back(hint_of(dim));
+  const TensorImpl& impl = *input.impl();
+  const bool copies = !impl.contiguous && !infer::reshape_strides({impl.dims, impl.strides, 0}, hints);
+  if (copies && id == OpId::view) {
+    throw Error(Code::invalid_argument,
+                fmt::format("view: a tensor of shape {} and strides {} cannot be seen as shape {} without a copy.",
+                            impl.dims, impl.strides, hints),
+                "Use reshape(), which copies where it must.");
+  }
+  const Tensor source = copies ? tenon::contiguous(input) : input;
+  Sized<ShapeAttributes> sized;
+  sized.set(&sized.attributes.dims, target);
+  const Tensor result = apply(id, {&source}, sized);
+  note_layout(input, result);
+  return result;
+}
+
+Tensor reshape_open(OpId id, const Tensor& input, const IntList& shape) {
+  const std::string_view op = op_row(id).name;
+  require_defined(op, "input", input);
+  const SymDims asked = sym_dims_of(op, shape);
+  return viewed_open(id, input, value_or_throw(infer::reshape<SymDim>(op, sizes(input), asked)));
+}
+
+bool among_open(const Tensor& input, const IntList& list) {
+  return (input.defined() && is_open(input)) || is_open(list);
+}
+
 Tensor forward_slice(const Tensor& input, int32_t axis, int64_t start, int64_t end, int64_t step) {
   SliceAttributes attributes{};
   attributes.axis = axis;
@@ -49,7 +82,7 @@ Tensor forward_slice(const Tensor& input, int32_t axis, int64_t start, int64_t e
 
 // No view can step backwards, so this is a copy.
 Tensor reversed_slice(const Tensor& input, int32_t axis, int64_t start, int64_t end, int64_t step) {
-  const infer::SliceRange range = value_or_throw(infer::slice_range("slice", input.dims()[axis], start, end, step));
+  const infer::SliceRange range = value_or_throw(infer::slice_range("slice", input.dim(axis), start, end, step));
   if (range.length == 0) return tenon::narrow(input, axis, 0, 0);
   const int64_t stop = range.start + range.length * range.step;
   return tenon::gather_slices(input, axis, tenon::arange(range.start, stop, range.step, DType::i64, input.device()));
@@ -62,6 +95,8 @@ bool needs_copy(const Tensor& input, const Dims& target) {
 }  // namespace
 
 Tensor reshape(const Tensor& input, IntList shape) {
+  if (among_open(input, shape)) [[unlikely]]
+    return reshape_open(OpId::reshape, input, shape);
   ShapeAttributes attributes{};
   if (row_major_shape(input, shape, &attributes)) return apply(OpId::reshape, input, &attributes);
   require_defined("reshape", "input", input);
@@ -71,6 +106,8 @@ Tensor reshape(const Tensor& input, IntList shape) {
 }
 
 Tensor view(const Tensor& input, IntList size) {
+  if (among_open(input, size)) [[unlikely]]
+    return reshape_open(OpId::view, input, size);
   ShapeAttributes attributes{};
   if (row_major_shape(input, size, &attributes)) return apply(OpId::view, input, &attributes);
   require_defined("view", "input", input);
@@ -87,18 +124,24 @@ Tensor view(const Tensor& input, IntList size) {
 
 Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {
   require_defined("flatten", "input", input);
+  if (is_open(input)) [[unlikely]] {
+    const SymDims dims = sizes(input);
+    return viewed_open(OpId::reshape, input,
+                       value_or_throw(infer::flatten<SymDim>("flatten", dims, start_dim, end_dim)));
+  }
   return tenon::reshape(input, value_or_throw(infer::flatten("flatten", input.dims(), start_dim, end_dim)));
 }
 
 Tensor unflatten(const Tensor& input, int64_t dim, IntList sizes) {
   require_defined("unflatten", "input", input);
   const int32_t axis = axis_of("unflatten", dim, input.rank());
-  const Dims asked = dims_of("unflatten", sizes);
-  const Dims parts = value_or_throw(infer::reshape("unflatten", Dims{input.dim(axis)}, {asked.data(), asked.size()}));
-  std::vector<int64_t> target(input.dims().begin(), input.dims().begin() + axis);
+  const SymDims asked = sym_dims_of("unflatten", sizes);
+  const SymDims dims = tenon::sizes(input);
+  const SymDims parts = value_or_throw(infer::reshape<SymDim>("unflatten", SymDims{dims[axis]}, asked));
+  std::vector<SymDim> target(dims.begin(), dims.begin() + axis);
   target.insert(target.end(), parts.begin(), parts.end());
-  target.insert(target.end(), input.dims().begin() + axis + 1, input.dims().end());
-  return tenon::reshape(input, target);
+  target.insert(target.end(), dims.begin() + axis + 1, dims.end());
+  return tenon::reshape(input, SizeList(std::move(target)));
 }
 
 Tensor permute(const Tensor& input, IntList dims) {
@@ -165,12 +208,18 @@ Tensor unsqueeze(const Tensor& input, IntList dim) {
 
 Tensor expand(const Tensor& input, IntList size) {
   require_defined("expand", "input", input);
+  if (is_open(size)) [[unlikely]] {
+    Sized<ShapeAttributes> sized;
+    sized.set(&sized.attributes.dims, sym_dims_of("expand", size));
+    return apply(OpId::expand, {&input}, sized);
+  }
   const ShapeAttributes attributes = shape_attributes("expand", size);
   return apply(OpId::expand, input, &attributes);
 }
 
 Tensor broadcast_to(const Tensor& input, IntList size) {
   require_defined("broadcast_to", "input", input);
+  if (is_open(size)) return tenon::expand(input, size);
   const Dims dims = value_or_throw(infer::checked("broadcast_to", dims_of("broadcast_to", size)));
   return tenon::expand(input, dims);
 }
@@ -178,7 +227,7 @@ Tensor broadcast_to(const Tensor& input, IntList size) {
 Tensor expand_as(const Tensor& input, const Tensor& other) {
   require_defined("expand_as", "input", input);
   require_defined("expand_as", "other", other);
-  return tenon::expand(input, other.dims());
+  return tenon::expand(input, ShapeOf(other).list());
 }
 
 Tensor slice(const Tensor& input, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
@@ -195,6 +244,7 @@ Tensor narrow(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
   require_defined("narrow", "input", input);
   if (input.rank() == 0) refuse("narrow: a tensor of rank 0 has no axis to narrow.");
   const int32_t axis = axis_of("narrow", dim, input.rank());
+  if (is_open(input)) return sized::narrow(input, axis, SymDim::saturated(start), SymDim::saturated(length));
   const int64_t size = input.dims()[axis];
   const int64_t first = start < 0 ? start + size : start;
   if (first < 0 || length < 0 || first > size - length) {
@@ -219,3 +269,68 @@ Tensor flip(const Tensor& input, IntList dims) {
 }
 
 }  // namespace tenon::functors
+
+namespace tenon::sized {
+
+using functors::apply;
+using functors::axis_of;
+using functors::refuse;
+using functors::Sized;
+
+namespace {
+
+// Where `input` is open, or one of the sizes is.
+Sized<SliceAttributes> slice_attributes(int32_t axis, SymDim start, SymDim end, int64_t step) {
+  Sized<SliceAttributes> sized;
+  sized.attributes.axis = axis;
+  sized.set(&sized.attributes.start, start);
+  sized.set(&sized.attributes.end, end);
+  sized.attributes.step = step;
+  return sized;
+}
+
+}  // namespace
+
+Tensor slice(const Tensor& input, int64_t dim, SymDim start, SymDim end, int64_t step) {
+  functors::require_defined("slice", "input", input);
+  if (input.rank() == 0) refuse("slice: a tensor of rank 0 has no axis to slice.");
+  if (step < 1) refuse("slice: step is {}; it must be at least 1.", step);
+  const int32_t axis = axis_of("slice", dim, input.rank());
+  return apply(OpId::slice, {&input}, slice_attributes(axis, start, end, step));
+}
+
+Tensor narrow(const Tensor& input, int64_t dim, SymDim start, SymDim length) {
+  functors::require_defined("narrow", "input", input);
+  if (input.rank() == 0) refuse("narrow: a tensor of rank 0 has no axis to narrow.");
+  const int32_t axis = axis_of("narrow", dim, input.rank());
+  const SymDim size = size_at(input, axis);
+  const SymDim first = start < 0 ? start + size : start;
+  if (!expect(0 <= first) || !expect(0 <= length) || !expect(first + length <= size)) {
+    refuse("narrow: {} elements from {} are not all inside axis {} of length {}.", length, start, axis, size);
+  }
+  return apply(OpId::slice, {&input}, slice_attributes(axis, first, first + length, 1));
+}
+
+Tensor select(const Tensor& input, int64_t dim, SymDim index) {
+  functors::require_defined("select", "input", input);
+  Sized<SelectAttributes> sized;
+  sized.attributes.axis = dim;
+  sized.set(&sized.attributes.index, index);
+  return apply(OpId::select, {&input}, sized);
+}
+
+Tensor slice_scatter(const Tensor& input, const Tensor& src, int64_t dim, SymDim start, SymDim end, int64_t step) {
+  const Tensor part = tenon::cast(src, input.dtype());
+  const int32_t axis = axis_of("slice_scatter", dim, input.rank());
+  return apply(OpId::slice_scatter, {&input, &part}, slice_attributes(axis, start, end, step));
+}
+
+Tensor select_scatter(const Tensor& input, const Tensor& src, int64_t dim, SymDim index) {
+  const Tensor part = tenon::cast(src, input.dtype());
+  Sized<SelectAttributes> sized;
+  sized.attributes.axis = dim;
+  sized.set(&sized.attributes.index, index);
+  return apply(OpId::select_scatter, {&input, &part}, sized);
+}
+
+}  // namespace tenon::sized

@@ -1,0 +1,36 @@
+// SizeList: sizes of which some may be expressions, as an argument where an IntList is wanted. A functor that is
+// general takes the expressions; any other reads numbers, which binds the recording to them. Internal.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <vector>
+
+#include "core/ops/int_list.h"
+#include "core/symbolic/sym_dim.h"
+
+namespace tenon {
+
+class SizeList {
+ public:
+  SizeList() = default;
+  SizeList(std::initializer_list<SymDim> sizes) : sizes_(sizes) {}
+  explicit SizeList(std::vector<SymDim> sizes) : sizes_(std::move(sizes)) {}
+  explicit SizeList(const SymDims& sizes) : sizes_(sizes.begin(), sizes.end()) {}
+
+  const std::vector<SymDim>& sizes() const { return sizes_; }
+  // The sizes as numbers, each bound.
+  const std::vector<int64_t>& numbers() const;
+
+ private:
+  std::vector<SymDim> sizes_;
+  mutable std::vector<int64_t> numbers_;
+};
+
+// True if one of the numbers of `list` is an expression.
+bool is_open(const IntList& list);
+// The numbers of `list`, with the expressions among them. Numbers beyond 63 bits saturate.
+std::vector<SymDim> sizes_of(const IntList& list);
+
+}  // namespace tenon

@@ -1,0 +1,152 @@
+// Programs recorded with open sizes, run at others.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "core/graph/execute/executable.h"
+#include "core/graph/recorder.h"
+#include "core/graph/signature.h"
+#include "core/ops/ops.h"
+#include "core/ops/size_list.h"
+#include "core/ops/sizes.h"
+#include "tests/unit/graph/open_recording.h"
+
+namespace tenon::graph {
+namespace {
+
+using Code = OpenCode;
+
+TEST(OpenSizes, ServeOtherSizesWithoutASecondRecording) {
+  const Code code = [](const TensorList& in) -> TensorList { return {relu(sub(in[0], in[1])), exp(in[1])}; };
+  const Graph graph = record_open({{7, 4}, {7, 4}}, code);
+  EXPECT_EQ(guards(graph),
+            "1 < S0 (input)\n1 < S1 (input)\n1 < S2 (input)\n1 < S3 (input)\nS0 == S2 (sub)\nS1 == S3 (sub)\n");
+  for (const Dims& dims : {Dims{7, 4}, Dims{2, 3}, Dims{5, 16}, Dims{33, 2}, Dims{8, 8}}) {
+    expect_serves(graph, {dims, dims}, code);
+  }
+}
+
+TEST(OpenSizes, AReadOfDimsIsAGuardWithTheReaderAsContext) {
+  const Code code = [](const TensorList& in) -> TensorList { return {mul(in[0], Scalar(in[0].dims()[0]))}; };
+  const Graph graph = record_open({{7, 4}}, code);
+  EXPECT_EQ(guards(graph), "1 < S0 (input)\n1 < S1 (input)\nS0 == 7 (dims())\nS1 == 4 (dims())\n");
+  expect_serves(graph, {{7, 4}}, code);
+  EXPECT_EQ(why_not_for(graph, {{5, 4}}),
+            "recording was made for S0 == 7 (dims()), but S0 (s0.0, axis 0 of input '0') is 5.");
+}
+
+// One axis that is read binds that axis, and no other.
+TEST(OpenSizes, AReadOfOneDimBindsThatAxisAlone) {
+  const Code code = [](const TensorList& in) -> TensorList { return {mul(in[0], Scalar(in[0].dim(-1)))}; };
+  const Graph graph = record_open({{7, 4}}, code);
+  EXPECT_EQ(guards(graph), "1 < S0 (input)\n1 < S1 (input)\nS1 == 4 (dim())\n");
+  expect_serves(graph, {{3, 4}}, code);
+}
+
+TEST(OpenSizes, AReadOfElementsBindsTheirNumberAndNotTheDims) {
+  const Code code = [](const TensorList& in) -> TensorList { return {div(in[0], Scalar(in[0].elements()))}; };
+  const Graph graph = record_open({{6, 4}}, code);
+  EXPECT_EQ(guards(graph), "1 < S0 (input)\n1 < S1 (input)\nS0*S1 == 24 (elements())\n");
+  expect_serves(graph, {{3, 8}}, code);
+  EXPECT_NE(why_not_for(graph, {{5, 4}}), "");
+}
+
+// `contiguous` of a transposed tensor depends on sizes that its dims need not show.
+TEST(OpenSizes, AReadOfTheLayoutBindsWhatTheLayoutFollowsFrom) {
+  const Code code = [](const TensorList& in) -> TensorList {
+    const Tensor rows = narrow(in[0], 1, 0, 3);  // row-major only if in[0] has three columns
+    return {mul(rows, Scalar(rows.contiguous() ? 2.0 : 3.0))};
+  };
+  const Graph graph = record_open({{4, 3}}, code);
+  expect_serves(graph, {{4, 3}}, code);
+  EXPECT_NE(why_not_for(graph, {{4, 5}}), "");
+}
+
+TEST(OpenSizes, SizesThatAreReadAsExpressionsStayOpen) {
+  const Code code = [](const TensorList& in) -> TensorList {
+    const SymDims s = sizes(in[0]);
+    return {reshape(in[0], SizeList{s[1], s[0]}), reshape(in[0], SizeList{s[0] * s[1]})};
+  };
+  const Graph graph = record_open({{7, 4}}, code);
+  EXPECT_EQ(guards(graph), "1 < S0 (input)\n1 < S1 (input)\n");
+  for (const Dims& dims : {Dims{3, 5}, Dims{4, 4}, Dims{2, 9}}) expect_serves(graph, {dims}, code);
+}
+
+TEST(OpenSizes, AxesOfOneNameAreOneSize) {
+  Recorder recorder(Device::current());
+  const std::string rows[] = {"rows", ""};
+  Tensor a = recorder.input(DType::f32, {7, 4}, rows, "a");
+  Tensor b = recorder.input(DType::f32, {7, 4}, rows, "b");
+  Graph graph = [&] {
+    InterpreterScope scope(recorder);
+    return recorder.finish(TensorList{add(a, b)});
+  }();
+  EXPECT_EQ(guards(graph), "1 < S0 (input)\n");
+  symbolic::Values sizes(graph.arena());
+  const TensorList given{Tensor::empty({5, 4}, DType::f32), Tensor::empty({6, 4}, DType::f32)};
+  EXPECT_EQ(why_not(graph, given, &sizes),
+            "Axis 0 of input 1 is 6, but it is S0 (rows, axis 0 of input 'a'), which is 5.");
+}
+
+TEST(OpenSizes, ANameWithTwoHintsIsRefused) {
+  Recorder recorder(Device::current());
+  const std::string rows[] = {"rows"};
+  (void)recorder.input(DType::f32, {7}, rows, "a");
+  try {
+    (void)recorder.input(DType::f32, {6}, rows, "b");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status().message(),
+              "Axis 0 of input 'b' is 6, but 'rows' is 7 elsewhere (rows, axis 0 of input 'a').");
+  }
+}
+
+TEST(OpenSizes, SizesOneAndZeroAreNumbersWithAGuard) {
+  const Code code = [](const TensorList& in) -> TensorList { return {add(in[0], in[1])}; };
+  const Graph graph = record_open({{1, 4}, {6, 4}}, code);
+  expect_serves(graph, {{1, 3}, {5, 3}}, code);
+  EXPECT_EQ(why_not_for(graph, {{5, 3}, {5, 3}}),
+            "recording was made for S0 == 1 (input), but S0 (s0.0, axis 0 of input '0') is 5.");
+}
+
+TEST(OpenSizes, AValueOfAFinishedRecordingHasNoSizes) {
+  Recorder recorder(Device::current());
+  const std::string rows[] = {"rows"};
+  Tensor a = recorder.input(DType::f32, {7}, rows, "a");
+  (void)recorder.finish(TensorList{a});
+  EXPECT_THROW((void)a.dims(), Error);
+  EXPECT_THROW((void)sizes(a), Error);
+  EXPECT_EQ(a.rank(), 1);
+}
+
+// Eager copies in `reshape` at some sizes and not at others, and then a write is seen or is not.
+TEST(OpenSizes, AWriteThroughAViewWhoseKindDependsOnSizesBindsThem) {
+  const Code code = [](const TensorList& in) -> TensorList {
+    Tensor x = clone(in[0]);
+    Tensor flat = reshape(narrow(x, 1, 0, 3), {-1});
+    fill_(flat, Scalar(0.0));
+    return {x};
+  };
+  const Graph graph = record_open({{4, 3}}, code);
+  expect_serves(graph, {{4, 3}}, code);
+  EXPECT_NE(why_not_for(graph, {{4, 5}}), "");
+}
+
+TEST(OpenSizes, WritesThroughViewsServeOtherSizes) {
+  const Code code = [](const TensorList& in) -> TensorList {
+    Tensor x = clone(in[0]);
+    Tensor row = select(x, 0, 1);
+    fill_(row, Scalar(0.0));
+    Tensor turned = transpose(x, 0, 1);
+    Tensor part = narrow(turned, 0, 1, 2);
+    add_(part, Scalar(1.0));
+    return {x, turned};
+  };
+  const Graph graph = record_open({{4, 6}}, code);
+  EXPECT_EQ(guards(graph).find("=="), std::string::npos) << guards(graph);
+  for (const Dims& dims : {Dims{3, 5}, Dims{4, 4}, Dims{2, 9}}) expect_serves(graph, {dims}, code);
+}
+
+}  // namespace
+}  // namespace tenon::graph
