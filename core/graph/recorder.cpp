@@ -154,6 +154,7 @@ ValueId Recorder::apply_view(const ViewStep& view, ValueId of) {
 
 ValueId Recorder::value_of(const Tensor& tensor) {
   if (!is_value(tensor)) {
+    if (tensor.impl()->recorded != nullptr) tensor.impl()->recorded->read_elements(*tensor.impl());
     ValueId& constant = constants_[tensor.impl()];
     return constant != 0 ? constant : constant = graph_->add_constant(tensor);
   }
@@ -275,6 +276,7 @@ void Recorder::apply(const OpCall& call) {
   std::vector<TensorMeta> outputs;
   infer(call, &outputs);
   if (compute_now(call, outputs)) {
+    if (holds_sizes(call)) return compute_sizes(call);
     InterpreterScope scope(known_);
     known_.apply(call);
     return;
