@@ -1,4 +1,4 @@
-// The cost of a launch in a program: a chain of tiny ops on four floats as one segment, against the same ops called
+// The cost of a launch in a program: a chain of tiny ops on four floats as one program, against the same ops called
 // eagerly; and the cost of a run of one op.
 #include <string>
 
@@ -33,9 +33,9 @@ int main(int argc, char** argv) {
   const auto eager_runs = [&](int64_t n) {
     for (int64_t i = 0; i < n; ++i) keep(one.run_eagerly());
   };
-  tenon::bench::Row node{"node of a chain of 1,000, 4 floats", {"segment", nodes}, {{"eager", eager_nodes}}, 0, check};
+  tenon::bench::Row node{"node of a chain of 1,000, 4 floats", {"program", nodes}, {{"eager", eager_nodes}}, 0, check};
   node.most_ns = kMostNsPerNode;
-  tenon::bench::Row run{"run of one op, 4 floats", {"segment", runs}, {{"eager", eager_runs}}, 0, check};
+  tenon::bench::Row run{"run of one op, 4 floats", {"program", runs}, {{"eager", eager_runs}}, 0, check};
   run.most_ns = kMostNsPerRun;
   return tenon::bench::run({node, run}, argc, argv);
 }

@@ -1,6 +1,6 @@
-// Runs segments of tiny ops and nothing else, so that callgrind can count: bench_segment_instructions OP N. OP is
-// segment_node, for N nodes in runs of 1,000, or segment_run, for N runs of one node. A run makes its output and takes
-// its block, as a run of a program does. tests/e2e/instructions.py compares the counts with instructions.txt.
+// Runs programs of tiny ops and nothing else, so that callgrind can count: bench_segment_instructions OP N. OP is
+// segment_node, for N nodes in runs of 1,000, or segment_run, for N runs of one node. tests/e2e/instructions.py
+// compares the counts with instructions.txt.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>

@@ -1,26 +1,21 @@
-// TinyChain: a chain of element-wise ops on four floats, as one segment of the CPU and eagerly.
+// TinyChain: a chain of element-wise ops on four floats, as a program on the CPU and eagerly.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "core/graph/execute/executable.h"
+#include "core/graph/recorder.h"
 #include "core/ops/ops.h"
-#include "tests/unit/interpreter/recorded_segment.h"
 
 namespace tenon::bench {
 
 class TinyChain {
  public:
-  explicit TinyChain(int64_t length)
-      : length_(length),
-        recorded_([length](std::span<const Tensor> x) { return TensorList{chain(x[0], length)}; }, {x_}) {}
+  explicit TinyChain(int64_t length) : length_(length), program_(recorded(length)) {}
 
   // The result of one run, into new memory.
-  Tensor run() const {
-    TensorList outputs;
-    throw_if_error(recorded_.run(std::span(&x_, 1), &outputs));
-    return outputs[0];
-  }
+  Tensor run() const { return graph::run(program_, std::span(&x_, 1))[0]; }
   Tensor run_eagerly() const { return chain(x_, length_); }
 
  private:
@@ -30,9 +25,16 @@ class TinyChain {
     return x;
   }
 
+  static graph::Executable recorded(int64_t length) {
+    graph::Recorder recorder(Device("cpu"));
+    const InterpreterScope scope(recorder);
+    const Tensor result = chain(recorder.input(DType::f32, {4}), length);
+    return graph::prepare(recorder.finish(std::span(&result, 1)));
+  }
+
   int64_t length_;
   Tensor x_ = Tensor::from<float>(std::vector<float>{-1.5f, 2.25f, -0.125f, 3.0f}, {4}, Device("cpu"));
-  testing::RecordedSegment recorded_;
+  graph::Executable program_;
 };
 
 }  // namespace tenon::bench

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Writes ResNet-50, MobileNet-v2 and BERT-base shaped models as PyTorch exports them, with random weights.
+"""Writes models of well-known shapes as PyTorch exports them, with random weights.
 
-    /usr/bin/python3 export.py FOLDER [--models resnet50,mobilenet_v2,bert_base] [--opset 14]
+    /usr/bin/python3 export.py FOLDER [--models resnet50,mobilenet_v2,bert_base,vit_b16,unet,llama] [--opset 14]
 
 Needs torch 1.13 or newer: Debian's python3-torch, or one in a virtual environment.
 
 The modules are written here in plain torch, so torchvision and transformers are not needed; layer sizes are those of
-He et al. 2016 (arXiv:1512.03385), Sandler et al. 2018 (arXiv:1801.04381) and Devlin et al. 2018 (arXiv:1810.04805).
+He et al. 2016 (arXiv:1512.03385), Sandler et al. 2018 (arXiv:1801.04381), Devlin et al. 2018 (arXiv:1810.04805),
+Dosovitskiy et al. 2020 (arXiv:2010.11929), Ronneberger et al. 2015 (arXiv:1505.04597; same padding and batch norms, as is
+usual today) and Touvron et al. 2023 (arXiv:2302.13971; grouped heads as in arXiv:2305.13245).
 Batch and sequence are dynamic. The exporter is TorchScript's, because most models have its graphs. A fixed seed gives the
 weights. Batch norms take their statistics from one random batch, so that no output fades to a constant.
 """
@@ -153,12 +155,141 @@ class Bert(nn.Module):
         return x, torch.tanh(self.pooler(x[:, 0]))
 
 
+class ViTBlock(nn.Module):
+    def __init__(self, width, heads, hidden):
+        super().__init__()
+        self.heads, self.size = heads, width // heads
+        self.norm1, self.norm2 = nn.LayerNorm(width, eps=1e-6), nn.LayerNorm(width, eps=1e-6)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, hidden), nn.Linear(hidden, width)
+
+    def forward(self, x):
+        qkv = self.qkv(self.norm1(x)).view(x.size(0), x.size(1), 3, self.heads, self.size).permute(2, 0, 3, 1, 4)
+        query, key, value = qkv[0], qkv[1], qkv[2]
+        weights = torch.softmax(torch.matmul(query, key.transpose(-2, -1)) * self.size**-0.5, -1)
+        mixed = torch.matmul(weights, value).transpose(1, 2).reshape(x.size(0), x.size(1), self.heads * self.size)
+        x = x + self.out(mixed)
+        return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
+
+
+class ViT(nn.Module):
+    """ViT-B/16: 12 blocks of 12 heads of 64 over 196 patches and a class token; queries, keys and values in one product."""
+
+    def __init__(self, layers=12, width=768, heads=12, hidden=3072, patches=196, classes=1000):
+        super().__init__()
+        self.patches = nn.Conv2d(3, width, 16, 16)
+        self.token = nn.Parameter(torch.randn(1, 1, width))
+        self.places = nn.Parameter(torch.randn(1, patches + 1, width))
+        self.blocks = nn.Sequential(*[ViTBlock(width, heads, hidden) for _ in range(layers)])
+        self.norm, self.head = nn.LayerNorm(width, eps=1e-6), nn.Linear(width, classes)
+
+    def forward(self, image):
+        x = self.patches(image).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(x.size(0), -1, -1), x], 1) + self.places
+        return self.head(self.norm(self.blocks(x))[:, 0])
+
+
+class UNet(nn.Module):
+    """Two convolutions of each width, four times halved and doubled again, with what was there before beside it."""
+
+    def __init__(self, widths=(64, 128, 256, 512, 1024), classes=2):
+        super().__init__()
+        self.down = nn.ModuleList(self.twice(a, b) for a, b in zip((3,) + widths, widths))
+        pairs = list(zip(widths[::-1], widths[-2::-1]))
+        self.wide = nn.ModuleList(nn.ConvTranspose2d(a, b, 2, 2) for a, b in pairs)
+        self.up = nn.ModuleList(self.twice(a, b) for a, b in pairs)
+        self.pool, self.head = nn.MaxPool2d(2), nn.Conv2d(widths[0], classes, 1)
+
+    @staticmethod
+    def twice(fan_in, fan_out):
+        layers = []
+        for count in (fan_in, fan_out):
+            layers += [nn.Conv2d(count, fan_out, 3, 1, 1, bias=False), nn.BatchNorm2d(fan_out), nn.ReLU(inplace=True)]
+        return nn.Sequential(*layers)
+
+    def forward(self, image):
+        kept, x = [], image
+        for number, layer in enumerate(self.down):
+            x = layer(self.pool(x) if number else x)
+            kept.append(x)
+        for wide, layer, before in zip(self.wide, self.up, kept[-2::-1]):
+            x = layer(torch.cat([before, wide(x)], 1))
+        return self.head(x)
+
+
+class RMSNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(width).uniform_(0.7, 1.3))
+
+    def forward(self, x):
+        return self.weight * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-5))
+
+
+class LlamaLayer(nn.Module):
+    def __init__(self, width, heads, groups, hidden):
+        super().__init__()
+        self.heads, self.groups, self.size = heads, groups, width // heads
+        self.norm1, self.norm2 = RMSNorm(width), RMSNorm(width)
+        self.query, self.out = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.key, self.value = (nn.Linear(width, groups * self.size, bias=False) for _ in range(2))
+        self.gate, self.up = nn.Linear(width, hidden, bias=False), nn.Linear(width, hidden, bias=False)
+        self.down = nn.Linear(hidden, width, bias=False)
+
+    def split(self, x, heads):
+        return x.view(x.size(0), x.size(1), heads, self.size).transpose(1, 2)
+
+    @staticmethod
+    def rotate(x, cos, sin):
+        low, high = x[..., : x.size(-1) // 2], x[..., x.size(-1) // 2 :]
+        return x * cos + torch.cat([-high, low], -1) * sin
+
+    def repeat(self, x):
+        x = x[:, :, None].expand(x.size(0), self.groups, self.heads // self.groups, x.size(2), self.size)
+        return x.reshape(x.size(0), self.heads, x.size(3), self.size)
+
+    def forward(self, x, cos, sin, past_key, past_value):
+        y = self.norm1(x)
+        query = self.rotate(self.split(self.query(y), self.heads), cos, sin)
+        key = torch.cat([past_key, self.rotate(self.split(self.key(y), self.groups), cos, sin)], 2)
+        value = torch.cat([past_value, self.split(self.value(y), self.groups)], 2)
+        scores = torch.matmul(query, self.repeat(key).transpose(2, 3)) / math.sqrt(self.size)
+        mixed = torch.matmul(torch.softmax(scores, -1), self.repeat(value)).transpose(1, 2)
+        x = x + self.out(mixed.reshape(x.size(0), x.size(1), self.heads * self.size))
+        y = self.norm2(x)
+        return x + self.down(nn.functional.silu(self.gate(y)) * self.up(y)), key, value
+
+
+class Llama(nn.Module):
+    """One step of a decoder: the next token with the keys and values of all before; 4 groups of 4 heads of 64."""
+
+    def __init__(self, layers=16, width=1024, heads=16, groups=4, hidden=2816, vocabulary=32000, positions=2048):
+        super().__init__()
+        self.tokens = nn.Embedding(vocabulary, width)
+        self.layers = nn.ModuleList(LlamaLayer(width, heads, groups, hidden) for _ in range(layers))
+        self.norm, self.head = RMSNorm(width), nn.Linear(width, vocabulary, bias=False)
+        half = width // heads // 2
+        angles = torch.arange(positions)[:, None] * 10000.0 ** (-torch.arange(half)[None] / half)
+        self.register_buffer("cos", torch.cat([angles.cos()] * 2, 1))
+        self.register_buffer("sin", torch.cat([angles.sin()] * 2, 1))
+
+    def forward(self, token, position, *past):
+        x, present = self.tokens(token), []
+        cos, sin = self.cos[position][:, None], self.sin[position][:, None]
+        for number, layer in enumerate(self.layers):
+            x, key, value = layer(x, cos, sin, past[2 * number], past[2 * number + 1])
+            present += [key, value]
+        return (self.head(self.norm(x)), *present)
+
+
 def randomise(model):
     """Weights of unit gain, and batch norms with statistics of their own; nothing stays zero or one."""
     with torch.no_grad():
         for module in model.modules():
-            if isinstance(module, (nn.Conv2d, nn.Linear)):
+            if isinstance(module, (nn.Conv2d, nn.ConvTranspose2d, nn.Linear)):
                 fan_in = module.weight[0].numel()
+                if isinstance(module, nn.ConvTranspose2d):  # of stride 2 and side 2: one weight of each channel per result
+                    fan_in = module.weight.size(0)
                 module.weight.normal_(0, math.sqrt((2 if isinstance(module, nn.Conv2d) else 1) / fan_in))
                 if module.bias is not None:
                     module.bias.normal_(0, 0.1)
@@ -186,8 +317,8 @@ def calibrate(model, example):
     model.eval()
 
 
-def image_model(model):
-    example = (torch.randn(4, 3, 224, 224),)
+def image_model(model, batch=4, side=224):
+    example = (torch.randn(batch, 3, side, side),)
     names = {"input_names": ["image"], "output_names": ["logits"]}
     return model, example, names | {"dynamic_axes": {"image": {0: "batch"}, "logits": {0: "batch"}}}
 
@@ -206,10 +337,23 @@ def text_model(model):
     )
 
 
+def decoder_model(model, groups=4, size=64, past=7):
+    layers = len(model.layers)
+    caches = tuple(torch.randn(1, groups, past, size) for _ in range(2 * layers))
+    ends = [f"{number}.{part}" for number in range(layers) for part in ("key", "value")]
+    inputs, outputs = [f"past.{end}" for end in ends], [f"present.{end}" for end in ends]
+    axes = {name: {2: "past"} for name in inputs} | {name: {2: "past + 1"} for name in outputs}
+    names = {"input_names": ["token", "position"] + inputs, "output_names": ["logits"] + outputs}
+    return model, (torch.tensor([[5]]), torch.tensor([[past]]), *caches), names | {"dynamic_axes": axes}
+
+
 MODELS = {
     "resnet50": lambda: image_model(ResNet()),
     "mobilenet_v2": lambda: image_model(MobileNetV2()),
     "bert_base": lambda: text_model(Bert()),
+    "vit_b16": lambda: image_model(ViT(), 2),
+    "unet": lambda: image_model(UNet(), 1, 256),
+    "llama": lambda: decoder_model(Llama()),
 }
 
 

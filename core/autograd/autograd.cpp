@@ -140,6 +140,7 @@ Tensor Tensor::grad() const {
   (void)at("grad");
   const autograd::History* history = history_of(*this);
   if (history == nullptr || history->slot == nullptr) return {};
+  autograd::note_use(history->slot, autograd::SlotUse::read);
   const std::lock_guard lock(history->slot->mutex);
   return history->slot->gradient;
 }
@@ -155,6 +156,7 @@ void Tensor::set_grad(const Tensor& gradient) const {
     refuse("set_grad: a gradient of {} {} does not belong to a tensor of {} {} or is on another device.",
            dtype_name(gradient.dtype()), gradient.dims(), dtype_name(dtype()), dims());
   }
+  autograd::note_use(history->slot, autograd::SlotUse::replace);
   const std::lock_guard lock(history->slot->mutex);
   history->slot->gradient = gradient;
 }

@@ -115,7 +115,7 @@ class Engine {
     const std::span<const Edge> edges = node.edges();
     for (size_t i = 0; i < edges.size(); ++i) {
       const Node* next = edges[i].node.get();
-      if (next != nullptr && (!options_.only_captures || needed_.count(next) != 0)) wanted |= uint64_t{1} << i;
+      if (next != nullptr && (!options_.only_captures || needed_.count(next) != 0)) wanted |= wanted_bit(i);
     }
     return wanted;
   }
@@ -147,7 +147,7 @@ class Engine {
     }
     if (!options_.retain_graph) node.drop_saved();
     for (size_t i = 0; i < edges.size(); ++i) {
-      if (of_inputs[i].defined() && (wanted >> i & 1) != 0) pending_.add(edges[i], std::move(of_inputs[i]));
+      if (of_inputs[i].defined() && (wanted & wanted_bit(i)) != 0) pending_.add(edges[i], std::move(of_inputs[i]));
     }
   }
 

@@ -6,6 +6,7 @@
 #include "core/autograd/history.h"
 #include "core/autograd/interpreter.h"
 #include "core/ops/ops.h"
+#include "core/tensor/recording.h"
 #include "core/vm/storage.h"
 #include "primitives/text/format.h"
 
@@ -84,9 +85,7 @@ Function::~Function() = default;
 
 void Function::save(const Tensor& tensor) {
   if (state_ == nullptr) state_ = std::make_shared<State>();
-  const SharedStorage storage = tensor.impl()->storage;
-  state_->kept.push_back(
-      {autograd::without_history(tensor), storage == nullptr ? 0 : storage.version(), tensor.impl(), Edge(), -1});
+  state_->kept.push_back({autograd::without_history(tensor), write_count(tensor), tensor.impl(), Edge(), -1});
 }
 
 Tensor Function::saved(size_t i) const {
@@ -94,10 +93,9 @@ Tensor Function::saved(size_t i) const {
     refuse("{}: tensor {} was not saved; {} were.", name(), i, state_ == nullptr ? 0 : state_->kept.size());
   }
   const State::Kept& kept = state_->kept[i];
-  const SharedStorage storage = kept.tensor.impl()->storage;
-  if (storage != nullptr && storage.version() != kept.version) {
+  if (write_count(kept.tensor) != kept.version) {
     refuse("backward: {} saved a tensor of shape {}, and {} has written into that tensor since.", name(),
-           kept.tensor.dims(), storage.written_by());
+           kept.tensor.dims(), last_writer(kept.tensor));
   }
   if (!autograd::creates_graph()) return kept.tensor;
   if (kept.result >= 0) {

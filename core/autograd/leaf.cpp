@@ -30,6 +30,7 @@ void accumulate(Tensor* sum, const Tensor& gradient) {
 
 void LeafNode::run(std::span<const Tensor> of_results, uint64_t, std::span<Tensor>) {
   if (!of_results[0].defined()) return;
+  note_use(slot_, SlotUse::read);
   std::unique_lock lock(slot_->mutex);
   accumulate(&slot_->gradient, of_results[0]);
   const std::vector<std::function<void()>> hooks = slot_->after_accumulation;

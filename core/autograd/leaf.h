@@ -1,11 +1,30 @@
-// LeafNode: where the gradients of a leaf end. Internal.
+// LeafNode: where the gradients of a leaf end; who watches them. Internal.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "core/autograd/node.h"
 
 namespace tenon::autograd {
+
+enum class SlotUse : uint8_t { read, replace };
+
+// Sees which gradients of leaves a function reads and replaces while a program is recorded from that function.
+class SlotWatch {
+ public:
+  virtual ~SlotWatch() = default;
+  // Called before the use.
+  virtual void touch(const std::shared_ptr<GradientSlot>& slot, SlotUse use) = 0;
+};
+
+// That of the calling thread; null: nobody watches.
+inline thread_local constinit SlotWatch* slot_watch = nullptr;
+
+inline void note_use(const std::shared_ptr<GradientSlot>& slot, SlotUse use) {
+  if (slot_watch != nullptr) [[unlikely]]
+    slot_watch->touch(slot, use);
+}
 
 class LeafNode final : public Node {
  public:

@@ -83,8 +83,8 @@ class Node {
   virtual size_t result_count() const = 0;
   // One per input of forward.
   virtual std::span<const Edge> edges() const = 0;
-  // The gradients of the inputs from those of the results, of which some may be undefined. `wanted` has bit i for each
-  // input whose gradient somebody needs; the others stay undefined. Throws tenon::Error.
+  // The gradients of the inputs from those of the results, of which some may be undefined. `wanted` has wanted_bit(i)
+  // for each input whose gradient somebody needs; the others stay undefined. Throws tenon::Error.
   virtual void run(std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs) = 0;
   // Drops what forward saved. A second run() is then an error.
   virtual void drop_saved() {}
@@ -124,6 +124,9 @@ inline NodeRef NodeRef::share(Node* node) {
   return NodeRef(node);
 }
 
-constexpr size_t kMostInputs = 64;  // of a node: `wanted` has a bit for each
+constexpr size_t kMostInputs = 64;  // of a node that asks for each input by itself
+
+// In `wanted`. The last bit stands for all inputs from the 63rd on, which are wanted together.
+constexpr uint64_t wanted_bit(size_t input) { return uint64_t{1} << (input < 63 ? input : 63); }
 
 }  // namespace tenon::autograd

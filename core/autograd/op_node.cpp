@@ -10,6 +10,7 @@
 #include "core/device/free_list.h"
 #include "core/ops/ops.h"
 #include "core/ops/sizes.h"
+#include "core/tensor/recording.h"
 #include "core/vm/storage.h"
 #include "primitives/infer/size.h"
 #include "primitives/text/format.h"
@@ -32,11 +33,6 @@ class NodeMemory {
 };
 
 namespace {
-
-uint64_t version_of(const Tensor& tensor) {
-  const SharedStorage storage = tensor.impl()->storage;
-  return storage == nullptr ? 0 : storage.version();
-}
 
 bool opens(const Tensor* input) { return input != nullptr && is_open(*input); }
 
@@ -111,7 +107,7 @@ void OpNode::save_inputs(const OpCall& call, std::span<const Edge> edges) {
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     if (!holds_input(i)) continue;
     saved_[at].tensor = to_save(call, *call.inputs[i]);
-    saved_[at].version = version_of(saved_[at].tensor);
+    saved_[at].version = write_count(saved_[at].tensor);
     ++at;
   }
 }
@@ -120,7 +116,7 @@ void OpNode::take_results(const OpCall& call) {
   auto at = static_cast<size_t>(std::popcount(inputs_));
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     if (i < 32 && (results_ >> i & 1) != 0) {
-      saved_[at++] = {without_history(call.outputs[i]), version_of(call.outputs[i])};
+      saved_[at++] = {without_history(call.outputs[i]), write_count(call.outputs[i])};
     }
   }
   keep_shapes(call);
@@ -160,14 +156,13 @@ void OpNode::keep_shapes(const OpCall& call) {
 }
 
 const Tensor& OpNode::checked(const Saved& saved, std::string_view what) const {
-  const SharedStorage storage = saved.tensor.impl()->storage;
-  const uint64_t version = version_of(saved.tensor);
+  const uint64_t version = write_count(saved.tensor);
   if (version == saved.version) [[likely]]
     return saved.tensor;
   throw Error(Code::invalid_argument,
               fmt::format("backward: {} saved {} of shape {} for its gradient, and {} has written into that tensor "
                           "since (version {} was saved, it is version {} now).",
-                          op_->name, what, saved.tensor.dims(), storage.written_by(), saved.version, version),
+                          op_->name, what, saved.tensor.dims(), last_writer(saved.tensor), saved.version, version),
               "Write into a clone() of the tensor, or write before the op uses it.");
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "core/graph/graph.h"
@@ -19,6 +20,7 @@ struct Base {
   // Whether it shares memory with another base, or one of its views with it, was decided on the layout of the hints.
   bool layout_decided = false;
   bool outside = false;  // it is the memory of a tensor from outside, which may not be written
+  std::string_view written_by = {};
 };
 
 // A view, as its record says.
@@ -38,6 +40,8 @@ struct RecordedTensor final : RecordedValue {
   SymDims sizes(const TensorImpl& tensor) const override;
   void note_layout(RecordedValue& made) override;
   std::unique_ptr<RecordedValue> alias() const override { return std::make_unique<RecordedTensor>(*this); }
+  uint64_t version() const override { return base->generation; }
+  std::string_view written_by() const override { return base->written_by; }
 
   Recorder* recorder;  // valid until the recording has finished
   std::shared_ptr<Base> base;

@@ -18,6 +18,20 @@ Graph::Graph(std::string name) : arena_(std::make_unique<symbolic::Arena>(std::m
 
 Graph::~Graph() = default;
 
+Graph Graph::copy() const {
+  Graph made(arena_->name());
+  made.arena_ = std::make_unique<symbolic::Arena>(*arena_);
+  made.values_ = values_;
+  made.nodes_ = nodes_;
+  made.first_ = first_;
+  made.last_ = last_;
+  made.size_ = size_;
+  made.inputs_ = inputs_;
+  made.outputs_ = outputs_;
+  for (size_t i = 1; i < labels_.size(); ++i) made.labels_.add(labels_[i]);
+  return made;
+}
+
 bool Graph::is_output(ValueId id) const { return std::find(outputs_.begin(), outputs_.end(), id) != outputs_.end(); }
 
 uint32_t Graph::add_label(std::string text) {

@@ -72,6 +72,8 @@ class TENON_API Graph {
   Graph(Graph&&) noexcept = default;
   Graph& operator=(Graph&&) noexcept = default;
   ~Graph();
+  // The same program again: sizes, values and nodes have the same names in both. Constants are shared.
+  Graph copy() const;
 
   symbolic::Arena& arena() { return *arena_; }
   const symbolic::Arena& arena() const { return *arena_; }
@@ -96,6 +98,8 @@ class TENON_API Graph {
   ValueId add_input(DType dtype, const SymDims& dims, DeviceState* device);
   ValueId add_constant(Tensor tensor);
   void set_outputs(std::vector<ValueId> outputs) { outputs_ = std::move(outputs); }
+  // Inputs of the program from now on; values that are inputs already. Nobody uses those that are left out.
+  void keep_inputs(std::vector<ValueId> inputs) { inputs_ = std::move(inputs); }
 
   // Puts `node` before the node `before` (kNoNode: at the end) and makes its results, `count` of them, whose dtype,
   // dims and device follow from the op's rule. Throws the errors of the rule; symbolic::Undecided.

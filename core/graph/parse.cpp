@@ -4,8 +4,8 @@
 #include <map>
 
 #include "core/device/device_state.h"
+#include "core/graph/record.h"
 #include "core/graph/text.h"
-#include "core/graph/verify.h"
 #include "core/ops/dims_attribute.h"
 #include "core/ops/op_rows.h"
 #include "core/ops/record_shape.h"
@@ -301,6 +301,10 @@ class Parser {
       made.inputs = values(cursor);
       cursor.expect(")");
     }
+    const RecordShape shape = record_shape(*made.op);
+    if (!shape.listed && made.inputs.size() < shape.most && made.inputs.size() >= shape.required) {
+      made.inputs.resize(shape.most);  // the last ones may be left out
+    }
     if (cursor.take("scalars")) made.scalars = scalars(cursor);
     if (made.scalars.size() > EP_MAX_SCALARS) cursor.wrong("there are too many scalars");
     if (cursor.take("{")) attributes(cursor, &made);
@@ -320,8 +324,8 @@ class Parser {
   }
 
   // What rules take for granted, since functors see to it.
-  void check(const Cursor& cursor, const Node& made, size_t results) const {
-    if (const Status record = check_record(made, results); !record.ok()) cursor.wrong(record.message());
+  void check(const Cursor& cursor, const Node& made, size_t results) {
+    if (const Status record = check_record(*graph_, made, results); !record.ok()) cursor.wrong(record.message());
   }
 
   void check_types(const Cursor& cursor, NodeId id, const std::vector<SymMeta>& stated) {

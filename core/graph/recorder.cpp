@@ -115,10 +115,14 @@ Tensor Recorder::view_of(const OpCall& call, ValueId value, const TensorMeta& me
   return tensor_of(value, meta, source.base, std::move(chain), source.row_major && keeps_row_major(*call.op));
 }
 
-Tensor Recorder::input(DType dtype, const Dims& dims) {
+Tensor Recorder::input(DType dtype, const Dims& dims, Device device) {
   SymDims sizes;
   for (int64_t dim : dims) sizes.push_back(dim);
-  return new_tensor(graph_->add_input(dtype, sizes, device_), {dtype, dims, contiguous_strides(dims)});
+  return new_tensor(graph_->add_input(dtype, sizes, device.state()), {dtype, dims, contiguous_strides(dims)});
+}
+
+Tensor Recorder::variable(const Tensor& known) {
+  return new_tensor(graph_->add_constant(known), {known.dtype(), known.dims(), known.strides()}, known.contiguous());
 }
 
 void Recorder::label(std::string text) { label_ = graph_->add_label(std::move(text)); }
@@ -167,7 +171,7 @@ ValueId Recorder::value_of(const Tensor& tensor) {
   return self.value;
 }
 
-void Recorder::write(const Tensor& tensor, ValueId value) {
+void Recorder::write(const Tensor& tensor, ValueId value, const OpInfo& op) {
   RecordedTensor& self = recorded(tensor);
   if (self.base->layout_decided) bind_all_sizes("a write through a view");
   const auto shape_of = [&](ValueId id) {
@@ -190,6 +194,7 @@ void Recorder::write(const Tensor& tensor, ValueId value) {
   }
   self.base->value = written;
   self.generation = ++self.base->generation;
+  self.base->written_by = op.name;
   self.value = value;
 }
 
@@ -261,7 +266,7 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
     check_hints(*call.op, results[i], outputs[i]);
     if (call.outputs[i].defined()) {
       require_sizes(*call.op, call.outputs[i], results[i]);
-      write(call.outputs[i], results[i]);
+      write(call.outputs[i], results[i], *call.op);
     } else if (call.op->form == OpForm::view) {
       call.outputs[i] = view_of(call, results[i], outputs[i]);
     } else {

@@ -43,7 +43,8 @@ class TENON_API Recorder final : public Interpreter {
   Recorder& operator=(const Recorder&) = delete;
 
   // A new input of the program: a tensor without data, row-major.
-  Tensor input(DType dtype, const Dims& dims);
+  Tensor input(DType dtype, const Dims& dims) { return input(dtype, dims, Device(device_)); }
+  Tensor input(DType dtype, const Dims& dims, Device device);
   // A new input of which the axes with a name in `symbols` (one per axis; empty: the size is a number) are open: each
   // name is a symbol of the graph's arena with the size in `hints` as its hint. The same name is the same size, here
   // and in other inputs. Sizes 0 and 1 are guarded at once. `name` is what errors call the input; empty: its number.
@@ -53,8 +54,13 @@ class TENON_API Recorder final : public Interpreter {
   // expressions) is less general and never wrong: the recorder notes the guard `S0 == 7`. signature.h binds the sizes
   // of a run and says which guard does not hold.
   Tensor input(DType dtype, const Dims& hints, std::span<const std::string> symbols, std::string name = {});
+  // `known`, which has data, as a value that may be written. The graph keeps its elements.
+  Tensor variable(const Tensor& known);
   // The label of the nodes from now on: "node 14 (/encoder/MatMul)".
   void label(std::string text);
+
+  // Nodes recorded from now on have this number or a greater one.
+  NodeId next_node() const { return graph_->last() == kNoNode ? 0 : graph_->last() + 1; }
 
   std::string name() const override;
   void apply(const OpCall& call) override;
@@ -117,7 +123,7 @@ class TENON_API Recorder final : public Interpreter {
   Tensor new_tensor(ValueId value, const TensorMeta& meta, bool row_major = true);
   Tensor view_of(const OpCall& call, ValueId value, const TensorMeta& meta);
   // Makes `value` what `tensor` holds from now on.
-  void write(const Tensor& tensor, ValueId value);
+  void write(const Tensor& tensor, ValueId value, const OpInfo& op);
 
   DeviceState* device_;
   Options options_;

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "core/ops/record_shape.h"
-#include "core/ops/rules/epilogue.h"
-#include "primitives/table/table.h"
+#include "core/graph/record.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
@@ -13,27 +11,6 @@ namespace {
 template <class... Parts>
 Status wrong(fmt::format_string<const Parts&...> text, const Parts&... parts) {
   return Status(Code::invalid_argument, fmt::format(text, parts...));
-}
-
-Status check_epilogues(const Node& node) {
-  size_t next = node.own_inputs();
-  for (const Epilogue& epilogue : node.epilogues) {
-    const bool unary = epilogue.op->kind == EP_PRIMITIVE_unary;
-    const table::ScalarRow* row =
-        unary ? table::unary_row(epilogue.op->scalar_op) : table::binary_row(epilogue.op->scalar_op);
-    if (epilogue.op->form != OpForm::elementwise || row == nullptr || row->result != table::ResultType::SAME) {
-      return wrong("'{}' can be no epilogue", epilogue.op->name);
-    }
-    if (epilogue.input >= 0 && (unary || static_cast<size_t>(epilogue.input) != next++)) {
-      return wrong("the tensors of epilogues are not the last inputs, in their order");
-    }
-    const auto scalars = static_cast<size_t>(ops::scalars_of(epilogue));
-    const auto slot = static_cast<size_t>(epilogue.scalar);
-    if (scalars != 0 && (epilogue.scalar < ops::kEpilogueSlot || slot + scalars > node.scalars.size())) {
-      return wrong("the scalars of epilogue '{}' are missing", epilogue.op->name);
-    }
-  }
-  return {};
 }
 
 class Verifier {
@@ -69,7 +46,7 @@ class Verifier {
   Status visit(NodeId id) {
     const Node& node = graph_.node(id);
     if (node.op == nullptr) return wrong("it was erased, but is still in order");
-    TENON_RETURN_IF_ERROR(check_record(node, node.results.size()));
+    TENON_RETURN_IF_ERROR(check_record(graph_, node, node.results.size()));
     for (uint32_t i = 0; i < node.inputs.size(); ++i) TENON_RETURN_IF_ERROR(check_input(id, i));
     return check_results(id);
   }
@@ -119,33 +96,5 @@ class Verifier {
 }  // namespace
 
 Status verify(Graph& graph) { return Verifier(graph).run(); }
-
-Status check_record(const Node& node, size_t results) {
-  const RecordShape shape = record_shape(*node.op);
-  const size_t own = node.own_inputs();
-  if (own < shape.required || own > shape.most) {
-    return wrong("it has {} arguments, but takes {} to {}", own, shape.required, shape.most);
-  }
-  if (node.inputs.size() + results > EP_MAX_OPERANDS) return wrong("it has more than {} tensors", EP_MAX_OPERANDS);
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
-    const bool scalar = node.op->form == OpForm::elementwise && i < node.scalars.size();
-    const bool needed = i < shape.required || i >= own || shape.listed;
-    if (node.inputs[i] == 0 && needed && !scalar) return wrong("argument {} is absent", i);
-  }
-  if (node.scalars.size() > EP_MAX_SCALARS) return wrong("it has {} scalars", node.scalars.size());
-  if (own != 0 && node.inputs[0] == 0 &&
-      node.inputs.size() == static_cast<size_t>(std::count(node.inputs.begin(), node.inputs.end(), 0u)))
-    return wrong("all its arguments are absent");
-  if (node.epilogues.size() > EP_MAX_EPILOGUES) return wrong("it has {} epilogues", node.epilogues.size());
-  if (!node.epilogues.empty() && node.op->kind != EP_PRIMITIVE_matmul && node.op->kind != EP_PRIMITIVE_convolution) {
-    return wrong("it takes no epilogues");
-  }
-  if (node.op->output_count != 0 && results != node.op->output_count) {
-    return wrong("it has {} results, but gives {}", results, node.op->output_count);
-  }
-  if (results == 0) return wrong("it has no results");
-  if (node.attributes.size() * 8 < node.op->attribute_bytes) return wrong("its attributes are missing");
-  return check_epilogues(node);
-}
 
 }  // namespace tenon::graph

@@ -12,7 +12,4 @@ namespace tenon::graph {
 // Errors: invalid_argument: "%7 = add: it reads %9, which is made after it."
 TENON_API Status verify(Graph& graph);
 
-// Checks what functors see to and rules take for granted: which arguments `node` has, and how many results.
-Status check_record(const Node& node, size_t results);
-
 }  // namespace tenon::graph

@@ -78,6 +78,7 @@ Says order_of(const Tensor& input) {
 }
 
 bool wants_channels_last(const OpCall& call, const Dims& dims) {
+  if (call.op == &op_row(OpId::cast)) return call.attributes_as<CastAttributes>().channels_last != 0;
   if (call.op->keeps_channels == KeepsChannels::no || !has_channels(dims)) return false;
   const size_t deciding = call.op->keeps_channels == KeepsChannels::of_all_inputs ? call.inputs.size() : 1;
   bool last = false;
@@ -100,7 +101,9 @@ Dims result_strides(const OpCall& call, const Dims& dims) {
 
 bool keeps_order(const OpCall& call) {
   if (call.op->form == OpForm::elementwise) return true;
-  return call.op == &op_row(OpId::cast) && call.attributes_as<CastAttributes>().row_major == 0;
+  if (call.op != &op_row(OpId::cast)) return false;
+  const auto& attributes = call.attributes_as<CastAttributes>();
+  return attributes.row_major == 0 && attributes.channels_last == 0;
 }
 
 Dims strides_in_order(std::span<const Tensor* const> inputs, const Dims& dims) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/tensor/tensor.h"
 
@@ -36,9 +37,16 @@ struct RecordedValue {
   virtual void read_elements(TensorImpl&) {}
   // The sizes of `tensor`, which is open, as expressions.
   virtual BasicDims<SymDim> sizes(const TensorImpl& tensor) const = 0;
+  // How often it, or what it is a view of, was written; and the op that wrote last, empty: nobody did.
+  virtual uint64_t version() const { return 0; }
+  virtual std::string_view written_by() const { return {}; }
 
   std::shared_ptr<const Recording> recording;
 };
+
+// How often the elements of `tensor` were written since they were made, and by which op last; empty: by none.
+uint64_t write_count(const Tensor& tensor);
+std::string_view last_writer(const Tensor& tensor);
 
 // "a value of recording 3 (bert.onnx), which has finished", or ", which is being recorded"; of a tensor without data.
 std::string origin_of(const Tensor& tensor);

@@ -6,6 +6,7 @@
 #include "core/device/free_list.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/gradient_state.h"
+#include "core/tensor/host_watch.h"
 #include "core/tensor/recording.h"
 #include "core/vm/opaque.h"
 #include "core/vm/vm.h"
@@ -56,6 +57,19 @@ std::string origin_of(const Tensor& tensor) {
   const bool finished = value->recording->finished.load(std::memory_order_relaxed);
   return fmt::format("a value of {}{}", value->recording->name,
                      finished ? ", which has finished" : ", which is being recorded");
+}
+
+uint64_t write_count(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  if (impl.storage != nullptr) [[likely]]
+    return impl.storage.version();
+  return impl.recorded == nullptr ? 0 : impl.recorded->version();
+}
+
+std::string_view last_writer(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  if (impl.storage != nullptr) return impl.storage.written_by();
+  return impl.recorded == nullptr ? std::string_view() : impl.recorded->written_by();
 }
 
 void refuse_recorded(std::string_view what, const Tensor& tensor) {
@@ -175,12 +189,17 @@ void Tensor::destroy(TensorImpl* impl) {
 
 Tensor Tensor::empty(const Dims& dims, DType dtype, Device device) {
   if (!device) device = Device::current();
-  return value_or_throw(make_tensor(device.state(), dtype, dims));
+  const Tensor tensor = value_or_throw(make_tensor(device.state(), dtype, dims));
+  if (host_watch != nullptr) [[unlikely]]
+    host_watch->made(tensor, false);
+  return tensor;
 }
 
 Tensor Tensor::copy_from_host(const void* data, const Dims& dims, DType dtype, Device device) {
   if (!device) device = Device::current();
   Tensor tensor = value_or_throw(make_tensor(device.state(), dtype, dims));
+  if (host_watch != nullptr) [[unlikely]]
+    host_watch->made(tensor, true);
   if (tensor.bytes() == 0) return tensor;
   const vm::Operand dst{tensor.impl()->storage, 0, true, true};
   throw_if_error(vm::upload(dst, data, static_cast<uint64_t>(tensor.bytes()), {}));
@@ -209,6 +228,10 @@ void Tensor::wait() const {
 }
 
 void Tensor::access(Access mode, std::function<void(void* data)> function) const {
+  if (host_watch != nullptr) [[unlikely]] {
+    const Tensor seen = host_watch->look("access", *this);
+    if (seen.impl() != impl_) return seen.access(mode, std::move(function));
+  }
   if (impl_->storage == nullptr) refuse_recorded("access: the tensor", *this);
   if (impl_->recorded != nullptr) impl_->recorded->read_elements(*impl_);
   const bool reads = (static_cast<uint8_t>(mode) & static_cast<uint8_t>(Access::read)) != 0;
@@ -246,6 +269,10 @@ Scalar Tensor::item() const {
 }
 
 void* Tensor::data() const {
+  if (host_watch != nullptr) [[unlikely]] {
+    const Tensor seen = host_watch->look("data", *this);
+    if (seen.impl() != impl_) return seen.data();
+  }
   if (at("data").storage == nullptr || !impl_->device->mapped) return nullptr;
   if (impl_->recorded != nullptr) impl_->recorded->read_elements(*impl_);
   Storage* plain = value_or_throw(vm::expose(impl_->storage));

@@ -1,5 +1,6 @@
 #include "providers/cpu/lists.h"
 
+#include "providers/cpu/convolution/convolution.h"
 #include "providers/cpu/elementwise/elementwise.h"
 #include "providers/cpu/gradients/gradients.h"
 #include "providers/cpu/movement/movement.h"
@@ -18,8 +19,11 @@ constexpr Implementation elementwise[] = {{"simd", Elementwise::simd_why_not, El
 constexpr Implementation matmul[] = {{"simd", SmallMatmul::why_not, SmallMatmul::make},
                                      {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
                                      {"plain", PlainMatmul::why_not, PlainMatmul::make}};
-constexpr Implementation convolution[] = {{"onednn", OneDnnConvolution::why_not, OneDnnConvolution::make},
-                                          {"plain", PlainConvolution::why_not, PlainConvolution::make}};
+constexpr Implementation convolution[] = {
+    {"channels_last", ChannelsLastConvolution::why_not, ChannelsLastConvolution::make},
+    {"depthwise", DepthwiseConvolution::why_not, DepthwiseConvolution::make},
+    {"onednn", OneDnnConvolution::why_not, OneDnnConvolution::make},
+    {"plain", PlainConvolution::why_not, PlainConvolution::make}};
 constexpr Implementation pooling[] = {{"simd", Pooling::simd_why_not, Pooling::make},
                                       {"plain", Pooling::why_not, Pooling::make}};
 constexpr Implementation softmax[] = {{"simd", Softmax::simd_why_not, Softmax::make},

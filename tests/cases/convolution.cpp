@@ -44,6 +44,8 @@ std::vector<Shape> shapes() {
       {"dilated", {1, 3, 13, 13}, {4, 3, 3, 3}, window(2, 1, 1, 2, 2, 2), false, {}},
       {"grouped", {1, 6, 9, 9}, {4, 3, 3, 3}, window(2, 2, 1, 1, 1, 1), true, {}},
       {"depthwise", {1, 8, 10, 10}, {8, 1, 3, 3}, window(2, 8, 1, 1, 1, 1), true, {}},
+      {"1x1_panels", {2, 40, 15, 15}, {72, 40, 1, 1}, window(2, 1, 1, 1, 0, 0), true, {}},
+      {"depthwise_stride_2", {2, 40, 13, 17}, {40, 1, 3, 3}, window(2, 40, 2, 1, 1, 1), true, {}},
       {"wide_channels", {1, 64, 5, 5}, {32, 64, 3, 3}, window(2, 1, 1, 1, 1, 1), true, {}},
       uneven,
       {"1d", {2, 4, 37}, {6, 4, 5}, window(1, 1, 2, 1, 2, 2), true, {}},
@@ -80,40 +82,55 @@ Case convolution_case(const Shape& shape, DType in, DType out, bool channels_las
   return made;
 }
 
+// Convolutions with epilogues, and with a weight that never changes.
+void add_fused_cases(const Shape& shape, bool channels_last, std::vector<Case>* cases) {
+  const std::string order = channels_last ? "_nhwc" : "";
+  Case relu = convolution_case(shape, DType::f32, DType::f32, channels_last, "_relu" + order);
+  relu.desc.epilogues[relu.desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
+  cases->push_back(relu);
+
+  Case residual = convolution_case(shape, DType::f32, DType::f32, channels_last, "_add_relu" + order);
+  residual.desc.epilogues[residual.desc.epilogue_count++] = {2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0};
+  residual.desc.epilogues[residual.desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
+  const ep_operand_desc dst = residual.desc.operands[0];
+  residual.desc.operands[residual.desc.operand_count++] = dst;
+  residual.desc.operands[residual.desc.operand_count - 1].role = EP_ROLE_EPILOGUE_0;
+  residual.values.push_back({});
+  cases->push_back(residual);
+
+  Case clamped = convolution_case(shape, DType::f32, DType::f32, channels_last, "_clamp" + order);
+  clamped.desc.epilogues[clamped.desc.epilogue_count++] = {2, EP_BINARY_maximum, 0, 4};
+  clamped.desc.epilogues[clamped.desc.epilogue_count++] = {2, EP_BINARY_minimum, 0, 5};
+  clamped.scalars = std::vector<ep_scalar>(4, make_scalar(DType::f32, 0));
+  clamped.scalars.push_back(make_scalar(DType::f32, -0.25));
+  clamped.scalars.push_back(make_scalar(DType::f32, 0.5));
+  cases->push_back(clamped);
+
+  Case constant = convolution_case(shape, DType::f32, DType::f32, channels_last, "_constant_weight" + order);
+  constant.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
+  cases->push_back(constant);
+}
+
 }  // namespace
 
 void add_convolution_cases(std::vector<Case>* cases) {
   for (const Shape& shape : shapes()) {
     cases->push_back(convolution_case(shape, DType::f32, DType::f32, false, ""));
     if (shape.src.rank() == 4) cases->push_back(convolution_case(shape, DType::f32, DType::f32, true, "_nhwc"));
+    const bool fused = shape.name == "1x1_panels" || shape.name == "3x3" || shape.name == "depthwise";
+    if (fused) add_fused_cases(shape, true, cases);
     if (shape.name != "3x3" && shape.name != "depthwise" && shape.name != "transposed") continue;
     for (DType dtype : {DType::f64, DType::f16, DType::bf16}) {
       cases->push_back(convolution_case(shape, dtype, dtype, false, ""));
     }
     cases->push_back(convolution_case(shape, DType::bf16, DType::f32, false, ""));
 
-    Case relu = convolution_case(shape, DType::f32, DType::f32, false, "_relu");
-    relu.desc.epilogues[relu.desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
-    cases->push_back(relu);
-
-    Case residual = convolution_case(shape, DType::f32, DType::f32, false, "_add_relu");
-    residual.desc.epilogues[residual.desc.epilogue_count++] = {2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0};
-    residual.desc.epilogues[residual.desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
-    const ep_operand_desc dst = residual.desc.operands[0];
-    residual.desc.operands[residual.desc.operand_count++] = dst;
-    residual.desc.operands[residual.desc.operand_count - 1].role = EP_ROLE_EPILOGUE_0;
-    residual.values.push_back({});
-    cases->push_back(residual);
-
+    add_fused_cases(shape, false, cases);
     if (shape.name == "3x3") {
       Case denormal = convolution_case(shape, DType::f32, DType::f32, false, "");
       make_denormal(&denormal, denormal.tolerance.epsilons - 2);
       cases->push_back(denormal);
     }
-
-    Case constant = convolution_case(shape, DType::f32, DType::f32, false, "_constant_weight");
-    constant.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
-    cases->push_back(constant);
   }
 }
 

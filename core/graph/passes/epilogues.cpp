@@ -1,5 +1,6 @@
 // Products take what follows them as epilogues (ep_api.h): they add and activate before they store.
 #include <algorithm>
+#include <cmath>
 
 #include "core/graph/passes/match.h"
 #include "core/graph/passes/passes.h"
@@ -57,7 +58,19 @@ class Product {
       for (size_t i = 0; i < parameters.size() && i < op.scalars.size(); ++i) parameters[i] = op.scalars[i];
       return add_epilogue(op.op, -1, parameters, taken);
     }
+    if (is(graph_, next, OpId::mul) || is(graph_, next, OpId::div)) return take_scale(next, taken);
     return is(graph_, next, OpId::add) && take_add(next, taken);
+  }
+
+  // A number that multiplies or divides, as the scores of attention have it. Divisions become products.
+  bool take_scale(NodeId next, Node* taken) const {
+    if (!is(graph_, id_, OpId::matmul)) return false;
+    const bool product = is(graph_, next, OpId::mul);
+    const std::optional<double> given =
+        product ? other_number(graph_, next, result(graph_, id_)) : number(graph_, next, 1);
+    if (!given || (!product && *given == 0)) return false;
+    const double factor = product ? *given : 1 / *given;
+    return std::isfinite(factor) && add_epilogue(&op_row(OpId::mul), -1, {Scalar(factor)}, taken);
   }
 
   bool take_add(NodeId next, Node* taken) const {

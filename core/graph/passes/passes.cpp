@@ -7,6 +7,7 @@ namespace tenon::graph {
 namespace {
 
 constexpr std::string_view kRounding = "a few roundings of the result's dtype";
+constexpr std::string_view kOrder = "kernels may add in another order: a few roundings of the result's dtype";
 
 constexpr Pass kPasses[] = {
     {"fold_constants", "computes nodes of constants alone", "", fold_constants},
@@ -14,9 +15,12 @@ constexpr Pass kPasses[] = {
     {"common", "computes equal nodes once", "", merge_common},
     {"layer_norm", "layer norms written in nine nodes", kRounding, find_layer_norms},
     {"gelu", "gelu written in five nodes", kRounding, find_gelus},
+    {"cheaper", "squares, inverse roots and silu that are written in dearer ops", kRounding, find_cheaper_ops},
     {"batch_norm", "puts batch norms into the weights of the convolution before", kRounding, fold_batch_norms},
+    {"merge", "makes products of one row by several constant matrices one product", kRounding, merge_products},
     {"epilogues", "lets products add and activate before they store", kRounding, take_epilogues},
     {"dead_code", "removes nodes that no output needs", "", remove_dead_code},
+    {"layout", "lets values lie with channels last where that costs least", kOrder, choose_orders},
 };
 
 }  // namespace

@@ -63,8 +63,11 @@ void remove_redundant(Graph* graph, const PassOptions& options);
 void merge_common(Graph* graph, const PassOptions& options);
 void find_layer_norms(Graph* graph, const PassOptions& options);
 void find_gelus(Graph* graph, const PassOptions& options);
+void find_cheaper_ops(Graph* graph, const PassOptions& options);
 void fold_batch_norms(Graph* graph, const PassOptions& options);
+void merge_products(Graph* graph, const PassOptions& options);
 void take_epilogues(Graph* graph, const PassOptions& options);
 void remove_dead_code(Graph* graph, const PassOptions& options = {});
+void choose_orders(Graph* graph, const PassOptions& options = {});
 
 }  // namespace tenon::graph

@@ -1,5 +1,6 @@
 // Nodes that change nothing, and views of views. Everything here is exact: x + 0 stays, since -0 + 0 is 0.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/graph/passes/match.h"
@@ -28,6 +29,7 @@ class Redundant {
   void visit(NodeId id) {
     if (is_reshape(id)) join_reshapes(id);
     if (is(graph_, id, OpId::permute)) join_permutes(id);
+    if (is(graph_, id, OpId::cast)) join_casts(id);
     if (changes_nothing(id)) {
       graph_.replace(result(graph_, id), node(id).inputs[0]);
       graph_.erase(id);
@@ -49,8 +51,45 @@ class Redundant {
       return true;
     }
     if (is(graph_, id, OpId::permute)) return is_identity(axes_of(id));
+    // A slice of every element, since steps are positive, and lengths are what is left.
+    if (is(graph_, id, OpId::slice)) return true;
+    if (is(graph_, id, OpId::pad)) return node(id).patches.empty() && pads_nothing(id);
+    if (adds_nothing(id)) return true;
     const bool by_one = is(graph_, id, OpId::mul) || is(graph_, id, OpId::div);
     return by_one && node(id).inputs.size() == 2 && number(graph_, id, 1) == 1.0;
+  }
+
+  bool pads_nothing(NodeId id) const {
+    const auto& window = node(id).attributes_as<PadAttributes>().window;
+    const auto zero = [](int64_t size) { return size == 0; };
+    return std::all_of(std::begin(window.low), std::end(window.low), zero) &&
+           std::all_of(std::begin(window.high), std::end(window.high), zero);
+  }
+
+  // x - 0, and x + -0; of whole numbers also x + 0.
+  bool adds_nothing(NodeId id) const {
+    const bool add = is(graph_, id, OpId::add);
+    if ((!add && !is(graph_, id, OpId::sub)) || node(id).inputs.size() != 2) return false;
+    const std::optional<double> given = number(graph_, id, 1);
+    if (!given || *given != 0) return false;
+    return !is_floating(graph_[result(graph_, id)].dtype) || std::signbit(*given) == add;
+  }
+
+  // A cast of a cast from which nothing is lost needs only the last one.
+  void join_casts(NodeId id) {
+    const NodeId before = maker(graph_, node(id).inputs[0], OpId::cast);
+    if (before == kNoNode) return;
+    const DType first = graph_[node(before).inputs[0]].dtype, last = graph_[result(graph_, id)].dtype;
+    if (!holds_all(first, graph_[node(id).inputs[0]].dtype)) return;
+    if (is_floating(first) && !is_floating(last)) return;  // numbers out of range may differ
+    graph_.set_inputs(id, {node(before).inputs[0]});
+  }
+
+  // True if `wide` has every number of `narrow`.
+  static bool holds_all(DType narrow, DType wide) {
+    if (narrow == wide || narrow == DType::boolean) return true;
+    if (wide == DType::f64) return narrow == DType::f32 || narrow == DType::i32;
+    return wide == DType::i64 && narrow == DType::i32;
   }
 
   // A reshape of a reshape needs only the last one.

@@ -1,5 +1,6 @@
 // Writes elementwise ops in simpler ops.
 #include "core/ops/decompose/result.h"
+#include "core/ops/ops.h"
 #include "core/ops/rules.h"
 
 namespace tenon::ops {
@@ -57,8 +58,13 @@ void decompose_ne(const OpCall& call) {
 }
 
 void decompose_prelu(const OpCall& call) {
+  if (call.inputs[0] == nullptr) {  // a number, which is or is not scaled
+    const Tensor& weight = input(call, 1);
+    const Scalar& number = call.scalars[0];
+    return store(call, number.to_double() < 0 ? mul(weight, number) : full_like(weight, number));
+  }
   const Tensor& x = input(call, 0);
-  store(call, where(ge(x, Scalar(0)), x, mul(x, input(call, 1))));
+  store(call, where(ge(x, Scalar(0)), x, with_argument(call, 1, [&](const auto& weight) { return mul(x, weight); })));
 }
 
 void decompose_clamp(const OpCall& call) {

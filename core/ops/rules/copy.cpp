@@ -4,12 +4,20 @@
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
 #include "core/ops/sym_call.h"
+#include "primitives/infer/axis.h"
+#include "primitives/text/format.h"
 
 namespace tenon::ops {
 
 template <class Call>
 Status infer_cast(const Call& call, typename Call::Meta* outputs) {
-  outputs->dtype = call.template attributes_as<CastAttributes>().dtype;
+  const auto& attributes = call.template attributes_as<CastAttributes>();
+  const int32_t rank = call.inputs[0]->rank();
+  if (attributes.channels_last != 0 && (rank < 3 || rank > 5)) {
+    return Status(Code::invalid_argument,
+                  fmt::format("cast: a tensor with channels last has rank 3 to 5, but input has rank {}.", rank));
+  }
+  outputs->dtype = attributes.dtype;
   outputs->dims = call.inputs[0]->dims();
   return {};
 }
@@ -46,6 +54,7 @@ Status infer_fill(const Call& call, typename Call::Meta* outputs) {
   outputs->dtype = attributes.dtype;
   const auto sizes = sizes_of(call, attributes.dims);
   outputs->dims = BasicDims<typename Call::Size>(std::span<const typename Call::Size>(sizes));
+  if constexpr (std::is_same_v<Call, OpCall>) return infer::checked(call.op->name, outputs->dims).status();
   return {};
 }
 

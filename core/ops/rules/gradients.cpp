@@ -5,6 +5,7 @@
 #include "core/ops/rules/folding.h"
 #include "core/ops/sym_call.h"
 #include "primitives/infer/convolution-inl.h"
+#include "primitives/infer/reduce-inl.h"
 
 namespace tenon::ops {
 namespace {
@@ -68,12 +69,16 @@ Dims with_unit_strides(const Dims& strides, int32_t axis) {
   return result;
 }
 
+// The axes from `axis` on, as a mask.
+uint32_t axes_from(int32_t axis, int32_t rank) { return ((1u << rank) - 1) & ~((1u << axis) - 1); }
+
 }  // namespace
 
 template <class Call>
 Status infer_layer_norm_with_statistics(const Call& call, typename Call::Meta* outputs) {
   const auto& input = *call.inputs[0];
   const int32_t axis = call.template attributes_as<AxisAttributes>().axis;
+  TENON_RETURN_IF_ERROR(infer::require_elements(call.op->name, input.dims(), axes_from(axis, input.rank())));
   outputs[0].dtype = input.dtype();
   outputs[0].dims = input.dims();
   for (int i : {1, 2}) {
@@ -134,11 +139,14 @@ Status lower_layer_norm_backward(const OpCall& call, std::span<const TensorMeta>
 template <class Call>
 Status infer_batch_norm_training(const Call& call, typename Call::Meta* outputs) {
   const auto& input = *call.inputs[0];
+  const int32_t axis = call.template attributes_as<AxisAttributes>().axis;
+  const uint32_t reduced = axes_from(0, input.rank()) & ~(1u << axis);
+  TENON_RETURN_IF_ERROR(infer::require_elements(call.op->name, input.dims(), reduced));
   outputs[0].dtype = input.dtype();
   outputs[0].dims = input.dims();
   for (int i : {1, 2}) {
     outputs[i].dtype = statistics_type(input.dtype());
-    outputs[i].dims = {input.dims()[call.template attributes_as<AxisAttributes>().axis]};
+    outputs[i].dims = {input.dims()[axis]};
   }
   return {};
 }

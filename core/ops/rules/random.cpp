@@ -3,6 +3,7 @@
 #include "core/ops/rules.h"
 #include "core/ops/rules/folding.h"
 #include "core/ops/sym_call.h"
+#include "primitives/infer/axis.h"
 
 namespace tenon::ops {
 
@@ -12,6 +13,7 @@ Status infer_random(const Call& call, typename Call::Meta* outputs) {
   const auto sizes = sizes_of(call, attributes.dims);
   outputs->dtype = attributes.dtype;
   outputs->dims = BasicDims<typename Call::Size>(std::span<const typename Call::Size>(sizes));
+  if constexpr (std::is_same_v<Call, OpCall>) return infer::checked(call.op->name, outputs->dims).status();
   return {};
 }
 

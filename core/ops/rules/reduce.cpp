@@ -57,6 +57,7 @@ Status lower_reduce(const OpCall& call, std::span<const TensorMeta> outputs, Low
 template <class Call>
 Status infer_arg_reduce(const Call& call, typename Call::Meta* outputs) {
   const auto& attributes = call.template attributes_as<ArgReduceAttributes>();
+  TENON_RETURN_IF_ERROR(infer::require_elements(call.op->name, call.inputs[0]->dims(), 1u << attributes.axis));
   outputs->dtype = DType::i64;
   outputs->dims =
       infer::reduce<typename Call::Size>(call.inputs[0]->dims(), 1u << attributes.axis, attributes.keep_dims != 0);

@@ -5,6 +5,7 @@
 #include "core/ops/rules.h"
 #include "core/ops/sym_call.h"
 #include "core/tensor/factory.h"
+#include "primitives/infer/axis.h"
 #include "primitives/infer/view-inl.h"
 #include "primitives/text/format.h"
 
@@ -119,6 +120,11 @@ Status give_dims(const SymCall& call, const SymDims& dims, SymMeta* output) {
 Status dims_reshape(const SymCall& call, SymMeta* output) {
   const std::vector<SymDim> target = sizes_of(call, call.attributes_as<ShapeAttributes>().dims);
   TENON_ASSIGN_OR_RETURN(const SymDims dims, infer::reshape<SymDim>(call.op->name, call.inputs[0]->dims(), target));
+  if (std::all_of(dims.begin(), dims.end(), [](SymDim dim) { return dim.is_number(); })) {
+    Dims numbers;
+    for (SymDim dim : dims) numbers.push_back(dim.number());
+    TENON_RETURN_IF_ERROR(infer::checked(call.op->name, numbers).status());
+  }
   return give_dims(call, dims, output);
 }
 

@@ -1,4 +1,6 @@
 // matmul over f32 of at most 64 x 64 x 64 multiplications.
+#include <algorithm>
+
 #include "providers/cpu/elementwise/tail.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/small_matmul/kernel.h"
@@ -101,12 +103,12 @@ Refusal SmallMatmul::why_not(const ep_device& device, const ep_primitive_desc& d
   }
   const int64_t k = src->dims[src->rank - 1];
   if (k > longest_sum) return Refusal::because("sums of %lld products", static_cast<long long>(k));
-  int64_t multiplications = k;
+  int64_t multiplications = std::max<int64_t>(k, 1);
   for (int32_t axis = 0; axis < dst.rank; ++axis) {
     if (dst.dims[axis] > most_multiplications / multiplications) {
       return Refusal::because("more than 64 x 64 x 64 multiplications");
     }
-    multiplications *= dst.dims[axis];
+    multiplications *= std::max<int64_t>(dst.dims[axis], 1);
   }
   return why_no_tail(device, desc, 0);
 }

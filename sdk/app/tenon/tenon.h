@@ -11,6 +11,7 @@
 #include "core/autograd/autograd.h"
 #include "core/interpreter/execution_report.h"
 #include "core/kernel/cancellation.h"
+#include "core/lazy/compile.h"
 #include "core/ops/call.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"

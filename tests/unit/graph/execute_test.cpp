@@ -190,6 +190,85 @@ TEST(Execute, ARecordedRunIsRecorded) {
   EXPECT_EQ(run(outer, x)[0].to_host<float>(), relu(code(x)[0]).to_host<float>());
 }
 
+// On a synchronous device the error comes at the call, and what the run could have written has it as poison.
+class FailingRuns : public ::testing::Test {
+ protected:
+  static TensorList function(const TensorList& in) {
+    return {relu(gather_slices(add(in[0], in[0]), 0, in[1])), neg(in[0])};
+  }
+  static Tensor indices(int64_t last) { return Tensor::from<int64_t>(std::vector<int64_t>{0, 2, last}, {3}); }
+
+  const Tensor values = random_tensor({4}, 3);
+  const Executable program = prepared({values, indices(1)}, function);
+  const TensorList bound{random_tensor({3}, 1), random_tensor({4}, 2)};
+};
+
+TEST_F(FailingRuns, NameTheOpThatMetBadDataAndPoisonWhatTheyCouldHaveWritten) {
+  const Status status = status_of([&] { run(program, TensorList{values, indices(9)}, bound); });
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_EQ(status.message(),
+            "gather_slices: index 9 is out of range for an axis of length 4 (argument 'index').\n"
+            "while running gather_slices(f32 [4], i64 [3]) on cpu:0");
+  for (const Tensor& output : bound) {
+    EXPECT_FALSE(status_of([&] { output.to_host<float>(); }).ok());
+    EXPECT_FALSE(status_of([&] { relu(output); }).ok());
+  }
+  const TensorList good{values, indices(3)};
+  EXPECT_EQ(values_of(run(program, good)), values_of(function(good)));
+  run(program, good, bound);
+  EXPECT_EQ(values_of(bound), values_of(function(good))) << "a run that overwrites its outputs heals them";
+}
+
+TEST_F(FailingRuns, OfAPoisonedInputDoNotRunAndHandThePoisonOn) {
+  static_cast<void>(status_of([&] { run(program, TensorList{values, indices(9)}, bound); }));
+  const Executable next =
+      prepared({random_tensor({3}, 4)}, [](const TensorList& in) -> TensorList { return {relu(in[0])}; });
+  const TensorList onward{random_tensor({3}, 5)};
+  const Status status = status_of([&] { run(next, TensorList{bound[0]}, onward); });
+  EXPECT_NE(status.message().find("index 9 is out of range"), std::string::npos) << status.message();
+  EXPECT_FALSE(status_of([&] { onward[0].to_host<float>(); }).ok());
+}
+
+TEST_F(FailingRuns, EndBeforeTheNextLaunchWhenTheyAreCancelled) {
+  const TensorList good{values, indices(3)};
+  const Cancellation cancellation;
+  {
+    const CancellationScope scope(cancellation);
+    run(program, good, bound);
+    cancellation.cancel();
+    const Status status = status_of([&] { run(program, good, bound); });
+    EXPECT_EQ(status.code(), Code::cancelled);
+    EXPECT_NE(status.message().find("The program cancelled this run before launch 1 of 4."), std::string::npos)
+        << status.message();
+    EXPECT_FALSE(status_of([&] { bound[0].to_host<float>(); }).ok());
+  }
+  EXPECT_EQ(values_of(run(program, good, bound)), values_of(function(good)));
+}
+
+TEST_F(FailingRuns, RefuseBindingsThatDoNotFit) {
+  const vm::Segment& segment = *program.schedule->pieces[0].segment;
+  const vm::Operand one{values.impl()->storage, 0, false, false};
+  EXPECT_EQ(vm::run({&segment, std::span(&one, 1), 0}).message(), "A segment has 5 bindings, but a run gives 1.");
+  const vm::Operand none[5] = {one, one, one, one, {}};
+  EXPECT_EQ(vm::run({&segment, none, 0}).message(), "Binding 4 of a run on cpu:0 has no memory.");
+}
+
+TEST(SegmentBuilders, RefusePlacesThatNoRunHas) {
+  const Executable program =
+      prepared({random_tensor({3}, 4)}, [](const TensorList& in) -> TensorList { return {relu(in[0])}; });
+  vm::SegmentBuilder builder(Device("cpu").state(), 2, nullptr);
+  const NodeName name{{"relu"}, 0, {}, ""};
+  const vm::SegmentAddress wrong[] = {vm::SegmentAddress::binding(0, 0), vm::SegmentAddress::binding(2, 0)};
+  vm::SegmentLaunch launch;
+  launch.kernel = program.schedule->pieces[0].segment->launches()[0].kernel;
+  launch.operands = wrong;
+  launch.name = &name;
+  EXPECT_EQ(builder.add(launch).message(), "A launch of relu has an operand in binding 2, but the segment has 2.");
+  const vm::SegmentAddress constant[] = {vm::SegmentAddress::binding(0, 0), vm::SegmentAddress::constant(0, 0)};
+  launch.operands = constant;
+  EXPECT_EQ(builder.add(launch).message(), "A launch of relu has an operand in constant 0, but the segment has 0.");
+}
+
 // An asynchronous fake with every primitive of the reference.
 class FakeExecute : public ::testing::Test {
  protected:

@@ -188,8 +188,8 @@ TEST(Graph, MovesBetweenDevicesAreSteps) {
     EXPECT_EQ(there.device(), Device("null"));
     return {there.to(Device("cpu")), there};
   });
-  EXPECT_EQ(std::count_if(graph.steps.begin(), graph.steps.end(), [](const Step& step) { return step.op->name == "to"; }),
-            2);
+  EXPECT_EQ(
+      std::count_if(graph.steps.begin(), graph.steps.end(), [](const Step& step) { return step.op->name == "to"; }), 2);
   const TensorList results = run(graph, std::vector<Tensor>{x});
   EXPECT_EQ(results[0].device(), Device("cpu"));
   EXPECT_EQ(results[1].device(), Device("null"));

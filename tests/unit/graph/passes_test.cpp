@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <random>
 
 #include "core/graph/execute/executable.h"
@@ -112,6 +113,28 @@ TEST(Passes, WhatChangesNothingGoes) {
       "exp reshape permute relu");
 }
 
+TEST(Passes, NeutralElementsAndWholePartsGo) {
+  expect_pass(
+      "redundant", {random_tensor({3, 4}, 1)},
+      [](const TensorList& x) -> TensorList {
+        const Tensor same = pad(slice(sub(add(x[0], Scalar(-0.0)), Scalar(0.0)), 1, 0, 4), {0, 0, 0, 0});
+        return {relu(same), pad(slice(x[0], 1, 1), {0, 1}), sub(x[0], Scalar(-0.0)),
+                add(cast(x[0], DType::i64), Scalar(int64_t{0}))};
+      },
+      "relu slice pad sub cast");
+}
+
+TEST(Passes, CastsThatLoseNothingAreJoined) {
+  expect_pass(
+      "redundant", {random_tensor({3, 4}, 1)},
+      [](const TensorList& x) -> TensorList {
+        const Tensor narrow = cast(x[0], DType::f16);
+        return {relu(cast(cast(x[0], DType::f64), DType::f32)), cast(cast(narrow, DType::f32), DType::f16),
+                cast(cast(cast(gt(x[0], Scalar(0.0)), DType::i32), DType::i64), DType::f32)};
+      },
+      "cast relu cast cast gt cast");
+}
+
 TEST(Passes, MinusZeroStays) {
   expect_pass(
       "redundant", {Tensor::from<float>(std::vector<float>{-0.0f, 1.0f}, {2})},
@@ -180,6 +203,17 @@ TEST(Passes, GeluInFiveNodesIsOne) {
       "div erf add mul mul");
 }
 
+TEST(Passes, SquaresInverseRootsAndSiluAreOneOp) {
+  expect_pass(
+      "cheaper", {random_tensor({3, 4}, 1), random_tensor({3, 1}, 2)},
+      [](const TensorList& x) -> TensorList {
+        const Tensor root = sqrt(add(pow(x[0], Scalar(2.0)), Scalar(0.5)));
+        return {div(Scalar(1.0), root), mul(x[0], sigmoid(x[0])), mul(sigmoid(x[0]), x[1]), pow(x[0], Scalar(3.0)),
+                div(Scalar(2.0), root)};
+      },
+      "square add sqrt rsqrt silu sigmoid mul pow div");
+}
+
 TEST(Passes, ProductsTakeWhatFollows) {
   const TensorList in{random_tensor({4, 6}, 1), random_tensor({6, 5}, 2), random_tensor({5}, 3),
                       random_tensor({4, 5}, 4)};
@@ -196,6 +230,51 @@ TEST(Passes, ProductsTakeWhatFollows) {
         return {relu(y), y};
       },
       "matmul relu");
+}
+
+TEST(Passes, AProductTakesTheScaleOfScores) {
+  const TensorList in{random_tensor({2, 4, 6}, 1), random_tensor({2, 6, 5}, 2), random_tensor({5}, 3)};
+  expect_pass(
+      "epilogues", in,
+      [](const TensorList& x) -> TensorList {
+        return {div(matmul(x[0], x[1]), Scalar(8.0)), add(mul(Scalar(0.3), matmul(x[0], x[1])), x[2]),
+                div(Scalar(8.0), matmul(x[0], x[1]))};
+      },
+      "matmul+mul matmul+mul add matmul div");
+}
+
+TEST(Passes, ProductsOfOneRowByConstantsAreOne) {
+  const TensorList in{random_tensor({1, 1, 6}, 1)};
+  const Tensor q = random_tensor({6, 5}, 2), k = random_tensor({6, 2}, 3), v = random_tensor({6, 2}, 4);
+  expect_pass(
+      "merge", in,
+      [&](const TensorList& x) -> TensorList {
+        return {matmul(x[0], q), relu(matmul(x[0], k)), matmul(x[0], v)};
+      },
+      "matmul slice slice slice relu");
+  const Tensor a = random_tensor({5}, 5), b = random_tensor({2}, 6);
+  expect_pass(
+      "merge", in,
+      [&](const TensorList& x) -> TensorList {
+        return {relu(add(matmul(x[0], q), a)), add(b, matmul(x[0], k)), matmul(x[0], v)};
+      },
+      "matmul add slice slice relu matmul");
+}
+
+TEST(Passes, ProductsOfManyRowsOrOfUnknownMatricesStay) {
+  const Tensor q = random_tensor({6, 5}, 2), k = random_tensor({6, 2}, 3);
+  expect_pass(
+      "merge", {random_tensor({1, 2, 6}, 1)},
+      [&](const TensorList& x) -> TensorList {
+        return {matmul(x[0], q), matmul(x[0], k)};
+      },
+      "matmul matmul");
+  expect_pass(
+      "merge", {random_tensor({1, 6}, 1), random_tensor({6, 5}, 4)},
+      [&](const TensorList& x) -> TensorList {
+        return {matmul(x[0], q), matmul(x[0], x[1])};
+      },
+      "matmul matmul");
 }
 
 TEST(Passes, AProductTakesFourEpilogues) {
@@ -236,6 +315,85 @@ TEST(Passes, EpiloguesAreAlsoOps) {
   ASSERT_TRUE(ops::has_decomposition(call));
   ops::decompose(call);
   expect_close({maximum(result, Scalar(-0.5)).to_host<float>()}, {expected.to_host<float>()}, false);
+}
+
+// A graph text whose sizes are symbols: each pass decides only what the constraints decide.
+constexpr const char* kSymbolic = R"(graph "s"
+symbol S0 "axis 0 of input 'x'" in [2, ] hint 4
+symbol S1 "axis 1 of input 'x'" in [2, ] hint 4
+%1 = input f32[S0, S1, 8] on cpu:0
+%2 = constant f32[8] on cpu:0 = 0000803f000000400000803f0000003f0000803f000000400000803f0000003f
+%3 = reshape(%1) {dims: [S0*S1, 8]}
+%4 = reshape(%3) {dims: [S0, S1, 8]}
+%5 = slice(%4) {axis: 1, start: 0, end: S1, step: 1}
+%6 = slice(%5) {axis: 1, start: 0, end: S0, step: 1}
+%7 = permute(%1) {axes: [1, 0, 2]}
+%8 = permute(%7) {axes: [1, 0, 2]}
+%9 = mean(%8) {axes: 4, keep_dims: 1}
+%10 = sub(%8, %9)
+%11 = mul(%10, %10)
+%12 = mean(%11) {axes: 4, keep_dims: 1}
+%13 = add(%12, _) scalars (0, 0x1p-10)
+%14 = sqrt(%13)
+%15 = div(%10, %14)
+%16 = mul(%15, %2)
+%17 = permute(%16) {axes: [0, 2, 1]}
+%18 = matmul(%16, %17)
+%19 = div(%18, _) scalars (0, 0x1p+3)
+%20 = full() scalars (0x1p+0) {dims: [S0, 8], dtype: f32} on cpu:0
+%21 = full() scalars (0x1p+0) {dims: [S0, 8], dtype: f32} on cpu:0
+%22 = full() scalars (0x1p+0) {dims: [S1, 8], dtype: f32} on cpu:0
+%23 = add(%20, %21)
+%24 = constant f32[8, 2] on cpu:0 = 0000803f000000400000803f0000003f0000803f000000400000803f0000003f0000803f000000400000803f0000003f0000803f000000400000803f0000003f
+%25 = matmul(%1, %24)
+%26 = matmul(%1, %24)
+%27 = add(%25, %26)
+return %6, %19, %23, %22, %27
+)";
+
+std::vector<std::vector<float>> results_at(const Graph& graph, const Dims& dims) {
+  symbolic::Values sizes(graph.arena());
+  throw_if_error(sizes.bind(0, dims[0]));
+  throw_if_error(sizes.bind(1, dims[1]));
+  std::vector<std::vector<float>> results;
+  const Executable program = prepare(graph, &sizes);
+  for (const Tensor& result : run(program, TensorList{random_tensor(dims, 7)})) {
+    results.push_back(result.to_host<float>());
+  }
+  return results;
+}
+
+TEST(Passes, DecideOnSymbolsOnlyWhatIsDecided) {
+  const std::map<std::string_view, std::string> expected{
+      {"redundant", "slice mean sub mul mean add sqrt div mul permute matmul div full full full add matmul matmul add"},
+      {"common",
+       "reshape reshape slice slice permute permute mean sub mul mean add sqrt div mul permute matmul div full "
+       "full add matmul add"},
+      {"layer_norm",
+       "reshape reshape slice slice permute permute layer_norm permute matmul div full full full add matmul matmul "
+       "add"},
+      {"merge",
+       "reshape reshape slice slice permute permute mean sub mul mean add sqrt div mul permute matmul div full "
+       "full full add matmul matmul add"},
+      {"epilogues",
+       "reshape reshape slice slice permute permute mean sub mul mean add sqrt div mul permute matmul+mul "
+       "full full full add matmul matmul+add"},
+  };
+  for (const Pass& pass : passes()) {
+    Graph graph = parse(kSymbolic);
+    remove_dead_code(&graph);
+    const std::string before = ops_of(graph);
+    pass.run(&graph, {});
+    EXPECT_EQ(wrong_in(graph), "") << pass.name;
+    const auto found = expected.find(pass.name);
+    EXPECT_EQ(ops_of(graph), found == expected.end() ? before : found->second) << pass.name;
+    const std::string once = print(graph);
+    pass.run(&graph, {});
+    EXPECT_EQ(print(graph), once) << pass.name;
+    for (const Dims& dims : {Dims{2, 2, 8}, Dims{5, 3, 8}, Dims{3, 9, 8}}) {
+      expect_close(results_at(graph, dims), results_at(parse(kSymbolic), dims), pass.bound.empty());
+    }
+  }
 }
 
 // A program of `size` ops with writes through overlapping views.

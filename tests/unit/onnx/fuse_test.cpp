@@ -36,7 +36,9 @@ void expect_fused(const std::function<void(ModelBuilder&)>& build, const Inputs&
   ASSERT_EQ(a.size(), b.size());
   for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 2e-5f * (1 + std::fabs(b[i]))) << i;
   std::vector<std::string> launched;
-  for (const NodeExecution& p : executions) launched.push_back(p.op);
+  for (const NodeExecution& p : executions) {
+    if (p.op != "cast") launched.push_back(p.op);  // reorders between convolutions are the layout pass's
+  }
   EXPECT_EQ(launched, ops);
 }
 

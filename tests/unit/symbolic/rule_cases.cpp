@@ -273,7 +273,7 @@ std::vector<RuleCase> rule_cases(const OpInfo& op) {
   if (op.form == OpForm::view) return views(op);
   const auto rule = op.infer_sizes;
   if (rule == ops::infer_cast<SymCall>) {
-    return {{"alone", {"S0, S1"}, words(CastAttributes{.dtype = DType::i32, .row_major = 0})}};
+    return {{"alone", {"S0, S1"}, words(CastAttributes{.dtype = DType::i32, .row_major = 0, .channels_last = 0, .reserved = 0})}};
   }
   if (rule == ops::infer_to<SymCall>) return {{"alone", {"S0, S1"}}};
   if (rule == ops::infer_copy_from<SymCall>) return {{"alone", {"S0, S1", "S0, S1"}}};

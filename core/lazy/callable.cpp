@@ -1,0 +1,180 @@
+#include "core/lazy/callable.h"
+
+#include <algorithm>
+
+#include "core/autograd/interpreter.h"
+#include "core/tensor/recording.h"
+#include "loader/log/log.h"
+#include "primitives/text/format.h"
+
+namespace tenon::lazy {
+namespace {
+
+// True if the calling thread's ops reach the eager interpreter, and not a recording.
+bool computes() { return &autograd::interpreter_below() == &eager_interpreter(); }
+
+void check_frozen(const CompileOptions& options, const Recording& recording) {
+  for (const auto& [tensor, version] : recording.frozen) {
+    if (write_count(tensor) == version) continue;
+    throw Error(Code::invalid_argument,
+                fmt::format("{}: {} has written into a tensor of shape {} that was frozen when the function was "
+                            "compiled.",
+                            options.name, last_writer(tensor), tensor.dims()),
+                "Compile the function anew after the write, or take the tensor out of the option frozen.");
+  }
+}
+
+}  // namespace
+
+bool Entry::serves(const CallShape& shape, const TensorList& inputs) const {
+  if (recording_.shape.fixed != shape.fixed) return false;
+  const auto holds = [&](const Guard& guard) { return guard.holds(inputs); };
+  if (!std::all_of(recording_.guards.begin(), recording_.guards.end(), holds)) return false;
+  if (recording_.shape.sizes == shape.sizes) return true;
+  if (recording_.recorded.arena().symbols().empty()) return false;
+  try {
+    return values(recording_.recorded, shape).broken_guard() == nullptr;
+  } catch (const Error&) {
+    return false;  // a size that the declarations exclude
+  }
+}
+
+symbolic::Values Entry::values(const graph::Graph& graph, const CallShape& shape) const {
+  symbolic::Values values(graph.arena());
+  std::vector<size_t> begins{0};  // of the dims of each argument of the function
+  for (size_t at = 0, i = 0; i < recording_.argument_ranks.size(); ++i) {
+    begins.push_back(at += recording_.argument_ranks[i]);
+  }
+  for (size_t i = 0; i < recording_.arguments.size(); ++i) {
+    const Argument& argument = recording_.arguments[i];
+    if (argument.of != RootOf::input || argument.whole) continue;
+    const SymDims& dims = recording_.recorded[recording_.recorded.inputs()[i]].dims;
+    for (int32_t axis = 0; axis < dims.rank(); ++axis) {
+      const int64_t given = shape.sizes[begins[argument.input] + static_cast<size_t>(axis)];
+      if (dims[axis].is_number()) {
+        if (dims[axis].number() != given) throw Error(Code::invalid_argument, "a size is fixed");
+      } else if (const symbolic::Node& node = graph.arena().node(dims[axis]); node.kind == symbolic::Kind::symbol) {
+        throw_if_error(values.bind(node.symbol, given));
+      }
+    }
+  }
+  return values;
+}
+
+std::shared_ptr<Programs> Entry::programs(const CallShape& shape) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = programs_.find(shape.sizes); found != programs_.end()) return found->second;
+  auto made = std::make_shared<Programs>();
+  symbolic::Values sizes = values(recording_.forward, shape);
+  made->forward = graph::prepare(recording_.forward, &sizes);
+  if (order_.size() == kMostExecutables) {
+    programs_.erase(order_.front());
+    order_.erase(order_.begin());
+  }
+  order_.push_back(shape.sizes);
+  return programs_[shape.sizes] = made;
+}
+
+const graph::Executable& Entry::backward(Programs* programs, const CallShape& shape) const {
+  std::call_once(programs->once, [&] {
+    symbolic::Values sizes = values(recording_.backward->graph, shape);
+    programs->backward = graph::prepare(recording_.backward->graph, &sizes);
+  });
+  return programs->backward;
+}
+
+size_t Entry::prepared() const {
+  const std::lock_guard lock(mutex_);
+  return programs_.size();
+}
+
+std::shared_ptr<Entry> Callable::find(const CallShape& shape, const TensorList& inputs) const {
+  const std::shared_lock lock(mutex_);
+  for (const std::shared_ptr<Entry>& entry : entries_) {
+    if (entry->serves(shape, inputs)) return entry;
+  }
+  return nullptr;
+}
+
+void Callable::check(Entry* entry, const CallShape& shape, const TensorList& inputs) {
+  throw_if_error(entry->differs);
+  const Recording again = record(function_, options_, inputs, shape);
+  const std::string differs = difference(entry->recording(), again);
+  if (!differs.empty()) {
+    entry->differs =
+        Status(Code::invalid_argument,
+               fmt::format("{}: its second call did not do what its first one did: {}.", options_.name, differs),
+               "Make what changes between calls a tensor, which each run reads, or an argument.");
+    throw_if_error(entry->differs);
+  }
+  entry->checked.store(true, std::memory_order_release);
+}
+
+std::shared_ptr<Entry> Callable::learn(const CallShape& shape, const TensorList& inputs) {
+  const std::lock_guard lock(recording_);
+  std::shared_ptr<Entry> entry = find(shape, inputs);
+  if (entry != nullptr) {
+    if (!entry->checked.load(std::memory_order_acquire)) check(entry.get(), shape, inputs);
+    return entry;
+  }
+  if (entries_.size() == kMostRecordings) {
+    if (!std::exchange(told_, true)) {
+      loader::log(loader::LogTopic::compile, loader::LogLevel::warning,
+                  fmt::format("{}: it was recorded for {} kinds of calls; the call with {} is another one, and such "
+                              "calls run eagerly.",
+                              options_.name, kMostRecordings, text_of(inputs)));
+    }
+    return nullptr;
+  }
+  entry = std::make_shared<Entry>(record(function_, options_, inputs, shape));
+  entry->checked.store(!options_.check, std::memory_order_relaxed);
+  const std::lock_guard entries_lock(mutex_);
+  entries_.push_back(entry);
+  return entry;
+}
+
+TensorList Callable::call_eagerly(const TensorList& inputs) {
+  eager_.fetch_add(1, std::memory_order_relaxed);
+  const std::lock_guard lock(recording_);
+  return function_(inputs);
+}
+
+TensorList Callable::call(const TensorList& inputs) {
+  if (!computes()) return function_(inputs);
+  const CallShape shape = shape_of(options_.name, inputs);
+  std::shared_ptr<Entry> entry = find(shape, inputs);
+  if (entry == nullptr || !entry->checked.load(std::memory_order_acquire)) entry = learn(shape, inputs);
+  if (entry == nullptr) return call_eagerly(inputs);
+  check_frozen(options_, entry->recording());
+  runs_.fetch_add(1, std::memory_order_relaxed);
+  return run(entry, options_, shape, inputs);
+}
+
+CompileStats Callable::stats() const {
+  CompileStats stats;
+  const std::shared_lock lock(mutex_);
+  stats.recordings = entries_.size();
+  for (const std::shared_ptr<Entry>& entry : entries_) stats.executables += entry->prepared();
+  stats.runs = runs_.load(std::memory_order_relaxed);
+  stats.eager = eager_.load(std::memory_order_relaxed);
+  return stats;
+}
+
+}  // namespace tenon::lazy
+
+namespace tenon {
+
+CompiledList::CompiledList(std::function<TensorList(const TensorList&)> function, CompileOptions options)
+    : callable_(std::make_shared<lazy::Callable>(std::move(function), std::move(options))) {}
+
+TensorList CompiledList::operator()(const TensorList& inputs) const { return callable_->call(inputs); }
+
+CompileStats CompiledList::stats() const { return callable_->stats(); }
+
+void lazy::check_count(const TensorList& inputs, size_t count) {
+  if (inputs.size() == count) return;
+  throw Error(Code::invalid_argument,
+              fmt::format("compile: the function takes {} tensors, but {} were given.", count, inputs.size()));
+}
+
+}  // namespace tenon

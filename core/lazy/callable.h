@@ -1,0 +1,78 @@
+// Callable: a function with what was recorded of it. Internal.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
+
+#include "core/graph/execute/executable.h"
+#include "core/lazy/recording.h"
+
+namespace tenon::lazy {
+
+constexpr size_t kMostRecordings = 8;     // of one function; other calls run eagerly
+constexpr size_t kMostExecutables = 256;  // of one recording, for as many sizes; the oldest goes
+
+// A recording, ready for some sizes.
+struct Programs {
+  graph::Executable forward;
+  std::once_flag once;
+  graph::Executable backward;  // once: made when somebody asks for a gradient
+};
+
+// A recording and what was prepared from it.
+class Entry {
+ public:
+  explicit Entry(Recording recording) : recording_(std::move(recording)) {}
+
+  const Recording& recording() const { return recording_; }
+  bool serves(const CallShape& shape, const TensorList& inputs) const;
+  // Errors: those of graph::prepare.
+  std::shared_ptr<Programs> programs(const CallShape& shape);
+  // Errors: as above.
+  const graph::Executable& backward(Programs* programs, const CallShape& shape) const;
+  size_t prepared() const;
+
+  std::atomic<bool> checked{false};  // a second recording was the same
+  Status differs;                    // not ok: it was not, and whoever comes gets this error; Callable::recording_
+
+ private:
+  symbolic::Values values(const graph::Graph& graph, const CallShape& shape) const;
+
+  Recording recording_;
+  mutable std::mutex mutex_;
+  std::map<std::vector<int64_t>, std::shared_ptr<Programs>> programs_;  // mutex
+  std::vector<std::vector<int64_t>> order_;                             // mutex; the oldest first
+};
+
+class Callable {
+ public:
+  Callable(Function function, CompileOptions options) : function_(std::move(function)), options_(std::move(options)) {}
+
+  TensorList call(const TensorList& inputs);
+  CompileStats stats() const;
+
+ private:
+  std::shared_ptr<Entry> find(const CallShape& shape, const TensorList& inputs) const;
+  // Records the call, or records it again and compares; null: there are recordings enough.
+  std::shared_ptr<Entry> learn(const CallShape& shape, const TensorList& inputs);
+  void check(Entry* entry, const CallShape& shape, const TensorList& inputs);
+  TensorList call_eagerly(const TensorList& inputs);
+
+  Function function_;
+  CompileOptions options_;
+  std::mutex recording_;  // one thread records at a time
+  mutable std::shared_mutex mutex_;
+  std::vector<std::shared_ptr<Entry>> entries_;  // mutex
+  bool told_ = false;                            // recording_: that there are too many
+  std::atomic<size_t> runs_{0}, eager_{0};
+};
+
+// Runs the program: reads its arguments, writes what it writes, gives the results.
+TensorList run(const std::shared_ptr<Entry>& entry, const CompileOptions& options, const CallShape& shape,
+               const TensorList& inputs);
+
+}  // namespace tenon::lazy

@@ -1,0 +1,157 @@
+#include "core/lazy/captures.h"
+
+#include <algorithm>
+
+#include "core/autograd/history.h"
+#include "core/lazy/strided.h"
+#include "core/ops/ops.h"
+#include "core/tensor/factory.h"
+#include "core/tensor/recording.h"
+#include "core/vm/storage.h"
+#include "primitives/text/format.h"
+
+namespace tenon::lazy {
+namespace {
+
+const void* storage_of(const Tensor& tensor) { return tensor.impl()->storage.at_hand(); }
+
+uint64_t writes_of(const Root& root) { return root.recorded.impl()->recorded->version(); }
+
+std::vector<int64_t> key_of(const Tensor& tensor) {
+  std::vector<int64_t> key = geometry_of(tensor);
+  key.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(storage_of(tensor))));
+  return key;
+}
+
+bool fills_storage(const Tensor& tensor) {
+  return tensor.contiguous() && static_cast<uint64_t>(tensor.bytes()) == tensor.impl()->storage.bytes();
+}
+
+// `tensor` if it fills its storage, else the whole storage, if that is a tensor of this dtype.
+Tensor root_of(const Tensor& tensor) {
+  const Tensor whole = fills_storage(tensor) ? Tensor() : whole_storage(tensor);
+  return whole.defined() ? whole : tensor;
+}
+
+}  // namespace
+
+std::vector<int64_t> geometry_of(const Tensor& tensor) {
+  std::vector<int64_t> words{static_cast<int64_t>(tensor.dtype()), tensor.impl()->offset, tensor.rank()};
+  words.insert(words.end(), tensor.dims().begin(), tensor.dims().end());
+  for (int32_t i = 0; i < tensor.rank(); ++i) words.push_back(tensor.dims()[i] == 1 ? 0 : tensor.strides()[i]);
+  return words;
+}
+
+Tensor whole_storage(const Tensor& tensor) {
+  const int64_t size = dtype_size(tensor.dtype());
+  const auto bytes = static_cast<int64_t>(tensor.impl()->storage.bytes());
+  if (size == 0 || bytes == 0 || bytes % size != 0) return {};
+  return make_view(tensor, tensor.dtype(), {bytes / size}, {1}, 0);
+}
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  if (storage_of(a) != storage_of(b) || a.elements() == 0 || b.elements() == 0) return false;
+  const auto from = [](const Tensor& t) { return dtype_bytes(t.dtype(), t.impl()->offset); };
+  const auto to = [&](const Tensor& t) { return from(t) + dtype_bytes(t.dtype(), span_elements(t)); };
+  return from(a) < to(b) && from(b) < to(a);
+}
+
+void Captures::add_root(Root root) {
+  if (root.of != RootOf::made) {
+    root.recorded = recorder_.input(root.tensor.dtype(), root.tensor.dims(), root.tensor.device());
+  }
+  by_storage_.emplace(storage_of(root.tensor), roots_.size());
+  known_.emplace(key_of(root.tensor), root.recorded);
+  roots_.push_back(std::move(root));
+}
+
+TensorList Captures::add_inputs(const TensorList& inputs) {
+  TensorList values;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto shares = [&](const Tensor& other) {
+      return storage_of(other) == storage_of(inputs[i]) && geometry_of(other) != geometry_of(inputs[i]);
+    };
+    const bool shared = std::any_of(inputs.begin(), inputs.end(), shares);
+    const Tensor root = shared ? root_of(inputs[i]) : inputs[i];
+    const bool whole = root.impl() != inputs[i].impl();
+    if (known_.count(key_of(root)) == 0) add_root({RootOf::input, i, whole, root});
+    values.push_back(find(inputs[i]));
+  }
+  return values;
+}
+
+void Captures::add_made(const Tensor& tensor, bool filled) {
+  Root root{RootOf::made, 0, false, root_of(tensor)};
+  {
+    const InterpreterScope scope(eager_interpreter());
+    root.recorded = recorder_.variable(filled ? clone(root.tensor) : zeros_like(root.tensor));
+  }
+  add_root(std::move(root));
+}
+
+void Captures::note_leaf(const Tensor& tensor) {
+  const autograd::Edge& edge = autograd::edge_of(tensor);
+  if (!edge.node) return;
+  if (!tensor.is_leaf()) {
+    throw Error(Code::invalid_argument,
+                fmt::format("a tensor of shape {} from outside, which {} made, wants a gradient; only leaves among the "
+                            "tensors from outside may.",
+                            tensor.dims(), edge.node->name()),
+                "Give the tensor as an argument, or compute it inside the function.");
+  }
+  const auto same = [&](const CapturedLeaf& leaf) { return leaf.edge.node.get() == edge.node.get(); };
+  if (std::none_of(leaves_.begin(), leaves_.end(), same)) leaves_.push_back({tensor, edge});
+}
+
+Tensor Captures::find(const Tensor& tensor) {
+  const Geometry key = key_of(tensor);
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  const auto [first, last] = by_storage_.equal_range(storage_of(tensor));
+  auto at = first;
+  while (at != last && !is_view_of(roots_[at->second].tensor, tensor)) ++at;
+  size_t number = roots_.size();
+  if (at != last) {
+    number = at->second;
+  } else {
+    const Tensor whole = first == last ? root_of(tensor) : tensor;
+    add_root({RootOf::capture, 0, false, is_view_of(whole, tensor) ? whole : tensor});
+  }
+  const Root& root = roots_[number];
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  const InterpreterScope scope(recorder_);
+  return known_[key] = view_as(root.recorded, root.tensor, tensor);
+}
+
+Tensor Captures::stand_in(const Tensor& tensor) {
+  if (is_floating(tensor.dtype()) && met_.insert(tensor.impl()).second) handles_.push_back(tensor);
+  if (tensor.impl()->gradient != nullptr) note_leaf(tensor);
+  const Tensor value = find(tensor);
+  const Root& root = roots_[by_storage_.find(storage_of(tensor))->second];
+  if (root.of == RootOf::input && met_.insert(value.impl()).second) views_of_inputs_.emplace_back(root.input, tensor);
+  return value;
+}
+
+void Captures::note_writes(const OpInfo& op) {
+  for (Root& root : roots_) {
+    const uint64_t writes = writes_of(root);
+    if (writes != root.writes) root.tensor.impl()->storage.note_write(op.name);
+    root.writes = writes;
+  }
+}
+
+void Captures::check_overlaps() const {
+  for (const Root& root : roots_) {
+    if (!root.written() || root.of == RootOf::made) continue;
+    for (const Root& other : roots_) {
+      if (&other == &root || !overlap(root.tensor, other.tensor)) continue;
+      throw Error(
+          Code::invalid_argument,
+          fmt::format("a tensor of shape {} from outside is written, and a tensor of shape {} from outside lies "
+                      "in the same memory in a way that is no slice, transpose or reshape of it.",
+                      root.tensor.dims(), other.tensor.dims()),
+          "Make both from one tensor inside the function.");
+    }
+  }
+}
+
+}  // namespace tenon::lazy

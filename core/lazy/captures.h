@@ -1,0 +1,93 @@
+// Captures: the tensors from outside that a recorded function uses, as values of the recording. What shares a storage
+// is one value, its root, seen through views, so that a write through one tensor is seen through the others. Internal.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/autograd/node.h"
+#include "core/graph/recorder.h"
+#include "core/tensor/tensor.h"
+
+namespace tenon::lazy {
+
+enum class RootOf : uint8_t {
+  input,    // an argument of the call
+  capture,  // a tensor that was there before the call
+  made,     // a tensor that the function made from data of the host: a constant
+};
+
+struct Root {
+  RootOf of = RootOf::capture;
+  size_t input = 0;      // the number of the argument
+  bool whole = false;    // the storage of the argument as one axis
+  Tensor tensor = {};    // what the value holds, when the function is recorded
+  Tensor recorded = {};  // the value
+  uint64_t writes = 0;   // how many the function made
+
+  bool written() const { return writes != 0; }
+};
+
+// A captured leaf that wants a gradient.
+struct CapturedLeaf {
+  Tensor tensor;
+  autograd::Edge edge;
+};
+
+class Captures {
+ public:
+  explicit Captures(graph::Recorder& recorder) : recorder_(recorder) {}
+
+  // The arguments of a call as values.
+  TensorList add_inputs(const TensorList& inputs);
+  // `tensor` becomes a constant with the elements that it has now; it may be written from then on.
+  void add_made(const Tensor& tensor, bool filled);
+  // The value that `tensor`, which has data, stands for. A tensor that was not met before is a capture from now on.
+  // Errors: invalid_argument (it wants a gradient and is no leaf).
+  Tensor stand_in(const Tensor& tensor);
+  // The same without a look at gradients.
+  Tensor find(const Tensor& tensor);
+  // True if the storage of `tensor` is a root's.
+  bool knows(const Tensor& tensor) const { return by_storage_.count(tensor.impl()->storage.at_hand()) != 0; }
+
+  // Counts what `op`, which was just recorded, has written, in the storages too: gradients look there.
+  void note_writes(const OpInfo& op);
+  // Errors: invalid_argument: a tensor that was written shares memory with one that does not see the write.
+  void check_overlaps() const;
+
+  // In the order in which they were met; those of inputs and captures are the inputs of the graph, in this order.
+  const std::vector<Root>& roots() const { return roots_; }
+  const std::vector<CapturedLeaf>& leaves() const { return leaves_; }
+  // The captured tensors of floats, each handle once.
+  const TensorList& handles() const { return handles_; }
+  // Captured tensors that are views of an argument, with its number.
+  const std::vector<std::pair<size_t, Tensor>>& views_of_inputs() const { return views_of_inputs_; }
+
+ private:
+  using Geometry = std::vector<int64_t>;
+
+  void add_root(Root root);
+  void note_leaf(const Tensor& tensor);
+
+  graph::Recorder& recorder_;
+  std::vector<Root> roots_;
+  std::multimap<const void*, size_t> by_storage_;
+  std::map<Geometry, Tensor> known_;  // the value of each tensor that was met
+  std::vector<CapturedLeaf> leaves_;
+  TensorList handles_;
+  std::set<const TensorImpl*> met_;
+  std::vector<std::pair<size_t, Tensor>> views_of_inputs_;
+};
+
+// The storage of `tensor` as a tensor of one axis; undefined if its elements do not fill it.
+Tensor whole_storage(const Tensor& tensor);
+// Whether both reach a common byte.
+bool overlap(const Tensor& a, const Tensor& b);
+// dtype, offset, dims and strides.
+std::vector<int64_t> geometry_of(const Tensor& tensor);
+
+}  // namespace tenon::lazy

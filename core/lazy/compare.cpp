@@ -1,0 +1,198 @@
+// What the second recording of a function shows: whether both did the same.
+#include <algorithm>
+#include <cstring>
+
+#include "core/graph/text.h"
+#include "core/lazy/recording.h"
+#include "core/ops/op_call.h"
+#include "core/vm/storage.h"
+#include "primitives/text/format.h"
+
+namespace tenon::lazy {
+namespace {
+
+using graph::Graph;
+using graph::kNoNode;
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
+
+bool same_elements(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || !(a.dims() == b.dims()) || a.device() != b.device()) return false;
+  if (a.impl()->storage == b.impl()->storage && geometry_of(a) == geometry_of(b)) return true;
+  const InterpreterScope scope(eager_interpreter());
+  std::string of_a(static_cast<size_t>(a.bytes()), '\0'), of_b = of_a;
+  a.copy_to_host(of_a.data());
+  b.copy_to_host(of_b.data());
+  return of_a == of_b;
+}
+
+bool same_dims(const SymDims& a, const SymDims& b, const Graph& of_a, const Graph& of_b) {
+  if (a.rank() != b.rank()) return false;
+  for (int32_t i = 0; i < a.rank(); ++i) {
+    if (of_a.arena().text(a[i]) != of_b.arena().text(b[i])) return false;
+  }
+  return true;
+}
+
+// The line of `node` in the text of `program`.
+std::string line_of(const Graph& program, NodeId node) {
+  std::string constants;
+  const std::string text = graph::print(program, {.most_bytes = 16, .constants = &constants});
+  const std::string begin = fmt::format("\n%{}", program.node(node).results[0]);
+  size_t at = text.find(begin + " ");
+  at = at == std::string::npos ? text.find(begin + ",") : at;
+  return at == std::string::npos ? std::string(program.node(node).op->name)
+                                 : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+}
+
+class Comparison {
+ public:
+  Comparison(const Recording& first, const Recording& second)
+      : first_(first), second_(second), a_(first.recorded), b_(second.recorded) {}
+
+  std::string run() {
+    if (std::string text = arguments(); !text.empty()) return text;
+    if (std::string text = nodes(); !text.empty()) return text;
+    return ends();
+  }
+
+ private:
+  static std::string number_of(size_t i, const char* what) { return fmt::format("{} {}", what, i); }
+
+  std::string arguments() {
+    for (size_t i = 0; i < a_.inputs().size() && i < b_.inputs().size(); ++i) values_[a_.inputs()[i]] = b_.inputs()[i];
+    const size_t count = std::min(first_.arguments.size(), second_.arguments.size());
+    for (size_t i = 0; i < count; ++i) {
+      const Argument& a = first_.arguments[i];
+      const Argument& b = second_.arguments[i];
+      if (a.of != RootOf::capture || b.of != RootOf::capture || a.slot) continue;
+      if (a.tensor.impl()->storage == b.tensor.impl()->storage) continue;
+      return fmt::format("it used a tensor of shape {} from outside first, and another one of shape {} then{}",
+                         a.tensor.dims(), b.tensor.dims(), first_use(a_, a_.inputs()[i]));
+    }
+    return "";
+  }
+
+  // ", in add".
+  static std::string first_use(const Graph& program, ValueId value) {
+    for (NodeId id = program.first(); id != kNoNode; id = program.next(id)) {
+      const std::vector<ValueId>& inputs = program.node(id).inputs;
+      if (std::find(inputs.begin(), inputs.end(), value) != inputs.end()) {
+        return fmt::format(", in {}", program.node(id).op->name);
+      }
+    }
+    return "";
+  }
+
+  std::string nodes() {
+    NodeId a = a_.first(), b = b_.first();
+    size_t number = 1;
+    for (; a != kNoNode && b != kNoNode; a = a_.next(a), b = b_.next(b), ++number) {
+      const std::string what = of_nodes(a_.node(a), b_.node(b));
+      if (!what.empty()) {
+        return fmt::format("{} of op {} differs\n  first: {}\n  then:  {}", what, number, line_of(a_, a),
+                           line_of(b_, b));
+      }
+      for (size_t i = 0; i < a_.node(a).results.size(); ++i) values_[a_.node(a).results[i]] = b_.node(b).results[i];
+    }
+    if (a == kNoNode && b == kNoNode) return "";
+    const bool more = a == kNoNode;
+    return fmt::format("it called {} ops first, and {} then; {} is {}\n  {}", a_.size(), b_.size(),
+                       (more ? b_.node(b) : a_.node(a)).op->name, more ? "new" : "missing",
+                       more ? line_of(b_, b) : line_of(a_, a));
+  }
+
+  bool same_value(ValueId a, ValueId b) {
+    if (a == 0 || b == 0) return a == b;
+    const auto known = values_.find(a);
+    if (known != values_.end()) return known->second == b;
+    const Tensor &of_a = a_[a].constant, &of_b = b_[b].constant;
+    if (!of_a.defined() || !of_b.defined() || !same_elements(of_a, of_b)) return false;
+    values_[a] = b;
+    return true;
+  }
+
+  std::string origins(ValueId a, ValueId b) const {
+    if (a == 0 || b == 0) return "";
+    const bool from_host[] = {a_[a].constant.defined(), b_[b].constant.defined()};
+    if (from_host[0] && from_host[1]) return ", elements that came from the host,";
+    if (from_host[0]) return ", which the function made first and found then,";
+    return from_host[1] ? ", which the function found first and made then," : "";
+  }
+
+  // What differs, as the beginning of a sentence.
+  std::string of_nodes(const Node& a, const Node& b) {
+    if (a.op != b.op) return fmt::format("{}, then {}: the kind", a.op->name, b.op->name);
+    const auto named = [&](const std::string& what) { return fmt::format("{}: {}", a.op->name, what); };
+    if (a.attributes != b.attributes) return named("an attribute");
+    if (a.scalars.size() != b.scalars.size()) return named("the number of scalars");
+    for (size_t i = 0; i < a.scalars.size(); ++i) {
+      const bool same =
+          a.scalars[i].dtype() == b.scalars[i].dtype() &&
+          a.scalars[i].to_abi(a.scalars[i].dtype()).value.u64 == b.scalars[i].to_abi(b.scalars[i].dtype()).value.u64;
+      if (!same) return named("a number");
+    }
+    if (a.precision != b.precision) return named("the precision");
+    if (a.device != b.device) return named("the device");
+    if (a.results.size() != b.results.size() || a.inputs.size() != b.inputs.size())
+      return named("the number of tensors");
+    for (size_t i = 0; i < a.inputs.size(); ++i) {
+      if (!same_value(a.inputs[i], b.inputs[i])) {
+        return named(fmt::format("argument {}{}", i, origins(a.inputs[i], b.inputs[i])));
+      }
+    }
+    for (size_t i = 0; i < a.results.size(); ++i) {
+      const graph::Value &of_a = a_[a.results[i]], &of_b = b_[b.results[i]];
+      if (of_a.dtype != of_b.dtype || !same_dims(of_a.dims, of_b.dims, a_, b_)) return named("the shape of a result");
+    }
+    return "";
+  }
+
+  std::string ends() {
+    if (first_.results.size() != second_.results.size()) {
+      return fmt::format("it gave {} results first, and {} then", first_.results.size(), second_.results.size());
+    }
+    for (size_t i = 0; i < first_.results.size(); ++i) {
+      const ResultSource &a = first_.results[i], &b = second_.results[i];
+      const bool same = a.kind == b.kind &&
+                        (a.kind != ResultSource::outside ? a.index == b.index : a.tensor.impl() == b.tensor.impl());
+      if (!same) return fmt::format("result {} is another tensor", i);
+    }
+    if (first_.arguments.size() != second_.arguments.size()) {
+      return fmt::format("it used {} tensors first, and {} then", first_.arguments.size(), second_.arguments.size());
+    }
+    if (a_.outputs().size() != b_.outputs().size()) {
+      return fmt::format("it wrote {} tensors first, and {} then", first_.writes.size(), second_.writes.size());
+    }
+    for (size_t i = 0; i < a_.outputs().size(); ++i) {
+      if (same_value(a_.outputs()[i], b_.outputs()[i])) continue;
+      return i < first_.results.size()
+                 ? fmt::format("result {} comes from another op or from other data of the host", i)
+                 : std::string("a tensor from outside is overwritten with another value");
+    }
+    return slots();
+  }
+
+  std::string slots() const {
+    const auto same = [](const SlotUpdate& a, const SlotUpdate& b) {
+      return a.kind == b.kind && a.index == b.index && a.slot.slot == b.slot.slot && a.slot.input == b.slot.input &&
+             a.tensor.impl() == b.tensor.impl();
+    };
+    return std::equal(first_.slots.begin(), first_.slots.end(), second_.slots.begin(), second_.slots.end(), same)
+               ? ""
+               : "it left other gradients on leaves";
+  }
+
+  const Recording& first_;
+  const Recording& second_;
+  const Graph& a_;
+  const Graph& b_;
+  std::unordered_map<ValueId, ValueId> values_;  // of the first recording, in the second
+};
+
+}  // namespace
+
+std::string difference(const Recording& first, const Recording& second) { return Comparison(first, second).run(); }
+
+}  // namespace tenon::lazy

@@ -1,0 +1,57 @@
+// Guards: what must be as it was when a function was recorded, for the recording to serve a call. Internal.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/autograd/node.h"
+#include "core/tensor/tensor.h"
+
+namespace tenon::lazy {
+
+// A call as numbers: `fixed` must be those of the recording, `sizes` are the dims of all arguments, one after the
+// other.
+struct CallShape {
+  std::vector<uint64_t> fixed;
+  std::vector<int64_t> sizes;
+};
+
+// True if ops of the calling thread are remembered for gradients, or would be once a tensor wants one.
+bool gradients_on();
+
+// Errors: invalid_argument (an undefined argument, one without data).
+CallShape shape_of(const std::string& name, const TensorList& inputs);
+// "f32[2, 3], i64[2]".
+std::string text_of(const TensorList& inputs);
+
+// The slot of a captured leaf, or of the argument number `input`.
+struct SlotRef {
+  std::shared_ptr<autograd::GradientSlot> slot;
+  size_t input = 0;
+
+  // That of this call; null if the argument has none.
+  std::shared_ptr<autograd::GradientSlot> of(const TensorList& inputs) const;
+};
+
+enum class GuardKind : uint8_t {
+  apart,           // argument `input` and `tensor` share no storage
+  together,        // argument `input` has the storage of `tensor`, and the geometry that it had
+  wants_gradient,  // `tensor`, a capture, wants a gradient, or does not
+  gradient,        // `slot` holds a gradient like `tensor`, or none
+};
+
+// A further condition of one recording, beside the numbers of a call.
+struct Guard {
+  GuardKind kind = GuardKind::apart;
+  size_t input = 0;
+  Tensor tensor = {};
+  std::vector<int64_t> geometry = {};
+  bool wanted = false;
+  SlotRef slot = {};
+
+  bool holds(const TensorList& inputs) const;
+};
+
+}  // namespace tenon::lazy

@@ -1,0 +1,314 @@
+// Records one call of a function: what it reads, computes, writes and returns.
+#include <algorithm>
+#include <optional>
+
+#include "core/autograd/engine.h"
+#include "core/autograd/history.h"
+#include "core/autograd/interpreter.h"
+#include "core/graph/passes/passes.h"
+#include "core/lazy/recording.h"
+#include "core/lazy/slots.h"
+#include "core/lazy/split.h"
+#include "core/lazy/tracer.h"
+#include "core/tensor/recording.h"
+#include "core/vm/storage.h"
+#include "primitives/text/format.h"
+
+namespace tenon::lazy {
+namespace {
+
+using autograd::Edge;
+using autograd::edge_of;
+using autograd::history_of;
+
+// Where the gradient of an argument that some op made outside leaves the recording.
+class BoundaryNode final : public autograd::Node {
+ public:
+  explicit BoundaryNode(size_t argument) : argument_(argument) { number_after_edges(); }
+  std::string_view name() const override { return "an op outside of the function"; }
+  size_t result_count() const override { return 1; }
+  std::span<const Edge> edges() const override { return {}; }
+  bool accumulates() const override { return true; }
+  void run(std::span<const Tensor>, uint64_t, std::span<Tensor>) override {
+    throw Error(Code::invalid_argument,
+                fmt::format("backward: it reaches argument {}, which was computed outside of the function that is "
+                            "recorded.",
+                            argument_),
+                "Call backward outside of the function, or give it detach() of the argument.");
+  }
+
+ private:
+  void destroy() override { delete this; }
+
+  size_t argument_;
+};
+
+class WatchScope {
+ public:
+  explicit WatchScope(HostWatch* watch) : previous_(std::exchange(host_watch, watch)) {}
+  ~WatchScope() { host_watch = previous_; }
+  WatchScope(const WatchScope&) = delete;
+  WatchScope& operator=(const WatchScope&) = delete;
+
+ private:
+  HostWatch* previous_;
+};
+
+class Take {
+ public:
+  Take(const Function& function, const CompileOptions& options, const TensorList& inputs)
+      : function_(function),
+        options_(options),
+        inputs_(inputs),
+        tracer_(Device::current(), options.name, options.frozen),
+        over_(tracer_),
+        interpreter_(gradients_on() ? static_cast<Interpreter&>(over_) : tracer_) {
+    tracer_.recorder().label(options.name);
+  }
+
+  Recording run() {
+    note_frozen();
+    for (const Tensor& input : inputs_) made_.argument_ranks.push_back(static_cast<size_t>(input.rank()));
+    call();
+    tracer_.check_histories({});
+    sort_results();
+    sort_slots();
+    sort_writes();
+    add_guards();
+    const size_t forward_outputs = outputs_.size();
+    const graph::NodeId begin = tracer_.recorder().next_node();
+    add_backward();
+    finish(forward_outputs, begin);
+    return std::move(made_);
+  }
+
+ private:
+  void note_frozen() {
+    for (const Tensor& tensor : options_.frozen) {
+      if (tensor.requires_grad()) {
+        throw Error(Code::invalid_argument,
+                    fmt::format("{}: a frozen tensor of shape {} wants a gradient, which a constant has not.",
+                                options_.name, tensor.dims()),
+                    "Take the tensor out of the option frozen, or call requires_grad_(false).");
+      }
+      made_.frozen.emplace_back(tensor, write_count(tensor));
+    }
+  }
+
+  void call() {
+    values_ = tracer_.captures().add_inputs(inputs_);
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const Edge& edge = edge_of(inputs_[i]);
+      if (!edge.node || &interpreter_ != &over_) continue;
+      const bool leaf = inputs_[i].is_leaf();
+      values_[i] = autograd::with_edge(values_[i], leaf ? edge : Edge{autograd::NodeRef(new BoundaryNode(i)), 0});
+      if (leaf) autograd::need_history(values_[i]).slot = history_of(inputs_[i])->slot;
+    }
+    Slots slots;
+    const WatchScope watch(&tracer_);
+    const InterpreterScope scope(interpreter_);
+    results_ = function_(values_);
+    slots_ = slots.finish();
+  }
+
+  size_t add_output(const Tensor& tensor) {
+    outputs_.push_back(tracer_.value_of(tensor));
+    return outputs_.size() - 1;
+  }
+
+  void sort_results() {
+    for (size_t k = 0; k < results_.size(); ++k) {
+      const Tensor& result = results_[k];
+      if (!result.defined()) {
+        throw Error(Code::invalid_argument,
+                    fmt::format("{}: result {} of the function is an undefined tensor.", options_.name, k));
+      }
+      const auto same = [&](const Tensor& value) { return value.impl() == result.impl(); };
+      const auto argument = std::find_if(values_.begin(), values_.end(), same);
+      if (argument != values_.end()) {
+        made_.results.push_back({ResultSource::argument, static_cast<size_t>(argument - values_.begin())});
+      } else if (!is_recorded(result) && !tracer_.was_made(result)) {
+        made_.results.push_back({ResultSource::outside, 0, result});
+      } else {
+        if (result.requires_grad()) made_.wanting.push_back(k);
+        made_.results.push_back({ResultSource::output, add_output(result)});
+      }
+    }
+  }
+
+  SlotRef ref_of(const std::shared_ptr<autograd::GradientSlot>& slot) const {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const autograd::History* history = history_of(inputs_[i]);
+      if (history != nullptr && history->slot == slot) return {nullptr, i};
+    }
+    return {slot, 0};
+  }
+
+  void sort_slots() {
+    for (const SlotState& state : slots_) {
+      SlotUpdate update{ref_of(state.slot)};
+      if (!state.after.defined()) {
+        update.kind = SlotUpdate::forget;
+      } else if (state.before.defined() && state.after.impl() == state.before.impl()) {
+        update.kind = SlotUpdate::keep;
+      } else if (!is_recorded(state.after) && !tracer_.was_made(state.after)) {
+        update.kind = SlotUpdate::outside;
+        update.tensor = state.after;
+      } else {
+        update.kind = SlotUpdate::output;
+        update.index = add_output(state.after);
+      }
+      made_.slots.push_back(update);
+      if (!state.read) continue;
+      Guard guard{GuardKind::gradient};
+      guard.slot = update.slot;
+      guard.tensor = state.before;
+      if (state.before.defined()) guard.geometry = geometry_of(state.before);
+      made_.guards.push_back(std::move(guard));
+    }
+  }
+
+  // Notes the slot that holds the gradient over whose storage the argument lies.
+  void take_from_slot(Argument* argument) const {
+    for (const SlotState& state : slots_) {
+      const Tensor& gradient = state.before;
+      if (!state.read || !gradient.defined()) continue;
+      if (!(gradient.impl()->storage == argument->tensor.impl()->storage)) continue;
+      argument->slot = ref_of(state.slot);
+      argument->whole_gradient = geometry_of(gradient) != geometry_of(argument->tensor);
+    }
+  }
+
+  void sort_writes() {
+    tracer_.captures().check_overlaps();
+    for (const Root& root : tracer_.captures().roots()) {
+      if (root.of == RootOf::made) continue;
+      Argument argument{root.of, root.input, root.whole, root.tensor};
+      if (root.of == RootOf::capture) take_from_slot(&argument);
+      if (root.written()) made_.writes.push_back({made_.arguments.size(), add_output(root.recorded)});
+      written_.push_back(root.written());
+      made_.arguments.push_back(std::move(argument));
+    }
+  }
+
+  void add_guards() {
+    const Captures& captures = tracer_.captures();
+    std::vector<bool> input_written(inputs_.size(), false);
+    for (const Root& root : captures.roots()) {
+      if (root.of == RootOf::input && root.written()) input_written[root.input] = true;
+    }
+    for (const Root& root : captures.roots()) {
+      if (root.of != RootOf::capture) continue;
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        if (!root.written() && !input_written[i]) continue;
+        const bool shares = inputs_[i].impl()->storage == root.tensor.impl()->storage;
+        add_sharing(shares ? GuardKind::together : GuardKind::apart, i, root.tensor);
+      }
+    }
+    for (const auto& [input, tensor] : captures.views_of_inputs()) add_sharing(GuardKind::together, input, tensor);
+    if (&interpreter_ != &over_) return;
+    for (const Tensor& tensor : captures.handles()) {
+      Guard guard{GuardKind::wants_gradient};
+      guard.tensor = tensor;
+      guard.wanted = tensor.requires_grad();
+      made_.guards.push_back(std::move(guard));
+    }
+  }
+
+  void add_sharing(GuardKind kind, size_t input, const Tensor& tensor) {
+    made_.guards.push_back({kind, input, tensor, geometry_of(inputs_[input])});
+  }
+
+  // Where gradients leave the recording: arguments and captured leaves, each once.
+  std::vector<autograd::Capture> leaving(std::vector<BackwardPart::Target>* targets) {
+    std::vector<autograd::Capture> edges;
+    const auto add = [&](const Edge& edge, BackwardPart::Target target) {
+      const auto same = [&](const autograd::Capture& other) {
+        return other.edge.node.get() == edge.node.get() && other.edge.index == edge.index;
+      };
+      if (!edge.node || std::any_of(edges.begin(), edges.end(), same)) return;
+      edges.push_back({edge, Tensor()});
+      targets->push_back(std::move(target));
+    };
+    for (size_t i = 0; i < values_.size(); ++i) add(edge_of(values_[i]), {{}, i, 0});
+    for (const CapturedLeaf& leaf : tracer_.captures().leaves()) add(leaf.edge, {leaf.tensor, 0, 0});
+    return edges;
+  }
+
+  // Records backward from all results that want a gradient. If that cannot be, whoever calls backward gets the error.
+  void add_backward() {
+    if (made_.wanting.empty()) return;
+    std::vector<BackwardPart::Target> targets;
+    std::vector<autograd::Capture> leaves = leaving(&targets);
+    std::vector<autograd::Root> roots;
+    for (size_t k : made_.wanting) {
+      const Tensor& result = results_[k];
+      roots.push_back({edge_of(result), tracer_.recorder().input(result.dtype(), result.dims(), result.device())});
+    }
+    try {
+      const InterpreterScope scope(over_);
+      const WatchScope watch(&tracer_);
+      autograd::run_backward(roots, leaves, {false, false, true});
+    } catch (const Error& error) {
+      made_.refusal = error.status();
+    }
+    BackwardPart part{graph::Graph(options_.name), {}, made_.wanting, {}};
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      if (made_.refusal.ok() && !leaves[i].gradient.defined()) continue;
+      targets[i].output = part.targets.size();
+      part.targets.push_back(targets[i]);
+      if (made_.refusal.ok()) outputs_.push_back(tracer_.value_of(leaves[i].gradient));
+    }
+    made_.backward = std::move(part);
+  }
+
+  void optimise(graph::Graph* graph) const {
+    graph::PassOptions options;
+    options.exact = options_.exact;
+    graph::optimise(graph, options);
+    own_outputs(graph);
+  }
+
+  void finish(size_t forward_outputs, graph::NodeId begin) {
+    made_.recorded = tracer_.recorder().finish(outputs_);
+    const graph::Graph& program = made_.recorded;
+    std::vector<graph::ValueId> gradients(program.inputs().begin() + static_cast<ptrdiff_t>(made_.arguments.size()),
+                                          program.inputs().end());
+    Halves halves = split(program, forward_outputs, begin, gradients, written_);
+    made_.forward = std::move(halves.forward);
+    optimise(&made_.forward);
+    if (!made_.backward) return;
+    made_.backward->graph = std::move(halves.backward);
+    optimise(&made_.backward->graph);
+    size_t output = forward_outputs;
+    for (size_t i = 0; i < halves.read.size(); ++i) {
+      const auto at = std::find(program.inputs().begin(), program.inputs().end(), halves.read[i]);
+      const auto argument = static_cast<size_t>(at - program.inputs().begin());
+      made_.backward->saved.push_back({halves.is_argument[i], halves.is_argument[i] ? argument : output++});
+    }
+  }
+
+  const Function& function_;
+  const CompileOptions& options_;
+  const TensorList& inputs_;
+  Tracer tracer_;
+  autograd::GradientInterpreter over_;
+  Interpreter& interpreter_;
+  TensorList values_;   // the arguments, as the function sees them
+  TensorList results_;  // what the function gave
+  std::vector<SlotState> slots_;
+  TensorList outputs_;         // of the program
+  std::vector<bool> written_;  // by argument of the program
+  Recording made_;
+};
+
+}  // namespace
+
+Recording record(const Function& function, const CompileOptions& options, const TensorList& inputs,
+                 const CallShape& shape) {
+  Recording made = Take(function, options, inputs).run();
+  made.shape = shape;
+  return made;
+}
+
+}  // namespace tenon::lazy

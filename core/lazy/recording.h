@@ -1,0 +1,97 @@
+// Recording: what was recorded of one call of a function. Internal.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "core/lazy/captures.h"
+#include "core/lazy/compile.h"
+#include "core/lazy/guards.h"
+
+namespace tenon::lazy {
+
+using Function = std::function<TensorList(const TensorList&)>;
+
+// Where an input of the program comes from at each run.
+struct Argument {
+  RootOf of = RootOf::capture;
+  size_t input = 0;
+  bool whole = false;                // the storage of the argument as one axis
+  Tensor tensor = {};                // of a capture; of others when the function was recorded
+  std::optional<SlotRef> slot = {};  // the capture is the gradient that this slot holds, or its storage
+  bool whole_gradient = false;
+
+  Tensor of_call(const TensorList& inputs) const;
+};
+
+// Where a result of the function comes from.
+struct ResultSource {
+  enum Kind : uint8_t { output, argument, outside };
+  Kind kind = output;
+  size_t index = 0;    // of the output of the program, or of the argument
+  Tensor tensor = {};  // from outside
+};
+
+// Argument `argument` of the program is overwritten with output `output`.
+struct Write {
+  size_t argument = 0;
+  size_t output = 0;
+};
+
+// What a run does with the gradient that a leaf keeps.
+struct SlotUpdate {
+  enum Kind : uint8_t { keep, forget, output, outside };
+  SlotRef slot;
+  Kind kind = keep;
+  size_t index = 0;  // of the output
+  Tensor tensor = {};
+};
+
+// The second half of a recording whose results want gradients.
+struct BackwardPart {
+  // What backward reads: an argument of the program as it was, or an output of the first half.
+  struct Saved {
+    bool argument = false;
+    size_t index = 0;
+  };
+  // Where a gradient goes: to argument `input` of the function, or to a captured leaf.
+  struct Target {
+    Tensor leaf = {};
+    size_t input = 0;
+    size_t output = 0;  // of `graph`
+  };
+  graph::Graph graph;
+  std::vector<Saved> saved;     // the first inputs of `graph`; then come the gradients of `results`
+  std::vector<size_t> results;  // those that have a gradient
+  std::vector<Target> targets;
+};
+
+struct Recording {
+  CallShape shape;
+  std::vector<Guard> guards;
+  std::vector<size_t> argument_ranks;  // of the arguments of the function
+  std::vector<Argument> arguments;     // of the program
+  std::vector<ResultSource> results;
+  std::vector<Write> writes;
+  std::vector<SlotUpdate> slots;
+  std::vector<std::pair<Tensor, uint64_t>> frozen;  // with the version that each had
+  graph::Graph recorded{""};                        // before all passes, forward and backward in one
+  graph::Graph forward{""};
+  std::optional<BackwardPart> backward;
+  std::vector<size_t> wanting;  // results that want a gradient
+  Status refusal;               // not ok: there is no backward, and whoever asks for one gets this error
+};
+
+// Runs `function` once, without computing anything, and gives what it did. Errors: those of the function; what a
+// recording cannot see.
+Recording record(const Function& function, const CompileOptions& options, const TensorList& inputs,
+                 const CallShape& shape);
+
+// In what `second` differs from `first`, as the end of a sentence; empty: in nothing.
+std::string difference(const Recording& first, const Recording& second);
+
+}  // namespace tenon::lazy

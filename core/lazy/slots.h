@@ -1,0 +1,42 @@
+// Slots: the gradients that leaves keep (Tensor::grad), as state of a recorded function. Internal.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/autograd/leaf.h"
+
+namespace tenon::lazy {
+
+struct SlotState {
+  std::shared_ptr<autograd::GradientSlot> slot;
+  bool read = false;  // what the function does depends on what the slot held before
+  Tensor before;      // what it held
+  Tensor after;       // what the function left there
+};
+
+// Watches the calling thread for its life, and gives every slot back what it held before.
+class Slots final : public autograd::SlotWatch {
+ public:
+  Slots() : previous_(std::exchange(autograd::slot_watch, this)) {}
+  ~Slots() override;
+  Slots(const Slots&) = delete;
+  Slots& operator=(const Slots&) = delete;
+
+  void touch(const std::shared_ptr<autograd::GradientSlot>& slot, autograd::SlotUse use) override;
+  // The slots that somebody beside the function knows, as the function left them. Watching ends.
+  std::vector<SlotState> finish();
+
+ private:
+  void stop();
+
+  std::vector<SlotState> states_;
+  autograd::SlotWatch* previous_;
+  bool watching_ = true;
+};
+
+// What `slot` holds now.
+Tensor gradient_in(autograd::GradientSlot& slot);
+void set_gradient(autograd::GradientSlot& slot, const Tensor& gradient);
+
+}  // namespace tenon::lazy

@@ -1,0 +1,151 @@
+#include "core/lazy/split.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "core/graph/passes/passes.h"
+#include "core/ops/attributes.h"
+#include "core/ops/op_rows.h"
+
+namespace tenon::lazy {
+namespace {
+
+using graph::Graph;
+using graph::kNoNode;
+using graph::Node;
+using graph::NodeId;
+using graph::ValueId;
+
+// For each value, whether one of `outputs` needs it.
+std::vector<bool> needed_by(const Graph& program, std::span<const ValueId> outputs) {
+  std::vector<bool> needed(program.value_count(), false);
+  for (ValueId id : outputs) needed[id] = true;
+  for (NodeId id = program.last(); id != kNoNode; id = program.previous(id)) {
+    const Node& node = program.node(id);
+    const bool used = std::any_of(node.results.begin(), node.results.end(), [&](ValueId v) { return needed[v]; });
+    for (ValueId input : node.inputs) needed[input] = needed[input] || used;
+  }
+  return needed;
+}
+
+// The value in whose elements `id` lies.
+ValueId root_of(const Graph& graph, ValueId id) {
+  while (graph[id].producer != kNoNode) {
+    const Node& node = graph.node(graph[id].producer);
+    if (node.op->form != OpForm::view) break;
+    id = node.inputs[0];
+  }
+  return id;
+}
+
+class Splitter {
+ public:
+  Splitter(const Graph& program, size_t results, NodeId begin, std::span<const ValueId> gradients)
+      : program_(program),
+        outputs_(program.outputs()),
+        results_(results),
+        begin_(begin),
+        gradients_(gradients.begin(), gradients.end()),
+        forward_(needed_by(program, outputs_.first(results))) {}
+
+  // The values that cross from forward to backward, in order. Backward takes views of them by itself.
+  std::vector<ValueId> crossing() const {
+    std::vector<ValueId> read;
+    const auto note = [&](ValueId seen) {
+      const ValueId id = seen == 0 || of_backward(seen) ? seen : root_of(program_, seen);
+      const bool crosses = id != 0 && !program_[id].constant.defined() && !of_backward(id);
+      if (crosses && std::find(read.begin(), read.end(), id) == read.end()) read.push_back(id);
+    };
+    const std::vector<bool> needed = needed_by(program_, outputs_.subspan(results_));
+    for (NodeId id = program_.first(); id != kNoNode; id = program_.next(id)) {
+      const Node& node = program_.node(id);
+      const bool used = std::any_of(node.results.begin(), node.results.end(), [&](ValueId v) { return needed[v]; });
+      if (!used || !of_backward(node.results[0])) continue;
+      for (ValueId input : node.inputs) note(input);
+    }
+    for (ValueId id : outputs_.subspan(results_)) note(id);
+    return read;
+  }
+
+  Graph forward(const std::vector<ValueId>& kept) const {
+    Graph made = program_.copy();
+    std::vector<ValueId> outputs(outputs_.begin(), outputs_.begin() + static_cast<ptrdiff_t>(results_));
+    outputs.insert(outputs.end(), kept.begin(), kept.end());
+    made.set_outputs(outputs);
+    graph::remove_dead_code(&made);
+    std::vector<ValueId> inputs(made.inputs().begin(), made.inputs().end());
+    std::erase_if(inputs, [&](ValueId id) { return is_gradient(id); });
+    made.keep_inputs(inputs);
+    return made;
+  }
+
+  Graph backward(const std::vector<ValueId>& read) const {
+    Graph made = program_.copy();
+    std::vector<ValueId> inputs;
+    made.set_outputs({outputs_.begin() + static_cast<ptrdiff_t>(results_), outputs_.end()});
+    for (ValueId id : read) {
+      inputs.push_back(made.add_input(made[id].dtype, made[id].dims, made[id].device));
+      made.replace(id, inputs.back());
+    }
+    inputs.insert(inputs.end(), gradients_.begin(), gradients_.end());
+    graph::remove_dead_code(&made);
+    made.keep_inputs(inputs);
+    return made;
+  }
+
+ private:
+  bool is_gradient(ValueId id) const { return std::find(gradients_.begin(), gradients_.end(), id) != gradients_.end(); }
+  bool of_backward(ValueId id) const {
+    const NodeId producer = program_[id].producer;
+    return producer == kNoNode ? is_gradient(id) : producer >= begin_ && !forward_[id];
+  }
+
+  const Graph& program_;
+  std::span<const ValueId> outputs_;
+  size_t results_;
+  NodeId begin_;
+  std::vector<ValueId> gradients_;
+  std::vector<bool> forward_;
+};
+
+ValueId copy_of(Graph* graph, ValueId id) {
+  CastAttributes attributes{};
+  attributes.dtype = (*graph)[id].dtype;
+  attributes.row_major = 1;
+  Node node;
+  node.op = &op_row(OpId::cast);
+  node.inputs = {id};
+  node.attributes.resize((sizeof attributes + 7) / 8);
+  std::memcpy(node.attributes.data(), &attributes, sizeof attributes);
+  return graph->node(graph->append(std::move(node))).results[0];
+}
+
+}  // namespace
+
+Halves split(const Graph& program, size_t results, NodeId begin, std::span<const ValueId> gradients,
+             const std::vector<bool>& written) {
+  const Splitter splitter(program, results, begin, gradients);
+  const std::vector<ValueId> read = splitter.crossing();
+  std::vector<bool> is_argument;
+  std::vector<ValueId> kept;
+  for (ValueId id : read) {
+    const auto at = std::find(program.inputs().begin(), program.inputs().end(), id);
+    const bool input = at != program.inputs().end();
+    is_argument.push_back(input && !written[static_cast<size_t>(at - program.inputs().begin())]);
+    if (!is_argument.back()) kept.push_back(id);
+  }
+  return {splitter.forward(kept), splitter.backward(read), read, is_argument};
+}
+
+void own_outputs(Graph* graph) {
+  std::set<ValueId> taken;
+  std::vector<ValueId> outputs(graph->outputs().begin(), graph->outputs().end());
+  for (ValueId& id : outputs) {
+    const ValueId root = root_of(*graph, id);
+    if ((*graph)[root].producer == kNoNode || !taken.insert(root).second) id = copy_of(graph, id);
+  }
+  graph->set_outputs(std::move(outputs));
+}
+
+}  // namespace tenon::lazy

@@ -1,0 +1,28 @@
+// Split: the two halves of a program that was recorded forward and backward in one. Internal.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace tenon::lazy {
+
+struct Halves {
+  graph::Graph forward;              // its outputs: those of the program, then what backward reads
+  graph::Graph backward;             // its inputs: what it reads of forward, in the order of `read`, then `gradients`
+  std::vector<graph::ValueId> read;  // values of the program that backward reads
+  std::vector<bool> is_argument;     // for each: an input that may be read where it is, and is no output of forward
+};
+
+// The first `results` outputs of `program` belong to forward, the others to backward, which begins with node `begin`
+// and takes the inputs `gradients`. written[i]: input i is overwritten after forward, so it is kept for backward.
+Halves split(const graph::Graph& program, size_t results, graph::NodeId begin,
+             std::span<const graph::ValueId> gradients, const std::vector<bool>& written);
+
+// Makes every output own its elements: one that is an input or a constant, or a view of one, and one that shares its
+// elements with an output before it, becomes a copy.
+void own_outputs(graph::Graph* graph);
+
+}  // namespace tenon::lazy

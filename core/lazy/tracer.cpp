@@ -1,0 +1,134 @@
+#include "core/lazy/tracer.h"
+
+#include <algorithm>
+
+#include "core/autograd/history.h"
+#include "core/tensor/recording.h"
+#include "core/vm/storage.h"
+#include "primitives/text/format.h"
+
+namespace tenon::lazy {
+namespace {
+
+const void* storage_of(const Tensor& tensor) { return tensor.impl()->storage.at_hand(); }
+
+}  // namespace
+
+Tracer::Tracer(Device device, std::string name, const TensorList& frozen)
+    : function_(std::move(name)), recorder_(device, {.name = function_}), captures_(recorder_), frozen_(frozen) {}
+
+bool Tracer::is_frozen(const Tensor& tensor) const {
+  return std::any_of(frozen_.begin(), frozen_.end(),
+                     [&](const Tensor& frozen) { return storage_of(frozen) == storage_of(tensor); });
+}
+
+Tracer::Made* Tracer::find_made(const Tensor& tensor) {
+  const auto found = made_.find(storage_of(tensor));
+  return found == made_.end() ? nullptr : &found->second;
+}
+
+void Tracer::made(const Tensor& tensor, bool filled) { made_[storage_of(tensor)] = {tensor, filled}; }
+
+Tensor Tracer::value_of(const Tensor& tensor) {
+  if (is_recorded(tensor)) return tensor;
+  const Made* made = find_made(tensor);
+  if (made != nullptr && !captures_.knows(tensor)) captures_.add_made(tensor, made->filled);
+  if (made != nullptr) return captures_.find(tensor);
+  if (tensor.impl()->gradient != nullptr) check_histories(tensor);
+  return captures_.stand_in(tensor);
+}
+
+bool Tracer::host_value_known(const Tensor& tensor) {
+  if (is_recorded(tensor)) return false;
+  return is_frozen(tensor) || (find_made(tensor) != nullptr && !captures_.knows(tensor));
+}
+
+Tensor Tracer::look(std::string_view function, const Tensor& tensor) {
+  if (!is_recorded(tensor)) {
+    if (is_frozen(tensor)) return tensor;
+    Made* made = find_made(tensor);
+    if (made != nullptr && !captures_.knows(tensor)) {
+      made->filled = made->filled || function != "copy_to_host";
+      return tensor;
+    }
+  }
+  const std::string what = is_recorded(tensor) ? origin_of(tensor) : std::string("from outside");
+  throw Error(Code::invalid_argument,
+              fmt::format("{}: {} lets the host see the elements of a tensor of shape {}, {}; a recording cannot see "
+                          "what the function does with them, and later calls would repeat it.",
+                          function_, function, tensor.dims(), what),
+              "Decide by tenon::where, or return the tensor and read it outside; compile with whole = false runs the "
+              "function in parts.");
+}
+
+void Tracer::note_written(const Tensor& tensor) {
+  if (find_made(tensor) != nullptr) return;
+  const auto same = [&](const Written& other) { return other.tensor.impl() == tensor.impl(); };
+  if (std::any_of(written_.begin(), written_.end(), same)) return;
+  const autograd::History* history = autograd::history_of(tensor);
+  written_.push_back({tensor, autograd::edge_of(tensor), history != nullptr && history->leaf});
+}
+
+Tracer::~Tracer() {
+  for (const Written& written : written_) {
+    autograd::History* history = autograd::history_of(written.tensor);
+    if (history == nullptr || history->edge.node.get() == written.edge.node.get()) continue;
+    history->edge = written.edge;
+    history->leaf = written.leaf;
+  }
+}
+
+void Tracer::check_histories(const Tensor& tensor) const {
+  for (const Written& written : written_) {
+    if (tensor.defined() && tensor.impl() != written.tensor.impl()) continue;
+    const autograd::History* history = autograd::history_of(written.tensor);
+    if (history == nullptr || history->edge.node.get() == written.edge.node.get()) continue;
+    throw Error(Code::invalid_argument,
+                fmt::format("{}: a tensor of shape {} from outside is overwritten with one that wants a gradient, "
+                            "which a recording cannot pass on.",
+                            function_, written.tensor.dims()),
+                "Write inside a NoGrad scope, or return the new elements as a result.");
+  }
+}
+
+void Tracer::apply(const OpCall& call) {
+  if (call.op->form == OpForm::composite) return compose(call, *this);
+  apply_traced(call);
+}
+
+void Tracer::apply_traced(const OpCall& call) {
+  std::vector<Tensor> inputs(call.inputs.size());
+  std::vector<const Tensor*> pointers(call.inputs.size(), nullptr);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (call.inputs[i] == nullptr) continue;
+    const Tensor& given = *call.inputs[i];
+    inputs[i] = !is_recorded(given) && is_frozen(given) ? given : value_of(given);
+    pointers[i] = &inputs[i];
+  }
+  std::vector<Tensor> outputs(call.outputs.begin(), call.outputs.end());
+  bool writes = false;
+  for (Tensor& output : outputs) {
+    if (!output.defined()) continue;
+    writes = true;
+    if (!is_recorded(output) && is_frozen(output)) {
+      throw Error(Code::invalid_argument,
+                  fmt::format("{}: {} writes a tensor of shape {} that was frozen when the function was compiled.",
+                              function_, call.op->name, output.dims()),
+                  "Take the tensor out of the option frozen.");
+    }
+    if (!is_recorded(output)) note_written(output);
+    output = value_of(output);
+  }
+  OpCall traced = call;
+  traced.inputs = pointers;
+  traced.outputs = outputs;
+  recorder_.apply(traced);
+  if (writes) captures_.note_writes(*call.op);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (call.outputs[i].defined()) continue;
+    if (!is_recorded(outputs[i])) made(outputs[i], true);
+    call.outputs[i] = outputs[i];
+  }
+}
+
+}  // namespace tenon::lazy

@@ -1,0 +1,23 @@
+// HostWatch: sees what a function does with data on the host while a program is recorded from that function. Internal.
+#pragma once
+
+#include <string_view>
+
+#include "core/tensor/tensor.h"
+
+namespace tenon {
+
+class HostWatch {
+ public:
+  virtual ~HostWatch() = default;
+  // A tensor came from outside of all ops. `filled`: it has elements that the caller gave.
+  virtual void made(const Tensor& tensor, bool filled) = 0;
+  // `function` ("copy_to_host") is about to let the caller see the elements of `tensor`, or write them. Gives the
+  // tensor that has them. Throws if nobody has them yet.
+  virtual Tensor look(std::string_view function, const Tensor& tensor) = 0;
+};
+
+// That of the calling thread; null: nobody watches.
+inline thread_local constinit HostWatch* host_watch = nullptr;
+
+}  // namespace tenon

@@ -1,0 +1,58 @@
+// What both kinds of convolution with channels last share: sizes, operands, and what follows the sum.
+#pragma once
+
+#include <vector>
+
+#include "providers/cpu/convolution/kernel.h"
+#include "providers/cpu/elementwise/tail.h"
+#include "providers/cpu/primitive.h"
+
+namespace tenon::provider::cpu {
+
+// Sizes of a convolution over images; one of 1 spatial dim has images of one row.
+struct Images {
+  explicit Images(const ep_primitive_desc& desc);
+
+  int64_t count, in, out;  // images, channels of SRC, channels of DST
+  int64_t src_size[2] = {1, 1}, dst_size[2] = {1, 1};
+  int64_t kernel[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1}, pad[2] = {0, 0};
+  int64_t weight_strides[4] = {0, 0, 0, 0};  // of result channel, channel, and the taps of rows and columns
+  int32_t src, weight, bias;                 // numbers of the operands; bias: -1 if there is none
+
+  int64_t taps() const { return kernel[0] * kernel[1]; }
+  int64_t pixels() const { return count * dst_size[0] * dst_size[1]; }
+  // The taps [first, last) along `axis` that meet SRC, of the result at `at`.
+  void inside(int axis, int64_t at, int64_t* first, int64_t* last) const;
+};
+
+// Why `desc` is no f32 convolution with channels last and epilogues that we compute. Pure.
+Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc);
+
+// The epilogues of a descriptor: the first ones as a Finish, the others as a Tail.
+class Finisher {
+ public:
+  Finisher(const ep_device& device, const ep_primitive_desc& desc);
+
+  // That of `launch`.
+  Finish of(const ep_launch& launch) const;
+  // What follows the launch: the Tail, over a result of NaN if a bound is NaN.
+  void end(const ep_launch& launch, int32_t width) const;
+
+ private:
+  struct Bound {
+    bool given = false;
+    int32_t scalar = -1;  // launch scalar; -1: zero
+    float of(const ep_launch& launch) const {
+      return scalar < 0 ? 0.0f : static_cast<float>(launch.scalars[scalar].value.f64);
+    }
+  };
+  int32_t other_ = -1;  // number of the operand in the descriptor
+  Bound low_, high_;
+  int64_t elements_ = 1;  // of DST
+  Tail tail_;
+};
+
+// Equal for packed weights of one layout.
+uint64_t packed_layout(const char* form, int64_t columns, int64_t lanes);
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,64 @@
+// The kernels of convolutions with channels last, per dispatch target.
+#pragma once
+
+#include <cstdint>
+
+#include "providers/cpu/simd/level.h"
+
+namespace tenon::provider::cpu {
+
+// What happens to a result before it is stored: `other` is added, then it is at least `low` and at most `high`. NaN
+// stays.
+struct Finish {
+  const float* other = nullptr;  // elements that lie as those of DST; NULL: none
+  bool bounded = false;          // else `low` and `high` do not count
+  float low = 0;                 // not NaN
+  float high = 0;
+};
+
+// Neighbouring results of neighbouring pixels: sums[r, c] = sum over t, p of src[t * rows + r][p] * weights[t, p, c].
+// Several panels of columns read the same pixels one after the other.
+struct Tile {
+  const float* const* src;  // for each tap, for each row: the channels of the pixel that the tap meets
+  const float* weights;     // of each panel [taps, depth, columns of one or two whole vectors]
+  const float* bias;        // NULL: none
+  float* dst;
+  int64_t dst_row;  // elements from row to row
+  int64_t taps;
+  int64_t depth;
+  int64_t panels;
+  int64_t panel_floats;  // of weights, from panel to panel
+  int32_t rows;          // at most TileKernels::rows
+  int32_t columns;       // of a panel, in DST: TileKernels::columns; one panel alone may have fewer
+  bool adds;             // DST has a part of each sum already
+  bool finishes;         // these are the last taps: `finish` follows
+  Finish finish;         // `other` as DST, from the same place on
+};
+
+struct TileKernels {
+  void (*run)(const Tile& tile);
+  int32_t rows;     // of the largest tile
+  int32_t lanes;    // of a vector
+  int32_t columns;  // of a tile of two vectors
+};
+TileKernels tile_kernels(SimdLevel level);
+
+// A row of results of a depthwise convolution: dst[x, c] = sum over t of src[x * step + offsets[t] + c] * weights[t,
+// c].
+struct DepthwiseRow {
+  const float* src;        // where the first tap of the first result lies
+  const int64_t* offsets;  // of the taps that lie within SRC, in elements
+  const int32_t* places;   // of the same taps: their numbers among the weights
+  int64_t taps;
+  int64_t step;          // elements from the src of one result to that of the next
+  const float* weights;  // [all taps, channels]
+  const float* bias;     // NULL: none
+  float* dst;
+  int64_t channels;
+  int64_t results;
+  Finish finish;  // `other` as DST, from the same place on
+};
+using DepthwiseKernel = void (*)(const DepthwiseRow& row);
+DepthwiseKernel depthwise_kernel(SimdLevel level);
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,303 @@
+// convolution of one group with channels last: a product of matrices, pixels by channels of DST, whose sums run over
+// taps and channels of SRC. Nothing is laid out anew: a tile reads the pixels of each tap where they lie, and zeros
+// where a tap lies beside the image. Images of few channels are copied into a frame of zeros first; then the taps of a
+// row follow each other in memory and are one tap of more channels.
+#include <algorithm>
+#include <cstring>
+
+#include "providers/cpu/convolution/convolution.h"
+#include "providers/cpu/convolution/images.h"
+#include "providers/cpu/threads/lease.h"
+
+namespace tenon::provider::cpu {
+namespace {
+
+constexpr int64_t kPanelBytes = 192 * 1024;     // of weights that one pass over pixels reads: they stay in the L2 cache
+constexpr int64_t kPixelsBytes = 256 * 1024;    // of SRC that the columns one after the other read
+constexpr uint64_t kWeightsBytes = 384 * 1024;  // of weights that every tile of pixels may read from the L2 cache
+constexpr int64_t kFewChannels = 16;            // of SRC: fewer are worth a frame
+
+uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+// How the sums are cut.
+struct Cut {
+  Cut(const Images& images, const TileKernels& kernels) : images(images), kernels(kernels) {
+    framed = images.in < kFewChannels && images.kernel[1] > 1 && images.dilation[1] == 1;
+    rows = framed ? images.kernel[0] : images.taps();
+    depth = framed ? images.kernel[1] * images.in : images.in;
+    for (int axis = 0; axis < 2; ++axis) {
+      frame[axis] =
+          (images.dst_size[axis] - 1) * images.stride[axis] + (images.kernel[axis] - 1) * images.dilation[axis] + 1;
+    }
+    block = most_rows();
+    blocks = (images.pixels() + block - 1) / block;
+    panels = (images.out + kernels.columns - 1) / kernels.columns;
+    whole_panels = images.out / kernels.columns;
+    const int64_t tap_bytes = depth * kernels.columns * static_cast<int64_t>(sizeof(float));
+    group = std::clamp<int64_t>(kPanelBytes / tap_bytes, 1, rows);
+    const int64_t block_bytes = block * images.in * images.stride[0] * images.stride[1] * 4;
+    chunk = std::clamp<int64_t>(kPixelsBytes / block_bytes, 1, blocks);
+    if (group == rows && packed_bytes() <= kWeightsBytes) chunk = 1;
+  }
+
+  // Pixels that lie 4 KiB apart share one set of an L1 cache, which has 8 to 12 lines.
+  int64_t most_rows() const {
+    const bool alias = !framed && images.in * images.stride[1] * static_cast<int64_t>(sizeof(float)) % 4096 == 0;
+    return alias ? std::min<int64_t>(kernels.rows, 8) : kernels.rows;
+  }
+
+  // Columns of the packed weights of panel `panel`, in whole vectors.
+  int64_t width(int64_t panel) const {
+    const int64_t left = images.out - panel * kernels.columns;
+    return left <= kernels.lanes ? kernels.lanes : kernels.columns;
+  }
+  int64_t panel_floats() const { return rows * depth * kernels.columns; }
+  uint64_t packed_bytes() const {
+    const int64_t floats = (panels - 1) * panel_floats() + rows * depth * width(panels - 1);
+    return static_cast<uint64_t>(floats) * sizeof(float);
+  }
+  uint64_t frame_bytes() const {
+    return framed ? static_cast<uint64_t>(images.count * frame[0] * frame[1] * images.in) * sizeof(float) : 0;
+  }
+  int64_t nanoseconds() const { return images.pixels() * images.out * rows * depth / 64; }
+
+  Images images;
+  TileKernels kernels;
+  bool framed;
+  int64_t rows, depth;  // taps, and channels of each, as the kernel sees them
+  int64_t frame[2];
+  int64_t block, blocks;         // pixels of a tile, and tiles of all pixels
+  int64_t panels, whole_panels;  // of columns
+  int64_t group;                 // taps of one pass
+  int64_t chunk;                 // blocks that all panels take before the next ones
+};
+
+class ProductPrimitive final : public ep_primitive {
+ public:
+  ProductPrimitive(const ep_device& on, const ep_primitive_desc& desc, bool packed)
+      : cut_(Images(desc), tile_kernels(on.simd)),
+        finisher_(on, desc),
+        zeros_(static_cast<size_t>(cut_.depth), 0.0f),
+        packed_(packed) {}
+
+  const Cut& cut() const { return cut_; }
+  uint64_t workspace(const ep_shape*) const override {
+    return (packed_ ? 0 : aligned(cut_.packed_bytes())) + cut_.frame_bytes();
+  }
+  bool has_workspace() const override { return workspace(nullptr) != 0; }
+
+  ep_status pack(char* dst, const char* src, ep_error**) override {
+    pack_panels(reinterpret_cast<float*>(dst), reinterpret_cast<const float*>(src));
+    return EP_STATUS_OK;
+  }
+
+  ep_status launch(const ep_launch& launch, ep_fault*, ep_error** error) override {
+    if (has_workspace() && launch.workspace.memory == nullptr) {
+      return fail_text(host, error, EP_STATUS_INVALID_ARGUMENT, "The launch of a convolution has no workspace.");
+    }
+    Sources from;
+    from.weights = floats(launch, cut_.images.weight);
+    from.src = floats(launch, cut_.images.src);
+    from.bias = cut_.images.bias < 0 ? nullptr : floats(launch, cut_.images.bias);
+    from.finish = finisher_.of(launch);
+    const WideLease lease(device->threads, cut_.nanoseconds());
+    char* room = has_workspace() ? address_of(launch.workspace) : nullptr;
+    if (!packed_) {
+      pack_panels(reinterpret_cast<float*>(room), from.weights);
+      from.weights = reinterpret_cast<float*>(room);
+      room += aligned(cut_.packed_bytes());
+    }
+    if (cut_.framed) {
+      fill_frame(lease.width(), reinterpret_cast<float*>(room), from.src);
+      from.src = reinterpret_cast<float*>(room);
+    }
+    float* dst = reinterpret_cast<float*>(address_of(launch.operands[0]));
+    const auto body = [&](int32_t part, int32_t parts) {
+      const int64_t all = cut_.blocks * cut_.panels;
+      run_tiles(from, dst, all * part / parts, all * (part + 1) / parts);
+    };
+    lease.width() == 1 ? body(0, 1) : run_parts(lease.width(), cut_.nanoseconds(), body);
+    finisher_.end(launch, lease.width());
+    return EP_STATUS_OK;
+  }
+
+ private:
+  struct Sources {
+    const float* src;
+    const float* weights;
+    const float* bias;
+    Finish finish;
+  };
+
+  static const float* floats(const ep_launch& launch, int32_t operand) {
+    return reinterpret_cast<const float*>(address_of(launch.operands[operand]));
+  }
+
+  // Writes [panel, tap, channel, column]. Takes a few channels of each column at a time, as columns may lie as far from
+  // each other as the sets of a cache repeat.
+  void pack_panels(float* dst, const float* src) const {
+    constexpr int64_t few = 16;
+    const Images& images = cut_.images;
+    const int64_t* strides = images.weight_strides;
+    const int64_t floats = static_cast<int64_t>(cut_.packed_bytes() / sizeof(float));
+    parallel(device->threads, floats, [&](int32_t part, int32_t parts) {
+      for (int64_t panel = cut_.panels * part / parts; panel < cut_.panels * (part + 1) / parts; ++panel) {
+        const int64_t width = cut_.width(panel), first = panel * cut_.kernels.columns;
+        const int64_t columns = std::min(width, images.out - first);
+        for (int64_t tap = 0; tap < images.taps(); ++tap) {
+          float* to = dst + panel * cut_.panel_floats() + tap * images.in * width;
+          const float* from =
+              src + first * strides[0] + tap / images.kernel[1] * strides[2] + tap % images.kernel[1] * strides[3];
+          for (int64_t begin = 0; begin < images.in; begin += few) {
+            const int64_t end = std::min(images.in, begin + few);
+            for (int64_t column = 0; column < width; ++column) {
+              for (int64_t channel = begin; channel < end; ++channel) {
+                to[channel * width + column] =
+                    column < columns ? from[column * strides[0] + channel * strides[1]] : 0.0f;
+              }
+            }
+          }
+        }
+      }
+    });
+  }
+
+  void fill_frame(int32_t width, float* frame, const float* src) const {
+    const Images& images = cut_.images;
+    const int64_t row = cut_.frame[1] * images.in;
+    const int64_t before = std::min(images.pad[1], cut_.frame[1]) * images.in;
+    const int64_t inside = std::clamp<int64_t>(images.src_size[1] * images.in, 0, row - before);
+    const auto body = [&](int32_t part, int32_t parts) {
+      const int64_t all = images.count * cut_.frame[0];
+      for (int64_t i = all * part / parts; i < all * (part + 1) / parts; ++i) {
+        const int64_t y = i % cut_.frame[0] - images.pad[0];
+        float* to = frame + i * row;
+        const bool empty = y < 0 || y >= images.src_size[0];
+        std::fill_n(to, empty ? row : before, 0.0f);
+        if (empty) continue;
+        const int64_t line = i / cut_.frame[0] * images.src_size[0] + y;
+        std::copy_n(src + line * images.src_size[1] * images.in, inside, to + before);
+        std::fill(to + before + inside, to + row, 0.0f);
+      }
+    };
+    const int64_t nanoseconds = images.count * cut_.frame[0] * row / 8;
+    width == 1 ? body(0, 1) : run_parts(width, nanoseconds, body);
+  }
+
+  // Computes the tiles [begin, end), counted chunk by chunk, in a chunk panel by panel, and in a panel block by block.
+  void run_tiles(const Sources& from, float* dst, int64_t begin, int64_t end) const {
+    std::vector<const float*> taps(static_cast<size_t>(cut_.group * cut_.block));
+    while (begin < end) {
+      const int64_t first = begin / (cut_.chunk * cut_.panels) * cut_.chunk;
+      const int64_t blocks = std::min(cut_.chunk, cut_.blocks - first);
+      const int64_t at = begin - first * cut_.panels, panel = at / blocks;
+      if (blocks == 1 && panel < cut_.whole_panels) {
+        const int64_t count = std::min(end - begin, cut_.whole_panels - panel);
+        run_group(from, dst, {panel, count, first, 1}, taps.data());
+        begin += count;
+        continue;
+      }
+      const int64_t count = std::min(end - begin, blocks - at % blocks);
+      run_group(from, dst, {panel, 1, first + at % blocks, count}, taps.data());
+      begin += count;
+    }
+  }
+
+  struct Group {
+    int64_t panel, panels, block, blocks;
+  };
+  void run_group(const Sources& from, float* dst, const Group& group, const float** taps) const {
+    for (int64_t tap = 0; tap < cut_.rows; tap += cut_.group) {
+      for (int64_t i = 0; i < group.blocks; ++i) run_tile(from, dst, group, group.block + i, tap, taps);
+    }
+  }
+
+  void run_tile(const Sources& from, float* dst, const Group& group, int64_t block, int64_t tap,
+                const float** taps) const {
+    const int64_t pixel = block * cut_.block, column = group.panel * cut_.kernels.columns;
+    const int64_t place = pixel * cut_.images.out + column;
+    Tile tile;
+    tile.rows = static_cast<int32_t>(std::min(cut_.block, cut_.images.pixels() - pixel));
+    tile.columns = static_cast<int32_t>(std::min<int64_t>(cut_.kernels.columns, cut_.images.out - column));
+    tile.panels = group.panels;
+    tile.panel_floats = cut_.panel_floats();
+    tile.taps = std::min(cut_.group, cut_.rows - tap);
+    tile.depth = cut_.depth;
+    tile.src = taps;
+    tile.weights = from.weights + group.panel * cut_.panel_floats() + tap * cut_.depth * cut_.width(group.panel);
+    tile.bias = from.bias == nullptr ? nullptr : from.bias + column;
+    tile.dst = dst + place;
+    tile.dst_row = cut_.images.out;
+    tile.adds = tap > 0;
+    tile.finishes = tap + tile.taps == cut_.rows;
+    tile.finish = from.finish;
+    if (tile.finish.other != nullptr) tile.finish.other += place;
+    find_taps(from.src, pixel, tile.rows, tap, tile.taps, taps);
+    cut_.kernels.run(tile);
+  }
+
+  // Where the taps of `rows` pixels from `pixel` on lie.
+  void find_taps(const float* src, int64_t pixel, int32_t rows, int64_t first, int64_t count,
+                 const float** taps) const {
+    const Images& images = cut_.images;
+    int64_t x = pixel % images.dst_size[1], y = pixel / images.dst_size[1] % images.dst_size[0];
+    int64_t image = pixel / images.dst_size[1] / images.dst_size[0];
+    for (int32_t row = 0; row < rows; ++row) {
+      for (int64_t i = 0; i < count; ++i) taps[i * rows + row] = tap_of(src, image, y, x, first + i);
+      if (++x < images.dst_size[1]) continue;
+      x = 0;
+      if (++y < images.dst_size[0]) continue;
+      y = 0;
+      ++image;
+    }
+  }
+
+  const float* tap_of(const float* src, int64_t image, int64_t y, int64_t x, int64_t tap) const {
+    const Images& images = cut_.images;
+    if (cut_.framed) {
+      const int64_t line = image * cut_.frame[0] + y * images.stride[0] + tap * images.dilation[0];
+      return src + (line * cut_.frame[1] + x * images.stride[1]) * images.in;
+    }
+    const int64_t line = y * images.stride[0] - images.pad[0] + tap / images.kernel[1] * images.dilation[0];
+    const int64_t column = x * images.stride[1] - images.pad[1] + tap % images.kernel[1] * images.dilation[1];
+    const bool inside = line >= 0 && line < images.src_size[0] && column >= 0 && column < images.src_size[1];
+    if (!inside) return zeros_.data();
+    return src + ((image * images.src_size[0] + line) * images.src_size[1] + column) * images.in;
+  }
+
+  Cut cut_;
+  Finisher finisher_;
+  std::vector<float> zeros_;
+  bool packed_;
+};
+
+}  // namespace
+
+Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
+  if (Refusal refusal = why_no_images(device, desc)) return refusal;
+  if (desc.attributes.convolution.groups != 1) {
+    return Refusal::because("%lld groups", static_cast<long long>(desc.attributes.convolution.groups));
+  }
+  const Images images(desc);
+  if (images.taps() > 1 && images.in >= kFewChannels) {
+    return Refusal::because("%lld taps of %lld channels, where oneDNN skips those beside the image",
+                            static_cast<long long>(images.taps()), static_cast<long long>(images.in));
+  }
+  return {};
+}
+
+Refusal ChannelsLastConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                                      ep_primitive_info& info) {
+  const int32_t weight = find_operand(desc, EP_ROLE_WEIGHT);
+  const bool packed = (desc.operands[weight].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
+  auto* made = make_primitive<ProductPrimitive>(device, device, desc, packed);
+  if (packed) {
+    info.pack_operand = 1 + static_cast<uint32_t>(weight);
+    info.pack_bytes = made->cut().packed_bytes();
+    info.pack_layout = packed_layout("channels last", made->cut().kernels.columns, made->cut().kernels.lanes);
+  }
+  *out = made;
+  return {};
+}
+
+}  // namespace tenon::provider::cpu

@@ -1,0 +1,210 @@
+// Tensors from outside as state: read at each run, written in place, through views, frozen.
+#include "core/vm/storage.h"
+#include "tests/unit/lazy/values.h"
+
+namespace tenon {
+namespace {
+
+TEST(Capture, IsReadAtEachCall) {
+  Tensor w = random_tensor({3}, 1);
+  auto step = compile([&](const Tensor& x) { return x * w; });
+  const Tensor x = random_tensor({3}, 2);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(elements(step(x)), elements(x * w)) << "call " << i;
+    add_(w, 1.0);
+  }
+}
+
+TEST(Capture, IsWrittenInPlaceOncePerRun) {
+  Tensor w = random_tensor({3}, 1), eager = clone(w);
+  auto step = compile([&](const Tensor& x) {
+    sub_(w, x * 0.5);
+    const Tensor doubled = w * 2.0;
+    mul_(w, 0.25);
+    return doubled;
+  });
+  const Tensor x = random_tensor({3}, 2);
+  uint64_t version = 0;
+  for (int i = 0; i < 4; ++i) {
+    if (i == 2) version = w.impl()->storage.version();
+    sub_(eager, x * 0.5);
+    EXPECT_EQ(elements(step(x)), elements(eager * 2.0));
+    mul_(eager, 0.25);
+    EXPECT_EQ(elements(w), elements(eager));
+  }
+  EXPECT_EQ(w.impl()->storage.version(), version + 2) << "one write per run";
+}
+
+TEST(Capture, IsWrittenThroughViewsThatWereMadeInside) {
+  Tensor w = random_tensor({4, 6}, 1), eager = clone(w);
+  const auto function = [](Tensor& state, const Tensor& x) {
+    Tensor part = slice(transpose(state, 0, 1), 0, 1, 4, 1);  // [3, 4]
+    copy_(part, x);
+    Tensor row = select(state, 0, 2);
+    add_(row, 1.0);
+    return sum(state);
+  };
+  auto step = compile([&](const Tensor& x) { return function(w, x); }, {.exact = true});
+  for (uint32_t i = 0; i < 4; ++i) {
+    const Tensor x = random_tensor({3, 4}, i + 5);
+    EXPECT_EQ(elements(step(x)), elements(function(eager, x)));
+    EXPECT_EQ(elements(w), elements(eager));
+  }
+}
+
+// Views made outside, which overlap; each line is one way to see a part of 24 elements.
+TEST(Capture, OverlappingViewsFromOutsideAreOneBase) {
+  const auto views_of = [](const Tensor& whole) -> TensorList {
+    const Tensor matrix = reshape(whole, {4, 6});
+    return {matrix,
+            transpose(matrix, 0, 1),
+            slice(matrix, 0, 1, 3, 1),
+            slice(matrix, 1, 2, 5, 1),
+            slice(matrix, 1, 0, 6, 2),
+            select(matrix, 1, 5),
+            select(select(matrix, 0, 3), 0, 1),
+            unsqueeze(slice(whole, 0, 3, 9, 1), 0),
+            permute(reshape(whole, {2, 3, 4}), {2, 0, 1}),
+            slice(slice(matrix, 0, 1, 4, 2), 1, 1, 6, 3)};
+  };
+  Tensor state = random_tensor({24}, 1), eager = clone(state);
+  const auto function = [](const TensorList& views, const Tensor& x) {
+    TensorList sums;
+    for (Tensor view : views) {
+      add_(view, x);
+      sums.push_back(clone(view));
+    }
+    return sums;
+  };
+  const TensorList views = views_of(state), eager_views = views_of(eager);
+  auto step = compile([&](const TensorList& in) { return function(views, in[0]); }, {.exact = true});
+  for (uint32_t i = 0; i < 4; ++i) {
+    const Tensor x = random_tensor({}, i + 5);
+    const TensorList out = step({x}), expected = function(eager_views, x);
+    for (size_t k = 0; k < out.size(); ++k) EXPECT_EQ(elements(out[k]), elements(expected[k])) << "view " << k;
+    EXPECT_EQ(elements(state), elements(eager)) << "call " << i;
+  }
+}
+
+TEST(Capture, ExpandedViewsAreReadAsTheyAre) {
+  const Tensor row = random_tensor({3}, 1), seen = expand(unsqueeze(row, 0), {4, 3});
+  auto step = compile([&](const Tensor& x) { return x * seen; });
+  const Tensor x = random_tensor({4, 3}, 2);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(elements(step(x)), elements(x * seen));
+}
+
+TEST(Capture, TwoCapturesMaySwap) {
+  Tensor a = random_tensor({3}, 1), b = random_tensor({3}, 2);
+  const std::vector<float> first = elements(a), second = elements(b);
+  auto step = compile([&](const Tensor& x) {
+    const Tensor kept = clone(a);
+    copy_(a, b);
+    copy_(b, kept);
+    return x + kept;
+  });
+  const Tensor x = random_tensor({3}, 3);
+  for (int i = 0; i < 4; ++i) {
+    const std::vector<float> expected = elements(x + a);
+    EXPECT_EQ(elements(step(x)), expected);
+    EXPECT_EQ(elements(a), i % 2 == 0 ? second : first);
+    EXPECT_EQ(elements(b), i % 2 == 0 ? first : second);
+  }
+}
+
+TEST(Capture, AValueBeforeTheWriteStaysAResult) {
+  Tensor w = random_tensor({3}, 1);
+  auto step = compile([&](const Tensor& x) {
+    const Tensor before = clone(w);
+    add_(w, x);
+    return before;
+  });
+  const Tensor x = random_tensor({3}, 2);
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<float> expected = elements(w);
+    EXPECT_EQ(elements(step(x)), expected);
+  }
+}
+
+TEST(Capture, ArgumentsAreWrittenToo) {
+  auto step = compile([](Tensor x, const Tensor& y) {
+    add_(x, y);
+    return x * 2.0;
+  });
+  for (uint32_t i = 0; i < 3; ++i) {
+    const Tensor x = random_tensor({3}, i), y = random_tensor({3}, i + 9);
+    const std::vector<float> sum = elements(x + y);
+    const Tensor twice = step(x, y);
+    EXPECT_EQ(elements(x), sum);
+    EXPECT_EQ(elements(twice), elements(x * 2.0));
+  }
+}
+
+// The same function, with arguments that share memory with each other, or with a capture, or not at all.
+TEST(Capture, SharedMemoryIsAGuard) {
+  const Tensor w = random_tensor({4}, 1);
+  const auto function = [&](Tensor x, const Tensor& y) {
+    add_(x, 1.0);
+    return x * y + w;
+  };
+  auto step = compile([&](const Tensor& x, const Tensor& y) { return function(x, y); });
+  const auto expect_same = [&](const std::function<std::pair<Tensor, Tensor>()>& make) {
+    for (int i = 0; i < 3; ++i) {
+      const std::vector<float> kept = elements(w);
+      auto [x, y] = make();
+      const std::vector<float> expected = elements(function(x, y)), left = elements(w);
+      Tensor(w).copy_from(kept.data());
+      std::tie(x, y) = make();
+      EXPECT_EQ(elements(step(x, y)), expected);
+      EXPECT_EQ(elements(w), left);
+    }
+  };
+  expect_same([] { return std::pair(random_tensor({4}, 5), random_tensor({4}, 6)); });
+  EXPECT_EQ(step.stats().recordings, 1u);
+  expect_same([] {
+    const Tensor x = random_tensor({4}, 5);
+    return std::pair(x, x);
+  });
+  EXPECT_EQ(step.stats().recordings, 2u);
+  expect_same([] {
+    const Tensor x = random_tensor({6}, 5);
+    return std::pair(slice(x, 0, 0, 4, 1), slice(x, 0, 2, 6, 1));
+  });
+  EXPECT_EQ(step.stats().recordings, 3u);
+  expect_same([&] { return std::pair(w, random_tensor({4}, 6)); });
+  EXPECT_EQ(step.stats().recordings, 4u);
+  expect_same([&] { return std::pair(random_tensor({4}, 6), w); });
+}
+
+TEST(Capture, FrozenIsAConstantThatMayNotBeWritten) {
+  Tensor w = random_tensor({3}, 1);
+  auto step = compile([&](const Tensor& x) { return x * exp(w); }, {.name = "scale", .frozen = {w}});
+  const Tensor x = random_tensor({3}, 2);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(elements(step(x)), elements(x * exp(w)));
+  auto writes = compile([&](const Tensor& x) { return add_(w, x); }, {.name = "writes", .frozen = {w}});
+  EXPECT_TRUE(contains(error_of([&] { writes(x); }), "writes: add writes a tensor of shape [3] that was frozen"));
+  add_(w, 1.0);
+  EXPECT_TRUE(
+      contains(error_of([&] { step(x); }), "scale: add has written into a tensor of shape [3] that was frozen"));
+}
+
+// Strides 3 and 2 are those of no slice of a row-major tensor.
+TEST(Capture, StridesThatNoViewGivesAreReadAndNotWritten) {
+  std::vector<float> data{0, 1, 2, 3, 4, 5, 6, 7, 8};
+  const Tensor whole = Tensor::borrow(data.data(), {9}, {}, DType::f32, [] {});
+  TensorList odd;  // over the storage of `whole`
+  {
+    const Tensor seen = Tensor::borrow(data.data(), {3, 2}, {3, 2}, DType::f32, [] {});
+    odd.push_back(seen);
+  }
+  auto reads = compile([&](const Tensor& x) { return odd[0] * x; });
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(elements(reads(full({}, 2.0, DType::f32))), (std::vector<float>{0, 4, 6, 10, 12, 16}));
+    data[8] = 8;
+  }
+  auto writes = compile([&](const Tensor& x) { return Tensor(add_(odd[0], x)); });
+  for (int i = 0; i < 2; ++i) writes(full({}, 1.0, DType::f32));
+  EXPECT_EQ(data, (std::vector<float>{2, 1, 4, 5, 4, 7, 8, 7, 10}));
+}
+
+}  // namespace
+}  // namespace tenon
