@@ -19,6 +19,7 @@ struct Base {
   uint64_t generation = 0;  // how often it was written
   // Whether it shares memory with another base, or one of its views with it, was decided on the layout of the hints.
   bool layout_decided = false;
+  bool outside = false;  // it is the memory of a tensor from outside, which may not be written
   std::string_view written_by = {};
 };
 

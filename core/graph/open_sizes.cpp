@@ -37,6 +37,7 @@ Tensor Recorder::input(DType dtype, const Dims& hints, std::span<const std::stri
     }
     dims.push_back(size);
   }
+  arena.context({});
   return new_tensor(graph_->add_input(dtype, dims, device_), {dtype, hints, contiguous_strides(hints)});
 }
 
@@ -89,6 +90,16 @@ void Recorder::check_hints(const OpInfo& op, ValueId value, const TensorMeta& me
   throw Error(Code::internal,
               fmt::format("{}: its result is {} {} by its rule for numbers, but {} {} by that for expressions.",
                           op.name, dtype_name(meta.dtype), meta.dims, dtype_name((*graph_)[value].dtype), dims));
+}
+
+void Recorder::require_sizes(const OpInfo& op, const Tensor& tensor, ValueId value) {
+  const SymDims have = sizes_of(recorded(tensor).value);
+  const SymDims made = sizes_of(value);
+  symbolic::Arena& arena = graph_->arena();
+  arena.context(op.name);
+  for (int32_t axis = 0; axis < have.rank(); ++axis) {
+    if (!identical(have[axis], made[axis])) arena.require({Relation::eq, have[axis], made[axis]});
+  }
 }
 
 void RecordedTensor::read_sizes(TensorImpl& tensor, SizeRead what, int64_t axis) {

@@ -104,6 +104,11 @@ Tensor Recorder::new_tensor(ValueId value, const TensorMeta& meta, bool row_majo
 }
 
 Tensor Recorder::view_of(const OpCall& call, ValueId value, const TensorMeta& meta) {
+  if (!is_value(*call.inputs[0])) {  // a view of open size of a tensor from outside
+    auto base = std::make_shared<Base>(Base{value});
+    base->outside = true;
+    return tensor_of(value, meta, std::move(base), {}, false);
+  }
   const RecordedTensor& source = recorded(*call.inputs[0]);
   std::vector<ViewStep> chain = source.chain;
   chain.push_back({call.op, attribute_words(call), patches_of(call)});
@@ -117,7 +122,7 @@ Tensor Recorder::input(DType dtype, const Dims& dims, Device device) {
 }
 
 Tensor Recorder::variable(const Tensor& known) {
-  return new_tensor(graph_->add_constant(known), {known.dtype(), known.dims(), known.strides()});
+  return new_tensor(graph_->add_constant(known), {known.dtype(), known.dims(), known.strides()}, known.contiguous());
 }
 
 void Recorder::label(std::string text) { label_ = graph_->add_label(std::move(text)); }
@@ -153,6 +158,7 @@ ValueId Recorder::apply_view(const ViewStep& view, ValueId of) {
 
 ValueId Recorder::value_of(const Tensor& tensor) {
   if (!is_value(tensor)) {
+    if (tensor.impl()->recorded != nullptr) tensor.impl()->recorded->read_elements(*tensor.impl());
     ValueId& constant = constants_[tensor.impl()];
     return constant != 0 ? constant : constant = graph_->add_constant(tensor);
   }
@@ -246,18 +252,20 @@ Node Recorder::node_of(const OpCall& call) {
 
 void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
   for (const Tensor& output : call.outputs) {
-    if (output.defined() && !is_value(output)) {
+    if (output.defined() && (!is_value(output) || recorded(output).base->outside)) {
       throw Error(Code::unsupported,
                   fmt::format("{}: a tensor of shape {} from outside {} cannot be written in it.", call.op->name,
-                              output.dims(), recording_->name),
+                              output.impl()->dims, recording_->name),
                   "Return the new elements as a result, and write them outside.");
     }
   }
   const NodeId id = graph_->append(node_of(call), call.outputs.size());
   const std::vector<ValueId> results = graph_->node(id).results;
+  graph_->arena().context({});  // functors ask next
   for (size_t i = 0; i < call.outputs.size(); ++i) {
     check_hints(*call.op, results[i], outputs[i]);
     if (call.outputs[i].defined()) {
+      require_sizes(*call.op, call.outputs[i], results[i]);
       write(call.outputs[i], results[i], *call.op);
     } else if (call.op->form == OpForm::view) {
       call.outputs[i] = view_of(call, results[i], outputs[i]);
@@ -273,6 +281,7 @@ void Recorder::apply(const OpCall& call) {
   std::vector<TensorMeta> outputs;
   infer(call, &outputs);
   if (compute_now(call, outputs)) {
+    if (holds_sizes(call)) return compute_sizes(call);
     InterpreterScope scope(known_);
     known_.apply(call);
     return;

@@ -97,6 +97,12 @@ class TENON_API Recorder final : public Interpreter {
   // Checks the result `value` of `op`, as its rule over expressions made it, against the one over hints.
   void check_hints(const OpInfo& op, ValueId value, const TensorMeta& meta) const;
 
+  // Whether `call`, whose inputs are known, reads tensors that hold sizes; and computes it on expressions too.
+  bool holds_sizes(const OpCall& call);
+  void compute_sizes(const OpCall& call);
+  // Notes that the result `value` has the sizes of `tensor`, which it is written into.
+  void require_sizes(const OpInfo& op, const Tensor& tensor, ValueId value);
+
   bool compute_now(const OpCall& call, std::span<const TensorMeta> outputs) const;
   void infer(const OpCall& call, std::vector<TensorMeta>* outputs) const;
   void record(const OpCall& call, std::span<const TensorMeta> outputs);

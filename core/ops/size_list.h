@@ -10,6 +10,7 @@
 #include "core/ops/int_list.h"
 #include "core/symbolic/sym_dim.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
 class SizeList {
@@ -34,3 +35,4 @@ bool is_open(const IntList& list);
 std::vector<SymDim> sizes_of(const IntList& list);
 
 }  // namespace tenon
+#pragma GCC visibility pop

@@ -10,6 +10,7 @@
 #include "core/symbolic/sym_dim.h"
 #include "core/tensor/tensor.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon::sized {
 
 // input[.., start:end:step, ..] along `dim`; bounds as in Python; `step` is at least 1.
@@ -26,3 +27,4 @@ Tensor positions(SymDim count, Device device);
 Tensor tile(const Tensor& input, std::span<const SymDim> repeats);
 
 }  // namespace tenon::sized
+#pragma GCC visibility pop

@@ -12,6 +12,7 @@
 #include "core/symbolic/sym_dim.h"
 #include "core/tensor/tensor.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
 // True if some of the sizes of `tensor` are expressions.
@@ -34,3 +35,4 @@ int64_t bound(SymDim size, std::string_view reader);
 int64_t hint_of(SymDim size);
 
 }  // namespace tenon
+#pragma GCC visibility pop

@@ -103,6 +103,8 @@ Condition Arena::tidy(const Condition& condition) {
     const int64_t common = sign * content(difference);
     difference = divided(divided(std::move(difference), factors), common);
   }
+  const int64_t constant = constant_of(difference);
+  if (constant < SymDim::kLeast || constant > SymDim::kMost) return {relation, a, b};  // beyond what a side may be
   Polynomial sides[2];
   for (Term& term : difference) {
     const bool left = term.coefficient > 0;

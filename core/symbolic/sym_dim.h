@@ -15,6 +15,7 @@
 #include "primitives/shape/shape.h"
 #include "primitives/status/status.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
 class SymDim {
@@ -113,3 +114,4 @@ std::string to_string(const SymDims& dims);
 std::string to_string(const Condition& condition);  // "S0 % 8 == 0"
 
 }  // namespace tenon
+#pragma GCC visibility pop

@@ -39,6 +39,7 @@ int compare_devices(const CompareOptions& options);
 struct GraphOptions {
   std::string file;  // a model, or a graph that this command has written
   std::string device, external_data, pass, output;
+  std::vector<std::string> sizes;         // NAME=NUMBER, for named dynamic dims; else they are symbols, of a text S0=4
   std::vector<std::string> inputs, dims;  // as in RunOptions
   uint64_t seed = 1;
   bool exact = false, run = false;

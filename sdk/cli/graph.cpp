@@ -3,10 +3,13 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
+#include <set>
 
 #include "core/graph/execute/executable.h"
 #include "core/graph/passes/passes.h"
+#include "core/graph/signature.h"
 #include "core/graph/text.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
@@ -34,13 +37,31 @@ void write(const std::filesystem::path& path, const std::string& text) {
   }
 }
 
+// Hints for the named dynamic dims of `model` that `dims` leaves out, all different and above 1.
+std::vector<std::string> with_hints(const onnx::Model& model, std::vector<std::string> dims) {
+  std::set<std::string> given;
+  for (const std::string& text : dims) given.insert(text.substr(0, text.find('=')));
+  int64_t hint = 8;
+  for (const onnx::ValueInfo& info : model.inputs()) {
+    for (const onnx::Dim& dim : info.dims) {
+      if (dim.name.empty() || !given.insert(dim.name).second) continue;
+      dims.push_back(fmt::format("{}={}", dim.name, hint += 8));
+    }
+  }
+  return dims;
+}
+
 graph::Graph of_model(const GraphOptions& options) {
   onnx::Options load;
   load.device = options.device.empty() ? Device::current() : Device(options.device);
   load.external_data_root = options.external_data;
   const onnx::Model model = onnx::load(options.file, load);
   const std::vector<std::string> inputs = random_where_missing(model, options.inputs);
-  return model.record(make_inputs(model, inputs, options.dims, options.seed));
+  const bool open = options.sizes.empty() && !options.run;
+  std::vector<std::string> dims = options.dims;
+  dims.insert(dims.end(), options.sizes.begin(), options.sizes.end());
+  if (open) dims = with_hints(model, std::move(dims));
+  return model.record(make_inputs(model, inputs, dims, options.seed), open);
 }
 
 // The file of constants lies beside the text.
@@ -68,9 +89,28 @@ Tensor random_input(const TensorMeta& meta, Device device, std::mt19937_64* rand
   return cast(Tensor::from<float>(elements, meta.dims, device), meta.dtype);
 }
 
+// The symbols of a text have the values that --sizes S0=4 gives, else their hints.
+symbolic::Values sizes_of(const graph::Graph& graph, const std::vector<std::string>& given) {
+  const std::span<const symbolic::Symbol> symbols = graph.arena().symbols();
+  symbolic::Values sizes(graph.arena());
+  for (uint32_t i = 0; i < symbols.size(); ++i) {
+    std::optional<int64_t> value = symbols[i].hint;
+    const std::string name = fmt::format("S{}=", i);
+    for (const std::string& text : given) {
+      if (text.starts_with(name)) value = std::strtoll(text.c_str() + name.size(), nullptr, 10);
+    }
+    if (value) throw_if_error(sizes.bind(i, *value));
+  }
+  if (const std::string why = graph::broken_guard(graph, &sizes); !why.empty())
+    throw Error(Code::invalid_argument, why);
+  return sizes;
+}
+
 // Inputs are random; integers, which may be indices, are 0.
-void run(const graph::Graph& graph, uint64_t seed) {
-  const graph::Executable program = graph::prepare(graph);
+void run(const graph::Graph& graph, const GraphOptions& options) {
+  const uint64_t seed = options.seed;
+  symbolic::Values sizes = sizes_of(graph, options.sizes);
+  const graph::Executable program = graph::prepare(graph, &sizes);
   std::mt19937_64 random(seed);
   TensorList inputs;
   for (uint32_t id : program.inputs) {
@@ -90,7 +130,7 @@ int show_graph(const GraphOptions& options) {
   const bool model = std::filesystem::path(options.file).extension() == ".onnx";
   graph::Graph graph = model ? of_model(options) : of_text(options);
   rewrite(&graph, options);
-  if (options.run) return run(graph, options.seed), 0;
+  if (options.run) return run(graph, options), 0;
   std::string constants;
   const std::string text = graph::print(graph, {.constants = &constants});
   if (options.output.empty()) {

@@ -122,7 +122,9 @@ struct CommandLine {
     command->add_option("FILE", graph.file, "A model.onnx, or a graph.txt that --output has written")->required();
     command->add_option("--pass,-p", graph.pass, "The last pass to run (none: no pass; default: all of them)");
     command->add_flag("--exact", graph.exact, "Only passes that keep every bit");
-    command->add_option("--dim,--sizes", graph.dims, "As for run");
+    command->add_option("--sizes", graph.sizes,
+                        "NAME=NUMBER: a named dynamic dim as a number; without any they are symbols");
+    command->add_option("--dim", graph.dims, "NAME=NUMBER: the hint of a named dynamic dim");
     command->add_option("--input,-i", graph.inputs, "As for run; inputs that are not given are random");
     command->add_option("--device,-d", graph.device, "As for run");
     command->add_option("--external-data", graph.external_data, "As for run")->check(is_folder());

@@ -49,8 +49,9 @@ struct Options {
   Passes passes = Passes::bounded;
   // How far inputs must match the shapes that the file declares.
   Shapes shapes = Shapes::exact;
-  // The number of recorded graphs that a model keeps, one per signature. A signature is the shapes of the inputs, and
-  // the values of inputs that are shapes. The graph unused for longest is dropped first.
+  // The number of prepared graphs that a model keeps, one per signature, beside at most eight recordings of which they
+  // are made. A signature is the shapes of the inputs, and the values of inputs that are shapes. What is unused for
+  // longest is dropped first.
   uint32_t max_recorded = 16;
   // What the ops of the model demand of the devices that run them; without it, what the calling thread demands now.
   Precision precision = current_precision();
@@ -123,9 +124,11 @@ class TENON_API Model {
   TensorList run(const Inputs& inputs, std::vector<NodeExecution>* executions) const;
 
   // The graph (core/graph) that runs on inputs of these shapes are recorded as, before any pass; its inputs are those
-  // of the model whose elements no shape depends on. For tools. Errors: as run(); unsupported if a shape depends on
-  // data.
-  graph::Graph record(const Inputs& inputs) const;
+  // of the model whose elements no shape depends on. `open`: dynamic dims are symbols, whose hints the inputs give;
+  // else they are numbers. For tools. Errors: as run(); unsupported if a shape depends on data.
+  graph::Graph record(const Inputs& inputs, bool open = false) const;
+  // How often run() recorded the model. One recording serves all sizes that its guards allow.
+  uint64_t recorded() const;
 
  private:
   friend class Walk;

@@ -11,8 +11,27 @@
 namespace tenon::graph {
 namespace {
 
+// A view of a constant is a constant. False: it is none, or only a copy can be seen so.
+bool fold_view(Executable* program, const Step& step) {
+  const Tensor constant = program->values[step.inputs[0]].constant;
+  if (!constant.defined()) return false;
+  Tensor view = begin_view(*constant.impl());
+  const Tensor* input = &constant;
+  OpCall call;
+  call.op = step.op;
+  call.inputs = {&input, 1};
+  call.attributes = step.attributes.data();
+  if (!step.op->view(call, view.impl()).ok()) return false;
+  Slot& slot = program->values[step.outputs[0]];
+  slot.device = view.impl()->device;
+  slot.meta = {view.dtype(), view.dims(), view.strides()};
+  slot.constant = std::move(view);
+  return true;
+}
+
 // The strides of a pass or of a layout may be others than those that were recorded, and may not allow the view.
 void add_view(Executable* program, Step step) {
+  if (fold_view(program, step)) return;
   TensorImpl view;
   const auto look = [&] { return step.op->view(StepCall(*program, step).call(), &view); };
   if (!look().ok()) {

@@ -16,7 +16,10 @@ Dims dims_of(std::string_view op, IntList list) {
 
 SymDims sym_dims_of(std::string_view op, const IntList& list) {
   if (list.size() > EP_MAX_RANK) refuse("{}: rank {} is more than {}.", op, list.size(), EP_MAX_RANK);
-  return SymDims(std::span<const SymDim>(sizes_of(list)));
+  if (list.sizes() != nullptr) return SymDims(std::span<const SymDim>(list.sizes()->sizes()));
+  SymDims dims;
+  for (const int64_t number : list) dims.push_back(SymDim::saturated(number));
+  return dims;
 }
 
 int32_t axis_of(std::string_view op, int64_t axis, int32_t rank) { return value_or_throw(infer::axis(op, axis, rank)); }

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/sized.h"
+#include "core/ops/sized_ops.h"
 #include "primitives/infer/assemble.h"
 #include "primitives/text/format.h"
 
@@ -11,7 +13,7 @@ namespace {
 // How many parts one primitive takes: its operands without its output (or input).
 constexpr size_t kMostParts = EP_MAX_OPERANDS - 1;
 
-bool is_bare_empty(const Tensor& tensor) { return tensor.rank() == 1 && tensor.elements() == 0; }
+bool is_bare_empty(const Tensor& tensor) { return tensor.rank() == 1 && is_empty(tensor); }
 
 // The tensors in one dtype, without the empty ones.
 TensorList joined_parts(const TensorList& tensors) {
@@ -19,7 +21,7 @@ TensorList joined_parts(const TensorList& tensors) {
   for (const Tensor& tensor : tensors) dtype = promote(dtype, tensor.dtype());
   TensorList parts;
   for (const Tensor& tensor : tensors) {
-    if (tensor.elements() > 0) parts.push_back(tenon::cast(tensor, dtype));
+    if (!is_empty(tensor)) parts.push_back(tenon::cast(tensor, dtype));
   }
   if (parts.empty()) {
     const auto shaped = std::find_if_not(tensors.begin(), tensors.end(), is_bare_empty);
@@ -69,7 +71,7 @@ int32_t split_axis(std::string_view op, const Tensor& input, int64_t dim) {
 int64_t chunk_size(const Tensor& input, int64_t chunks, int64_t dim) {
   const int32_t axis = split_axis("chunk", input, dim);
   if (chunks < 1) refuse("chunk: {} parts are not possible; there must be at least 1.", chunks);
-  return std::max<int64_t>((input.dims()[axis] - 1) / chunks + 1, 1);
+  return std::max<int64_t>((input.dim(axis) - 1) / chunks + 1, 1);
 }
 
 int32_t pad_mode(std::string_view mode) {
@@ -85,7 +87,7 @@ Tensor cropped(Tensor input, ep_pad_attributes* window) {
     const int64_t low = std::min<int64_t>(window->low[axis], 0);
     const int64_t high = std::min<int64_t>(window->high[axis], 0);
     if (low == 0 && high == 0) continue;
-    input = tenon::narrow(input, axis, -low, input.dims()[axis] + low + high);
+    input = sized::narrow(input, axis, -low, size_at(input, axis) + low + high);
     window->low[axis] -= low;
     window->high[axis] -= high;
   }
@@ -95,11 +97,13 @@ Tensor cropped(Tensor input, ep_pad_attributes* window) {
 // `input`, `count` times along `axis`. Always a copy, though strides could repeat an axis of length 1.
 Tensor repeated(const Tensor& input, int32_t axis, int64_t count) {
   if (input.rank() == EP_MAX_RANK) return tenon::concat(TensorList(static_cast<size_t>(count), input), axis);
-  Dims expanded = input.dims();
+  SymDims expanded = sizes(input);
   expanded.insert(axis, count);
-  Dims dims = input.dims();
-  if (__builtin_mul_overflow(dims[axis], count, &dims[axis])) refuse("tile: {} repeats are too many.", count);
-  return tenon::reshape(tenon::clone(tenon::expand(tenon::unsqueeze(input, axis), expanded)), dims);
+  SymDims dims = sizes(input);
+  int64_t length = 0;
+  if (__builtin_mul_overflow(hint_of(dims[axis]), count, &length)) refuse("tile: {} repeats are too many.", count);
+  dims[axis] *= count;
+  return tenon::reshape(tenon::clone(tenon::expand(tenon::unsqueeze(input, axis), SizeList(expanded))), SizeList(dims));
 }
 
 bool pads_nothing(const ep_pad_attributes& window, int32_t rank) {
@@ -116,7 +120,7 @@ Tensor concat(const TensorList& tensors, int64_t dim) {
   std::vector<Dims> shapes;
   for (const Tensor& tensor : tensors) {
     require_defined("concat", "tensors", tensor);
-    shapes.push_back(tensor.dims());
+    shapes.push_back(tensor.impl()->dims);  // errors at the hints; the record's rule asks for all sizes
   }
   const auto shaped = std::find_if_not(tensors.begin(), tensors.end(), is_bare_empty);
   const Tensor& first = shaped == tensors.end() ? tensors[0] : *shaped;
@@ -124,7 +128,10 @@ Tensor concat(const TensorList& tensors, int64_t dim) {
   const int32_t axis = axis_of("concat", dim, first.rank());
   const Dims dims = value_or_throw(infer::concat("concat", shapes, axis));
   TensorList parts = joined_parts(tensors);
-  if (element_count(dims) == 0) return concat_empty(parts[0], dims);
+  if (is_empty(parts[0])) {
+    for (const Tensor& tensor : tensors) (void)tensor.dims();
+    return concat_empty(parts[0], dims);
+  }
   if (parts.size() == 1) return tenon::clone(parts[0]);
   while (parts.size() > 1) {
     TensorList longer;
@@ -141,8 +148,8 @@ Tensor stack(const TensorList& tensors, int64_t dim) {
   TensorList rows;
   for (const Tensor& tensor : tensors) {
     require_defined("stack", "tensors", tensor);
-    if (!(tensor.dims() == tensors[0].dims())) {
-      refuse("stack: shapes {} and {} differ.", tensors[0].dims(), tensor.dims());
+    if (!same_sizes(sizes(tensor), sizes(tensors[0]))) {
+      refuse("stack: shapes {} and {} differ.", sizes(tensors[0]), sizes(tensor));
     }
     rows.push_back(tenon::unsqueeze(tensor, dim));
   }
@@ -152,26 +159,28 @@ Tensor stack(const TensorList& tensors, int64_t dim) {
 TensorList split(const Tensor& input, int64_t split_size, int64_t dim) {
   const int32_t axis = split_axis("split", input, dim);
   const int64_t size = checked_size("split", split_size);
-  return narrowed(input, axis, value_or_throw(infer::split_sizes("split", input.dims()[axis], size)));
+  return narrowed(input, axis, value_or_throw(infer::split_sizes("split", input.dim(axis), size)));
 }
 
 TensorList split(const Tensor& input, IntList split_size, int64_t dim) {
   const int32_t axis = split_axis("split", input, dim);
+  if (is_open(input) || is_open(split_size)) return sized::split(input, sizes_of(split_size), axis);
   (void)value_or_throw(infer::split("split", input.dims(), axis, split_size));
   return narrowed(input, axis, split_size);
 }
 
 size_t count_split(const Tensor& input, int64_t split_size, int64_t dim) {
   const int32_t axis = split_axis("split", input, dim);
-  return value_or_throw(infer::split_sizes("split", input.dims()[axis], checked_size("split", split_size))).size();
+  return value_or_throw(infer::split_sizes("split", input.dim(axis), checked_size("split", split_size))).size();
 }
 size_t count_split(const Tensor&, IntList split_size, int64_t) { return split_size.size(); }
 
 TensorList split_with_sizes_copy(const Tensor& input, IntList split_sizes, int64_t dim) {
   const int32_t axis = split_axis("split_with_sizes_copy", input, dim);
-  (void)value_or_throw(infer::split("split_with_sizes_copy", input.dims(), axis, split_sizes));
+  (void)input.dim(axis);
+  (void)value_or_throw(infer::split("split_with_sizes_copy", input.impl()->dims, axis, split_sizes));
   const bool all_there = std::find(split_sizes.begin(), split_sizes.end(), 0) == split_sizes.end();
-  if (split_sizes.size() > kMostParts || !all_there || split_sizes.size() < 2 || input.elements() == 0) {
+  if (split_sizes.size() > kMostParts || !all_there || split_sizes.size() < 2 || is_empty(input)) {
     TensorList parts = narrowed(input, axis, split_sizes);
     for (Tensor& part : parts) part = tenon::clone(part);
     return parts;
@@ -206,11 +215,17 @@ Tensor pad(const Tensor& input, IntList pad, std::string_view mode, std::optiona
     attributes.window.high[static_cast<size_t>(input.rank()) - 1 - i] = pad[2 * i + 1];
   }
   const auto rank = static_cast<size_t>(input.rank());
-  const Dims dims = value_or_throw(infer::pad("pad", input.dims(), attributes.window.mode,
+  const Dims dims = value_or_throw(infer::pad("pad", input.impl()->dims, attributes.window.mode,
                                               {attributes.window.low, rank}, {attributes.window.high, rank}));
-  if (input.elements() == 0) return tenon::full(dims, fill, input.dtype(), input.device());
+  if (is_empty(input)) {
+    (void)input.dims();  // binds an open shape, of which `dims` has the hints
+    return tenon::full(dims, fill, input.dtype(), input.device());
+  }
   const Tensor source = cropped(input, &attributes.window);
-  if (source.elements() == 0) return tenon::full(dims, fill, input.dtype(), input.device());
+  if (is_empty(source)) {
+    (void)input.dims();
+    return tenon::full(dims, fill, input.dtype(), input.device());
+  }
   if (pads_nothing(attributes.window, source.rank())) return tenon::clone(source);
   return apply(OpId::pad, {&source}, &attributes, {&fill, 1});
 }
@@ -237,3 +252,36 @@ Tensor tile(const Tensor& input, IntList dims) {
 }
 
 }  // namespace tenon::functors
+
+namespace tenon::sized {
+
+TensorList split(const Tensor& input, std::span<const SymDim> sizes, int64_t dim) {
+  const int32_t axis = functors::split_axis("split", input, dim);
+  SymDim start = 0;
+  TensorList parts;
+  for (const SymDim size : sizes) {
+    parts.push_back(narrow(input, axis, start, size));
+    start += size;
+  }
+  if (!expect(start == size_at(input, axis))) {
+    functors::refuse("split: the parts have {} elements together, but axis {} has {}.", start, axis,
+                     size_at(input, axis));
+  }
+  return parts;
+}
+
+Tensor tile(const Tensor& input, std::span<const SymDim> repeats) {
+  Tensor result = input;
+  for (size_t i = 0; i < repeats.size(); ++i) {
+    if (repeats[i].is_number() && repeats[i].number() == 1) continue;
+    const auto axis = static_cast<int32_t>(i);
+    SymDims dims = sizes(result);
+    SymDims expanded = dims;
+    expanded.insert(axis, repeats[i]);
+    dims[axis] *= repeats[i];
+    result = reshape(expand(unsqueeze(result, axis), SizeList(expanded)), SizeList(dims));
+  }
+  return result;
+}
+
+}  // namespace tenon::sized

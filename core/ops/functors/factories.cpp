@@ -3,6 +3,8 @@
 
 #include "core/ops/floating_point.h"
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/sized.h"
+#include "core/ops/sized_ops.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
@@ -28,6 +30,13 @@ Tensor factory(OpId id, const Dims& dims, DType dtype, Scalars scalars, Device d
   call.outputs = {&result, 1};
   submit(call);
   return result;
+}
+
+Tensor open_factory(OpId id, const IntList& size, DType dtype, Scalars scalars, Device device) {
+  Sized<FillAttributes> sized;
+  sized.set(&sized.attributes.dims, value_or_throw(checked(op_row(id).name, sym_dims_of(op_row(id).name, size))));
+  sized.attributes.dtype = dtype;
+  return apply(id, {}, sized, scalars, nullptr, device.state());
 }
 
 // start, start + step, ... of `count` numbers; made in one of the dtypes that the record knows, then cast.
@@ -71,8 +80,9 @@ Tensor range_of_floats(double start, double end, double step, DType dtype, Devic
 
 // A tensor of one value. `op` is the name in its errors.
 Tensor filled(std::string_view op, IntList size, Scalar fill_value, DType dtype, Device device) {
-  const Dims dims = value_or_throw(infer::checked(op, dims_of(op, size)));
   const DType made = dtype == DType::none ? dtype_of_number(fill_value) : dtype;
+  if (is_open(size)) return open_factory(OpId::full, size, made, {&fill_value, 1}, device);
+  const Dims dims = value_or_throw(infer::checked(op, dims_of(op, size)));
   return factory(OpId::full, dims, made, {&fill_value, 1}, device);
 }
 
@@ -97,6 +107,7 @@ Tensor within_classes(const Tensor& input, const Tensor& classes) {
 }  // namespace
 
 Tensor empty(IntList size, DType dtype, Device device) {
+  if (is_open(size)) return open_factory(OpId::empty, size, dtype, {}, device);
   const Dims dims = value_or_throw(infer::checked("empty", dims_of("empty", size)));
   return factory(OpId::empty, dims, dtype, {}, device);
 }
@@ -109,19 +120,19 @@ Tensor ones(IntList size, DType dtype, Device device) { return filled("ones", si
 
 Tensor empty_like(const Tensor& input, DType dtype) {
   require_defined("empty_like", "input", input);
-  return tenon::empty(input.dims(), chosen(dtype, input), input.device());
+  return tenon::empty(ShapeOf(input).list(), chosen(dtype, input), input.device());
 }
 Tensor full_like(const Tensor& input, Scalar fill_value, DType dtype) {
   require_defined("full_like", "input", input);
-  return tenon::full(input.dims(), fill_value, chosen(dtype, input), input.device());
+  return tenon::full(ShapeOf(input).list(), fill_value, chosen(dtype, input), input.device());
 }
 Tensor zeros_like(const Tensor& input, DType dtype) {
   require_defined("zeros_like", "input", input);
-  return tenon::full(input.dims(), Scalar(0), chosen(dtype, input), input.device());
+  return tenon::full(ShapeOf(input).list(), Scalar(0), chosen(dtype, input), input.device());
 }
 Tensor ones_like(const Tensor& input, DType dtype) {
   require_defined("ones_like", "input", input);
-  return tenon::full(input.dims(), Scalar(1), chosen(dtype, input), input.device());
+  return tenon::full(ShapeOf(input).list(), Scalar(1), chosen(dtype, input), input.device());
 }
 
 Tensor arange(Scalar end, DType dtype, Device device) {
@@ -148,8 +159,18 @@ Tensor one_hot(const Tensor& input, int64_t num_classes, DType dtype) {
     refuse("one_hot: input must be integers, not {}.", dtype_name(input.dtype()));
   }
   const Tensor classes = tenon::arange(num_classes, DType::i64, input.device());
-  const Tensor checked = input.elements() == 0 ? input : within_classes(input, classes);
+  const Tensor checked = is_empty(input) ? input : within_classes(input, classes);
   return tenon::cast(tenon::eq(tenon::unsqueeze(checked, -1), classes), dtype);
 }
 
 }  // namespace tenon::functors
+
+namespace tenon::sized {
+
+Tensor positions(SymDim count, Device device) {
+  if (count.is_number()) return tenon::arange(Scalar(count.number()), DType::i64, device);
+  const Scalar bounds[] = {Scalar(0), Scalar(hint_of(count)), Scalar(1)};
+  return functors::open_factory(OpId::arange, SizeList{count}, DType::i64, bounds, device);
+}
+
+}  // namespace tenon::sized

@@ -1,5 +1,7 @@
 // Gathers slices and elements by index.
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/sized.h"
+#include "primitives/infer/broadcast-inl.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
@@ -27,7 +29,7 @@ Tensor as_index(const IndexingOp& op, const Tensor& index) {
 }
 
 void require_range(const IndexingOp& op, const Tensor& input, int32_t axis, const Tensor& index) {
-  if (input.dims()[axis] == 0 && index.elements() > 0) {
+  if (size_at(input, axis) == 0 && !is_empty(index)) {
     refuse("{}: axis {} of {} has length 0, so every index is out of range.", op.op, axis, op.arguments[0]);
   }
 }
@@ -88,14 +90,14 @@ Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<
   }
   const int32_t axis = axis_of(op, *dim, input.rank());
   if (input.rank() == 0) return elements(kTakeAlongDim, input, axis, indices);
-  Dims input_dims = input.dims();
-  Dims index_dims = indices.dims();
-  input_dims[axis] = index_dims[axis] = 1;
-  const Dims common = value_or_throw(infer::broadcast(op, input_dims, index_dims));
-  input_dims = index_dims = common;
-  input_dims[axis] = input.dims()[axis];
-  index_dims[axis] = indices.dims()[axis];
-  return elements(kTakeAlongDim, tenon::expand(input, input_dims), axis, tenon::expand(indices, index_dims));
+  SymDims shapes[] = {sizes(input), sizes(indices)};
+  shapes[0][axis] = shapes[1][axis] = 1;
+  SymDims input_dims = value_or_throw(infer::broadcast<SymDim>(op, shapes));
+  SymDims index_dims = input_dims;
+  input_dims[axis] = size_at(input, axis);
+  index_dims[axis] = size_at(indices, axis);
+  return elements(kTakeAlongDim, tenon::expand(input, SizeList(input_dims)), axis,
+                  tenon::expand(indices, SizeList(index_dims)));
 }
 
 Tensor embedding(const Tensor& weight, const Tensor& indices) {

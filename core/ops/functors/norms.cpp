@@ -1,5 +1,6 @@
 // Softmax and the normalisations.
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/sized.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
@@ -28,7 +29,9 @@ int32_t first_normalized(std::string_view op, const Tensor& input, IntList norma
   const int32_t first = input.rank() - count;
   bool fits = count > 0 && first >= 0;
   for (int32_t i = 0; fits && i < count; ++i)
-    fits = input.dims()[first + i] == normalized_shape[static_cast<size_t>(i)];
+    fits = is_open(input) || is_open(normalized_shape)
+               ? static_cast<bool>(size_at(input, first + i) == sym_dims_of(op, normalized_shape)[i])
+               : input.dims()[first + i] == normalized_shape[static_cast<size_t>(i)];
   if (!fits) {
     refuse("{}: normalized_shape {} is not the end of shape {} of input.", op, dims_of(op, normalized_shape),
            input.dims());
@@ -36,10 +39,10 @@ int32_t first_normalized(std::string_view op, const Tensor& input, IntList norma
   return first;
 }
 
-Tensor parameter(std::string_view op, std::string_view name, const Tensor& value, DType dtype, const Dims& dims) {
+Tensor parameter(std::string_view op, std::string_view name, const Tensor& value, DType dtype, const SymDims& dims) {
   if (!value.defined()) return value;
-  if (!(value.dims() == dims)) {
-    refuse("{}: {} has shape {}, but the shape normalised is {}.", op, name, value.dims(), dims);
+  if (!same_sizes(sizes(value), dims)) {
+    refuse("{}: {} has shape {}, but the shape normalised is {}.", op, name, sizes(value), dims);
   }
   return tenon::cast(value, dtype);
 }
@@ -57,14 +60,14 @@ double epsilon(DType dtype) {
 
 // `value`, one parameter per channel (axis 1) of `input`, as a tensor that broadcasts against `input`.
 Tensor per_channel(std::string_view op, std::string_view name, const Tensor& value, const Tensor& input) {
-  Dims dims = Dims::filled(input.rank() - 1, 1);
-  dims[0] = input.dims()[1];
-  return tenon::reshape(parameter(op, name, value, input.dtype(), Dims{input.dims()[1]}), dims);
+  SymDims dims = SymDims::filled(input.rank() - 1, 1);
+  dims[0] = size_at(input, 1);
+  return tenon::reshape(parameter(op, name, value, input.dtype(), SymDims{dims[0]}), SizeList(dims));
 }
 
 // The gradients of a norm of no elements: nothing, and zeros for its parameters, which have the dims `parameters`.
-std::tuple<Tensor, Tensor, Tensor> gradients_of_nothing(const Tensor& source, const Dims& parameters) {
-  const Tensor zeros = tenon::zeros(parameters, source.dtype(), source.device());
+std::tuple<Tensor, Tensor, Tensor> gradients_of_nothing(const Tensor& source, const SymDims& parameters) {
+  const Tensor zeros = tenon::zeros(SizeList(parameters), source.dtype(), source.device());
   return {tenon::zeros_like(source), zeros, tenon::clone(zeros)};
 }
 
@@ -79,7 +82,7 @@ Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& w
   const Tensor source = floating("layer_norm", input);
   AxisAttributes attributes{};
   attributes.axis = first_normalized("layer_norm", input, normalized_shape);
-  const Dims dims = dims_of("layer_norm", normalized_shape);
+  const SymDims dims = sym_dims_of("layer_norm", normalized_shape);
   const Tensor scale = parameter("layer_norm", "weight", weight, source.dtype(), dims);
   const Tensor shift = parameter("layer_norm", "bias", bias, source.dtype(), dims);
   const Scalar scalars[] = {Scalar(eps)};
@@ -92,7 +95,7 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_with_statistics(const Tensor& inpu
   const Tensor source = floating(op, input);
   AxisAttributes attributes{};
   attributes.axis = first_normalized(op, input, normalized_shape);
-  const Dims dims = dims_of(op, normalized_shape);
+  const SymDims dims = sym_dims_of(op, normalized_shape);
   if (element_count(dims) == 0) refuse("{}: normalized_shape {} has no elements.", op, dims);
   const Tensor scale = parameter(op, "weight", weight, source.dtype(), dims);
   const Tensor shift = parameter(op, "bias", bias, source.dtype(), dims);
@@ -113,9 +116,9 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad_out, c
   const Tensor source = floating(op, input);
   AxisAttributes attributes{};
   attributes.axis = first_normalized(op, input, normalized_shape);
-  const Dims dims = dims_of(op, normalized_shape);
+  const SymDims dims = sym_dims_of(op, normalized_shape);
   const Tensor scale = parameter(op, "weight", weight, source.dtype(), dims);
-  if (source.elements() == 0) return gradients_of_nothing(source, dims);
+  if (is_empty(source)) return gradients_of_nothing(source, dims);
   const Tensor gradient = tenon::cast(grad_out, source.dtype());
   const Tensor* inputs[] = {&gradient, &source, &mean, &rstd, or_null(scale)};
   Tensor outputs[3];
@@ -128,8 +131,8 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_with_statistics(const Tensor& inpu
   constexpr std::string_view op = "batch_norm_with_statistics";
   const Tensor source = floating(op, input);
   if (input.rank() < 2) refuse("{}: input has rank {}; it must have channels at axis 1.", op, input.rank());
-  if (input.elements() == 0) refuse("{}: input of shape {} has no elements.", op, input.dims());
-  const Dims channels{input.dims()[1]};
+  if (is_empty(input)) refuse("{}: input of shape {} has no elements.", op, input.dims());
+  const SymDims channels{size_at(input, 1)};
   Tensor scale = parameter(op, "weight", weight, source.dtype(), channels);
   Tensor shift = parameter(op, "bias", bias, source.dtype(), channels);
   if (shift.defined() && !scale.defined()) scale = tenon::ones_like(shift);
@@ -152,8 +155,8 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad_out, c
   require_defined(op, "save_invstd", save_invstd);
   const Tensor source = floating(op, input);
   if (input.rank() < 2) refuse("{}: input has rank {}; it must have channels at axis 1.", op, input.rank());
-  const Tensor scale = parameter(op, "weight", weight, source.dtype(), Dims{input.dims()[1]});
-  if (source.elements() == 0) return gradients_of_nothing(source, Dims{input.dims()[1]});
+  const Tensor scale = parameter(op, "weight", weight, source.dtype(), SymDims{size_at(input, 1)});
+  if (is_empty(source)) return gradients_of_nothing(source, SymDims{size_at(input, 1)});
   const Tensor gradient = tenon::cast(grad_out, source.dtype());
   AxisAttributes attributes{};
   attributes.axis = 1;
@@ -171,7 +174,8 @@ Tensor rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& wei
   const Tensor power = tenon::mean(tenon::square(source), axes, true);
   const Tensor result =
       tenon::mul(source, tenon::rsqrt(tenon::add(power, Scalar(eps.value_or(epsilon(source.dtype()))))));
-  const Tensor scale = parameter("rms_norm", "weight", weight, source.dtype(), dims_of("rms_norm", normalized_shape));
+  const Tensor scale =
+      parameter("rms_norm", "weight", weight, source.dtype(), sym_dims_of("rms_norm", normalized_shape));
   return scale.defined() ? tenon::mul(result, scale) : result;
 }
 
@@ -181,7 +185,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
   require_defined("batch_norm", "running_mean", running_mean);
   require_defined("batch_norm", "running_var", running_var);
   if (input.rank() < 2) refuse("batch_norm: input has rank {}; it must have channels at axis 1.", input.rank());
-  const Dims channels{input.dims()[1]};
+  const SymDims channels{size_at(input, 1)};
   const DType dtype = source.dtype();
   const Tensor mean = parameter("batch_norm", "running_mean", running_mean, dtype, channels);
   const Tensor variance = parameter("batch_norm", "running_var", running_var, dtype, channels);
@@ -198,12 +202,13 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
 Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias, double eps) {
   const Tensor source = floating("group_norm", input);
   if (input.rank() < 2) refuse("group_norm: input has rank {}; it must have channels at axis 1.", input.rank());
-  if (num_groups < 1 || input.dims()[1] % num_groups != 0) {
-    refuse("group_norm: {} groups do not divide {} channels.", num_groups, input.dims()[1]);
+  if (num_groups < 1 || !(modulo(size_at(input, 1), num_groups) == 0)) {
+    refuse("group_norm: {} groups do not divide {} channels.", num_groups, size_at(input, 1));
   }
-  if (input.elements() == 0) return source;
-  const Tensor groups = tenon::reshape(source, {input.dims()[0], num_groups, -1});
-  Tensor result = tenon::reshape(tenon::layer_norm(groups, groups.dims()[2], Tensor(), Tensor(), eps), input.dims());
+  if (is_empty(input)) return source;
+  const Tensor groups = tenon::reshape(source, SizeList{size_at(input, 0), num_groups, -1});
+  Tensor result = tenon::reshape(tenon::layer_norm(groups, SizeList{size_at(groups, 2)}, Tensor(), Tensor(), eps),
+                                 ShapeOf(input).list());
   if (weight.defined()) result = tenon::mul(result, per_channel("group_norm", "weight", weight, source));
   if (bias.defined()) result = tenon::add(result, per_channel("group_norm", "bias", bias, source));
   return result;
@@ -212,7 +217,7 @@ Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight,
 Tensor instance_norm(const Tensor& input, const Tensor& weight, const Tensor& bias, double eps) {
   require_defined("instance_norm", "input", input);
   if (input.rank() < 2) refuse("instance_norm: input has rank {}; it must have channels at axis 1.", input.rank());
-  return tenon::group_norm(input, input.dims()[1], weight, bias, eps);
+  return tenon::group_norm(input, input.dim(1), weight, bias, eps);
 }
 
 }  // namespace tenon::functors

@@ -1,5 +1,6 @@
 // Pooling over windows of one to three spatial axes.
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/sized.h"
 #include "core/ops/functors/window.h"
 #include "primitives/text/format.h"
 
@@ -127,14 +128,21 @@ Tensor adaptive_avg_pool(const Tensor& input, IntList output_size) {
   Dims kernel;
   bool whole = true;
   for (int32_t i = 0; i < spatial; ++i) {
-    const int64_t dim = input.dims()[i + 2];
+    if (sizes[i] == 1 && is_open(input) && !(size_at(input, i + 2) == 0)) {
+      kernel.push_back(1);
+      continue;
+    }
+    const int64_t dim = input.dim(i + 2);
     if (sizes[i] < 1 || dim % sizes[i] != 0 || dim == 0) {
       refuse("adaptive_avg_pool: output size {} does not divide spatial axis {} of length {}.", sizes[i], i, dim);
     }
     kernel.push_back(dim / sizes[i]);
     whole = whole && sizes[i] == 1;
   }
-  if (!whole) return tenon::avg_pool(input, kernel, kernel);
+  if (!whole) {
+    for (int32_t i = 0; i < spatial; ++i) kernel[i] = input.dim(i + 2) / sizes[i];
+    return tenon::avg_pool(input, kernel, kernel);
+  }
   Dims axes;
   for (int32_t i = 0; i < spatial; ++i) axes.push_back(i + 2);
   return tenon::mean(input, axes, true);

@@ -4,8 +4,10 @@
 
 #include "core/ops/floating_point.h"
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/sized.h"
 #include "core/ops/functors/window.h"
-#include "primitives/infer/matmul.h"
+#include "core/ops/sized_ops.h"
+#include "primitives/infer/matmul-inl.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
@@ -20,9 +22,17 @@ Tensor cast_if_defined(const Tensor& tensor, DType dtype) {
   return tensor.defined() ? tenon::cast(tensor, dtype) : tensor;
 }
 
+// The dims of a product of open tensors; asks whether it has terms at all.
+SymDims without_terms(std::string_view op, const Tensor& a, const Tensor& b) {
+  const infer::BasicMatmulShape<SymDim> shape = value_or_throw(infer::matmul<SymDim>(op, sizes(a), sizes(b)));
+  return shape.k == 0 ? shape.dims : SymDims();
+}
+
 // The product of two tensors of one dtype. `bias`, if it is defined, broadcasts to the result.
 Tensor product(std::string_view op, const Tensor& a, const Tensor& b, const Tensor& bias = {}) {
-  const infer::MatmulShape shape = value_or_throw(infer::matmul(op, a.dims(), b.dims()));
+  const bool open = is_open(a) || is_open(b);
+  const SymDims none = open ? without_terms(op, a, b) : SymDims();
+  const infer::MatmulShape shape = value_or_throw(infer::matmul(op, a.impl()->dims, b.impl()->dims));
   const bool together = bias.defined() && shape.k != 0 && a.rank() > 1 && b.rank() > 1;
   if (together) {
     const Tensor* inputs[] = {&a, &b, &bias};
@@ -36,8 +46,9 @@ Tensor product(std::string_view op, const Tensor& a, const Tensor& b, const Tens
     current_interpreter().apply(call);
     return result;
   }
-  const Tensor bare =
-      shape.k == 0 ? tenon::full(shape.dims, Scalar(0), a.dtype(), a.device()) : apply(OpId::matmul, {&a, &b}, nullptr);
+  const Tensor bare = shape.k != 0 ? apply(OpId::matmul, {&a, &b}, nullptr)
+                      : open       ? tenon::full(SizeList(none), Scalar(0), a.dtype(), a.device())
+                                   : tenon::full(shape.dims, Scalar(0), a.dtype(), a.device());
   return bias.defined() ? tenon::add(bare, bias) : bare;
 }
 
@@ -59,7 +70,12 @@ Tensor matmul(const Tensor& input, const Tensor& other) {
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
   require_defined("linear", "input", input);
   require_defined("linear", "weight", weight);
-  (void)value_or_throw(infer::linear("linear", input.dims(), weight.dims(), bias.defined() ? &bias.dims() : nullptr));
+  (void)value_or_throw(
+      infer::linear("linear", input.impl()->dims, weight.impl()->dims, bias.defined() ? &bias.impl()->dims : nullptr));
+  if (is_open(input) || is_open(weight) || (bias.defined() && is_open(bias))) {
+    expect(size_at(input, input.rank() - 1) == size_at(weight, 1));
+    if (bias.defined()) expect(size_at(bias, 0) == size_at(weight, 0));
+  }
   const DType dtype = promote(input.dtype(), weight.dtype());
   const Tensor columns = tenon::transpose(tenon::cast(weight, dtype), 0, 1);
   return product("linear", tenon::cast(input, dtype), columns, cast_if_defined(bias, dtype));
@@ -99,7 +115,7 @@ Tensor conv_grad_weight(const Tensor& input, IntList weight_size, const Tensor& 
   if (!is_floating(dtype)) dtype = DType::f32;
   const Tensor x = tenon::cast(input, dtype);
   const Tensor gradient = tenon::cast(grad_output, dtype);
-  if (x.elements() == 0 || gradient.elements() == 0) return tenon::zeros(dims, dtype, x.device());
+  if (is_empty(x) || is_empty(gradient)) return tenon::zeros(dims, dtype, x.device());
   return apply(OpId::conv_grad_weight, {&x, &gradient}, &attributes);
 }
 
@@ -157,12 +173,12 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
   require_defined(op, "value", value);
   if (query.rank() < 2 || key.rank() < 2) refuse("{}: query and key must have rank 2 at least.", op);
   if (is_causal && attn_mask.defined()) refuse("{}: is_causal and attn_mask exclude each other.", op);
-  const double factor = scale.value_or(inverse_root(query.dims().back()));
+  const double factor = scale.value_or(inverse_root(query.dim(-1)));
   Tensor scores = tenon::matmul(tenon::mul(query, Scalar(factor)), tenon::transpose(key, -2, -1));
   Tensor mask = attn_mask;
   if (is_causal) {
-    const Tensor rows = tenon::unsqueeze(tenon::arange(query.dim(-2), DType::i64, query.device()), 1);
-    mask = tenon::ge(rows, tenon::arange(key.dim(-2), DType::i64, query.device()));
+    const Tensor rows = tenon::unsqueeze(sized::positions(size_at(query, query.rank() - 2), query.device()), 1);
+    mask = tenon::ge(rows, sized::positions(size_at(key, key.rank() - 2), query.device()));
   }
   if (mask.defined() && mask.dtype() == DType::boolean) {
     scores = tenon::where(mask, scores, Scalar(-std::numeric_limits<double>::infinity()));

@@ -2,7 +2,8 @@
 #include <limits>
 
 #include "core/ops/functors/apply.h"
-#include "primitives/infer/reduce.h"
+#include "core/ops/functors/sized.h"
+#include "primitives/infer/reduce-inl.h"
 
 namespace tenon::functors {
 namespace {
@@ -25,6 +26,11 @@ bool needs_floats(int32_t reduce_op) {
   return reduce_op == EP_REDUCE_mean || reduce_op == EP_REDUCE_l2_norm || reduce_op == EP_REDUCE_log_sum;
 }
 
+void require_elements(std::string_view op, const Tensor& x, uint32_t axes) {
+  if (is_open(x)) return throw_if_error(infer::require_elements<SymDim>(op, sizes(x), axes));
+  throw_if_error(infer::require_elements(op, x.dims(), axes));
+}
+
 // `input` cast to the dtype in which it is reduced.
 Tensor prepared(const OpInfo& op, const Tensor& input, DType dtype, DType* result) {
   require_defined(op.name, "input", input);
@@ -45,9 +51,9 @@ Tensor reduced(OpId id, const Tensor& input, IntList dim, bool keepdim, DType dt
   attributes.axes = mask == 0 ? 1 : mask;
   attributes.keep_dims = keepdim && input.rank() > 0 ? 1 : 0;
   if (op.scalar_op == EP_REDUCE_max || op.scalar_op == EP_REDUCE_min) {
-    throw_if_error(infer::require_elements(op.name, x.dims(), attributes.axes));
+    require_elements(op.name, x, attributes.axes);
   }
-  if (x.elements() == 0) {
+  if (is_empty(x)) {
     const Dims dims = infer::reduce(x.dims(), attributes.axes, attributes.keep_dims != 0);
     return tenon::full(dims, value_of_none(op.scalar_op), result_dtype, x.device());
   }
@@ -63,7 +69,7 @@ Tensor position(OpId id, const Tensor& input, std::optional<int64_t> dim, bool k
   attributes.axis = axis_of(op.name, dim && input.rank() > 0 ? *dim : 0, x.rank());
   attributes.keep_dims = keepdim && dim && input.rank() > 0 ? 1 : 0;
   attributes.last = last ? 1 : 0;
-  throw_if_error(infer::require_elements(op.name, x.dims(), 1u << attributes.axis));
+  require_elements(op.name, x, 1u << attributes.axis);
   const Tensor result = apply(id, {&x}, &attributes);
   return keepdim && !dim ? tenon::reshape(result, Dims::filled(input.rank(), 1)) : result;
 }
@@ -100,19 +106,20 @@ Tensor log_sum(const Tensor& input, IntList dim, bool keepdim) { return reduced(
 
 Tensor log_sum_exp(const Tensor& input, IntList dim, bool keepdim) {
   const Tensor x = floating("log_sum_exp", input);
-  if (x.elements() == 0) return reduced(OpId::log_sum, x, dim, keepdim);
+  if (is_empty(x)) return reduced(OpId::log_sum, x, dim, keepdim);
   const Tensor top = tenon::amax(x, dim, true);
   const Tensor shift = tenon::where(tenon::isfinite(top), top, Scalar(0.0));
   const Tensor result = tenon::add(tenon::log(tenon::sum(tenon::exp(tenon::sub(x, shift)), dim, true)), shift);
   if (keepdim) return result;
   const uint32_t mask = value_or_throw(infer::axis_mask("log_sum_exp", dim, x.rank()));
-  return tenon::reshape(result, infer::reduce(x.dims(), mask, false));
+  return tenon::reshape(result, SizeList(infer::reduce<SymDim>(sizes(x), mask, false)));
 }
 
 Tensor var(const Tensor& input, IntList dim, int64_t correction, bool keepdim) {
   const Tensor x = floating("var", input);
   const uint32_t mask = value_or_throw(infer::axis_mask("var", dim, x.rank()));
-  const double count = static_cast<double>(infer::reduced_count(x.dims(), mask));
+  const int64_t reduced = bound(infer::reduced_count<SymDim>(sizes(x), mask), "var");
+  const auto count = static_cast<double>(reduced);
   const Tensor centred = tenon::sub(x, tenon::mean(x, dim, true));
   const double degrees = std::max(count - static_cast<double>(correction), 0.0);
   return tenon::div(tenon::sum(tenon::square(centred), dim, keepdim), Scalar(degrees));

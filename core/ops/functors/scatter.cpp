@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "core/ops/functors/apply.h"
+#include "core/ops/functors/sized.h"
+#include "core/ops/sized_ops.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
@@ -25,10 +27,10 @@ struct Scatter {
 Tensor scattered(const Scatter& what, const Tensor& input, int32_t axis, const Tensor& index, const Tensor& src) {
   ScatterAttributes attributes{};
   attributes.scatter = {axis, what.mode, what.how, 0};
-  if (input.dims()[axis] == 0 && index.elements() > 0) {
+  if (size_at(input, axis) == 0 && !is_empty(index)) {
     refuse("{}: axis {} of input has length 0, so every index is out of range.", what.op, axis);
   }
-  if (src.elements() == 0) return tenon::clone(input);
+  if (is_empty(src)) return tenon::clone(input);
   return apply(OpId::scatter, {&input, &index, &src}, &attributes);
 }
 
@@ -50,11 +52,12 @@ Tensor scatter_elements(std::string_view op, int32_t how, const Tensor& input, i
   }
   Tensor part = updates;
   for (int32_t k = 0; k < input.rank(); ++k) {
-    const int64_t length = indices.dims()[k];
-    if (length > updates.dims()[k]) {
-      refuse("{}: index of shape {} is longer than src of shape {}.", op, indices.dims(), updates.dims());
+    const SymDim length = size_at(indices, k);
+    const SymDim most = size_at(updates, k);
+    if (!expect(length <= most)) {
+      refuse("{}: index of shape {} is longer than src of shape {}.", op, sizes(indices), sizes(updates));
     }
-    if (length < updates.dims()[k]) part = tenon::narrow(part, k, 0, length);
+    if (!identical(length, most) && length < most) part = sized::narrow(part, k, 0, length);
   }
   return scattered({op, EP_GATHER_ELEMENTS, how}, input, axis, indices, part);
 }
@@ -118,7 +121,7 @@ Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, Scalar val
   require_defined("scatter", "input", input);
   require_defined("scatter", "index", index);
   const Tensor one = tenon::full(IntList(), value, input.dtype(), input.device());
-  return scatter_elements("scatter", EP_SCATTER_ASSIGN, input, dim, index, tenon::expand(one, index.dims()));
+  return scatter_elements("scatter", EP_SCATTER_ASSIGN, input, dim, index, tenon::expand(one, ShapeOf(index).list()));
 }
 
 Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
@@ -141,7 +144,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   if (!include_self) start = tenon::scatter(input, dim, index, neutral(found->how, input.dtype()));
   const Tensor sums = scatter_elements(op, found->how, start, dim, index, src);
   if (reduce != "mean") return sums;
-  const Tensor ones = tenon::expand(tenon::ones(IntList(), input.dtype(), input.device()), index.dims());
+  const Tensor ones = tenon::expand(tenon::ones(IntList(), input.dtype(), input.device()), ShapeOf(index).list());
   Tensor counts =
       tenon::scatter_add(include_self ? tenon::ones_like(input) : tenon::zeros_like(input), dim, index, ones);
   if (!include_self) counts = tenon::clamp(counts, Scalar(1), std::nullopt);

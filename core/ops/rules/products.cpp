@@ -73,6 +73,24 @@ bool begins_with_bias(const OpCall& call) {
   return bias.rank() == 0 || bias.dims()[bias.rank() - 1] == bias.elements();
 }
 
+// The tensors of epilogues broadcast to the result. Of numbers the caller has seen to it.
+Status check_addends(const OpCall&, size_t, const Dims&) { return {}; }
+Status check_addends(const SymCall& call, size_t first, const SymDims& dims) {
+  for (size_t i = first; i < call.inputs.size(); ++i) {
+    SymDims all = dims;
+    if (call.inputs[i]->rank() > dims.rank() || !infer::widen(all, call.inputs[i]->dims())) {
+      return infer::wrong(call.op->name, "an epilogue adds shape {} to a result of shape {}.", call.inputs[i]->dims(),
+                          dims);
+    }
+    for (int32_t axis = 0; axis < dims.rank(); ++axis) {
+      if (identical(all[axis], dims[axis]) || expect(all[axis] == dims[axis])) continue;
+      return infer::wrong(call.op->name, "an epilogue adds shape {} to a result of shape {}.", call.inputs[i]->dims(),
+                          dims);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 template <class Call>
@@ -81,7 +99,7 @@ Status infer_matmul(const Call& call, typename Call::Meta* outputs) {
                                                                               call.inputs[1]->dims()));
   outputs->dtype = call.inputs[0]->dtype();
   outputs->dims = shape.dims;
-  return {};
+  return check_addends(call, 2, outputs->dims);
 }
 
 Status lower_matmul(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
@@ -116,7 +134,7 @@ Status infer_convolution(const Call& call, typename Call::Meta* outputs) {
                              call.op->name, call.inputs[0]->dims(), call.inputs[1]->dims(),
                              bias == nullptr ? nullptr : &bias->dims(), attributes.window, low, high, output_padding));
   outputs->dtype = call.inputs[0]->dtype();
-  return {};
+  return check_addends(call, 3, outputs->dims);
 }
 
 Status lower_convolution(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "core/graph/signature.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/border.h"
@@ -58,6 +59,28 @@ Tensor fitting_input(const Tensor& tensor, const ValueInfo& info, Device device,
   return contiguous(tensor.to(device));
 }
 
+// Dims of one name are one size.
+void check_named_dims(const std::vector<ValueInfo>& infos, const TensorList& inputs) {
+  struct Seen {
+    int64_t size;
+    const ValueInfo* in;
+  };
+  std::map<std::string_view, Seen> seen;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    for (size_t axis = 0; axis < infos[i].dims.size() && infos[i].has_shape; ++axis) {
+      const std::string& name = infos[i].dims[axis].name;
+      if (name.empty()) continue;
+      const int64_t size = inputs[i].dims()[static_cast<int64_t>(axis)];
+      const Seen& first = seen.try_emplace(name, Seen{size, &infos[i]}).first->second;
+      if (first.size == size) continue;
+      throw Error(Code::invalid_argument,
+                  fmt::format("Input {} must be {}, but {}{} was given: '{}' is {} in input {}.", quoted(infos[i].name),
+                              infos[i], dtype_name(inputs[i].dtype()), inputs[i].dims(), name, first.size,
+                              quoted(first.in->name)));
+    }
+  }
+}
+
 bool same_storage(const Tensor& a, const Tensor& b) {
   return a.defined() && b.defined() && a.impl()->storage != nullptr && a.impl()->storage == b.impl()->storage;
 }
@@ -72,6 +95,7 @@ TensorList Model::Impl::bind(const Inputs& inputs) const {
   for (const ValueInfo& info : parsed.inputs) {
     bound.push_back(fitting_input(inputs.at(info.name), info, parsed.device, options.shapes));
   }
+  if (one_size_per_name()) check_named_dims(parsed.inputs, bound);
   return bound;
 }
 
@@ -100,11 +124,11 @@ bool Model::Impl::take_by_value(int32_t value, std::span<const Tensor> inputs, s
   return more;
 }
 
-graph::Graph Model::Impl::record_for(std::span<const Tensor> inputs) const {
+graph::Graph Model::Impl::record_for(std::span<const Tensor> inputs, DynamicDims dims) const {
   std::vector<bool> values(inputs.size(), false);
   while (true) {
     try {
-      return std::move(record_graph(parsed, inputs, values).graph);
+      return std::move(record_graph(parsed, inputs, values, dims, one_size_per_name()).graph);
     } catch (const UnknownValue& unknown) {
       if (take_by_value(unknown.value, inputs, &values)) continue;
       throw Error(Code::unsupported,
@@ -113,27 +137,87 @@ graph::Graph Model::Impl::record_for(std::span<const Tensor> inputs) const {
   }
 }
 
+// Whether the inputs that `recorded` holds as constants have the same elements in `inputs`.
+static bool same_values(const RecordedGraph& recorded, std::span<const Tensor> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!recorded.by_value[i]) continue;
+    const Tensor& value = recorded.values[i];
+    if (value.dims() != inputs[i].dims()) return false;
+    std::vector<unsigned char> a(static_cast<size_t>(value.bytes())), b(a.size());
+    value.copy_to_host(a.data());
+    inputs[i].copy_to_host(b.data());
+    if (a != b) return false;
+  }
+  return true;
+}
+
+// Prepares the first recording that serves `inputs`.
+std::optional<RecordedModel> Model::Impl::from_recordings(std::span<const Tensor> inputs) {
+  std::list<std::shared_ptr<const RecordedGraph>> all;
+  {
+    const std::lock_guard lock(mutex);
+    all = recordings;
+  }
+  for (const auto& recording : all) {
+    if (!same_values(*recording, inputs)) continue;
+    std::optional<RecordedModel> model = prepare_model(*recording, inputs);
+    if (!model) continue;
+    const std::lock_guard lock(mutex);
+    const auto found = std::find(recordings.begin(), recordings.end(), recording);
+    if (found != recordings.end()) recordings.splice(recordings.begin(), recordings, found);
+    return model;
+  }
+  return std::nullopt;
+}
+
+// A model whose sizes cannot be expressions is recorded with their numbers.
+std::optional<RecordedModel> Model::Impl::record_open(std::span<const Tensor> inputs, const std::vector<bool>& values) {
+  for (const DynamicDims dims : {DynamicDims::open, DynamicDims::numbers}) {
+    try {
+      auto recording = std::make_shared<RecordedGraph>(record_graph(parsed, inputs, values, dims, one_size_per_name()));
+      graph::optimise(&recording->graph, {options.passes == Passes::exact, &folded});
+      std::optional<RecordedModel> model = prepare_model(*recording, inputs);
+      if (!model) continue;
+      const std::lock_guard lock(mutex);
+      ++recorded;
+      recordings.push_front(std::move(recording));
+      if (recordings.size() > graph::kMostRecordings) recordings.pop_back();
+      return model;
+    } catch (const Error&) {
+      if (dims == DynamicDims::numbers) throw;
+    }
+  }
+  return std::nullopt;
+}
+
+std::shared_ptr<const RecordedModel> Model::Impl::keep(RecordedModel model, std::span<const Tensor> inputs) {
+  auto kept = std::make_shared<RecordedModel>(std::move(model));
+  const std::lock_guard lock(mutex);
+  kept->signature = signature(inputs, by_value);
+  recorded_models.push_front(kept);
+  while (recorded_models.size() > std::max<uint32_t>(1, options.max_recorded)) recorded_models.pop_back();
+  return kept;
+}
+
 std::shared_ptr<const RecordedModel> Model::Impl::record(std::span<const Tensor> inputs, std::vector<bool> values) {
-  auto recorded = std::make_shared<RecordedModel>();
+  if (std::optional<RecordedModel> model = from_recordings(inputs)) return keep(std::move(*model), inputs);
+  RecordedModel model;
   while (true) {
     try {
-      *recorded = record_model(parsed, inputs, values, {options.passes == Passes::exact, &folded});
+      model = std::move(record_open(inputs, values).value());
       break;
     } catch (const UnknownValue& unknown) {
       if (take_by_value(unknown.value, inputs, &values)) continue;
-      *recorded = RecordedModel();
+      model = RecordedModel();
       break;
     }
   }
-  const std::lock_guard lock(mutex);
-  // A recorded model without a graph serves all values, so its signature needs no values.
-  if (recorded->graph) {
+  // A model that runs node after node serves all values, so its signature needs no values.
+  if (model.graph) {
+    const std::lock_guard lock(mutex);
     for (size_t i = 0; i < values.size(); ++i) by_value[i] = by_value[i] || values[i];
   }
-  recorded->signature = signature(inputs, by_value);
-  recorded_models.push_front(recorded);
-  while (recorded_models.size() > std::max<uint32_t>(1, options.max_recorded)) recorded_models.pop_back();
-  return recorded;
+  return keep(std::move(model), inputs);
 }
 
 std::shared_ptr<const RecordedModel> Model::Impl::recorded_for(std::span<const Tensor> inputs) {
@@ -314,8 +398,14 @@ TensorList Model::run(const Inputs& inputs, const Inputs& bound) const {
 TensorList Model::run(const Inputs& inputs, std::vector<NodeExecution>* executions) const {
   return at_border([&] { return impl_->run(inputs, {}, executions); });
 }
-graph::Graph Model::record(const Inputs& inputs) const {
-  return at_border([&] { return impl_->record_for(impl_->bind(inputs)); });
+graph::Graph Model::record(const Inputs& inputs, bool open) const {
+  const DynamicDims dims = open ? DynamicDims::open : DynamicDims::numbers;
+  return at_border([&] { return impl_->record_for(impl_->bind(inputs), dims); });
+}
+
+uint64_t Model::recorded() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->recorded;
 }
 
 Model load_bytes(std::string_view bytes, const Options& options) {

@@ -17,15 +17,21 @@ struct Model::Impl {
   std::vector<uint64_t> dependences;  // by value: the inputs that it depends on
 
   std::mutex mutex;
-  std::list<std::shared_ptr<const RecordedModel>> recorded_models;  // latest used first
+  std::list<std::shared_ptr<const RecordedModel>> recorded_models;  // by signature; latest used first
+  std::list<std::shared_ptr<const RecordedGraph>> recordings;       // latest used first; at most kMostRecordings
+  uint64_t recorded = 0;                                            // how often the model was recorded
   std::vector<bool> by_value;                                       // inputs whose elements are part of the signature
   graph::FoldedConstants folded;                                    // what all recorded models share
 
   TensorList bind(const Inputs& inputs) const;
   std::vector<int64_t> signature(std::span<const Tensor> inputs, const std::vector<bool>& values) const;
   std::shared_ptr<const RecordedModel> recorded_for(std::span<const Tensor> inputs);
-  graph::Graph record_for(std::span<const Tensor> inputs) const;
+  graph::Graph record_for(std::span<const Tensor> inputs, DynamicDims dims) const;
   std::shared_ptr<const RecordedModel> record(std::span<const Tensor> inputs, std::vector<bool> values);
+  std::optional<RecordedModel> from_recordings(std::span<const Tensor> inputs);
+  std::optional<RecordedModel> record_open(std::span<const Tensor> inputs, const std::vector<bool>& values);
+  std::shared_ptr<const RecordedModel> keep(RecordedModel recorded, std::span<const Tensor> inputs);
+  bool one_size_per_name() const { return options.shapes == Shapes::exact; }
   bool take_by_value(int32_t value, std::span<const Tensor> inputs, std::vector<bool>* values) const;
   TensorList run_nodes(std::span<const Tensor> inputs, std::vector<NodeExecution>* executions) const;
   TensorList run_recorded(const RecordedModel& recorded, std::span<const Tensor> inputs, std::span<const Tensor> bound,

@@ -1,7 +1,9 @@
 #include "sdk/onnx/importer/node_context.h"
 
+#include "core/ops/known_sizes.h"
 #include "core/ops/op_call.h"
 #include "core/ops/ops.h"
+#include "core/ops/sized_ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/schema/schema.h"
 
@@ -20,7 +22,7 @@ NodeContext::NodeContext(const ParsedModel& parsed, const Node& node, std::span<
     const Tensor& tensor = values[static_cast<size_t>(value)];
     if (!tensor.defined()) throw UnknownValue(value);
     const bool small =
-        stays_on_host(tensor.dtype(), tensor.elements()) && current_interpreter().host_value_known(tensor);
+        current_interpreter().host_value_known(tensor) && stays_on_host(tensor.dtype(), tensor.elements());
     (small && tensor.device() == Device::host() ? on_host : elsewhere) = true;
   }
   if (on_host && !elsewhere) device_ = Device::host();
@@ -46,11 +48,14 @@ void NodeContext::check_types() const {
   if (!broken.empty()) invalid(broken);
 }
 
-int64_t NodeContext::product(size_t i, int64_t first, int64_t last) const {
-  int64_t result = 1;
+SymDim NodeContext::product(size_t i, int64_t first, int64_t last) const {
+  const SymDims dims = sizes(i);
+  SymDim result = 1;
+  int64_t hint = 1;
   for (int64_t axis = first; axis < last; ++axis) {
-    if (__builtin_mul_overflow(result, dims(i)[axis], &result))
-      invalid(fmt::format("the shape {} is too large", dims(i)));
+    if (__builtin_mul_overflow(hint, hint_of(dims[axis]), &hint) || hint > SymDim::kMost)
+      invalid(fmt::format("the shape {} is too large", dims));
+    result *= dims[axis];
   }
   return result;
 }
@@ -82,6 +87,14 @@ std::vector<int64_t> NodeContext::ints(size_t i) const {
                         dtype_name(tensor.dtype())));
   }
   return cast(tensor.to(Device::host()), DType::i64).to_host<int64_t>();
+}
+
+std::vector<SymDim> NodeContext::size_list(size_t i) const {
+  const Tensor& tensor = known(i);
+  if (known_sizes(tensor) != nullptr) return sized::elements(tensor);
+  std::vector<SymDim> list;
+  for (const int64_t number : ints(i)) list.push_back(SymDim::saturated(number));
+  return list;
 }
 
 Scalar NodeContext::scalar(size_t i) const {
@@ -151,11 +164,11 @@ std::optional<std::vector<int64_t>> NodeContext::axes(size_t index, int64_t sinc
   return ints(index);
 }
 
-Tensor NodeContext::positions(int64_t count) const {
-  if (count > kMostPositions) {
+Tensor NodeContext::positions(SymDim count) const {
+  if (hint_of(count) > kMostPositions) {
     unsupported(fmt::format("it numbers {} places; at most {} are possible", count, kMostPositions));
   }
-  return arange(Scalar(count), DType::i64, device_);
+  return sized::positions(count, device_);
 }
 
 Tensor NodeContext::host_ints(std::span<const int64_t> values) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/ops/sizes.h"
 #include "core/tensor/scalar.h"
 #include "core/tensor/tensor.h"
 #include "sdk/onnx/importer/parsed_model.h"
@@ -45,6 +46,10 @@ class NodeContext {
   // All inputs from number `first` on.
   TensorList inputs(size_t first = 0);
   const Dims& dims(size_t i) const { return raw(i).dims(); }
+  // The same, and integers() and ints() below, of sizes that may be expressions while the model is recorded.
+  SymDims sizes(size_t i) const { return tenon::sizes(raw(i)); }
+  std::vector<SymDim> size_list(size_t i) const;
+  int32_t rank(size_t i) const { return raw(i).rank(); }
   DType dtype(size_t i) const { return raw(i).dtype(); }
 
   // Errors: an input has an element type that ONNX forbids for the operator.
@@ -52,7 +57,7 @@ class NodeContext {
 
   // The product of the dims of input i from axis `first` up to `last`. Errors: the product exceeds 63 bits. (Beside a
   // dim of 0, other dims may have any size.)
-  int64_t product(size_t i, int64_t first, int64_t last) const;
+  SymDim product(size_t i, int64_t first, int64_t last) const;
 
   // The elements of an integer input, of at most kHostElements. Throws UnknownValue if they are not known.
   std::vector<int64_t> ints(size_t i) const;
@@ -78,7 +83,7 @@ class NodeContext {
   std::optional<std::vector<int64_t>> axes(size_t index, int64_t since_input) const;
 
   // The tensor 0, 1, .. count - 1 in i64 on the node's device. Errors: unsupported if count exceeds 2^24.
-  Tensor positions(int64_t count) const;
+  Tensor positions(SymDim count) const;
   // A one-dimensional i64 tensor on the host.
   static Tensor host_ints(std::span<const int64_t> values);
 

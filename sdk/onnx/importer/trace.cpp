@@ -4,6 +4,7 @@
 #include <map>
 
 #include "core/graph/recorder.h"
+#include "core/graph/signature.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/translate/translator.h"
@@ -159,8 +160,24 @@ void settle_constants(ParsedModel* parsed) {
   }
 }
 
-RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> inputs,
-                           const std::vector<bool>& by_value) {
+namespace {
+
+// One name per axis: of a dynamic dim that of its symbol, else empty. Of an input without a shape all are dynamic.
+std::vector<std::string> symbols_of(const ValueInfo& info, const Tensor& given, DynamicDims dims, bool one_size) {
+  std::vector<std::string> symbols(static_cast<size_t>(given.rank()));
+  const bool declared = info.has_shape && info.dims.size() == symbols.size();
+  for (size_t axis = 0; axis < symbols.size() && dims == DynamicDims::open; ++axis) {
+    if (declared && info.dims[axis].value == given.dims()[static_cast<int64_t>(axis)]) continue;
+    const bool named = one_size && declared && !info.dims[axis].name.empty();
+    symbols[axis] = named ? info.dims[axis].name : fmt::format("{}.{}", info.name, axis);
+  }
+  return symbols;
+}
+
+}  // namespace
+
+RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value,
+                           DynamicDims dims, bool one_size) {
   graph::Recorder recorder(parsed.device);
   InterpreterScope scope(recorder);
   std::vector<uint32_t> graph_inputs;
@@ -168,7 +185,8 @@ RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> in
   std::vector<Tensor> given(inputs.begin(), inputs.end());
   for (size_t i = 0; i < given.size(); ++i) {
     if (by_value[i]) continue;
-    given[i] = recorder.input(given[i].dtype(), given[i].dims());
+    const std::vector<std::string> symbols = symbols_of(parsed.inputs[i], given[i], dims, one_size);
+    given[i] = recorder.input(given[i].dtype(), given[i].dims(), symbols, parsed.inputs[i].name);
     graph_inputs.push_back(static_cast<uint32_t>(i));
   }
   std::vector<Tensor> values = initial_values(parsed, given);
@@ -181,19 +199,24 @@ RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> in
   }
   TensorList outputs;
   for (int32_t value : parsed.output_values) outputs.push_back(values[static_cast<size_t>(value)]);
-  return {recorder.finish(outputs), std::move(graph_inputs), std::move(nodes)};
+  std::vector<Tensor> constants(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (by_value[i]) constants[i] = inputs[i];
+  }
+  return {recorder.finish(outputs), std::move(graph_inputs), std::move(nodes), by_value, std::move(constants)};
 }
 
-RecordedModel record_model(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value,
-                           const graph::PassOptions& passes) {
-  RecordedGraph made = record_graph(parsed, inputs, by_value);
-  graph::optimise(&made.graph, passes);
-  RecordedModel recorded;
-  recorded.graph = std::make_shared<const graph::Executable>(graph::prepare(made.graph));
-  recorded.graph_inputs = std::move(made.inputs);
-  recorded.nodes = std::move(made.nodes);
-  recorded.nodes.resize(recorded.graph->labels.size(), -1);
-  return recorded;
+std::optional<RecordedModel> prepare_model(const RecordedGraph& recorded, std::span<const Tensor> inputs) {
+  TensorList taken;
+  for (uint32_t i : recorded.inputs) taken.push_back(inputs[i]);
+  symbolic::Values sizes(recorded.graph.arena());
+  if (!graph::why_not(recorded.graph, taken, &sizes).empty()) return std::nullopt;
+  RecordedModel model;
+  model.graph = std::make_shared<const graph::Executable>(graph::prepare(recorded.graph, &sizes));
+  model.graph_inputs = recorded.inputs;
+  model.nodes = recorded.nodes;
+  model.nodes.resize(model.graph->labels.size(), -1);
+  return model;
 }
 
 void find_refusals(const ParsedModel& parsed, std::vector<std::string>* refusals) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@
 
 namespace tenon::onnx {
 
-// The way to run one signature: a recorded graph, or (without a graph) node after node.
+// The way to run one signature: a recorded graph that was prepared for it, or (without a graph) node after node.
 struct RecordedModel {
   std::vector<int64_t> signature;
   std::shared_ptr<const graph::Executable> graph;
@@ -33,19 +34,24 @@ bool is_settled(const ParsedModel& parsed, const Node& node);
 // Computes once what follows from weights alone, and frees weights that no other node reads.
 void settle_constants(ParsedModel* parsed);
 
+// A recording of the model, which serves every signature that its guards allow.
 struct RecordedGraph {
   graph::Graph graph;
   std::vector<uint32_t> inputs;  // the model's inputs that are inputs of the graph
   std::vector<int32_t> nodes;    // by label of the graph, as above
+  std::vector<bool> by_value;    // the inputs that are constants of the graph
+  std::vector<Tensor> values;    // those inputs
 };
 
-// Records `parsed` for inputs of these shapes. Input i is a constant if by_value[i].
-// Errors: those of the ops; UnknownValue.
-RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> inputs,
-                           const std::vector<bool>& by_value);
-// The same, optimised and prepared.
-RecordedModel record_model(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value,
-                           const graph::PassOptions& passes);
+// Whether the dynamic dims of a model are symbols of its graph, or the numbers that the inputs have.
+enum class DynamicDims : uint8_t { open, numbers };
+
+// Records `parsed` for inputs of these shapes, which are the hints of open dims. Input i is a constant if by_value[i].
+// Dims of one name are one symbol if `one_size`. Errors: those of the ops; UnknownValue.
+RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value,
+                           DynamicDims dims, bool one_size);
+// The steps of `recorded` for `inputs`, if its guards allow them; else nothing.
+std::optional<RecordedModel> prepare_model(const RecordedGraph& recorded, std::span<const Tensor> inputs);
 
 // Finds what cannot run, without running it: records every node and asks the device about its ops. Dynamic dims get one
 // number and then another; a failure with only one of them is not judged. Adds a line per refused node. Errors: a node

@@ -1,5 +1,6 @@
 // Operators that select elements by index.
 #include "core/ops/ops.h"
+#include "core/ops/size_list.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/translator.h"
@@ -7,11 +8,9 @@
 namespace tenon::onnx {
 namespace {
 
-TensorList translate_gather(NodeContext& n) {
-  return {gather_slices(n.input(0), n.axis(0, n.dims(0).rank()), n.input(1))};
-}
+TensorList translate_gather(NodeContext& n) { return {gather_slices(n.input(0), n.axis(0, n.rank(0)), n.input(1))}; }
 
-TensorList gather_elements(NodeContext& n) { return {gather(n.input(0), n.axis(0, n.dims(0).rank()), n.input(1))}; }
+TensorList gather_elements(NodeContext& n) { return {gather(n.input(0), n.axis(0, n.rank(0)), n.input(1))}; }
 
 // The position along an axis of `length` elements that each index means; a negative index counts from the end. An index
 // outside the axis is a fault of a gather, whose source is a single zero that is repeated `length` times.
@@ -35,20 +34,20 @@ TensorList gather_nd(NodeContext& n) {
   const int64_t rank = indices.rank() - 1 + x.rank() - batch - k;
   if (rank > EP_MAX_RANK)
     n.invalid(fmt::format("the result would have rank {}; at most {} is possible", rank, EP_MAX_RANK));
-  const int64_t outer = n.product(0, 0, batch), positions = n.product(0, batch, batch + k);
-  const int64_t inner = n.product(0, batch + k, x.rank()), rows = n.product(1, batch, indices.rank() - 1);
+  const SymDim outer = n.product(0, 0, batch), positions = n.product(0, batch, batch + k);
+  const SymDim inner = n.product(0, batch + k, x.rank()), rows = n.product(1, batch, indices.rank() - 1);
   Tensor flat;
   for (int64_t i = 0; i < k; ++i) {
-    const int64_t length = x.dims()[batch + i];
+    const int64_t length = x.dim(batch + i);
     const Tensor column = select(indices, -1, i);
     const Tensor position = k == 1 ? column : positions_of(n, column, length);
     flat = flat.defined() ? add(mul(flat, Scalar(length)), position) : position;
   }
-  Dims result;
-  for (int32_t i = 0; i + 1 < indices.rank(); ++i) result.push_back(indices.dims()[i]);
-  for (int32_t i = static_cast<int32_t>(batch + k); i < x.rank(); ++i) result.push_back(x.dims()[i]);
-  const Tensor index = expand(reshape(flat, {outer, rows, 1}), {outer, rows, inner});
-  return {reshape(gather(reshape(x, {outer, positions, inner}), 1, index), result)};
+  SymDims result;
+  for (int32_t i = 0; i + 1 < indices.rank(); ++i) result.push_back(size_at(indices, i));
+  for (int32_t i = static_cast<int32_t>(batch + k); i < x.rank(); ++i) result.push_back(size_at(x, i));
+  const Tensor index = expand(reshape(flat, SizeList{outer, rows, 1}), SizeList{outer, rows, inner});
+  return {reshape(gather(reshape(x, SizeList{outer, positions, inner}), 1, index), SizeList(result))};
 }
 
 TensorList translate_one_hot(NodeContext& n) {
@@ -74,7 +73,7 @@ TensorList translate_one_hot(NodeContext& n) {
 TensorList cum_sum(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.normalise_axis(n.scalar(1).to_int(), x.rank());
-  const int64_t length = x.dims()[axis];
+  const int64_t length = x.dim(axis);
   const bool exclusive = n.flag("exclusive", false), reverse = n.flag("reverse", false);
   if (length > 4096) n.unsupported(fmt::format("it sums along {} elements; at most 4096 are possible", length));
   const Tensor from = reshape(n.positions(length), {length, 1});
@@ -90,14 +89,14 @@ TensorList reverse_sequence(NodeContext& n) {
   const int64_t batch = n.integer("batch_axis", 1), time = n.integer("time_axis", 0);
   if (x.rank() < 2 || batch == time || batch < 0 || batch > 1 || time < 0 || time > 1)
     n.invalid("its axes must be 0 and 1");
-  const int64_t length = x.dims()[time];
+  const int64_t length = x.dim(time);
   Dims along = Dims::filled(x.rank(), 1), across = Dims::filled(x.rank(), 1);
   along[time] = length;
-  across[batch] = x.dims()[batch];
+  across[batch] = x.dim(batch);
   const Tensor positions = reshape(n.positions(length), along);
   const Tensor lengths = reshape(cast(n.input(1), DType::i64), across);
   const Tensor mirrored = sub(sub(lengths, Scalar(1)), positions);
-  return {gather(x, time, expand(where(lt(positions, lengths), mirrored, positions), x.dims()))};
+  return {gather(x, time, expand(where(lt(positions, lengths), mirrored, positions), SizeList(sizes(x))))};
 }
 
 constexpr Translator kRows[] = {

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "core/ops/ops.h"
+#include "core/ops/size_list.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/tensors/tensor_data.h"
@@ -76,18 +77,18 @@ Window read_window(NodeContext& n, const Ints& weights) {
     n.invalid(fmt::format("its kernel_shape is {}, but its weights have the spatial dims {}", text_of(w.kernel),
                           text_of(weights)));
   }
-  const auto axes = static_cast<size_t>(std::max(0, n.dims(0).rank() - 2));
+  const auto axes = static_cast<size_t>(std::max(0, n.rank(0) - 2));
   w.strides = n.integers("strides").value_or(Ints(axes, 1));
   w.dilations = n.integers("dilations").value_or(Ints(axes, 1));
   w.pads = n.integers("pads").value_or(Ints(2 * axes, 0));
   w.auto_pad = n.text("auto_pad", "NOTSET");
-  for (int64_t dim : n.dims(0)) {
+  for (const SymDim dim : n.sizes(0)) {
     if (dim >= too_long)
-      n.unsupported(fmt::format("its input has the shape {}; dims must be below {}", n.dims(0), too_long));
+      n.unsupported(fmt::format("its input has the shape {}; dims must be below {}", n.sizes(0), too_long));
   }
   check_window(n, w, axes);
   for (size_t i = 0; i < axes; ++i) {
-    const int64_t length = n.dims(0)[static_cast<int64_t>(i) + 2];
+    const SymDim length = n.sizes(0)[static_cast<int64_t>(i) + 2];
     // Padding would permit windows of any size, and a file of a few bytes could demand years of work.
     if (w.kernel[i] > 2 * length + 64) {
       n.unsupported(fmt::format("its window of {} is far longer than its input of {}", w.kernel[i], length));
@@ -102,7 +103,7 @@ void resolve_same(NodeContext& n, Window* w) {
   if (w->auto_pad != "SAME_UPPER" && w->auto_pad != "SAME_LOWER") return;
   const size_t axes = w->kernel.size();
   for (size_t i = 0; i < axes; ++i) {
-    const int64_t length = n.dims(0)[static_cast<int64_t>(i) + 2];
+    const int64_t length = bound(n.sizes(0)[static_cast<int64_t>(i) + 2], "auto_pad");
     const int64_t windows = (length + w->strides[i] - 1) / w->strides[i];
     const int64_t total = std::max<int64_t>(0, (windows - 1) * w->strides[i] + reach(*w, i) - length);
     const int64_t less = total / 2;
@@ -133,7 +134,7 @@ TensorList translate_conv_transpose(NodeContext& n) {
   if (!all_within(extra, 0) || (shape && !all_within(*shape, 0)))
     n.invalid("its output_padding and output_shape must not be negative, and below 2^31");
   for (size_t i = 0; i < axes && (shape || same); ++i) {
-    const int64_t length = n.dims(0)[static_cast<int64_t>(i) + 2];
+    const int64_t length = bound(n.sizes(0)[static_cast<int64_t>(i) + 2], "auto_pad");
     const int64_t wanted = shape ? (*shape)[i] : length * w.strides[i];
     const int64_t total = (length - 1) * w.strides[i] + extra[i] + reach(w, i) - wanted;
     if (total < 0) n.unsupported("its output is larger than input and kernel make it");
@@ -169,10 +170,10 @@ Tensor whole_positions(NodeContext& n, const Tensor& positions, const Tensor& x,
     }
     in_plane = result;
   }
-  Dims shape = Dims::filled(x.rank(), 1);
-  shape[0] = x.dims()[0];
-  shape[1] = x.dims()[1];
-  const Tensor planes = reshape(n.positions(n.product(0, 0, 2)), shape);
+  SymDims shape = SymDims::filled(x.rank(), 1);
+  shape[0] = size_at(x, 0);
+  shape[1] = size_at(x, 1);
+  const Tensor planes = reshape(n.positions(n.product(0, 0, 2)), SizeList(shape));
   return add(in_plane, mul(planes, Scalar(size)));
 }
 
@@ -187,8 +188,8 @@ TensorList translate_max_pool(NodeContext& n) {
 }
 
 Ints spatial_axes(NodeContext& n) {
-  if (n.dims(0).rank() < 3) n.invalid(fmt::format("its input has shape {}, without spatial axes", n.dims(0)));
-  Ints axes(static_cast<size_t>(n.dims(0).rank()) - 2);
+  if (n.rank(0) < 3) n.invalid(fmt::format("its input has shape {}, without spatial axes", n.dims(0)));
+  Ints axes(static_cast<size_t>(n.rank(0)) - 2);
   std::iota(axes.begin(), axes.end(), 2);
   return axes;
 }
@@ -243,13 +244,14 @@ TensorList instance_normalization(NodeContext& n) {
 TensorList layer_normalization(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.axis(-1, x.rank());
-  const Dims inner(std::span<const int64_t>(x.dims().begin() + axis, x.dims().end()));
+  const SymDims dims = sizes(x);
+  const SymDims inner(std::span<const SymDim>(dims.begin() + axis, dims.end()));
   const double epsilon = n.number("epsilon", 1e-5);
   const Tensor& scale = n.input(1);
   const Tensor bias = n.optional(2);
-  const bool fits = scale.dims() == inner && (!bias.defined() || bias.dims() == inner);
-  Tensor y =
-      fits ? layer_norm(x, inner, scale, bias, epsilon) : mul(layer_norm(x, inner, Tensor(), Tensor(), epsilon), scale);
+  const bool fits = same_sizes(sizes(scale), inner) && (!bias.defined() || same_sizes(sizes(bias), inner));
+  Tensor y = fits ? layer_norm(x, SizeList(inner), scale, bias, epsilon)
+                  : mul(layer_norm(x, SizeList(inner), Tensor(), Tensor(), epsilon), scale);
   if (!fits && bias.defined()) y = add(y, bias);
   if (!n.wants(1) && !n.wants(2)) return {y};
   Ints axes(static_cast<size_t>(x.rank() - axis));
@@ -276,7 +278,7 @@ TensorList local_response_normalization(NodeContext& n) {
   const Tensor squares = pad(square(x), padding);
   Tensor total;
   for (int64_t i = 0; i < size; ++i) {
-    const Tensor part = narrow(squares, 1, i, x.dims()[1]);
+    const Tensor part = narrow(squares, 1, i, x.dim(1));
     total = total.defined() ? add(total, part) : part;
   }
   const Tensor scaled =

@@ -45,7 +45,7 @@ Tensor negative_log_likelihood(NodeContext& n, const Tensor& x, const Tensor& ta
 TensorList nll_loss(NodeContext& n) { return {negative_log_likelihood(n, n.input(0), n.input(1), n.optional(2))}; }
 
 TensorList cross_entropy(NodeContext& n) {
-  if (n.dims(0).rank() < 2) n.invalid(fmt::format("its scores have shape {}; rank 2 or more is needed", n.dims(0)));
+  if (n.rank(0) < 2) n.invalid(fmt::format("its scores have shape {}; rank 2 or more is needed", n.dims(0)));
   const Tensor scores = log_softmax(n.input(0), 1);
   return {negative_log_likelihood(n, scores, n.input(1), n.optional(2)), scores};
 }

@@ -10,9 +10,9 @@ namespace {
 // A scale or zero point: one number, or one per index along the attribute `axis`.
 Tensor along_axis(NodeContext& n, const Tensor& value) {
   if (value.elements() == 1) return reshape(value, Dims());
-  const int64_t axis = n.axis(1, n.dims(0).rank());
-  Dims shape = Dims::filled(n.dims(0).rank(), 1);
-  if (value.rank() != 1 || value.elements() != n.dims(0)[axis]) {
+  const int64_t axis = n.axis(1, n.rank(0));
+  Dims shape = Dims::filled(n.rank(0), 1);
+  if (value.rank() != 1 || !(n.sizes(0)[axis] == value.elements())) {
     n.invalid(
         fmt::format("a scale or zero point of shape {} does not fit axis {} of {}", value.dims(), axis, n.dims(0)));
   }
@@ -70,12 +70,12 @@ void check_exact(NodeContext& n, int64_t terms) {
 }
 
 TensorList matmul_integer(NodeContext& n) {
-  check_exact(n, n.dims(0).rank() == 0 ? 0 : n.dims(0).back());
+  check_exact(n, n.rank(0) == 0 ? 0 : bound(n.sizes(0).back(), "MatMulInteger"));
   return {cast(matmul(centred(n.input(0), row_zero(n.optional(2))), centred(n.input(1), n.optional(3))), DType::i32)};
 }
 
 TensorList qlinear_matmul(NodeContext& n) {
-  check_exact(n, n.dims(0).rank() == 0 ? 0 : n.dims(0).back());
+  check_exact(n, n.rank(0) == 0 ? 0 : bound(n.sizes(0).back(), "QLinearMatMul"));
   check_quantized(n, n.dtype(7));
   const Tensor product = matmul(centred(n.input(0), row_zero(n.input(2))), centred(n.input(3), n.input(5)));
   const Tensor scale = div(mul(row_zero(n.input(1)), n.input(4)), n.input(6));

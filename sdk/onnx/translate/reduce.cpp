@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/ops/ops.h"
+#include "core/ops/size_list.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/translate/translator.h"
 
@@ -21,7 +22,7 @@ ReduceAxes reduce_axes(NodeContext& n, int64_t since_input) {
   ReduceAxes result;
   result.keep = n.flag("keepdims", true);
   result.axes = n.axes(1, since_input).value_or(std::vector<int64_t>());
-  for (int64_t& axis : result.axes) axis = n.normalise_axis(axis, n.dims(0).rank());
+  for (int64_t& axis : result.axes) axis = n.normalise_axis(axis, n.rank(0));
   result.nothing = result.axes.empty() && n.flag("noop_with_empty_axes", false);
   return result;
 }
@@ -63,6 +64,7 @@ Scalar end_of(DType dtype, bool highest) {
 
 // The extreme of no elements is the end of the type: an infinity for floats.
 Tensor extreme(const Tensor& x, const std::vector<int64_t>& axes, bool keep, ReduceFunction function, bool greatest) {
+  if (!is_empty(x)) return function(x, axes, keep);
   const Dims dims = reduced_dims(x, axes, keep);
   if (x.elements() != 0 || element_count(dims) == 0) return function(x, axes, keep);
   return full(dims, end_of(x.dtype(), !greatest), x.dtype(), x.device());
@@ -116,7 +118,7 @@ Tensor reduce_min(const Tensor& x, const std::vector<int64_t>& axes, bool keep) 
 
 template <bool greatest>
 TensorList arg_extreme(NodeContext& n) {
-  const int64_t axis = n.axis(0, n.dims(0).rank());
+  const int64_t axis = n.axis(0, n.rank(0));
   const bool keep = n.flag("keepdims", true), last = n.flag("select_last_index", false);
   return {greatest ? argmax(n.input(0), axis, keep, last) : argmin(n.input(0), axis, keep, last)};
 }
@@ -127,8 +129,8 @@ Tensor along(NodeContext& n, int64_t initial_new, Op op) {
   const Tensor& x = n.input(0);
   if (n.version() >= 13) return op(x, n.axis(initial_new, x.rank()));
   const int64_t axis = n.axis(1, x.rank(), true);
-  const int64_t rows = n.product(0, 0, axis), columns = n.product(0, axis, x.rank());
-  return reshape(op(reshape(x, {rows, columns}), 1), x.dims());
+  const SymDim rows = n.product(0, 0, axis), columns = n.product(0, axis, x.rank());
+  return reshape(op(reshape(x, SizeList{rows, columns}), 1), SizeList(sizes(x)));
 }
 
 TensorList translate_softmax(NodeContext& n) {
@@ -142,9 +144,9 @@ TensorList translate_log_softmax(NodeContext& n) {
 TensorList hardmax(NodeContext& n) {
   return {along(n, -1, [&n](const Tensor& x, int64_t axis) {
     const Tensor first = argmax(x, axis, true);
-    Dims shape = Dims::filled(x.rank(), 1);
-    shape[axis] = x.dims()[axis];
-    const Tensor positions = reshape(n.positions(x.dims()[axis]), shape);
+    SymDims shape = SymDims::filled(x.rank(), 1);
+    shape[axis] = size_at(x, axis);
+    const Tensor positions = reshape(n.positions(size_at(x, axis)), SizeList(shape));
     return cast(eq(positions, first), x.dtype());
   })};
 }

@@ -173,7 +173,7 @@ TensorList translate_resize(NodeContext& n) {
   const Method method{n.text("mode", "nearest"), n.text("coordinate_transformation_mode", "half_pixel"),
                       n.text("nearest_mode", "round_prefer_floor"), n.number("cubic_coeff_a", -0.75),
                       n.flag("exclude_outside", false)};
-  const bool scaled = n.has(2) && n.dims(2).rank() == 1 && n.dims(2)[0] != 0;
+  const bool scaled = n.has(2) && n.rank(2) == 1 && n.dims(2)[0] != 0;
   std::vector<Axis> axes = scaled ? scaled_axes(n, n.numbers(2)) : sized_axes(n, n.ints(3));
   if (method.transform == "tf_crop_and_resize") {
     const std::vector<double> roi = n.numbers(1);

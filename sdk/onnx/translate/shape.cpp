@@ -3,7 +3,11 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/ops/known_sizes.h"
 #include "core/ops/ops.h"
+#include "core/ops/size_list.h"
+#include "core/ops/sized_ops.h"
+#include "core/ops/sizes.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/tensors/tensor_data.h"
@@ -13,6 +17,7 @@ namespace tenon::onnx {
 namespace {
 
 using Ints = std::vector<int64_t>;
+using Sizes = std::vector<SymDim>;
 
 Dims checked_dims(NodeContext& n, const Ints& values) {
   if (values.size() > EP_MAX_RANK) {
@@ -21,17 +26,34 @@ Dims checked_dims(NodeContext& n, const Ints& values) {
   return Dims(values);
 }
 
+SymDims checked_sizes(NodeContext& n, const Sizes& values) {
+  if (values.size() > EP_MAX_RANK) {
+    n.invalid(fmt::format("the result would have rank {}; at most {} is possible", values.size(), EP_MAX_RANK));
+  }
+  return SymDims(std::span<const SymDim>(values));
+}
+
+Sizes saturated(const Ints& numbers) {
+  Sizes sizes;
+  for (const int64_t number : numbers) sizes.push_back(SymDim::saturated(number));
+  return sizes;
+}
+
+bool all_numbers(const Sizes& sizes) {
+  return std::all_of(sizes.begin(), sizes.end(), [](SymDim size) { return size.is_number(); });
+}
+
 TensorList translate_reshape(NodeContext& n) {
   const Tensor& x = n.input(0);
-  Ints shape = n.version() < 5 ? n.integers("shape").value_or(Ints()) : n.ints(1);
+  Sizes shape = n.version() < 5 ? saturated(n.integers("shape").value_or(Ints())) : n.size_list(1);
   const bool zero_is_zero = n.flag("allowzero", false);
   for (size_t i = 0; i < shape.size() && !zero_is_zero; ++i) {
-    if (shape[i] != 0) continue;
+    if (!(shape[i] == 0)) continue;
     if (static_cast<int32_t>(i) >= x.rank())
       n.invalid(fmt::format("dim {} of the new shape is 0, but the input has rank {}", i, x.rank()));
-    shape[i] = x.dims()[static_cast<int64_t>(i)];
+    shape[i] = size_at(x, static_cast<int64_t>(i));
   }
-  return {reshape(x, checked_dims(n, shape))};
+  return {reshape(x, SizeList(checked_sizes(n, shape)))};
 }
 
 TensorList translate_transpose(NodeContext& n) {
@@ -46,8 +68,8 @@ TensorList translate_squeeze(NodeContext& n) {
   const std::optional<Ints> axes = n.axes(1, 13);
   if (!axes) return {squeeze(x)};
   for (int64_t axis : *axes) {
-    if (x.dims()[n.normalise_axis(axis, x.rank())] != 1) {
-      n.invalid(fmt::format("axis {} of shape {} is not 1", axis, x.dims()));
+    if (!(size_at(x, n.normalise_axis(axis, x.rank())) == 1)) {
+      n.invalid(fmt::format("axis {} of shape {} is not 1", axis, sizes(x)));
     }
   }
   return {squeeze(x, *axes)};
@@ -55,7 +77,7 @@ TensorList translate_squeeze(NodeContext& n) {
 
 TensorList translate_unsqueeze(NodeContext& n) {
   Ints axes = n.axes(1, 13).value_or(Ints());
-  const int64_t rank = n.dims(0).rank() + static_cast<int64_t>(axes.size());
+  const int64_t rank = n.rank(0) + static_cast<int64_t>(axes.size());
   if (rank > EP_MAX_RANK)
     n.invalid(fmt::format("the result would have rank {}; at most {} is possible", rank, EP_MAX_RANK));
   for (int64_t& axis : axes) axis = n.normalise_axis(axis, rank);
@@ -66,28 +88,32 @@ TensorList translate_unsqueeze(NodeContext& n) {
 TensorList translate_flatten(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.axis(1, x.rank(), true);
-  return {reshape(x, {n.product(0, 0, axis), n.product(0, axis, x.rank())})};
+  return {reshape(x, SizeList{n.product(0, 0, axis), n.product(0, axis, x.rank())})};
 }
 
 // NumPy's rule in both directions: a 1 in the wanted shape keeps the dim of the input.
 TensorList translate_expand(NodeContext& n) {
   const Tensor& x = n.input(0);
-  const Dims wanted = checked_dims(n, n.ints(1));
-  Dims dims = Dims::filled(std::max(wanted.rank(), x.rank()), 1);
+  const SymDims wanted = checked_sizes(n, n.size_list(1));
+  SymDims dims = SymDims::filled(std::max(wanted.rank(), x.rank()), 1);
   for (int32_t i = 0; i < dims.rank(); ++i) {
     const int32_t a = i - (dims.rank() - x.rank()), b = i - (dims.rank() - wanted.rank());
-    const int64_t have = a < 0 ? 1 : x.dims()[a], want = b < 0 ? 1 : wanted[b];
-    if (have != want && have != 1 && want != 1) {
-      n.invalid(fmt::format("shape {} does not broadcast to {}", x.dims(), wanted));
+    const SymDim have = a < 0 ? SymDim(1) : size_at(x, a), want = b < 0 ? SymDim(1) : wanted[b];
+    if (!broadcast_size(have, want, &dims[i])) {
+      n.invalid(fmt::format("shape {} does not broadcast to {}", sizes(x), wanted));
     }
-    dims[i] = have == 1 ? want : have;
   }
-  return {expand(x, dims)};
+  return {expand(x, SizeList(dims))};
 }
 
 // Repeats axis by axis: [before, 1, length, after] is expanded along the 1.
 TensorList translate_tile(NodeContext& n) {
   Tensor x = n.input(0);
+  const Sizes counts = n.size_list(1);
+  const bool open = is_open(x) || !all_numbers(counts);
+  if (open && x.rank() < EP_MAX_RANK && static_cast<int32_t>(counts.size()) == x.rank()) {
+    return {sized::tile(x, counts)};
+  }
   const Ints repeats = n.ints(1);
   if (static_cast<int32_t>(repeats.size()) != x.rank()) {
     n.invalid(fmt::format("{} repeats are given for an input of rank {}", repeats.size(), x.rank()));
@@ -113,15 +139,16 @@ TensorList translate_tile(NodeContext& n) {
 }
 
 TensorList shape_of(NodeContext& n) {
-  const Dims& dims = n.dims(0);
+  const SymDims dims = n.sizes(0);
   const auto clip = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + dims.rank() : at, 0, dims.rank()); };
   const int64_t start = clip(n.integer("start", 0)), end = clip(n.integer("end", dims.rank()));
-  return {NodeContext::host_ints({dims.begin() + start, static_cast<size_t>(std::max<int64_t>(0, end - start))})};
+  const int64_t count = std::max<int64_t>(0, end - start);
+  return {sized::ints({dims.begin() + start, static_cast<size_t>(count)}, {count})};
 }
 
 TensorList size_of(NodeContext& n) {
-  const int64_t elements = element_count(n.dims(0));
-  return {Tensor::copy_from_host(&elements, Dims(), DType::i64, Device::host())};
+  const SymDim elements = element_count(n.sizes(0));
+  return {sized::ints({&elements, 1}, Dims())};
 }
 
 std::string constant_why_not(const Node& node) {
@@ -150,6 +177,13 @@ TensorList constant(NodeContext& n) {
 }
 
 TensorList constant_of_shape(NodeContext& n) {
+  const Sizes wanted = n.size_list(0);
+  if (!all_numbers(wanted)) {
+    const SizeList sizes(checked_sizes(n, wanted));
+    if (n.find("value") == nullptr) return {full(sizes, Scalar(0.0), DType::f32, n.device())};
+    const Tensor& element = n.require("value", Attribute::Kind::tensor).tensor;
+    return {full(sizes, element.item(), element.dtype(), n.device())};
+  }
   const Dims dims = checked_dims(n, n.ints(0));
   if (!checked_count(dims)) n.invalid(fmt::format("shape {} has more elements than can be numbered", dims));
   const Attribute* value = n.find("value");
@@ -159,7 +193,20 @@ TensorList constant_of_shape(NodeContext& n) {
   return {full(dims, element.item(), element.dtype(), where)};
 }
 
+// start, start + delta, .. of an open number of integers; nothing if they are not that.
+std::optional<Tensor> open_range(NodeContext& n) {
+  if (!is_integer(n.dtype(0))) return std::nullopt;
+  const SymDim start = n.size_list(0).at(0), limit = n.size_list(1).at(0), delta = n.size_list(2).at(0);
+  if (limit.is_number() || !start.is_number() || !delta.is_number() || delta.number() < 1) return std::nullopt;
+  const SymDim count = max_size(ceil_div(limit - start, delta), 0);
+  Tensor numbers = n.positions(count);
+  if (delta.number() != 1) numbers = mul(numbers, Scalar(delta.number()));
+  if (start.number() != 0) numbers = add(numbers, Scalar(start.number()));
+  return cast(numbers, n.dtype(0));
+}
+
 TensorList range(NodeContext& n) {
+  if (const std::optional<Tensor> numbers = open_range(n)) return {*numbers};
   const Scalar start = n.scalar(0), limit = n.scalar(1), delta = n.scalar(2);
   const DType dtype = n.dtype(0);
   if (delta.to_double() == 0) n.invalid("its delta is 0");
@@ -171,7 +218,7 @@ TensorList range(NodeContext& n) {
 }
 
 TensorList translate_concat(NodeContext& n) {
-  const int64_t axis = n.axis(1, n.dims(0).rank());
+  const int64_t axis = n.axis(1, n.rank(0));
   if (n.input_count() == 1) return {n.input(0)};
   return {concat(n.inputs(), axis)};
 }
@@ -187,7 +234,8 @@ Ints even_parts(int64_t length, int64_t parts) {
 TensorList translate_split(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.axis(0, x.rank());
-  const int64_t length = x.dims()[axis];
+  if (!size_at(x, axis).is_number() && n.version() >= 13 && n.has(1)) return sized::split(x, n.size_list(1), axis);
+  const int64_t length = x.dim(axis);
   std::optional<Ints> sizes = n.version() < 13 ? n.integers("split")
                               : n.has(1)       ? std::optional(n.ints(1))
                                                : std::nullopt;
@@ -213,9 +261,11 @@ TensorList translate_split(NodeContext& n) {
   return split(x, *sizes, axis);
 }
 
-Tensor slice_axis(NodeContext& n, const Tensor& x, int64_t axis, int64_t start, int64_t end, int64_t step) {
+Tensor slice_axis(NodeContext& n, const Tensor& x, int64_t axis, SymDim from, SymDim to, int64_t step) {
   if (step == 0) n.invalid("a step is 0");
-  const int64_t length = x.dims()[axis];
+  if (step > 0) return sized::slice(x, axis, from, to, step);
+  const int64_t start = bound(from, "Slice"), end = bound(to, "Slice");
+  const int64_t length = x.dim(axis);
   // A negative step reaches element 0 only with an end "before" element 0, which Python writes as None.
   const bool to_first = step < 0 && end < 0 && end + length < 0;
   return slice(x, axis, start, to_first ? std::nullopt : std::optional(end), step);
@@ -223,15 +273,16 @@ Tensor slice_axis(NodeContext& n, const Tensor& x, int64_t axis, int64_t start, 
 
 TensorList translate_slice(NodeContext& n) {
   Tensor x = n.input(0);
-  Ints starts, ends, steps;
+  Sizes starts, ends;
+  Ints steps;
   std::optional<Ints> axes;
   if (n.version() < 10) {
-    starts = n.require("starts", Attribute::Kind::integers).ints;
-    ends = n.require("ends", Attribute::Kind::integers).ints;
+    starts = saturated(n.require("starts", Attribute::Kind::integers).ints);
+    ends = saturated(n.require("ends", Attribute::Kind::integers).ints);
     axes = n.integers("axes");
   } else {
-    starts = n.ints(1);
-    ends = n.ints(2);
+    starts = n.size_list(1);
+    ends = n.size_list(2);
     if (n.has(3)) axes = n.ints(3);
     if (n.has(4)) steps = n.ints(4);
   }
@@ -283,8 +334,8 @@ struct Grid {
 };
 
 Grid grid(NodeContext& n, const Tensor& x) {
-  const int64_t rows = x.dim(-2), columns = x.dim(-1);
-  return {reshape(n.positions(rows), {rows, 1}), reshape(n.positions(columns), {1, columns})};
+  const SymDim rows = size_at(x, x.rank() - 2), columns = size_at(x, x.rank() - 1);
+  return {reshape(n.positions(rows), SizeList{rows, 1}), reshape(n.positions(columns), SizeList{1, columns})};
 }
 
 TensorList eye_like(NodeContext& n) {
@@ -314,24 +365,27 @@ constexpr int64_t kLargestBlock = 4096;
 TensorList depth_to_space(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t b = n.require("blocksize", Attribute::Kind::integer).i;
-  if (x.rank() != 4 || b <= 0 || b > kLargestBlock || x.dims()[1] % (b * b) != 0) {
+  if (x.rank() != 4 || b <= 0 || b > kLargestBlock || !(modulo(size_at(x, 1), b * b) == 0)) {
     n.invalid(fmt::format("shape {} cannot be cut into blocks of {}", x.dims(), b));
   }
-  const int64_t batch = x.dims()[0], c = x.dims()[1] / (b * b), h = x.dims()[2], w = x.dims()[3];
+  const SymDim batch = size_at(x, 0), c = floor_div(size_at(x, 1), b * b), h = size_at(x, 2), w = size_at(x, 3);
   const bool column_row_depth = n.text("mode", "DCR") == "CRD";
-  const Tensor blocks = column_row_depth ? permute(reshape(x, {batch, c, b, b, h, w}), {0, 1, 4, 2, 5, 3})
-                                         : permute(reshape(x, {batch, b, b, c, h, w}), {0, 3, 4, 1, 5, 2});
-  return {reshape(blocks, {batch, c, h * b, w * b})};
+  const Tensor blocks = column_row_depth ? permute(reshape(x, SizeList{batch, c, b, b, h, w}), {0, 1, 4, 2, 5, 3})
+                                         : permute(reshape(x, SizeList{batch, b, b, c, h, w}), {0, 3, 4, 1, 5, 2});
+  return {reshape(blocks, SizeList{batch, c, h * b, w * b})};
 }
 
 TensorList space_to_depth(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t b = n.require("blocksize", Attribute::Kind::integer).i;
-  if (x.rank() != 4 || b <= 0 || b > kLargestBlock || x.dims()[2] % b != 0 || x.dims()[3] % b != 0) {
+  if (x.rank() != 4 || b <= 0 || b > kLargestBlock || !(modulo(size_at(x, 2), b) == 0) ||
+      !(modulo(size_at(x, 3), b) == 0)) {
     n.invalid(fmt::format("shape {} cannot be cut into blocks of {}", x.dims(), b));
   }
-  const int64_t batch = x.dims()[0], c = x.dims()[1], h = x.dims()[2] / b, w = x.dims()[3] / b;
-  return {reshape(permute(reshape(x, {batch, c, h, b, w, b}), {0, 3, 5, 1, 2, 4}), {batch, c * b * b, h, w})};
+  const SymDim batch = size_at(x, 0), c = size_at(x, 1);
+  const SymDim h = floor_div(size_at(x, 2), b), w = floor_div(size_at(x, 3), b);
+  return {reshape(permute(reshape(x, SizeList{batch, c, h, b, w, b}), {0, 3, 5, 1, 2, 4}),
+                  SizeList{batch, c * b * b, h, w})};
 }
 
 constexpr Translator kRows[] = {
