@@ -9,18 +9,10 @@
 #include "core/ops/rules/epilogue.h"
 #include "core/ops/text_attribute.h"
 #include "primitives/text/format.h"
+#include "primitives/text/quoted.h"
 
 namespace tenon::graph {
 namespace {
-
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c == '\n' ? std::string("\\n") : std::string(1, c);
-  }
-  return result + "\"";
-}
 
 std::string hex(const std::string& bytes) {
   constexpr char digits[] = "0123456789abcdef";
@@ -67,15 +59,31 @@ class Printer {
 
   std::string constant(ValueId id) {
     const Tensor& tensor = graph_[id].constant;
+    const auto count = static_cast<size_t>(tensor.bytes());
+    if (options_.constants == nullptr || count <= options_.most_bytes) {
+      return fmt::format("{} = {}", typed(id), count == 0 ? "none" : hex(bytes_of(tensor)));
+    }
+    return fmt::format("{} = file {}", typed(id), place_of(tensor));
+  }
+
+  static std::string bytes_of(const Tensor& tensor) {
     std::string bytes(static_cast<size_t>(tensor.bytes()), '\0');
     tensor.copy_to_host(bytes.data());
-    if (options_.constants == nullptr || bytes.size() <= options_.most_bytes) {
-      return fmt::format("{} = {}", typed(id), bytes.empty() ? "none" : hex(bytes));
+    return bytes;
+  }
+
+  // Where `tensor` begins in the file of constants, to which it is appended.
+  size_t place_of(const Tensor& tensor) {
+    if (options_.written != nullptr) {
+      const auto found = options_.written->find(tensor.impl());
+      if (found != options_.written->end()) return found->second;
     }
-    options_.constants->resize((options_.constants->size() + 63) / 64 * 64);
-    const size_t at = options_.constants->size();
-    *options_.constants += bytes;
-    return fmt::format("{} = file {}", typed(id), at);
+    std::string& file = *options_.constants;
+    file.resize((options_.file_bytes + file.size() + 63) / 64 * 64 - options_.file_bytes);
+    const size_t at = options_.file_bytes + file.size();
+    file += bytes_of(tensor);
+    if (options_.written != nullptr) options_.written->emplace(tensor.impl(), at);
+    return at;
   }
 
   template <class Ids>

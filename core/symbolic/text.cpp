@@ -1,6 +1,7 @@
 // Sizes as text: "4*S0*S1 + (S0 + 3) // 2 - 1". parse.cpp reads it.
 #include "core/symbolic/arena.h"
 #include "primitives/text/format.h"
+#include "primitives/text/quoted.h"
 
 namespace tenon::symbolic {
 namespace {
@@ -72,19 +73,6 @@ class Writer {
 // A bound that says something.
 std::string bound(int64_t number) {
   return number == Range::kNone || number == SymDim::kMost ? "" : fmt::format("{}", number);
-}
-
-std::string quoted(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    if (c == '\n') {
-      result += "\\n";
-    } else {
-      result += c;
-    }
-  }
-  return fmt::format("\"{}\"", result);
 }
 
 }  // namespace
