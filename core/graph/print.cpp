@@ -39,7 +39,7 @@ class Printer {
   Printer(const Graph& graph, const TextOptions& options) : graph_(graph), options_(options) {}
 
   std::string print() {
-    std::string text = fmt::format("graph {}\n{}", quoted(graph_.arena().name()), graph_.arena().text());
+    std::string text = fmt::format("graph {}\n{}", in_quotes(graph_.arena().name()), graph_.arena().text());
     for (ValueId id : graph_.inputs()) text += fmt::format("%{} = input {}\n", id, typed(id));
     for (ValueId id = 1; id < graph_.value_count(); ++id) {
       const bool read = !graph_[id].uses.empty() || graph_.is_output(id);
@@ -106,7 +106,7 @@ class Printer {
     if (node.precision != Precision::stated) text += fmt::format(" precision {}", static_cast<int>(node.precision));
     if (node.device != nullptr) text += fmt::format(" on {}", node.device->opened->spelling);
     for (size_t i = 0; i < node.results.size(); ++i) text += (i == 0 ? " : " : ", ") + type(node.results[i]);
-    if (node.label != 0) text += " label " + quoted(graph_.labels()[node.label]);
+    if (node.label != 0) text += " label " + in_quotes(graph_.labels()[node.label]);
     return text;
   }
 
@@ -149,7 +149,7 @@ class Printer {
       case AttributeType::i32: return fmt::format("{}", get<int32_t>(node, field.offset + 4 * i));
       case AttributeType::u32: return fmt::format("{}", get<uint32_t>(node, field.offset + 4 * i));
       case AttributeType::dtype: return std::string(dtype_name(get<DType>(node, field.offset)));
-      case AttributeType::text: return quoted(get<TextAttribute>(node, field.offset).view());
+      case AttributeType::text: return in_quotes(get<TextAttribute>(node, field.offset).view());
       default: return number(node, field.offset + 8 * i);
     }
   }

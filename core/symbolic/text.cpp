@@ -88,7 +88,7 @@ std::string Arena::text() const {
   std::string result;
   for (size_t i = 0; i < symbols_.size(); ++i) {
     const Symbol& symbol = symbols_[i];
-    result += fmt::format("symbol S{} {} in [{}, {}]", i, quoted(symbol.source), bound(symbol.range.lo),
+    result += fmt::format("symbol S{} {} in [{}, {}]", i, in_quotes(symbol.source), bound(symbol.range.lo),
                           bound(symbol.range.hi));
     if (symbol.divisor != 1) result += fmt::format(" multiple {}", symbol.divisor);
     if (symbol.hint) result += fmt::format(" hint {}", *symbol.hint);
@@ -96,7 +96,7 @@ std::string Arena::text() const {
   }
   constexpr const char* origins[] = {"guard", "check", "assumed"};
   for (const Constraint& constraint : constraints_) {
-    result += fmt::format("{} {} {}\n", origins[static_cast<size_t>(constraint.origin)], quoted(constraint.context),
+    result += fmt::format("{} {} {}\n", origins[static_cast<size_t>(constraint.origin)], in_quotes(constraint.context),
                           text(constraint.condition));
   }
   return result;

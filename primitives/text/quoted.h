@@ -8,9 +8,9 @@
 namespace tenon {
 
 // `text` in quotes; quotes, backslashes and ends of lines in it are escaped.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
-// Reads what quoted() wrote from the start of `text`, and puts the text into `out`. Returns how many characters it
+// Reads what in_quotes() wrote from the start of `text`, and puts the text into `out`. Returns how many characters it
 // read; 0 if `text` begins with no quote, or if the closing quote is missing.
 size_t read_quoted(std::string_view text, std::string* out);
 

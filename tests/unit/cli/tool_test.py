@@ -4,7 +4,6 @@ Usage: tool_test.py TOOL
 """
 
 import json
-import os
 import pathlib
 import sys
 import tempfile
@@ -133,9 +132,7 @@ def main():
         direct = run("graph", product, "--pass", "none", "--run").stdout
         claim(direct.startswith("output 0: f32 [3, 3]: least 0, "), "a graph that runs: " + direct)
         claim(run("graph", folder / "graph" / "graph.txt", "--run").stdout == direct, "a text should run as its graph does")
-        os.environ["TENON_DUMP"] = str(folder / "dumps")
-        dumped = run("graph", product, "--run").stdout
-        del os.environ["TENON_DUMP"]
+        dumped = run("graph", product, "--run", TENON_DUMP=folder / "dumps").stdout
         stages = sorted((folder / "dumps").glob("*/*.txt"))
         claim([stage.name[3:] for stage in stages] == ["recorded.txt", "epilogues.txt"], f"the stages of a dump: {stages}")
         for stage in stages:

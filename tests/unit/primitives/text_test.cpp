@@ -54,9 +54,9 @@ TEST(Nearest, FindsSmallSlipsOnly) {
   EXPECT_EQ(nearest_word("rnu", {"compare", "run"}), "run");
 }
 
-TEST(Quoted, ReadsWhatItWrote) {
+TEST(Quoted, ReadsBack) {
   for (const std::string text : {"", "plain", "a \"rich\" one", "back\\slash\\", "two\nlines", "\\n"}) {
-    const std::string written = quoted(text);
+    const std::string written = in_quotes(text);
     EXPECT_EQ(written.find('\n'), std::string::npos);
     std::string read = "old";
     EXPECT_EQ(read_quoted(written + " and more", &read), written.size());
