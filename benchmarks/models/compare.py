@@ -56,7 +56,8 @@ def cache_values(dims):
 
 def decoder_inputs(past, layers=16):
     def make(rng):
-        caches = {f"past.{layer}.{part}": cache_values((1, 4, past, 64)) for layer in range(layers) for part in ("key", "value")}
+        names = [f"past.{layer}.{part}" for layer in range(layers) for part in ("key", "value")]
+        caches = {name: cache_values((1, 4, past, 64)) for name in names}
         return {"token": np.array([[past * 7919 % 32000]]), "position": np.array([[past]])} | caches
 
     return make

@@ -17,9 +17,7 @@ record: milliseconds of recording, passes and preparing; the first time includes
 
 import argparse
 import json
-import os
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
@@ -52,12 +50,13 @@ def peer_turn(side, model, inputs_file, repeat):
             runs.append((time.perf_counter() - start) * 1e3)
             times.setdefault("first_ms", (time.perf_counter() - begin) * 1e3)
         times["steady_ms"] = float(np.median(runs[1:]))
-    print(json.dumps(times | {"peak_kb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+    print(json.dumps(times))
 
 
 def peer_decode(side, model, steps, logits_file):
     """The main function of a process that decodes, and prints the milliseconds of each step."""
-    caches = {f"past.{layer}.{part}": cache_values((1, 4, FIRST_TOKEN, 64)) for layer in range(LAYERS) for part in ("key", "value")}
+    names = [f"past.{layer}.{part}" for layer in range(LAYERS) for part in ("key", "value")]
+    caches = {name: cache_values((1, 4, FIRST_TOKEN, 64)) for name in names}
     step = ort_step(model, caches) if side == "onnxruntime" else openvino_step(model, caches)
     times = []
     for number in range(FIRST_TOKEN, FIRST_TOKEN + int(steps)):
@@ -110,16 +109,23 @@ def openvino_step(model, caches):
     return step
 
 
+# A process begins with the peak memory of the one that started it, so a small one starts those that are measured.
+LAUNCHER = """import os, sys
+process = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(process, 0)
+open(sys.argv[1], "w").write(str(usage.ru_maxrss))
+sys.exit(os.waitstatus_to_exitcode(status))"""
+
+
 def checked(command):
     """Runs `command`; gives what it printed and its peak memory in kB."""
-    with tempfile.TemporaryFile("w+") as out:
-        process = subprocess.Popen(list(map(str, command)), stdout=out)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit(f"{' '.join(map(str, command))}\nended with {process.returncode}")
-        out.seek(0)
-        return out.read(), usage.ru_maxrss
+    command = list(map(str, command))
+    with tempfile.NamedTemporaryFile("r") as peak:
+        launch = [sys.executable, "-I", "-S", "-c", LAUNCHER, peak.name]
+        done = subprocess.run(launch + command, stdout=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise SystemExit(f"{' '.join(command)}\nended with {done.returncode}")
+        return done.stdout, int(peak.read())
 
 
 class Sides:
@@ -148,7 +154,8 @@ class Sides:
 
     def run_peer(self, side, model, repeat):
         command = [sys.executable, __file__, "--peer", side, model, self.folder / "inputs.npz", repeat]
-        return json.loads(checked(command)[0])
+        text, peak = checked(command)
+        return json.loads(text) | {"peak_kb": peak}
 
     def turn(self, side, model, inputs, repeat):
         return self.run_tenon(model, inputs, repeat) if side == "tenon" else self.run_peer(side, model, repeat)
