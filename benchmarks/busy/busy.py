@@ -7,8 +7,9 @@
 MODELS is a folder that benchmarks/models/export.py wrote. Tenon and ONNX Runtime (the better of one and two threads, idle)
 take turns with the same inputs, first on the idle machine, then beside the loops. A turn is a process of its own on both
 sides. A row says, of each side, the median of the turns' medians, their 90th percentile and the ratio of the medians.
-With --serve, callers run one BERT at once, each with its own request, on an idle machine; a row says the answers per
-second of each side, with its own default number of threads. The bar: the median of Tenon's is at least ONNX Runtime's.
+With --serve, callers run one model at once (BERT, or ResNet-50 by --models resnet50), each with its own request, on an idle
+machine; a row says the answers per second of each side, with its own default number of threads. The bar: the median of
+Tenon's is at least ONNX Runtime's.
 
 The bars without --serve: BERT's busy ratio at most 1.2; ResNet-50's at most 1.2 times its own idle ratio; the 90th percentile of Tenon's
 turns at most twice their median. The exit status is 1 if a bar is missed.
@@ -40,11 +41,13 @@ def peer_turn(model, threads, inputs_file, repeat):
         print(time_ms)
 
 
-def serve_peer(model, callers, seconds, sequence):
+SERVED = {"bert_base": "1,128", "resnet50": "1"}  # the dims that these models leave open
+
+
+def serve_peer(model, callers, seconds):
     """The main function of a process that serves `callers` threads by ONNX Runtime, and prints answers per second."""
     session = peer_session(model, 0)
-    ones = np.ones((1, sequence), np.int64)
-    inputs = {one.name: ones for one in session.get_inputs()}
+    inputs = next(iter(CASES[pathlib.Path(model).stem].values()))(np.random.default_rng(5))
     want = session.run(None, inputs)[0]
     answers, begin, cpu_begin = [0] * callers, time.perf_counter(), time.process_time()
 
@@ -62,11 +65,11 @@ def serve_peer(model, callers, seconds, sequence):
     print(json.dumps(dict(zip(RATES, rates))))
 
 
-def measure_serving(args, sequence=128):
-    model, callers, seconds = args.folder / "bert_base.onnx", str(args.callers), str(args.seconds)
+def measure_serving(args, name):
+    model, callers, seconds = args.folder / f"{name}.onnx", str(args.callers), str(args.seconds)
     commands = {
-        "tenon": [args.serve, model, "--dims", f"1,{sequence}", "--threads", callers, "--seconds", seconds],
-        "onnxruntime": [sys.executable, __file__, "--peer-serve", model, callers, seconds, str(sequence)],
+        "tenon": [args.serve, model, "--dims", SERVED[name], "--threads", callers, "--seconds", seconds],
+        "onnxruntime": [sys.executable, __file__, "--peer-serve", model, callers, seconds],
     }
     turns = {side: [] for side in commands}
     for _ in range(args.turns):
@@ -76,7 +79,7 @@ def measure_serving(args, sequence=128):
     medians = {side: {rate: round(float(np.median([turn[rate] for turn in done])), 2) for rate in RATES}
                for side, done in turns.items()}
     ratio = medians["tenon"][RATES[0]] / medians["onnxruntime"][RATES[0]]
-    row = {"benchmark": "serving", "model": "bert_base", "callers": args.callers} | medians
+    row = {"benchmark": "serving", "model": name, "callers": args.callers} | medians
     print(json.dumps(row | {"ratio": f"{ratio:.2f} (bar 1.0)", "turns": args.turns,
                             "onnxruntime_version": onnxruntime.__version__}), flush=True)
     return ratio >= 1.0
@@ -146,8 +149,8 @@ def main():
         model, threads, inputs_file, repeat = sys.argv[2:]
         return peer_turn(model, int(threads), inputs_file, int(repeat))
     if sys.argv[1:2] == ["--peer-serve"]:
-        model, callers, seconds, sequence = sys.argv[2:]
-        return serve_peer(model, int(callers), float(seconds), int(sequence))
+        model, callers, seconds = sys.argv[2:]
+        return serve_peer(model, int(callers), float(seconds))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=pathlib.Path)
     program = parser.add_mutually_exclusive_group(required=True)
@@ -162,7 +165,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=5, help="of a turn, with --serve")
     args = parser.parse_args()
     if args.serve:
-        return 0 if measure_serving(args) else 1
+        names = [name for name in args.models.split(",") if name in SERVED]
+        return 0 if all([measure_serving(args, name) for name in names]) else 1
     good = True
     for name in args.models.split(","):
         with tempfile.TemporaryDirectory() as folder:

@@ -13,6 +13,7 @@
 #include "core/ops/text_attribute.h"
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
+#include "primitives/text/quoted.h"
 
 namespace tenon::graph {
 namespace {
@@ -72,16 +73,11 @@ class Cursor {
     return value;
   }
   std::string quoted() {
-    expect("\"");
+    skip();
     std::string result;
-    while (at_ < text_.size() && text_[at_] != '"') {
-      const bool escaped = text_[at_] == '\\' && at_ + 1 < text_.size();
-      const char c = text_[at_ += escaped ? 1 : 0];
-      result += escaped && c == 'n' ? '\n' : c;
-      ++at_;
-    }
-    if (at_ >= text_.size()) wrong("the closing quote is missing");
-    ++at_;
+    const size_t read = read_quoted(text_.substr(at_), &result);
+    if (read == 0) wrong("a text in quotes is expected");
+    at_ += read;
     return result;
   }
 

@@ -9,18 +9,10 @@
 #include "core/ops/rules/epilogue.h"
 #include "core/ops/text_attribute.h"
 #include "primitives/text/format.h"
+#include "primitives/text/quoted.h"
 
 namespace tenon::graph {
 namespace {
-
-std::string quoted(std::string_view text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    result += c == '\n' ? std::string("\\n") : std::string(1, c);
-  }
-  return result + "\"";
-}
 
 std::string hex(const std::string& bytes) {
   constexpr char digits[] = "0123456789abcdef";
@@ -47,7 +39,7 @@ class Printer {
   Printer(const Graph& graph, const TextOptions& options) : graph_(graph), options_(options) {}
 
   std::string print() {
-    std::string text = fmt::format("graph {}\n{}", quoted(graph_.arena().name()), graph_.arena().text());
+    std::string text = fmt::format("graph {}\n{}", in_quotes(graph_.arena().name()), graph_.arena().text());
     for (ValueId id : graph_.inputs()) text += fmt::format("%{} = input {}\n", id, typed(id));
     for (ValueId id = 1; id < graph_.value_count(); ++id) {
       const bool read = !graph_[id].uses.empty() || graph_.is_output(id);
@@ -67,15 +59,31 @@ class Printer {
 
   std::string constant(ValueId id) {
     const Tensor& tensor = graph_[id].constant;
+    const auto count = static_cast<size_t>(tensor.bytes());
+    if (options_.constants == nullptr || count <= options_.most_bytes) {
+      return fmt::format("{} = {}", typed(id), count == 0 ? "none" : hex(bytes_of(tensor)));
+    }
+    return fmt::format("{} = file {}", typed(id), place_of(tensor));
+  }
+
+  static std::string bytes_of(const Tensor& tensor) {
     std::string bytes(static_cast<size_t>(tensor.bytes()), '\0');
     tensor.copy_to_host(bytes.data());
-    if (options_.constants == nullptr || bytes.size() <= options_.most_bytes) {
-      return fmt::format("{} = {}", typed(id), bytes.empty() ? "none" : hex(bytes));
+    return bytes;
+  }
+
+  // Where `tensor` begins in the file of constants, to which it is appended.
+  size_t place_of(const Tensor& tensor) {
+    if (options_.written != nullptr) {
+      const auto found = options_.written->find(tensor.impl());
+      if (found != options_.written->end()) return found->second;
     }
-    options_.constants->resize((options_.constants->size() + 63) / 64 * 64);
-    const size_t at = options_.constants->size();
-    *options_.constants += bytes;
-    return fmt::format("{} = file {}", typed(id), at);
+    std::string& file = *options_.constants;
+    file.resize((options_.file_bytes + file.size() + 63) / 64 * 64 - options_.file_bytes);
+    const size_t at = options_.file_bytes + file.size();
+    file += bytes_of(tensor);
+    if (options_.written != nullptr) options_.written->emplace(tensor.impl(), at);
+    return at;
   }
 
   template <class Ids>
@@ -98,7 +106,7 @@ class Printer {
     if (node.precision != Precision::stated) text += fmt::format(" precision {}", static_cast<int>(node.precision));
     if (node.device != nullptr) text += fmt::format(" on {}", node.device->opened->spelling);
     for (size_t i = 0; i < node.results.size(); ++i) text += (i == 0 ? " : " : ", ") + type(node.results[i]);
-    if (node.label != 0) text += " label " + quoted(graph_.labels()[node.label]);
+    if (node.label != 0) text += " label " + in_quotes(graph_.labels()[node.label]);
     return text;
   }
 
@@ -141,7 +149,7 @@ class Printer {
       case AttributeType::i32: return fmt::format("{}", get<int32_t>(node, field.offset + 4 * i));
       case AttributeType::u32: return fmt::format("{}", get<uint32_t>(node, field.offset + 4 * i));
       case AttributeType::dtype: return std::string(dtype_name(get<DType>(node, field.offset)));
-      case AttributeType::text: return quoted(get<TextAttribute>(node, field.offset).view());
+      case AttributeType::text: return in_quotes(get<TextAttribute>(node, field.offset).view());
       default: return number(node, field.offset + 8 * i);
     }
   }

@@ -12,6 +12,7 @@
 // epilogues, `precision full`, `on` its device, `:` the types of its results, `label`.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -24,6 +25,10 @@ struct TextOptions {
   // Constants of more bytes than this go to `constants` (appended, at multiples of 64), if it is given.
   size_t most_bytes = 256;
   std::string* constants = nullptr;
+  // Where constants begin that are in the file already; those that are appended are noted. The file has the bytes up to
+  // `file_bytes` before those of `constants`.
+  std::map<const TensorImpl*, size_t>* written = nullptr;
+  size_t file_bytes = 0;
 };
 
 TENON_API std::string print(const Graph& graph, const TextOptions& options = {});

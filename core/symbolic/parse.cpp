@@ -9,6 +9,7 @@
 
 #include "core/symbolic/arena.h"
 #include "primitives/text/format.h"
+#include "primitives/text/quoted.h"
 
 namespace tenon::symbolic {
 namespace {
@@ -49,16 +50,11 @@ class Reader {
   }
 
   std::string quoted() {
-    if (!take("\"")) wrong("a text in quotes is expected");
+    skip();
     std::string result;
-    while (at_ < text_.size() && text_[at_] != '"') {
-      const bool escaped = text_[at_] == '\\' && at_ + 1 < text_.size();
-      const char c = text_[at_ += escaped ? 1 : 0];
-      result += escaped && c == 'n' ? '\n' : c;
-      ++at_;
-    }
-    if (at_ == text_.size()) wrong("the closing quote is missing");
-    ++at_;
+    const size_t read = read_quoted(text_.substr(at_), &result);
+    if (read == 0) wrong("a text in quotes is expected");
+    at_ += read;
     return result;
   }
 

@@ -1,6 +1,7 @@
 // Sizes as text: "4*S0*S1 + (S0 + 3) // 2 - 1". parse.cpp reads it.
 #include "core/symbolic/arena.h"
 #include "primitives/text/format.h"
+#include "primitives/text/quoted.h"
 
 namespace tenon::symbolic {
 namespace {
@@ -74,19 +75,6 @@ std::string bound(int64_t number) {
   return number == Range::kNone || number == SymDim::kMost ? "" : fmt::format("{}", number);
 }
 
-std::string quoted(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    if (c == '\n') {
-      result += "\\n";
-    } else {
-      result += c;
-    }
-  }
-  return fmt::format("\"{}\"", result);
-}
-
 }  // namespace
 
 std::string Arena::text(SymDim size) const { return Writer(*this).write(size, Binding::sum); }
@@ -100,7 +88,7 @@ std::string Arena::text() const {
   std::string result;
   for (size_t i = 0; i < symbols_.size(); ++i) {
     const Symbol& symbol = symbols_[i];
-    result += fmt::format("symbol S{} {} in [{}, {}]", i, quoted(symbol.source), bound(symbol.range.lo),
+    result += fmt::format("symbol S{} {} in [{}, {}]", i, in_quotes(symbol.source), bound(symbol.range.lo),
                           bound(symbol.range.hi));
     if (symbol.divisor != 1) result += fmt::format(" multiple {}", symbol.divisor);
     if (symbol.hint) result += fmt::format(" hint {}", *symbol.hint);
@@ -108,7 +96,7 @@ std::string Arena::text() const {
   }
   constexpr const char* origins[] = {"guard", "check", "assumed"};
   for (const Constraint& constraint : constraints_) {
-    result += fmt::format("{} {} {}\n", origins[static_cast<size_t>(constraint.origin)], quoted(constraint.context),
+    result += fmt::format("{} {} {}\n", origins[static_cast<size_t>(constraint.origin)], in_quotes(constraint.context),
                           text(constraint.condition));
   }
   return result;

@@ -1,5 +1,7 @@
 #include "core/graph/passes/passes.h"
 
+#include "core/graph/passes/dump.h"
+#include "loader/settings/settings.h"
 #include "primitives/text/format.h"
 #include "primitives/text/nearest.h"
 
@@ -41,9 +43,11 @@ const Pass& find_pass(std::string_view name) {
 }
 
 void optimise(Graph* graph, const PassOptions& options) {
-  for (const Pass& pass : kPasses) {
-    if (options.exact && !pass.bound.empty()) continue;
-    pass.run(graph, options);
+  Dump dump(loader::settings().dump, *graph);
+  for (size_t i = 0; i < std::size(kPasses); ++i) {
+    if (options.exact && !kPasses[i].bound.empty()) continue;
+    kPasses[i].run(graph, options);
+    dump.stage(i + 1, kPasses[i].name, *graph);
   }
 }
 

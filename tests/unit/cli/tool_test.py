@@ -132,6 +132,11 @@ def main():
         direct = run("graph", product, "--pass", "none", "--run").stdout
         claim(direct.startswith("output 0: f32 [3, 3]: least 0, "), "a graph that runs: " + direct)
         claim(run("graph", folder / "graph" / "graph.txt", "--run").stdout == direct, "a text should run as its graph does")
+        dumped = run("graph", product, "--run", TENON_DUMP=folder / "dumps").stdout
+        stages = sorted((folder / "dumps").glob("*/*.txt"))
+        claim([stage.name[3:] for stage in stages] == ["recorded.txt", "epilogues.txt"], f"the stages of a dump: {stages}")
+        for stage in stages:
+            claim(run("graph", stage, "--run").stdout == dumped, f"{stage} should run as its graph does")
         refused(["There is no pass 'epilogue', perhaps 'epilogues'; the passes are fold_constants,"], "graph", product, "-p", "epilogue")
         (folder / "wrong.txt").write_text('graph "g"\n%1 = input f32[2] on cpu:0\n%2 = relo(%1)\nreturn %2\n')
         refused(["The text is no graph: line 3: at position 9 there is no op 'relo'."], "graph", folder / "wrong.txt")

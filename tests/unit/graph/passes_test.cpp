@@ -1,13 +1,11 @@
-// Passes: texts before and after, idempotence, random graphs that give the same results; and graphs as text.
+// Passes: the ops before and after, idempotence, equal results; each on sizes that are symbols.
 #include "core/graph/passes/passes.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <map>
-#include <random>
 
 #include "core/graph/execute/executable.h"
 #include "core/graph/recorder.h"
@@ -16,20 +14,11 @@
 #include "core/ops/decompose/decompose.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
+#include "tests/unit/graph/random_program.h"
 #include "tests/unit/tensor/expect_error.h"
 
 namespace tenon::graph {
 namespace {
-
-using Program = std::function<TensorList(const TensorList&)>;
-
-Tensor random_tensor(const Dims& dims, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> magnitudes(0.5f, 1.5f);
-  std::vector<float> data(static_cast<size_t>(element_count(dims)));
-  for (float& value : data) value = random() % 2 == 0 ? magnitudes(random) : -magnitudes(random);
-  return Tensor::from<float>(data, dims);
-}
 
 std::string wrong_in(Graph& graph) {
   const Status status = verify(graph);
@@ -393,78 +382,6 @@ TEST(Passes, DecideOnSymbolsOnlyWhatIsDecided) {
     for (const Dims& dims : {Dims{2, 2, 8}, Dims{5, 3, 8}, Dims{3, 9, 8}}) {
       expect_close(results_at(graph, dims), results_at(parse(kSymbolic), dims), pass.bound.empty());
     }
-  }
-}
-
-// A program of `size` ops with writes through overlapping views.
-Program random_program(uint32_t seed, int size) {
-  return [seed, size](const TensorList& in) -> TensorList {
-    std::mt19937 random(seed);
-    TensorList all;
-    for (const Tensor& input : in) all.push_back(add(input, Scalar(0.25)));
-    const auto pick = [&] { return all[random() % all.size()]; };
-    for (int i = 0; i < size; ++i) {
-      const Tensor a = pick(), b = pick();
-      switch (random() % 14) {
-        case 0: all.push_back(mul(a, Scalar(0.5))); break;
-        case 1: all.push_back(add(a, b)); break;
-        case 2: all.push_back(maximum(a, neg(b))); break;
-        case 3: all.push_back(permute(a, {1, 0})); break;
-        case 4: all.push_back(softmax(a, static_cast<int64_t>(random() % 2))); break;
-        case 5: all.push_back(relu(add(matmul(tanh(a), tanh(b)), a))); break;
-        case 6: all.push_back(expand(slice(a, 0, 1, 2, 1), {4, 4})); break;
-        case 7: all.push_back(sub(reshape(contiguous(a), {4, 4}), select(b, 0, 2))); break;
-        case 8: {
-          Tensor part = select(a, static_cast<int64_t>(random() % 2), static_cast<int64_t>(random() % 4));
-          if (a.strides()[0] != 0 && a.strides()[1] != 0) mul_(part, Scalar(0.75));
-          break;
-        }
-        case 9: {
-          Tensor part = slice(a, 1, 1, 4, 2);
-          if (a.strides()[0] != 0 && a.strides()[1] != 0) copy_(part, slice(b, 1, 0, 2, 1));
-          break;
-        }
-        case 10: {
-          Tensor turned = a;
-          if (a.strides()[0] != 0 && a.strides()[1] != 0) add_(turned, tanh(b));
-          break;
-        }
-        case 11: {
-          if (!a.contiguous()) break;
-          Tensor flat = reshape(a, {16});
-          Tensor part = slice(flat, 0, 3, 9, 3);
-          fill_(part, Scalar(0.5));
-          break;
-        }
-        case 12: all.push_back(clone(a)); break;
-        default: all.push_back(permute(permute(a, {1, 0}), {1, 0})); break;
-      }
-    }
-    return {all.back(), all[all.size() / 2], pick(), pick()};
-  };
-}
-
-TEST(Passes, RandomProgramsGiveWhatEagerRunsGive) {
-  for (uint32_t seed = 0; seed < 300; ++seed) {
-    SCOPED_TRACE(seed);
-    const TensorList in{random_tensor({4, 4}, seed), random_tensor({4, 4}, seed + 1000)};
-    const Program code = random_program(seed, 20);
-    std::vector<std::vector<float>> eager;
-    for (const Tensor& result : code(in)) eager.push_back(result.to_host<float>());
-    Graph graph = record(in, code);
-    expect_close(results_of(graph, in), eager, true);
-    for (const Pass& pass : passes()) {
-      pass.run(&graph, {});
-      ASSERT_EQ(wrong_in(graph), "") << pass.name;
-      const std::string once = print(graph);
-      pass.run(&graph, {});
-      ASSERT_EQ(print(graph), once) << pass.name << " is not idempotent";
-      if (pass.bound.empty() && pass.name != "dead_code") expect_close(results_of(graph, in), eager, true);
-    }
-    expect_close(results_of(graph, in), eager, false);
-    const Graph again = parse(print(graph));
-    expect_close(results_of(again, in), results_of(graph, in), true);
-    if (HasFatalFailure()) return;
   }
 }
 

@@ -4,14 +4,19 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <random>
+#include <set>
 
 #include "core/graph/execute/executable.h"
+#include "core/graph/passes/dump.h"
 #include "core/graph/passes/passes.h"
 #include "core/graph/recorder.h"
 #include "core/graph/verify.h"
 #include "core/ops/ops.h"
+#include "tests/unit/scratch_folder.h"
 #include "tests/unit/tensor/expect_error.h"
 
 namespace tenon::graph {
@@ -74,6 +79,56 @@ TEST(Text, LargeConstantsGoToAFile) {
             run(prepare(graph), std::vector<Tensor>{x})[0].to_host<double>());
   EXPECT_NE(error_of([&] { parse(text, constants.substr(0, 40)); }).message().find("the file of constants is shorter"),
             std::string::npos);
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// The stages of a graph whose name is hostile: only those that changed it, each of which runs with the constants
+// beside.
+TEST(Dump, WritesStagesThatRun) {
+  const ScratchFolder scratch;
+  Recorder recorder(Device::current(), {.name = "../../etc/pass\nwd"});
+  InterpreterScope scope(recorder);
+  const Tensor x = recorder.input(DType::f32, {3, 16});
+  const Tensor y = relu(add(matmul(mul(x, Scalar(1.0)), floats({16, 8}, -3)), floats({8}, 1)));
+  Graph graph = recorder.finish(TensorList{y});
+  const Tensor given = floats({3, 16}, -2);
+  const std::vector<float> expected = run(prepare(graph), TensorList{given})[0].to_host<float>();
+  Dump dump(scratch.path() + "/new/folder", graph);
+  size_t number = 0;
+  for (const Pass& pass : passes()) {
+    pass.run(&graph, {});
+    dump.stage(++number, pass.name, graph);
+  }
+  const std::filesystem::path folder = dump.folder();
+  EXPECT_EQ(folder.parent_path(), scratch.path() + "/new/folder");
+  EXPECT_EQ(std::filesystem::status(folder).permissions(), std::filesystem::perms::owner_all);
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename());
+  ASSERT_EQ(names.size(), 4u);
+  EXPECT_TRUE(names.contains("00-recorded.txt") && names.contains("02-redundant.txt"));
+  EXPECT_EQ(std::filesystem::file_size(folder / "constants.bin"), 16u * 8 * 4) << "a constant is written once";
+  for (const std::string& name : names) {
+    if (!name.ends_with(".txt")) continue;
+    const Graph again = parse(read_file(folder / name), read_file(folder / "constants.bin"));
+    const std::vector<float> got = run(prepare(again), TensorList{given})[0].to_host<float>();
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-3f) << name;
+  }
+}
+
+TEST(Dump, NamesOfFilesAreSafe) {
+  EXPECT_EQ(file_name_of("../../a b\n\"c\".onnx"), "_._.._a_b__c_.onnx");
+  EXPECT_EQ(file_name_of("-rf"), "_rf");
+  EXPECT_EQ(file_name_of(std::string(200, 'x')).size(), 64u);
+}
+
+TEST(Dump, AFolderThatCannotBeIsAnError) {
+  const ScratchFolder scratch;
+  const std::string file = scratch.write("file", "");
+  testing::expect_error([&] { Dump(file, rich_graph()); }, Code::invalid_argument, {"TENON_DUMP: '" + file});
 }
 
 void expect_wrong(const std::string& lines, const std::string& what) {

@@ -10,6 +10,7 @@
 #include "primitives/shape/shape.h"
 #include "primitives/text/format.h"
 #include "primitives/text/nearest.h"
+#include "primitives/text/quoted.h"
 
 namespace tenon {
 namespace {
@@ -51,6 +52,19 @@ TEST(Nearest, FindsSmallSlipsOnly) {
   EXPECT_EQ(edit_distance("ca", "abc"), 3u) << "letters that were swapped are not changed again";
   EXPECT_EQ(nearest_word("npu2", {"cpu", "null"}), "") << "half of another word is no slip";
   EXPECT_EQ(nearest_word("rnu", {"compare", "run"}), "run");
+}
+
+TEST(Quoted, ReadsBack) {
+  for (const std::string text : {"", "plain", "a \"rich\" one", "back\\slash\\", "two\nlines", "\\n"}) {
+    const std::string written = in_quotes(text);
+    EXPECT_EQ(written.find('\n'), std::string::npos);
+    std::string read = "old";
+    EXPECT_EQ(read_quoted(written + " and more", &read), written.size());
+    EXPECT_EQ(read, text);
+  }
+  std::string read;
+  EXPECT_EQ(read_quoted("no quote", &read), 0u);
+  EXPECT_EQ(read_quoted("\"no end\\\"", &read), 0u);
 }
 
 }  // namespace

@@ -1,0 +1,98 @@
+// Steps of a decoder that takes the keys and values of all tokens before, as export.py's llama.
+//
+//   bench_decode MODEL --first 128 --last 255 [--logits FILE]
+//
+// A step has one token; its outputs "present.*" are the next step's "past.*". The cache of the tokens before the first
+// step is made by a formula that measure.py has too. Prints one JSON line: the milliseconds of each step. FILE gets the
+// logits of the last one.
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "core/tensor/tensor.h"
+#include "primitives/status/error.h"
+#include "sdk/onnx/onnx.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Arguments {
+  std::string model, logits;
+  int64_t first = 128, last = 255;
+};
+
+Arguments read(int argc, char** argv) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    const bool has_value = i + 1 < argc;
+    if (name == "--first" && has_value) {
+      arguments.first = std::atoll(argv[++i]);
+    } else if (name == "--last" && has_value) {
+      arguments.last = std::atoll(argv[++i]);
+    } else if (name == "--logits" && has_value) {
+      arguments.logits = argv[++i];
+    } else {
+      arguments.model = name;
+    }
+  }
+  return arguments;
+}
+
+bool is_cache(const tenon::onnx::ValueInfo& value) { return value.name.rfind("past.", 0) == 0; }
+
+tenon::Tensor cache(const tenon::onnx::ValueInfo& input, int64_t length) {
+  tenon::Dims dims;
+  int64_t count = 1;
+  for (const tenon::onnx::Dim& dim : input.dims) {
+    dims.push_back(dim.value >= 0 ? dim.value : length);
+    count *= dims.back();
+  }
+  std::vector<float> values(static_cast<size_t>(count));
+  for (uint32_t i = 0; i < values.size(); ++i) {
+    values[i] = static_cast<float>((i * 2654435761u) >> 8) / 8388608.0f - 1.0f;
+  }
+  return tenon::Tensor::from<float>(values, dims);
+}
+
+tenon::Tensor number(int64_t value) { return tenon::Tensor::from<int64_t>(std::vector<int64_t>{value}, {1, 1}); }
+
+int run(const Arguments& arguments) {
+  const tenon::onnx::Model model = tenon::onnx::load(arguments.model);
+  tenon::onnx::Inputs inputs;
+  for (const tenon::onnx::ValueInfo& input : model.inputs()) {
+    if (is_cache(input)) inputs[input.name] = cache(input, arguments.first);
+  }
+  std::vector<float> logits;
+  std::printf("{\"steps_ms\": [");
+  for (int64_t step = arguments.first; step <= arguments.last; ++step) {
+    inputs["token"] = number(step * 7919 % 32000);
+    inputs["position"] = number(step);
+    if (step == arguments.first) model.run(inputs);  // what the first run of all costs is another row
+    const Clock::time_point begin = Clock::now();
+    const tenon::TensorList outputs = model.run(inputs);
+    logits = outputs[0].to_host<float>();
+    const double time = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    std::printf("%s%.3f", step == arguments.first ? "" : ", ", time);
+    for (size_t i = 1; i < outputs.size(); ++i) {
+      inputs["past." + model.outputs()[i].name.substr(std::string("present.").size())] = outputs[i];
+    }
+  }
+  std::printf("]}\n");
+  if (!arguments.logits.empty()) {
+    std::ofstream file(arguments.logits, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(logits.data()), static_cast<std::streamsize>(logits.size() * 4));
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try { return run(read(argc, argv)); } catch (const tenon::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}

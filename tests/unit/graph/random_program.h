@@ -1,0 +1,175 @@
+// Random programs over the ops that passes look for: with writes through overlapping views, several outputs, constants,
+// and values of f32, f64, i32 and bool.
+#pragma once
+
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "core/ops/ops.h"
+
+namespace tenon::graph {
+
+using Program = std::function<TensorList(const TensorList&)>;
+
+// Magnitudes from 0.5 to 1.5, of both signs.
+inline Tensor random_tensor(const Dims& dims, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> magnitudes(0.5f, 1.5f);
+  std::vector<float> data(static_cast<size_t>(element_count(dims)));
+  for (float& value : data) value = random() % 2 == 0 ? magnitudes(random) : -magnitudes(random);
+  return Tensor::from<float>(data, dims);
+}
+
+// Whole numbers from -3 to 3.
+inline Tensor random_numbers(const Dims& dims, uint32_t seed) {
+  return cast(mul(random_tensor(dims, seed), Scalar(2.0)), DType::i32);
+}
+
+class RandomProgram {
+ public:
+  // `smooth`: a small change of an input or of a rounding changes no result much. Takes three inputs: two of f32 and
+  // one of i32, of shape [4, 4].
+  RandomProgram(uint32_t seed, int size, bool smooth) : random_(seed), seed_(seed), size_(size), smooth_(smooth) {}
+
+  TensorList operator()(const TensorList& inputs) {
+    random_.seed(seed_);
+    floats_ = {add(inputs[0], Scalar(0.25)), add(inputs[1], Scalar(0.25))};
+    whole_ = {mul(inputs[2], Scalar(int64_t{1}))};
+    truths_ = {gt(inputs[2], Scalar(int64_t{0}))};
+    for (int i = 0; i < size_; ++i) step();
+    TensorList outputs{floats_.back(), floats_[floats_.size() / 2], pick(floats_), pick(whole_), pick(truths_)};
+    outputs.push_back(cast(pick(floats_), DType::f64));
+    return outputs;
+  }
+
+ private:
+  uint32_t below(uint32_t end) { return static_cast<uint32_t>(random_() % end); }
+  const Tensor& pick(const TensorList& from) { return from[below(static_cast<uint32_t>(from.size()))]; }
+  Tensor constant(const Dims& dims) { return random_tensor(dims, below(5)); }
+
+  void step() {
+    switch (below(5)) {
+      case 0: return views();
+      case 1: return writes();
+      case 2: return patterns();
+      case 3: return types();
+      default: return arithmetic();
+    }
+  }
+
+  void give(const Tensor& value) { floats_.push_back(value); }
+
+  void arithmetic() {
+    const Tensor a = pick(floats_), b = pick(floats_);
+    switch (below(10)) {
+      case 0: return give(mul(a, Scalar(0.5)));
+      case 1: return give(add(a, b));
+      case 2: return give(maximum(a, neg(b)));
+      case 3: return give(softmax(a, static_cast<int64_t>(below(2))));
+      case 4: return give(relu(add(matmul(tanh(a), tanh(b)), a)));
+      case 5: return give(add(a, Scalar(below(2) == 0 ? 0.0 : -0.0)));
+      case 6: return give(sub(mul(a, Scalar(1.0)), Scalar(0.0)));
+      case 7: return give(add(constant({4, 4}), mul(constant({4}), a)));
+      case 8: return give(div(matmul(tanh(a), constant({4, 4})), Scalar(4.0)));
+      default: return give(clamp(matmul(tanh(a), tanh(b)), Scalar(-0.5), Scalar(0.75)));
+    }
+  }
+
+  void views() {
+    const Tensor a = pick(floats_), b = pick(floats_);
+    switch (below(7)) {
+      case 0: return give(permute(a, {1, 0}));
+      case 1: return give(expand(slice(a, 0, 1, 2, 1), {4, 4}));
+      case 2: return give(sub(reshape(contiguous(a), {4, 4}), select(b, 0, 2)));
+      case 3: return give(permute(permute(a, {1, 0}), {1, 0}));
+      case 4: return give(squeeze(unsqueeze(slice(a, 1, 0, 4), 0), {0}));
+      case 5: return give(pad(slice(pad(a, {0, 0, 0, 0}), 0, 1), {0, 0, 1, 0}));
+      default: return give(concat(TensorList{slice(a, 0, 0, 2), slice(b, 0, 2, 4)}, 0));
+    }
+  }
+
+  // In place, through views that overlap others.
+  void writes() {
+    const Tensor a = pick(floats_), b = pick(floats_);
+    if (a.strides()[0] == 0 || a.strides()[1] == 0) return;
+    switch (below(5)) {
+      case 0: {
+        Tensor part = select(a, static_cast<int64_t>(below(2)), static_cast<int64_t>(below(4)));
+        mul_(part, Scalar(0.75));
+        return;
+      }
+      case 1: {
+        Tensor part = slice(a, 1, 1, 4, 2);
+        copy_(part, slice(b, 1, 0, 2, 1));
+        return;
+      }
+      case 2: {
+        Tensor whole = a;
+        add_(whole, tanh(b));
+        return;
+      }
+      case 3: {
+        if (!a.contiguous()) return;
+        Tensor part = slice(reshape(a, {16}), 0, 3, 9, 3);
+        fill_(part, Scalar(0.5));
+        return;
+      }
+      default: return give(clone(a));
+    }
+  }
+
+  Tensor rows(const Tensor& x) { return sub(x, mean(x, {-1}, true)); }
+
+  // What exporters write.
+  void patterns() {
+    const Tensor a = pick(floats_);
+    switch (below(7)) {
+      case 0: {
+        const Tensor centred = rows(a);
+        const Tensor square = below(2) == 0 ? mul(centred, centred) : pow(centred, Scalar(2.0));
+        const Tensor norm = div(centred, sqrt(add(mean(square, {-1}, true), Scalar(0.125))));
+        return give(add(mul(norm, constant({4})), constant({4})));
+      }
+      case 1: return give(mul(mul(a, Scalar(0.5)), add(erf(div(a, Scalar(1.4142135623730951))), Scalar(1.0))));
+      case 2: return give(mul(a, sigmoid(a)));
+      case 3: return give(div(Scalar(1.0), sqrt(add(pow(a, Scalar(2.0)), Scalar(1.0)))));
+      case 4: {
+        const Tensor row = tanh(slice(a, 0, 1, 2));
+        const Tensor left = matmul(row, constant({4, 2})), right = matmul(row, random_tensor({4, 2}, 7));
+        return give(add(a, concat(TensorList{add(left, constant({2})), add(right, constant({2}))}, 1)));
+      }
+      case 5: {
+        if (!smooth_) return give(tanh(a));
+        const Tensor image = reshape(contiguous(tanh(a)), {1, 4, 2, 2});
+        const Tensor made = conv(image, constant({4, 4, 1, 1}), constant({4}));
+        const Tensor normal = batch_norm(made, constant({4}), constant({4}), constant({4}), square(constant({4})));
+        return give(reshape(relu(normal), {4, 4}));
+      }
+      default: return give(add(mul(matmul(tanh(a), constant({4, 4})), Scalar(0.3)), constant({4})));
+    }
+  }
+
+  void types() {
+    const Tensor a = pick(floats_), n = pick(whole_), truth = pick(truths_);
+    switch (below(smooth_ ? 6 : 9)) {
+      case 0: return give(cast(cast(a, DType::f64), DType::f32));
+      case 1: return give(cast(exp(tanh(cast(a, DType::f64))), DType::f32));
+      case 2: return whole_.push_back(add(n, cast(cast(pick(whole_), DType::i64), DType::i32)));
+      case 3: return whole_.push_back(maximum(add(n, Scalar(int64_t{0})), cast(truth, DType::i32)));
+      case 4: return truths_.push_back(logical_and(truth, lt(n, pick(whole_))));
+      case 5: return give(where(truth, a, pick(floats_)));
+      case 6: return whole_.push_back(cast(mul(tanh(a), Scalar(3.0)), DType::i32));
+      case 7: return truths_.push_back(gt(a, pick(floats_)));
+      default: return give(cast(cast(tanh(a), DType::f16), DType::f32));
+    }
+  }
+
+  std::mt19937 random_;
+  uint32_t seed_;
+  int size_;
+  bool smooth_;
+  TensorList floats_, whole_, truths_;
+};
+
+}  // namespace tenon::graph
