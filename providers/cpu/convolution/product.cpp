@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kPanelBytes = 192 * 1024;     // of weights that one pass over pixels reads: they stay in the L2 cache
 constexpr int64_t kPixelsBytes = 256 * 1024;    // of SRC that the columns one after the other read
 constexpr uint64_t kWeightsBytes = 384 * 1024;  // of weights that every tile of pixels may read from the L2 cache
+constexpr int32_t kMostRows = 16;               // of any kernel
 constexpr int64_t kFewChannels = 16;            // of SRC: fewer are worth a frame
 
 uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -25,7 +26,10 @@ struct Cut {
     framed = images.in < kFewChannels && images.kernel[1] > 1 && images.dilation[1] == 1;
     rows = framed ? images.kernel[0] : images.taps();
     depth = framed ? images.kernel[1] * images.in : images.in;
+    joined = images.taps() == 1;
     for (int axis = 0; axis < 2; ++axis) {
+      joined =
+          joined && images.stride[axis] == 1 && images.pad[axis] == 0 && images.src_size[axis] == images.dst_size[axis];
       frame[axis] =
           (images.dst_size[axis] - 1) * images.stride[axis] + (images.kernel[axis] - 1) * images.dilation[axis] + 1;
     }
@@ -64,6 +68,7 @@ struct Cut {
   Images images;
   TileKernels kernels;
   bool framed;
+  bool joined;          // pixels of SRC lie as those of DST, one tap each
   int64_t rows, depth;  // taps, and channels of each, as the kernel sees them
   int64_t frame[2];
   int64_t block, blocks;         // pixels of a tile, and tiles of all pixels
@@ -240,30 +245,40 @@ class ProductPrimitive final : public ep_primitive {
   void find_taps(const float* src, int64_t pixel, int32_t rows, int64_t first, int64_t count,
                  const float** taps) const {
     const Images& images = cut_.images;
+    if (cut_.joined) {
+      for (int32_t row = 0; row < rows; ++row) taps[row] = src + (pixel + row) * images.in;
+      return;
+    }
+    // Of each pixel: the line of all images, and the column, where tap 0 lies; lines are counted from that of the
+    // image.
+    int64_t top[kMostRows], left[kMostRows], line[kMostRows];
     int64_t x = pixel % images.dst_size[1], y = pixel / images.dst_size[1] % images.dst_size[0];
     int64_t image = pixel / images.dst_size[1] / images.dst_size[0];
+    const int64_t lines = cut_.framed ? cut_.frame[0] : images.src_size[0];
+    const int64_t pad[2] = {cut_.framed ? 0 : images.pad[0], cut_.framed ? 0 : images.pad[1]};
     for (int32_t row = 0; row < rows; ++row) {
-      for (int64_t i = 0; i < count; ++i) taps[i * rows + row] = tap_of(src, image, y, x, first + i);
+      top[row] = y * images.stride[0] - pad[0];
+      left[row] = x * images.stride[1] - pad[1];
+      line[row] = image * lines + top[row];
       if (++x < images.dst_size[1]) continue;
       x = 0;
       if (++y < images.dst_size[0]) continue;
       y = 0;
       ++image;
     }
+    const int64_t width = cut_.framed ? cut_.frame[1] : images.src_size[1];
+    const int64_t tap_columns = cut_.framed ? 1 : images.kernel[1];
+    for (int64_t tap = 0; tap < count; ++tap, taps += rows) {
+      const int64_t down = (first + tap) / tap_columns * images.dilation[0];
+      const int64_t right = (first + tap) % tap_columns * images.dilation[1];
+      for (int32_t row = 0; row < rows; ++row) {
+        const bool inside = cut_.framed || (in(top[row] + down, lines) && in(left[row] + right, width));
+        taps[row] = inside ? src + ((line[row] + down) * width + left[row] + right) * images.in : zeros_.data();
+      }
+    }
   }
 
-  const float* tap_of(const float* src, int64_t image, int64_t y, int64_t x, int64_t tap) const {
-    const Images& images = cut_.images;
-    if (cut_.framed) {
-      const int64_t line = image * cut_.frame[0] + y * images.stride[0] + tap * images.dilation[0];
-      return src + (line * cut_.frame[1] + x * images.stride[1]) * images.in;
-    }
-    const int64_t line = y * images.stride[0] - images.pad[0] + tap / images.kernel[1] * images.dilation[0];
-    const int64_t column = x * images.stride[1] - images.pad[1] + tap % images.kernel[1] * images.dilation[1];
-    const bool inside = line >= 0 && line < images.src_size[0] && column >= 0 && column < images.src_size[1];
-    if (!inside) return zeros_.data();
-    return src + ((image * images.src_size[0] + line) * images.src_size[1] + column) * images.in;
-  }
+  static bool in(int64_t at, int64_t size) { return static_cast<uint64_t>(at) < static_cast<uint64_t>(size); }
 
   Cut cut_;
   Finisher finisher_;
