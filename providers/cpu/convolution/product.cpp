@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kPanelBytes = 192 * 1024;     // of weights that one pass over pixels reads: they stay in the L2 cache
 constexpr int64_t kPixelsBytes = 256 * 1024;    // of SRC that the columns one after the other read
 constexpr uint64_t kWeightsBytes = 384 * 1024;  // of weights that every tile of pixels may read from the L2 cache
+constexpr int64_t kAhead = 256;                 // floats of weights that are on their way to the L1 cache
 constexpr int32_t kMostRows = 16;               // of any kernel
 constexpr int64_t kFewChannels = 16;            // of SRC: fewer are worth a frame
 
@@ -228,6 +229,8 @@ class ProductPrimitive final : public ep_primitive {
     tile.panel_floats = cut_.panel_floats();
     tile.taps = std::min(cut_.group, cut_.rows - tap);
     tile.depth = cut_.depth;
+    // The first tile that reads these weights asks for the next ones, which come from memory.
+    tile.ahead = group.blocks > 1 && block == group.block ? tile.taps * tile.depth * cut_.width(group.panel) : kAhead;
     tile.src = taps;
     tile.weights = from.weights + group.panel * cut_.panel_floats() + tap * cut_.depth * cut_.width(group.panel);
     tile.bias = from.bias == nullptr ? nullptr : from.bias + column;
@@ -271,10 +274,13 @@ class ProductPrimitive final : public ep_primitive {
     for (int64_t tap = 0; tap < count; ++tap, taps += rows) {
       const int64_t down = (first + tap) / tap_columns * images.dilation[0];
       const int64_t right = (first + tap) % tap_columns * images.dilation[1];
+      bool any = false;
       for (int32_t row = 0; row < rows; ++row) {
         const bool inside = cut_.framed || (in(top[row] + down, lines) && in(left[row] + right, width));
         taps[row] = inside ? src + ((line[row] + down) * width + left[row] + right) * images.in : zeros_.data();
+        any = any || inside;
       }
+      if (!any) taps[0] = nullptr;
     }
   }
 
@@ -292,11 +298,6 @@ Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primi
   if (Refusal refusal = why_no_images(device, desc)) return refusal;
   if (desc.attributes.convolution.groups != 1) {
     return Refusal::because("%lld groups", static_cast<long long>(desc.attributes.convolution.groups));
-  }
-  const Images images(desc);
-  if (images.taps() > 1 && images.in >= kFewChannels) {
-    return Refusal::because("%lld taps of %lld channels, where oneDNN skips those beside the image",
-                            static_cast<long long>(images.taps()), static_cast<long long>(images.in));
   }
   return {};
 }
