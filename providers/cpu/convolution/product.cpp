@@ -1,7 +1,7 @@
-// convolution of one group with channels last: a product of matrices, pixels by channels of DST, whose sums run over
-// taps and channels of SRC. Nothing is laid out anew: a tile reads the pixels of each tap where they lie, and zeros
-// where a tap lies beside the image. Images of few channels are copied into a frame of zeros first; then the taps of a
-// row follow each other in memory and are one tap of more channels.
+// convolution of one group with channels last, and matmul by a constant matrix: a product of matrices, pixels by
+// channels of DST, whose sums run over taps and channels of SRC. Nothing is laid out anew: a tile reads the pixels of
+// each tap where they lie, and zeros where a tap lies beside the image. Images of few channels are copied into a frame
+// of zeros first; then the taps of a row follow each other in memory and are one tap of more channels.
 #include <algorithm>
 #include <cstring>
 
@@ -16,6 +16,7 @@ constexpr int64_t kPanelBytes = 192 * 1024;     // of weights that one pass over
 constexpr int64_t kPixelsBytes = 256 * 1024;    // of SRC that the columns one after the other read
 constexpr uint64_t kWeightsBytes = 384 * 1024;  // of weights that every tile of pixels may read from the L2 cache
 constexpr int64_t kAhead = 256;                 // floats of weights that are on their way to the L1 cache
+constexpr int64_t kFarAhead = 4096;             // the same where every weight is read once
 constexpr int32_t kMostRows = 16;               // of any kernel
 constexpr int64_t kFewChannels = 16;            // of SRC: fewer are worth a frame
 
@@ -80,8 +81,8 @@ struct Cut {
 
 class ProductPrimitive final : public ep_primitive {
  public:
-  ProductPrimitive(const ep_device& on, const ep_primitive_desc& desc, bool packed)
-      : cut_(Images(desc), tile_kernels(on.simd)),
+  ProductPrimitive(const ep_device& on, const ep_primitive_desc& desc, const Images& images, bool packed)
+      : cut_(images, tile_kernels(on.simd)),
         finisher_(on, desc),
         zeros_(static_cast<size_t>(cut_.depth), 0.0f),
         packed_(packed) {}
@@ -230,7 +231,8 @@ class ProductPrimitive final : public ep_primitive {
     tile.taps = std::min(cut_.group, cut_.rows - tap);
     tile.depth = cut_.depth;
     // The first tile that reads these weights asks for the next ones, which come from memory.
-    tile.ahead = group.blocks > 1 && block == group.block ? tile.taps * tile.depth * cut_.width(group.panel) : kAhead;
+    const bool first = group.blocks > 1 && block == group.block;
+    tile.ahead = first ? tile.taps * tile.depth * cut_.width(group.panel) : cut_.blocks == 1 ? kFarAhead : kAhead;
     tile.src = taps;
     tile.weights = from.weights + group.panel * cut_.panel_floats() + tap * cut_.depth * cut_.width(group.panel);
     tile.bias = from.bias == nullptr ? nullptr : from.bias + column;
@@ -292,6 +294,50 @@ class ProductPrimitive final : public ep_primitive {
   bool packed_;
 };
 
+Refusal make_product(ep_device& device, const ep_primitive_desc& desc, const Images& images, const char* form,
+                     ep_primitive** out, ep_primitive_info& info) {
+  const bool packed = (desc.operands[images.weight].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
+  auto* made = make_primitive<ProductPrimitive>(device, device, desc, images, packed);
+  if (packed) {
+    info.pack_operand = 1 + static_cast<uint32_t>(images.weight);
+    info.pack_bytes = made->cut().packed_bytes();
+    info.pack_layout = packed_layout(form, made->cut().kernels.columns, made->cut().kernels.lanes);
+  }
+  *out = made;
+  return {};
+}
+
+bool is_dense(const ep_operand_desc& matrix) {
+  return (matrix.dims[1] == 1 || matrix.strides[1] == 1) &&
+         (matrix.dims[0] == 1 || matrix.strides[0] == matrix.dims[1]);
+}
+
+// The rows of SRC as pixels of one line. Long rows are several pixels and as many taps, so that the weights of one tap
+// stay in a cache.
+Images rows_as_images(const ep_primitive_desc& desc) {
+  constexpr int64_t kLongest = kPanelBytes / 128;
+  Images images;
+  images.src = find_operand(desc, EP_ROLE_SRC);
+  images.weight = find_operand(desc, EP_ROLE_SRC_B);
+  images.bias = find_operand(desc, EP_ROLE_BIAS);
+  const ep_operand_desc& weight = desc.operands[images.weight];
+  const int64_t rows = desc.operands[0].dims[0], depth = weight.dims[0];
+  int64_t taps = 1;
+  while (depth % taps != 0 || depth / taps > kLongest) {
+    if (++taps > depth / kFewChannels) taps = 1;
+    if (taps == 1) break;
+  }
+  images.in = depth / taps;
+  images.out = weight.dims[1];
+  images.src_size[1] = rows * taps;
+  images.dst_size[1] = rows;
+  images.kernel[1] = images.stride[1] = taps;
+  images.weight_strides[0] = weight.strides[1];
+  images.weight_strides[1] = weight.strides[0];
+  images.weight_strides[3] = images.in * weight.strides[0];
+  return images;
+}
+
 }  // namespace
 
 Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
@@ -304,16 +350,32 @@ Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primi
 
 Refusal ChannelsLastConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                                       ep_primitive_info& info) {
-  const int32_t weight = find_operand(desc, EP_ROLE_WEIGHT);
-  const bool packed = (desc.operands[weight].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
-  auto* made = make_primitive<ProductPrimitive>(device, device, desc, packed);
-  if (packed) {
-    info.pack_operand = 1 + static_cast<uint32_t>(weight);
-    info.pack_bytes = made->cut().packed_bytes();
-    info.pack_layout = packed_layout("channels last", made->cut().kernels.columns, made->cut().kernels.lanes);
+  return make_product(device, desc, Images(desc), "channels last", out, info);
+}
+
+Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
+  if (is_dynamic(desc)) return Refusal::because("products on tiles are made for static dims");
+  if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f32) {
+    return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
   }
-  *out = made;
-  return {};
+  const ep_operand_desc& dst = desc.operands[0];
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  const ep_operand_desc* weight = operand(desc, EP_ROLE_SRC_B);
+  const ep_operand_desc* bias = operand(desc, EP_ROLE_BIAS);
+  if (src == nullptr || weight == nullptr || dst.role != EP_ROLE_DST) return Refusal::because("an operand is missing");
+  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the second matrix may change");
+  if (Refusal refusal = why_not_f32(desc)) return refusal;
+  if (dst.rank != 2) return Refusal::because("rank %d", dst.rank);
+  if (!is_dense(*src) || !is_dense(dst)) return Refusal::because("rows that do not follow each other");
+  const bool along = bias == nullptr ||
+                     ((bias->dims[1] == 1 || bias->strides[1] == 1) && (bias->dims[0] == 1 || bias->strides[0] == 0));
+  if (!along) return Refusal::because("a bias that is not one number per column");
+  return why_no_finisher(device, desc);
+}
+
+Refusal PackedMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                           ep_primitive_info& info) {
+  return make_product(device, desc, rows_as_images(desc), "matmul", out, info);
 }
 
 }  // namespace tenon::provider::cpu
