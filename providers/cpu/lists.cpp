@@ -17,6 +17,7 @@ namespace {
 constexpr Implementation elementwise[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
                                           {"plain", Elementwise::why_not, Elementwise::make}};
 constexpr Implementation matmul[] = {{"simd", SmallMatmul::why_not, SmallMatmul::make},
+                                     {"packed", PackedMatmul::why_not, PackedMatmul::make},
                                      {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
                                      {"plain", PlainMatmul::why_not, PlainMatmul::make}};
 constexpr Implementation convolution[] = {

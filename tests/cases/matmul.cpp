@@ -228,6 +228,19 @@ void add_matmul_epilogues(std::vector<Case>* cases) {
   constant_padded.name += "_padded";
   constant_padded.desc.operands[2].strides[0] = 24;
   cases->push_back(constant_padded);
+
+  // Large enough to be worth a layout of the provider's own: long rows, and a transposed weight.
+  for (const Shape& large : {Shape{"long_rows", {}, {}, {}, 37, 41, 3072, false, false, Bias::ROW},
+                             Shape{"wide", {}, {}, {}, 150, 72, 100, false, true, Bias::ROW},
+                             Shape{"one_row", {}, {}, {}, 1, 1000, 512, false, true, Bias::NONE}}) {
+    Case packed = matmul_case(large, DType::f32, DType::f32, "_add_relu_constant_weight");
+    packed.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
+    add_epilogue(&packed, 2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0);
+    add_epilogue(&packed, 1, EP_UNARY_relu, 0, 0);
+    add_operand(packed.desc, EP_ROLE_EPILOGUE_0, DType::f32, {large.m, large.n});
+    packed.values.push_back({});
+    cases->push_back(packed);
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Convolutions with channels last over f32, on kernels of our own.
+// Convolutions with channels last over f32, and products by a constant matrix, on kernels of our own.
 #pragma once
 
 #include "providers/cpu/primitive.h"
@@ -7,6 +7,12 @@ namespace tenon::provider::cpu {
 
 // One group, 1 or 2 spatial dims.
 struct ChannelsLastConvolution {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
+// matmul by a matrix that never changes: a convolution of one pixel per row.
+struct PackedMatmul {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };

@@ -16,18 +16,20 @@ namespace {
 // Rows times two vectors of sums, two of weights and one value fill the registers: 32 of AVX3, 16 of the others.
 constexpr int kMostRows = HWY_TARGET == HWY_AVX3 ? 14 : 6;
 
-constexpr int kAhead = 16;  // vectors of weights that are on their way to the L1 cache
-
 template <int kRows, int kVectors>
 HWY_INLINE void sum_tile(const Tile& tile, const float* weights, V (&sum)[kRows][kVectors]) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   for (int64_t tap = 0; tap < tile.taps; ++tap) {
+    if (tile.src[tap * kRows] == nullptr) {
+      weights += tile.depth * kVectors * lanes;
+      continue;
+    }
     const float* rows[kRows];
     for (int r = 0; r < kRows; ++r) rows[r] = tile.src[tap * kRows + r];
     for (int64_t p = 0; p < tile.depth; ++p, weights += kVectors * lanes) {
       V right[kVectors];
-      for (int v = 0; v < kVectors; ++v) hwy::Prefetch(weights + (v + kAhead) * lanes);
+      for (int v = 0; v < kVectors; ++v) hwy::Prefetch(weights + tile.ahead + v * lanes);
       for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, weights + v * lanes);
       for (int r = 0; r < kRows; ++r) {
         const V left = hn::Set(d, rows[r][p]);

@@ -18,8 +18,14 @@ bool is_channels_last(const ep_operand_desc& operand) {
   return true;
 }
 
-bool same_dims(const ep_operand_desc& a, const ep_operand_desc& b) {
-  return a.rank == b.rank && std::equal(a.dims, a.dims + a.rank, b.dims);
+// True if the elements of `other` lie as those of DST.
+bool lies_as_dst(const ep_primitive_desc& desc, const ep_operand_desc& other) {
+  const ep_operand_desc& dst = desc.operands[0];
+  for (int32_t axis = 0; axis < dst.rank; ++axis) {
+    if (other.rank != dst.rank || other.dims[axis] != dst.dims[axis]) return false;
+    if (dst.dims[axis] != 1 && other.strides[axis] != dst.strides[axis]) return false;
+  }
+  return true;
 }
 
 // The places of a Finish, in order.
@@ -31,7 +37,7 @@ Place place_of(const ep_primitive_desc& desc, const ep_epilogue& epilogue) {
     return epilogue.op == EP_BINARY_maximum ? Place::low : epilogue.op == EP_BINARY_minimum ? Place::high : Place::none;
   }
   const ep_operand_desc* other = operand(desc, epilogue.role);
-  const bool alike = other != nullptr && same_dims(*other, desc.operands[0]) && is_channels_last(*other);
+  const bool alike = other != nullptr && lies_as_dst(desc, *other);
   return epilogue.op == EP_BINARY_add && alike ? Place::other : Place::none;
 }
 
@@ -80,6 +86,26 @@ void Images::inside(int axis, int64_t at, int64_t* first, int64_t* last) const {
   *last = room <= 0 ? *first : std::max(*first, std::min(kernel[axis], (room + dilation[axis] - 1) / dilation[axis]));
 }
 
+Refusal why_not_f32(const ep_primitive_desc& desc) {
+  for (uint32_t i = 0; i < desc.operand_count; ++i) {
+    const ep_operand_desc& operand = desc.operands[i];
+    if (operand.dtype != EP_DTYPE_f32)
+      return Refusal::because("operand %u is %s, not f32", i, dtype_name(operand.dtype));
+    if (is_scalar(operand)) return Refusal::because("operand %u is a scalar", i);
+  }
+  return {};
+}
+
+Refusal why_no_finisher(const ep_device& device, const ep_primitive_desc& desc) {
+  for (uint32_t i = 0; i < finish_count(desc); ++i) {
+    const ep_epilogue& epilogue = desc.epilogues[i];
+    if (epilogue.arity == 2 && epilogue.role == 0 && (epilogue.scalar < 0 || epilogue.scalar >= EP_MAX_SCALARS)) {
+      return Refusal::because("epilogue scalar %d", epilogue.scalar);
+    }
+  }
+  return why_no_tail(device, desc, finish_count(desc));
+}
+
 Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc) {
   if (is_dynamic(desc)) return Refusal::because("convolutions are made for static dims");
   const ep_convolution_attributes& attributes = desc.attributes.convolution;
@@ -92,21 +118,10 @@ Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc) {
   if (attributes.spatial_rank < 1 || attributes.spatial_rank > 2 || src->rank != attributes.spatial_rank + 2) {
     return Refusal::because("%d spatial dims of rank %d", attributes.spatial_rank, src->rank);
   }
-  for (uint32_t i = 0; i < desc.operand_count; ++i) {
-    const ep_operand_desc& operand = desc.operands[i];
-    if (operand.dtype != EP_DTYPE_f32)
-      return Refusal::because("operand %u is %s, not f32", i, dtype_name(operand.dtype));
-    if (is_scalar(operand)) return Refusal::because("operand %u is a scalar", i);
-  }
+  if (Refusal refusal = why_not_f32(desc)) return refusal;
   if (!is_channels_last(*src) || !is_channels_last(desc.operands[0])) return Refusal::because("channels are not last");
   if (bias != nullptr && bias->dims[0] > 1 && bias->strides[0] != 1) return Refusal::because("a bias with a stride");
-  for (uint32_t i = 0; i < finish_count(desc); ++i) {
-    const ep_epilogue& epilogue = desc.epilogues[i];
-    if (epilogue.arity == 2 && epilogue.role == 0 && (epilogue.scalar < 0 || epilogue.scalar >= EP_MAX_SCALARS)) {
-      return Refusal::because("epilogue scalar %d", epilogue.scalar);
-    }
-  }
-  return why_no_tail(device, desc, finish_count(desc));
+  return why_no_finisher(device, desc);
 }
 
 Finisher::Finisher(const ep_device& device, const ep_primitive_desc& desc) : tail_(device, desc, finish_count(desc)) {

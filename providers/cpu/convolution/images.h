@@ -11,19 +11,26 @@ namespace tenon::provider::cpu {
 
 // Sizes of a convolution over images; one of 1 spatial dim has images of one row.
 struct Images {
+  Images() = default;
   explicit Images(const ep_primitive_desc& desc);
 
-  int64_t count, in, out;  // images, channels of SRC, channels of DST
+  int64_t count = 1, in = 1, out = 1;  // images, channels of SRC, channels of DST
   int64_t src_size[2] = {1, 1}, dst_size[2] = {1, 1};
   int64_t kernel[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1}, pad[2] = {0, 0};
   int64_t weight_strides[4] = {0, 0, 0, 0};  // of result channel, channel, and the taps of rows and columns
-  int32_t src, weight, bias;                 // numbers of the operands; bias: -1 if there is none
+  int32_t src = -1, weight = -1, bias = -1;  // numbers of the operands; bias: -1 if there is none
 
   int64_t taps() const { return kernel[0] * kernel[1]; }
   int64_t pixels() const { return count * dst_size[0] * dst_size[1]; }
   // The taps [first, last) along `axis` that meet SRC, of the result at `at`.
   void inside(int axis, int64_t at, int64_t* first, int64_t* last) const;
 };
+
+// Why an operand of `desc` is not f32 in memory. Pure.
+Refusal why_not_f32(const ep_primitive_desc& desc);
+
+// Why the epilogues of `desc` can be neither a Finish nor a Tail. Pure.
+Refusal why_no_finisher(const ep_device& device, const ep_primitive_desc& desc);
 
 // Why `desc` is no f32 convolution with channels last and epilogues that we compute. Pure.
 Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc);

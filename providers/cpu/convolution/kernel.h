@@ -19,7 +19,8 @@ struct Finish {
 // Neighbouring results of neighbouring pixels: sums[r, c] = sum over t, p of src[t * rows + r][p] * weights[t, p, c].
 // Several panels of columns read the same pixels one after the other.
 struct Tile {
-  const float* const* src;  // for each tap, for each row: the channels of the pixel that the tap meets
+  const float* const* src;  // for each tap, for each row: the channels of the pixel that the tap meets; a tap
+                            // whose first pixel is NULL meets none
   const float* weights;     // of each panel [taps, depth, columns of one or two whole vectors]
   const float* bias;        // NULL: none
   float* dst;
@@ -28,6 +29,7 @@ struct Tile {
   int64_t depth;
   int64_t panels;
   int64_t panel_floats;  // of weights, from panel to panel
+  int64_t ahead;         // how many floats beyond those that it reads a tile asks weights into the cache
   int32_t rows;          // at most TileKernels::rows
   int32_t columns;       // of a panel, in DST: TileKernels::columns; one panel alone may have fewer
   bool adds;             // DST has a part of each sum already

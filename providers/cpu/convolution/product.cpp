@@ -1,7 +1,7 @@
-// convolution of one group with channels last: a product of matrices, pixels by channels of DST, whose sums run over
-// taps and channels of SRC. Nothing is laid out anew: a tile reads the pixels of each tap where they lie, and zeros
-// where a tap lies beside the image. Images of few channels are copied into a frame of zeros first; then the taps of a
-// row follow each other in memory and are one tap of more channels.
+// convolution of one group with channels last, and matmul by a constant matrix: a product of matrices, pixels by
+// channels of DST, whose sums run over taps and channels of SRC. Nothing is laid out anew: a tile reads the pixels of
+// each tap where they lie, and zeros where a tap lies beside the image. Images of few channels are copied into a frame
+// of zeros first; then the taps of a row follow each other in memory and are one tap of more channels.
 #include <algorithm>
 #include <cstring>
 
@@ -15,6 +15,9 @@ namespace {
 constexpr int64_t kPanelBytes = 192 * 1024;     // of weights that one pass over pixels reads: they stay in the L2 cache
 constexpr int64_t kPixelsBytes = 256 * 1024;    // of SRC that the columns one after the other read
 constexpr uint64_t kWeightsBytes = 384 * 1024;  // of weights that every tile of pixels may read from the L2 cache
+constexpr int64_t kAhead = 256;                 // floats of weights that are on their way to the L1 cache
+constexpr int64_t kFarAhead = 4096;             // the same where every weight is read once
+constexpr int32_t kMostRows = 16;               // of any kernel
 constexpr int64_t kFewChannels = 16;            // of SRC: fewer are worth a frame
 
 uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -25,7 +28,10 @@ struct Cut {
     framed = images.in < kFewChannels && images.kernel[1] > 1 && images.dilation[1] == 1;
     rows = framed ? images.kernel[0] : images.taps();
     depth = framed ? images.kernel[1] * images.in : images.in;
+    joined = images.taps() == 1;
     for (int axis = 0; axis < 2; ++axis) {
+      joined =
+          joined && images.stride[axis] == 1 && images.pad[axis] == 0 && images.src_size[axis] == images.dst_size[axis];
       frame[axis] =
           (images.dst_size[axis] - 1) * images.stride[axis] + (images.kernel[axis] - 1) * images.dilation[axis] + 1;
     }
@@ -64,6 +70,7 @@ struct Cut {
   Images images;
   TileKernels kernels;
   bool framed;
+  bool joined;          // pixels of SRC lie as those of DST, one tap each
   int64_t rows, depth;  // taps, and channels of each, as the kernel sees them
   int64_t frame[2];
   int64_t block, blocks;         // pixels of a tile, and tiles of all pixels
@@ -74,8 +81,8 @@ struct Cut {
 
 class ProductPrimitive final : public ep_primitive {
  public:
-  ProductPrimitive(const ep_device& on, const ep_primitive_desc& desc, bool packed)
-      : cut_(Images(desc), tile_kernels(on.simd)),
+  ProductPrimitive(const ep_device& on, const ep_primitive_desc& desc, const Images& images, bool packed)
+      : cut_(images, tile_kernels(on.simd)),
         finisher_(on, desc),
         zeros_(static_cast<size_t>(cut_.depth), 0.0f),
         packed_(packed) {}
@@ -223,6 +230,9 @@ class ProductPrimitive final : public ep_primitive {
     tile.panel_floats = cut_.panel_floats();
     tile.taps = std::min(cut_.group, cut_.rows - tap);
     tile.depth = cut_.depth;
+    // The first tile that reads these weights asks for the next ones, which come from memory.
+    const bool first = group.blocks > 1 && block == group.block;
+    tile.ahead = first ? tile.taps * tile.depth * cut_.width(group.panel) : cut_.blocks == 1 ? kFarAhead : kAhead;
     tile.src = taps;
     tile.weights = from.weights + group.panel * cut_.panel_floats() + tap * cut_.depth * cut_.width(group.panel);
     tile.bias = from.bias == nullptr ? nullptr : from.bias + column;
@@ -240,36 +250,93 @@ class ProductPrimitive final : public ep_primitive {
   void find_taps(const float* src, int64_t pixel, int32_t rows, int64_t first, int64_t count,
                  const float** taps) const {
     const Images& images = cut_.images;
+    if (cut_.joined) {
+      for (int32_t row = 0; row < rows; ++row) taps[row] = src + (pixel + row) * images.in;
+      return;
+    }
+    // Of each pixel: the line of all images, and the column, where tap 0 lies; lines are counted from that of the
+    // image.
+    int64_t top[kMostRows], left[kMostRows], line[kMostRows];
     int64_t x = pixel % images.dst_size[1], y = pixel / images.dst_size[1] % images.dst_size[0];
     int64_t image = pixel / images.dst_size[1] / images.dst_size[0];
+    const int64_t lines = cut_.framed ? cut_.frame[0] : images.src_size[0];
+    const int64_t pad[2] = {cut_.framed ? 0 : images.pad[0], cut_.framed ? 0 : images.pad[1]};
     for (int32_t row = 0; row < rows; ++row) {
-      for (int64_t i = 0; i < count; ++i) taps[i * rows + row] = tap_of(src, image, y, x, first + i);
+      top[row] = y * images.stride[0] - pad[0];
+      left[row] = x * images.stride[1] - pad[1];
+      line[row] = image * lines + top[row];
       if (++x < images.dst_size[1]) continue;
       x = 0;
       if (++y < images.dst_size[0]) continue;
       y = 0;
       ++image;
     }
+    const int64_t width = cut_.framed ? cut_.frame[1] : images.src_size[1];
+    const int64_t tap_columns = cut_.framed ? 1 : images.kernel[1];
+    for (int64_t tap = 0; tap < count; ++tap, taps += rows) {
+      const int64_t down = (first + tap) / tap_columns * images.dilation[0];
+      const int64_t right = (first + tap) % tap_columns * images.dilation[1];
+      bool any = false;
+      for (int32_t row = 0; row < rows; ++row) {
+        const bool inside = cut_.framed || (in(top[row] + down, lines) && in(left[row] + right, width));
+        taps[row] = inside ? src + ((line[row] + down) * width + left[row] + right) * images.in : zeros_.data();
+        any = any || inside;
+      }
+      if (!any) taps[0] = nullptr;
+    }
   }
 
-  const float* tap_of(const float* src, int64_t image, int64_t y, int64_t x, int64_t tap) const {
-    const Images& images = cut_.images;
-    if (cut_.framed) {
-      const int64_t line = image * cut_.frame[0] + y * images.stride[0] + tap * images.dilation[0];
-      return src + (line * cut_.frame[1] + x * images.stride[1]) * images.in;
-    }
-    const int64_t line = y * images.stride[0] - images.pad[0] + tap / images.kernel[1] * images.dilation[0];
-    const int64_t column = x * images.stride[1] - images.pad[1] + tap % images.kernel[1] * images.dilation[1];
-    const bool inside = line >= 0 && line < images.src_size[0] && column >= 0 && column < images.src_size[1];
-    if (!inside) return zeros_.data();
-    return src + ((image * images.src_size[0] + line) * images.src_size[1] + column) * images.in;
-  }
+  static bool in(int64_t at, int64_t size) { return static_cast<uint64_t>(at) < static_cast<uint64_t>(size); }
 
   Cut cut_;
   Finisher finisher_;
   std::vector<float> zeros_;
   bool packed_;
 };
+
+Refusal make_product(ep_device& device, const ep_primitive_desc& desc, const Images& images, const char* form,
+                     ep_primitive** out, ep_primitive_info& info) {
+  const bool packed = (desc.operands[images.weight].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
+  auto* made = make_primitive<ProductPrimitive>(device, device, desc, images, packed);
+  if (packed) {
+    info.pack_operand = 1 + static_cast<uint32_t>(images.weight);
+    info.pack_bytes = made->cut().packed_bytes();
+    info.pack_layout = packed_layout(form, made->cut().kernels.columns, made->cut().kernels.lanes);
+  }
+  *out = made;
+  return {};
+}
+
+bool is_dense(const ep_operand_desc& matrix) {
+  return (matrix.dims[1] == 1 || matrix.strides[1] == 1) &&
+         (matrix.dims[0] == 1 || matrix.strides[0] == matrix.dims[1]);
+}
+
+// The rows of SRC as pixels of one line. Long rows are several pixels and as many taps, so that the weights of one tap
+// stay in a cache.
+Images rows_as_images(const ep_primitive_desc& desc) {
+  constexpr int64_t kLongest = kPanelBytes / 128;
+  Images images;
+  images.src = find_operand(desc, EP_ROLE_SRC);
+  images.weight = find_operand(desc, EP_ROLE_SRC_B);
+  images.bias = find_operand(desc, EP_ROLE_BIAS);
+  const ep_operand_desc& weight = desc.operands[images.weight];
+  const int64_t rows = desc.operands[0].dims[0], depth = weight.dims[0];
+  int64_t taps = 1;
+  while (depth % taps != 0 || depth / taps > kLongest) {
+    if (++taps > depth / kFewChannels) taps = 1;
+    if (taps == 1) break;
+  }
+  images.in = depth / taps;
+  images.out = weight.dims[1];
+  images.src_size[1] = rows * taps;
+  images.dst_size[1] = rows;
+  images.kernel[1] = images.stride[1] = taps;
+  images.weight_strides[0] = weight.strides[1];
+  images.weight_strides[1] = weight.strides[0];
+  images.weight_strides[3] = images.in * weight.strides[0];
+  return images;
+}
 
 }  // namespace
 
@@ -278,26 +345,37 @@ Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primi
   if (desc.attributes.convolution.groups != 1) {
     return Refusal::because("%lld groups", static_cast<long long>(desc.attributes.convolution.groups));
   }
-  const Images images(desc);
-  if (images.taps() > 1 && images.in >= kFewChannels) {
-    return Refusal::because("%lld taps of %lld channels, where oneDNN skips those beside the image",
-                            static_cast<long long>(images.taps()), static_cast<long long>(images.in));
-  }
   return {};
 }
 
 Refusal ChannelsLastConvolution::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
                                       ep_primitive_info& info) {
-  const int32_t weight = find_operand(desc, EP_ROLE_WEIGHT);
-  const bool packed = (desc.operands[weight].flags & EP_OPERAND_FLAG_CONSTANT) != 0;
-  auto* made = make_primitive<ProductPrimitive>(device, device, desc, packed);
-  if (packed) {
-    info.pack_operand = 1 + static_cast<uint32_t>(weight);
-    info.pack_bytes = made->cut().packed_bytes();
-    info.pack_layout = packed_layout("channels last", made->cut().kernels.columns, made->cut().kernels.lanes);
+  return make_product(device, desc, Images(desc), "channels last", out, info);
+}
+
+Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
+  if (is_dynamic(desc)) return Refusal::because("products on tiles are made for static dims");
+  if (desc.accumulate_dtype != 0 && desc.accumulate_dtype != EP_DTYPE_f32) {
+    return Refusal::because("accumulation in %s", dtype_name(desc.accumulate_dtype));
   }
-  *out = made;
-  return {};
+  const ep_operand_desc& dst = desc.operands[0];
+  const ep_operand_desc* src = operand(desc, EP_ROLE_SRC);
+  const ep_operand_desc* weight = operand(desc, EP_ROLE_SRC_B);
+  const ep_operand_desc* bias = operand(desc, EP_ROLE_BIAS);
+  if (src == nullptr || weight == nullptr || dst.role != EP_ROLE_DST) return Refusal::because("an operand is missing");
+  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the second matrix may change");
+  if (Refusal refusal = why_not_f32(desc)) return refusal;
+  if (dst.rank != 2) return Refusal::because("rank %d", dst.rank);
+  if (!is_dense(*src) || !is_dense(dst)) return Refusal::because("rows that do not follow each other");
+  const bool along = bias == nullptr ||
+                     ((bias->dims[1] == 1 || bias->strides[1] == 1) && (bias->dims[0] == 1 || bias->strides[0] == 0));
+  if (!along) return Refusal::because("a bias that is not one number per column");
+  return why_no_finisher(device, desc);
+}
+
+Refusal PackedMatmul::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out,
+                           ep_primitive_info& info) {
+  return make_product(device, desc, rows_as_images(desc), "matmul", out, info);
 }
 
 }  // namespace tenon::provider::cpu

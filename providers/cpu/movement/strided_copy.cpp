@@ -33,6 +33,9 @@ void fold(StridedCopy* copy) {
 
 constexpr int64_t tile = 32;
 
+// The shortest row of a destination that tiles are worth, such as the channels of a picture.
+constexpr int64_t shortest = 2;
+
 // Transposes one tile: a column of the source, contiguous along the unit axis, becomes a row of the destination. A
 // buffer holds the tile, so that each source line is read once. Without it, large power-of-two strides would map all
 // lines into one set of the cache.
@@ -51,7 +54,7 @@ void move_tile(T* dst, int64_t dst_stride, const T* src, int64_t src_stride, int
 // -1.
 int32_t transposed_axis(const StridedCopy& copy) {
   const int32_t last = copy.rank - 1;
-  if (copy.dst_strides[last] != 1 || copy.src_strides[last] <= 1 || copy.dims[last] < 4) return -1;
+  if (copy.dst_strides[last] != 1 || copy.src_strides[last] <= 1 || copy.dims[last] < shortest) return -1;
   for (int32_t axis = 0; axis < last; ++axis) {
     if (copy.src_strides[axis] == 1 && copy.dims[axis] >= 4) return axis;
   }
