@@ -59,6 +59,8 @@ class TENON_API Recorder final : public Interpreter {
   // The label of the nodes from now on: "node 14 (/encoder/MatMul)".
   void label(std::string text);
 
+  // The value of `base`, which is one of this recording, as a tensor.
+  Tensor whole(const std::shared_ptr<Base>& base);
   // Nodes recorded from now on have this number or a greater one.
   NodeId next_node() const { return graph_->last() == kNoNode ? 0 : graph_->last() + 1; }
 

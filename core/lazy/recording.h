@@ -11,6 +11,7 @@
 #include "core/lazy/captures.h"
 #include "core/lazy/compile.h"
 #include "core/lazy/guards.h"
+#include "core/lazy/parts.h"
 
 namespace tenon::lazy {
 
@@ -86,10 +87,16 @@ struct Recording {
   Status refusal;               // not ok: there is no backward, and whoever asks for one gets this error
 };
 
-// Runs `function` once, without computing anything, and gives what it did. Errors: those of the function; what a
-// recording cannot see.
-Recording record(const Function& function, const CompileOptions& options, const TensorList& inputs,
-                 const CallShape& shape);
+// What a call under the recorder gave.
+struct Taken {
+  std::optional<Recording> recording;  // nothing was computed
+  TensorList results;                  // without it: the call is over, its program has run in part
+};
+
+// Calls `function` once and gives what it did. Nothing is computed, unless `parts` is given and the host reads an
+// element. Errors: those of the function; what a recording cannot see.
+Taken record(const Function& function, const CompileOptions& options, const TensorList& inputs, const CallShape& shape,
+             Parts* parts);
 
 // In what `second` differs from `first`, as the end of a sentence; empty: in nothing.
 std::string difference(const Recording& first, const Recording& second);

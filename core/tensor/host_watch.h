@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
 #include "core/tensor/tensor.h"
 
@@ -19,5 +20,17 @@ class HostWatch {
 
 // That of the calling thread; null: nobody watches.
 inline thread_local constinit HostWatch* host_watch = nullptr;
+
+// Makes `watch` that of the calling thread for its life; null: nobody watches meanwhile.
+class HostWatchScope {
+ public:
+  explicit HostWatchScope(HostWatch* watch) : previous_(std::exchange(host_watch, watch)) {}
+  ~HostWatchScope() { host_watch = previous_; }
+  HostWatchScope(const HostWatchScope&) = delete;
+  HostWatchScope& operator=(const HostWatchScope&) = delete;
+
+ private:
+  HostWatch* previous_;
+};
 
 }  // namespace tenon

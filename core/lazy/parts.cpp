@@ -1,0 +1,56 @@
+#include "core/lazy/parts.h"
+
+#include <algorithm>
+
+#include "core/graph/passes/passes.h"
+#include "core/lazy/callable.h"
+#include "core/lazy/split.h"
+#include "core/ops/op_call.h"
+
+namespace tenon::lazy {
+
+bool Parts::used() const {
+  const std::lock_guard lock(mutex_);
+  return used_;
+}
+
+bool Parts::full() const {
+  const std::lock_guard lock(mutex_);
+  return full_;
+}
+
+size_t Parts::size() const {
+  const std::lock_guard lock(mutex_);
+  return parts_.size();
+}
+
+std::shared_ptr<const graph::Executable> Parts::executable_of(graph::Graph program) {
+  const auto same = [&](const Part& part) { return same_program(part.recorded, program); };
+  const auto found = std::find_if(parts_.begin(), parts_.end(), same);
+  if (found != parts_.end()) return found->executable;
+  graph::Graph optimised = program.copy();
+  graph::PassOptions options;
+  options.exact = options_.exact;
+  graph::optimise(&optimised, options);
+  own_outputs(&optimised);
+  auto made = std::make_shared<const graph::Executable>(graph::prepare(optimised));
+  if (parts_.size() < kMostRecordings) {
+    parts_.push_back({std::move(program), made});
+  } else {
+    full_ = true;
+  }
+  return made;
+}
+
+TensorList Parts::run(graph::Graph program, std::span<const Tensor> arguments, std::span<const Tensor> bound) {
+  std::shared_ptr<const graph::Executable> executable;
+  {
+    const std::lock_guard lock(mutex_);
+    used_ = true;
+    executable = executable_of(std::move(program));
+  }
+  const InterpreterScope scope(eager_interpreter());
+  return graph::run(*executable, arguments, bound);
+}
+
+}  // namespace tenon::lazy
