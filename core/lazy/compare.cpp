@@ -156,6 +156,9 @@ class Comparison {
     for (size_t i = 0; i < count; ++i) {
       const Argument& a = first_.arguments[i];
       const Argument& b = second_.arguments[i];
+      if (a.of == RootOf::random && b.of == RootOf::random && a.draw.op != b.draw.op) {
+        return fmt::format("it drew numbers by {} first, and by {} then", a.draw.op->name, b.draw.op->name);
+      }
       if (a.of != RootOf::capture || b.of != RootOf::capture || a.slot) continue;
       if (a.tensor.impl()->storage == b.tensor.impl()->storage) continue;
       return fmt::format("it used a tensor of shape {} from outside first, and another one of shape {} then{}",
@@ -192,6 +195,7 @@ class Comparison {
     if (a_outputs.size() != b_outputs.size()) {
       return fmt::format("it wrote {} tensors first, and {} then", first_.writes.size(), second_.writes.size());
     }
+    if (!programs_.same_inputs()) return "a tensor that it used, or random numbers, had another shape or dtype";
     for (size_t i = 0; i < a_outputs.size(); ++i) {
       if (programs_.same_value(a_outputs[i], b_outputs[i])) continue;
       return i < first_.results.size()

@@ -23,6 +23,8 @@
 // assigned to, an element that the host reads. So the second call is recorded too, and an error says where it differs
 // from the first. A variable that changes only later is not seen: make it a tensor.
 //
+// Random numbers are drawn anew by each run, those that the eager run would draw.
+//
 // Threads: any may call. The function itself runs on one at a time.
 #pragma once
 

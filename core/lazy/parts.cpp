@@ -4,7 +4,6 @@
 
 #include "core/graph/passes/passes.h"
 #include "core/lazy/callable.h"
-#include "core/lazy/split.h"
 #include "core/ops/op_call.h"
 
 namespace tenon::lazy {
@@ -32,7 +31,6 @@ std::shared_ptr<const graph::Executable> Parts::executable_of(graph::Graph progr
   graph::PassOptions options;
   options.exact = options_.exact;
   graph::optimise(&optimised, options);
-  own_outputs(&optimised);
   auto made = std::make_shared<const graph::Executable>(graph::prepare(optimised));
   if (parts_.size() < kMostRecordings) {
     parts_.push_back({std::move(program), made});

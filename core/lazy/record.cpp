@@ -214,11 +214,14 @@ class Take {
 
   void sort_writes() {
     tracer_.captures().check_overlaps();
+    made_.drawn = tracer_.drawn();
     for (const Root& root : tracer_.captures().roots()) {
       if (root.of == RootOf::made) continue;
       Argument argument{root.of, root.input, root.whole, root.tensor};
+      argument.draw = root.draw;
       if (root.of == RootOf::capture) take_from_slot(&argument);
-      if (root.written()) made_.writes.push_back({made_.arguments.size(), add_output(root.recorded)});
+      if (root.written() && root.outlives())
+        made_.writes.push_back({made_.arguments.size(), add_output(root.recorded)});
       written_.push_back(root.written());
       made_.arguments.push_back(std::move(argument));
     }
@@ -299,7 +302,6 @@ class Take {
     graph::PassOptions options;
     options.exact = options_.exact;
     graph::optimise(graph, options);
-    own_outputs(graph);
   }
 
   void finish(size_t forward_outputs, graph::NodeId begin) {

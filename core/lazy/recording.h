@@ -25,8 +25,10 @@ struct Argument {
   Tensor tensor = {};                // of a capture; of others when the function was recorded
   std::optional<SlotRef> slot = {};  // the capture is the gradient that this slot holds, or its storage
   bool whole_gradient = false;
+  Draw draw = {};  // of random numbers
 
-  Tensor of_call(const TensorList& inputs) const;
+  // Those of this call begin at `begin`.
+  Tensor of_call(const TensorList& inputs, RandomRange begin) const;
 };
 
 // Where a result of the function comes from.
@@ -78,6 +80,7 @@ struct Recording {
   std::vector<Argument> arguments;     // of the program
   std::vector<ResultSource> results;
   std::vector<Write> writes;
+  uint64_t drawn = 0;  // blocks of random numbers that a run takes
   std::vector<SlotUpdate> slots;
   std::vector<std::pair<Tensor, uint64_t>> frozen;  // with the version that each had
   graph::Graph recorded{""};                        // before all passes, forward and backward in one

@@ -74,17 +74,25 @@ Tensor Tracer::look(std::string_view function, const Tensor& tensor) {
   return real(tensor);
 }
 
+RandomRange Tracer::draw(uint64_t blocks) {
+  if (ended()) return default_generator().reserve(blocks);
+  next_draw_ = std::exchange(drawn_, drawn_ + blocks);
+  return {};
+}
+
 void Tracer::end_program() {
   const HostWatchScope nobody(nullptr);
+  const RandomRange begin = default_generator().reserve(drawn_);
   auto ended = std::make_unique<Ended>();
   TensorList arguments, outputs;
   std::vector<Tensor> bound;
   for (const Root& root : captures_.roots()) {
-    if (root.of != RootOf::made) arguments.push_back(root.tensor);
-    ended->add(base_of(root.recorded), root.tensor);
+    const Tensor tensor = root.of == RootOf::random ? root.draw.numbers(begin) : root.tensor;
+    if (root.of != RootOf::made) arguments.push_back(tensor);
+    ended->add(base_of(root.recorded), tensor);
     if (!root.written()) continue;
     outputs.push_back(root.recorded);
-    bound.push_back(root.tensor);
+    bound.push_back(tensor);
   }
   std::vector<std::shared_ptr<graph::Base>> alive;
   std::set<const graph::Base*> met;
@@ -160,6 +168,11 @@ void Tracer::apply_eagerly(const OpCall& call) {
 }
 
 void Tracer::apply_traced(const OpCall& call) {
+  if (const auto offset = std::exchange(next_draw_, std::nullopt)) {
+    call.outputs[0] = captures_.add_random(call, *offset);
+    if (parts_ != nullptr) bases_.push_back(base_of(call.outputs[0]));
+    return;
+  }
   std::vector<Tensor> inputs(call.inputs.size());
   std::vector<const Tensor*> pointers(call.inputs.size(), nullptr);
   for (size_t i = 0; i < inputs.size(); ++i) {

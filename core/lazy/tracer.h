@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +36,7 @@ class Tracer final : public Interpreter, public HostWatch {
 
   void made(const Tensor& tensor, bool filled) override;
   Tensor look(std::string_view function, const Tensor& tensor) override;
+  RandomRange draw(uint64_t blocks) override;
 
   graph::Recorder& recorder() { return recorder_; }
   Captures& captures() { return captures_; }
@@ -42,6 +44,8 @@ class Tracer final : public Interpreter, public HostWatch {
   Tensor value_of(const Tensor& tensor);
   // True for a tensor with data that the function made from nothing but data of the host.
   bool was_made(const Tensor& tensor) { return find_made(tensor) != nullptr; }
+  // How many blocks of random numbers a run takes.
+  uint64_t drawn() const { return drawn_; }
   // True if the program has run, and the function goes on eagerly.
   bool ended() const { return ended_ != nullptr; }
   // What `tensor` is now, after the end of the program.
@@ -74,6 +78,8 @@ class Tracer final : public Interpreter, public HostWatch {
   graph::Recorder recorder_;
   Captures captures_;
   const TensorList& frozen_;
+  uint64_t drawn_ = 0;                 // blocks of random numbers
+  std::optional<uint64_t> next_draw_;  // where the numbers of the op that comes now begin
   Parts* parts_;
   std::vector<std::weak_ptr<graph::Base>> bases_;  // of all results, while `parts_` is given
   std::unique_ptr<Ended> ended_;

@@ -1,6 +1,7 @@
 // Gradients: whole steps, results that want gradients, gradients that leaves keep; nets that learn, eager and compiled.
 #include <numeric>
 
+#include "core/tensor/generator.h"
 #include "tests/unit/lazy/values.h"
 
 namespace tenon {
@@ -161,6 +162,30 @@ TEST_P(Nets, LearnWithPassesThatMoveBits) {
   for (int i = 0; i < 20; ++i) {
     EXPECT_NEAR(elements(train(net.batch))[0], elements(step(eager, net.batch))[0], 1e-3) << "step " << i;
   }
+}
+
+TEST_P(Nets, LearnWithRandomMasks) {
+  const Net& net = GetParam();
+  const auto masked = [&](const TensorList& parameters, const TensorList& batch) {
+    TensorList dropped = parameters;
+    dropped[0] = dropout(parameters[0], 0.3, true);
+    const Tensor loss = net.loss(dropped, batch);
+    loss.backward();
+    descend(parameters);
+    return loss;
+  };
+  const auto losses_of = [&](const TensorList& parameters, const std::function<Tensor(const TensorList&)>& train) {
+    manual_seed(5);
+    std::vector<std::vector<float>> losses;
+    for (int i = 0; i < 20; ++i) losses.push_back(elements(train(net.batch)));
+    for (const Tensor& parameter : parameters) losses.push_back(elements(parameter));
+    return losses;
+  };
+  const TensorList eager = leaves_of(net.shapes, net.reach), compiled = leaves_of(net.shapes, net.reach);
+  auto train = compile([&](const TensorList& batch) { return masked(compiled, batch); }, {.exact = true});
+  EXPECT_EQ(losses_of(compiled, [&](const TensorList& batch) { return train(batch); }),
+            losses_of(eager, [&](const TensorList& batch) { return masked(eager, batch); }));
+  EXPECT_EQ(train.stats().recordings, 1u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Nets, ::testing::Values(two_layers(), convolutional(), transformer()),
