@@ -126,7 +126,7 @@ Tensor Recorder::whole(const std::shared_ptr<Base>& base) {
   const Value& value = (*graph_)[base->value];
   Dims dims;
   for (SymDim dim : value.dims) dims.push_back(graph_->arena().hint(dim).value());
-  return tensor_of(base->value, {value.dtype, dims, contiguous_strides(dims)}, base, {});
+  return tensor_of(base->value, {value.dtype, dims, contiguous_strides(dims)}, base, {}, true);
 }
 
 bool Recorder::host_value_known(const Tensor& tensor) { return !is_value(tensor); }

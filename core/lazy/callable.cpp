@@ -32,6 +32,10 @@ bool Entry::serves(const CallShape& shape, const TensorList& inputs) const {
   if (!std::all_of(recording_.guards.begin(), recording_.guards.end(), holds)) return false;
   if (recording_.shape.sizes == shape.sizes) return true;
   if (recording_.recorded.arena().symbols().empty()) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (programs_.count(shape.sizes) != 0) return true;
+  }
   try {
     return values(recording_.recorded, shape).broken_guard() == nullptr;
   } catch (const Error&) {

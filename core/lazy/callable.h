@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "core/graph/execute/executable.h"
+#include "core/graph/signature.h"
 #include "core/lazy/recording.h"
 
 namespace tenon::lazy {
 
-constexpr size_t kMostRecordings = 8;     // of one function; other calls run eagerly
+using graph::kMostRecordings;
 constexpr size_t kMostExecutables = 256;  // of one recording, for as many sizes; the oldest goes
 
 // A recording, ready for some sizes.

@@ -59,8 +59,14 @@ bool overlap(const Tensor& a, const Tensor& b) {
 }
 
 void Captures::add_root(Root root) {
-  if (root.of != RootOf::made) {
-    root.recorded = recorder_.input(root.tensor.dtype(), root.tensor.dims(), root.tensor.device());
+  const Tensor& tensor = root.tensor;
+  if (root.of == RootOf::input && !root.whole) {
+    std::vector<std::string> symbols;
+    for (int32_t axis = 0; axis < tensor.rank(); ++axis) symbols.push_back(fmt::format("{}.{}", root.input, axis));
+    root.recorded = recorder_.input(tensor.dtype(), tensor.dims(), symbols, fmt::format("argument {}", root.input),
+                                    tensor.device());
+  } else if (root.of != RootOf::made) {
+    root.recorded = recorder_.input(tensor.dtype(), tensor.dims(), tensor.device());
   }
   by_storage_.emplace(storage_of(root.tensor), roots_.size());
   known_.emplace(key_of(root.tensor), root.recorded);

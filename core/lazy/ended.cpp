@@ -35,8 +35,8 @@ void Ended::add(std::shared_ptr<graph::Base> base, Tensor tensor) {
 Tensor Ended::tensor_of(const Tensor& value) const {
   const auto found = tensors_.find(base_of(value).get());
   if (found == tensors_.end()) {
-    throw Error(Code::invalid_argument,
-                fmt::format("a tensor of shape {} is {}, and cannot be used here.", value.dims(), origin_of(value)));
+    throw Error(Code::invalid_argument, fmt::format("a tensor of shape {} is {}, and cannot be used here.",
+                                                    value.impl()->dims, origin_of(value)));
   }
   Tensor tensor = found->second.tensor;
   for (const graph::ViewStep& step : recorded(value).chain) tensor = apply_view(step, tensor);

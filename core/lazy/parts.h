@@ -3,6 +3,7 @@
 // called each time; equal programs are prepared once. Internal.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -28,12 +29,13 @@ class Parts {
   size_t size() const;
 
  private:
+  using Sizes = std::vector<int64_t>;  // of all arguments
   struct Part {
     graph::Graph recorded;
-    std::shared_ptr<const graph::Executable> executable;
+    std::map<Sizes, std::shared_ptr<const graph::Executable>> executables;
   };
 
-  std::shared_ptr<const graph::Executable> executable_of(graph::Graph program);
+  std::shared_ptr<const graph::Executable> executable_of(graph::Graph program, std::span<const Tensor> arguments);
 
   const CompileOptions& options_;
   mutable std::mutex mutex_;

@@ -279,7 +279,7 @@ class Take {
     std::vector<autograd::Root> roots;
     for (size_t k : made_.wanting) {
       const Tensor& result = results_[k];
-      roots.push_back({edge_of(result), tracer_.recorder().input(result.dtype(), result.dims(), result.device())});
+      roots.push_back({edge_of(result), tracer_.recorder().input_like(result)});
     }
     try {
       const InterpreterScope scope(over_);

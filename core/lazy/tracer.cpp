@@ -45,7 +45,7 @@ Tensor Tracer::value_of(const Tensor& tensor) {
 
 bool Tracer::host_value_known(const Tensor& tensor) {
   if (ended()) return true;
-  if (is_recorded(tensor)) return false;
+  if (is_recorded(tensor)) return recorder_.host_value_known(tensor);
   return is_frozen(tensor) || (find_made(tensor) != nullptr && !captures_.knows(tensor));
 }
 
@@ -54,15 +54,15 @@ void Tracer::refuse_look(std::string_view function, const Tensor& tensor) const 
   throw Error(Code::invalid_argument,
               fmt::format("{}: {} lets the host see the elements of a tensor of shape {}, {}; a recording cannot see "
                           "what the function does with them, and later calls would repeat it.",
-                          function_, function, tensor.dims(), what),
+                          function_, function, tensor.impl()->dims, what),
               "Decide by tenon::where, or return the tensor and read it outside; compile with whole = false runs the "
               "function in parts.");
 }
 
 Tensor Tracer::look(std::string_view function, const Tensor& tensor) {
   if (ended()) return real(tensor);
-  if (!is_recorded(tensor)) {
-    if (is_frozen(tensor)) return tensor;
+  if (tensor.impl()->storage != nullptr) {
+    if (is_recorded(tensor) || is_frozen(tensor)) return tensor;
     Made* made = find_made(tensor);
     if (made != nullptr && !captures_.knows(tensor)) {
       made->filled = made->filled || function != "copy_to_host";
@@ -102,6 +102,7 @@ void Tracer::end_program() {
     outputs.push_back(recorder_.whole(base));
     alive.push_back(std::move(base));
   }
+  recorder_.keep_sizes();
   const size_t written = bound.size();
   bound.resize(outputs.size());
   const TensorList results = parts_->run(recorder_.finish(outputs), arguments, bound);
@@ -203,7 +204,7 @@ void Tracer::apply_traced(const OpCall& call) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (call.outputs[i].defined()) continue;
     if (!is_recorded(outputs[i])) made(outputs[i], true);
-    if (is_recorded(outputs[i]) && parts_ != nullptr) bases_.push_back(base_of(outputs[i]));
+    if (outputs[i].impl()->storage == nullptr && parts_ != nullptr) bases_.push_back(base_of(outputs[i]));
     call.outputs[i] = outputs[i];
   }
 }

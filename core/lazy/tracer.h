@@ -18,8 +18,10 @@
 
 namespace tenon::lazy {
 
-// True for a value of a recording: a tensor without data.
-inline bool is_recorded(const Tensor& tensor) { return tensor.impl()->storage == nullptr; }
+// True for a value of a recording: a tensor without data, or one whose elements are sizes of the program.
+inline bool is_recorded(const Tensor& tensor) {
+  return tensor.impl()->storage == nullptr || tensor.impl()->recorded != nullptr;
+}
 
 class Tracer final : public Interpreter, public HostWatch {
  public:
@@ -49,7 +51,9 @@ class Tracer final : public Interpreter, public HostWatch {
   // True if the program has run, and the function goes on eagerly.
   bool ended() const { return ended_ != nullptr; }
   // What `tensor` is now, after the end of the program.
-  Tensor real(const Tensor& tensor) const { return is_recorded(tensor) ? ended_->tensor_of(tensor) : tensor; }
+  Tensor real(const Tensor& tensor) const {
+    return tensor.impl()->storage == nullptr ? ended_->tensor_of(tensor) : tensor;
+  }
   // Errors: invalid_argument, if a write gave `tensor`, from outside, a history; undefined: any tensor.
   void check_histories(const Tensor& tensor) const;
 

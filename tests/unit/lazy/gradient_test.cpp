@@ -206,6 +206,20 @@ TEST(CompiledGradient, ReachesArgumentsAndCapturedLeaves) {
   }
 }
 
+TEST(CompiledGradient, IsRightAtOtherSizes) {
+  const Tensor w = random_tensor({4}, 1).requires_grad_(), b = random_tensor({4}, 2).requires_grad_();
+  const auto function = [&](const Tensor& x) { return tanh(x * w + b); };
+  auto forward = compile(function, {.exact = true});
+  const auto gradients = [&](const std::function<Tensor(const Tensor&)>& call, int64_t rows) {
+    const Tensor x = random_tensor({rows, 4}, 3);
+    const TensorList found = grad({sum(square(call(x)))}, {w, b});
+    return std::vector{elements(found[0]), elements(found[1])};
+  };
+  for (int64_t rows : {3, 5, 2, 16, 5, 3}) {
+    EXPECT_EQ(gradients([&](const Tensor& x) { return forward(x); }, rows), gradients(function, rows)) << rows;
+  }
+}
+
 TEST(CompiledGradient, OfSeveralResultsOfWhichOneIsUsed) {
   const Tensor w = random_tensor({3}, 1).requires_grad_();
   auto forward = compile(

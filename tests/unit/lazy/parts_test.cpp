@@ -23,6 +23,19 @@ TEST(Parts, DecidesByElementsOfThisCall) {
   EXPECT_EQ(step.stats().eager, 8u);
 }
 
+TEST(Parts, ServeOtherSizes) {
+  const auto function = [](const Tensor& x) {
+    const Tensor y = exp(x);
+    return y * static_cast<double>(sum(y).to_host<float>()[0]);
+  };
+  auto step = compile(function, parts());
+  for (int64_t rows : {3, 4, 5, 3, 9, 10, 11, 12, 13, 14}) {
+    const Tensor x = random_tensor({rows, 2}, 1);
+    EXPECT_EQ(elements(step(x)), elements(function(x))) << rows;
+  }
+  EXPECT_EQ(step.stats().recordings, 1u);
+}
+
 TEST(Parts, AFunctionThatReadsNothingIsOneProgram) {
   int calls = 0;
   auto step = compile(
