@@ -16,7 +16,8 @@ std::string_view reader_of(SizeRead what) {
 
 }  // namespace
 
-Tensor Recorder::input(DType dtype, const Dims& hints, std::span<const std::string> symbols, std::string name) {
+Tensor Recorder::input(DType dtype, const Dims& hints, std::span<const std::string> symbols, std::string name,
+                       Device device) {
   if (name.empty()) name = fmt::format("{}", graph_->inputs().size());
   symbolic::Arena& arena = graph_->arena();
   SymDims dims;
@@ -38,8 +39,18 @@ Tensor Recorder::input(DType dtype, const Dims& hints, std::span<const std::stri
     dims.push_back(size);
   }
   arena.context({});
-  return new_tensor(graph_->add_input(dtype, dims, device_), {dtype, hints, contiguous_strides(hints)});
+  DeviceState* where = device ? device.state() : device_;
+  return new_tensor(graph_->add_input(dtype, dims, where), {dtype, hints, contiguous_strides(hints)});
 }
+
+Tensor Recorder::input_like(const Tensor& value) {
+  const TensorImpl& impl = *value.impl();
+  const SymDims dims = sizes_of(value_of(value));
+  return new_tensor(graph_->add_input(impl.dtype, dims, impl.device),
+                    {impl.dtype, impl.dims, contiguous_strides(impl.dims)});
+}
+
+void Recorder::keep_sizes() { recording_->at_hints = true; }
 
 SymDims Recorder::sizes_of(ValueId value) const {
   SymDims dims = (*graph_)[value].dims;
@@ -104,6 +115,7 @@ void Recorder::require_sizes(const OpInfo& op, const Tensor& tensor, ValueId val
 
 void RecordedTensor::read_sizes(TensorImpl& tensor, SizeRead what, int64_t axis) {
   if (recording->finished.load(std::memory_order_relaxed)) {
+    if (recording->at_hints) return;
     throw Error(Code::invalid_argument, fmt::format("{}: a tensor of {}, which has finished, has open sizes, and no "
                                                     "numbers. It had shape {} when it was recorded.",
                                                     reader_of(what), recording->name, tensor.dims));
@@ -113,6 +125,11 @@ void RecordedTensor::read_sizes(TensorImpl& tensor, SizeRead what, int64_t axis)
 
 SymDims RecordedTensor::sizes(const TensorImpl& tensor) const {
   if (!recording->finished.load(std::memory_order_relaxed)) return recorder->sizes_of(value);
+  if (recording->at_hints) {
+    SymDims numbers;
+    for (int64_t dim : tensor.dims) numbers.push_back(dim);
+    return numbers;
+  }
   throw Error(Code::invalid_argument, fmt::format("sizes: a tensor of {}, which has finished, has open sizes. It had "
                                                   "shape {} when it was recorded.",
                                                   recording->name, tensor.dims));

@@ -127,6 +127,13 @@ Tensor Recorder::variable(const Tensor& known) {
 
 void Recorder::label(std::string text) { label_ = graph_->add_label(std::move(text)); }
 
+Tensor Recorder::whole(const std::shared_ptr<Base>& base) {
+  const Value& value = (*graph_)[base->value];
+  Dims dims;
+  for (SymDim dim : value.dims) dims.push_back(graph_->arena().hint(dim).value());
+  return tensor_of(base->value, {value.dtype, dims, contiguous_strides(dims)}, base, {}, true);
+}
+
 bool Recorder::host_value_known(const Tensor& tensor) { return !is_value(tensor); }
 
 void Recorder::check_value(std::string_view op, const char* role, size_t index, const Tensor& tensor) const {

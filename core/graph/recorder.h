@@ -53,12 +53,17 @@ class TENON_API Recorder final : public Interpreter {
   // Code that reads sizes of a recorded tensor as numbers (dims(), elements(), a list of sizes that it does not take as
   // expressions) is less general and never wrong: the recorder notes the guard `S0 == 7`. signature.h binds the sizes
   // of a run and says which guard does not hold.
-  Tensor input(DType dtype, const Dims& hints, std::span<const std::string> symbols, std::string name = {});
+  Tensor input(DType dtype, const Dims& hints, std::span<const std::string> symbols, std::string name = {},
+               Device device = {});
+  // A new input with the sizes that `value` has, whatever they are.
+  Tensor input_like(const Tensor& value);
   // `known`, which has data, as a value that may be written. The graph keeps its elements.
   Tensor variable(const Tensor& known);
   // The label of the nodes from now on: "node 14 (/encoder/MatMul)".
   void label(std::string text);
 
+  // The value of `base`, which is one of this recording, as a tensor.
+  Tensor whole(const std::shared_ptr<Base>& base);
   // Nodes recorded from now on have this number or a greater one.
   NodeId next_node() const { return graph_->last() == kNoNode ? 0 : graph_->last() + 1; }
 
@@ -69,6 +74,8 @@ class TENON_API Recorder final : public Interpreter {
   // The arena of the program, for code that makes sizes of its own.
   symbolic::Arena& arena() { return graph_->arena(); }
 
+  // The program will run at the hints of its sizes: values may be asked for their sizes after finish() too.
+  void keep_sizes();
   // The program that computes `outputs`, without the nodes they do not need. The recorder is then empty, and another
   // recording begins; a value of the one that has finished is refused from then on.
   Graph finish(std::span<const Tensor> outputs);

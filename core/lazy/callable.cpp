@@ -32,6 +32,10 @@ bool Entry::serves(const CallShape& shape, const TensorList& inputs) const {
   if (!std::all_of(recording_.guards.begin(), recording_.guards.end(), holds)) return false;
   if (recording_.shape.sizes == shape.sizes) return true;
   if (recording_.recorded.arena().symbols().empty()) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (programs_.count(shape.sizes) != 0) return true;
+  }
   try {
     return values(recording_.recorded, shape).broken_guard() == nullptr;
   } catch (const Error&) {
@@ -96,10 +100,16 @@ std::shared_ptr<Entry> Callable::find(const CallShape& shape, const TensorList& 
   return nullptr;
 }
 
-void Callable::check(Entry* entry, const CallShape& shape, const TensorList& inputs) {
+std::optional<TensorList> Callable::check(const std::shared_ptr<Entry>& entry, const CallShape& shape,
+                                          const TensorList& inputs) {
   throw_if_error(entry->differs);
-  const Recording again = record(function_, options_, inputs, shape);
-  const std::string differs = difference(entry->recording(), again);
+  Taken again = record(function_, options_, inputs, shape, parts());
+  if (!again.recording) {
+    const std::lock_guard lock(mutex_);
+    std::erase(entries_, entry);
+    return std::move(again.results);
+  }
+  const std::string differs = difference(entry->recording(), *again.recording);
   if (!differs.empty()) {
     entry->differs =
         Status(Code::invalid_argument,
@@ -108,52 +118,67 @@ void Callable::check(Entry* entry, const CallShape& shape, const TensorList& inp
     throw_if_error(entry->differs);
   }
   entry->checked.store(true, std::memory_order_release);
+  return std::nullopt;
 }
 
-std::shared_ptr<Entry> Callable::learn(const CallShape& shape, const TensorList& inputs) {
+void Callable::tell(const TensorList& inputs) {
+  if (std::exchange(told_, true)) return;
+  loader::log(loader::LogTopic::compile, loader::LogLevel::warning,
+              fmt::format("{}: it was recorded for {} kinds of calls; the call with {} is another one, and such calls "
+                          "run eagerly.",
+                          options_.name, kMostRecordings, text_of(inputs)));
+}
+
+TensorList Callable::learn(const CallShape& shape, const TensorList& inputs) {
   const std::lock_guard lock(recording_);
   std::shared_ptr<Entry> entry = find(shape, inputs);
   if (entry != nullptr) {
-    if (!entry->checked.load(std::memory_order_acquire)) check(entry.get(), shape, inputs);
-    return entry;
+    if (entry->checked.load(std::memory_order_acquire)) return run_entry(entry, shape, inputs);
+    std::optional<TensorList> results = check(entry, shape, inputs);
+    return results ? *std::move(results) : run_entry(entry, shape, inputs);
   }
-  if (entries_.size() == kMostRecordings) {
-    if (!std::exchange(told_, true)) {
-      loader::log(loader::LogTopic::compile, loader::LogLevel::warning,
-                  fmt::format("{}: it was recorded for {} kinds of calls; the call with {} is another one, and such "
-                              "calls run eagerly.",
-                              options_.name, kMostRecordings, text_of(inputs)));
-    }
-    return nullptr;
+  if (entries_.size() == kMostRecordings || parts_.full()) {
+    tell(inputs);
+    return call_eagerly(inputs);
   }
-  entry = std::make_shared<Entry>(record(function_, options_, inputs, shape));
+  Taken taken = record(function_, options_, inputs, shape, parts());
+  if (!taken.recording) {
+    eager_.fetch_add(1, std::memory_order_relaxed);
+    return std::move(taken.results);
+  }
+  entry = std::make_shared<Entry>(*std::move(taken.recording));
+  if (parts_.used()) return run_entry(entry, shape, inputs);  // a function in parts is called each time
   entry->checked.store(!options_.check, std::memory_order_relaxed);
-  const std::lock_guard entries_lock(mutex_);
-  entries_.push_back(entry);
-  return entry;
+  {
+    const std::lock_guard entries_lock(mutex_);
+    entries_.push_back(entry);
+  }
+  return run_entry(entry, shape, inputs);
+}
+
+TensorList Callable::run_entry(const std::shared_ptr<Entry>& entry, const CallShape& shape, const TensorList& inputs) {
+  check_frozen(options_, entry->recording());
+  runs_.fetch_add(1, std::memory_order_relaxed);
+  return run(entry, options_, shape, inputs);
 }
 
 TensorList Callable::call_eagerly(const TensorList& inputs) {
   eager_.fetch_add(1, std::memory_order_relaxed);
-  const std::lock_guard lock(recording_);
   return function_(inputs);
 }
 
 TensorList Callable::call(const TensorList& inputs) {
   if (!computes()) return function_(inputs);
   const CallShape shape = shape_of(options_.name, inputs);
-  std::shared_ptr<Entry> entry = find(shape, inputs);
-  if (entry == nullptr || !entry->checked.load(std::memory_order_acquire)) entry = learn(shape, inputs);
-  if (entry == nullptr) return call_eagerly(inputs);
-  check_frozen(options_, entry->recording());
-  runs_.fetch_add(1, std::memory_order_relaxed);
-  return run(entry, options_, shape, inputs);
+  const std::shared_ptr<Entry> entry = find(shape, inputs);
+  if (entry == nullptr || !entry->checked.load(std::memory_order_acquire)) return learn(shape, inputs);
+  return run_entry(entry, shape, inputs);
 }
 
 CompileStats Callable::stats() const {
   CompileStats stats;
   const std::shared_lock lock(mutex_);
-  stats.recordings = entries_.size();
+  stats.recordings = entries_.size() + parts_.size();
   for (const std::shared_ptr<Entry>& entry : entries_) stats.executables += entry->prepared();
   stats.runs = runs_.load(std::memory_order_relaxed);
   stats.eager = eager_.load(std::memory_order_relaxed);

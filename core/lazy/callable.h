@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "core/graph/execute/executable.h"
+#include "core/graph/signature.h"
 #include "core/lazy/recording.h"
 
 namespace tenon::lazy {
 
-constexpr size_t kMostRecordings = 8;     // of one function; other calls run eagerly
+using graph::kMostRecordings;
 constexpr size_t kMostExecutables = 256;  // of one recording, for as many sizes; the oldest goes
 
 // A recording, ready for some sizes.
@@ -50,20 +51,27 @@ class Entry {
 
 class Callable {
  public:
-  Callable(Function function, CompileOptions options) : function_(std::move(function)), options_(std::move(options)) {}
+  Callable(Function function, CompileOptions options)
+      : function_(std::move(function)), options_(std::move(options)), parts_(options_) {}
 
   TensorList call(const TensorList& inputs);
   CompileStats stats() const;
 
  private:
   std::shared_ptr<Entry> find(const CallShape& shape, const TensorList& inputs) const;
-  // Records the call, or records it again and compares; null: there are recordings enough.
-  std::shared_ptr<Entry> learn(const CallShape& shape, const TensorList& inputs);
-  void check(Entry* entry, const CallShape& shape, const TensorList& inputs);
+  // Records the call, or records it again and compares, and runs what was recorded; or runs it in parts, or eagerly.
+  TensorList learn(const CallShape& shape, const TensorList& inputs);
+  // Records again, for the comparison. The results, if this call went on eagerly.
+  std::optional<TensorList> check(const std::shared_ptr<Entry>& entry, const CallShape& shape,
+                                  const TensorList& inputs);
+  TensorList run_entry(const std::shared_ptr<Entry>& entry, const CallShape& shape, const TensorList& inputs);
   TensorList call_eagerly(const TensorList& inputs);
+  void tell(const TensorList& inputs);
+  Parts* parts() { return options_.whole ? nullptr : &parts_; }
 
   Function function_;
   CompileOptions options_;
+  Parts parts_;
   std::mutex recording_;  // one thread records at a time
   mutable std::shared_mutex mutex_;
   std::vector<std::shared_ptr<Entry>> entries_;  // mutex

@@ -1,9 +1,11 @@
 #include "core/lazy/captures.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/autograd/history.h"
 #include "core/lazy/strided.h"
+#include "core/ops/attributes.h"
 #include "core/ops/ops.h"
 #include "core/tensor/factory.h"
 #include "core/tensor/recording.h"
@@ -57,8 +59,14 @@ bool overlap(const Tensor& a, const Tensor& b) {
 }
 
 void Captures::add_root(Root root) {
-  if (root.of != RootOf::made) {
-    root.recorded = recorder_.input(root.tensor.dtype(), root.tensor.dims(), root.tensor.device());
+  const Tensor& tensor = root.tensor;
+  if (root.of == RootOf::input && !root.whole) {
+    std::vector<std::string> symbols;
+    for (int32_t axis = 0; axis < tensor.rank(); ++axis) symbols.push_back(fmt::format("{}.{}", root.input, axis));
+    root.recorded = recorder_.input(tensor.dtype(), tensor.dims(), symbols, fmt::format("argument {}", root.input),
+                                    tensor.device());
+  } else if (root.of != RootOf::made) {
+    root.recorded = recorder_.input(tensor.dtype(), tensor.dims(), tensor.device());
   }
   by_storage_.emplace(storage_of(root.tensor), roots_.size());
   known_.emplace(key_of(root.tensor), root.recorded);
@@ -87,6 +95,32 @@ void Captures::add_made(const Tensor& tensor, bool filled) {
     root.recorded = recorder_.variable(filled ? clone(root.tensor) : zeros_like(root.tensor));
   }
   add_root(std::move(root));
+}
+
+Tensor Captures::add_random(const OpCall& call, uint64_t offset) {
+  const auto& attributes = call.attributes_as<RandomAttributes>();
+  Root root{RootOf::random};
+  root.draw = {call.op, std::vector<uint64_t>((sizeof attributes + 7) / 8), call.device, offset};
+  std::memcpy(root.draw.attributes.data(), &attributes, sizeof attributes);
+  const Device device = call.device == nullptr ? Device::current() : Device(call.device);
+  root.draw.device = device.state();
+  root.recorded = recorder_.input(attributes.dtype, attributes.dims.dims(), device);
+  roots_.push_back(std::move(root));
+  return roots_.back().recorded;
+}
+
+Tensor Draw::numbers(RandomRange begin) const {
+  const Scalar scalars[] = {Scalar(static_cast<int64_t>(begin.seed)),
+                            Scalar(static_cast<int64_t>(begin.offset + offset))};
+  Tensor result;
+  OpCall call;
+  call.op = op;
+  call.scalars = scalars;
+  call.attributes = attributes.data();
+  call.device = device;
+  call.outputs = {&result, 1};
+  eager_interpreter().apply(call);
+  return result;
 }
 
 void Captures::note_leaf(const Tensor& tensor) {
@@ -134,16 +168,16 @@ Tensor Captures::stand_in(const Tensor& tensor) {
 void Captures::note_writes(const OpInfo& op) {
   for (Root& root : roots_) {
     const uint64_t writes = writes_of(root);
-    if (writes != root.writes) root.tensor.impl()->storage.note_write(op.name);
+    if (writes != root.writes && root.tensor.defined()) root.tensor.impl()->storage.note_write(op.name);
     root.writes = writes;
   }
 }
 
 void Captures::check_overlaps() const {
   for (const Root& root : roots_) {
-    if (!root.written() || root.of == RootOf::made) continue;
+    if (!root.written() || !root.outlives()) continue;
     for (const Root& other : roots_) {
-      if (&other == &root || !overlap(root.tensor, other.tensor)) continue;
+      if (&other == &root || !other.outlives() || !overlap(root.tensor, other.tensor)) continue;
       throw Error(
           Code::invalid_argument,
           fmt::format("a tensor of shape {} from outside is written, and a tensor of shape {} from outside lies "

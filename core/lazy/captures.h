@@ -11,6 +11,7 @@
 
 #include "core/autograd/node.h"
 #include "core/graph/recorder.h"
+#include "core/tensor/generator.h"
 #include "core/tensor/tensor.h"
 
 namespace tenon::lazy {
@@ -19,6 +20,18 @@ enum class RootOf : uint8_t {
   input,    // an argument of the call
   capture,  // a tensor that was there before the call
   made,     // a tensor that the function made from data of the host: a constant
+  random,   // random numbers, which each run draws
+};
+
+// The record of an op that makes random numbers, but for where they begin.
+struct Draw {
+  const OpInfo* op = nullptr;
+  std::vector<uint64_t> attributes;
+  DeviceState* device = nullptr;
+  uint64_t offset = 0;  // in blocks, from where the numbers of the call begin
+
+  // The numbers of a call, whose numbers begin at `begin`.
+  Tensor numbers(RandomRange begin) const;
 };
 
 struct Root {
@@ -28,8 +41,11 @@ struct Root {
   Tensor tensor = {};    // what the value holds, when the function is recorded
   Tensor recorded = {};  // the value
   uint64_t writes = 0;   // how many the function made
+  Draw draw = {};        // of random numbers
 
   bool written() const { return writes != 0; }
+  // True if its tensor is there before and after the call, so that writes are seen.
+  bool outlives() const { return of == RootOf::input || of == RootOf::capture; }
 };
 
 // A captured leaf that wants a gradient.
@@ -46,6 +62,8 @@ class Captures {
   TensorList add_inputs(const TensorList& inputs);
   // `tensor` becomes a constant with the elements that it has now; it may be written from then on.
   void add_made(const Tensor& tensor, bool filled);
+  // The result of `call`, which makes random numbers; those of a run begin `offset` blocks after its first ones.
+  Tensor add_random(const OpCall& call, uint64_t offset);
   // The value that `tensor`, which has data, stands for. A tensor that was not met before is a capture from now on.
   // Errors: invalid_argument (it wants a gradient and is no leaf).
   Tensor stand_in(const Tensor& tensor);

@@ -1,8 +1,9 @@
 // What the second recording of a function shows: whether both did the same.
 #include <algorithm>
-#include <cstring>
+#include <unordered_map>
 
 #include "core/graph/text.h"
+#include "core/lazy/parts.h"
 #include "core/lazy/recording.h"
 #include "core/ops/op_call.h"
 #include "core/vm/storage.h"
@@ -46,43 +47,25 @@ std::string line_of(const Graph& program, NodeId node) {
                                  : text.substr(at + 1, text.find('\n', at + 1) - at - 1);
 }
 
-class Comparison {
+// In what two programs differ.
+class Programs {
  public:
-  Comparison(const Recording& first, const Recording& second)
-      : first_(first), second_(second), a_(first.recorded), b_(second.recorded) {}
+  Programs(const Graph& a, const Graph& b) : a_(a), b_(b) {}
 
-  std::string run() {
-    if (std::string text = arguments(); !text.empty()) return text;
-    if (std::string text = nodes(); !text.empty()) return text;
-    return ends();
+  // Sizes, dtypes and devices of the inputs.
+  bool same_inputs() {
+    if (a_.inputs().size() != b_.inputs().size()) return false;
+    bool same = true;
+    for (size_t i = 0; i < a_.inputs().size(); ++i) {
+      const graph::Value &a = a_[a_.inputs()[i]], &b = b_[b_.inputs()[i]];
+      same = same && a.dtype == b.dtype && a.device == b.device && same_dims(a.dims, b.dims, a_, b_);
+    }
+    return same;
   }
 
- private:
-  static std::string number_of(size_t i, const char* what) { return fmt::format("{} {}", what, i); }
-
-  std::string arguments() {
+  // Takes the inputs, as far as both have them, for the same.
+  void match_inputs() {
     for (size_t i = 0; i < a_.inputs().size() && i < b_.inputs().size(); ++i) values_[a_.inputs()[i]] = b_.inputs()[i];
-    const size_t count = std::min(first_.arguments.size(), second_.arguments.size());
-    for (size_t i = 0; i < count; ++i) {
-      const Argument& a = first_.arguments[i];
-      const Argument& b = second_.arguments[i];
-      if (a.of != RootOf::capture || b.of != RootOf::capture || a.slot) continue;
-      if (a.tensor.impl()->storage == b.tensor.impl()->storage) continue;
-      return fmt::format("it used a tensor of shape {} from outside first, and another one of shape {} then{}",
-                         a.tensor.dims(), b.tensor.dims(), first_use(a_, a_.inputs()[i]));
-    }
-    return "";
-  }
-
-  // ", in add".
-  static std::string first_use(const Graph& program, ValueId value) {
-    for (NodeId id = program.first(); id != kNoNode; id = program.next(id)) {
-      const std::vector<ValueId>& inputs = program.node(id).inputs;
-      if (std::find(inputs.begin(), inputs.end(), value) != inputs.end()) {
-        return fmt::format(", in {}", program.node(id).op->name);
-      }
-    }
-    return "";
   }
 
   std::string nodes() {
@@ -121,11 +104,23 @@ class Comparison {
     return from_host[1] ? ", which the function found first and made then," : "";
   }
 
+  // Numbers that are expressions are compared as such; the attributes hold what they were at the hints.
+  bool same_attributes(const Node& a, const Node& b) const {
+    if (a.attributes.size() != b.attributes.size() || a.patches.size() != b.patches.size()) return false;
+    std::vector<uint64_t> words = a.attributes;
+    for (size_t i = 0; i < a.patches.size(); ++i) {
+      const Patch &of_a = a.patches[i], &of_b = b.patches[i];
+      if (of_a.word != of_b.word || a_.arena().text(of_a.size) != b_.arena().text(of_b.size)) return false;
+      words[of_a.word] = b.attributes[of_b.word];
+    }
+    return words == b.attributes;
+  }
+
   // What differs, as the beginning of a sentence.
   std::string of_nodes(const Node& a, const Node& b) {
     if (a.op != b.op) return fmt::format("{}, then {}: the kind", a.op->name, b.op->name);
     const auto named = [&](const std::string& what) { return fmt::format("{}: {}", a.op->name, what); };
-    if (a.attributes != b.attributes) return named("an attribute");
+    if (!same_attributes(a, b)) return named("an attribute");
     if (a.scalars.size() != b.scalars.size()) return named("the number of scalars");
     for (size_t i = 0; i < a.scalars.size(); ++i) {
       const bool same =
@@ -149,6 +144,52 @@ class Comparison {
     return "";
   }
 
+ private:
+  const Graph& a_;
+  const Graph& b_;
+  std::unordered_map<ValueId, ValueId> values_;  // of the first program, in the second
+};
+
+class Comparison {
+ public:
+  Comparison(const Recording& first, const Recording& second)
+      : first_(first), second_(second), programs_(first.recorded, second.recorded) {}
+
+  std::string run() {
+    programs_.match_inputs();
+    if (std::string text = arguments(); !text.empty()) return text;
+    if (std::string text = programs_.nodes(); !text.empty()) return text;
+    return ends();
+  }
+
+ private:
+  std::string arguments() {
+    const size_t count = std::min(first_.arguments.size(), second_.arguments.size());
+    for (size_t i = 0; i < count; ++i) {
+      const Argument& a = first_.arguments[i];
+      const Argument& b = second_.arguments[i];
+      if (a.of == RootOf::random && b.of == RootOf::random && a.draw.op != b.draw.op) {
+        return fmt::format("it drew numbers by {} first, and by {} then", a.draw.op->name, b.draw.op->name);
+      }
+      if (a.of != RootOf::capture || b.of != RootOf::capture || a.slot) continue;
+      if (a.tensor.impl()->storage == b.tensor.impl()->storage) continue;
+      return fmt::format("it used a tensor of shape {} from outside first, and another one of shape {} then{}",
+                         a.tensor.dims(), b.tensor.dims(), first_use(first_.recorded, first_.recorded.inputs()[i]));
+    }
+    return "";
+  }
+
+  // ", in add".
+  static std::string first_use(const Graph& program, ValueId value) {
+    for (NodeId id = program.first(); id != kNoNode; id = program.next(id)) {
+      const std::vector<ValueId>& inputs = program.node(id).inputs;
+      if (std::find(inputs.begin(), inputs.end(), value) != inputs.end()) {
+        return fmt::format(", in {}", program.node(id).op->name);
+      }
+    }
+    return "";
+  }
+
   std::string ends() {
     if (first_.results.size() != second_.results.size()) {
       return fmt::format("it gave {} results first, and {} then", first_.results.size(), second_.results.size());
@@ -162,11 +203,13 @@ class Comparison {
     if (first_.arguments.size() != second_.arguments.size()) {
       return fmt::format("it used {} tensors first, and {} then", first_.arguments.size(), second_.arguments.size());
     }
-    if (a_.outputs().size() != b_.outputs().size()) {
+    const std::span<const ValueId> a_outputs = first_.recorded.outputs(), b_outputs = second_.recorded.outputs();
+    if (a_outputs.size() != b_outputs.size()) {
       return fmt::format("it wrote {} tensors first, and {} then", first_.writes.size(), second_.writes.size());
     }
-    for (size_t i = 0; i < a_.outputs().size(); ++i) {
-      if (same_value(a_.outputs()[i], b_.outputs()[i])) continue;
+    if (!programs_.same_inputs()) return "a tensor that it used, or random numbers, had another shape or dtype";
+    for (size_t i = 0; i < a_outputs.size(); ++i) {
+      if (programs_.same_value(a_outputs[i], b_outputs[i])) continue;
       return i < first_.results.size()
                  ? fmt::format("result {} comes from another op or from other data of the host", i)
                  : std::string("a tensor from outside is overwritten with another value");
@@ -186,13 +229,20 @@ class Comparison {
 
   const Recording& first_;
   const Recording& second_;
-  const Graph& a_;
-  const Graph& b_;
-  std::unordered_map<ValueId, ValueId> values_;  // of the first recording, in the second
+  Programs programs_;
 };
 
 }  // namespace
 
 std::string difference(const Recording& first, const Recording& second) { return Comparison(first, second).run(); }
+
+bool same_program(const Graph& a, const Graph& b) {
+  Programs programs(a, b);
+  if (!programs.same_inputs() || a.outputs().size() != b.outputs().size() || a.size() != b.size()) return false;
+  programs.match_inputs();
+  if (!programs.nodes().empty()) return false;
+  return std::equal(a.outputs().begin(), a.outputs().end(), b.outputs().begin(),
+                    [&](ValueId of_a, ValueId of_b) { return programs.same_value(of_a, of_b); });
+}
 
 }  // namespace tenon::lazy

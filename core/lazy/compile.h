@@ -10,9 +10,10 @@
 //   });
 //   for (...) tenon::Tensor loss = step(x, y);
 //
-// A recording serves the calls that look alike: dtypes, dims and devices of the arguments, which of them share memory
-// and want gradients, grad mode, precision, current device and streams. Another kind of call is recorded too, up to
-// eight; after that it runs eagerly, and one line of the log says so (topic compile).
+// A recording serves the calls that look alike: dtypes, ranks and devices of the arguments, which of them share memory
+// and want gradients, grad mode, precision, current device and streams. It serves every size that decided nothing:
+// reading dims() as numbers decides (core/ops/sizes.h says how to read them without). Another kind of call is recorded
+// too, up to eight; after that it runs eagerly, and one line of the log says so (topic compile).
 //
 // Tensors from outside are state: each run reads what they hold then, and ops inside may write them in place. A run
 // writes them at its end, and counts as one write of each. Results own their elements; a result that is an argument
@@ -22,6 +23,8 @@
 // What a recording cannot see would make later calls silently wrong: a C++ variable that changes, a handle that is
 // assigned to, an element that the host reads. So the second call is recorded too, and an error says where it differs
 // from the first. A variable that changes only later is not seen: make it a tensor.
+//
+// Random numbers are drawn anew by each run, those that the eager run would draw.
 //
 // Threads: any may call. The function itself runs on one at a time.
 #pragma once

@@ -43,33 +43,43 @@ class BoundaryNode final : public autograd::Node {
   size_t argument_;
 };
 
-class WatchScope {
+// Where the gradient of a result of a function in parts would go.
+class LostNode final : public autograd::Node {
  public:
-  explicit WatchScope(HostWatch* watch) : previous_(std::exchange(host_watch, watch)) {}
-  ~WatchScope() { host_watch = previous_; }
-  WatchScope(const WatchScope&) = delete;
-  WatchScope& operator=(const WatchScope&) = delete;
+  explicit LostNode(std::string function) : function_(std::move(function)) { number_after_edges(); }
+  std::string_view name() const override { return function_; }
+  size_t result_count() const override { return 1; }
+  std::span<const Edge> edges() const override { return {}; }
+  bool accumulates() const override { return true; }
+  void run(std::span<const Tensor>, uint64_t, std::span<Tensor>) override {
+    throw Error(Code::unsupported,
+                fmt::format("backward: {} was run in parts, so its results pass no gradient on.", function_),
+                "Call backward inside the function, or the function without compile.");
+  }
 
  private:
-  HostWatch* previous_;
+  void destroy() override { delete this; }
+
+  std::string function_;
 };
 
 class Take {
  public:
-  Take(const Function& function, const CompileOptions& options, const TensorList& inputs)
+  Take(const Function& function, const CompileOptions& options, const TensorList& inputs, Parts* parts)
       : function_(function),
         options_(options),
         inputs_(inputs),
-        tracer_(Device::current(), options.name, options.frozen),
+        tracer_(Device::current(), options, parts),
         over_(tracer_),
         interpreter_(gradients_on() ? static_cast<Interpreter&>(over_) : tracer_) {
     tracer_.recorder().label(options.name);
   }
 
-  Recording run() {
+  Taken run() {
     note_frozen();
     for (const Tensor& input : inputs_) made_.argument_ranks.push_back(static_cast<size_t>(input.rank()));
     call();
+    if (tracer_.ended()) return {std::nullopt, real_results()};
     tracer_.check_histories({});
     sort_results();
     sort_slots();
@@ -79,7 +89,7 @@ class Take {
     const graph::NodeId begin = tracer_.recorder().next_node();
     add_backward();
     finish(forward_outputs, begin);
-    return std::move(made_);
+    return {std::move(made_), {}};
   }
 
  private:
@@ -105,11 +115,34 @@ class Take {
       if (leaf) autograd::need_history(values_[i]).slot = history_of(inputs_[i])->slot;
     }
     Slots slots;
-    const WatchScope watch(&tracer_);
+    const HostWatchScope watch(&tracer_);
     const InterpreterScope scope(interpreter_);
     results_ = function_(values_);
-    slots_ = slots.finish();
+    if (tracer_.ended()) {
+      slots.settle([&](const Tensor& gradient) { return tracer_.real(gradient); });
+    } else {
+      slots_ = slots.finish();
+    }
   }
+
+  // The results of a function that went on eagerly. What was computed before has passed no history on.
+  TensorList real_results() {
+    TensorList results;
+    for (const Tensor& result : results_) {
+      const auto same = [&](const Tensor& value) { return value.impl() == result.impl(); };
+      const auto argument = std::find_if(values_.begin(), values_.end(), same);
+      if (argument != values_.end()) {
+        results.push_back(inputs_[static_cast<size_t>(argument - values_.begin())]);
+        continue;
+      }
+      Tensor real = result.defined() ? tracer_.real(result) : result;
+      if (result.defined() && result.requires_grad()) real = autograd::with_edge(real, lost_gradient());
+      results.push_back(std::move(real));
+    }
+    return results;
+  }
+
+  Edge lost_gradient() const { return {autograd::NodeRef(new LostNode(options_.name)), 0}; }
 
   size_t add_output(const Tensor& tensor) {
     outputs_.push_back(tracer_.value_of(tensor));
@@ -181,11 +214,14 @@ class Take {
 
   void sort_writes() {
     tracer_.captures().check_overlaps();
+    made_.drawn = tracer_.drawn();
     for (const Root& root : tracer_.captures().roots()) {
       if (root.of == RootOf::made) continue;
       Argument argument{root.of, root.input, root.whole, root.tensor};
+      argument.draw = root.draw;
       if (root.of == RootOf::capture) take_from_slot(&argument);
-      if (root.written()) made_.writes.push_back({made_.arguments.size(), add_output(root.recorded)});
+      if (root.written() && root.outlives())
+        made_.writes.push_back({made_.arguments.size(), add_output(root.recorded)});
       written_.push_back(root.written());
       made_.arguments.push_back(std::move(argument));
     }
@@ -243,11 +279,11 @@ class Take {
     std::vector<autograd::Root> roots;
     for (size_t k : made_.wanting) {
       const Tensor& result = results_[k];
-      roots.push_back({edge_of(result), tracer_.recorder().input(result.dtype(), result.dims(), result.device())});
+      roots.push_back({edge_of(result), tracer_.recorder().input_like(result)});
     }
     try {
       const InterpreterScope scope(over_);
-      const WatchScope watch(&tracer_);
+      const HostWatchScope watch(&tracer_);
       autograd::run_backward(roots, leaves, {false, false, true});
     } catch (const Error& error) {
       made_.refusal = error.status();
@@ -266,7 +302,6 @@ class Take {
     graph::PassOptions options;
     options.exact = options_.exact;
     graph::optimise(graph, options);
-    own_outputs(graph);
   }
 
   void finish(size_t forward_outputs, graph::NodeId begin) {
@@ -304,11 +339,11 @@ class Take {
 
 }  // namespace
 
-Recording record(const Function& function, const CompileOptions& options, const TensorList& inputs,
-                 const CallShape& shape) {
-  Recording made = Take(function, options, inputs).run();
-  made.shape = shape;
-  return made;
+Taken record(const Function& function, const CompileOptions& options, const TensorList& inputs, const CallShape& shape,
+             Parts* parts) {
+  Taken taken = Take(function, options, inputs, parts).run();
+  if (taken.recording) taken.recording->shape = shape;
+  return taken;
 }
 
 }  // namespace tenon::lazy

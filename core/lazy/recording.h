@@ -11,6 +11,7 @@
 #include "core/lazy/captures.h"
 #include "core/lazy/compile.h"
 #include "core/lazy/guards.h"
+#include "core/lazy/parts.h"
 
 namespace tenon::lazy {
 
@@ -24,8 +25,10 @@ struct Argument {
   Tensor tensor = {};                // of a capture; of others when the function was recorded
   std::optional<SlotRef> slot = {};  // the capture is the gradient that this slot holds, or its storage
   bool whole_gradient = false;
+  Draw draw = {};  // of random numbers
 
-  Tensor of_call(const TensorList& inputs) const;
+  // Those of this call begin at `begin`.
+  Tensor of_call(const TensorList& inputs, RandomRange begin) const;
 };
 
 // Where a result of the function comes from.
@@ -77,6 +80,7 @@ struct Recording {
   std::vector<Argument> arguments;     // of the program
   std::vector<ResultSource> results;
   std::vector<Write> writes;
+  uint64_t drawn = 0;  // blocks of random numbers that a run takes
   std::vector<SlotUpdate> slots;
   std::vector<std::pair<Tensor, uint64_t>> frozen;  // with the version that each had
   graph::Graph recorded{""};                        // before all passes, forward and backward in one
@@ -86,10 +90,16 @@ struct Recording {
   Status refusal;               // not ok: there is no backward, and whoever asks for one gets this error
 };
 
-// Runs `function` once, without computing anything, and gives what it did. Errors: those of the function; what a
-// recording cannot see.
-Recording record(const Function& function, const CompileOptions& options, const TensorList& inputs,
-                 const CallShape& shape);
+// What a call under the recorder gave.
+struct Taken {
+  std::optional<Recording> recording;  // nothing was computed
+  TensorList results;                  // without it: the call is over, its program has run in part
+};
+
+// Calls `function` once and gives what it did. Nothing is computed, unless `parts` is given and the host reads an
+// element. Errors: those of the function; what a recording cannot see.
+Taken record(const Function& function, const CompileOptions& options, const TensorList& inputs, const CallShape& shape,
+             Parts* parts);
 
 // In what `second` differs from `first`, as the end of a sentence; empty: in nothing.
 std::string difference(const Recording& first, const Recording& second);

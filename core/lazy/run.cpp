@@ -105,7 +105,8 @@ class Run {
 
   TensorList run() {
     programs_ = entry_->programs(shape_);
-    for (const Argument& argument : recording_.arguments) arguments_.push_back(argument.of_call(inputs_));
+    const RandomRange begin = recording_.drawn == 0 ? RandomRange() : default_generator().reserve(recording_.drawn);
+    for (const Argument& argument : recording_.arguments) arguments_.push_back(argument.of_call(inputs_, begin));
     std::vector<Tensor> bound(programs_->forward.outputs.size());
     for (const Write& write : recording_.writes) bound[write.output] = arguments_[write.argument];
     {
@@ -162,7 +163,8 @@ class Run {
 
 }  // namespace
 
-Tensor Argument::of_call(const TensorList& inputs) const {
+Tensor Argument::of_call(const TensorList& inputs, RandomRange begin) const {
+  if (of == RootOf::random) return draw.numbers(begin);
   if (of == RootOf::input) return whole ? whole_storage(inputs[input]) : inputs[input];
   if (!slot) return tensor;
   const Tensor gradient = gradient_in(*slot->of(inputs));

@@ -33,6 +33,15 @@ void Slots::touch(const std::shared_ptr<autograd::GradientSlot>& slot, autograd:
   states_.push_back({slot, use == autograd::SlotUse::read, gradient_in(*slot), {}});
 }
 
+void Slots::settle(const std::function<Tensor(const Tensor&)>& real) {
+  watching_ = false;
+  autograd::slot_watch = previous_;
+  for (const SlotState& state : states_) {
+    const Tensor gradient = gradient_in(*state.slot);
+    if (gradient.defined()) set_gradient(*state.slot, real(gradient));
+  }
+}
+
 std::vector<SlotState> Slots::finish() {
   stop();
   std::erase_if(states_, [](const SlotState& state) { return state.slot.use_count() == 1; });

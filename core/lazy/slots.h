@@ -1,6 +1,7 @@
 // Slots: the gradients that leaves keep (Tensor::grad), as state of a recorded function. Internal.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -26,6 +27,8 @@ class Slots final : public autograd::SlotWatch {
   void touch(const std::shared_ptr<autograd::GradientSlot>& slot, autograd::SlotUse use) override;
   // The slots that somebody beside the function knows, as the function left them. Watching ends.
   std::vector<SlotState> finish();
+  // Instead: what the function left stays, each gradient as `real` gives it.
+  void settle(const std::function<Tensor(const Tensor&)>& real);
 
  private:
   void stop();

@@ -1,12 +1,9 @@
 #include "core/lazy/split.h"
 
 #include <algorithm>
-#include <cstring>
-#include <set>
 
 #include "core/graph/passes/passes.h"
-#include "core/ops/attributes.h"
-#include "core/ops/op_rows.h"
+#include "core/ops/op_call.h"
 
 namespace tenon::lazy {
 namespace {
@@ -109,18 +106,6 @@ class Splitter {
   std::vector<bool> forward_;
 };
 
-ValueId copy_of(Graph* graph, ValueId id) {
-  CastAttributes attributes{};
-  attributes.dtype = (*graph)[id].dtype;
-  attributes.row_major = 1;
-  Node node;
-  node.op = &op_row(OpId::cast);
-  node.inputs = {id};
-  node.attributes.resize((sizeof attributes + 7) / 8);
-  std::memcpy(node.attributes.data(), &attributes, sizeof attributes);
-  return graph->node(graph->append(std::move(node))).results[0];
-}
-
 }  // namespace
 
 Halves split(const Graph& program, size_t results, NodeId begin, std::span<const ValueId> gradients,
@@ -136,16 +121,6 @@ Halves split(const Graph& program, size_t results, NodeId begin, std::span<const
     if (!is_argument.back()) kept.push_back(id);
   }
   return {splitter.forward(kept), splitter.backward(read), read, is_argument};
-}
-
-void own_outputs(Graph* graph) {
-  std::set<ValueId> taken;
-  std::vector<ValueId> outputs(graph->outputs().begin(), graph->outputs().end());
-  for (ValueId& id : outputs) {
-    const ValueId root = root_of(*graph, id);
-    if ((*graph)[root].producer == kNoNode || !taken.insert(root).second) id = copy_of(graph, id);
-  }
-  graph->set_outputs(std::move(outputs));
 }
 
 }  // namespace tenon::lazy

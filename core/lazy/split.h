@@ -21,8 +21,4 @@ struct Halves {
 Halves split(const graph::Graph& program, size_t results, graph::NodeId begin,
              std::span<const graph::ValueId> gradients, const std::vector<bool>& written);
 
-// Makes every output own its elements: one that is an input or a constant, or a view of one, and one that shares its
-// elements with an output before it, becomes a copy.
-void own_outputs(graph::Graph* graph);
-
 }  // namespace tenon::lazy

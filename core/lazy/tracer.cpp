@@ -1,6 +1,7 @@
 #include "core/lazy/tracer.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/autograd/history.h"
 #include "core/tensor/recording.h"
@@ -14,8 +15,12 @@ const void* storage_of(const Tensor& tensor) { return tensor.impl()->storage.at_
 
 }  // namespace
 
-Tracer::Tracer(Device device, std::string name, const TensorList& frozen)
-    : function_(std::move(name)), recorder_(device, {.name = function_}), captures_(recorder_), frozen_(frozen) {}
+Tracer::Tracer(Device device, const CompileOptions& options, Parts* parts)
+    : function_(options.name),
+      recorder_(device, {.name = options.name}),
+      captures_(recorder_),
+      frozen_(options.frozen),
+      parts_(parts) {}
 
 bool Tracer::is_frozen(const Tensor& tensor) const {
   return std::any_of(frozen_.begin(), frozen_.end(),
@@ -39,26 +44,70 @@ Tensor Tracer::value_of(const Tensor& tensor) {
 }
 
 bool Tracer::host_value_known(const Tensor& tensor) {
-  if (is_recorded(tensor)) return false;
+  if (ended()) return true;
+  if (is_recorded(tensor)) return recorder_.host_value_known(tensor);
   return is_frozen(tensor) || (find_made(tensor) != nullptr && !captures_.knows(tensor));
 }
 
+void Tracer::refuse_look(std::string_view function, const Tensor& tensor) const {
+  const std::string what = is_recorded(tensor) ? origin_of(tensor) : std::string("from outside");
+  throw Error(Code::invalid_argument,
+              fmt::format("{}: {} lets the host see the elements of a tensor of shape {}, {}; a recording cannot see "
+                          "what the function does with them, and later calls would repeat it.",
+                          function_, function, tensor.impl()->dims, what),
+              "Decide by tenon::where, or return the tensor and read it outside; compile with whole = false runs the "
+              "function in parts.");
+}
+
 Tensor Tracer::look(std::string_view function, const Tensor& tensor) {
-  if (!is_recorded(tensor)) {
-    if (is_frozen(tensor)) return tensor;
+  if (ended()) return real(tensor);
+  if (tensor.impl()->storage != nullptr) {
+    if (is_recorded(tensor) || is_frozen(tensor)) return tensor;
     Made* made = find_made(tensor);
     if (made != nullptr && !captures_.knows(tensor)) {
       made->filled = made->filled || function != "copy_to_host";
       return tensor;
     }
   }
-  const std::string what = is_recorded(tensor) ? origin_of(tensor) : std::string("from outside");
-  throw Error(Code::invalid_argument,
-              fmt::format("{}: {} lets the host see the elements of a tensor of shape {}, {}; a recording cannot see "
-                          "what the function does with them, and later calls would repeat it.",
-                          function_, function, tensor.dims(), what),
-              "Decide by tenon::where, or return the tensor and read it outside; compile with whole = false runs the "
-              "function in parts.");
+  if (parts_ == nullptr) refuse_look(function, tensor);
+  end_program();
+  return real(tensor);
+}
+
+RandomRange Tracer::draw(uint64_t blocks) {
+  if (ended()) return default_generator().reserve(blocks);
+  next_draw_ = std::exchange(drawn_, drawn_ + blocks);
+  return {};
+}
+
+void Tracer::end_program() {
+  const HostWatchScope nobody(nullptr);
+  const RandomRange begin = default_generator().reserve(drawn_);
+  auto ended = std::make_unique<Ended>();
+  TensorList arguments, outputs;
+  std::vector<Tensor> bound;
+  for (const Root& root : captures_.roots()) {
+    const Tensor tensor = root.of == RootOf::random ? root.draw.numbers(begin) : root.tensor;
+    if (root.of != RootOf::made) arguments.push_back(tensor);
+    ended->add(base_of(root.recorded), tensor);
+    if (!root.written()) continue;
+    outputs.push_back(root.recorded);
+    bound.push_back(tensor);
+  }
+  std::vector<std::shared_ptr<graph::Base>> alive;
+  std::set<const graph::Base*> met;
+  for (const std::weak_ptr<graph::Base>& weak : bases_) {
+    std::shared_ptr<graph::Base> base = weak.lock();
+    if (base == nullptr || ended->knows(*base) || !met.insert(base.get()).second) continue;
+    outputs.push_back(recorder_.whole(base));
+    alive.push_back(std::move(base));
+  }
+  recorder_.keep_sizes();
+  const size_t written = bound.size();
+  bound.resize(outputs.size());
+  const TensorList results = parts_->run(recorder_.finish(outputs), arguments, bound);
+  for (size_t i = 0; i < alive.size(); ++i) ended->add(alive[i], results[written + i]);
+  ended_ = std::move(ended);
 }
 
 void Tracer::note_written(const Tensor& tensor) {
@@ -93,10 +142,38 @@ void Tracer::check_histories(const Tensor& tensor) const {
 
 void Tracer::apply(const OpCall& call) {
   if (call.op->form == OpForm::composite) return compose(call, *this);
-  apply_traced(call);
+  ended() ? apply_eagerly(call) : apply_traced(call);
+}
+
+void Tracer::apply_eagerly(const OpCall& call) {
+  std::vector<Tensor> inputs(call.inputs.size());
+  std::vector<const Tensor*> pointers(call.inputs.size(), nullptr);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (call.inputs[i] == nullptr) continue;
+    inputs[i] = real(*call.inputs[i]);
+    pointers[i] = &inputs[i];
+  }
+  std::vector<Tensor> outputs(call.outputs.begin(), call.outputs.end());
+  for (Tensor& output : outputs) {
+    if (output.defined()) output = real(output);
+  }
+  OpCall now = call;
+  now.inputs = pointers;
+  now.outputs = outputs;
+  const HostWatchScope nobody(nullptr);
+  const InterpreterScope scope(eager_interpreter());
+  eager_interpreter().apply(now);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!call.outputs[i].defined()) call.outputs[i] = outputs[i];
+  }
 }
 
 void Tracer::apply_traced(const OpCall& call) {
+  if (const auto offset = std::exchange(next_draw_, std::nullopt)) {
+    call.outputs[0] = captures_.add_random(call, *offset);
+    if (parts_ != nullptr) bases_.push_back(base_of(call.outputs[0]));
+    return;
+  }
   std::vector<Tensor> inputs(call.inputs.size());
   std::vector<const Tensor*> pointers(call.inputs.size(), nullptr);
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -127,6 +204,7 @@ void Tracer::apply_traced(const OpCall& call) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (call.outputs[i].defined()) continue;
     if (!is_recorded(outputs[i])) made(outputs[i], true);
+    if (outputs[i].impl()->storage == nullptr && parts_ != nullptr) bases_.push_back(base_of(outputs[i]));
     call.outputs[i] = outputs[i];
   }
 }

@@ -2,6 +2,8 @@
 // outside, and refuses what a recording cannot see. Internal.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -9,15 +11,22 @@
 #include "core/autograd/node.h"
 #include "core/graph/recorder.h"
 #include "core/lazy/captures.h"
+#include "core/lazy/ended.h"
+#include "core/lazy/parts.h"
 #include "core/ops/op_call.h"
 #include "core/tensor/host_watch.h"
 
 namespace tenon::lazy {
 
+// True for a value of a recording: a tensor without data, or one whose elements are sizes of the program.
+inline bool is_recorded(const Tensor& tensor) {
+  return tensor.impl()->storage == nullptr || tensor.impl()->recorded != nullptr;
+}
+
 class Tracer final : public Interpreter, public HostWatch {
  public:
-  // `name`: what errors call the function. `frozen`: constants.
-  Tracer(Device device, std::string name, const TensorList& frozen);
+  // `parts`: runs what was recorded where the host reads an element; null: that is an error.
+  Tracer(Device device, const CompileOptions& options, Parts* parts);
   // Takes back what the function did to the histories of tensors from outside.
   ~Tracer() override;
   Tracer(const Tracer&) = delete;
@@ -29,6 +38,7 @@ class Tracer final : public Interpreter, public HostWatch {
 
   void made(const Tensor& tensor, bool filled) override;
   Tensor look(std::string_view function, const Tensor& tensor) override;
+  RandomRange draw(uint64_t blocks) override;
 
   graph::Recorder& recorder() { return recorder_; }
   Captures& captures() { return captures_; }
@@ -36,6 +46,14 @@ class Tracer final : public Interpreter, public HostWatch {
   Tensor value_of(const Tensor& tensor);
   // True for a tensor with data that the function made from nothing but data of the host.
   bool was_made(const Tensor& tensor) { return find_made(tensor) != nullptr; }
+  // How many blocks of random numbers a run takes.
+  uint64_t drawn() const { return drawn_; }
+  // True if the program has run, and the function goes on eagerly.
+  bool ended() const { return ended_ != nullptr; }
+  // What `tensor` is now, after the end of the program.
+  Tensor real(const Tensor& tensor) const {
+    return tensor.impl()->storage == nullptr ? ended_->tensor_of(tensor) : tensor;
+  }
   // Errors: invalid_argument, if a write gave `tensor`, from outside, a history; undefined: any tensor.
   void check_histories(const Tensor& tensor) const;
 
@@ -56,16 +74,21 @@ class Tracer final : public Interpreter, public HostWatch {
   Made* find_made(const Tensor& tensor);
   bool is_frozen(const Tensor& tensor) const;
   void apply_traced(const OpCall& call);
+  void apply_eagerly(const OpCall& call);
+  void end_program();
+  [[noreturn]] void refuse_look(std::string_view function, const Tensor& tensor) const;
 
-  std::string function_;
+  const std::string& function_;
   graph::Recorder recorder_;
   Captures captures_;
   const TensorList& frozen_;
+  uint64_t drawn_ = 0;                 // blocks of random numbers
+  std::optional<uint64_t> next_draw_;  // where the numbers of the op that comes now begin
+  Parts* parts_;
+  std::vector<std::weak_ptr<graph::Base>> bases_;  // of all results, while `parts_` is given
+  std::unique_ptr<Ended> ended_;
   std::unordered_map<const void*, Made> made_;  // by storage
   std::vector<Written> written_;
 };
-
-// True for a value of a recording: a tensor without data.
-inline bool is_recorded(const Tensor& tensor) { return tensor.impl()->storage == nullptr; }
 
 }  // namespace tenon::lazy

@@ -17,6 +17,7 @@ class SymDim;
 struct Recording {
   std::string name;  // "recording 3 (bert.onnx)"
   std::atomic<bool> finished{false};
+  bool at_hints = false;  // its program has run at the hints: open sizes are these numbers since it has finished
 };
 
 // What a tensor stands for while a program is recorded: a value of the program, or (if the tensor has data) elements of

@@ -41,6 +41,20 @@ int main(int, char** arguments) {
 """
 
 
+# The step of the README that is compiled; prints a loss per line.
+TRAINS = """
+#include <tenon/tenon.h>
+
+#include <iostream>
+#include <vector>
+
+int main() {
+  const std::vector<float> numbers = {1, 0, 2, 0, 1, 1, 2, 1, 0, 1, 1, 1};
+  const tenon::Tensor x = tenon::Tensor::from<float>(numbers, {4, 3}), y = tenon::sum(x, 1, true);
+%s}
+"""
+
+
 class Package:
     def __init__(self, source, build, cmake, compiler, work):
         self.source, self.build, self.cmake, self.compiler, self.work = source, build, cmake, compiler, work
@@ -137,6 +151,19 @@ class Package:
         program = self._by_pkg_config("tenon", os.path.join(self.work, "hello source", "hello.cpp"))
         if program is not None:
             assert self.run(program, LD_LIBRARY_PATH=self.lib).splitlines()[1:] == EXPECTED
+
+    def pkg_config_builds_the_step_that_the_readme_compiles(self):
+        with open(os.path.join(self.source, "README.md")) as file:
+            blocks = re.findall(r"^```cpp\n(.*?)^```$", file.read(), re.MULTILINE | re.DOTALL)
+        [block] = [block for block in blocks if "tenon::compile(" in block]
+        source = os.path.join(self.work, "trains.cpp")
+        with open(source, "w") as file:
+            file.write(TRAINS % block)
+        program = self._by_pkg_config("tenon", source)
+        if program is None:
+            return
+        losses = [float(line) for line in self.run(program, LD_LIBRARY_PATH=self.lib, TENON_DEVICE="cpu").splitlines()]
+        assert len(losses) == 100 and losses[-1] < 0.01 * losses[0], losses
 
     def pkg_config_builds_a_program_that_runs_a_model(self):
         source = os.path.join(self.work, "runs a model.cpp")

@@ -1,6 +1,7 @@
 // Random numbers: of a seed and an offset, or the next ones of the default generator.
 #include "core/ops/functors/apply.h"
 #include "core/tensor/generator.h"
+#include "core/tensor/host_watch.h"
 #include "primitives/text/format.h"
 
 namespace tenon::functors {
@@ -39,7 +40,8 @@ RandomRange next(std::string_view op, IntList size, DType dtype) {
   const Dims dims = value_or_throw(infer::checked(op, dims_of(op, size)));
   const auto count = static_cast<uint64_t>(element_count(dims));
   const uint64_t per_block = dtype == DType::f64 ? 2 : 4;
-  return default_generator().reserve(count / per_block + (count % per_block != 0 ? 1 : 0));
+  const uint64_t blocks = count / per_block + (count % per_block != 0 ? 1 : 0);
+  return host_watch != nullptr ? host_watch->draw(blocks) : default_generator().reserve(blocks);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Tensors from outside as state: read at each run, written in place, through views, frozen.
+#include "core/tensor/generator.h"
 #include "core/vm/storage.h"
 #include "tests/unit/lazy/values.h"
 
@@ -204,6 +205,48 @@ TEST(Capture, StridesThatNoViewGivesAreReadAndNotWritten) {
   auto writes = compile([&](const Tensor& x) { return Tensor(add_(odd[0], x)); });
   for (int i = 0; i < 2; ++i) writes(full({}, 1.0, DType::f32));
   EXPECT_EQ(data, (std::vector<float>{2, 1, 4, 5, 4, 7, 8, 7, 10}));
+}
+
+// Each run draws what the eager run would draw, and the numbers go on where that would leave them.
+TEST(Capture, RandomNumbersAreDrawnByEachRun) {
+  const auto function = [](const Tensor& x) -> TensorList {
+    const Tensor noise = randn({5}, DType::f64, x.device());
+    return {dropout(x, 0.4, true), rand({3, 3}, DType::f32, x.device()), cast(noise, DType::f32),
+            bernoulli(x * 0.0 + 0.5)};
+  };
+  auto step = compile(function, {.exact = true});
+  const Tensor x = random_tensor({7}, 1);
+  const auto run_five = [&](const std::function<TensorList(const Tensor&)>& call) {
+    manual_seed(11);
+    std::vector<std::vector<float>> all;
+    for (int i = 0; i < 5; ++i) {
+      for (const Tensor& result : call(x)) all.push_back(elements(result));
+    }
+    all.push_back({static_cast<float>(default_generator().state().offset)});
+    return all;
+  };
+  const auto found = run_five([&](const Tensor& in) { return step(in); });
+  EXPECT_EQ(found, run_five(function));
+  EXPECT_NE(found[1], found[5]) << "another run, other numbers";
+}
+
+TEST(Capture, RandomNumbersOfAFunctionInPartsAreTheSame) {
+  const auto function = [](const Tensor& x) -> TensorList {
+    const Tensor before = rand({6}, DType::f32, x.device());
+    const double first = before.to_host<float>()[0];
+    return {before, x * first, dropout(x, 0.5, true), randn({3}, DType::f32, x.device())};
+  };
+  auto step = compile(function, {.exact = true, .whole = false});
+  const Tensor x = random_tensor({7}, 1);
+  const auto run_five = [&](const std::function<TensorList(const Tensor&)>& call) {
+    manual_seed(12);
+    std::vector<std::vector<float>> all;
+    for (int i = 0; i < 5; ++i) {
+      for (const Tensor& result : call(x)) all.push_back(elements(result));
+    }
+    return all;
+  };
+  EXPECT_EQ(run_five([&](const Tensor& in) { return step(in); }), run_five(function));
 }
 
 }  // namespace

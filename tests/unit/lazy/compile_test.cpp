@@ -75,6 +75,44 @@ TEST(Compile, RecordsAnewForOtherDtypesDimsPrecisionAndModes) {
   });
 }
 
+TEST(Compile, OneRecordingServesOtherSizes) {
+  int calls = 0;
+  const Tensor w = random_tensor({6}, 1);
+  const auto function = [&](const Tensor& x, const Tensor& mask) -> TensorList {
+    const Tensor y = tanh(x * w - 1.0);
+    return {y * mask, transpose(exp(y), 0, 1), where(gt(mask, 1.0), y, relu(x))};
+  };
+  auto step = compile(
+      [&](const TensorList& in) {
+        ++calls;
+        return function(in[0], in[1]);
+      },
+      {.exact = true});
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t rows = 3; rows < 40; rows += 3) {
+      const Tensor x = random_tensor({rows, 6}, 3), mask = random_tensor({rows, 6}, 4);
+      const TensorList found = step({x, mask}), expected = function(x, mask);
+      for (size_t i = 0; i < found.size(); ++i) EXPECT_EQ(elements(found[i]), elements(expected[i])) << rows;
+    }
+  }
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(step.stats().recordings, 1u);
+  EXPECT_EQ(step.stats().executables, 13u);
+}
+
+// What the function decides by a size is a guard: other sizes on the other side are recorded anew.
+TEST(Compile, ASizeThatDecidesIsAGuard) {
+  const auto function = [](const Tensor& x) { return x.dim(0) > 4 ? exp(x) : relu(x) - static_cast<double>(x.dim(1)); };
+  auto step = compile(function);
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t rows : {2, 5, 2, 1, 5}) {
+      const Tensor x = random_tensor({rows, 3}, 3);
+      EXPECT_EQ(elements(step(x)), elements(function(x))) << rows;
+    }
+  }
+  EXPECT_EQ(step.stats().recordings, 3u);
+}
+
 TEST(Compile, RunsEagerlyAfterEightRecordingsAndSaysSoOnce) {
   int calls = 0;
   auto step = compile(

@@ -1,6 +1,7 @@
 // Gradients: whole steps, results that want gradients, gradients that leaves keep; nets that learn, eager and compiled.
 #include <numeric>
 
+#include "core/tensor/generator.h"
 #include "tests/unit/lazy/values.h"
 
 namespace tenon {
@@ -163,6 +164,30 @@ TEST_P(Nets, LearnWithPassesThatMoveBits) {
   }
 }
 
+TEST_P(Nets, LearnWithRandomMasks) {
+  const Net& net = GetParam();
+  const auto masked = [&](const TensorList& parameters, const TensorList& batch) {
+    TensorList dropped = parameters;
+    dropped[0] = dropout(parameters[0], 0.3, true);
+    const Tensor loss = net.loss(dropped, batch);
+    loss.backward();
+    descend(parameters);
+    return loss;
+  };
+  const auto losses_of = [&](const TensorList& parameters, const std::function<Tensor(const TensorList&)>& train) {
+    manual_seed(5);
+    std::vector<std::vector<float>> losses;
+    for (int i = 0; i < 20; ++i) losses.push_back(elements(train(net.batch)));
+    for (const Tensor& parameter : parameters) losses.push_back(elements(parameter));
+    return losses;
+  };
+  const TensorList eager = leaves_of(net.shapes, net.reach), compiled = leaves_of(net.shapes, net.reach);
+  auto train = compile([&](const TensorList& batch) { return masked(compiled, batch); }, {.exact = true});
+  EXPECT_EQ(losses_of(compiled, [&](const TensorList& batch) { return train(batch); }),
+            losses_of(eager, [&](const TensorList& batch) { return masked(eager, batch); }));
+  EXPECT_EQ(train.stats().recordings, 1u);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Nets, ::testing::Values(two_layers(), convolutional(), transformer()),
                          [](const ::testing::TestParamInfo<Net>& info) { return std::string(info.param.name); });
 
@@ -178,6 +203,20 @@ TEST(CompiledGradient, ReachesArgumentsAndCapturedLeaves) {
   for (uint32_t seed = 0; seed < 4; ++seed) {
     EXPECT_EQ(gradients([&](const Tensor& x) { return forward(x); }, seed),
               gradients([&](const Tensor& x) { return tanh(matmul(x, w)); }, seed));
+  }
+}
+
+TEST(CompiledGradient, IsRightAtOtherSizes) {
+  const Tensor w = random_tensor({4}, 1).requires_grad_(), b = random_tensor({4}, 2).requires_grad_();
+  const auto function = [&](const Tensor& x) { return tanh(x * w + b); };
+  auto forward = compile(function, {.exact = true});
+  const auto gradients = [&](const std::function<Tensor(const Tensor&)>& call, int64_t rows) {
+    const Tensor x = random_tensor({rows, 4}, 3);
+    const TensorList found = grad({sum(square(call(x)))}, {w, b});
+    return std::vector{elements(found[0]), elements(found[1])};
+  };
+  for (int64_t rows : {3, 5, 2, 16, 5, 3}) {
+    EXPECT_EQ(gradients([&](const Tensor& x) { return forward(x); }, rows), gradients(function, rows)) << rows;
   }
 }
 

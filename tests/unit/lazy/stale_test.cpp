@@ -153,8 +153,12 @@ const Case kCases[] = {
        add_(m.weight, a + b);
        return (m.flag = !m.flag) ? a : b;
      }},
-    {"RandomNumbers", "mul", "elements that came from the host",
-     [](Memory&, const Tensor& x) { return x * rand({3}, DType::f32, x.device()); }},
+    {"RandomNumbersOfAnotherKind", "philox_uniform", "philox_normal",
+     [](Memory& m, const Tensor& x) {
+       return x * ((m.flag = !m.flag) ? rand({3}, DType::f32, x.device()) : randn({3}, DType::f32, x.device()));
+     }},
+    {"ASeedThatMoves", "mul", "elements that came from the host",
+     [](Memory& m, const Tensor& x) { return x * philox_uniform({3}, 1, m.calls++, DType::f32, x.device()); }},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, Stale, ::testing::ValuesIn(kCases),
