@@ -244,6 +244,7 @@ class Run {
   std::vector<StorageOwner> blocks_;
   std::vector<std::shared_ptr<vm::CommandList>> lists_;  // by piece; empty where no device records any
   TensorList outputs_;                                   // those that a segment writes
+  bool overwrites_ = false;                              // some of them lie in the memory of an input
   std::span<const Tensor> bound_;
 };
 

@@ -84,12 +84,5 @@ TEST_F(External, RefusesEverythingWithoutAFolder) {
   }
 }
 
-TEST_F(External, ReadFileRefusesFoldersAndWhatIsTooLarge) {
-  EXPECT_EQ(read_file(root() + "/weights/w.bin", 100).value(), "0123456789");
-  EXPECT_FALSE(read_file(root() + "/weights/w.bin", 5).ok());
-  EXPECT_FALSE(read_file(root(), 100).ok());
-  EXPECT_EQ(read_file(root() + "/none", 100).status().code(), Code::not_found);
-}
-
 }  // namespace
 }  // namespace tenon::onnx
