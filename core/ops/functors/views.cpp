@@ -29,15 +29,18 @@ Tensor viewed(const Tensor& input, const Dims& dims, OpId id = OpId::reshape) {
 }
 
 // The common case: `input` is row-major, and `shape` has no -1 and as many elements as `input`. False: another case.
-bool row_major_shape(const Tensor& input, std::span<const int64_t> shape, ShapeAttributes* attributes) {
-  if (!input.defined() || !input.contiguous() || shape.size() > EP_MAX_RANK) return false;
+bool row_major_shape(const Tensor& input, const IntList& list, ShapeAttributes* attributes) {
+  if (!input.defined() || list.sizes() != nullptr) return false;
+  const TensorImpl& impl = *input.impl();
+  const std::span<const int64_t> shape = list;
+  if (impl.open || !impl.contiguous || shape.size() > EP_MAX_RANK) return false;
   int64_t count = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] < 1 || __builtin_mul_overflow(count, shape[i], &count)) return false;
     attributes->dims.values[i] = shape[i];
   }
   attributes->dims.rank = static_cast<int64_t>(shape.size());
-  return count == input.elements();
+  return count == impl.elements;
 }
 
 // `input` as `target`, whose elements are as many, under the layout that `input` has at the hints.
@@ -95,10 +98,9 @@ bool needs_copy(const Tensor& input, const Dims& target) {
 }  // namespace
 
 Tensor reshape(const Tensor& input, IntList shape) {
-  if (among_open(input, shape)) [[unlikely]]
-    return reshape_open(OpId::reshape, input, shape);
   ShapeAttributes attributes{};
   if (row_major_shape(input, shape, &attributes)) return apply(OpId::reshape, input, &attributes);
+  if (among_open(input, shape)) return reshape_open(OpId::reshape, input, shape);
   require_defined("reshape", "input", input);
   const Dims asked = dims_of("reshape", shape);
   const Dims target = value_or_throw(infer::reshape("reshape", input.dims(), {asked.data(), asked.size()}));
@@ -106,10 +108,9 @@ Tensor reshape(const Tensor& input, IntList shape) {
 }
 
 Tensor view(const Tensor& input, IntList size) {
-  if (among_open(input, size)) [[unlikely]]
-    return reshape_open(OpId::view, input, size);
   ShapeAttributes attributes{};
   if (row_major_shape(input, size, &attributes)) return apply(OpId::view, input, &attributes);
+  if (among_open(input, size)) return reshape_open(OpId::view, input, size);
   require_defined("view", "input", input);
   const Dims asked = dims_of("view", size);
   const Dims target = value_or_throw(infer::reshape("view", input.dims(), {asked.data(), asked.size()}));
