@@ -34,8 +34,9 @@ const Tensor* argument(const OpCall& call, size_t index) {
     folded->tensors[i + 1] = input;
     if (input == nullptr) continue;
     if (!(i == 0 && call.op->cond_first)) folded->compute = input->dtype();
-    use(i + 1,
-        input->dims() == dims ? input->strides() : infer::broadcast_strides(input->dims(), input->strides(), dims));
+    use(i + 1, input->impl()->dims == dims
+                   ? input->impl()->strides
+                   : infer::broadcast_strides(input->impl()->dims, input->impl()->strides, dims));
   }
   folded->rank = dims.rank();
   return used;

@@ -11,9 +11,9 @@ namespace {
 
 // The stride of `input` along `axis` of a result of `rank` axes to which it broadcasts; 0 if it repeats there.
 int64_t stride_along(const Tensor& input, int32_t axis, int32_t rank, const Dims& dims) {
-  const int32_t own = axis - (rank - input.rank());
-  if (own < 0 || (input.dims()[own] == 1 && dims[axis] != 1)) return 0;
-  return input.strides()[own];
+  const int32_t own = axis - (rank - input.impl()->dims.rank());
+  if (own < 0 || (input.impl()->dims[own] == 1 && dims[axis] != 1)) return 0;
+  return input.impl()->strides[own];
 }
 
 // Compares axis `inner` with axis `outer`, which stands before it. 1: `inner` has the larger strides; -1: it has not;
@@ -60,9 +60,9 @@ bool has_channels(const Dims& dims) { return dims.rank() >= 3 && dims.rank() <= 
 bool lies_in(std::span<const int32_t> order, const Tensor& tensor) {
   int64_t least = 1;
   for (int32_t axis : order) {
-    if (tensor.dims()[axis] == 1) continue;
-    if (tensor.strides()[axis] < least) return false;
-    least = tensor.strides()[axis] * tensor.dims()[axis];
+    if (tensor.impl()->dims[axis] == 1) continue;
+    if (tensor.impl()->strides[axis] < least) return false;
+    least = tensor.impl()->strides[axis] * tensor.impl()->dims[axis];
   }
   return true;
 }
@@ -71,9 +71,9 @@ bool lies_in(std::span<const int32_t> order, const Tensor& tensor) {
 enum class Says : uint8_t { nothing, channels_last, other };
 
 Says order_of(const Tensor& input) {
-  if (!has_channels(input.dims()) || input.elements() == 0) return Says::other;
-  const bool last = lies_in(ChannelOrder(input.rank()).span(), input);
-  if (input.contiguous()) return last ? Says::nothing : Says::other;
+  if (!has_channels(input.impl()->dims) || input.impl()->elements == 0) return Says::other;
+  const bool last = lies_in(ChannelOrder(input.impl()->dims.rank()).span(), input);
+  if (input.impl()->contiguous) return last ? Says::nothing : Says::other;
   return last ? Says::channels_last : Says::other;
 }
 
@@ -107,7 +107,7 @@ bool keeps_order(const OpCall& call) {
 }
 
 Dims strides_in_order(std::span<const Tensor* const> inputs, const Dims& dims) {
-  const auto row_major = [](const Tensor* input) { return input == nullptr || input->contiguous(); };
+  const auto row_major = [](const Tensor* input) { return input == nullptr || input->impl()->contiguous; };
   if (std::all_of(inputs.begin(), inputs.end(), row_major)) return contiguous_strides(dims);
   int32_t order[EP_MAX_RANK];  // axes, the innermost first
   const int32_t rank = dims.rank();

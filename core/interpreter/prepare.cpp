@@ -31,7 +31,7 @@ struct DenseInputs {
       const Tensor* input = call.inputs[i];
       if (input != nullptr && (mask >> i & 1) != 0) {
         tensors[i] = make_meta(input->impl()->device,
-                               {input->dtype(), input->dims(), dense_strides(call, input->dims(), output)});
+                               {input->dtype(), input->impl()->dims, dense_strides(call, input->impl()->dims, output)});
         input = &tensors[i];
       }
       pointers[i] = input;
@@ -48,9 +48,9 @@ uint32_t strided_inputs(const OpCall& call, const TensorMeta& output) {
   uint32_t mask = 0;
   for (size_t i = 0; i < call.inputs.size(); ++i) {
     const Tensor* input = call.inputs[i];
-    if (input == nullptr || input->elements() == 0) continue;
-    const Dims dense = dense_strides(call, input->dims(), output);
-    if (!same_layout(input->dims(), input->strides(), dense)) mask |= 1u << i;
+    if (input == nullptr || input->impl()->elements == 0) continue;
+    const Dims dense = dense_strides(call, input->impl()->dims, output);
+    if (!same_layout(input->impl()->dims, input->impl()->strides, dense)) mask |= 1u << i;
   }
   return mask;
 }

@@ -30,7 +30,8 @@ class SizeList {
 };
 
 // True if one of the numbers of `list` is an expression.
-bool is_open(const IntList& list);
+bool has_open(const SizeList& list);
+inline bool is_open(const IntList& list) { return list.sizes() != nullptr && has_open(*list.sizes()); }
 // The numbers of `list`, with the expressions among them. Numbers beyond 63 bits saturate.
 std::vector<SymDim> sizes_of(const IntList& list);
 

@@ -67,9 +67,8 @@ const std::vector<int64_t>& SizeList::numbers() const {
 const int64_t* IntList::numbers() const { return sizes_->numbers().data(); }
 size_t IntList::count() const { return sizes_->sizes().size(); }
 
-bool is_open(const IntList& list) {
-  if (list.sizes() == nullptr) return false;
-  for (const SymDim size : list.sizes()->sizes()) {
+bool has_open(const SizeList& list) {
+  for (const SymDim size : list.sizes()) {
     if (!size.is_number()) return true;
   }
   return false;

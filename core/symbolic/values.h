@@ -13,6 +13,7 @@
 #include "primitives/shape/shape.h"
 #include "primitives/status/status.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon::symbolic {
 
 class Values {
@@ -47,3 +48,4 @@ class Values {
 };
 
 }  // namespace tenon::symbolic
+#pragma GCC visibility pop

@@ -59,15 +59,18 @@ class Preparation {
   }
 
   void add(const Node& node) {
-    for (uint32_t id : node.results) made_.values[id].device = graph_[id].device;
+    std::vector<Dims> expected;  // before the rule over numbers looks: these errors name the symbols
+    for (uint32_t id : node.results) {
+      made_.values[id].device = graph_[id].device;
+      expected.push_back(value_or_throw(sizes_->of(node.op->name, graph_[id].dims)));
+    }
     add_step(&made_, step_of(node));
     if (node.op->form == OpForm::view) return;
-    for (uint32_t id : node.results) check(node, id);
+    for (size_t i = 0; i < expected.size(); ++i) check(node, node.results[i], expected[i]);
   }
 
   // Checks the rule over numbers against the rule over expressions.
-  void check(const Node& node, uint32_t id) {
-    const Dims expected = value_or_throw(sizes_->of(node.op->name, graph_[id].dims));
+  void check(const Node& node, uint32_t id, const Dims& expected) {
     const TensorMeta& meta = made_.values[id].meta;
     if (expected == meta.dims && meta.dtype == graph_[id].dtype) return;
     throw Error(Code::internal,

@@ -56,8 +56,6 @@ infer::ScalarTypes binary_types(const OpInfo& op, DType dtype) {
 
 }  // namespace
 
-bool same_open_shape(const Tensor& a, const Tensor& b) { return same_sizes(sizes(a), sizes(b)); }
-
 void refuse_bool(const OpInfo& op, bool both) {
   const std::string_view why = both ? op.refuses_bools : op.refuses_bool;
   if (!why.empty()) refuse("{}: {}", op.name, why);

@@ -24,13 +24,8 @@ void refuse_bool(const OpInfo& op, bool both);
 
 inline bool among(uint32_t dtypes, const Tensor& x) { return (dtypes >> static_cast<uint32_t>(x.dtype()) & 1) != 0; }
 
-// True if two tensors have one shape; of open ones a question to the program that is recorded.
-bool same_open_shape(const Tensor& a, const Tensor& b);
-inline bool same_shape(const Tensor& a, const Tensor& b) {
-  if (a.impl()->open || b.impl()->open) [[unlikely]]
-    return same_open_shape(a, b);
-  return a.impl()->dims == b.impl()->dims;
-}
+// True if two tensors have one shape. Of open ones at the hints: a recorder notes what the op then needs.
+inline bool same_shape(const Tensor& a, const Tensor& b) { return a.impl()->dims == b.impl()->dims; }
 
 // True if `out` has the dtype and dims of the result of `op` on tensors of the dtype and dims of `x`.
 inline bool fits(const OpInfo& op, const Tensor& out, const Tensor& x) {

@@ -29,15 +29,18 @@ Tensor viewed(const Tensor& input, const Dims& dims, OpId id = OpId::reshape) {
 }
 
 // The common case: `input` is row-major, and `shape` has no -1 and as many elements as `input`. False: another case.
-bool row_major_shape(const Tensor& input, std::span<const int64_t> shape, ShapeAttributes* attributes) {
-  if (!input.defined() || !input.contiguous() || shape.size() > EP_MAX_RANK) return false;
+[[gnu::always_inline]] inline bool row_major_shape(const Tensor& input, IntList list, ShapeAttributes* attributes) {
+  if (!input.defined() || list.sizes() != nullptr) return false;
+  const TensorImpl& impl = *input.impl();
+  const std::span<const int64_t> shape = list;
+  if (impl.open || !impl.contiguous || shape.size() > EP_MAX_RANK) return false;
   int64_t count = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] < 1 || __builtin_mul_overflow(count, shape[i], &count)) return false;
     attributes->dims.values[i] = shape[i];
   }
   attributes->dims.rank = static_cast<int64_t>(shape.size());
-  return count == input.elements();
+  return count == impl.elements;
 }
 
 // `input` as `target`, whose elements are as many, under the layout that `input` has at the hints.
@@ -60,16 +63,14 @@ Tensor viewed_open(OpId id, const Tensor& input, const SymDims& target) {
   return result;
 }
 
-Tensor reshape_open(OpId id, const Tensor& input, const IntList& shape) {
+Tensor reshape_open(OpId id, const Tensor& input, IntList shape) {
   const std::string_view op = op_row(id).name;
   require_defined(op, "input", input);
   const SymDims asked = sym_dims_of(op, shape);
   return viewed_open(id, input, value_or_throw(infer::reshape<SymDim>(op, sizes(input), asked)));
 }
 
-bool among_open(const Tensor& input, const IntList& list) {
-  return (input.defined() && is_open(input)) || is_open(list);
-}
+bool among_open(const Tensor& input, IntList list) { return (input.defined() && is_open(input)) || is_open(list); }
 
 Tensor forward_slice(const Tensor& input, int32_t axis, int64_t start, int64_t end, int64_t step) {
   SliceAttributes attributes{};
@@ -92,24 +93,16 @@ bool needs_copy(const Tensor& input, const Dims& target) {
   return !input.contiguous() && !infer::reshape_strides(layout(input), target);
 }
 
-}  // namespace
-
-Tensor reshape(const Tensor& input, IntList shape) {
-  if (among_open(input, shape)) [[unlikely]]
-    return reshape_open(OpId::reshape, input, shape);
-  ShapeAttributes attributes{};
-  if (row_major_shape(input, shape, &attributes)) return apply(OpId::reshape, input, &attributes);
+[[gnu::noinline]] Tensor reshape_slow(const Tensor& input, IntList shape) {
+  if (among_open(input, shape)) return reshape_open(OpId::reshape, input, shape);
   require_defined("reshape", "input", input);
   const Dims asked = dims_of("reshape", shape);
   const Dims target = value_or_throw(infer::reshape("reshape", input.dims(), {asked.data(), asked.size()}));
   return needs_copy(input, target) ? viewed(tenon::contiguous(input), target) : viewed(input, target);
 }
 
-Tensor view(const Tensor& input, IntList size) {
-  if (among_open(input, size)) [[unlikely]]
-    return reshape_open(OpId::view, input, size);
-  ShapeAttributes attributes{};
-  if (row_major_shape(input, size, &attributes)) return apply(OpId::view, input, &attributes);
+[[gnu::noinline]] Tensor view_slow(const Tensor& input, IntList size) {
+  if (among_open(input, size)) return reshape_open(OpId::view, input, size);
   require_defined("view", "input", input);
   const Dims asked = dims_of("view", size);
   const Dims target = value_or_throw(infer::reshape("view", input.dims(), {asked.data(), asked.size()}));
@@ -120,6 +113,22 @@ Tensor view(const Tensor& input, IntList size) {
                 "Use reshape(), which copies where it must.");
   }
   return viewed(input, target, OpId::view);
+}
+
+}  // namespace
+
+Tensor reshape(const Tensor& input, IntList shape) {
+  ShapeAttributes attributes{};
+  if (row_major_shape(input, shape, &attributes)) [[likely]]
+    return apply(OpId::reshape, input, &attributes);
+  return reshape_slow(input, shape);
+}
+
+Tensor view(const Tensor& input, IntList size) {
+  ShapeAttributes attributes{};
+  if (row_major_shape(input, size, &attributes)) [[likely]]
+    return apply(OpId::view, input, &attributes);
+  return view_slow(input, size);
 }
 
 Tensor flatten(const Tensor& input, int64_t start_dim, int64_t end_dim) {

@@ -138,6 +138,14 @@ def main():
         for stage in stages:
             claim(run("graph", stage, "--run").stdout == dumped, f"{stage} should run as its graph does")
         refused(["There is no pass 'epilogue', perhaps 'epilogues'; the passes are fold_constants,"], "graph", product, "-p", "epilogue")
+        open_sizes = run("graph", model, "--pass", "none", "--output", folder / "open").stdout
+        text = (folder / "open" / "graph.txt").read_text()
+        claim("relu(%1) : f32[S0, 3]" in text, "a dynamic dim should be a symbol: " + open_sizes + text)
+        claim("relu(%1) : f32[4, 3]" in run("graph", model, "--sizes", "batch=4", "--pass", "none").stdout, "--sizes gives numbers")
+        again = run("graph", folder / "open" / "graph.txt", "--sizes", "S0=5", "--run").stdout
+        claim(again.startswith("output 0: f32 [5, 3]: "), "a text with a symbol runs at a size: " + again)
+        refused(["was made for 1 < S0", "but S0 (batch, axis 0 of input 'x') is 1."],
+                "graph", folder / "open" / "graph.txt", "--sizes", "S0=1", "--run")
         (folder / "wrong.txt").write_text('graph "g"\n%1 = input f32[2] on cpu:0\n%2 = relo(%1)\nreturn %2\n')
         refused(["The text is no graph: line 3: at position 9 there is no op 'relo'."], "graph", folder / "wrong.txt")
         refused(["no.txt' cannot be read"], "graph", folder / "no.txt")

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/autograd/autograd.h"
+#include "core/autograd/interpreter.h"
 #include "core/graph/execute/executable.h"
 #include "core/graph/recorder.h"
 #include "core/graph/signature.h"
+#include "core/ops/known_sizes.h"
 #include "core/ops/ops.h"
 #include "core/ops/size_list.h"
 #include "core/ops/sizes.h"
@@ -146,6 +149,111 @@ TEST(OpenSizes, WritesThroughViewsServeOtherSizes) {
   const Graph graph = record_open({{4, 6}}, code);
   EXPECT_EQ(guards(graph).find("=="), std::string::npos) << guards(graph);
   for (const Dims& dims : {Dims{3, 5}, Dims{4, 4}, Dims{2, 9}}) expect_serves(graph, {dims}, code);
+}
+
+// A shape as exporters write it: Shape, Gather, Concat, Reshape.
+TEST(OpenSizes, TensorsThatHoldSizesStayExpressions) {
+  const Code code = [](const TensorList& in) -> TensorList {
+    const SymDims s = sizes(in[0]);
+    const Tensor shape = sized::ints(std::vector<SymDim>{s[0], s[1], s[2]}, {3});
+    const Tensor rows = mul(narrow(shape, 0, 0, 1), narrow(shape, 0, 1, 1));
+    const Tensor columns = sub(add(unsqueeze(select(shape, 0, 2), 0), Scalar(2)), Scalar(2));
+    const Tensor target = concat({rows, columns});
+    return {reshape(in[0], SizeList(sized::elements(target)))};
+  };
+  const Graph graph = record_open({{3, 4, 5}}, code);
+  EXPECT_EQ(guards(graph).find("=="), std::string::npos) << guards(graph);
+  for (const Dims& dims : {Dims{2, 5, 7}, Dims{6, 2, 2}, Dims{4, 4, 4}}) expect_serves(graph, {dims}, code);
+}
+
+TEST(OpenSizes, AReadOfElementsThatAreSizesIsAGuard) {
+  const Code code = [](const TensorList& in) -> TensorList {
+    const SymDims s = sizes(in[0]);
+    const Tensor shape = sized::ints(std::vector<SymDim>{s[0], s[1]}, {2});
+    return {mul(in[0], Scalar(select(shape, 0, 1).item().to_double()))};
+  };
+  const Graph graph = record_open({{3, 4}}, code);
+  EXPECT_EQ(guards(graph), "1 < S0 (input)\n1 < S1 (input)\nS1 == 4 (the elements of a tensor of sizes)\n");
+  expect_serves(graph, {{7, 4}}, code);
+}
+
+// They are constants of the program then, with the numbers of the hints.
+TEST(OpenSizes, SizesThatMeetAValueAreBound) {
+  const Code code = [](const TensorList& in) -> TensorList {
+    const SymDims s = sizes(in[0]);
+    return {mul(in[0], cast(sized::ints(std::vector<SymDim>{s[1]}, {1}), DType::f32))};
+  };
+  const Graph graph = record_open({{3, 4}}, code);
+  expect_serves(graph, {{7, 4}}, code);
+  EXPECT_NE(why_not_for(graph, {{7, 5}}), "");
+}
+
+TEST(OpenSizes, ATensorOfSizesIsNotWritten) {
+  const Code code = [](const TensorList& in) -> TensorList {
+    const SymDims s = sizes(in[0]);
+    Tensor shape = sized::ints(std::vector<SymDim>{s[0], s[1]}, {2});
+    Tensor first = narrow(shape, 0, 0, 1);
+    fill_(first, Scalar(7));
+    return {in[0]};
+  };
+  EXPECT_THROW((void)record_open({{3, 4}}, code), Error);
+}
+
+std::string error_of_prepare(const Graph& graph, const std::vector<int64_t>& symbols) {
+  symbolic::Values sizes(graph.arena());
+  for (uint32_t i = 0; i < symbols.size(); ++i) throw_if_error(sizes.bind(i, symbols[i]));
+  try {
+    (void)prepare(graph, &sizes);
+    return {};
+  } catch (const Error& error) {
+    return std::string(error.status().message());
+  }
+}
+
+TEST(OpenSizes, ASizeThatOverflowsIsAnErrorWithSymbolAndOp) {
+  const Graph graph = record_open({{3, 4}}, [](const TensorList& in) -> TensorList {
+    const SymDims s = sizes(in[0]);
+    return {full(SizeList{s[0] * s[1] * s[1], s[1]}, Scalar(1.0), DType::f32)};
+  });
+  EXPECT_EQ(error_of_prepare(graph, {3, 4}), "");
+  EXPECT_EQ(error_of_prepare(graph, {int64_t{1} << 20, int64_t{1} << 22}),
+            "full: The size S0*S1^2 is more than int64 can hold, where S0 (s0.0, axis 0 of input '0') is 1048576 and "
+            "S1 (s0.1, axis 1 of input '0') is 4194304.");
+}
+
+// A negative size is no recording's: the guard says so, and eager's error names the op.
+TEST(OpenSizes, ANegativeSizeBreaksTheGuardOfTheOpThatMakesIt) {
+  const Code code = [](const TensorList& in) -> TensorList {
+    return {full(SizeList{sizes(in[0])[0] - 5}, Scalar(1.0), DType::f32)};
+  };
+  const Graph graph = record_open({{7, 4}}, code);
+  expect_serves(graph, {{9, 3}}, code);
+  EXPECT_NE(why_not_for(graph, {{3, 4}}).find("5 <= S0"), std::string::npos) << why_not_for(graph, {{3, 4}});
+  EXPECT_NE(error_of_prepare(graph, {3, 4}).find("S0 - 5 is -2"), std::string::npos) << error_of_prepare(graph, {3, 4});
+}
+
+// Who runs inputs that are not those that the sizes were bound from is refused before any launch.
+TEST(OpenSizes, InputsOfOtherSizesThanThoseThatWereBoundAreRefused) {
+  const Graph graph = record_open({{7, 4}}, [](const TensorList& in) -> TensorList { return {relu(in[0])}; });
+  symbolic::Values sizes(graph.arena());
+  ASSERT_EQ(why_not(graph, random_inputs({{7, 4}}), &sizes), "");
+  const Executable program = prepare(graph, &sizes);
+  EXPECT_THROW((void)run(program, random_inputs({{6, 4}})), Error);
+}
+
+TEST(OpenSizes, BackwardOfARecordedForwardIsRightAtOtherSizesOrRefused) {
+  const Code code = [](const TensorList& in) -> TensorList {
+    autograd::GradientInterpreter gradients(autograd::interpreter_below());
+    const InterpreterScope scope(gradients);
+    const Tensor x = in[0].detach().requires_grad_();
+    const Tensor w = in[1].detach().requires_grad_();
+    const Tensor loss = sum(square(relu(matmul(x, w))));
+    return grad({loss}, {x, w});
+  };
+  const Graph graph = record_open({{7, 4}, {4, 3}}, code);
+  expect_serves(graph, {{7, 4}, {4, 3}}, code);
+  const std::vector<Dims> others{{5, 6}, {6, 2}};
+  if (why_not_for(graph, others).empty()) expect_serves(graph, others, code);
 }
 
 }  // namespace

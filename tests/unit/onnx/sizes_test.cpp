@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "core/graph/signature.h"
 #include "core/ops/ops.h"
 #include "core/tensor/device.h"
 #include "sdk/onnx/onnx.h"
@@ -175,6 +176,12 @@ TEST(Sizes, PassesThatMoveBitsHoldForAllSizesToo) {
     for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], wanted[i], 2e-5f);
   }
   EXPECT_EQ(model.recorded(), 1u);
+}
+
+// The table of positions has 40 rows, of which the sum with the words takes one for each word.
+TEST(Sizes, AnEncoderIsBoundToNothingButItsTableOfPositions) {
+  const Model model = load_bytes(Encoder().bytes(), exact());
+  EXPECT_EQ(graph::guards(model.record(inputs_of(3, 7), true)), "1 < S0 (input)\n1 < S1 (input)\nS1 <= 40 (add)\n");
 }
 
 // Sizes of 1 broadcast, so they have a recording of their own.
