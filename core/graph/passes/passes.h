@@ -65,6 +65,7 @@ void find_layer_norms(Graph* graph, const PassOptions& options);
 void find_gelus(Graph* graph, const PassOptions& options);
 void find_cheaper_ops(Graph* graph, const PassOptions& options);
 void fold_batch_norms(Graph* graph, const PassOptions& options);
+void join_groups(Graph* graph, const PassOptions& options);
 void merge_products(Graph* graph, const PassOptions& options);
 void take_epilogues(Graph* graph, const PassOptions& options);
 void remove_dead_code(Graph* graph, const PassOptions& options = {});

@@ -306,6 +306,67 @@ TEST(Passes, EpiloguesAreAlsoOps) {
   expect_close({maximum(result, Scalar(-0.5)).to_host<float>()}, {expected.to_host<float>()}, false);
 }
 
+std::vector<std::vector<float>> results_at(const Graph& graph, const Dims& dims) {
+  symbolic::Values sizes(graph.arena());
+  throw_if_error(sizes.bind(0, dims[0]));
+  throw_if_error(sizes.bind(1, dims[1]));
+  std::vector<std::vector<float>> results;
+  const Executable program = prepare(graph, &sizes);
+  for (const Tensor& result : run(program, TensorList{random_tensor(dims, 7)})) {
+    results.push_back(result.to_host<float>());
+  }
+  return results;
+}
+
+Tensor repeated(const Tensor& x, int64_t heads) {
+  const Tensor once = unsqueeze(x, 2);
+  const int64_t batch = x.dims()[0], groups = x.dims()[1], rows = x.dims()[2], size = x.dims()[3];
+  return reshape(expand(once, {batch, groups, heads, rows, size}), {batch, groups * heads, rows, size});
+}
+
+TEST(Passes, HeadsThatShareKeysAndValuesAreRows) {
+  const TensorList in{random_tensor({2, 6, 3, 4}, 1), random_tensor({2, 2, 5, 4}, 2), random_tensor({2, 2, 5, 4}, 3),
+                      random_tensor({2, 1, 3, 4}, 4)};
+  expect_pass(
+      "groups", in,
+      [](const TensorList& x) -> TensorList {
+        const Tensor scores = matmul(x[0], permute(repeated(x[1], 3), {0, 1, 3, 2}));
+        return {matmul(softmax(scores, 3), repeated(x[2], 3))};
+      },
+      "unsqueeze reshape squeeze permute matmul reshape unsqueeze softmax reshape squeeze matmul reshape");
+  expect_pass(
+      "groups", in,
+      [](const TensorList& x) -> TensorList {
+        return {matmul(x[3], permute(repeated(x[1], 3), {0, 1, 3, 2}))};
+      },
+      "unsqueeze expand cast reshape permute matmul");
+}
+
+// The same with a batch, a number of rows and a number of keys that are symbols.
+TEST(Passes, HeadsThatShareKeysAreRowsAtAnySize) {
+  const std::string text = R"(graph "s"
+symbol S0 "axis 0 of input 'x'" in [1, ] hint 4
+symbol S1 "axis 1 of input 'x'" in [1, ] hint 4
+%1 = input f32[S0, S1, 8] on cpu:0
+%2 = reshape(%1) {dims: [S0, S1, 4, 2]}
+%3 = permute(%2) {axes: [0, 2, 1, 3]}
+%4 = slice(%3) {axis: 1, start: 0, end: 2, step: 1}
+%5 = unsqueeze(%4) {axes: [2]}
+%6 = expand(%5) {dims: [S0, 2, 2, S1, 2]}
+%7 = reshape(%6) {dims: [S0, 4, S1, 2]}
+%8 = permute(%7) {axes: [0, 1, 3, 2]}
+%9 = matmul(%3, %8)
+return %9
+)";
+  Graph graph = parse(text);
+  join_groups(&graph, {});
+  EXPECT_EQ(wrong_in(graph), "");
+  EXPECT_EQ(ops_of(graph), "reshape permute slice unsqueeze reshape squeeze permute matmul reshape");
+  for (const Dims& dims : {Dims{1, 1, 8}, Dims{1, 5, 8}, Dims{3, 2, 8}}) {
+    expect_close(results_at(parse(print(graph)), dims), results_at(parse(text), dims), false);
+  }
+}
+
 // A graph text whose sizes are symbols: each pass decides only what the constraints decide.
 constexpr const char* kSymbolic = R"(graph "s"
 symbol S0 "axis 0 of input 'x'" in [2, ] hint 4
@@ -339,18 +400,6 @@ symbol S1 "axis 1 of input 'x'" in [2, ] hint 4
 %27 = add(%25, %26)
 return %6, %19, %23, %22, %27
 )";
-
-std::vector<std::vector<float>> results_at(const Graph& graph, const Dims& dims) {
-  symbolic::Values sizes(graph.arena());
-  throw_if_error(sizes.bind(0, dims[0]));
-  throw_if_error(sizes.bind(1, dims[1]));
-  std::vector<std::vector<float>> results;
-  const Executable program = prepare(graph, &sizes);
-  for (const Tensor& result : run(program, TensorList{random_tensor(dims, 7)})) {
-    results.push_back(result.to_host<float>());
-  }
-  return results;
-}
 
 TEST(Passes, DecideOnSymbolsOnlyWhatIsDecided) {
   const std::map<std::string_view, std::string> expected{

@@ -124,7 +124,7 @@ class RandomProgram {
   // What exporters write.
   void patterns() {
     const Tensor a = pick(floats_);
-    switch (below(7)) {
+    switch (below(8)) {
       case 0: {
         const Tensor centred = rows(a);
         const Tensor square = below(2) == 0 ? mul(centred, centred) : pow(centred, Scalar(2.0));
@@ -138,6 +138,13 @@ class RandomProgram {
         const Tensor row = tanh(slice(a, 0, 1, 2));
         const Tensor left = matmul(row, constant({4, 2})), right = matmul(row, random_tensor({4, 2}, 7));
         return give(add(a, concat(TensorList{add(left, constant({2})), add(right, constant({2}))}, 1)));
+      }
+      case 6: {
+        if (!smooth_) return give(relu(a));
+        const Tensor keys = slice(reshape(contiguous(tanh(a)), {1, 4, 2, 2}), 1, 0, 2);
+        const Tensor all = reshape(expand(unsqueeze(keys, 2), {1, 2, 2, 2, 2}), {1, 4, 2, 2});
+        const Tensor queries = reshape(contiguous(tanh(pick(floats_))), {1, 4, 2, 2});
+        return give(reshape(contiguous(matmul(queries, below(2) == 0 ? all : permute(all, {0, 1, 3, 2}))), {4, 4}));
       }
       case 5: {
         if (!smooth_) return give(tanh(a));
