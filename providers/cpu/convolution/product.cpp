@@ -17,6 +17,7 @@ constexpr int64_t kPixelsBytes = 256 * 1024;    // of SRC that the columns one a
 constexpr uint64_t kWeightsBytes = 384 * 1024;  // of weights that every tile of pixels may read from the L2 cache
 constexpr int64_t kAhead = 256;                 // floats of weights that are on their way to the L1 cache
 constexpr int64_t kFarAhead = 4096;             // the same where every weight is read once
+constexpr int64_t kFewProducts = 64 * 64 * 64;  // a matmul of fewer has the bits of one whose matrix may change
 constexpr int32_t kMostRows = 16;               // of any kernel
 constexpr int64_t kFewChannels = 16;            // of SRC: fewer are worth a frame
 
@@ -65,7 +66,7 @@ struct Cut {
   uint64_t frame_bytes() const {
     return framed ? static_cast<uint64_t>(images.count * frame[0] * frame[1] * images.in) * sizeof(float) : 0;
   }
-  int64_t nanoseconds() const { return images.pixels() * images.out * rows * depth / 64; }
+  int64_t nanoseconds() const { return images.pixels() * images.out * rows * depth / 110; }
 
   Images images;
   TileKernels kernels;
@@ -366,6 +367,9 @@ Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the second matrix may change");
   if (Refusal refusal = why_not_f32(desc)) return refusal;
   if (dst.rank != 2) return Refusal::because("rank %d", dst.rank);
+  if (dst.dims[0] * dst.dims[1] <= kFewProducts / weight->dims[0]) {
+    return Refusal::because("at most 64 x 64 x 64 multiplications");
+  }
   if (!is_dense(*src) || !is_dense(dst)) return Refusal::because("rows that do not follow each other");
   const bool along = bias == nullptr ||
                      ((bias->dims[1] == 1 || bias->strides[1] == 1) && (bias->dims[0] == 1 || bias->strides[0] == 0));
