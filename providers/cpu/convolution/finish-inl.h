@@ -26,7 +26,13 @@ template <bool kWhole>
 HWY_INLINE V load(const float* from, int64_t count) {
   const D d;
   if (kWhole || count >= static_cast<int64_t>(hn::Lanes(d))) return hn::LoadU(d, from);
-  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+  if constexpr (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2) {
+    return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(count)), d, from);
+  }
+  // Other targets load whole vectors and clear the rest.
+  alignas(64) float some[hn::MaxLanes(D())] = {};
+  std::copy_n(from, count, some);
+  return hn::Load(d, some);
 }
 
 template <bool kWhole>

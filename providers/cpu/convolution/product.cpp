@@ -17,6 +17,7 @@ constexpr int64_t kPixelsBytes = 256 * 1024;    // of SRC that the columns one a
 constexpr uint64_t kWeightsBytes = 384 * 1024;  // of weights that every tile of pixels may read from the L2 cache
 constexpr int64_t kAhead = 256;                 // floats of weights that are on their way to the L1 cache
 constexpr int64_t kFarAhead = 4096;             // the same where every weight is read once
+constexpr int64_t kFewProducts = 64 * 64 * 64;  // a matmul of fewer has the bits of one whose matrix may change
 constexpr int32_t kMostRows = 16;               // of any kernel
 constexpr int64_t kFewChannels = 16;            // of SRC: fewer are worth a frame
 
@@ -65,7 +66,7 @@ struct Cut {
   uint64_t frame_bytes() const {
     return framed ? static_cast<uint64_t>(images.count * frame[0] * frame[1] * images.in) * sizeof(float) : 0;
   }
-  int64_t nanoseconds() const { return images.pixels() * images.out * rows * depth / 64; }
+  int64_t nanoseconds() const { return images.pixels() * images.out * rows * depth / 110; }
 
   Images images;
   TileKernels kernels;
@@ -140,33 +141,52 @@ class ProductPrimitive final : public ep_primitive {
     return reinterpret_cast<const float*>(address_of(launch.operands[operand]));
   }
 
-  // Writes [panel, tap, channel, column]. Takes a few channels of each column at a time, as columns may lie as far from
-  // each other as the sets of a cache repeat.
+  // Writes [panel, tap, channel, column].
   void pack_panels(float* dst, const float* src) const {
-    constexpr int64_t few = 16;
-    const Images& images = cut_.images;
-    const int64_t* strides = images.weight_strides;
     const int64_t floats = static_cast<int64_t>(cut_.packed_bytes() / sizeof(float));
-    parallel(device->threads, floats, [&](int32_t part, int32_t parts) {
+    parallel(device->threads, floats / 2, [&](int32_t part, int32_t parts) {
+      std::vector<float> room;
       for (int64_t panel = cut_.panels * part / parts; panel < cut_.panels * (part + 1) / parts; ++panel) {
-        const int64_t width = cut_.width(panel), first = panel * cut_.kernels.columns;
-        const int64_t columns = std::min(width, images.out - first);
-        for (int64_t tap = 0; tap < images.taps(); ++tap) {
-          float* to = dst + panel * cut_.panel_floats() + tap * images.in * width;
-          const float* from =
-              src + first * strides[0] + tap / images.kernel[1] * strides[2] + tap % images.kernel[1] * strides[3];
-          for (int64_t begin = 0; begin < images.in; begin += few) {
-            const int64_t end = std::min(images.in, begin + few);
-            for (int64_t column = 0; column < width; ++column) {
-              for (int64_t channel = begin; channel < end; ++channel) {
-                to[channel * width + column] =
-                    column < columns ? from[column * strides[0] + channel * strides[1]] : 0.0f;
-              }
-            }
-          }
-        }
+        const int64_t first = panel * cut_.kernels.columns;
+        pack_panel(dst + panel * cut_.panel_floats(), src + first * cut_.images.weight_strides[0], cut_.width(panel),
+                   std::min(cut_.width(panel), cut_.images.out - first), &room);
       }
     });
+  }
+
+  // The offset in WEIGHT of tap and channel number `i`, taps counted first.
+  int64_t weight_at(int64_t i) const {
+    const Images& images = cut_.images;
+    const int64_t tap = i % images.taps();
+    return i / images.taps() * images.weight_strides[1] + tap / images.kernel[1] * images.weight_strides[2] +
+           tap % images.kernel[1] * images.weight_strides[3];
+  }
+  // Columns that follow each other are copied. Otherwise each column is read for a while, as its taps and channels
+  // usually follow each other, and written across the rows of a buffer.
+  void pack_panel(float* dst, const float* src, int64_t width, int64_t columns, std::vector<float>* room) const {
+    const Images& images = cut_.images;
+    const int64_t all = images.in * images.taps(), step = images.weight_strides[0];
+    const bool in_order = all == 1 || (weight_at(1) == 1 && weight_at(all - 1) == all - 1);
+    constexpr int64_t most = 256;  // rows of the buffer
+    room->assign(static_cast<size_t>(most * width), 0.0f);
+    for (int64_t begin = 0; begin < all; begin += most) {
+      const int64_t count = std::min(most, all - begin);
+      for (int64_t column = 0; column < columns && step != 1; ++column) {
+        const float* from = src + column * step;
+        float* to = room->data() + column;
+        for (int64_t i = 0; i < count; ++i) to[i * width] = from[in_order ? begin + i : weight_at(begin + i)];
+      }
+      int64_t tap = begin % images.taps(), channel = begin / images.taps();
+      for (int64_t i = 0; i < count; ++i) {
+        float* to = dst + (tap * images.in + channel) * width;
+        const bool follow = step == 1;
+        std::copy_n(follow ? src + weight_at(begin + i) : room->data() + i * width, follow ? columns : width, to);
+        if (follow) std::fill(to + columns, to + width, 0.0f);
+        if (++tap < images.taps()) continue;
+        tap = 0;
+        ++channel;
+      }
+    }
   }
 
   void fill_frame(int32_t width, float* frame, const float* src) const {
@@ -366,6 +386,9 @@ Refusal PackedMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the second matrix may change");
   if (Refusal refusal = why_not_f32(desc)) return refusal;
   if (dst.rank != 2) return Refusal::because("rank %d", dst.rank);
+  if (dst.dims[0] * dst.dims[1] <= kFewProducts / weight->dims[0]) {
+    return Refusal::because("at most 64 x 64 x 64 multiplications");
+  }
   if (!is_dense(*src) || !is_dense(dst)) return Refusal::because("rows that do not follow each other");
   const bool along = bias == nullptr ||
                      ((bias->dims[1] == 1 || bias->strides[1] == 1) && (bias->dims[0] == 1 || bias->strides[0] == 0));
