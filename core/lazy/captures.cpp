@@ -157,8 +157,10 @@ Tensor Captures::find(const Tensor& tensor) {
 }
 
 Tensor Captures::stand_in(const Tensor& tensor) {
-  if (is_floating(tensor.dtype()) && met_.insert(tensor.impl()).second) handles_.push_back(tensor);
-  if (tensor.impl()->gradient != nullptr) note_leaf(tensor);
+  if (gradients_) {
+    if (is_floating(tensor.dtype()) && met_.insert(tensor.impl()).second) handles_.push_back(tensor);
+    if (tensor.impl()->gradient != nullptr) note_leaf(tensor);
+  }
   const Tensor value = find(tensor);
   const Root& root = roots_[by_storage_.find(storage_of(tensor))->second];
   if (root.of == RootOf::input && met_.insert(value.impl()).second) views_of_inputs_.emplace_back(root.input, tensor);

@@ -56,7 +56,8 @@ struct CapturedLeaf {
 
 class Captures {
  public:
-  explicit Captures(graph::Recorder& recorder) : recorder_(recorder) {}
+  // `gradients`: ops are remembered, so captures that want one matter.
+  Captures(graph::Recorder& recorder, bool gradients) : recorder_(recorder), gradients_(gradients) {}
 
   // The arguments of a call as values.
   TensorList add_inputs(const TensorList& inputs);
@@ -92,6 +93,7 @@ class Captures {
   void note_leaf(const Tensor& tensor);
 
   graph::Recorder& recorder_;
+  bool gradients_;
   std::vector<Root> roots_;
   std::multimap<const void*, size_t> by_storage_;
   std::map<Geometry, Tensor> known_;  // the value of each tensor that was met

@@ -39,7 +39,9 @@ bool gradients_on() {
 
 CallShape shape_of(const std::string& name, const TensorList& inputs) {
   CallShape shape;
-  shape.fixed = {inputs.size(), static_cast<uint64_t>(demanded_precision), gradients_on()};
+  shape.fixed.reserve(5 + 6 * inputs.size());
+  shape.sizes.reserve(4 * inputs.size());
+  shape.fixed.assign({inputs.size(), static_cast<uint64_t>(demanded_precision), gradients_on()});
   add_place(Device::current().state(), &shape.fixed);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) {

@@ -69,7 +69,7 @@ class Take {
       : function_(function),
         options_(options),
         inputs_(inputs),
-        tracer_(Device::current(), options, parts),
+        tracer_(Device::current(), options, gradients_on(), parts),
         over_(tracer_),
         interpreter_(gradients_on() ? static_cast<Interpreter&>(over_) : tracer_) {
     tracer_.recorder().label(options.name);

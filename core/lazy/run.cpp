@@ -107,7 +107,7 @@ class Run {
     programs_ = entry_->programs(shape_);
     const RandomRange begin = recording_.drawn == 0 ? RandomRange() : default_generator().reserve(recording_.drawn);
     for (const Argument& argument : recording_.arguments) arguments_.push_back(argument.of_call(inputs_, begin));
-    std::vector<Tensor> bound(programs_->forward.outputs.size());
+    std::vector<Tensor> bound(recording_.writes.empty() ? 0 : programs_->forward.outputs.size());
     for (const Write& write : recording_.writes) bound[write.output] = arguments_[write.argument];
     {
       const InterpreterScope scope(eager_interpreter());

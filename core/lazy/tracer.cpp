@@ -15,10 +15,10 @@ const void* storage_of(const Tensor& tensor) { return tensor.impl()->storage.at_
 
 }  // namespace
 
-Tracer::Tracer(Device device, const CompileOptions& options, Parts* parts)
+Tracer::Tracer(Device device, const CompileOptions& options, bool gradients, Parts* parts)
     : function_(options.name),
       recorder_(device, {.name = options.name}),
-      captures_(recorder_),
+      captures_(recorder_, gradients),
       frozen_(options.frozen),
       parts_(parts) {}
 

@@ -25,8 +25,9 @@ inline bool is_recorded(const Tensor& tensor) {
 
 class Tracer final : public Interpreter, public HostWatch {
  public:
-  // `parts`: runs what was recorded where the host reads an element; null: that is an error.
-  Tracer(Device device, const CompileOptions& options, Parts* parts);
+  // `gradients`: ops are remembered. `parts`: runs what was recorded where the host reads an element; null: that is an
+  // error.
+  Tracer(Device device, const CompileOptions& options, bool gradients, Parts* parts);
   // Takes back what the function did to the histories of tensors from outside.
   ~Tracer() override;
   Tracer(const Tracer&) = delete;

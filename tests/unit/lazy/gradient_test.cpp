@@ -337,6 +337,10 @@ TEST(CompiledGradient, RefusesWhatItCannotPassOn) {
   const Tensor w = random_tensor({3}, 1).requires_grad_(), made = exp(w), x = random_tensor({3}, 2);
   auto uses = compile([&](const Tensor& in) { return in * made; }, {.name = "uses"});
   EXPECT_TRUE(contains(error_of([&] { uses(x); }), "which exp made, wants a gradient; only leaves"));
+  {
+    const NoGrad scope;
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(elements(uses(x)), elements(x * made)) << "no gradient passes here";
+  }
   Tensor state = random_tensor({3}, 3);
   auto keeps = compile([&](const Tensor& in) { return copy_(state, in * w) * 2.0; }, {.name = "keeps"});
   EXPECT_TRUE(
