@@ -96,7 +96,7 @@ class Hostile {
     for (const AttributeField& field : attribute_fields(op)) {
       if (below(4) != 0) text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", field.name, value(field));
     }
-    return text.empty() ? "" : " {" + text + "}";
+    return text.empty() ? "" : fmt::format(" {{{}}}", text);
   }
 
   std::mt19937 random_;
