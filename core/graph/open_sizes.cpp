@@ -130,9 +130,10 @@ SymDims RecordedTensor::sizes(const TensorImpl& tensor) const {
     for (int64_t dim : tensor.dims) numbers.push_back(dim);
     return numbers;
   }
-  throw Error(Code::invalid_argument, fmt::format("sizes: a tensor of {}, which has finished, has open sizes. It had "
-                                                  "shape {} when it was recorded.",
-                                                  recording->name, tensor.dims));
+  throw Error(Code::invalid_argument,
+              fmt::format("{}: a tensor of {}, which has finished, has open sizes. It had shape {} "
+                          "when it was recorded.",
+                          call_site.called != nullptr ? call_site.called->op : "sizes", recording->name, tensor.dims));
 }
 
 void RecordedTensor::note_layout(RecordedValue& made) {

@@ -70,7 +70,7 @@ std::shared_ptr<Programs> Entry::programs(const CallShape& shape) {
   if (const auto found = programs_.find(shape.sizes); found != programs_.end()) return found->second;
   auto made = std::make_shared<Programs>();
   symbolic::Values sizes = values(recording_.forward, shape);
-  made->forward = graph::prepare(recording_.forward, &sizes);
+  made->forward = graph::prepare(recording_.forward, &sizes, {.packed = !exact_});
   if (order_.size() == kMostExecutables) {
     programs_.erase(order_.front());
     order_.erase(order_.begin());
@@ -82,7 +82,7 @@ std::shared_ptr<Programs> Entry::programs(const CallShape& shape) {
 const graph::Executable& Entry::backward(Programs* programs, const CallShape& shape) const {
   std::call_once(programs->once, [&] {
     symbolic::Values sizes = values(recording_.backward->graph, shape);
-    programs->backward = graph::prepare(recording_.backward->graph, &sizes);
+    programs->backward = graph::prepare(recording_.backward->graph, &sizes, {.packed = !exact_});
   });
   return programs->backward;
 }
@@ -146,7 +146,7 @@ TensorList Callable::learn(const CallShape& shape, const TensorList& inputs) {
     eager_.fetch_add(1, std::memory_order_relaxed);
     return std::move(taken.results);
   }
-  entry = std::make_shared<Entry>(*std::move(taken.recording));
+  entry = std::make_shared<Entry>(*std::move(taken.recording), options_.exact);
   if (parts_.used()) return run_entry(entry, shape, inputs);  // a function in parts is called each time
   entry->checked.store(!options_.check, std::memory_order_relaxed);
   {

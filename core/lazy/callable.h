@@ -27,7 +27,8 @@ struct Programs {
 // A recording and what was prepared from it.
 class Entry {
  public:
-  explicit Entry(Recording recording) : recording_(std::move(recording)) {}
+  // `exact`: its programs have the bits of eager runs.
+  Entry(Recording recording, bool exact) : recording_(std::move(recording)), exact_(exact) {}
 
   const Recording& recording() const { return recording_; }
   bool serves(const CallShape& shape, const TensorList& inputs) const;
@@ -44,6 +45,7 @@ class Entry {
   symbolic::Values values(const graph::Graph& graph, const CallShape& shape) const;
 
   Recording recording_;
+  const bool exact_;
   mutable std::mutex mutex_;
   std::map<std::vector<int64_t>, std::shared_ptr<Programs>> programs_;  // mutex
   std::vector<std::vector<int64_t>> order_;                             // mutex; the oldest first

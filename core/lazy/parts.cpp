@@ -38,7 +38,8 @@ std::shared_ptr<const graph::Executable> Parts::executable_of(graph::Graph progr
   graph::optimise(&optimised, options);
   symbolic::Values values(optimised.arena());
   throw_if_error(graph::bind_sizes(optimised, arguments, &values));
-  auto made = std::make_shared<const graph::Executable>(graph::prepare(optimised, &values));
+  auto made =
+      std::make_shared<const graph::Executable>(graph::prepare(optimised, &values, {.packed = !options_.exact}));
   if (part != parts_.end()) {
     if (part->executables.size() == kMostExecutables) part->executables.clear();
     part->executables.emplace(std::move(sizes), made);

@@ -96,6 +96,8 @@ struct PrepareOptions {
   bool whole_graphs = true;  // parts that a device takes as whole graphs are compiled and become islands
   // Steps are prepared and scheduled. False: each runs by itself when its turn comes, as eager ops do.
   bool scheduled = true;
+  // Kernels may take constants packed. Results may then differ from eager ones by roundings.
+  bool packed = true;
 };
 
 // The steps that compute `graph` where its symbols have `sizes`, its inputs being row-major.

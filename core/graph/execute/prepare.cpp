@@ -90,7 +90,7 @@ Executable prepare(const Graph& graph, symbolic::Values* sizes, const PrepareOpt
   throw_if_error(sizes->check());
   Executable made = Preparation(graph, sizes).run();
   if (options.whole_graphs) take_islands(&made);
-  if (options.scheduled) choose_rungs(&made);
+  if (options.scheduled) choose_rungs(&made, options.packed);
   find_last_uses(&made);
   if (options.scheduled) made.schedule = make_schedule(made);
   return made;

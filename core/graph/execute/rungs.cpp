@@ -21,7 +21,7 @@ namespace {
 
 class Rungs {
  public:
-  explicit Rungs(Executable* program) : program_(*program) {}
+  Rungs(Executable* program, bool packed) : program_(*program), packed_(packed) {}
 
   void run() {
     for (Step& step : std::exchange(program_.steps, {})) take(std::move(step));
@@ -61,7 +61,7 @@ class Rungs {
   std::shared_ptr<const Prepared> ask(const Step& step) const {
     const StepCall call(program_, step);
     uint32_t constants = 0;
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
+    for (size_t i = 0; packed_ && i < step.inputs.size(); ++i) {
       constants |= uint32_t{program_.values[step.inputs[i]].constant.defined()} << i;
     }
     std::shared_ptr<const Prepared> prepared;
@@ -234,12 +234,13 @@ class Rungs {
   }
 
   Executable& program_;
+  const bool packed_;
   Roots roots_;
   std::vector<uint32_t> given_;  // roots that are results of the program
 };
 
 }  // namespace
 
-void choose_rungs(Executable* program) { Rungs(program).run(); }
+void choose_rungs(Executable* program, bool packed) { Rungs(program, packed).run(); }
 
 }  // namespace tenon::graph

@@ -10,6 +10,7 @@ namespace tenon::graph {
 // device wants dense or better aligned are copied by steps of their own. The steps of its decomposition take the place
 // of a step on the second rung. Other steps run by themselves. Results of the program get memory of their own.
 // Errors: those of the ladder, with the step's label.
-void choose_rungs(Executable* program);
+// `packed`: kernels may take constants packed.
+void choose_rungs(Executable* program, bool packed);
 
 }  // namespace tenon::graph

@@ -117,6 +117,7 @@ bool pads_nothing(const ep_pad_attributes& window, int32_t rank) {
 
 Tensor concat(const TensorList& tensors, int64_t dim) {
   if (tensors.empty()) refuse("concat: the list of tensors is empty.");
+  const CalledScope scope(op_row(OpId::concat).named);
   std::vector<Dims> shapes;
   for (const Tensor& tensor : tensors) {
     require_defined("concat", "tensors", tensor);

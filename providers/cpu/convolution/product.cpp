@@ -365,6 +365,8 @@ Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primi
   if (desc.attributes.convolution.groups != 1) {
     return Refusal::because("%lld groups", static_cast<long long>(desc.attributes.convolution.groups));
   }
+  const ep_operand_desc* weight = operand(desc, EP_ROLE_WEIGHT);
+  if ((weight->flags & EP_OPERAND_FLAG_CONSTANT) == 0) return Refusal::because("the weight may change");
   return {};
 }
 

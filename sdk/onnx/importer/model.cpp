@@ -160,7 +160,7 @@ std::optional<RecordedModel> Model::Impl::from_recordings(std::span<const Tensor
   }
   for (const auto& recording : all) {
     if (!same_values(*recording, inputs)) continue;
-    std::optional<RecordedModel> model = prepare_model(*recording, inputs);
+    std::optional<RecordedModel> model = prepare_model(*recording, inputs, options.passes == Passes::exact);
     if (!model) continue;
     const std::lock_guard lock(mutex);
     const auto found = std::find(recordings.begin(), recordings.end(), recording);
@@ -176,7 +176,7 @@ std::optional<RecordedModel> Model::Impl::record_open(std::span<const Tensor> in
     try {
       auto recording = std::make_shared<RecordedGraph>(record_graph(parsed, inputs, values, dims, one_size_per_name()));
       graph::optimise(&recording->graph, {options.passes == Passes::exact, &folded});
-      std::optional<RecordedModel> model = prepare_model(*recording, inputs);
+      std::optional<RecordedModel> model = prepare_model(*recording, inputs, options.passes == Passes::exact);
       if (!model) continue;
       const std::lock_guard lock(mutex);
       ++recorded;
