@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace tenon::fakes {
@@ -59,6 +60,7 @@ struct Device {
   std::shared_mutex inside;  // shared by submitting calls, so that none comes after the loss
   std::mutex mutex;
   std::vector<ep_stream*> streams;
+  std::unordered_set<const ep_stream*> recording;                   // a command list: nothing runs, so no fault comes
   std::unordered_map<const ep_stream*, std::deque<ep_fault>> late;  // faults of dropped launches
   std::unordered_map<const ep_stream*, ep_fault> ahead;  // faults of the wrapped device that the host has not taken yet
 };
@@ -109,6 +111,30 @@ void lose(Device& device) {
     streams = device.streams;
   }
   for (ep_stream* stream : streams) static_cast<void>(device.inner.stream_synchronize(stream, nullptr));
+}
+
+// Ends a recording inside of which the host hears no list.
+void end_recording(Device& device, ep_stream* stream, ep_command_list**, ep_command_list_info*, ep_error**) {
+  ep_command_list* made = nullptr;
+  ep_command_list_info info{};
+  info.struct_size = sizeof info;
+  info.struct_type = EP_STRUCT_COMMAND_LIST_INFO;
+  const std::lock_guard lock(device.mutex);
+  device.recording.erase(stream);
+  const ep_status ended = device.inner.command_list_end(stream, &made, &info, nullptr);
+  if (ended == EP_STATUS_OK) device.inner.command_list_destroy(device.handle, made);
+}
+
+template <class... Rest>
+void note_recording(Device& device, bool begins, ep_stream* stream, Rest...) {
+  const std::lock_guard lock(device.mutex);
+  if (begins) device.recording.insert(stream);
+  if (!begins) device.recording.erase(stream);
+}
+
+bool records(Device& device, ep_primitive*, ep_stream* stream, const ep_launch*, ep_fault*, ep_error**) {
+  const std::lock_guard lock(device.mutex);
+  return device.recording.count(stream) != 0;
 }
 
 ep_status say_lost(Device& device, Slot slot, ep_error** error) {
@@ -237,16 +263,20 @@ struct Striking {
     const bool struck = device.plugin->faulty->strikes(slot, &trouble);
     if (struck && trouble == Trouble::lose) lose(device);
     if (struck && trouble == Trouble::cancel) device.plugin->faulty->cancel();
-    if (device.lost) return say_lost(device, slot, error);
+    if (device.lost) {
+      if constexpr (slot == Slot::command_list_end) end_recording(device, args...);
+      return say_lost(device, slot, error);
+    }
     if (struck && trouble == Trouble::slow) {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
       if (slot == Slot::event_query) return EP_STATUS_BUSY;
     }
     if (struck && (trouble == Trouble::refuse || trouble == Trouble::exhaust)) {
+      if constexpr (slot == Slot::command_list_end) end_recording(device, args...);
       return fail(device, slot, device.plugin->faulty->next_status(slot, trouble), error);
     }
     if constexpr (slot == Slot::primitive_launch) {
-      if (struck && trouble == Trouble::late) return fault_late(device, args...);
+      if (struck && trouble == Trouble::late && !records(device, args...)) return fault_late(device, args...);
     }
     if constexpr (slot == Slot::stream_take_fault) return take_fault(device, args...);
     if constexpr (slot == Slot::peer_copy) {
@@ -255,7 +285,11 @@ struct Striking {
     std::shared_lock<std::shared_mutex> lock;
     if (submits(slot)) lock = std::shared_lock(device.inside);
     if (device.lost) return fail(device, slot, EP_STATUS_DEVICE_LOST, error);
-    return function(args...);
+    const ep_status status = function(args...);
+    if constexpr (slot == Slot::command_list_begin || slot == Slot::command_list_end) {
+      note_recording(device, slot == Slot::command_list_begin && status == EP_STATUS_OK, args...);
+    }
+    return status;
   }
 };
 

@@ -16,6 +16,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/op_rows.h"
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 #include "tests/unit/tensor/expect_error.h"
 
 namespace tenon::graph {
@@ -187,8 +188,10 @@ symbol S0 "axis 0 of input 'x'" in [2, ] hint 4
 )";
   const std::string window =
       "{window.spatial_rank: 2, window.groups: 1, window.stride: [1, 1, 0], window.dilation: [1, 1, 0]}";
-  Graph graph = parse(text + "%3 = conv(%1, %2, _) " + window + " : f32[S0, 8, 10, 10]\n%4 = conv(%3, %2, _) " +
-                      window + " : f32[S0, 8, 8, 8]\nreturn %4\n");
+  Graph graph =
+      parse(fmt::format("{0}%3 = conv(%1, %2, _) {1} : f32[S0, 8, 10, 10]\n"
+                        "%4 = conv(%3, %2, _) {1} : f32[S0, 8, 8, 8]\nreturn %4\n",
+                        text, window));
   choose_orders(&graph);
   EXPECT_EQ(ops_of(graph), "last conv conv rows");
   symbolic::Values sizes(graph.arena());

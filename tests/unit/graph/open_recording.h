@@ -13,6 +13,7 @@
 #include "core/graph/recorder.h"
 #include "core/graph/signature.h"
 #include "core/ops/ops.h"
+#include "primitives/text/format.h"
 
 namespace tenon::graph {
 
@@ -39,8 +40,7 @@ inline Graph record_open(const std::vector<Dims>& hints, const OpenCode& code) {
   TensorList inputs;
   for (size_t i = 0; i < hints.size(); ++i) {
     std::vector<std::string> symbols;
-    for (int32_t axis = 0; axis < hints[i].rank(); ++axis)
-      symbols.push_back("s" + std::to_string(i) + "." + std::to_string(axis));
+    for (int32_t axis = 0; axis < hints[i].rank(); ++axis) symbols.push_back(fmt::format("s{}.{}", i, axis));
     inputs.push_back(recorder.input(DType::f32, hints[i], symbols));
   }
   return recorder.finish(code(inputs));
@@ -66,7 +66,7 @@ inline void expect_bits(const Tensor& result, const Tensor& expected) {
 
 // `graph` serves these shapes, and its results have the bits of `code` run eagerly.
 inline void expect_serves(const Graph& graph, const std::vector<Dims>& shapes, const OpenCode& code) {
-  SCOPED_TRACE("with the first input of " + to_string(shapes[0]));
+  SCOPED_TRACE(fmt::format("with the first input of {}", shapes[0]));
   const TensorList inputs = random_inputs(shapes);
   symbolic::Values sizes(graph.arena());
   ASSERT_EQ(why_not(graph, inputs, &sizes), "");

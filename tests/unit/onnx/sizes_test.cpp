@@ -6,6 +6,7 @@
 #include "core/graph/signature.h"
 #include "core/ops/ops.h"
 #include "core/tensor/device.h"
+#include "primitives/text/format.h"
 #include "sdk/onnx/onnx.h"
 #include "tests/unit/onnx/model_builder.h"
 
@@ -152,7 +153,7 @@ TEST(Sizes, AnEncoderIsRecordedOnceFor200Sizes) {
   uint64_t level = 0;
   for (int run = 0; run < 200; ++run) {
     const int64_t batch = 2 + static_cast<int64_t>(random() % 8), seq = 2 + static_cast<int64_t>(random() % 30);
-    SCOPED_TRACE(std::to_string(batch) + " x " + std::to_string(seq));
+    SCOPED_TRACE(fmt::format("{} x {}", batch, seq));
     const Inputs inputs = inputs_of(batch, seq);
     const Tensor y = model.run(inputs)[0];
     ASSERT_EQ(y.dims(), (Dims{batch, seq, kWidth}));
