@@ -331,9 +331,10 @@ TEST(Passes, HeadsThatShareKeysAndValuesAreRows) {
       "groups", in,
       [](const TensorList& x) -> TensorList {
         const Tensor scores = matmul(x[0], permute(repeated(x[1], 3), {0, 1, 3, 2}));
-        return {matmul(softmax(scores, 3), repeated(x[2], 3))};
+        const Tensor weights = softmax(scores, 3);
+        return {matmul(weights, repeated(x[2], 3))};
       },
-      "unsqueeze reshape squeeze permute matmul reshape unsqueeze softmax reshape squeeze matmul reshape");
+      "unsqueeze reshape squeeze permute matmul reshape softmax unsqueeze reshape squeeze matmul reshape");
   expect_pass(
       "groups", in,
       [](const TensorList& x) -> TensorList {
