@@ -1,5 +1,6 @@
 // Operators that move elements, and operators that make tensors from shapes.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -196,7 +197,13 @@ TensorList constant_of_shape(NodeContext& n) {
 // start, start + delta, .. of an open number of integers; nothing if they are not that.
 std::optional<Tensor> open_range(NodeContext& n) {
   if (!is_integer(n.dtype(0))) return std::nullopt;
-  const SymDim start = n.size_list(0).at(0), limit = n.size_list(1).at(0), delta = n.size_list(2).at(0);
+  std::array<SymDim, 3> given;  // start, limit, delta
+  for (size_t i = 0; i < given.size(); ++i) {
+    const std::vector<SymDim> list = n.size_list(i);
+    if (list.size() != 1) return std::nullopt;  // range() says what is wrong
+    given[i] = list[0];
+  }
+  const auto [start, limit, delta] = given;
   if (limit.is_number() || !start.is_number() || !delta.is_number() || delta.number() < 1) return std::nullopt;
   const SymDim count = max_size(ceil_div(limit - start, delta), 0);
   Tensor numbers = n.positions(count);

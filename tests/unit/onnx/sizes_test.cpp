@@ -209,5 +209,24 @@ TEST(Sizes, DimsOfOneNameAreOneSize) {
   }
 }
 
+TEST(Sizes, ARangeOfAnEmptyStepIsAnError) {
+  ModelBuilder builder;
+  builder.input("start", 6, {});
+  builder.input("limit", 6, {});
+  builder.input("delta", 6, {"0"});
+  builder.output("output", 6, {"n"});
+  builder.node("Range", {"start", "limit", "delta"}, {"output"}, "numbers");
+  try {
+    const Model model = load_bytes(builder.bytes());
+    model.run({{"start", Tensor::from<int32_t>(std::vector<int32_t>{0}, {})},
+               {"limit", Tensor::from<int32_t>(std::vector<int32_t>{4}, {})},
+               {"delta", Tensor::empty({0}, DType::i32)}});
+    FAIL() << "it ran";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("input 2 must have one element, not shape [0]"), std::string::npos)
+        << error.what();
+  }
+}
+
 }  // namespace
 }  // namespace tenon::onnx
