@@ -192,10 +192,14 @@ class Scheduling {
   void find_constants() {
     for (uint32_t i = 0; i < step_count(); ++i) {
       const Step& step = program_.steps[i];
-      if (step.prepared == nullptr) continue;
       for (size_t input = 0; input < step.inputs.size(); ++input) {
         const Tensor& constant = program_.values[step.inputs[input]].constant;
-        if (constant.defined()) addresses_[{i, input}] = address_of_constant(*step.prepared, constant, input);
+        if (!constant.defined()) continue;
+        if (step.prepared == nullptr) {
+          made_->constant_storages.push_back(constant.impl()->storage.at_hand());
+        } else {
+          addresses_[{i, input}] = address_of_constant(*step.prepared, constant, input);
+        }
       }
     }
     for (auto& [device, all] : constants_) {

@@ -69,7 +69,7 @@ struct Schedule {
   std::vector<Block> blocks;
   std::vector<Piece> pieces;
   std::vector<std::shared_ptr<Constant>> constants;  // those that kernels have packed
-  std::vector<Storage*> constant_storages;           // sorted; the segments keep them
+  std::vector<Storage*> constant_storages;           // sorted; what a run reads
   PlannedMemory memory;
 };
 
