@@ -199,6 +199,7 @@ class ProductPrimitive final : public ep_primitive {
     tile.panels = 1;
     tile.taps = cut_.rows;
     tile.ahead = kAhead;
+    tile.ahead_step = cut_.width(panel);
     tile.src = taps.data();
     tile.adds = false;
     tile.finishes = true;
@@ -230,9 +231,12 @@ class ProductPrimitive final : public ep_primitive {
     Tile tile = tile_at(from, dst, group.panel, pixel, rows);
     tile.panels = group.panels;
     tile.taps = std::min(cut_.group, cut_.rows - tap);
-    // The first tile that reads these weights asks for the next ones, which come from memory.
-    const bool first = group.blocks > 1 && block == group.block;
-    tile.ahead = first ? tile.taps * tile.depth * cut_.width(group.panel) : cut_.blocks == 1 ? kFarAhead : kAhead;
+    // The tiles that read these weights ask for a part each of the next ones, which come from memory.
+    const int64_t width = cut_.width(group.panel), floats = tile.taps * tile.depth * width;
+    tile.ahead_step = group.blocks > 1 ? (width + group.blocks - 1) / group.blocks : width;
+    tile.ahead = group.blocks > 1   ? floats + (block - group.block) * tile.ahead_step * tile.taps * tile.depth
+                 : cut_.blocks == 1 ? kFarAhead
+                                    : kAhead;
     tile.src = taps;
     tile.weights += tap * cut_.depth * cut_.width(group.panel);
     tile.adds = tap > 0;

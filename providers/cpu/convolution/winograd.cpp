@@ -189,6 +189,7 @@ void Winograd::multiply_chunk(const Chunk& chunk, const Squares& squares, float*
   tile.panel_floats = 0;
   tile.depth = chunk.depth;
   tile.ahead = kAhead;
+  tile.ahead_step = cut_.width(chunk.panel);
   tile.columns = static_cast<int32_t>(cut_.width(chunk.panel));
   tile.adds = chunk.begin > 0;
   tile.finishes = false;
