@@ -341,6 +341,7 @@ Images rows_as_images(const ep_primitive_desc& desc) {
 }  // namespace
 
 Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
+  if (desc.attributes.convolution.transposed != 0) return Refusal::because("a transposed convolution");
   if (Refusal refusal = why_no_images(device, desc)) return refusal;
   if (desc.attributes.convolution.groups != 1) {
     return Refusal::because("%lld groups", static_cast<long long>(desc.attributes.convolution.groups));
