@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/device/device_state.h"
+#include "core/graph/execute/packing.h"
 #include "core/graph/execute/part_write.h"
 #include "core/graph/execute/steps.h"
 #include "core/interpreter/operands.h"
@@ -231,6 +232,7 @@ class Scheduling {
   };
 
   void find_constants() {
+    made_->constants = ready_constants(program_);
     for (uint32_t i = 0; i < step_count(); ++i) {
       const Step& step = program_.steps[i];
       for (size_t input = 0; input < step.inputs.size(); ++input) {
@@ -239,7 +241,7 @@ class Scheduling {
         if (step.prepared == nullptr) {
           made_->constant_storages.push_back(constant.impl()->storage.at_hand());
         } else {
-          addresses_[{i, input}] = address_of_constant(*step.prepared, constant, input);
+          addresses_[{i, input}] = address_of_constant(step, constant, input);
         }
       }
     }
@@ -250,15 +252,12 @@ class Scheduling {
     std::sort(made_->constant_storages.begin(), made_->constant_storages.end());
   }
 
-  ConstantAddress address_of_constant(const Prepared& prepared, const Tensor& constant, size_t input) {
-    Tensor tensor = constant;
-    if (prepared.packed_input == static_cast<int>(input)) {
-      made_->constants.push_back(Constant::of(constant));
-      tensor = made_->constants.back()->input_of(prepared, input);
-    }
+  ConstantAddress address_of_constant(const Step& step, const Tensor& constant, size_t input) {
+    const bool packed = takes_packed(step, input);
+    const Tensor tensor = packed ? Constant::of(constant)->input_of(*step.prepared, input) : constant;
     const TensorImpl& impl = *tensor.impl();
     Storage* storage = value_or_throw(impl.storage.plain(tenon::Use::read));
-    DeviceConstants& all = constants_[prepared.device];
+    DeviceConstants& all = constants_[step.prepared->device];
     const auto [at, fresh] = all.numbers.try_emplace(storage, static_cast<uint32_t>(all.storages.size()));
     if (fresh) {
       storage->retain_tensor();

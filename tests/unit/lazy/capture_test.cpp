@@ -344,5 +344,23 @@ TEST(Capture, RandomNumbersOfAFunctionInPartsAreTheSame) {
   EXPECT_EQ(run_five([&](const Tensor& in) { return step(in); }), run_five(function));
 }
 
+// Sums are added in the order in which elements lie, so a write through a view leaves it as it was.
+TEST(Capture, WritesThroughTransposedViewsKeepTheOrderOfElements) {
+  const auto function = [](const Tensor& x) {
+    Tensor base = tanh(x), other = tanh(permute(x, {1, 0}));
+    Tensor row = select(permute(base, {1, 0}), 0, 2), whole = permute(base, {1, 0});
+    mul_(row, 0.75);
+    add_(whole, 0.125);
+    copy_(other, x);
+    return stack({mean(base), mean(tanh(contiguous(whole))), mean(other)});
+  };
+  auto compiled = compile(function, {.exact = true});
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    const Tensor x = random_tensor({23, 23}, seed);
+    const std::vector<float> found = elements(compiled(x)), expected = elements(function(x));
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(found[i], expected[i]) << "sum " << i;
+  }
+}
+
 }  // namespace
 }  // namespace tenon
