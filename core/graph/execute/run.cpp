@@ -189,7 +189,7 @@ class Run {
 
   void run_alone(const Step& step) {
     if (CancellationScope::cancelled_here()) {
-      throw Error(with_label(Status(Code::cancelled, "The program cancelled this run."), program_.labels[step.label],
+      throw Error(with_label(Status(Code::cancelled, "The program cancelled this run."), (*program_.labels)[step.label],
                              program_.values[step.outputs[0]].device->opened->spelling));
     }
     TensorList inputs(step.inputs.size());
