@@ -79,7 +79,10 @@ std::shared_ptr<Programs> Entry::programs(const CallShape& shape) {
   if (const auto found = programs_.find(shape.sizes); found != programs_.end()) return found->second;
   auto made = std::make_shared<Programs>();
   symbolic::Values sizes = values(recording_.forward, shape);
-  made->forward = graph::prepare(recording_.forward, &sizes, {.packed = !exact_});
+  graph::PrepareOptions options{.packed = !exact_};
+  options.over.resize(recording_.forward.outputs().size(), graph::kNoInput);
+  for (const Write& write : recording_.writes) options.over[write.output] = static_cast<uint32_t>(write.argument);
+  made->forward = graph::prepare(recording_.forward, &sizes, options);
   if (order_.size() == kMostExecutables) {
     programs_.erase(order_.front());
     order_.erase(order_.begin());

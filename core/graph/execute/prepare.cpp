@@ -16,11 +16,13 @@ class Preparation {
  public:
   Preparation(const Graph& graph, symbolic::Values* sizes) : graph_(graph), sizes_(sizes) {}
 
-  Executable run() {
+  Executable run(const PrepareOptions& options) {
     made_.values.resize(graph_.value_count());
     for (size_t i = 0; i < graph_.labels().size(); ++i) made_.labels.add(graph_.labels()[i]);
     made_.inputs.assign(graph_.inputs().begin(), graph_.inputs().end());
     made_.outputs.assign(graph_.outputs().begin(), graph_.outputs().end());
+    made_.over = options.over;
+    made_.over.resize(made_.outputs.size(), kNoInput);
     for (ValueId id = 1; id < graph_.value_count(); ++id) place(id);
     for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) add(graph_.node(id));
     return std::move(made_);
@@ -88,7 +90,7 @@ class Preparation {
 Executable prepare(const Graph& graph, symbolic::Values* sizes, const PrepareOptions& options) {
   const InterpreterScope eager(eager_interpreter());
   throw_if_error(sizes->check());
-  Executable made = Preparation(graph, sizes).run();
+  Executable made = Preparation(graph, sizes).run(options);
   if (options.whole_graphs) take_islands(&made);
   if (options.scheduled) choose_rungs(&made, options.packed);
   find_last_uses(&made);
