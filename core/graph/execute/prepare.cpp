@@ -3,6 +3,7 @@
 #include "core/graph/execute/executable.h"
 #include "core/graph/execute/islands.h"
 #include "core/graph/execute/liveness.h"
+#include "core/graph/execute/regions.h"
 #include "core/graph/execute/rungs.h"
 #include "core/graph/execute/schedule.h"
 #include "core/graph/execute/steps.h"
@@ -14,13 +15,14 @@ namespace {
 
 class Preparation {
  public:
-  Preparation(const Graph& graph, symbolic::Values* sizes) : graph_(graph), sizes_(sizes) {}
+  Preparation(const Graph& graph, symbolic::Values* sizes, const PrepareOptions& options)
+      : graph_(graph), sizes_(sizes), options_(options) {}
 
-  Executable run() {
+  Executable run(std::span<const ValueId> outputs) {
     made_.values.resize(graph_.value_count());
     for (size_t i = 0; i < graph_.labels().size(); ++i) made_.labels.add(graph_.labels()[i]);
     made_.inputs.assign(graph_.inputs().begin(), graph_.inputs().end());
-    made_.outputs.assign(graph_.outputs().begin(), graph_.outputs().end());
+    made_.outputs.assign(outputs.begin(), outputs.end());
     for (ValueId id = 1; id < graph_.value_count(); ++id) place(id);
     for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) add(graph_.node(id));
     return std::move(made_);
@@ -55,6 +57,7 @@ class Preparation {
     step.outputs = node.results;
     step.precision = node.precision;
     step.label = node.label;
+    if (!node.regions.empty()) step.regions = prepare_regions(graph_, node, sizes_, options_);
     return step;
   }
 
@@ -80,15 +83,21 @@ class Preparation {
 
   const Graph& graph_;
   symbolic::Values* sizes_;
+  const PrepareOptions& options_;
   Executable made_;
 };
 
 }  // namespace
 
 Executable prepare(const Graph& graph, symbolic::Values* sizes, const PrepareOptions& options) {
+  return prepare_outputs(graph, graph.outputs(), sizes, options);
+}
+
+Executable prepare_outputs(const Graph& graph, std::span<const ValueId> outputs, symbolic::Values* sizes,
+                           const PrepareOptions& options) {
   const InterpreterScope eager(eager_interpreter());
   throw_if_error(sizes->check());
-  Executable made = Preparation(graph, sizes).run();
+  Executable made = Preparation(graph, sizes, options).run(outputs);
   if (options.whole_graphs) take_islands(&made);
   if (options.scheduled) choose_rungs(&made, options.packed);
   find_last_uses(&made);
