@@ -26,7 +26,7 @@ constexpr Pass kPasses[] = {
     {"redundant", "removes nodes that change nothing, and joins views of views", "", everywhere<remove_redundant>},
     {"common", "computes equal nodes once", "", everywhere<merge_common>},
     {"regions", "gives regions the constants and nothing that they do not read, and takes branches that are known", "",
-     everywhere<simplify_regions>},
+     simplify_regions},
     {"layer_norm", "layer norms written in nine nodes", kRounding, everywhere<find_layer_norms>},
     {"gelu", "gelu written in five nodes", kRounding, everywhere<find_gelus>},
     {"cheaper", "squares, inverse roots and silu that are written in dearer ops", kRounding,

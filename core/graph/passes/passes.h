@@ -60,7 +60,7 @@ TENON_API void optimise(Graph* graph, const PassOptions& options = {});
 // remove_dead_code in `graph` and in all regions.
 void remove_dead_code_everywhere(Graph* graph);
 
-// The passes themselves: each looks at the nodes of one graph, not into their regions.
+// The passes themselves: but for the first one, each looks at the nodes of one graph, not into their regions.
 void simplify_regions(Graph* graph, const PassOptions& options);
 void fold_constants(Graph* graph, const PassOptions& options);
 void remove_redundant(Graph* graph, const PassOptions& options);

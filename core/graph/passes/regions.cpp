@@ -14,7 +14,16 @@ class Regions {
  public:
   Regions(Graph* graph, const PassOptions& options) : graph_(*graph), options_(options) {}
 
+  // What goes into a region may go on into those inside; what they do not read then comes out again.
   void run() {
+    pass();
+    for_each_region(graph_, [&](Graph& region) { Regions(&region, options_).run(); });
+    pass();
+  }
+
+ private:
+  void pass() {
+    remove_dead_code(&graph_);
     for (NodeId id = graph_.first(); id != kNoNode;) {
       const NodeId after = graph_.next(id);
       if (has_regions(graph_.node(id)) && !take_branch(id)) simplify(id);
@@ -22,7 +31,6 @@ class Regions {
     }
   }
 
- private:
   const Node& node(NodeId id) const { return graph_.node(id); }
 
   bool take_branch(NodeId id) {
@@ -144,6 +152,7 @@ class Regions {
 
 }  // namespace
 
+// Regions inside of regions are its own affair.
 void simplify_regions(Graph* graph, const PassOptions& options) { Regions(graph, options).run(); }
 
 }  // namespace tenon::graph

@@ -6,6 +6,7 @@
 #include "core/graph/recorder.h"
 #include "core/kernel/cancellation.h"
 #include "core/ops/ops.h"
+#include "core/vm/storage.h"
 #include "primitives/text/format.h"
 
 namespace tenon::control {
@@ -89,6 +90,21 @@ TensorList run_scan(const Attributes& attributes, const Body& body, const Tensor
   return carry;
 }
 
+// A recorded program gives new tensors, row-major; so a result that somebody else holds, or sees through a view,
+// becomes a copy.
+void own(const OpInfo& op, Tensor* result) {
+  if (!result->defined()) {
+    throw Error(Code::invalid_argument, fmt::format("{}: a result of its function is an undefined tensor.", op.name));
+  }
+  const TensorImpl& impl = *result->impl();
+  if (impl.storage != nullptr && !impl.contiguous) {
+    *result = contiguous(*result);
+    return;
+  }
+  const bool held = impl.count.load(std::memory_order_relaxed) > 1;
+  if (held || impl.storage == nullptr || impl.storage.tensor_count() > 1) *result = clone(*result);
+}
+
 }  // namespace
 
 bool holds(Kind kind, const Tensor& predicate) {
@@ -125,10 +141,16 @@ TensorList step_operands(const Attributes& attributes, TensorList carry, const T
 }
 
 TensorList run(Kind kind, const Attributes& attributes, std::span<const Body> bodies, const TensorList& operands) {
-  if (kind == Kind::while_loop) return run_loop(attributes, bodies, operands);
-  if (kind == Kind::scan) return run_scan(attributes, bodies[0], operands);
-  const TensorList arguments(operands.begin() + 1, operands.end());
-  return bodies[holds(kind, operands[0]) ? 0 : 1](arguments);
+  TensorList results;
+  if (kind == Kind::while_loop) {
+    results = run_loop(attributes, bodies, operands);
+  } else if (kind == Kind::scan) {
+    results = run_scan(attributes, bodies[0], operands);
+  } else {
+    results = bodies[holds(kind, operands[0]) ? 0 : 1]({operands.begin() + 1, operands.end()});
+  }
+  for (Tensor& result : results) own(row_of(kind).op, &result);
+  return results;
 }
 
 }  // namespace tenon::control

@@ -75,14 +75,19 @@ void expect_everywhere(const TensorList& inputs, const Program& code) {
 
 TensorList two_branches(const TensorList& in, const Tensor& pred) {
   return cond(
-      pred, [&](const TensorList& x) { return TensorList{relu(x[0]) + in[1], x[0]}; },
-      [&](const TensorList& x) { return TensorList{x[0] * in[1], in[1]}; }, {in[0]});
+      pred,
+      [&](const TensorList& x) {
+        return TensorList{relu(x[0]) + in[1], x[0]};
+      },
+      [&](const TensorList& x) {
+        return TensorList{x[0] * in[1], in[1]};
+      },
+      {in[0]});
 }
 
 TEST(Cond, RunsTheBranchThatItsPredicateSays) {
   for (uint32_t seed = 0; seed < 4; ++seed) {
-    const TensorList in{random_tensor({3, 4}, seed), random_tensor({3, 4}, seed + 50),
-                        flag(seed % 2 == 0)};
+    const TensorList in{random_tensor({3, 4}, seed), random_tensor({3, 4}, seed + 50), flag(seed % 2 == 0)};
     expect_everywhere(in, [](const TensorList& x) { return two_branches(x, x[2]); });
     const std::vector<float> a = in[0].to_host<float>(), b = in[1].to_host<float>();
     const std::vector<float> got = two_branches(in, in[2])[0].to_host<float>();
@@ -117,7 +122,10 @@ TEST(Cond, CallsOneBranchEagerlyAndRecordsBoth) {
 // x doubles until its sum is above a limit; counts the steps.
 TensorList doubled(const TensorList& in) {
   return while_loop([&](const TensorList& now) { return lt(sum(now[0]), in[1]); },
-                    [&](const TensorList& now) { return TensorList{now[0] * 2.0, now[1] + 1}; }, {in[0], number(int64_t{0})});
+                    [&](const TensorList& now) {
+                      return TensorList{now[0] * 2.0, now[1] + 1};
+                    },
+                    {in[0], number(int64_t{0})});
 }
 
 TEST(WhileLoop, RunsAsOftenAsAPlainLoop) {
@@ -149,7 +157,10 @@ TEST(WhileLoop, StatesMayChangePlaces) {
   const TensorList in{random_tensor({3}, 1), random_tensor({3}, 2), random_tensor({3}, 3), number(int64_t{5})};
   expect_everywhere(in, [](const TensorList& x) {
     return while_loop([](const TensorList& s) { return gt(s[3], Scalar(0)); },
-                      [&](const TensorList& s) { return TensorList{s[1], s[0], x[2], s[3] - 1}; }, x);
+                      [&](const TensorList& s) {
+                        return TensorList{s[1], s[0], x[2], s[3] - 1};
+                      },
+                      x);
   });
 }
 
@@ -224,57 +235,95 @@ TEST(ControlFlow, Nests) {
 
 TEST(ControlFlow, ErrorsNameBothTypes) {
   const TensorList in{random_tensor({4}, 1), flag(true), random_tensor({5}, 1)};
-  expect_error([&] { record(in, [](const TensorList& x) {
-                       return cond(x[1], [&] { return TensorList{x[0]}; }, [&] { return TensorList{x[2]}; });
-                     }); },
-               Code::invalid_argument, {"cond: both branches", "result 0 is f32 [4] on cpu:0 in the first and f32 [5]"});
-  expect_error([&] { record(in, [](const TensorList& x) {
-                       return cond(x[1], [&] { return TensorList{x[0]}; }, [&] { return TensorList{x[0], x[0]}; });
-                     }); },
-               Code::invalid_argument, {"the first gives 1 and the second 2"});
+  expect_error(
+      [&] {
+        record(in, [](const TensorList& x) {
+          return cond(
+              x[1], [&] { return TensorList{x[0]}; }, [&] { return TensorList{x[2]}; });
+        });
+      },
+      Code::invalid_argument, {"cond: both branches", "result 0 is f32 [4] on cpu:0 in the first and f32 [5]"});
+  expect_error(
+      [&] {
+        record(in, [](const TensorList& x) {
+          return cond(
+              x[1], [&] { return TensorList{x[0]}; },
+              [&] {
+                return TensorList{x[0], x[0]};
+              });
+        });
+      },
+      Code::invalid_argument, {"the first gives 1 and the second 2"});
   const Program grows = [](const TensorList& x) {
     return while_loop([&](const TensorList&) { return logical_and(x[1], x[1]); },
-                      [](const TensorList& s) { return TensorList{concat({s[0], s[0]})}; }, {x[0]});
+                      [](const TensorList& s) {
+                        return TensorList{concat({s[0], s[0]})};
+                      },
+                      {x[0]});
   };
   const std::vector<std::string> both{"while_loop: a step keeps the types of the state", "value 0 is f32 [4] on cpu:0",
                                       "f32 [8] on cpu:0 after it"};
   expect_error([&] { grows(in); }, Code::invalid_argument, both);
   expect_error([&] { record(in, grows); }, Code::invalid_argument, both);
-  expect_error([&] { cond(in[0], [&] { return in; }, [&] { return in; }); }, Code::invalid_argument,
-               {"cond: the predicate must be one bool, but it is f32 [4] on cpu:0."});
-  expect_error([&] { record(in, [](const TensorList& x) {
-                       return cond(x[0], [&] { return TensorList{x[0]}; }, [&] { return TensorList{x[0]}; });
-                     }); },
-               Code::invalid_argument, {"cond: the predicate must be one bool, but it is f32 [4] on cpu:0."});
-  expect_error([&] { scan([](const TensorList& c, const TensorList&) { return Scanned{c, {}}; }, in, {}); },
-               Code::invalid_argument, {"needs the option length"});
-  expect_error([&] { scan([](const TensorList& c, const TensorList&) { return Scanned{c, {}}; }, {}, {in[0], in[2]}); },
-               Code::invalid_argument, {"xs[0] has 4 slices, but xs[1] has 5"});
-  expect_error([&] { while_loop([&](const TensorList&) { return in[1]; }, [](const TensorList& s) { return s; }, in,
-                                {.most = -2}); },
-               Code::invalid_argument, {"must not be negative, but it is -2"});
+  expect_error(
+      [&] {
+        cond(
+            in[0], [&] { return in; }, [&] { return in; });
+      },
+      Code::invalid_argument, {"cond: the predicate must be one bool, but it is f32 [4] on cpu:0."});
+  expect_error(
+      [&] {
+        record(in, [](const TensorList& x) {
+          return cond(
+              x[0], [&] { return TensorList{x[0]}; }, [&] { return TensorList{x[0]}; });
+        });
+      },
+      Code::invalid_argument, {"cond: the predicate must be one bool, but it is f32 [4] on cpu:0."});
+  expect_error(
+      [&] {
+        scan([](const TensorList& c, const TensorList&) { return Scanned{c, {}}; }, in, {});
+      },
+      Code::invalid_argument, {"needs the option length"});
+  expect_error(
+      [&] {
+        scan([](const TensorList& c, const TensorList&) { return Scanned{c, {}}; }, {}, {in[0], in[2]});
+      },
+      Code::invalid_argument, {"xs[0] has 4 slices, but xs[1] has 5"});
+  expect_error(
+      [&] {
+        while_loop([&](const TensorList&) { return in[1]; }, [](const TensorList& s) { return s; }, in, {.most = -2});
+      },
+      Code::invalid_argument, {"must not be negative, but it is -2"});
 }
 
 TEST(ControlFlow, WhatARegionCannotDoIsAnError) {
   const TensorList in{random_tensor({4}, 1), flag(true)};
   const auto branch = [&](const std::function<TensorList(const TensorList&)>& then_fn) {
     return record(in, [&](const TensorList& x) {
-      return cond(x[1], [&] { return then_fn(x); }, [&] { return TensorList{x[0]}; });
+      return cond(
+          x[1], [&] { return then_fn(x); }, [&] { return TensorList{x[0]}; });
     });
   };
-  expect_error([&] { branch([](const TensorList& x) {
-                       Tensor written = x[0];
-                       return TensorList{add_(written, Scalar(1.0))};
-                     }); },
-               Code::unsupported, {"add_: a tensor of shape [4] from outside the function 'then' of cond in recording"});
+  expect_error(
+      [&] {
+        branch([](const TensorList& x) {
+          Tensor written = x[0];
+          return TensorList{add_(written, Scalar(1.0))};
+        });
+      },
+      Code::unsupported, {"add_: a tensor of shape [4] from outside the function 'then' of cond in recording"});
   expect_error([&] { branch([](const TensorList& x) { return TensorList{x[0] * x[0].to_host<float>()[0]}; }); },
                Code::invalid_argument, {"copy_to_host"});
   Tensor leaked;
-  expect_error([&] { record(in, [&](const TensorList& x) {
-                       cond(x[1], [&] { return TensorList{leaked = x[0] + 1.0}; }, [&] { return TensorList{x[0]}; });
-                       return TensorList{leaked * 2.0};
-                     }); },
-               Code::invalid_argument, {"is used outside of it"});
+  expect_error(
+      [&] {
+        record(in, [&](const TensorList& x) {
+          cond(
+              x[1], [&] { return TensorList{leaked = x[0] + 1.0}; }, [&] { return TensorList{x[0]}; });
+          return TensorList{leaked * 2.0};
+        });
+      },
+      Code::invalid_argument, {"is used outside of it"});
 }
 
 // A tensor that a function made and wrote is its own affair.
@@ -321,8 +370,8 @@ TEST(ControlFlow, HoldsForEverySizeItWasRecordedFor) {
           return Scanned{{c[0] + x[0]}, {c[0] * sum(in[0])}};
         },
         {in[1]}, {in[0]});
-    const Tensor picked =
-        cond(in[2], [&] { return TensorList{in[0] * 2.0}; }, [&] { return TensorList{relu(in[0])}; })[0];
+    const Tensor picked = cond(
+        in[2], [&] { return TensorList{in[0] * 2.0}; }, [&] { return TensorList{relu(in[0])}; })[0];
     return TensorList{made.carry[0], made.ys[0], picked};
   };
   const Graph graph = recorder.finish(code({xs, init, chosen}));
@@ -342,8 +391,9 @@ TEST(ControlFlow, GradientsPassThroughEagerFunctions) {
         return Scanned{{c[0] * s[0]}, {c[0] + x}};
       },
       {x}, {w});
-  const Tensor picked = cond(gt(sum(x), Scalar(-100.0)), [&] { return TensorList{made.ys[0] * 3.0}; },
-                             [&] { return TensorList{made.ys[0]}; })[0];
+  const Tensor picked = cond(
+      gt(sum(x), Scalar(-100.0)), [&] { return TensorList{made.ys[0] * 3.0}; },
+      [&] { return TensorList{made.ys[0]}; })[0];
   (sum(picked) + sum(made.carry[0])).backward();
   const TensorList got{x.grad(), w.grad()};
   x.set_grad({});
@@ -398,8 +448,11 @@ TEST(ControlFlow, ErrorsNameTheNodeInside) {
   const InterpreterScope eager(eager_interpreter());
   const Tensor given = random_tensor({4}, 1);
   EXPECT_NO_THROW(run(program, TensorList{given, index(2)})[0].to_host<float>());
-  expect_error([&] { run(program, TensorList{given, index(9)})[0].to_host<float>(); },
-               Code::invalid_argument, {"the step"});
+  expect_error(
+      [&] {
+        run(program, TensorList{given, index(9)})[0].to_host<float>();
+      },
+      Code::invalid_argument, {"the step"});
   EXPECT_NO_THROW(run(program, TensorList{given, index(2)})[0].to_host<float>());
 }
 
@@ -407,7 +460,10 @@ TEST(ControlFlow, ARunCanBeCancelledBetweenSteps) {
   const TensorList in{random_tensor({2}, 1), flag(true)};
   const Executable program = prepare(record(in, [](const TensorList& x) {
     return while_loop([](const TensorList& s) { return logical_and(s[1], s[1]); },
-                      [](const TensorList& s) { return TensorList{s[0] * 0.5, s[1]}; }, x);
+                      [](const TensorList& s) {
+                        return TensorList{s[0] * 0.5, s[1]};
+                      },
+                      x);
   }));
   Cancellation stop;
   std::atomic<bool> entered{false};
@@ -437,7 +493,9 @@ TEST(ControlFlow, TenThousandStepsTakeNoMoreMemoryThanTen) {
         },
         {x[0]}, {}, {.length = 3});
     return while_loop([&](const TensorList& s) { return lt(s[1], x[1]); },
-                      [](const TensorList& s) { return TensorList{relu(s[0] * 0.5) - s[0], s[1] + 1}; },
+                      [](const TensorList& s) {
+                        return TensorList{relu(s[0] * 0.5) - s[0], s[1] + 1};
+                      },
                       {filled.carry[0], number(int64_t{0})});
   }));
   const Device device = Device::current();

@@ -30,7 +30,9 @@ TEST(CompiledControlFlow, ABranchReadsStateFromOutside) {
   auto step = compile([&](const Tensor& x) {
     count += 1;
     const Tensor odd = eq(remainder(count, Scalar(int64_t{2})), Scalar(int64_t{1}));
-    return cond(odd, [&] { return TensorList{x * weight}; }, [&] { return TensorList{weight}; })[0] + 1.0;
+    return cond(
+               odd, [&] { return TensorList{x * weight}; }, [&] { return TensorList{weight}; })[0] +
+           1.0;
   });
   for (int call = 1; call < 6; ++call) {
     const Tensor x = random_tensor({4}, static_cast<uint32_t>(call));
@@ -48,7 +50,8 @@ TEST(CompiledControlFlow, AnotherFunctionInsideIsSeenByTheSecondCall) {
   double factor = 1;
   auto step = compile([&](const Tensor& x) {
     factor += 1;
-    return cond(gt(sum(x), Scalar(0.0)), [&] { return TensorList{x * factor}; }, [&] { return TensorList{x}; })[0];
+    return cond(
+        gt(sum(x), Scalar(0.0)), [&] { return TensorList{x * factor}; }, [&] { return TensorList{x}; })[0];
   });
   const Tensor x = random_tensor({4}, 1);
   step(x);
@@ -61,8 +64,9 @@ TEST(CompiledControlFlow, AGradientIsRefusedByName) {
   const auto call = [&](bool captured) {
     return error_of([&] {
       compile([&](const Tensor& y) {
-        return cond(gt(sum(y), Scalar(0.0)), [&](const TensorList& in) { return TensorList{in[0] * (captured ? w : y)}; },
-                    [&](const TensorList& in) { return TensorList{in[0]}; }, {captured ? y : w})[0];
+        return cond(
+            gt(sum(y), Scalar(0.0)), [&](const TensorList& in) { return TensorList{in[0] * (captured ? w : y)}; },
+            [&](const TensorList& in) { return TensorList{in[0]}; }, {captured ? y : w})[0];
       })(x);
     });
   };
@@ -70,7 +74,8 @@ TEST(CompiledControlFlow, AGradientIsRefusedByName) {
   EXPECT_TRUE(contains(call(false), "cond: an argument wants a gradient"));
   auto step = compile([&](const Tensor& y) {
     const NoGrad scope;
-    return cond(gt(sum(y), Scalar(0.0)), [&] { return TensorList{y * w}; }, [&] { return TensorList{w}; })[0];
+    return cond(
+        gt(sum(y), Scalar(0.0)), [&] { return TensorList{y * w}; }, [&] { return TensorList{w}; })[0];
   });
   EXPECT_EQ(elements(step(x)), elements(x * w));
 }
@@ -79,9 +84,12 @@ TEST(CompiledControlFlow, RandomNumbersWritesAndReadsInsideAreErrors) {
   const Tensor x = random_tensor({4}, 1);
   const auto refused = [&](const std::function<Tensor(const Tensor&)>& inner, bool whole) {
     return error_of([&] {
-      compile([&](const Tensor& y) {
-        return cond(gt(sum(y), Scalar(0.0)), [&] { return TensorList{inner(y)}; }, [&] { return TensorList{y}; })[0];
-      }, {.name = "mine", .whole = whole})(x);
+      compile(
+          [&](const Tensor& y) {
+            return cond(
+                gt(sum(y), Scalar(0.0)), [&] { return TensorList{inner(y)}; }, [&] { return TensorList{y}; })[0];
+          },
+          {.name = "mine", .whole = whole})(x);
     });
   };
   Tensor outside = random_tensor({4}, 2);
@@ -112,10 +120,13 @@ TEST(CompiledControlFlow, LoopsMayStandInPartsOfAFunction) {
 TEST(CompiledControlFlow, AScanKeepsItsLengthOpen) {
   const Tensor w = random_tensor({4}, 1);
   const auto code = [&](const Tensor& xs) {
-    return scan([&](const TensorList& c, const TensorList& x) {
-      const Tensor next = tanh(c[0] * w + x[0]);
-      return Scanned{{next}, {next}};
-    }, {w * 0.0}, {xs}).ys[0];
+    return scan(
+               [&](const TensorList& c, const TensorList& x) {
+                 const Tensor next = tanh(c[0] * w + x[0]);
+                 return Scanned{{next}, {next}};
+               },
+               {w * 0.0}, {xs})
+        .ys[0];
   };
   auto step = compile([&](const Tensor& xs) { return code(xs); }, {.exact = true});
   for (const int64_t length : {5, 2, 9, 5}) {
