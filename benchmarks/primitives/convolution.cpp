@@ -1,6 +1,6 @@
-// The convolutions of ResNet-50 and MobileNet-v2, batch 1, against oneDNN called directly in the layouts that it likes
-// best, everything reordered beforehand. Our side runs a prepared launch: row-major or channels-last tensors, weights
-// as they are or packed.
+// Convolutions of ResNet-50, MobileNet-v2 and U-Net, batch 1, against oneDNN called directly in the layouts that it
+// likes best, everything reordered beforehand. Our side runs a prepared launch: row-major or channels-last tensors,
+// weights as they are or packed.
 #include <omp.h>
 
 #include <cmath>
@@ -35,6 +35,7 @@ constexpr Layer layers[] = {
     {"stem 7x7/2, 3 to 64, 224", 3, 64, 224, 7, 2, 1},
     {"1x1, 64 to 256, 56", 64, 256, 56, 1, 1, 1},
     {"3x3, 64, 56", 64, 64, 56, 3, 1, 1},
+    {"3x3, 128, 28", 128, 128, 28, 3, 1, 1},
     {"3x3/2, 128, 56", 128, 128, 56, 3, 2, 1},
     {"1x1, 512 to 128, 28", 512, 128, 28, 1, 1, 1},
     {"1x1/2, 512 to 1024, 28", 512, 1024, 28, 1, 2, 1},
@@ -49,6 +50,9 @@ constexpr Layer layers[] = {
     {"1x1, 16 to 96, 112", 16, 96, 112, 1, 1, 1},
     {"1x1, 144 to 24, 56", 144, 24, 56, 1, 1, 1},
     {"1x1, 320 to 1280, 7", 320, 1280, 7, 1, 1, 1},
+    {"3x3, 64, 256", 64, 64, 256, 3, 1, 1},
+    {"3x3, 512, 32", 512, 512, 32, 3, 1, 1},
+    {"3x3, 1024, 16", 1024, 1024, 16, 3, 1, 1},
 };
 
 std::vector<float> random_floats(int64_t count, uint32_t seed) {

@@ -16,6 +16,8 @@ namespace tenon::graph {
 // What tensors that share memory have in common.
 struct Base {
   ValueId value = 0;        // as the base is now
+  Dims strides = {};        // of its memory in an eager run at the hints; a write keeps them
+  bool row_major = false;   // whatever the open sizes are
   uint64_t generation = 0;  // how often it was written
   // Whether it shares memory with another base, or one of its views with it, was decided on the layout of the hints.
   bool layout_decided = false;

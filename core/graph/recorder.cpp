@@ -4,15 +4,18 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <numeric>
 
 #include "core/device/device_state.h"
 #include "core/graph/folding.h"
 #include "core/graph/functional.h"
 #include "core/graph/passes/passes.h"
 #include "core/interpreter/inference.h"
+#include "core/interpreter/order.h"
 #include "core/interpreter/prepared.h"
 #include "core/ops/control.h"
 #include "core/ops/op_rows.h"
+#include "core/ops/ops.h"
 #include "core/tensor/factory.h"
 #include "primitives/text/format.h"
 
@@ -47,6 +50,20 @@ bool keeps_row_major(const OpInfo& view) {
     if (&view == &op_row(id)) return true;
   }
   return false;
+}
+
+// `value` with its elements in the order of `strides`, those of the memory that it takes the place of. Reductions add
+// in the order of memory, so it shows in their bits.
+Tensor in_layout(const Tensor& value, const Dims& strides) {
+  const TensorImpl& impl = *value.impl();
+  if (same_layout(impl.dims, impl.strides, strides)) return value;
+  std::vector<int64_t> order(static_cast<size_t>(impl.dims.rank())), back(order.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return strides[static_cast<int32_t>(a)] > strides[static_cast<int32_t>(b)];
+  });
+  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return permute(contiguous(permute(value, order)), back);
 }
 
 std::vector<Patch> patches_of(const OpCall& call) {
@@ -105,14 +122,14 @@ Tensor Recorder::tensor_of(ValueId value, const TensorMeta& meta, std::shared_pt
 }
 
 Tensor Recorder::new_tensor(ValueId value, const TensorMeta& meta, bool row_major) {
-  auto base = std::make_shared<Base>(Base{value});
+  auto base = std::make_shared<Base>(Base{value, meta.strides, row_major});
   base->frame = frames_[at_].id;
   return tensor_of(value, meta, std::move(base), {}, row_major);
 }
 
 Tensor Recorder::view_of(const OpCall& call, ValueId value, const TensorMeta& meta) {
   if (!is_value(*call.inputs[0])) {  // a view of open size of a tensor from outside
-    auto base = std::make_shared<Base>(Base{value});
+    auto base = std::make_shared<Base>(Base{value, meta.strides});
     base->frame = frames_[at_].id;
     base->outside = true;
     return tensor_of(value, meta, std::move(base), {}, false);
@@ -141,7 +158,7 @@ Tensor Recorder::whole(const std::shared_ptr<Base>& base) {
   const Value& value = (*graphs_.at(base->frame))[base->value];
   Dims dims;
   for (SymDim dim : value.dims) dims.push_back(graph_->arena().hint(dim).value());
-  return tensor_of(base->value, {value.dtype, dims, contiguous_strides(dims)}, base, {}, true);
+  return tensor_of(base->value, {value.dtype, dims, base->strides}, base, {}, base->row_major);
 }
 
 bool Recorder::host_value_known(const Tensor& tensor) { return !is_value(tensor); }
@@ -198,32 +215,45 @@ ValueId Recorder::value_of(const Tensor& tensor) {
   return carried_in(self.value, *at);
 }
 
-void Recorder::write(const Tensor& tensor, ValueId value, const OpInfo& op) {
+Tensor Recorder::seen_through(const ViewStep& view, const Tensor& of) {
+  const Tensor* inputs[] = {&of};
+  OpCall call;
+  call.op = view.op;
+  call.inputs = inputs;
+  call.attributes = view.attributes.data();
+  TensorImpl seen;
+  {
+    const HintScope hints(*this);
+    throw_if_error(call.op->view(call, &seen));
+  }
+  const bool row_major = recorded(of).row_major && keeps_row_major(*view.op);
+  return new_tensor(apply_view(view, value_of(of)), {seen.dtype, seen.dims, seen.strides}, row_major);
+}
+
+void Recorder::write(const Tensor& tensor, const Tensor& value, const OpInfo& op) {
   RecordedTensor& self = recorded(tensor);
-  if (self.base->layout_decided) bind_all_sizes("a write through a view");
-  const auto shape_of = [&](ValueId id) {
-    Dims dims;
-    for (SymDim dim : (*graph_)[id].dims) dims.push_back(graph_->arena().hint(dim).value());
-    return TensorMeta{(*graph_)[id].dtype, dims, contiguous_strides(dims)};
-  };
-  std::vector<ValueId> seen{self.base->value};  // the base through more and more of the chain
-  for (size_t i = 0; i + 1 < self.chain.size(); ++i) seen.push_back(apply_view(self.chain[i], seen.back()));
-  ValueId written = value;
-  InterpreterScope scope(*this);
+  Base& base = *self.base;
+  if (base.layout_decided) bind_all_sizes("a write through a view");
+  const InterpreterScope scope(*this);
+  TensorList seen{whole(self.base)};  // the base through more and more of the chain
+  for (size_t i = 0; i + 1 < self.chain.size(); ++i) seen.push_back(seen_through(self.chain[i], seen.back()));
+  Tensor written = value;
   for (size_t i = self.chain.size(); i-- > 0;) {
     OpCall view;
     view.op = self.chain[i].op;
     view.attributes = self.chain[i].attributes.data();
     const Patches patches{self.chain[i].patches};
     view.patches = patches.list.empty() ? nullptr : &patches;
-    const Tensor before = new_tensor(seen[i], shape_of(seen[i]));
-    written = value_of(view.op->write(view, before, new_tensor(written, shape_of(written))));
+    written = view.op->write(view, seen[i], written);
   }
-  self.base->value = written;
-  self.generation = ++self.base->generation;
-  self.base->written_by = op.name;
-  self.value = value;
-  self.frame = self.base->frame;
+  base.value = value_of(in_layout(written, base.strides));
+  ++base.generation;
+  base.written_by = op.name;
+  const TensorImpl &view = *tensor.impl(), &now = *value.impl();
+  if (!same_layout(now.dims, now.strides, strides_like({view.dtype, view.dims, view.strides}, now.dims))) return;
+  self.generation = base.generation;  // else the view is made anew at its next use
+  self.value = value_of(value);
+  self.frame = base.frame;
 }
 
 void Recorder::infer(const OpCall& call, std::vector<TensorMeta>* outputs) const {
@@ -296,7 +326,9 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
     check_hints(*call.op, results[i], outputs[i]);
     if (call.outputs[i].defined()) {
       require_sizes(*call.op, call.outputs[i], results[i]);
-      write(call.outputs[i], results[i], *call.op);
+      TensorMeta made = outputs[i];  // with the strides of a new result: the node does not see what is written
+      made.strides = result_strides(call, made.dims);
+      write(call.outputs[i], new_tensor(results[i], made, all_row_major(call)), *call.op);
     } else if (call.op->form == OpForm::view) {
       call.outputs[i] = view_of(call, results[i], outputs[i]);
     } else {

@@ -171,8 +171,9 @@ class TENON_API Recorder final : public Interpreter {
                    bool row_major);
   Tensor new_tensor(ValueId value, const TensorMeta& meta, bool row_major = true);
   Tensor view_of(const OpCall& call, ValueId value, const TensorMeta& meta);
+  Tensor seen_through(const ViewStep& view, const Tensor& of);
   // Makes `value` what `tensor` holds from now on.
-  void write(const Tensor& tensor, ValueId value, const OpInfo& op);
+  void write(const Tensor& tensor, const Tensor& value, const OpInfo& op);
 
   DeviceState* device_;
   Options options_;

@@ -6,6 +6,7 @@
 
 #include "core/interpreter/operands.h"
 #include "core/tensor/factory.h"
+#include "core/vm/unread.h"
 #include "core/vm/vm.h"
 #include "primitives/text/format.h"
 
@@ -49,6 +50,19 @@ vm::Operand operand_of(const Tensor& tensor, bool write) {
   const TensorImpl& impl = *tensor.impl();
   return {impl.storage, static_cast<uint64_t>(dtype_bytes(impl.dtype, impl.offset)), write,
           write && fills_storage(impl)};
+}
+
+// `tensor`; if nobody has read it yet, its elements in memory that ends with the result.
+Tensor to_pack(const Tensor& tensor) {
+  const TensorImpl& impl = *tensor.impl();
+  StorageOwner apart = value_or_throw(vm::read_apart(impl.storage));
+  if (!apart) return tensor;
+  TensorImpl* made = make_impl(impl.device, impl.dtype, impl.dims, impl.elements);
+  made->strides = impl.strides;
+  made->contiguous = impl.contiguous;
+  made->offset = impl.offset;
+  made->storage = apart.release();
+  return Tensor(made);
 }
 
 }  // namespace
@@ -116,7 +130,8 @@ const Constant::Packed* Constant::find(const Kernel& kernel, const Dims& dims) c
 void Constant::pack(const Prepared& prepared, const PreparedOperand& operand) {
   Kernel& kernel = *prepared.kernel;
   const bool dense = (prepared.dense_inputs >> operand.input & 1) != 0;
-  const Tensor source = dense ? dense_on_device(original_) : original_;
+  const Tensor original = to_pack(original_);
+  const Tensor source = dense ? dense_on_device(original) : original;
   Packed made{kernel.pack_layout, nullptr, operand.dims, room_for(device_, kernel.pack_bytes)};
   throw_if_error(vm::pack(&kernel, operand_of(made.bytes, true), operand_of(source, false)));
   throw_if_error(vm::settle(made.bytes.impl()->storage, false, false));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/autograd/interpreter.h"
+#include "core/graph/passes/passes.h"
 #include "core/tensor/recording.h"
 #include "loader/log/log.h"
 #include "primitives/text/format.h"
@@ -70,7 +71,10 @@ std::shared_ptr<Programs> Entry::programs(const CallShape& shape) {
   if (const auto found = programs_.find(shape.sizes); found != programs_.end()) return found->second;
   auto made = std::make_shared<Programs>();
   symbolic::Values sizes = values(recording_.forward, shape);
-  made->forward = graph::prepare(recording_.forward, &sizes, {.packed = !exact_});
+  graph::PrepareOptions options{.packed = !exact_};
+  options.over.resize(recording_.forward.outputs().size(), graph::kNoInput);
+  for (const Write& write : recording_.writes) options.over[write.output] = static_cast<uint32_t>(write.argument);
+  made->forward = graph::prepare(recording_.forward, &sizes, options);
   if (order_.size() == kMostExecutables) {
     programs_.erase(order_.front());
     order_.erase(order_.begin());
@@ -79,12 +83,26 @@ std::shared_ptr<Programs> Entry::programs(const CallShape& shape) {
   return programs_[shape.sizes] = made;
 }
 
-const graph::Executable& Entry::backward(Programs* programs, const CallShape& shape) const {
-  std::call_once(programs->once, [&] {
-    symbolic::Values sizes = values(recording_.backward->graph, shape);
-    programs->backward = graph::prepare(recording_.backward->graph, &sizes, {.packed = !exact_});
-  });
-  return programs->backward;
+const BackwardProgram& Entry::backward(Programs* programs, const CallShape& shape, const std::vector<bool>& comes) {
+  const std::lock_guard lock(programs->mutex);
+  const auto found = programs->backward.find(comes);
+  if (found != programs->backward.end()) return found->second;
+  const PartOfBackward* part = nullptr;
+  {
+    const std::lock_guard entry_lock(mutex_);
+    const auto [known, is_new] = backward_.try_emplace(comes, PartOfBackward{graph::Graph(""), {}});
+    if (is_new) {
+      const BackwardPart& whole = *recording_.backward;
+      known->second = part_of(whole.graph, whole.saved.size(), comes);
+      graph::PassOptions options;
+      options.exact = exact_;
+      graph::optimise(&known->second.graph, options);
+    }
+    part = &known->second;
+  }
+  symbolic::Values sizes = values(part->graph, shape);
+  BackwardProgram made{graph::prepare(part->graph, &sizes, {.packed = !exact_}), part->outputs};
+  return programs->backward.emplace(comes, std::move(made)).first->second;
 }
 
 size_t Entry::prepared() const {

@@ -5,23 +5,31 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <vector>
 
 #include "core/graph/execute/executable.h"
 #include "core/graph/signature.h"
 #include "core/lazy/recording.h"
+#include "core/lazy/split.h"
 
 namespace tenon::lazy {
 
 using graph::kMostRecordings;
 constexpr size_t kMostExecutables = 256;  // of one recording, for as many sizes; the oldest goes
 
+// Backward, ready for some sizes and for the results whose gradients come.
+struct BackwardProgram {
+  graph::Executable program;
+  std::vector<std::optional<size_t>> outputs;  // as PartOfBackward has them
+};
+
 // A recording, ready for some sizes.
 struct Programs {
   graph::Executable forward;
-  std::once_flag once;
-  graph::Executable backward;  // once: made when somebody asks for a gradient
+  std::mutex mutex;
+  std::map<std::vector<bool>, BackwardProgram> backward;  // mutex; by the results whose gradients come
 };
 
 // A recording and what was prepared from it.
@@ -34,8 +42,9 @@ class Entry {
   bool serves(const CallShape& shape, const TensorList& inputs) const;
   // Errors: those of graph::prepare.
   std::shared_ptr<Programs> programs(const CallShape& shape);
-  // Errors: as above.
-  const graph::Executable& backward(Programs* programs, const CallShape& shape) const;
+  // The second half where gradients come for those results of BackwardPart::results for which `comes` says so. Valid
+  // as long as `programs` is. Errors: as above.
+  const BackwardProgram& backward(Programs* programs, const CallShape& shape, const std::vector<bool>& comes);
   size_t prepared() const;
 
   std::atomic<bool> checked{false};  // a second recording was the same
@@ -49,6 +58,7 @@ class Entry {
   mutable std::mutex mutex_;
   std::map<std::vector<int64_t>, std::shared_ptr<Programs>> programs_;  // mutex
   std::vector<std::vector<int64_t>> order_;                             // mutex; the oldest first
+  std::map<std::vector<bool>, PartOfBackward> backward_;                // mutex; as Programs::backward
 };
 
 class Callable {

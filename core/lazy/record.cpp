@@ -85,10 +85,10 @@ class Take {
     sort_slots();
     sort_writes();
     add_guards();
-    const size_t forward_outputs = outputs_.size();
+    forward_outputs_ = outputs_.size();
     const graph::NodeId begin = tracer_.recorder().next_node();
     add_backward();
-    finish(forward_outputs, begin);
+    finish(begin);
     return {std::move(made_), {}};
   }
 
@@ -163,7 +163,7 @@ class Take {
       } else if (!is_recorded(result) && !tracer_.was_made(result)) {
         made_.results.push_back({ResultSource::outside, 0, result});
       } else {
-        if (result.requires_grad()) made_.wanting.push_back(k);
+        if (result.requires_grad()) wanting_.push_back(k);
         made_.results.push_back({ResultSource::output, add_output(result)});
       }
     }
@@ -266,34 +266,54 @@ class Take {
       edges.push_back({edge, Tensor()});
       targets->push_back(std::move(target));
     };
-    for (size_t i = 0; i < values_.size(); ++i) add(edge_of(values_[i]), {{}, i, 0});
-    for (const CapturedLeaf& leaf : tracer_.captures().leaves()) add(leaf.edge, {leaf.tensor, 0, 0});
+    for (size_t i = 0; i < values_.size(); ++i) add(edge_of(values_[i]), {{}, i});
+    for (const CapturedLeaf& leaf : tracer_.captures().leaves()) add(leaf.edge, {leaf.tensor});
     return edges;
   }
 
-  // Records backward from all results that want a gradient. If that cannot be, whoever calls backward gets the error.
-  void add_backward() {
-    if (made_.wanting.empty()) return;
-    std::vector<BackwardPart::Target> targets;
-    std::vector<autograd::Capture> leaves = leaving(&targets);
-    std::vector<autograd::Root> roots;
-    for (size_t k : made_.wanting) {
-      const Tensor& result = results_[k];
-      roots.push_back({edge_of(result), tracer_.recorder().input_like(result)});
-    }
+  // Records backward from `roots`, whose gradients come to `leaves`. The error, if that cannot be.
+  Status record_backward(const std::vector<autograd::Root>& roots, std::vector<autograd::Capture>* leaves) {
     try {
       const InterpreterScope scope(over_);
       const HostWatchScope watch(&tracer_);
-      autograd::run_backward(roots, leaves, {false, false, true});
+      autograd::run_backward(roots, *leaves, {true, false, true});
     } catch (const Error& error) {
-      made_.refusal = error.status();
+      return error.status();
     }
-    BackwardPart part{graph::Graph(options_.name), {}, made_.wanting, {}};
+    return {};
+  }
+
+  // Records backward from all results that want a gradient. Those for which that cannot be are left out, and whoever
+  // asks for their gradients gets the error.
+  void add_backward() {
+    if (wanting_.empty()) return;
+    std::vector<BackwardPart::Target> targets;
+    const std::vector<autograd::Capture> leaving_here = leaving(&targets);
+    std::vector<autograd::Capture> leaves = leaving_here;
+    BackwardPart part{graph::Graph(options_.name), {}, {}, {}};
+    std::vector<autograd::Root> roots;
+    for (size_t k : wanting_) {
+      roots.push_back({edge_of(results_[k]), tracer_.recorder().input_like(results_[k])});
+      part.results.push_back({k});
+    }
+    bool refused = !record_backward(roots, &leaves).ok();
+    if (refused) {
+      std::vector<autograd::Root> right;
+      for (size_t i = 0; i < roots.size(); ++i) {
+        leaves = leaving_here;
+        part.results[i].refused = record_backward({roots[i]}, &leaves);
+        if (part.results[i].refused.ok()) right.push_back(roots[i]);
+      }
+      leaves = leaving_here;
+      throw_if_error(record_backward(right, &leaves));
+    }
     for (size_t i = 0; i < leaves.size(); ++i) {
-      if (made_.refusal.ok() && !leaves[i].gradient.defined()) continue;
-      targets[i].output = part.targets.size();
+      if (!refused && !leaves[i].gradient.defined()) continue;
+      if (leaves[i].gradient.defined()) {
+        targets[i].output = outputs_.size() - forward_outputs_;
+        outputs_.push_back(tracer_.value_of(leaves[i].gradient));
+      }
       part.targets.push_back(targets[i]);
-      if (made_.refusal.ok()) outputs_.push_back(tracer_.value_of(leaves[i].gradient));
     }
     made_.backward = std::move(part);
   }
@@ -304,18 +324,17 @@ class Take {
     graph::optimise(graph, options);
   }
 
-  void finish(size_t forward_outputs, graph::NodeId begin) {
+  void finish(graph::NodeId begin) {
     made_.recorded = tracer_.recorder().finish(outputs_);
     const graph::Graph& program = made_.recorded;
     std::vector<graph::ValueId> gradients(program.inputs().begin() + static_cast<ptrdiff_t>(made_.arguments.size()),
                                           program.inputs().end());
-    Halves halves = split(program, forward_outputs, begin, gradients, written_);
+    Halves halves = split(program, forward_outputs_, begin, gradients, written_);
     made_.forward = std::move(halves.forward);
     optimise(&made_.forward);
     if (!made_.backward) return;
     made_.backward->graph = std::move(halves.backward);
-    optimise(&made_.backward->graph);
-    size_t output = forward_outputs;
+    size_t output = forward_outputs_;
     for (size_t i = 0; i < halves.read.size(); ++i) {
       const auto at = std::find(program.inputs().begin(), program.inputs().end(), halves.read[i]);
       const auto argument = static_cast<size_t>(at - program.inputs().begin());
@@ -329,10 +348,12 @@ class Take {
   Tracer tracer_;
   autograd::GradientInterpreter over_;
   Interpreter& interpreter_;
-  TensorList values_;   // the arguments, as the function sees them
-  TensorList results_;  // what the function gave
+  TensorList values_;            // the arguments, as the function sees them
+  TensorList results_;           // what the function gave
+  std::vector<size_t> wanting_;  // results that want a gradient
   std::vector<SlotState> slots_;
-  TensorList outputs_;         // of the program
+  TensorList outputs_;  // of the program: first those of forward
+  size_t forward_outputs_ = 0;
   std::vector<bool> written_;  // by argument of the program
   Recording made_;
 };

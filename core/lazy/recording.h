@@ -65,11 +65,16 @@ struct BackwardPart {
   struct Target {
     Tensor leaf = {};
     size_t input = 0;
-    size_t output = 0;  // of `graph`
+    std::optional<size_t> output = {};  // of `graph`; none: only results that are refused lead there
   };
-  graph::Graph graph;
-  std::vector<Saved> saved;     // the first inputs of `graph`; then come the gradients of `results`
-  std::vector<size_t> results;  // those that have a gradient
+  // A result that wants a gradient.
+  struct OfResult {
+    size_t number = 0;
+    Status refused = {};  // not ok: it has none, and whoever asks for it gets this error
+  };
+  graph::Graph graph;        // before all passes
+  std::vector<Saved> saved;  // the first inputs of `graph`; then come the gradients of `results`
+  std::vector<OfResult> results;
   std::vector<Target> targets;
 };
 
@@ -86,8 +91,6 @@ struct Recording {
   graph::Graph recorded{""};                        // before all passes, forward and backward in one
   graph::Graph forward{""};
   std::optional<BackwardPart> backward;
-  std::vector<size_t> wanting;  // results that want a gradient
-  Status refusal;               // not ok: there is no backward, and whoever asks for one gets this error
 };
 
 // What a call under the recorder gave.

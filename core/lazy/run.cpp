@@ -23,7 +23,7 @@ class CompiledNode final : public autograd::Node {
   };
 
   CompiledNode(std::shared_ptr<Entry> entry, std::shared_ptr<Programs> programs, CallShape shape, std::string name,
-               std::vector<Saved> saved, const TensorList& inputs, const TensorList& results)
+               std::vector<Saved> saved, const TensorList& inputs)
       : entry_(std::move(entry)),
         programs_(std::move(programs)),
         shape_(std::move(shape)),
@@ -32,15 +32,11 @@ class CompiledNode final : public autograd::Node {
     for (const BackwardPart::Target& target : part().targets) {
       edges_.push_back(autograd::edge_of(target.leaf.defined() ? target.leaf : inputs[target.input]));
     }
-    for (size_t k : part().results) {
-      results_.push_back({results[k].dtype(), results[k].dims(), {}});
-      devices_.push_back(results[k].device());
-    }
     number_after_edges();
   }
 
   std::string_view name() const override { return name_; }
-  size_t result_count() const override { return results_.size(); }
+  size_t result_count() const override { return part().results.size(); }
   std::span<const Edge> edges() const override { return edges_; }
   void drop_saved() override {
     saved_.clear();
@@ -48,16 +44,23 @@ class CompiledNode final : public autograd::Node {
   }
 
   void run(std::span<const Tensor> of_results, uint64_t, std::span<Tensor> of_inputs) override {
-    if (!entry_->recording().refusal.ok()) throw Error(entry_->recording().refusal);
+    std::vector<bool> comes;
+    for (size_t i = 0; i < of_results.size(); ++i) {
+      comes.push_back(of_results[i].defined());
+      if (comes[i]) throw_if_error(part().results[i].refused);
+    }
     check();
     TensorList arguments;
     for (const Saved& saved : saved_) arguments.push_back(saved.tensor);
-    for (size_t i = 0; i < results_.size(); ++i) {
-      arguments.push_back(of_results[i].defined() ? of_results[i]
-                                                  : tenon::zeros(results_[i].dims, results_[i].dtype, devices_[i]));
+    for (const Tensor& gradient : of_results) {
+      if (gradient.defined()) arguments.push_back(gradient);
     }
-    const TensorList gradients = graph::run(entry_->backward(programs_.get(), shape_), arguments);
-    for (size_t i = 0; i < of_inputs.size(); ++i) of_inputs[i] = gradients[part().targets[i].output];
+    const BackwardProgram& backward = entry_->backward(programs_.get(), shape_, comes);
+    const TensorList gradients = graph::run(backward.program, arguments);
+    for (size_t i = 0; i < of_inputs.size(); ++i) {
+      const auto output = part().targets[i].output;
+      if (output && backward.outputs[*output]) of_inputs[i] = gradients[*backward.outputs[*output]];
+    }
   }
 
  private:
@@ -92,8 +95,6 @@ class CompiledNode final : public autograd::Node {
   std::string name_;
   std::vector<Saved> saved_;
   std::vector<Edge> edges_;
-  std::vector<TensorMeta> results_;
-  std::vector<Device> devices_;
   bool dropped_ = false;
 };
 
@@ -144,10 +145,9 @@ class Run {
       const Tensor& tensor = from.argument ? arguments_[from.index] : outputs_[from.index];
       saved.push_back({autograd::without_history(tensor), write_count(tensor)});
     }
-    const autograd::NodeRef node(
-        new CompiledNode(entry_, programs_, shape_, options_.name, std::move(saved), inputs_, *results));
+    const autograd::NodeRef node(new CompiledNode(entry_, programs_, shape_, options_.name, std::move(saved), inputs_));
     for (size_t i = 0; i < part.results.size(); ++i) {
-      Tensor& result = (*results)[part.results[i]];
+      Tensor& result = (*results)[part.results[i].number];
       result = autograd::with_edge(result, {node, static_cast<uint32_t>(i)});
     }
   }

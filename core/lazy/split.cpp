@@ -1,9 +1,12 @@
 #include "core/lazy/split.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "core/graph/passes/passes.h"
-#include "core/ops/op_call.h"
+#include "core/ops/attributes.h"
+#include "core/ops/functors/sized.h"
+#include "core/ops/op_rows.h"
 
 namespace tenon::lazy {
 namespace {
@@ -106,7 +109,91 @@ class Splitter {
   std::vector<bool> forward_;
 };
 
+// Takes gradients that do not come out of a backward. Backward is linear in its gradients, so a node none of whose
+// gradients comes gives nothing.
+class Remover {
+ public:
+  Remover(const Graph& backward, size_t first, const std::vector<bool>& comes)
+      : made_(backward.copy()), first_(first), comes_(comes) {}
+
+  PartOfBackward run() {
+    states_.resize(made_.value_count(), State::other);
+    for (size_t i = 0; i < comes_.size(); ++i) {
+      states_[made_.inputs()[first_ + i]] = comes_[i] ? State::gradient : State::absent;
+    }
+    for (NodeId id = made_.first(); id != kNoNode;) {
+      const NodeId after = made_.next(id);
+      visit(id);
+      id = after;
+    }
+    std::vector<ValueId> inputs(made_.inputs().begin(), made_.inputs().end()), outputs;
+    std::vector<std::optional<size_t>> numbers(made_.outputs().size());
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (states_[made_.outputs()[i]] == State::absent) continue;
+      numbers[i] = outputs.size();
+      outputs.push_back(made_.outputs()[i]);
+    }
+    made_.set_outputs(std::move(outputs));
+    graph::remove_dead_code(&made_);
+    std::erase_if(inputs, [&](ValueId id) { return states_[id] == State::absent; });
+    made_.keep_inputs(std::move(inputs));
+    return {std::move(made_), std::move(numbers)};
+  }
+
+ private:
+  enum class State : uint8_t { other, gradient, absent };
+
+  void visit(NodeId id) {
+    const std::vector<ValueId> inputs = made_.node(id).inputs, results = made_.node(id).results;
+    const auto has = [&](State state) {
+      return std::any_of(inputs.begin(), inputs.end(), [&](ValueId v) { return states_[v] == state; });
+    };
+    if (!has(State::absent) && !has(State::gradient)) return;
+    const State state = has(State::gradient) ? State::gradient : State::absent;
+    for (ValueId result : results) states_[result] = state;
+    if (!has(State::absent) || state == State::absent) return;
+    const bool sum = made_.node(id).op == &op_row(OpId::add) && inputs.size() == 2;
+    const ValueId present = states_[inputs[0]] == State::absent ? inputs.back() : inputs[0];
+    if (sum && to_string(made_[present].dims) == to_string(made_[results[0]].dims)) {
+      made_.replace(results[0], present);
+    } else {
+      fill_in(id, inputs);
+    }
+  }
+
+  // Gives zeros in place of what does not come.
+  void fill_in(NodeId id, std::vector<ValueId> inputs) {
+    for (ValueId& input : inputs) {
+      if (states_[input] != State::absent) continue;
+      const graph::Value value = made_[input];
+      functors::Sized<FillAttributes> sized;
+      sized.attributes.dtype = value.dtype;
+      const symbolic::ArenaScope arena(made_.arena());
+      sized.set(&sized.attributes.dims, std::span(value.dims.begin(), value.dims.end()));
+      Node zeros;
+      zeros.op = &op_row(OpId::full);
+      zeros.scalars = {Scalar(0)};
+      zeros.attributes.resize(sizeof(FillAttributes) / 8);
+      std::memcpy(zeros.attributes.data(), &sized.attributes, sizeof(FillAttributes));
+      if (sized.patches() != nullptr) zeros.patches = sized.patches()->list;
+      zeros.device = value.device;
+      input = made_.node(made_.insert(id, std::move(zeros))).results[0];
+    }
+    states_.resize(made_.value_count(), State::other);
+    made_.set_inputs(id, std::move(inputs));
+  }
+
+  Graph made_;
+  size_t first_;
+  const std::vector<bool>& comes_;
+  std::vector<State> states_;
+};
+
 }  // namespace
+
+PartOfBackward part_of(const Graph& backward, size_t first, const std::vector<bool>& comes) {
+  return Remover(backward, first, comes).run();
+}
 
 Halves split(const Graph& program, size_t results, NodeId begin, std::span<const ValueId> gradients,
              const std::vector<bool>& written) {

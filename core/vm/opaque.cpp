@@ -118,6 +118,10 @@ Status settle(SharedStorage storage, bool write, bool whole) {
 
 Result<Storage*> plain_storage(Storage* storage, Use use) {
   OpaqueValues& all = *storage->opaque.load(std::memory_order_acquire);
+  if (all.source) {
+    TENON_RETURN_IF_ERROR(read_here(storage));
+    return storage;
+  }
   std::vector<OpaqueValue> forgotten;  // dropped outside the lock
   std::optional<OpaqueValue> contents;
   {
@@ -174,7 +178,7 @@ Storage* storage_of(DeviceState* device, uint64_t bytes, const Layout& layout, S
 
 Result<Storage*> expose(SharedStorage shared) {
   Storage* storage = OpaqueAccess::of(shared);
-  if (!storage->device->layouts) return storage;
+  if (!storage->device->layouts) return shared.plain(Use::write);
   OpaqueValues& all = values_of(storage);
   {
     std::lock_guard lock(all.mutex);
@@ -186,7 +190,7 @@ Result<Storage*> expose(SharedStorage shared) {
 Status settle_value(SharedStorage shared) {
   Storage* storage = OpaqueAccess::of(shared);
   OpaqueValues* all = storage->opaque.load(std::memory_order_acquire);
-  if (all == nullptr || has_block(storage)) return settle(storage, false, false);
+  if (all == nullptr || all->source || has_block(storage)) return settle(storage, false, false);
   StorageOwner contents;
   {
     std::lock_guard lock(all->mutex);

@@ -10,6 +10,7 @@
 // Threads: every function is thread-safe. Two that convert one storage at once may both do the work.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string_view>
@@ -56,6 +57,7 @@ struct OpaqueValues {
   std::vector<OpaqueValue> values;
   StorageOwner plain;    // of a storage without a block: where its bytes are, once somebody has looked
   bool exposed = false;  // others may write the bytes at any time, so no value may stand for them
+  std::function<Status(void* out)> source;  // of a storage that was made unread (unread.h)
 };
 
 namespace vm {
@@ -78,6 +80,9 @@ Result<Storage*> expose(SharedStorage storage);
 
 // Waits as `settle` does until a reader of `storage` may go on, and converts nothing.
 Status settle_value(SharedStorage storage);
+
+// Reads the bytes of a storage that was made unread, if nobody has (unread.h).
+Status read_here(Storage* storage);
 
 // One conversion, for the execution report, which defines the function (core/interpreter).
 struct Conversion {

@@ -33,7 +33,8 @@ struct Storage {
   // The last instruction of an asynchronous stream that writes here (Ticket::bits), 0 when none is known to be pending.
   // The inline path reads this one word and nothing else. Written under the VM's submission lock.
   std::atomic<uint64_t> last_write{0};
-  // Set while `reads` is not empty or `poison` is set. An inline writer then takes the slow path. Same lock.
+  // Set while `reads` is not empty, `poison` is set or the storage is unread (unread.h). An inline instruction then
+  // takes the slow path. Same lock.
   std::atomic<bool> attention{false};
   TicketList reads;  // last read per stream since the last write. VM's lock
   Status poison;     // not ok: the last write failed. VM's lock
@@ -45,7 +46,7 @@ struct Storage {
 
   // True if an inline instruction that reads this storage has to ask the VM first.
   bool busy_for_read() const {
-    return last_write.load(std::memory_order_acquire) != 0 || attention.load(std::memory_order_relaxed);
+    return last_write.load(std::memory_order_acquire) != 0 || attention.load(std::memory_order_acquire);
   }
 
   void retain_tensor() { tensors.fetch_add(1, std::memory_order_relaxed); }

@@ -263,7 +263,7 @@ void refresh(Storage* storage) {
   if (write && is_done(write)) storage->last_write.store(0, std::memory_order_release);
   if (!storage->attention.load(std::memory_order_relaxed)) return;
   storage->reads.remove_if([](Ticket ticket) { return is_done(ticket); });
-  storage->attention.store(!storage->reads.empty() || !storage->poison.ok(), std::memory_order_relaxed);
+  storage->attention.store(!storage->reads.empty() || !storage->poison.ok(), std::memory_order_release);
 }
 
 Submitted submit(const Request& request) {

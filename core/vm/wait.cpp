@@ -6,6 +6,7 @@
 #include "core/device/process.h"
 #include "core/device/trace.h"
 #include "core/vm/engine.h"
+#include "core/vm/opaque.h"
 #include "core/vm/rules.h"
 #include "loader/log/log.h"
 #include "primitives/text/format.h"
@@ -75,6 +76,7 @@ Status wait(Ticket ticket) { return ticket ? wait_for(ticket, kForEver) : Status
 Status settle(Storage* storage, bool write, bool whole) {
   if (!storage->busy_for_read()) return Status();
   TENON_RETURN_IF_ERROR(process::usable());
+  TENON_RETURN_IF_ERROR(read_here(storage));
   Engine& all = engine();
   TicketList tickets;
   {

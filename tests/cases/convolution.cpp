@@ -46,6 +46,7 @@ std::vector<Shape> shapes() {
       {"depthwise", {1, 8, 10, 10}, {8, 1, 3, 3}, window(2, 8, 1, 1, 1, 1), true, {}},
       {"1x1_panels", {2, 40, 15, 15}, {72, 40, 1, 1}, window(2, 1, 1, 1, 0, 0), true, {}},
       {"depthwise_stride_2", {2, 40, 13, 17}, {40, 1, 3, 3}, window(2, 40, 2, 1, 1, 1), true, {}},
+      {"3x3_squares", {2, 20, 9, 14}, {37, 20, 3, 3}, window(2, 1, 1, 1, 1, 1), true, {}},
       {"wide_channels", {1, 64, 5, 5}, {32, 64, 3, 3}, window(2, 1, 1, 1, 1, 1), true, {}},
       uneven,
       {"1d", {2, 4, 37}, {6, 4, 5}, window(1, 1, 2, 1, 2, 2), true, {}},
@@ -117,7 +118,8 @@ void add_convolution_cases(std::vector<Case>* cases) {
   for (const Shape& shape : shapes()) {
     cases->push_back(convolution_case(shape, DType::f32, DType::f32, false, ""));
     if (shape.src.rank() == 4) cases->push_back(convolution_case(shape, DType::f32, DType::f32, true, "_nhwc"));
-    const bool fused = shape.name == "1x1_panels" || shape.name == "3x3" || shape.name == "depthwise";
+    const bool fused =
+        shape.name == "1x1_panels" || shape.name == "3x3" || shape.name == "3x3_squares" || shape.name == "depthwise";
     if (fused) add_fused_cases(shape, true, cases);
     if (shape.name != "3x3" && shape.name != "depthwise" && shape.name != "transposed") continue;
     for (DType dtype : {DType::f64, DType::f16, DType::bf16}) {

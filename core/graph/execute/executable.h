@@ -32,6 +32,7 @@ struct Slot {
 };
 
 struct Schedule;
+struct PartWrite;
 struct RegionStep;
 
 // A node as a record, or a part of its decomposition; or an island, which is many nodes that a device runs as one graph
@@ -56,15 +57,19 @@ struct Step {
   bool stated_order = false;
   bool dense_copy = false;                   // a copy that the program did not ask for
   std::shared_ptr<const Prepared> prepared;  // its one launch; null: it runs by itself, through the interpreter
+  std::shared_ptr<const PartWrite> part;     // it writes a part of its first input (part_write.h)
   std::vector<ExecutionEntry> ends;          // records that were taken apart, and whose last part this step is
 };
+
+constexpr uint32_t kNoInput = UINT32_MAX;
 
 struct Executable {
   std::vector<Slot> values;  // [0] is the absent value; those of the graph keep their numbers
   std::vector<Step> steps;
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> outputs;
-  Labels labels;  // "node 14 (/encoder/MatMul)", by Step::label; those of the graph come first
+  std::vector<uint32_t> over;  // PrepareOptions::over
+  Labels labels;               // "node 14 (/encoder/MatMul)", by Step::label; those of the graph come first
   std::shared_ptr<const Schedule> schedule;  // null: every step runs by itself
 };
 
@@ -100,6 +105,10 @@ struct PrepareOptions {
   bool scheduled = true;
   // Kernels may take constants packed. Results may then differ from eager ones by roundings.
   bool packed = true;
+  // over[i]: result i is the state after a run of this input, so runs bind the tensor of the input to the result.
+  // kNoInput, or no element: it is none. Where every step that leads from the input to the result may write over what
+  // it reads, the state stays where it is: a run writes what changes, and copies nothing.
+  std::vector<uint32_t> over = {};
 };
 
 // The steps that compute `graph` where its symbols have `sizes`, its inputs being row-major.

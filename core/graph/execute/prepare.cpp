@@ -23,6 +23,8 @@ class Preparation {
     for (size_t i = 0; i < graph_.labels().size(); ++i) made_.labels.add(graph_.labels()[i]);
     made_.inputs.assign(graph_.inputs().begin(), graph_.inputs().end());
     made_.outputs.assign(outputs.begin(), outputs.end());
+    made_.over = options_.over;
+    made_.over.resize(made_.outputs.size(), kNoInput);
     for (ValueId id = 1; id < graph_.value_count(); ++id) place(id);
     for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) add(graph_.node(id));
     return std::move(made_);

@@ -140,10 +140,12 @@ std::shared_ptr<const RegionStep> prepare_regions(const Graph& graph, const Node
   made->kind = control::row_of(*node.op).kind;
   made->attributes = node.attributes_as<control::Attributes>();
   made->carried = carried_count(node);
+  PrepareOptions inside = options;
+  inside.over.clear();  // it says which results of the program lie in the memory of inputs
   for (const std::shared_ptr<Graph>& region : node.regions) {
     PreparedRegion& prepared = made->regions.emplace_back();
     const std::vector<ValueId> outputs = made_results(*region, &prepared.passed);
-    prepared.program = prepare_outputs(*region, outputs, sizes, options);
+    prepared.program = prepare_outputs(*region, outputs, sizes, inside);
   }
   for (ValueId result : node.results) {
     const Dims dims = value_or_throw(sizes->of(node.op->name, graph[result].dims));

@@ -226,6 +226,10 @@ class Run {
   }
 
   Tensor result(size_t i) {
+    if (schedule_.in_place[i] != kNoInput) {
+      bound_[i].impl()->storage.note_write(kRun);
+      return bound_[i];
+    }
     Tensor made = outputs_[i].defined() ? outputs_[i] : tensor_of(program_.outputs[i]);
     if (i >= bound_.size() || !bound_[i].defined()) return made;
     if (made.impl() != bound_[i].impl()) {
@@ -247,6 +251,26 @@ class Run {
   bool overwrites_ = false;                              // some of them lie in the memory of an input
   std::span<const Tensor> bound_;
 };
+
+// Whether the results that are made in the memory of inputs may be: their tensors are bound to them, and no other
+// tensor of the run has memory in common with these.
+bool may_write_inputs(const Executable& program, std::span<const Tensor> inputs, std::span<const Tensor> bound) {
+  const Schedule& schedule = *program.schedule;
+  for (size_t i = 0; i < schedule.in_place.size(); ++i) {
+    const uint32_t over = schedule.in_place[i];
+    if (over == kNoInput) continue;
+    if (i >= bound.size() || !bound[i].defined()) return false;
+    const TensorImpl &target = *bound[i].impl(), &input = *inputs[over].impl();
+    if (!(target.storage == input.storage) || !same_elements(input, target)) return false;
+    const auto shares = [&](const Tensor& other) { return other.defined() && other.impl()->storage == target.storage; };
+    if (std::count_if(inputs.begin(), inputs.end(), shares) != 1) return false;
+    if (std::count_if(bound.begin(), bound.end(), shares) != 1) return false;
+    if (std::binary_search(schedule.constant_storages.begin(), schedule.constant_storages.end(),
+                           target.storage.at_hand()))
+      return false;
+  }
+  return true;
+}
 
 // Results under another interpreter, which decides itself what they share.
 TensorList run_through(const Executable& program, std::span<const Tensor> inputs, std::span<const Tensor> bound,
@@ -281,6 +305,7 @@ TensorList run(const Executable& program, std::span<const Tensor> inputs, std::s
     const int32_t alignment = program.schedule->input_alignments[i];
     if (alignment > 1 && misaligned(given[i], alignment)) given[i] = realigned(given[i], alignment);
   }
+  if (!may_write_inputs(program, given, bound)) return run_through(program, given, bound, executions);
   return Run(program, bound, executions).run(given);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/device/device_state.h"
+#include "core/graph/execute/part_write.h"
 #include "core/graph/execute/roots.h"
 #include "core/graph/execute/steps.h"
 #include "core/graph/recorder.h"
@@ -30,7 +31,10 @@ class Rungs {
 
  private:
   void take(Step step) {
-    if (!computes(step)) return add(std::move(step));
+    if (!computes(step)) {
+      add(std::move(step));
+      return prepare_part_write(&program_);
+    }
     const std::string device = device_spelling(step);
     const uint32_t label = step.label;
     try {

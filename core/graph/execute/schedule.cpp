@@ -6,9 +6,12 @@
 #include <utility>
 
 #include "core/device/device_state.h"
+#include "core/graph/execute/packing.h"
+#include "core/graph/execute/part_write.h"
 #include "core/graph/execute/steps.h"
 #include "core/interpreter/operands.h"
 #include "core/interpreter/segment_launch.h"
+#include "core/ops/op_rows.h"
 #include "core/plan/memory_plan.h"
 
 namespace tenon::graph {
@@ -16,6 +19,7 @@ namespace {
 
 constexpr uint64_t kAlignment = 64;            // of values in blocks, at least
 constexpr uint64_t kWorkspaceAlignment = 256;  // SegmentLaunch::workspace
+constexpr uint32_t kNobody = UINT32_MAX - 1;
 
 class Scheduling {
  public:
@@ -61,10 +65,18 @@ class Scheduling {
 
   void find_lives() {
     last_use_.assign(program_.values.size(), 0);
+    makers_.assign(program_.values.size(), kNobody);
+    kept_.assign(program_.values.size(), false);
+    for (uint32_t id : program_.outputs) kept_[root(id)] = true;
     for (uint32_t i = 0; i < step_count(); ++i) {
       if (is_view(program_.steps[i])) continue;
       for (uint32_t id : program_.steps[i].inputs) last_use_[root(id)] = i;
-      for (uint32_t id : program_.steps[i].outputs) last_use_[root(id)] = std::max(last_use_[root(id)], i);
+      for (uint32_t id : program_.steps[i].outputs) {
+        last_use_[root(id)] = std::max(last_use_[root(id)], i);
+        makers_[id] = i;
+      }
+      // `to` gives its input itself where that is on the device.
+      if (program_.steps[i].op == &op_row(OpId::to)) kept_[root(program_.steps[i].inputs[0])] = true;
     }
   }
 
@@ -75,6 +87,8 @@ class Scheduling {
     }
     for (uint32_t id : program_.inputs) made_->homes[id] = {Home::Of::tensor, made_->tensors++, 0};
     made_->input_alignments.assign(program_.inputs.size(), 1);
+    made_->in_place.assign(program_.outputs.size(), kNoInput);
+    for (uint32_t i = 0; i < program_.outputs.size(); ++i) place_over_input(i);
     for (const Piece& piece : made_->pieces) {
       const Step& step = program_.steps[piece.first];
       if (step.prepared != nullptr) continue;
@@ -88,6 +102,25 @@ class Scheduling {
       const Step& step = program_.steps[i];
       if (step.prepared != nullptr) find_planned(step, i);
     }
+  }
+
+  // Puts result `i`, and what it is made of, into the memory of the input whose later state it is, if each step from
+  // the one to the other may write over what it reads.
+  void place_over_input(uint32_t i) {
+    if (program_.over[i] == kNoInput) return;
+    const uint32_t input = program_.inputs[program_.over[i]];
+    const DeviceState* device = program_.values[input].device;
+    if (device->layouts || device->exclusive) return;
+    std::vector<uint32_t> made;
+    for (uint32_t at = root(program_.outputs[i]); at != input;) {
+      const uint32_t from = makers_[at] == kNobody ? 0 : overwritten(program_.steps[makers_[at]], makers_[at], at);
+      if (from == 0) return;
+      made.push_back(at);
+      at = from;
+    }
+    if (made.empty()) return;
+    for (uint32_t id : made) made_->homes[id] = made_->homes[input];
+    made_->in_place[i] = program_.over[i];
   }
 
   struct Planned {
@@ -110,19 +143,27 @@ class Scheduling {
       values.push_back({id, at, {bytes, kAlignment, at, last_use_[id], plan::kNone}});
       made_->homes[id].of = Home::Of::block;
     }
+    if (step.part != nullptr) return;  // its kernels want neither alignments nor workspace
     for (const PreparedOperand& operand : step.prepared->operands) note_alignment(step, operand);
     if (step.prepared->workspace_bytes != 0) {
       values.push_back({0, at, {step.prepared->workspace_bytes, kWorkspaceAlignment, at, at, plan::kNone}});
     }
   }
 
-  // The value that step number `at` may overwrite with its result `id`, element by element: the input that the kind
-  // names, if nobody reads it later. 0: none.
+  // The same for a value that lies in a block.
   uint32_t written_over(const Step& step, uint32_t at, uint32_t id) const {
-    if (step.op->alias_input >= step.inputs.size()) return 0;
-    const uint32_t input = step.inputs[step.op->alias_input];
+    const uint32_t from = overwritten(step, at, id);
+    return from != 0 && made_->homes[from].of == Home::Of::block ? from : 0;
+  }
+
+  // The value that step number `at` may overwrite with its result `id`: the input that the kind names, element by
+  // element, or the one of which it writes a part, if nobody reads it later. 0: none.
+  uint32_t overwritten(const Step& step, uint32_t at, uint32_t id) const {
+    const size_t over = step.part != nullptr ? 0 : step.op != nullptr ? step.op->alias_input : SIZE_MAX;
+    if (step.prepared == nullptr || over >= step.inputs.size() || step.outputs.size() != 1) return 0;
+    const uint32_t input = step.inputs[over];
     const uint32_t from = root(input);
-    if (made_->homes[from].of != Home::Of::block || last_use_[from] != at) return 0;
+    if (program_.values[from].constant.defined() || kept_[from] || last_use_[from] != at) return 0;
     if (!alone(step, from) || !same_elements(input, id)) return 0;
     const TensorMeta &whole = program_.values[from].meta, &result = program_.values[id].meta;
     const bool fills = made_->roots[input].offset == 0 && element_count(whole.dims) == element_count(result.dims);
@@ -190,6 +231,7 @@ class Scheduling {
   };
 
   void find_constants() {
+    made_->constants = ready_constants(program_);
     for (uint32_t i = 0; i < step_count(); ++i) {
       const Step& step = program_.steps[i];
       for (size_t input = 0; input < step.inputs.size(); ++input) {
@@ -198,7 +240,7 @@ class Scheduling {
         if (step.prepared == nullptr) {
           made_->constant_storages.push_back(constant.impl()->storage.at_hand());
         } else {
-          addresses_[{i, input}] = address_of_constant(*step.prepared, constant, input);
+          addresses_[{i, input}] = address_of_constant(step, constant, input);
         }
       }
     }
@@ -209,15 +251,12 @@ class Scheduling {
     std::sort(made_->constant_storages.begin(), made_->constant_storages.end());
   }
 
-  ConstantAddress address_of_constant(const Prepared& prepared, const Tensor& constant, size_t input) {
-    Tensor tensor = constant;
-    if (prepared.packed_input == static_cast<int>(input)) {
-      made_->constants.push_back(Constant::of(constant));
-      tensor = made_->constants.back()->input_of(prepared, input);
-    }
+  ConstantAddress address_of_constant(const Step& step, const Tensor& constant, size_t input) {
+    const bool packed = takes_packed(step, input);
+    const Tensor tensor = packed ? Constant::of(constant)->input_of(*step.prepared, input) : constant;
     const TensorImpl& impl = *tensor.impl();
     Storage* storage = value_or_throw(impl.storage.plain(tenon::Use::read));
-    DeviceConstants& all = constants_[prepared.device];
+    DeviceConstants& all = constants_[step.prepared->device];
     const auto [at, fresh] = all.numbers.try_emplace(storage, static_cast<uint32_t>(all.storages.size()));
     if (fresh) {
       storage->retain_tensor();
@@ -285,16 +324,38 @@ class Scheduling {
                                constants != constants_.end() ? constants->second.shared : nullptr);
     for (const auto& [i, addresses] : all) {
       const Step& step = program_.steps[i];
-      const StepCall call(program_, step);
-      throw_if_error(add_launch(&builder, call.call(), *step.prepared,
-                                {addresses.inputs, addresses.outputs, addresses.workspace},
-                                program_.labels[step.label]));
+      if (step.part != nullptr) {
+        add_part_write(&builder, step, addresses);
+      } else {
+        add(&builder, step, {addresses.inputs, addresses.outputs, addresses.workspace});
+      }
     }
     piece->segment = builder.finish();
-    for (SegmentBinding& binding : bindings.all) binding.whole = binding.write && first_use(binding.home);
+    for (SegmentBinding& binding : bindings.all) {
+      binding.whole = binding.write && first_use(binding.home) && binding.home.of != Home::Of::tensor;
+    }
     piece->bindings = std::move(bindings.all);
     note_executions(piece);
     if (vm::records_lists(device)) piece->replay = std::make_shared<Replay>(device);
+  }
+
+  void add(vm::SegmentBuilder* builder, const Step& step, const CallAddresses& addresses) {
+    const StepCall call(program_, step);
+    throw_if_error(add_launch(builder, call.call(), *step.prepared, addresses, program_.labels[step.label]));
+  }
+
+  void add_part_write(vm::SegmentBuilder* builder, const Step& step, const Addresses& addresses) {
+    const PartWrite& write = *step.part;
+    vm::SegmentAddress part = addresses.outputs[0];
+    if (copies_first(step)) add(builder, write.whole, {{&addresses.inputs[0], 1}, {&part, 1}, {}});
+    part.offset += write.offset;
+    add(builder, write.part, {{&addresses.inputs[1], 1}, {&part, 1}, {}});
+  }
+
+  // Whether the result of a part write lies elsewhere than its input.
+  bool copies_first(const Step& step) const {
+    if (program_.values[step.inputs[0]].constant.defined()) return true;
+    return !(home(step.inputs[0]) == home(step.outputs[0]));
   }
 
   bool first_use(const Home& memory) {
@@ -307,6 +368,9 @@ class Scheduling {
     std::vector<ExecutionEntry> entries;
     for (uint32_t i = piece->first; i < piece->first + piece->count; ++i) {
       const Step& step = program_.steps[i];
+      if (step.part != nullptr && copies_first(step)) {
+        piece->executions.push_back({step.label, entry_of(step.part->whole)});
+      }
       if (step.prepared != nullptr) piece->executions.push_back({step.label, entry_of(step)});
       for (const ExecutionEntry& entry : step.ends) piece->executions.push_back({step.label, entry});
     }
@@ -316,7 +380,7 @@ class Scheduling {
 
   ExecutionEntry entry_of(const Step& step) const {
     const Prepared& prepared = *step.prepared;
-    ExecutionEntry entry{std::string(prepared.op->name),
+    ExecutionEntry entry{std::string(step.op->name),
                          prepared.device->opened->spelling,
                          prepared.kernel->implementation,
                          Rung::native,
@@ -353,7 +417,6 @@ class Scheduling {
 
   // A block that steps which run by themselves read has no owner.
   void find_block_owners() {
-    constexpr uint32_t kNobody = UINT32_MAX - 1;
     for (Block& block : made_->blocks) block.piece = kNobody;
     const auto note = [&](const Home& memory, uint32_t piece) {
       if (memory.of != Home::Of::block) return;
@@ -374,7 +437,7 @@ class Scheduling {
     made_->written_over.assign(program_.outputs.size(), kNoInput);
     for (uint32_t i = 0; i < step_count(); ++i) {
       const Step& step = program_.steps[i];
-      if (step.prepared == nullptr || step.outputs.size() != 1) continue;
+      if (step.prepared == nullptr || step.part != nullptr || step.outputs.size() != 1) continue;
       const Home& result = home(step.outputs[0]);
       if (result.of != Home::Of::output || step.op->alias_input >= step.inputs.size()) continue;
       const uint32_t over = step.inputs[step.op->alias_input];
@@ -404,6 +467,8 @@ class Scheduling {
   const Executable& program_;
   std::shared_ptr<Schedule> made_;
   std::vector<uint32_t> last_use_;  // by root: the last step that reads or makes it
+  std::vector<uint32_t> makers_;    // by root: the step that makes it, or kNobody
+  std::vector<bool> kept_;          // by root: somebody may look at it after its last use
   std::map<DeviceState*, std::vector<Planned>> planned_;
   std::vector<uint32_t> group_of_;  // by root: plan::Value::group
   uint32_t groups_ = 0;

@@ -40,7 +40,6 @@ struct SegmentBinding {
 };
 
 constexpr uint32_t kEveryPiece = UINT32_MAX;
-constexpr uint32_t kNoInput = UINT32_MAX;
 
 struct Piece {
   uint32_t first = 0, count = 1;               // steps
@@ -65,6 +64,7 @@ struct Schedule {
   std::vector<Home> homes;                // by root
   uint32_t tensors = 0;                   // inputs of the program first
   std::vector<uint32_t> written_over;     // by result: the input that it may be written over, or kNoInput
+  std::vector<uint32_t> in_place;         // by result: the input in whose memory it is made, or kNoInput
   std::vector<int32_t> input_alignments;  // in bytes
   std::vector<Block> blocks;
   std::vector<Piece> pieces;

@@ -76,9 +76,9 @@ uint32_t add_value(Executable* program, Slot slot) {
   return static_cast<uint32_t>(program->values.size() - 1);
 }
 
-Step copy_step(const Executable& program, uint32_t from, const Step& like) {
+Step copy_step(const Executable& program, uint32_t from, const Step& like, DType dtype) {
   CastAttributes attributes{};
-  attributes.dtype = program.values[from].meta.dtype;
+  attributes.dtype = dtype != DType::none ? dtype : program.values[from].meta.dtype;
   attributes.row_major = 1;
   Step copy;
   copy.op = &op_row(OpId::cast);

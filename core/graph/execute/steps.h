@@ -13,9 +13,9 @@ namespace tenon::graph {
 // True if a step computes elements by a record of a form that devices have primitives for.
 bool computes(const Step& step);
 
-// A step that makes a row-major copy of the value `from`, with the precision and label of `like`. Its result is to be
-// set.
-Step copy_step(const Executable& program, uint32_t from, const Step& like);
+// A step that makes a row-major copy of the value `from`, with the precision and label of `like`, and cast unless
+// `dtype` is none. Its result is to be set.
+Step copy_step(const Executable& program, uint32_t from, const Step& like, DType dtype = DType::none);
 
 // Adds `step` to `program` and gives its results the dtypes, dims and strides that follow from the op's rule, and their
 // device. A view whose input has strides that do not allow it gets a row-major copy of the input first.

@@ -1,4 +1,6 @@
-// Nodes that change nothing, and views of views. Everything here is exact: x + 0 stays, since -0 + 0 is 0.
+// Nodes that change nothing, and views of views. Everything here is exact: x + 0 stays, since -0 + 0 is 0. Sums are
+// added in the order in which their elements lie, so where every bit counts (PassOptions::exact), a node that may
+// change that order stays too.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -12,7 +14,9 @@ namespace {
 
 class Redundant {
  public:
-  explicit Redundant(Graph* graph) : graph_(*graph) {}
+  // `exact`: what may change the order of elements stays.
+  Redundant(Graph* graph, bool exact)
+      : graph_(*graph), exact_(exact), row_major_(graph->value_count(), true) {}  // inputs are row-major
 
   void run() {
     for (NodeId id = graph_.first(); id != kNoNode;) {
@@ -26,13 +30,32 @@ class Redundant {
   const Node& node(NodeId id) const { return graph_.node(id); }
   bool is_reshape(NodeId id) const { return is(graph_, id, OpId::reshape) || is(graph_, id, OpId::view); }
 
+  // True if `value` lies row-major, or if it does not matter how it lies. What was just put in counts as not row-major.
+  bool order_known(ValueId value) const {
+    const Tensor& constant = graph_[value].constant;
+    return !exact_ || value == 0 ||
+           (constant.defined() ? constant.contiguous() : value < row_major_.size() && row_major_[value]);
+  }
+
+  // Notes whether the results of `id` are surely row-major, when they are made as the graph says.
+  void note_order(NodeId id) {
+    row_major_.resize(graph_.value_count(), false);
+    const bool keeps = node(id).op->form != OpForm::view || is_reshape(id) || is(graph_, id, OpId::squeeze) ||
+                       is(graph_, id, OpId::unsqueeze);
+    const bool all = keeps && std::all_of(node(id).inputs.begin(), node(id).inputs.end(),
+                                          [&](ValueId input) { return order_known(input); });
+    for (ValueId made : node(id).results) row_major_[made] = all;
+  }
+
   void visit(NodeId id) {
     if (is_reshape(id)) join_reshapes(id);
     if (is(graph_, id, OpId::permute)) join_permutes(id);
     if (is(graph_, id, OpId::cast)) join_casts(id);
-    if (changes_nothing(id)) {
+    if (changes_nothing(id) && (node(id).op->form == OpForm::view || order_known(node(id).inputs[0]))) {
       graph_.replace(result(graph_, id), node(id).inputs[0]);
       graph_.erase(id);
+    } else if (exact_ && node(id).op != nullptr) {
+      note_order(id);
     }
   }
 
@@ -78,7 +101,7 @@ class Redundant {
   // A cast of a cast from which nothing is lost needs only the last one.
   void join_casts(NodeId id) {
     const NodeId before = maker(graph_, node(id).inputs[0], OpId::cast);
-    if (before == kNoNode) return;
+    if (before == kNoNode || !order_known(node(before).inputs[0])) return;
     const DType first = graph_[node(before).inputs[0]].dtype, last = graph_[result(graph_, id)].dtype;
     if (!holds_all(first, graph_[node(id).inputs[0]].dtype)) return;
     if (is_floating(first) && !is_floating(last)) return;  // numbers out of range may differ
@@ -95,7 +118,7 @@ class Redundant {
   // A reshape of a reshape needs only the last one.
   void join_reshapes(NodeId id) {
     const NodeId before = graph_[node(id).inputs[0]].producer;
-    if (is_reshape(before)) graph_.set_inputs(id, {node(before).inputs[0]});
+    if (is_reshape(before) && order_known(node(before).inputs[0])) graph_.set_inputs(id, {node(before).inputs[0]});
   }
 
   std::vector<int64_t> axes_of(NodeId id) const {
@@ -134,12 +157,14 @@ class Redundant {
   }
 
   Graph& graph_;
+  bool exact_;
+  std::vector<bool> row_major_;
 };
 
 }  // namespace
 
 void remove_redundant(Graph* graph, const PassOptions& options) {
-  Redundant(graph).run();
+  Redundant(graph, options.exact).run();
   remove_dead_code(graph, options);
 }
 

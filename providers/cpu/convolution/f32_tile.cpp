@@ -20,16 +20,18 @@ template <int kRows, int kVectors>
 HWY_INLINE void sum_tile(const Tile& tile, const float* weights, V (&sum)[kRows][kVectors]) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  const float* ahead = weights + tile.ahead;
   for (int64_t tap = 0; tap < tile.taps; ++tap) {
     if (tile.src[tap * kRows] == nullptr) {
       weights += tile.depth * kVectors * lanes;
+      ahead += tile.depth * tile.ahead_step;
       continue;
     }
     const float* rows[kRows];
     for (int r = 0; r < kRows; ++r) rows[r] = tile.src[tap * kRows + r];
-    for (int64_t p = 0; p < tile.depth; ++p, weights += kVectors * lanes) {
+    for (int64_t p = 0; p < tile.depth; ++p, weights += kVectors * lanes, ahead += tile.ahead_step) {
       V right[kVectors];
-      for (int v = 0; v < kVectors; ++v) hwy::Prefetch(weights + tile.ahead + v * lanes);
+      for (int v = 0; v < kVectors; ++v) hwy::Prefetch(ahead + v * lanes);
       for (int v = 0; v < kVectors; ++v) right[v] = hn::LoadU(d, weights + v * lanes);
       for (int r = 0; r < kRows; ++r) {
         const V left = hn::Set(d, rows[r][p]);

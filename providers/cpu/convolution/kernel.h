@@ -29,7 +29,8 @@ struct Tile {
   int64_t depth;
   int64_t panels;
   int64_t panel_floats;  // of weights, from panel to panel
-  int64_t ahead;         // how many floats beyond those that it reads a tile asks weights into the cache
+  int64_t ahead;         // the first weights that a tile asks into the cache: so many floats beyond those it reads
+  int64_t ahead_step;    // floats from there to those that it asks for when it has read one channel
   int32_t rows;          // at most TileKernels::rows
   int32_t columns;       // of a panel, in DST: TileKernels::columns; one panel alone may have fewer
   bool adds;             // DST has a part of each sum already

@@ -3,82 +3,23 @@
 // each tap where they lie, and zeros where a tap lies beside the image. Images of few channels are copied into a frame
 // of zeros first; then the taps of a row follow each other in memory and are one tap of more channels.
 #include <algorithm>
-#include <cstring>
+#include <optional>
 
 #include "providers/cpu/convolution/convolution.h"
+#include "providers/cpu/convolution/cut.h"
 #include "providers/cpu/convolution/images.h"
+#include "providers/cpu/convolution/winograd.h"
 #include "providers/cpu/threads/lease.h"
 
 namespace tenon::provider::cpu {
 namespace {
 
-constexpr int64_t kPanelBytes = 192 * 1024;     // of weights that one pass over pixels reads: they stay in the L2 cache
-constexpr int64_t kPixelsBytes = 256 * 1024;    // of SRC that the columns one after the other read
-constexpr uint64_t kWeightsBytes = 384 * 1024;  // of weights that every tile of pixels may read from the L2 cache
 constexpr int64_t kAhead = 256;                 // floats of weights that are on their way to the L1 cache
 constexpr int64_t kFarAhead = 4096;             // the same where every weight is read once
 constexpr int64_t kFewProducts = 64 * 64 * 64;  // a matmul of fewer has the bits of one whose matrix may change
 constexpr int32_t kMostRows = 16;               // of any kernel
-constexpr int64_t kFewChannels = 16;            // of SRC: fewer are worth a frame
 
 uint64_t aligned(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
-
-// How the sums are cut.
-struct Cut {
-  Cut(const Images& images, const TileKernels& kernels) : images(images), kernels(kernels) {
-    framed = images.in < kFewChannels && images.kernel[1] > 1 && images.dilation[1] == 1;
-    rows = framed ? images.kernel[0] : images.taps();
-    depth = framed ? images.kernel[1] * images.in : images.in;
-    joined = images.taps() == 1;
-    for (int axis = 0; axis < 2; ++axis) {
-      joined =
-          joined && images.stride[axis] == 1 && images.pad[axis] == 0 && images.src_size[axis] == images.dst_size[axis];
-      frame[axis] =
-          (images.dst_size[axis] - 1) * images.stride[axis] + (images.kernel[axis] - 1) * images.dilation[axis] + 1;
-    }
-    block = most_rows();
-    blocks = (images.pixels() + block - 1) / block;
-    panels = (images.out + kernels.columns - 1) / kernels.columns;
-    whole_panels = images.out / kernels.columns;
-    const int64_t tap_bytes = depth * kernels.columns * static_cast<int64_t>(sizeof(float));
-    group = std::clamp<int64_t>(kPanelBytes / tap_bytes, 1, rows);
-    const int64_t block_bytes = block * images.in * images.stride[0] * images.stride[1] * 4;
-    chunk = std::clamp<int64_t>(kPixelsBytes / block_bytes, 1, blocks);
-    if (group == rows && packed_bytes() <= kWeightsBytes) chunk = 1;
-  }
-
-  // Pixels that lie 4 KiB apart share one set of an L1 cache, which has 8 to 12 lines.
-  int64_t most_rows() const {
-    const bool alias = !framed && images.in * images.stride[1] * static_cast<int64_t>(sizeof(float)) % 4096 == 0;
-    return alias ? std::min<int64_t>(kernels.rows, 8) : kernels.rows;
-  }
-
-  // Columns of the packed weights of panel `panel`, in whole vectors.
-  int64_t width(int64_t panel) const {
-    const int64_t left = images.out - panel * kernels.columns;
-    return left <= kernels.lanes ? kernels.lanes : kernels.columns;
-  }
-  int64_t panel_floats() const { return rows * depth * kernels.columns; }
-  uint64_t packed_bytes() const {
-    const int64_t floats = (panels - 1) * panel_floats() + rows * depth * width(panels - 1);
-    return static_cast<uint64_t>(floats) * sizeof(float);
-  }
-  uint64_t frame_bytes() const {
-    return framed ? static_cast<uint64_t>(images.count * frame[0] * frame[1] * images.in) * sizeof(float) : 0;
-  }
-  int64_t nanoseconds() const { return images.pixels() * images.out * rows * depth / 110; }
-
-  Images images;
-  TileKernels kernels;
-  bool framed;
-  bool joined;          // pixels of SRC lie as those of DST, one tap each
-  int64_t rows, depth;  // taps, and channels of each, as the kernel sees them
-  int64_t frame[2];
-  int64_t block, blocks;         // pixels of a tile, and tiles of all pixels
-  int64_t panels, whole_panels;  // of columns
-  int64_t group;                 // taps of one pass
-  int64_t chunk;                 // blocks that all panels take before the next ones
-};
 
 class ProductPrimitive final : public ep_primitive {
  public:
@@ -86,10 +27,13 @@ class ProductPrimitive final : public ep_primitive {
       : cut_(images, tile_kernels(on.simd)),
         finisher_(on, desc),
         zeros_(static_cast<size_t>(cut_.depth), 0.0f),
-        packed_(packed) {}
+        packed_(packed) {
+    if (packed_ && Winograd::pays(cut_)) winograd_.emplace(cut_, on.simd, on.threads);
+  }
 
   const Cut& cut() const { return cut_; }
   uint64_t workspace(const ep_shape*) const override {
+    if (winograd_) return winograd_->workspace();
     return (packed_ ? 0 : aligned(cut_.packed_bytes())) + cut_.frame_bytes();
   }
   bool has_workspace() const override { return workspace(nullptr) != 0; }
@@ -108,8 +52,18 @@ class ProductPrimitive final : public ep_primitive {
     from.src = floats(launch, cut_.images.src);
     from.bias = cut_.images.bias < 0 ? nullptr : floats(launch, cut_.images.bias);
     from.finish = finisher_.of(launch);
-    const WideLease lease(device->threads, cut_.nanoseconds());
+    float* dst = reinterpret_cast<float*>(address_of(launch.operands[0]));
+    const WideLease lease(device->threads, winograd_ ? winograd_->nanoseconds() : cut_.nanoseconds());
     char* room = has_workspace() ? address_of(launch.workspace) : nullptr;
+    if (winograd_) {
+      const auto direct = [&](int64_t panel, int64_t pixel, int32_t count) {
+        run_pixels(from, dst, panel, pixel, count);
+      };
+      winograd_->run(lease.width(), {from.src, from.weights, from.bias, dst, from.finish},
+                     reinterpret_cast<float*>(room), std::cref(direct));
+      finisher_.end(launch, lease.width());
+      return EP_STATUS_OK;
+    }
     if (!packed_) {
       pack_panels(reinterpret_cast<float*>(room), from.weights);
       from.weights = reinterpret_cast<float*>(room);
@@ -119,7 +73,6 @@ class ProductPrimitive final : public ep_primitive {
       fill_frame(lease.width(), reinterpret_cast<float*>(room), from.src);
       from.src = reinterpret_cast<float*>(room);
     }
-    float* dst = reinterpret_cast<float*>(address_of(launch.operands[0]));
     const auto body = [&](int32_t part, int32_t parts) {
       const int64_t all = cut_.blocks * cut_.panels;
       run_tiles(from, dst, all * part / parts, all * (part + 1) / parts);
@@ -239,30 +192,56 @@ class ProductPrimitive final : public ep_primitive {
     }
   }
 
-  void run_tile(const Sources& from, float* dst, const Group& group, int64_t block, int64_t tap,
-                const float** taps) const {
-    const int64_t pixel = block * cut_.block, column = group.panel * cut_.kernels.columns;
-    const int64_t place = pixel * cut_.images.out + column;
+  // `count` results of one panel, all their taps.
+  void run_pixels(const Sources& from, float* dst, int64_t panel, int64_t pixel, int32_t count) const {
+    std::vector<const float*> taps(static_cast<size_t>(cut_.rows * count));
+    Tile tile = tile_at(from, dst, panel, pixel, count);
+    tile.panels = 1;
+    tile.taps = cut_.rows;
+    tile.ahead = kAhead;
+    tile.ahead_step = cut_.width(panel);
+    tile.src = taps.data();
+    tile.adds = false;
+    tile.finishes = true;
+    find_taps(from.src, pixel, count, 0, tile.taps, taps.data());
+    cut_.kernels.run(tile);
+  }
+
+  // What all taps of results have in common.
+  Tile tile_at(const Sources& from, float* dst, int64_t panel, int64_t pixel, int32_t count) const {
+    const int64_t column = panel * cut_.kernels.columns, place = pixel * cut_.images.out + column;
     Tile tile;
-    tile.rows = static_cast<int32_t>(std::min(cut_.block, cut_.images.pixels() - pixel));
-    tile.columns = static_cast<int32_t>(std::min<int64_t>(cut_.kernels.columns, cut_.images.out - column));
-    tile.panels = group.panels;
-    tile.panel_floats = cut_.panel_floats();
-    tile.taps = std::min(cut_.group, cut_.rows - tap);
-    tile.depth = cut_.depth;
-    // The first tile that reads these weights asks for the next ones, which come from memory.
-    const bool first = group.blocks > 1 && block == group.block;
-    tile.ahead = first ? tile.taps * tile.depth * cut_.width(group.panel) : cut_.blocks == 1 ? kFarAhead : kAhead;
-    tile.src = taps;
-    tile.weights = from.weights + group.panel * cut_.panel_floats() + tap * cut_.depth * cut_.width(group.panel);
+    tile.weights = from.weights + panel * cut_.panel_floats();
     tile.bias = from.bias == nullptr ? nullptr : from.bias + column;
     tile.dst = dst + place;
     tile.dst_row = cut_.images.out;
-    tile.adds = tap > 0;
-    tile.finishes = tap + tile.taps == cut_.rows;
+    tile.depth = cut_.depth;
+    tile.panel_floats = cut_.panel_floats();
+    tile.rows = count;
+    tile.columns = static_cast<int32_t>(std::min<int64_t>(cut_.kernels.columns, cut_.images.out - column));
     tile.finish = from.finish;
     if (tile.finish.other != nullptr) tile.finish.other += place;
-    find_taps(from.src, pixel, tile.rows, tap, tile.taps, taps);
+    return tile;
+  }
+
+  void run_tile(const Sources& from, float* dst, const Group& group, int64_t block, int64_t tap,
+                const float** taps) const {
+    const int64_t pixel = block * cut_.block;
+    const auto rows = static_cast<int32_t>(std::min(cut_.block, cut_.images.pixels() - pixel));
+    Tile tile = tile_at(from, dst, group.panel, pixel, rows);
+    tile.panels = group.panels;
+    tile.taps = std::min(cut_.group, cut_.rows - tap);
+    // The tiles that read these weights ask for a part each of the next ones, which come from memory.
+    const int64_t width = cut_.width(group.panel), floats = tile.taps * tile.depth * width;
+    tile.ahead_step = group.blocks > 1 ? (width + group.blocks - 1) / group.blocks : width;
+    tile.ahead = group.blocks > 1   ? floats + (block - group.block) * tile.ahead_step * tile.taps * tile.depth
+                 : cut_.blocks == 1 ? kFarAhead
+                                    : kAhead;
+    tile.src = taps;
+    tile.weights += tap * cut_.depth * cut_.width(group.panel);
+    tile.adds = tap > 0;
+    tile.finishes = tap + tile.taps == cut_.rows;
+    find_taps(from.src, pixel, rows, tap, tile.taps, taps);
     cut_.kernels.run(tile);
   }
 
@@ -312,6 +291,7 @@ class ProductPrimitive final : public ep_primitive {
   Finisher finisher_;
   std::vector<float> zeros_;
   bool packed_;
+  std::optional<Winograd> winograd_;
 };
 
 Refusal make_product(ep_device& device, const ep_primitive_desc& desc, const Images& images, const char* form,

@@ -72,7 +72,7 @@ Status read_exactly(int fd, uint64_t offset, uint64_t length, void* data) {
   return {};
 }
 
-Result<Descriptor> open_regular(const std::string& path, uint64_t limit, uint64_t* size) {
+Result<std::shared_ptr<const OpenFile>> OpenFile::open(const std::string& path, uint64_t limit) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) {
     return Status(errno == ENOENT ? Code::not_found : Code::invalid_argument,
@@ -82,11 +82,32 @@ Result<Descriptor> open_regular(const std::string& path, uint64_t limit, uint64_
   if (fstat(file.get(), &info) != 0)
     return Status(Code::internal, fmt::format("'{}' cannot be examined: {}.", path, why(errno)));
   if (!S_ISREG(info.st_mode)) return Status(Code::invalid_argument, fmt::format("'{}' is not a regular file.", path));
-  *size = static_cast<uint64_t>(info.st_size);
-  if (*size > limit) {
-    return Status(Code::invalid_argument, fmt::format("'{}' has {} bytes; at most {} are read.", path, *size, limit));
+  const auto size = static_cast<uint64_t>(info.st_size);
+  if (size > limit) {
+    return Status(Code::invalid_argument, fmt::format("'{}' has {} bytes; at most {} are read.", path, size, limit));
   }
-  return file;
+  std::shared_ptr<OpenFile> made(new OpenFile);
+  made->path_ = path;
+  made->file_ = std::move(file);
+  made->size_ = size;
+  made->written_[0] = info.st_mtim.tv_sec;
+  made->written_[1] = info.st_mtim.tv_nsec;
+  return std::shared_ptr<const OpenFile>(std::move(made));
+}
+
+Status OpenFile::read(uint64_t offset, uint64_t length, void* out) const {
+  const Status status = read_exactly(file_.get(), offset, length, out);
+  return (status.ok() ? check_unchanged() : status).with_context(fmt::format("  while reading '{}'", path_));
+}
+
+Status OpenFile::check_unchanged() const {
+  struct stat info {};
+  if (fstat(file_.get(), &info) != 0) return Status(Code::internal, fmt::format("Reading failed: {}.", why(errno)));
+  const bool same = static_cast<uint64_t>(info.st_size) == size_ && info.st_mtim.tv_sec == written_[0] &&
+                    info.st_mtim.tv_nsec == written_[1];
+  if (same) return {};
+  return Status(Code::invalid_argument, "The file was changed after it was opened.",
+                "Load the model again. To replace the file of a model in use, write another one and rename it.");
 }
 
 Result<const ExternalFiles::Opened*> ExternalFiles::open(std::string_view location) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -28,9 +29,27 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// Opens the regular file at `path`, of `size` bytes. Errors: not_found; invalid_argument (not a regular file, larger
-// than `limit`).
-Result<Descriptor> open_regular(const std::string& path, uint64_t limit, uint64_t* size);
+// A file that stays open, so that parts of it can be read later. Immutable; threads: any.
+class OpenFile {
+ public:
+  // Opens the regular file at `path`. Errors: not_found; invalid_argument (not a regular file, larger than `limit`).
+  static Result<std::shared_ptr<const OpenFile>> open(const std::string& path, uint64_t limit);
+
+  uint64_t size() const { return size_; }
+  // Reads `length` bytes at `offset`. Errors: the file has changed since it was opened; it became shorter; reading
+  // failed. They name the file.
+  Status read(uint64_t offset, uint64_t length, void* out) const;
+
+ private:
+  OpenFile() = default;
+  Status check_unchanged() const;
+
+  std::string path_;
+  Descriptor file_;
+  uint64_t size_ = 0;
+  int64_t written_[2] = {};  // when the file was written last: seconds and nanoseconds
+};
+
 // Reads `length` bytes at `offset` of an open file. Errors: invalid_argument, if it has fewer.
 Status read_exactly(int file, uint64_t offset, uint64_t length, void* data);
 

@@ -86,14 +86,12 @@ class Scanner {
     if (at - window_begin_ >= window_.size()) {
       window_begin_ = at;
       window_.resize(std::min(kWindow, file_.size_ - at));
-      TENON_RETURN_IF_ERROR(read_exactly(file_.file_.get(), at, window_.size(), window_.data()));
+      TENON_RETURN_IF_ERROR(file_.file_->read(at, window_.size(), window_.data()));
     }
     return static_cast<uint8_t>(window_[at - window_begin_]);
   }
 
-  Status load(uint64_t begin, uint64_t end) {
-    return read_exactly(file_.file_.get(), begin, end - begin, file_.begin_ + begin);
-  }
+  Status load(uint64_t begin, uint64_t end) { return file_.file_->read(begin, end - begin, file_.begin_ + begin); }
 
   ModelFile& file_;
   uint64_t loaded_ = 0;  // everything before is loaded or a hole
@@ -103,8 +101,8 @@ class Scanner {
 
 Result<ModelFile> ModelFile::open(const std::string& path, uint64_t limit) {
   ModelFile made;
-  made.path_ = path;
-  TENON_ASSIGN_OR_RETURN(made.file_, open_regular(path, limit, &made.size_));
+  TENON_ASSIGN_OR_RETURN(made.file_, OpenFile::open(path, limit));
+  made.size_ = made.file_->size();
   if (made.size_ == 0) return made;
   // Pages that nobody writes take no memory.
   void* room = mmap(nullptr, made.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -113,15 +111,12 @@ Result<ModelFile> ModelFile::open(const std::string& path, uint64_t limit) {
                                                         path, std::strerror(errno)));
   }
   made.begin_ = static_cast<char*>(room);
-  if (const Status read = Scanner(&made).run(); !read.ok()) {
-    return read.with_context(fmt::format("  while reading '{}'", path));
-  }
+  TENON_RETURN_IF_ERROR(Scanner(&made).run());
   return made;
 }
 
 ModelFile::ModelFile(ModelFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      file_(std::move(other.file_)),
+    : file_(std::move(other.file_)),
       begin_(std::exchange(other.begin_, nullptr)),
       size_(other.size_),
       holes_(std::move(other.holes_)) {}
@@ -130,15 +125,24 @@ ModelFile::~ModelFile() {
   if (begin_ != nullptr) munmap(begin_, size_);
 }
 
-Status ModelFile::read(std::string_view part, void* out) const {
+// True if bytes of `part` are zeros here.
+bool ModelFile::left_out(std::string_view part) const {
   const auto begin = static_cast<uint64_t>(part.data() - begin_);
   const auto hole =
       std::lower_bound(holes_.begin(), holes_.end(), begin, [](const Hole& one, uint64_t at) { return one.end <= at; });
-  if (hole == holes_.end() || hole->begin >= begin + part.size()) {
-    std::memcpy(out, part.data(), part.size());
-    return Status();
-  }
-  return read_exactly(file_.get(), begin, part.size(), out).with_context(fmt::format("  while reading '{}'", path_));
+  return hole != holes_.end() && hole->begin < begin + part.size();
+}
+
+Status ModelFile::read(std::string_view part, void* out) const {
+  if (left_out(part)) return reader(part)(out);
+  std::memcpy(out, part.data(), part.size());
+  return Status();
+}
+
+std::function<Status(void* out)> ModelFile::reader(std::string_view part) const {
+  if (!left_out(part)) return {};
+  const auto begin = static_cast<uint64_t>(part.data() - begin_);
+  return [file = file_, begin, size = part.size()](void* out) { return file->read(begin, size, out); };
 }
 
 }  // namespace tenon::onnx

@@ -1,9 +1,11 @@
 // ModelFile: a model file in memory, without the elements of large weights. These are read straight to where they are
-// wanted, so a model does not take twice its size while it is loaded. Nothing is mapped: a file that changes meanwhile
-// is an error, or wrong data, and no signal.
+// wanted, and not before they are wanted (core/tensor/unread.h). Nothing is mapped: a file that changes meanwhile is an
+// error, and no signal.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +25,11 @@ class ModelFile {
 
   // The bytes of the file. The elements of large weights (TensorProto.raw_data of an initializer) are zeros.
   std::string_view bytes() const { return {begin_, size_}; }
-  // Copies `part` of bytes(), as it is in the file, to `out`. Errors: the file became shorter; reading failed.
+  // Copies `part` of bytes(), as it is in the file, to `out`. Errors: the file has changed since it was opened; reading
+  // failed.
   Status read(std::string_view part, void* out) const;
+  // The same as a function that outlives this object, for a `part` that was left out; else none.
+  std::function<Status(void* out)> reader(std::string_view part) const;
 
  private:
   friend class Scanner;
@@ -32,9 +37,9 @@ class ModelFile {
     uint64_t begin = 0, end = 0;
   };
   ModelFile() = default;
+  bool left_out(std::string_view part) const;
 
-  std::string path_;
-  Descriptor file_;
+  std::shared_ptr<const OpenFile> file_;
   char* begin_ = nullptr;
   uint64_t size_ = 0;
   std::vector<Hole> holes_;  // in order

@@ -2,6 +2,7 @@
 
 #include "core/graph/signature.h"
 #include "core/ops/ops.h"
+#include "core/tensor/unread.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/border.h"
 #include "sdk/onnx/file/file.h"
@@ -372,7 +373,7 @@ Model load_checked(std::string_view bytes, const ModelFile* file, const Options&
   }
   // A weight whose copy failed is an error of load(), not of every run().
   for (const Tensor& weight : impl->parsed.constants) {
-    if (weight.defined()) weight.wait();
+    if (weight.defined() && !is_unread(weight)) weight.wait();
   }
   impl->dependences = input_dependences(impl->parsed);
   impl->by_value.assign(impl->parsed.inputs.size(), false);

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "core/tensor/unread.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/border.h"
 #include "sdk/onnx/onnx.h"
@@ -188,6 +189,12 @@ Status read_elements(const Proto& proto, const TensorHeader& header, TensorFiles
 
 Result<Tensor> read_tensor(const Proto& proto, TensorFiles& files, Device device) {
   TENON_ASSIGN_OR_RETURN(const TensorHeader header, check_tensor(proto, files));
+  const bool in_file = files.model != nullptr && !header.external && header.dtype != DType::boolean;
+  if (in_file && proto.has(Proto::k_raw_data)) {
+    if (auto reader = files.model->reader(proto.raw_data)) {
+      return unread_tensor(header.dims, header.dtype, device, std::move(reader));
+    }
+  }
   Tensor tensor = Tensor::empty(header.dims, header.dtype, device);
   if (header.elements == 0) return tensor;
   if (void* direct = tensor.data()) {

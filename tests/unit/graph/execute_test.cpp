@@ -162,6 +162,133 @@ TEST(Execute, AResultIsWrittenOverTheInputThatItIsBoundTo) {
   }
 }
 
+// A decoder's cache, as its slices and as positions: what changes is written where the input lies.
+TEST(Execute, StateStaysWhereItIs) {
+  const Tensor place = Tensor::from<int64_t>(std::vector<int64_t>{5}, {1});
+  const TensorList x{random_tensor({8, 6}, 1), random_tensor({1, 6}, 2)};
+  const Program codes[] = {
+      [](const TensorList& in) -> TensorList {
+        const Tensor next = slice_scatter(in[0], in[1], 0, 3, 4);
+        return {matmul(next, transpose(in[1], 0, 1)), next};
+      },
+      [](const TensorList& in) -> TensorList {
+        const Tensor before = add(in[0], Scalar(1.0));
+        const Tensor next =
+            select_scatter(select_scatter(in[0], select(in[1], 0, 0), 0, 2), select(before, 1, 0), 1, 4);
+        return {before, next};
+      },
+      [&](const TensorList& in) -> TensorList {
+        const Tensor next = index_copy(mul(in[0], Scalar(0.5)), 0, place, in[1]);
+        return {sum(next), next};
+      },
+  };
+  for (const Program& code : codes) {
+    const auto expected = values_of(code(x));
+    const Executable program = prepare(record(x, code), {.over = {kNoInput, 0}});
+    ASSERT_EQ(program.schedule->in_place, (std::vector<uint32_t>{kNoInput, 0}));
+    const TensorList in{clone(x[0]), x[1]};
+    const uint64_t live = Device::current().memory_stats().live;
+    std::vector<StepExecution> executions;
+    EXPECT_EQ(run(program, in, TensorList{Tensor(), in[0]}, &executions)[1].impl(), in[0].impl());
+    for (const StepExecution& one : executions) EXPECT_NE(one.entry.op, kDenseCopy);
+    EXPECT_EQ(Device::current().memory_stats().live, live);
+    EXPECT_EQ(in[0].to_host<float>(), expected[1]);
+    // Elsewhere, or nowhere: the input stays as it was.
+    const TensorList apart{clone(x[0]), x[1]};
+    const Tensor elsewhere = random_tensor({8, 6}, 9);
+    EXPECT_EQ(values_of(run(program, apart, TensorList{Tensor(), elsewhere})), expected);
+    EXPECT_EQ(values_of(run(program, apart)), expected);
+    EXPECT_EQ(elsewhere.to_host<float>(), expected[1]);
+    EXPECT_EQ(apart[0].to_host<float>(), x[0].to_host<float>());
+  }
+}
+
+// The old state is a result, is read by a later step, or is what is written into the part; or a result is a view of it.
+TEST(Execute, StateThatSomebodyElseLooksAtIsCopied) {
+  const TensorList x{random_tensor({8, 6}, 1), random_tensor({1, 6}, 2)};
+  const Program codes[] = {
+      [](const TensorList& in) -> TensorList {
+        return {in[0], slice_scatter(in[0], in[1], 0, 3, 4)};
+      },
+      [](const TensorList& in) -> TensorList {
+        const Tensor next = slice_scatter(in[0], in[1], 0, 3, 4);
+        return {mul(next, in[0]), next};
+      },
+      [](const TensorList& in) -> TensorList {
+        const Tensor next = slice_scatter(in[0], slice(in[0], 0, 1, 5), 0, 2, 6);
+        return {neg(next), next};
+      },
+      [](const TensorList& in) -> TensorList {
+        return {slice(in[0], 0, 2, 5), slice_scatter(in[0], in[1], 0, 3, 4)};
+      },
+  };
+  for (const Program& code : codes) {
+    const auto expected = values_of(code(x));
+    const Executable program = prepare(record(x, code), {.over = {kNoInput, 0}});
+    EXPECT_EQ(program.schedule->in_place, (std::vector<uint32_t>{kNoInput, kNoInput}));
+    const TensorList in{clone(x[0]), x[1]};
+    EXPECT_EQ(values_of(run(program, in, TensorList{Tensor(), in[0]})), expected);
+    EXPECT_EQ(in[0].to_host<float>(), expected[1]);
+  }
+}
+
+// Two inputs in one memory: the one would see what is written into the other.
+TEST(Execute, StateThatAnotherInputSharesIsCopied) {
+  const Program code = [](const TensorList& in) -> TensorList {
+    const Tensor next = slice_scatter(in[0], slice(in[1], 0, 0, 1), 0, 3, 4);
+    return {mul(next, in[1]), next};
+  };
+  const TensorList x{random_tensor({8, 6}, 1), random_tensor({8, 6}, 2)};
+  const Executable program = prepare(record(x, code), {.over = {kNoInput, 0}});
+  EXPECT_EQ(program.schedule->in_place, (std::vector<uint32_t>{kNoInput, 0}));
+  const Tensor both = clone(x[0]);
+  const auto expected = values_of(code({both, both}));
+  EXPECT_EQ(values_of(run(program, TensorList{both, both}, TensorList{Tensor(), both})), expected);
+  EXPECT_EQ(both.to_host<float>(), expected[1]);
+}
+
+// What is written in between lies in one block: one copy of the base, and none for each write.
+TEST(Execute, AChainOfPartWritesCopiesItsBaseOnce) {
+  const TensorList x{random_tensor({8, 6}, 1), random_tensor({1, 6}, 2)};
+  const Program code = [](const TensorList& in) -> TensorList {
+    Tensor state = in[0];
+    for (int64_t row = 0; row < 8; ++row) state = slice_scatter(state, mul(in[1], Scalar(row + 1.0)), 0, row, row + 1);
+    return {sum(state)};
+  };
+  const Executable program = prepared(x, code);
+  EXPECT_EQ(segments(program), 1u);
+  EXPECT_EQ(program.schedule->pieces.size(), 1u);
+  std::vector<StepExecution> executions;
+  EXPECT_EQ(values_of(run(program, x, {}, &executions)), values_of(code(x)));
+  const auto copies = std::count_if(executions.begin(), executions.end(),
+                                    [](const StepExecution& one) { return one.entry.op == kDenseCopy; });
+  EXPECT_EQ(copies, 1);
+}
+
+TEST(Execute, ARunThatFailsPoisonsTheStateThatItCouldHaveWritten) {
+  const TensorList x{random_tensor({8, 6}, 1), random_tensor({1, 6}, 2)};
+  const auto at = [](int64_t row) { return Tensor::from<int64_t>(std::vector<int64_t>{row}, {1}); };
+  const Program code = [](const TensorList& in) -> TensorList {
+    const Tensor next = slice_scatter(in[0], in[1], 0, 3, 4);
+    return {gather_slices(next, 0, in[2]), next};
+  };
+  const TensorList example{x[0], x[1], at(0)};
+  const Executable program = prepare(record(example, code), {.over = {kNoInput, 0}});
+  ASSERT_EQ(program.schedule->in_place[1], 0u);
+  const Tensor state = clone(x[0]);
+  const TensorList bad{state, x[1], at(9)}, good{clone(x[0]), x[1], at(2)};
+  EXPECT_NE(status_of([&] {
+              run(program, bad, TensorList{Tensor(), state});
+            })
+                .message()
+                .find("index 9 is out of range"),
+            std::string::npos);
+  EXPECT_FALSE(status_of([&] { state.to_host<float>(); }).ok());
+  EXPECT_FALSE(status_of([&] { run(program, bad, TensorList{Tensor(), state}); }).ok());
+  const auto expected = values_of(code(good));
+  EXPECT_EQ(values_of(run(program, good, TensorList{Tensor(), good[0]})), expected);
+}
+
 TEST(Execute, ARunRefusesInputsThatTheProgramWasNotPreparedFor) {
   const Executable program =
       prepared({random_tensor({2, 3}, 1)}, [](const TensorList& in) -> TensorList { return {relu(in[0])}; });
@@ -335,6 +462,26 @@ TEST_F(FakeExecute, ReplaysASegmentFromItsThirdRunOn) {
   EXPECT_EQ(values_of(run(program, TensorList{both, both})), values_of(code({both, both})));
 }
 
+TEST_F(FakeExecute, ReplaysWriteStateWhereItLies) {
+  const Program code = [](const TensorList& in) -> TensorList {
+    const Tensor next = slice_scatter(mul(in[0], Scalar(0.5)), tanh(in[1]), 0, 2, 3);
+    return {matmul(next, transpose(in[1], 0, 1)), next};
+  };
+  TensorList x{on_fake({8, 6}, 1), on_fake({1, 6}, 2)};
+  const Executable program = prepare(record(x, code), {.over = {kNoInput, 0}});
+  ASSERT_EQ(program.schedule->in_place[1], 0u);
+  TensorList eager{clone(x[0]), x[1]};
+  const uint64_t replays = async_control().replays;
+  for (uint32_t i = 0; i < 6; ++i) {
+    x[1] = eager[1] = on_fake({1, 6}, i + 3);
+    const TensorList expected = code(eager);
+    EXPECT_EQ(values_of(run(program, x, TensorList{Tensor(), x[0]})), values_of(expected)) << i;
+    eager[0] = expected[1];
+    EXPECT_EQ(x[0].to_host<float>(), eager[0].to_host<float>()) << i;
+  }
+  EXPECT_GT(async_control().replays, replays);
+}
+
 TEST_F(FakeExecute, ThreadsShareAProgramItsReplaysAndItsConstants) {
   const Tensor weight = on_fake({16, 16}, 5);
   const Program code = [&](const TensorList& in) -> TensorList {
@@ -385,6 +532,23 @@ TEST_F(FakeExecute, ADeviceWithoutAPrimitiveRunsItsDecompositionInTheSegment) {
   for (const StepExecution& one : executions)
     planned.push_back(fmt::format("{} {}", one.entry.op, rung_name(one.entry.rung)));
   EXPECT_EQ(planned, eager);
+}
+
+// The host reads the constant in a step by itself, after the result that is bound to the constant's tensor is made.
+TEST_F(FakeExecute, AResultKeepsOffAConstantThatOnlyAStepByItselfReads) {
+  async_control().reference = false;
+  loader::register_provider("few", fakes::async_query);
+  const Device few("few:0");
+  async_control().reference = true;
+  const TensorList x{random_tensor({4, 6}, 1, few), random_tensor({4, 6}, 3, few)};
+  const Tensor table = random_tensor({4, 6}, 2, few);
+  const Program code = [&](const TensorList& in) -> TensorList { return {relu(in[0]), maximum(table, in[1])}; };
+  const Executable program = prepared(x, code);
+  ASSERT_EQ(program.schedule->pieces.size(), 2u);
+  ASSERT_EQ(program.schedule->pieces[1].segment, nullptr) << "the device has no maximum";
+  const auto expected = values_of(code(x));
+  EXPECT_EQ(values_of(run(program, x, TensorList{table, Tensor()})), expected);
+  EXPECT_EQ(table.to_host<float>(), expected[0]);
 }
 
 TEST_F(FakeExecute, AFailureNamesItsNodeAndTheNextRunIsRight) {

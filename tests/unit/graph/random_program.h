@@ -31,14 +31,27 @@ class RandomProgram {
  public:
   // `smooth`: a small change of an input or of a rounding changes no result much. Takes three inputs: two of f32 and
   // one of i32, of shape [4, 4].
-  RandomProgram(uint32_t seed, int size, bool smooth) : random_(seed), seed_(seed), size_(size), smooth_(smooth) {}
+  RandomProgram(uint32_t seed, int size, bool smooth) : seed_(seed), smooth_(smooth) {
+    for (int i = 0; i < size; ++i) steps_.push_back(static_cast<uint32_t>(i));
+  }
+
+  // The program without step `at` of those that it has. The other steps stay what they are.
+  RandomProgram without(size_t at) const {
+    RandomProgram smaller = *this;
+    smaller.steps_.erase(smaller.steps_.begin() + static_cast<ptrdiff_t>(at));
+    return smaller;
+  }
+  size_t size() const { return steps_.size(); }
 
   TensorList operator()(const TensorList& inputs) {
-    random_.seed(seed_);
     floats_ = {add(inputs[0], Scalar(0.25)), add(inputs[1], Scalar(0.25))};
     whole_ = {mul(inputs[2], Scalar(int64_t{1}))};
     truths_ = {gt(inputs[2], Scalar(int64_t{0}))};
-    for (int i = 0; i < size_; ++i) step();
+    for (uint32_t number : steps_) {
+      random_.seed(seed_ * 64 + number);
+      step();
+    }
+    random_.seed(seed_);
     TensorList outputs{floats_.back(), floats_[floats_.size() / 2], pick(floats_), pick(whole_), pick(truths_)};
     outputs.push_back(cast(pick(floats_), DType::f64));
     return outputs;
@@ -225,8 +238,8 @@ class RandomProgram {
 
   std::mt19937 random_;
   uint32_t seed_;
-  int size_;
   bool smooth_;
+  std::vector<uint32_t> steps_;
   TensorList floats_, whole_, truths_;
 };
 

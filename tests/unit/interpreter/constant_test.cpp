@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "core/interpreter/inference.h"
 #include "core/interpreter/launch.h"
 #include "core/ops/ops.h"
+#include "core/tensor/unread.h"
 #include "core/vm/vm.h"
 #include "loader/loader.h"
 #include "tests/fakes/async/control.h"
@@ -223,6 +225,39 @@ TEST_F(ConstantTest, MemoryIsCountedAndGivenBack) {
   EXPECT_EQ(device.memory_stats().packed, 0u);
   device.synchronize();
   EXPECT_LE(device.memory_stats().live, before);
+}
+
+TEST_F(ConstantTest, WhatNobodyHasReadIsReadForPackingAlone) {
+  const Device cpu("cpu");
+  const Tensor x = positive_floats({1, 64, 9, 8}, 1, cpu), w = positive_floats({64, 64, 3, 3}, 2, cpu);
+  const Program conv = [](const Tensor& input, const Tensor& weight) { return conv2d(input, weight, {}, 1, 1); };
+  const std::vector<float> wanted = conv(x, w).to_host<float>(), elements = w.to_host<float>();
+  const uint64_t bytes = elements.size() * sizeof(float), before = cpu.memory_stats().live;
+  bool broken = true;
+  {
+    const Tensor unread = unread_tensor(w.dims(), DType::f32, cpu, [&](void* out) {
+      if (broken) return Status(Code::internal, "The disk is broken.");
+      std::memcpy(out, elements.data(), bytes);
+      return Status();
+    });
+    const std::shared_ptr<Constant> held = Constant::of(unread);
+    EXPECT_THROW(with_constant(conv, x, unread), Error);
+    EXPECT_EQ(held->packed_bytes(), 0u);
+    EXPECT_LE(cpu.memory_stats().live, before);
+    broken = false;
+    bool packed = false;
+    EXPECT_EQ(with_constant(conv, x, unread, &packed).to_host<float>(), wanted);
+    EXPECT_TRUE(packed);
+    EXPECT_TRUE(is_unread(unread));
+    EXPECT_GE(cpu.memory_stats().live, before + bytes);
+    EXPECT_LT(cpu.memory_stats().live, before + bytes + bytes / 2);
+    broken = true;  // the packed bytes serve the next kernels, and nobody reads
+    EXPECT_EQ(with_constant(conv, x, unread).to_host<float>(), wanted);
+    broken = false;
+    EXPECT_EQ(conv(x, unread).to_host<float>(), wanted);  // needs the elements as they are
+    EXPECT_FALSE(is_unread(unread));
+  }
+  EXPECT_LE(cpu.memory_stats().live, before);
 }
 
 TEST_F(ConstantTest, AFailureWhilePackingIsAnErrorAndTheNextCallWorks) {

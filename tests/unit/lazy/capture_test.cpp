@@ -1,4 +1,5 @@
 // Tensors from outside as state: read at each run, written in place, through views, frozen.
+#include "core/interpreter/execution_report.h"
 #include "core/tensor/generator.h"
 #include "core/vm/storage.h"
 #include "tests/unit/lazy/values.h"
@@ -84,6 +85,100 @@ TEST(Capture, OverlappingViewsFromOutsideAreOneBase) {
     const TensorList out = step({x}), expected = function(eager_views, x);
     for (size_t k = 0; k < out.size(); ++k) EXPECT_EQ(elements(out[k]), elements(expected[k])) << "view " << k;
     EXPECT_EQ(elements(state), elements(eager)) << "call " << i;
+  }
+}
+
+// The bytes of the copies in this process that no program asked for.
+uint64_t bytes_copied() {
+  uint64_t sum = 0;
+  for (const ExecutionEntry& entry : execution_report()) sum += entry.op == kDenseCopy ? entry.bytes_copied : 0;
+  return sum;
+}
+
+// A cache of 16 MB: a run writes the keys of its token, and neither copies the cache nor takes memory for another one.
+TEST(Capture, ACacheIsWrittenWhereItLies) {
+  Tensor cache = random_tensor({1, 4, 16384, 64}, 1), eager = clone(cache);
+  const auto function = [](Tensor& keys, const Tensor& key, const Tensor& at) {
+    Tensor place = slice(keys, 2, 100, 101);
+    copy_(place, key * 0.5);
+    copy_(keys, index_copy(keys, 2, at, key));
+    return sum(slice(keys, 2, 90, 120));
+  };
+  auto step = compile([&](const Tensor& key, const Tensor& at) { return function(cache, key, at); }, {.exact = true});
+  const auto token = [](int64_t i) -> TensorList {
+    return {random_tensor({1, 4, 1, 64}, static_cast<uint32_t>(i) + 2),
+            Tensor::from<int64_t>(std::vector<int64_t>{95 + i}, {1})};
+  };
+  const uint64_t before = bytes_copied(), peak = Device::current().memory_stats().peak;
+  std::vector<std::vector<float>> results;
+  for (int64_t i = 0; i < 5; ++i) results.push_back(elements(step(token(i)[0], token(i)[1])));
+  EXPECT_EQ(step.stats().recordings, 1u);
+  EXPECT_EQ(bytes_copied(), before);
+  EXPECT_LT(Device::current().memory_stats().peak - peak, uint64_t{1} << 20);
+  for (int64_t i = 0; i < 5; ++i) {
+    EXPECT_EQ(results[static_cast<size_t>(i)], elements(function(eager, token(i)[0], token(i)[1]))) << "call " << i;
+  }
+  EXPECT_EQ(elements(cache), elements(eager));
+}
+
+// Random reads and writes through views that overlap, some from outside and some made inside.
+class RandomWrites {
+ public:
+  RandomWrites(uint32_t seed, const TensorList& views) : seed_(seed), views_(views) {}
+
+  TensorList operator()(const TensorList& in) {
+    random_.seed(seed_);
+    TensorList results, seen = views_;
+    for (int i = 0; i < 8; ++i) step(in[0], &seen, &results);
+    return results;
+  }
+
+ private:
+  Tensor& pick(TensorList& from) { return from[random_() % from.size()]; }
+
+  void step(const Tensor& x, TensorList* seen, TensorList* results) {
+    Tensor view = pick(*seen);
+    switch (random_() % 6) {
+      case 0: return static_cast<void>(add_(view, x));
+      case 1: return static_cast<void>(copy_(view, x));
+      case 2: return static_cast<void>(fill_(view, Scalar(0.25)));
+      case 3: return results->push_back(neg(view));
+      case 4: return results->push_back(clone(view));
+      default: {
+        const auto axis = static_cast<int64_t>(random_() % static_cast<uint32_t>(view.rank()));
+        const int64_t begin = view.dims()[axis] > 2 ? 1 : 0;
+        seen->push_back(slice(view, axis, begin, view.dims()[axis]));
+      }
+    }
+  }
+
+  uint32_t seed_;
+  TensorList views_;
+  std::mt19937 random_;
+};
+
+TEST(Capture, RandomWritesThroughOverlappingViewsAreThoseOfEager) {
+  const auto views_of = [](const Tensor& whole) -> TensorList {
+    const Tensor matrix = reshape(whole, {4, 6});
+    return {whole,
+            matrix,
+            transpose(matrix, 0, 1),
+            slice(matrix, 0, 1, 3, 1),
+            slice(matrix, 1, 0, 6, 2),
+            select(matrix, 1, 5)};
+  };
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    Tensor state = random_tensor({24}, seed), eager = clone(state);
+    RandomWrites function(seed, views_of(state)), expected(seed, views_of(eager));
+    auto step = compile([&](const TensorList& in) { return function(in); }, {.exact = true});
+    for (uint32_t i = 0; i < 3; ++i) {
+      const TensorList x{random_tensor({}, i + 5)};
+      const TensorList out = step(x), wanted = expected(x);
+      for (size_t k = 0; k < out.size(); ++k) {
+        ASSERT_EQ(elements(out[k]), elements(wanted[k])) << "seed " << seed << ", call " << i << ", result " << k;
+      }
+      ASSERT_EQ(elements(state), elements(eager)) << "seed " << seed << ", call " << i;
+    }
   }
 }
 
@@ -247,6 +342,24 @@ TEST(Capture, RandomNumbersOfAFunctionInPartsAreTheSame) {
     return all;
   };
   EXPECT_EQ(run_five([&](const Tensor& in) { return step(in); }), run_five(function));
+}
+
+// Sums are added in the order in which elements lie, so a write through a view leaves it as it was.
+TEST(Capture, WritesThroughTransposedViewsKeepTheOrderOfElements) {
+  const auto function = [](const Tensor& x) {
+    Tensor base = tanh(x), other = tanh(permute(x, {1, 0}));
+    Tensor row = select(permute(base, {1, 0}), 0, 2), whole = permute(base, {1, 0});
+    mul_(row, 0.75);
+    add_(whole, 0.125);
+    copy_(other, x);
+    return stack({mean(base), mean(tanh(contiguous(whole))), mean(other)});
+  };
+  auto compiled = compile(function, {.exact = true});
+  for (uint32_t seed = 0; seed < 40; ++seed) {
+    const Tensor x = random_tensor({23, 23}, seed);
+    const std::vector<float> found = elements(compiled(x)), expected = elements(function(x));
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(found[i], expected[i]) << "sum " << i;
+  }
 }
 
 }  // namespace

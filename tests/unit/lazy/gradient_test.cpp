@@ -237,6 +237,44 @@ TEST(CompiledGradient, OfSeveralResultsOfWhichOneIsUsed) {
   }
 }
 
+// A result that nobody uses passes nothing on, not even zero times an infinite factor; a leaf behind it alone gets
+// none.
+TEST(CompiledGradient, OfAnUnusedResultIsNone) {
+  const Tensor w = zeros({3}).requires_grad_(), v = random_tensor({3}, 1).requires_grad_();
+  const auto function = [&](const Tensor& x) -> TensorList {
+    const TensorList parts = chunk(concat({x * w, exp(w)}), 2);
+    return {parts[0] * 2.0, sqrt(w) * v, parts[1] + w};
+  };
+  auto forward = compile(function, {.exact = true});
+  const Tensor x = random_tensor({3}, 2);
+  for (int i = 0; i < 3; ++i) {
+    for (size_t used : {0u, 2u}) {
+      const GradOptions options{.allow_unused = true};
+      const TensorList expected = grad({sum(function(x)[used])}, {w, v}, {}, options);
+      const TensorList found = grad({sum(forward(x)[used])}, {w, v}, {}, options);
+      EXPECT_EQ(elements(found[0]), elements(expected[0]));
+      EXPECT_FALSE(found[1].defined());
+    }
+  }
+}
+
+TEST(CompiledGradient, IsRefusedOnlyForTheResultThatHasNone) {
+  const Tensor w = random_tensor({3}, 1).requires_grad_();
+  auto forward = compile(
+      [&](const Tensor& x) -> TensorList {
+        Tensor kept = exp(x * w);
+        const Tensor lost = kept * kept;
+        add_(kept, 1.0);
+        return {lost, x * w};
+      },
+      {.exact = true});
+  const Tensor x = random_tensor({3}, 2);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(contains(error_of([&] { sum(forward(x)[0]).backward(); }), "add has written into that tensor since"));
+    EXPECT_EQ(elements(grad({sum(forward(x)[1])}, {w})[0]), elements(x));
+  }
+}
+
 TEST(CompiledGradient, IsNeverWrongWhereSavedTensorsWereWritten) {
   Tensor w = random_tensor({3}, 1).requires_grad_();
   auto forward = compile([&](const Tensor& x) { return sum(x * square(w)); }, {.name = "forward"});

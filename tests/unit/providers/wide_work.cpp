@@ -83,6 +83,18 @@ Work convolution(int64_t channels, int64_t size, int64_t kernel) {
   return work;
 }
 
+// The same with channels last and a weight that never changes.
+Work packed(Work work) {
+  work.name = fmt::format("packed convolution of {} channels", work.desc.operands[1].dims[1]);
+  for (int i = 0; i < 2; ++i) {
+    ep_operand_desc& image = work.desc.operands[i];
+    image = strided(image.role, image.dtype, {1, image.dims[1], image.dims[2], image.dims[3]},
+                    {extent(image), 1, image.dims[3] * image.dims[1], image.dims[1]});
+  }
+  work.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
+  return work;
+}
+
 // An epilogue that runs over the finished result, on several threads.
 Work with_gelu(Work work) {
   work.name = "gelu after " + std::string(work.name);
@@ -94,11 +106,25 @@ Work with_gelu(Work work) {
 }  // namespace
 
 std::vector<Work> wide_work() {
-  return {
-      unary(EP_UNARY_exp, 300'001), reduce({1'000'003}, 1), reduce({777, 1031}, 1), reduce({777, 1031}, 2),
-      reduce({3, 400'000}, 2),      softmax(513, 700),      softmax(3, 100'000),    layer_norm(513, 700),
-      matmul(96, 96, 96),           matmul(128, 768, 768),  matmul(7, 5, 60'000),   matmul(1, 1000, 2048),
-      matmul(33, 17, 4001),         convolution(64, 28, 3), convolution(64, 28, 1), with_gelu(convolution(64, 28, 3))};
+  return {unary(EP_UNARY_exp, 300'001),
+          reduce({1'000'003}, 1),
+          reduce({777, 1031}, 1),
+          reduce({777, 1031}, 2),
+          reduce({3, 400'000}, 2),
+          softmax(513, 700),
+          softmax(3, 100'000),
+          layer_norm(513, 700),
+          matmul(96, 96, 96),
+          matmul(128, 768, 768),
+          matmul(7, 5, 60'000),
+          matmul(1, 1000, 2048),
+          matmul(33, 17, 4001),
+          convolution(64, 28, 3),
+          convolution(64, 28, 1),
+          with_gelu(convolution(64, 28, 3)),
+          packed(convolution(64, 28, 3)),
+          packed(convolution(256, 14, 3)),
+          packed(convolution(320, 30, 3))};
 }
 
 std::vector<std::vector<float>> operands_of(const Work& work) {

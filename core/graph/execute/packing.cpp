@@ -1,0 +1,105 @@
+#include "core/graph/execute/packing.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <system_error>
+#include <thread>
+
+#include "core/device/device_state.h"
+#include "core/interpreter/prepared.h"
+#include "core/tensor/unread.h"
+#include "core/vm/storage.h"
+#include "loader/settings/settings.h"
+
+namespace tenon::graph {
+namespace {
+
+constexpr uint64_t kWorthAThread = 1 << 20;  // bytes of constants
+
+// One constant, as one launch takes it.
+struct Work {
+  const Prepared* prepared = nullptr;
+  size_t input = 0;
+  Tensor tensor;
+  std::shared_ptr<Constant> packed;  // null: the launch takes it as it is
+  std::exception_ptr failure;
+
+  // Threads may share the work of synchronous devices. A copy that packing needs is listed on the caller.
+  bool may_be_shared() const {
+    return prepared->device->synchronous && (packed == nullptr || (prepared->dense_inputs >> input & 1) == 0);
+  }
+  void run() {
+    try {
+      if (packed != nullptr) {
+        packed->input_of(*prepared, input);
+      } else {
+        value_or_throw(tensor.impl()->storage.plain(tenon::Use::read));
+      }
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  }
+};
+
+std::vector<Work> all_work(const Executable& program) {
+  std::vector<Work> all;
+  for (const Step& step : program.steps) {
+    if (step.prepared == nullptr) continue;
+    for (size_t input = 0; input < step.inputs.size(); ++input) {
+      const Tensor& constant = program.values[step.inputs[input]].constant;
+      if (!constant.defined()) continue;
+      Work work{step.prepared.get(), input, constant, nullptr, nullptr};
+      if (takes_packed(step, input)) work.packed = Constant::of(constant);
+      all.push_back(std::move(work));
+    }
+  }
+  return all;
+}
+
+size_t helpers_for(const std::vector<Work*>& shared) {
+  uint64_t bytes = 0;
+  for (const Work* work : shared) {
+    const bool done = work->packed != nullptr ? work->packed->packed_bytes() != 0 : !is_unread(work->tensor);
+    if (!done) bytes += static_cast<uint64_t>(work->tensor.bytes());
+  }
+  const auto threads = std::min(static_cast<uint64_t>(loader::thread_limit()), bytes / kWorthAThread);
+  return threads == 0 ? 0 : threads - 1;
+}
+
+// Reading and packing wait for memory, and each constant is work of its own; so a thread takes one after the other.
+void run_shared(const std::vector<Work*>& shared) {
+  std::atomic<size_t> next{0};
+  const auto take = [&] {
+    for (size_t i = next++; i < shared.size(); i = next++) shared[i]->run();
+  };
+  std::vector<std::thread> helpers;
+  try {
+    for (size_t i = helpers_for(shared); i > 0; --i) helpers.emplace_back(take);
+  } catch (const std::system_error&) {  // the system has no more threads
+  }
+  take();
+  for (std::thread& helper : helpers) helper.join();
+}
+
+}  // namespace
+
+bool takes_packed(const Step& step, size_t input) { return step.prepared->packed_input == static_cast<int>(input); }
+
+std::vector<std::shared_ptr<Constant>> ready_constants(const Executable& program) {
+  std::vector<Work> all = all_work(program);
+  std::vector<Work*> shared;
+  for (Work& work : all) {
+    if (work.may_be_shared()) shared.push_back(&work);
+  }
+  run_shared(shared);
+  std::vector<std::shared_ptr<Constant>> packed;
+  for (Work& work : all) {
+    if (!work.may_be_shared()) work.run();
+    if (work.failure != nullptr) std::rethrow_exception(work.failure);
+    if (work.packed != nullptr) packed.push_back(std::move(work.packed));
+  }
+  return packed;
+}
+
+}  // namespace tenon::graph

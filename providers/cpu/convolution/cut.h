@@ -1,0 +1,51 @@
+// Cut: how the sums of a product of pixels and weights are cut into tiles, and how its weights are packed.
+#pragma once
+
+#include <algorithm>
+
+#include "providers/cpu/convolution/images.h"
+#include "providers/cpu/convolution/kernel.h"
+
+namespace tenon::provider::cpu {
+
+constexpr int64_t kFewChannels = 16;         // of SRC: fewer are worth a frame
+constexpr int64_t kPanelBytes = 192 * 1024;  // of weights that one pass over pixels reads: they stay in the L2 cache
+
+// Weights are packed as [panel][tap][channel][column].
+struct Cut {
+  Cut(const Images& images, const TileKernels& kernels);
+
+  // Pixels that lie 4 KiB apart share one set of an L1 cache, which has 8 to 12 lines.
+  int64_t most_rows() const {
+    const bool alias = !framed && images.in * images.stride[1] * static_cast<int64_t>(sizeof(float)) % 4096 == 0;
+    return alias ? std::min<int64_t>(kernels.rows, 8) : kernels.rows;
+  }
+
+  // Columns of the packed weights of panel `panel`, in whole vectors.
+  int64_t width(int64_t panel) const {
+    const int64_t left = images.out - panel * kernels.columns;
+    return left <= kernels.lanes ? kernels.lanes : kernels.columns;
+  }
+  int64_t panel_floats() const { return rows * depth * kernels.columns; }
+  uint64_t packed_bytes() const {
+    const int64_t floats = (panels - 1) * panel_floats() + rows * depth * width(panels - 1);
+    return static_cast<uint64_t>(floats) * sizeof(float);
+  }
+  uint64_t frame_bytes() const {
+    return framed ? static_cast<uint64_t>(images.count * frame[0] * frame[1] * images.in) * sizeof(float) : 0;
+  }
+  int64_t nanoseconds() const { return images.pixels() * images.out * rows * depth / 110; }
+
+  Images images;
+  TileKernels kernels;
+  bool framed;
+  bool joined;          // pixels of SRC lie as those of DST, one tap each
+  int64_t rows, depth;  // taps, and channels of each, as the kernel sees them
+  int64_t frame[2];
+  int64_t block, blocks;         // pixels of a tile, and tiles of all pixels
+  int64_t panels, whole_panels;  // of columns
+  int64_t group;                 // taps of one pass
+  int64_t chunk;                 // blocks that all panels take before the next ones
+};
+
+}  // namespace tenon::provider::cpu

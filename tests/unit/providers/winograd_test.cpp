@@ -1,0 +1,203 @@
+// Convolutions of 3 x 3 taps whose weights never change, on every dispatch target, against sums in double precision.
+// The cpu provider computes those of enough channels and pixels by Winograd's F(2x2, 3x3).
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "primitives/text/format.h"
+#include "tests/unit/providers/provider_fixture.h"
+
+namespace tenon::provider {
+namespace {
+
+constexpr float poison = -4711.0F;
+constexpr size_t guard = 64;  // elements of poison behind DST
+
+struct Sizes {
+  int64_t count, in, out, height, width, pad[4];  // pads: above, left, below, right
+  bool residual;
+  int64_t dst_height() const { return height + pad[0] + pad[2] - 2; }
+  int64_t dst_width() const { return width + pad[1] + pad[3] - 2; }
+};
+
+std::string text_of(const Sizes& s) {
+  return fmt::format("{} x {} to {} channels, {} x {}, pads {} {} {} {}{}", s.count, s.in, s.out, s.height, s.width,
+                     s.pad[0], s.pad[1], s.pad[2], s.pad[3], s.residual ? ", residual" : "");
+}
+
+// Channels last; relu follows.
+struct Convolution {
+  explicit Convolution(const Sizes& sizes) : sizes(sizes) {
+    const auto filled = [&](int64_t n) {
+      std::vector<float> values(static_cast<size_t>(n));
+      for (float& value : values) value = range(generator);
+      return values;
+    };
+    src = filled(sizes.count * sizes.height * sizes.width * sizes.in);
+    weight = filled(sizes.out * sizes.in * 9);
+    bias = filled(sizes.out);
+    dst.resize(static_cast<size_t>(sizes.count * sizes.dst_height() * sizes.dst_width() * sizes.out), poison);
+    other = filled(static_cast<int64_t>(dst.size()));
+    dst.resize(dst.size() + guard, poison);
+  }
+
+  ep_status run(OpenProvider& cpu) {
+    const auto operand = [&](int32_t role, int64_t channels, int64_t height, int64_t width) {
+      return strided(role, EP_DTYPE_f32, {sizes.count, channels, height, width},
+                     {channels * height * width, 1, width * channels, channels});
+    };
+    ep_primitive_desc desc =
+        descriptor(EP_PRIMITIVE_convolution, {operand(EP_ROLE_DST, sizes.out, sizes.dst_height(), sizes.dst_width()),
+                                              operand(EP_ROLE_SRC, sizes.in, sizes.height, sizes.width),
+                                              dense(EP_ROLE_WEIGHT, EP_DTYPE_f32, {sizes.out, sizes.in, 3, 3}),
+                                              dense(EP_ROLE_BIAS, EP_DTYPE_f32, {sizes.out})});
+    desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
+    ep_convolution_attributes& attributes = desc.attributes.convolution;
+    attributes.spatial_rank = 2;
+    attributes.groups = 1;
+    for (int i = 0; i < 2; ++i) {
+      attributes.stride[i] = attributes.dilation[i] = 1;
+      attributes.pad_low[i] = sizes.pad[i];
+      attributes.pad_high[i] = sizes.pad[2 + i];
+    }
+    std::vector<void*> operands{dst.data(), src.data(), weight.data(), bias.data()};
+    if (sizes.residual) {
+      desc.operands[desc.operand_count] = desc.operands[0];
+      desc.operands[desc.operand_count++].role = EP_ROLE_EPILOGUE_0;
+      desc.epilogues[desc.epilogue_count++] = {2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0};
+      operands.push_back(other.data());
+    }
+    desc.epilogues[desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
+    const LaunchResult result = run_once(cpu, desc, operands);
+    EXPECT_EQ(result.implementation, "channels_last");
+    return result.status;
+  }
+
+  // The result number `i`, and the sum of the magnitudes of what it adds up.
+  double wanted(size_t i, double* magnitude) const {
+    const auto place = static_cast<int64_t>(i);
+    const int64_t channel = place % sizes.out, x = place / sizes.out % sizes.dst_width();
+    const int64_t line = place / sizes.out / sizes.dst_width();
+    const int64_t y = line % sizes.dst_height(), image = line / sizes.dst_height();
+    double sum = bias[static_cast<size_t>(channel)];
+    *magnitude = std::abs(sum);
+    for (int64_t tap = 0; tap < 9; ++tap) {
+      const int64_t sy = y + tap / 3 - sizes.pad[0], sx = x + tap % 3 - sizes.pad[1];
+      if (sy < 0 || sy >= sizes.height || sx < 0 || sx >= sizes.width) continue;
+      for (int64_t c = 0; c < sizes.in; ++c) {
+        const double left = src[static_cast<size_t>(((image * sizes.height + sy) * sizes.width + sx) * sizes.in + c)];
+        const double product = left * weight[static_cast<size_t>((channel * sizes.in + c) * 9 + tap)];
+        sum += product;
+        *magnitude += std::abs(product);
+      }
+    }
+    if (sizes.residual) sum += other[i];
+    if (sizes.residual) *magnitude += std::abs(other[i]);
+    return sum <= 0 ? 0 : sum;
+  }
+
+  // The greatest error of a finite result, as a part of that magnitude. NaN and infinities must be where they belong.
+  double error() const {
+    double worst = 0;
+    for (size_t i = 0; i + guard < dst.size(); ++i) {
+      double magnitude = 0;
+      const double want = wanted(i, &magnitude), got = dst[i];
+      if (!std::isfinite(want)) {
+        EXPECT_TRUE(std::isnan(want) ? std::isnan(got) : got == want) << i << ": " << got << ", not " << want;
+      } else {
+        EXPECT_TRUE(std::isfinite(got)) << i << ": " << got << ", not " << want;
+        worst = std::max(worst, std::abs(got - want) / magnitude);
+      }
+    }
+    for (size_t i = dst.size() - guard; i < dst.size(); ++i) EXPECT_EQ(dst[i], poison) << "behind DST";
+    return worst;
+  }
+
+  Sizes sizes;
+  std::mt19937 generator{11};
+  std::uniform_real_distribution<float> range{-1.0F, 1.0F};
+  std::vector<float> src, weight, bias, other, dst;
+};
+
+// The README of providers/cpu/convolution has it.
+constexpr double bound = 4.0 / (1 << 23);
+
+std::vector<Sizes> shapes() {
+  std::vector<Sizes> shapes{
+      {1, 64, 64, 14, 14, {1, 1, 1, 1}, true},    // squares are shared, two panels
+      {1, 24, 40, 33, 35, {1, 1, 1, 1}, false},   // of each thread, weights are kept
+      {1, 300, 48, 21, 23, {1, 1, 1, 1}, true},   // more channels than one chunk
+      {1, 280, 304, 22, 23, {1, 1, 1, 1}, true},  // of each thread, with more weights than are kept
+      {9, 17, 33, 4, 3, {1, 1, 1, 1}, true},      // images of few pixels
+      {30, 16, 16, 3, 3, {0, 0, 0, 0}, false},    // and of one result
+      {1, 16, 17, 12, 11, {3, 4, 5, 2}, false},   // squares that lie beside the image
+  };
+  std::mt19937 generator(3);
+  const auto any = [&](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(generator() % static_cast<uint64_t>(high - low + 1));
+  };
+  for (int i = 0; i < 12; ++i) {
+    shapes.push_back({any(1, 3),
+                      any(16, 70),
+                      any(16, 70),
+                      any(9, 21),
+                      any(9, 21),
+                      {any(0, 2), any(0, 2), any(0, 2), any(0, 2)},
+                      any(0, 1) == 1});
+  }
+  return shapes;
+}
+
+class Winograd : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Winograd, StaysWithinItsBoundOfSumsInDoublePrecision) {
+  const auto cpu = open_on_target(GetParam());
+  if (cpu == nullptr) GTEST_SKIP() << "this processor does not have " << GetParam();
+  double worst = 0;
+  for (const Sizes& sizes : shapes()) {
+    Convolution convolution(sizes);
+    ASSERT_EQ(convolution.run(*cpu), EP_STATUS_OK) << text_of(sizes) << ": " << cpu->host.sentence();
+    const double error = convolution.error();
+    EXPECT_LE(error, bound) << text_of(sizes);
+    worst = std::max(worst, error);
+  }
+  RecordProperty("worst", fmt::format("{:.3g} epsilons", worst * (1 << 23)));
+}
+
+// Of one square, four results need an element of SRC or fewer; the others stay finite.
+TEST_P(Winograd, KeepsNanAndInfinityWhereTheyBelong) {
+  const auto cpu = open_on_target(GetParam());
+  if (cpu == nullptr) GTEST_SKIP() << "this processor does not have " << GetParam();
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const float value : {std::numeric_limits<float>::quiet_NaN(), infinity, -infinity}) {
+    Convolution convolution({1, 20, 37, 16, 15, {1, 1, 1, 1}, true});
+    for (const size_t at : {5, 4444, 1999}) convolution.src[at] = value;
+    convolution.bias[3] = infinity;
+    convolution.other[77] = value;
+    ASSERT_EQ(convolution.run(*cpu), EP_STATUS_OK) << cpu->host.sentence();
+    EXPECT_LE(convolution.error(), bound) << value;
+    convolution = Convolution({1, 20, 37, 16, 15, {1, 1, 1, 1}, false});
+    convolution.weight[9 * 20 * 5 + 31] = value;
+    ASSERT_EQ(convolution.run(*cpu), EP_STATUS_OK) << cpu->host.sentence();
+    EXPECT_LE(convolution.error(), bound) << value;
+  }
+}
+
+// Sums of four elements overflow where their products by weights do not.
+TEST_P(Winograd, DoesNotOverflowBeforeTheSumsDo) {
+  const auto cpu = open_on_target(GetParam());
+  if (cpu == nullptr) GTEST_SKIP() << "this processor does not have " << GetParam();
+  Convolution convolution({1, 20, 37, 16, 15, {1, 1, 1, 1}, false});
+  for (float& value : convolution.src) value *= 3e38F;
+  for (float& value : convolution.weight) value *= 1e-3F;
+  ASSERT_EQ(convolution.run(*cpu), EP_STATUS_OK) << cpu->host.sentence();
+  EXPECT_LE(convolution.error(), bound);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, Winograd, ::testing::Values("baseline", "avx2", "avx3"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace tenon::provider
