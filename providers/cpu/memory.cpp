@@ -4,33 +4,32 @@
 #include <limits>
 
 #include "providers/cpu/device.h"
+#include "providers/cpu/pages.h"
 
 namespace tenon::provider::cpu {
 namespace {
 
 constexpr uint64_t alignment = 256;
-constexpr uint64_t huge_page = 2 * 1024 * 1024;
 
 // Maps `size` bytes, a whole number of huge pages, at a huge-page boundary. The kernel gives zeroed pages, so nobody
-// zeroes them here. With huge pages the first touch of 48 MiB takes 5 ms, with small pages 28 ms.
+// zeroes them here.
 char* map_huge(uint64_t size) {
-  const uint64_t reserved = size + huge_page;
+  const uint64_t reserved = size + kHugePage;
   void* place = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (place == MAP_FAILED) return nullptr;
   const auto start = reinterpret_cast<uintptr_t>(place);
-  const uintptr_t aligned = (start + huge_page - 1) / huge_page * huge_page;
+  const uintptr_t aligned = (start + kHugePage - 1) / kHugePage * kHugePage;
   if (aligned != start) munmap(place, aligned - start);
   const uint64_t tail = start + reserved - (aligned + size);
   if (tail != 0) munmap(reinterpret_cast<void*>(aligned + size), tail);
-  madvise(reinterpret_cast<void*>(aligned), size, MADV_HUGEPAGE);
+  pages().choose(reinterpret_cast<char*>(aligned), size);
   return reinterpret_cast<char*>(aligned);
 }
 
 void release_block(char* address, uint64_t mapped) {
-  if (mapped != 0)
-    munmap(address, mapped);
-  else
-    std::free(address);
+  if (mapped == 0) return std::free(address);
+  pages().forget(address, mapped);
+  munmap(address, mapped);
 }
 
 ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_memory** out_memory, ep_error** error) {
@@ -38,9 +37,9 @@ ep_status memory_allocate(ep_device* device, uint32_t pool, uint64_t size, ep_me
   if (pool != 0) return fail(host, error, EP_STATUS_INVALID_ARGUMENT, "cpu has one pool; there is no %u.", pool);
   char* address = nullptr;
   uint64_t mapped = 0;
-  if (size <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) - 2 * huge_page) {
-    if (size >= huge_page) {
-      mapped = (size + huge_page - 1) / huge_page * huge_page;
+  if (size <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) - 2 * kHugePage) {
+    if (size >= kHugePage) {
+      mapped = (size + kHugePage - 1) / kHugePage * kHugePage;
       address = map_huge(mapped);
     } else {
       address = static_cast<char*>(std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment));
