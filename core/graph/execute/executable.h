@@ -33,6 +33,7 @@ struct Slot {
 
 struct Schedule;
 struct PartWrite;
+struct RegionStep;
 
 // A node as a record, or a part of its decomposition; or an island, which is many nodes that a device runs as one graph
 // (islands.h).
@@ -50,6 +51,7 @@ struct Step {
   std::shared_ptr<const CompiledGraph> island;  // it has inputs, outputs, drops and a label, and nothing else
   // Of an island: the metadata of its inputs and outputs when it was compiled.
   std::vector<TensorMeta> island_inputs, island_outputs;
+  std::shared_ptr<const RegionStep> regions;  // of control flow (regions.h): what runs in place of a record
   std::string alone;  // why the device does not run the record in a whole graph; empty: it was not asked
   // Its results have the strides of their slots, whatever the op's rule says.
   bool stated_order = false;

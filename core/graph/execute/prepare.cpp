@@ -3,6 +3,7 @@
 #include "core/graph/execute/executable.h"
 #include "core/graph/execute/islands.h"
 #include "core/graph/execute/liveness.h"
+#include "core/graph/execute/regions.h"
 #include "core/graph/execute/resize.h"
 #include "core/graph/execute/rungs.h"
 #include "core/graph/execute/schedule.h"
@@ -15,15 +16,16 @@ namespace {
 
 class Preparation {
  public:
-  Preparation(const Graph& graph, symbolic::Values* sizes) : graph_(graph), sizes_(sizes) {}
+  Preparation(const Graph& graph, symbolic::Values* sizes, const PrepareOptions& options)
+      : graph_(graph), sizes_(sizes), options_(options) {}
 
-  Executable run(const PrepareOptions& options) {
+  Executable run(std::span<const ValueId> outputs) {
     made_.steps.reserve(graph_.size());
     made_.values.resize(graph_.value_count());
     for (size_t i = 0; i < graph_.labels().size(); ++i) made_.labels->add(graph_.labels()[i]);
     made_.inputs.assign(graph_.inputs().begin(), graph_.inputs().end());
-    made_.outputs.assign(graph_.outputs().begin(), graph_.outputs().end());
-    made_.over = options.over;
+    made_.outputs.assign(outputs.begin(), outputs.end());
+    made_.over = options_.over;
     made_.over.resize(made_.outputs.size(), kNoInput);
     for (ValueId id = 1; id < graph_.value_count(); ++id) place(id);
     for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) add(id, graph_.node(id));
@@ -60,6 +62,7 @@ class Preparation {
     step.outputs = node.results;
     step.precision = node.precision;
     step.label = node.label;
+    if (!node.regions.empty()) step.regions = prepare_regions(graph_, node, sizes_, options_);
     return step;
   }
 
@@ -85,18 +88,24 @@ class Preparation {
 
   const Graph& graph_;
   symbolic::Values* sizes_;
+  const PrepareOptions& options_;
   Executable made_;
 };
 
 }  // namespace
 
 Executable prepare(const Graph& graph, symbolic::Values* sizes, const PrepareOptions& options) {
+  return prepare_outputs(graph, graph.outputs(), sizes, options);
+}
+
+Executable prepare_outputs(const Graph& graph, std::span<const ValueId> outputs, symbolic::Values* sizes,
+                           const PrepareOptions& options) {
   const InterpreterScope eager(eager_interpreter());
   throw_if_error(sizes->check());
   if (options.like != nullptr) {
     if (std::optional<Executable> made = resize(graph, sizes, *options.like, options.packed)) return *std::move(made);
   }
-  Executable made = Preparation(graph, sizes).run(options);
+  Executable made = Preparation(graph, sizes, options).run(outputs);
   if (options.whole_graphs) take_islands(&made);
   if (options.scheduled) choose_rungs(&made, options.packed);
   find_last_uses(&made);

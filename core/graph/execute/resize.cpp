@@ -55,6 +55,7 @@ class Resizing {
   }
 
   bool take(const Step& step) {
+    if (step.regions != nullptr) return false;  // their programs may read any size
     made_.steps.push_back(step);
     Step& next = made_.steps.back();
     bool changes = std::any_of(step.inputs.begin(), step.inputs.end(), [&](uint32_t id) { return changed_[id]; });

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/device/device_state.h"
+#include "core/graph/execute/regions.h"
 #include "core/interpreter/device_graph.h"
 #include "core/tensor/factory.h"
 #include "primitives/text/format.h"
@@ -36,6 +37,7 @@ std::string StepRunner::device_of(const Step& step, std::span<const Tensor* cons
 }
 
 TensorList StepRunner::apply(const Step& step, std::span<const Tensor* const> inputs) {
+  if (step.regions != nullptr) return run_regions(*step.regions, inputs);
   return step.island != nullptr ? launch(step, inputs) : apply_op(step, inputs);
 }
 
