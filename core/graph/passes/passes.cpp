@@ -13,6 +13,7 @@ constexpr std::string_view kOrder = "kernels may add in another order: a few rou
 
 constexpr Pass kPasses[] = {
     {"fold_constants", "computes nodes of constants alone", "", fold_constants},
+    {"slices", "gathers of one known place, or of some in a row, as views", kOrder, find_slices},
     {"groups", "multiplies keys and values that heads share without repeating them", kRounding, join_groups},
     {"redundant", "removes nodes that change nothing, and joins views of views", "", remove_redundant},
     {"common", "computes equal nodes once", "", merge_common},
