@@ -75,8 +75,9 @@ class Resizing {
   bool work_out(Step* step) {
     if (step->island != nullptr) return false;
     if (is_view(*step)) return look(step);
+    if (computes(*step) && step->prepared == nullptr) return false;
     if (step->dense_copy) return copy(step);
-    if (step->derived || (step->prepared == nullptr && computes(*step))) return false;
+    if (step->derived) return false;
     std::vector<TensorMeta> metas;
     throw_if_error(infer_outputs(StepCall(made_, *step).call(), &metas));
     if (!fits(*step, metas)) return false;
