@@ -191,6 +191,21 @@ TEST(ControlFlow, ResultsAreTensorsOfTheirOwn) {
   }
 }
 
+// A result may be bound to the memory of a constant that a region reads later.
+TEST(ControlFlow, ABoundResultKeepsOffConstantsOfRegions) {
+  const Tensor constant = random_tensor({3}, 2);
+  const TensorList in{random_tensor({3}, 1), flag(true)};
+  const Program code = [&](const TensorList& x) {
+    const Tensor first = x[0] + 1.0;
+    const Tensor second = cond(
+        x[1], [&] { return TensorList{first * constant}; }, [&] { return TensorList{x[0]}; })[0];
+    return TensorList{first, second};
+  };
+  const Executable program = prepare(record(in, code));
+  const TensorList expected = code(in);
+  expect_same(run(program, in, TensorList{constant, Tensor()}), expected, "bound");
+}
+
 TensorList scanned(const TensorList& in) {
   const Scanned made = scan(
       [&](const TensorList& carry, const TensorList& x) {
