@@ -566,6 +566,93 @@ TEST(ControlFlow, ThreadsShareOneProgram) {
   EXPECT_EQ(right, 200);
 }
 
+// The program without its header, after one pass.
+std::string after(std::string_view pass, Graph graph) {
+  find_pass(pass).run(&graph, {});
+  EXPECT_EQ(verify(graph).message(), "");
+  const std::string once = print(graph);
+  find_pass(pass).run(&graph, {});
+  EXPECT_EQ(print(graph), once) << "the pass is not idempotent";
+  const std::string text = print(parse(once));
+  return text.substr(text.find('\n') + 1);
+}
+
+TEST(RegionsPass, RegionsGetConstantsAndNothingThatTheyDoNotRead) {
+  const Graph graph = parse(R"(graph "g"
+%1 = input f32[2] on cpu:0
+%2 = input bool[] on cpu:0
+%3 = constant f32[2] on cpu:0 = 0000803f00000040
+%4, %5 = cond(%2, %1, %3, %1, %3) : f32[2], f32[2]
+  region then
+    %1 = input f32[2] on cpu:0
+    %2 = input f32[2] on cpu:0
+    %3 = input f32[2] on cpu:0
+    %4 = input f32[2] on cpu:0
+    %5 = add(%1, %2) : f32[2]
+    %6 = exp(%4) : f32[2]
+    return %5, %6
+  region else
+    %1 = input f32[2] on cpu:0
+    %2 = input f32[2] on cpu:0
+    %3 = input f32[2] on cpu:0
+    %4 = input f32[2] on cpu:0
+    return %3, %1
+return %4
+)");
+  EXPECT_EQ(after("regions", graph.copy()), R"(%1 = input f32[2] on cpu:0
+%2 = input bool[] on cpu:0
+%3 = cond(%2, %1) : f32[2]
+  region then
+    %1 = input f32[2] on cpu:0
+    %2 = constant f32[2] on cpu:0 = 0000803f00000040
+    %3 = add(%1, %2) : f32[2]
+    return %3
+  region else
+    %1 = input f32[2] on cpu:0
+    return %1
+return %3
+)");
+}
+
+TEST(RegionsPass, AKnownBranchTakesThePlaceOfItsNode) {
+  const Graph graph = parse(R"(graph "g"
+%1 = input f32[2] on cpu:0
+%2 = constant bool[] on cpu:0 = 00
+%3, %4 = cond(%2, %1) : f32[2], f32[2]
+  region then
+    %1 = input f32[2] on cpu:0
+    return %1, %1
+  region else
+    %1 = input f32[2] on cpu:0
+    %2 = exp(%1) : f32[2] label "inside"
+    return %2, %1
+return %3, %4
+)");
+  EXPECT_EQ(after("regions", graph.copy()), R"(%1 = input f32[2] on cpu:0
+%2 = exp(%1) : f32[2] label "inside"
+return %2, %1
+)");
+}
+
+// A state stays, even where it is a constant at first: the next step has another one.
+TEST(RegionsPass, ConstantsThatStepsChangeStay) {
+  const std::string text = R"(%1 = constant f32[] on cpu:0 = 0000803f
+%2 = while_loop(%1) : f32[]
+  region cond
+    %1 = input f32[] on cpu:0
+    %2 = lt(%1, _) scalars (0, 0x1.4p+3) : bool[]
+    return %2
+  region body
+    %1 = input f32[] on cpu:0
+    %2 = mul(%1, _) scalars (0, 0x1p+1) : f32[]
+    return %2
+return %2
+)";
+  EXPECT_EQ(after("regions", parse("graph \"g\"\n" + text)), text);
+  EXPECT_EQ(after("fold_constants", parse("graph \"g\"\n" + text)), text);
+  EXPECT_EQ(run(prepare(parse("graph \"g\"\n" + text)), {})[0].item().to_double(), 16.0);
+}
+
 // An asynchronous device beside the host.
 class FakeControlFlow : public ::testing::Test {
  protected:
