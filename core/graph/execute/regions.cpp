@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/graph/execute/schedule.h"
 #include "core/graph/execute/steps.h"
 #include "core/graph/regions/eager.h"
 #include "core/graph/regions/regions.h"
@@ -154,6 +155,17 @@ std::shared_ptr<const RegionStep> prepare_regions(const Graph& graph, const Node
     made->devices.push_back(graph[result].device);
   }
   return made;
+}
+
+void add_constants(const RegionStep& step, std::vector<Storage*>* storages) {
+  for (const PreparedRegion& region : step.regions) {
+    const std::vector<Storage*>& own = region.program.schedule->constant_storages;
+    storages->insert(storages->end(), own.begin(), own.end());
+    for (uint32_t output : region.program.outputs) {
+      const Tensor& constant = region.program.values[output].constant;
+      if (constant.defined()) storages->push_back(constant.impl()->storage.at_hand());
+    }
+  }
 }
 
 TensorList run_regions(const RegionStep& step, std::span<const Tensor* const> inputs) {

@@ -34,6 +34,9 @@ struct RegionStep {
 std::shared_ptr<const RegionStep> prepare_regions(const Graph& graph, const Node& node, symbolic::Values* sizes,
                                                   const PrepareOptions& options);
 
+// Appends the storages of the constants that runs of the regions read.
+void add_constants(const RegionStep& step, std::vector<Storage*>* storages);
+
 // Runs `step` on `inputs`. Results share no memory with inputs or each other. Waits for each predicate. Under another
 // interpreter than the eager one that must see the ops, it has the control flow too.
 // Errors: those of the ops inside, with their labels; cancelled, between two steps.

@@ -8,6 +8,7 @@
 #include "core/device/device_state.h"
 #include "core/graph/execute/packing.h"
 #include "core/graph/execute/part_write.h"
+#include "core/graph/execute/regions.h"
 #include "core/graph/execute/steps.h"
 #include "core/interpreter/operands.h"
 #include "core/interpreter/segment_launch.h"
@@ -235,6 +236,7 @@ class Scheduling {
     made_->constants = ready_constants(program_);
     for (uint32_t i = 0; i < step_count(); ++i) {
       const Step& step = program_.steps[i];
+      if (step.regions != nullptr) add_constants(*step.regions, &made_->constant_storages);
       for (size_t input = 0; input < step.inputs.size(); ++input) {
         const Tensor& constant = program_.values[step.inputs[input]].constant;
         if (!constant.defined()) continue;

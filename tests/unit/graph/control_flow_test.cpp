@@ -18,7 +18,9 @@
 #include "core/kernel/cancellation.h"
 #include "core/ops/operators.h"
 #include "core/ops/ops.h"
+#include "loader/loader.h"
 #include "primitives/text/format.h"
+#include "tests/fakes/async/control.h"
 #include "tests/unit/graph/random_program.h"
 #include "tests/unit/tensor/expect_error.h"
 
@@ -162,6 +164,46 @@ TEST(WhileLoop, StatesMayChangePlaces) {
                       },
                       x);
   });
+}
+
+// A loop without a step, and a branch that gives back what it got, share no memory with anybody.
+TEST(ControlFlow, ResultsAreTensorsOfTheirOwn) {
+  const TensorList in{random_tensor({3}, 1), flag(true)};
+  const Program code = [](const TensorList& x) {
+    TensorList results =
+        while_loop([](const TensorList& s) { return logical_not(s[1]); }, [](const TensorList& s) { return s; }, x);
+    const TensorList branch = cond(
+        x[1],
+        [&] {
+          return TensorList{x[0], x[0]};
+        },
+        [&] {
+          return TensorList{x[0], x[0]};
+        });
+    results.insert(results.end(), branch.begin(), branch.end());
+    return results;
+  };
+  const std::string before = bytes_of(in[0]);
+  for (TensorList results : {code(in), run(prepare(record(in, code)), in)}) {
+    for (const size_t i : {0, 2, 3}) fill_(results[i], Scalar(static_cast<double>(i)));
+    for (const size_t i : {0, 2, 3}) EXPECT_EQ(results[i].to_host<float>()[1], static_cast<float>(i));
+    EXPECT_EQ(bytes_of(in[0]), before);
+  }
+}
+
+// A result may be bound to the memory of a constant that a region reads later.
+TEST(ControlFlow, ABoundResultKeepsOffConstantsOfRegions) {
+  const Tensor constant = random_tensor({3}, 2);
+  const TensorList in{random_tensor({3}, 1), flag(true)};
+  const Program code = [&](const TensorList& x) {
+    const Tensor first = x[0] + 1.0;
+    const Tensor second = cond(
+        x[1], [&] { return TensorList{first * constant}; }, [&] { return TensorList{x[0]}; })[0];
+    return TensorList{first, second};
+  };
+  const Executable program = prepare(record(in, code));
+  const TensorList expected = code(in);
+  expect_same(run(program, in, TensorList{constant, Tensor()}), expected, "bound");
 }
 
 TensorList scanned(const TensorList& in) {
@@ -522,6 +564,179 @@ TEST(ControlFlow, ThreadsShareOneProgram) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(right, 200);
+}
+
+// The program without its header, after one pass.
+std::string after(std::string_view pass, Graph graph) {
+  find_pass(pass).run(&graph, {});
+  EXPECT_EQ(verify(graph).message(), "");
+  const std::string once = print(graph);
+  find_pass(pass).run(&graph, {});
+  EXPECT_EQ(print(graph), once) << "the pass is not idempotent";
+  const std::string text = print(parse(once));
+  return text.substr(text.find('\n') + 1);
+}
+
+TEST(RegionsPass, RegionsGetConstantsAndNothingThatTheyDoNotRead) {
+  const Graph graph = parse(R"(graph "g"
+%1 = input f32[2] on cpu:0
+%2 = input bool[] on cpu:0
+%3 = constant f32[2] on cpu:0 = 0000803f00000040
+%4, %5 = cond(%2, %1, %3, %1, %3) : f32[2], f32[2]
+  region then
+    %1 = input f32[2] on cpu:0
+    %2 = input f32[2] on cpu:0
+    %3 = input f32[2] on cpu:0
+    %4 = input f32[2] on cpu:0
+    %5 = add(%1, %2) : f32[2]
+    %6 = exp(%4) : f32[2]
+    return %5, %6
+  region else
+    %1 = input f32[2] on cpu:0
+    %2 = input f32[2] on cpu:0
+    %3 = input f32[2] on cpu:0
+    %4 = input f32[2] on cpu:0
+    return %3, %1
+return %4
+)");
+  EXPECT_EQ(after("regions", graph.copy()), R"(%1 = input f32[2] on cpu:0
+%2 = input bool[] on cpu:0
+%3 = cond(%2, %1) : f32[2]
+  region then
+    %1 = input f32[2] on cpu:0
+    %2 = constant f32[2] on cpu:0 = 0000803f00000040
+    %3 = add(%1, %2) : f32[2]
+    return %3
+  region else
+    %1 = input f32[2] on cpu:0
+    return %1
+return %3
+)");
+}
+
+TEST(RegionsPass, AKnownBranchTakesThePlaceOfItsNode) {
+  const Graph graph = parse(R"(graph "g"
+%1 = input f32[2] on cpu:0
+%2 = constant bool[] on cpu:0 = 00
+%3, %4 = cond(%2, %1) : f32[2], f32[2]
+  region then
+    %1 = input f32[2] on cpu:0
+    return %1, %1
+  region else
+    %1 = input f32[2] on cpu:0
+    %2 = exp(%1) : f32[2] label "inside"
+    return %2, %1
+return %3, %4
+)");
+  EXPECT_EQ(after("regions", graph.copy()), R"(%1 = input f32[2] on cpu:0
+%2 = exp(%1) : f32[2] label "inside"
+return %2, %1
+)");
+}
+
+// A state stays, even where it is a constant at first: the next step has another one.
+TEST(RegionsPass, ConstantsThatStepsChangeStay) {
+  const std::string text = R"(%1 = constant f32[] on cpu:0 = 0000803f
+%2 = while_loop(%1) : f32[]
+  region cond
+    %1 = input f32[] on cpu:0
+    %2 = lt(%1, _) scalars (0, 0x1.4p+3) : bool[]
+    return %2
+  region body
+    %1 = input f32[] on cpu:0
+    %2 = mul(%1, _) scalars (0, 0x1p+1) : f32[]
+    return %2
+return %2
+)";
+  EXPECT_EQ(after("regions", parse("graph \"g\"\n" + text)), text);
+  EXPECT_EQ(after("fold_constants", parse("graph \"g\"\n" + text)), text);
+  EXPECT_EQ(run(prepare(parse("graph \"g\"\n" + text)), {})[0].item().to_double(), 16.0);
+}
+
+// An asynchronous device beside the host.
+class FakeControlFlow : public ::testing::Test {
+ protected:
+  static Device device() {
+    static const Device one = [] {
+      fakes::async_control().memory = uint64_t{64} << 20;
+      fakes::async_control().reference = true;
+      fakes::async_control().graphs = false;
+      loader::register_provider("controlling", fakes::async_query);
+      return Device("controlling:0");
+    }();
+    return one;
+  }
+  void SetUp() override {
+    static_cast<void>(device());
+    fakes::async_control().delay_us = 50;
+  }
+  void TearDown() override {
+    device().synchronize();
+    EXPECT_EQ(fakes::async_control().violation(), "");
+  }
+};
+
+// The predicate and the counter are on the host, the state on the device.
+TEST_F(FakeControlFlow, RunsOverSeveralDevices) {
+  const TensorList in{abs(random_tensor({5}, 3)).to(device()), number(40.0f), random_tensor({3, 5}, 4).to(device())};
+  const Program code = [](const TensorList& x) {
+    const TensorList grown = while_loop([&](const TensorList& s) { return lt(sum(s[0].to(Device::host())), x[1]); },
+                                        [&](const TensorList& s) {
+                                          return TensorList{s[0] * 1.5, s[1] + 1};
+                                        },
+                                        {x[0], number(int64_t{0})});
+    const Scanned made = scan(
+        [](const TensorList& c, const TensorList& s) {
+          return Scanned{{tanh(c[0] + s[0])}, {c[0], sum(c[0] * s[0]).to(Device::host())}};
+        },
+        {grown[0]}, {x[2]});
+    const Tensor picked = cond(
+        any(gt(made.carry[0].to(Device::host()), Scalar(2.0))), [&] { return TensorList{neg(made.ys[0])}; },
+        [&] { return TensorList{made.ys[0]}; })[0];
+    return TensorList{picked, grown[1], made.ys[1], made.carry[0]};
+  };
+  const TensorList expected = code(in);
+  Recorder recorder(device());
+  const Graph graph = [&] {
+    InterpreterScope scope(recorder);
+    TensorList values;
+    for (const Tensor& each : in) values.push_back(recorder.input(each.dtype(), each.dims(), each.device()));
+    return recorder.finish(code(values));
+  }();
+  const Executable program = prepare(parse(print(graph)));
+  for (int i = 0; i < 5; ++i) {
+    const TensorList got = run(program, in);
+    for (size_t k = 0; k < got.size(); ++k) EXPECT_EQ(got[k].device(), expected[k].device());
+    expect_same(got, expected, print(graph));
+  }
+}
+
+// A step that fails on the device poisons the predicate, or what the loop gives; the error names the node inside.
+TEST_F(FakeControlFlow, AFailureInAStepIsFoundAndTheNextRunIsRight) {
+  Recorder recorder(device());
+  const Graph graph = [&] {
+    InterpreterScope scope(recorder);
+    const Tensor x = recorder.input(DType::f32, {5}), at = recorder.input(DType::i64, {1});
+    const Tensor steps = recorder.input(DType::i64, Dims(), Device::host());
+    recorder.label("the loop");
+    return recorder.finish(while_loop([](const TensorList& s) { return gt(s[1], Scalar(int64_t{0})); },
+                                      [&](const TensorList& s) {
+                                        recorder.label("the step");
+                                        return TensorList{s[0] + gather(s[0], 0, at), s[1] - 1};
+                                      },
+                                      {x, steps}));
+  }();
+  const Executable program = prepare(graph);
+  const Tensor x = random_tensor({5}, 1).to(device());
+  for (int i = 0; i < 3; ++i) {
+    const Status status = testing::error_of([&] {
+      run(program, TensorList{x, index(7).to(device()), number(int64_t{3})})[0].to_host<float>();
+    });
+    EXPECT_NE(status.message().find("index 7 is out of range"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("the step on controlling:0"), std::string::npos) << status.message();
+    static_cast<void>(testing::error_of([] { device().synchronize(); }));
+    EXPECT_NO_THROW(run(program, TensorList{x, index(2).to(device()), number(int64_t{3})})[0].to_host<float>());
+  }
 }
 
 }  // namespace

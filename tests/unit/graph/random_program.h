@@ -30,8 +30,9 @@ inline Tensor random_numbers(const Dims& dims, uint32_t seed) {
 class RandomProgram {
  public:
   // `smooth`: a small change of an input or of a rounding changes no result much. Takes three inputs: two of f32 and
-  // one of i32, of shape [4, 4].
-  RandomProgram(uint32_t seed, int size, bool smooth) : seed_(seed), smooth_(smooth) {
+  // one of i32, of shape [4, 4]. `control`: with control flow, which passes no gradient on where it is recorded.
+  RandomProgram(uint32_t seed, int size, bool smooth, bool control = true)
+      : seed_(seed), smooth_(smooth), control_(control) {
     for (int i = 0; i < size; ++i) steps_.push_back(static_cast<uint32_t>(i));
   }
 
@@ -63,13 +64,13 @@ class RandomProgram {
   Tensor constant(const Dims& dims) { return random_tensor(dims, below(5)); }
 
   void step() {
-    switch (below(6)) {
+    switch (below(control_ ? 6 : 5)) {
       case 0: return views();
       case 1: return writes();
       case 2: return patterns();
       case 3: return types();
-      case 4: return control(below(2));
-      default: return arithmetic();
+      case 4: return arithmetic();
+      default: return control(below(2));
     }
   }
 
@@ -239,6 +240,7 @@ class RandomProgram {
   std::mt19937 random_;
   uint32_t seed_;
   bool smooth_;
+  bool control_;
   std::vector<uint32_t> steps_;
   TensorList floats_, whole_, truths_;
 };

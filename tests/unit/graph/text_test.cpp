@@ -255,7 +255,7 @@ TEST(Text, RegionsStandBehindTheirNode) {
 
 TEST(Text, RefusesWrongRegions) {
   const std::string text = print(graph_with_regions());
-  const auto wrong = [&](const std::string& old, const std::string& with) {
+  const auto changed_text = [&](const std::string& old, const std::string& with) {
     std::string changed = text;
     const size_t at = changed.find(old);
     EXPECT_NE(at, std::string::npos) << old << "\n" << text;
@@ -265,11 +265,12 @@ TEST(Text, RefusesWrongRegions) {
   const auto has = [](const std::string& message, const std::string& part) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   };
-  has(wrong("region else", "region or"), "'else' is expected");
-  has(wrong("cond(%2, %1)", "cond(%1, %1)"), "cond: the predicate must be one bool, but it is f32 [S0, 2] on cpu:0.");
-  has(wrong("cond(%2, %1)", "cond(%2)"), "has 1 inputs, but the node has 0 operands for it");
-  has(wrong("limited: 1", "limited: 2"), "a number of it is out of range");
-  has(wrong("sliced: 1", "sliced: 7"), "it has 2 operands, which are too few or too many");
+  has(changed_text("region else", "region or"), "'else' is expected");
+  has(changed_text("cond(%2, %1)", "cond(%1, %1)"),
+      "cond: the predicate must be one bool, but it is f32 [S0, 2] on cpu:0.");
+  has(changed_text("cond(%2, %1)", "cond(%2)"), "has 1 inputs, but the node has 0 operands for it");
+  has(changed_text("limited: 1", "limited: 2"), "a number of it is out of range");
+  has(changed_text("sliced: 1", "sliced: 7"), "it has 2 operands, which are too few or too many");
   std::string deep = "graph \"g\"\n%1 = input bool[] on cpu:0\n";
   for (int i = 0; i < 100000; ++i) deep += "%2 = cond(%1, %1)\nregion then\n%1 = input bool[] on cpu:0\n";
   has(error_of([&] { parse(deep); }).message(), "too deep");
