@@ -24,6 +24,7 @@ class TENON_API GradientInterpreter final : public Interpreter {
 
  private:
   void apply_bound(const OpCall& call);
+  void apply_control(const OpCall& call, bool flows);
   void apply_tracked(const OpCall& call);
 
   Interpreter& below_;
