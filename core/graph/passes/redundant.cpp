@@ -37,14 +37,25 @@ class Redundant {
            (constant.defined() ? constant.contiguous() : value < row_major_.size() && row_major_[value]);
   }
 
-  // Notes whether the results of `id` are surely row-major, when they are made as the graph says.
+  // Notes whether the results of `id` are surely row-major, when they are made as the graph says. A new result is, if
+  // the axes of all inputs follow each other as in row-major ones, gaps and broadcasts allowed.
   void note_order(NodeId id) {
     row_major_.resize(graph_.value_count(), false);
-    const bool keeps = node(id).op->form != OpForm::view || is_reshape(id) || is(graph_, id, OpId::squeeze) ||
-                       is(graph_, id, OpId::unsqueeze);
-    const bool all = keeps && std::all_of(node(id).inputs.begin(), node(id).inputs.end(),
-                                          [&](ValueId input) { return order_known(input); });
-    for (ValueId made : node(id).results) row_major_[made] = all;
+    in_order_.resize(graph_.value_count(), false);
+    const bool is_view = node(id).op->form == OpForm::view;
+    const bool dense = !is_view || is_any(id, {OpId::reshape, OpId::view, OpId::squeeze, OpId::unsqueeze});
+    const bool ordered = dense || is_any(id, {OpId::expand, OpId::slice, OpId::select});
+    const auto all = [&](const std::vector<bool>& known) {
+      return std::all_of(node(id).inputs.begin(), node(id).inputs.end(),
+                         [&](ValueId input) { return order_known(input) || (input < known.size() && known[input]); });
+    };
+    for (ValueId made : node(id).results) {
+      row_major_[made] = dense && all(is_view ? row_major_ : in_order_);
+      in_order_[made] = ordered && all(in_order_);
+    }
+  }
+  bool is_any(NodeId id, std::initializer_list<OpId> ops) const {
+    return std::any_of(ops.begin(), ops.end(), [&](OpId op) { return is(graph_, id, op); });
   }
 
   void visit(NodeId id) {
@@ -159,6 +170,7 @@ class Redundant {
   Graph& graph_;
   bool exact_;
   std::vector<bool> row_major_;
+  std::vector<bool> in_order_;  // row-major, but for gaps and broadcasts
 };
 
 }  // namespace
