@@ -106,16 +106,7 @@ void GradientInterpreter::apply(const OpCall& call) {
   below_.apply(call);
 }
 
-// Backward reads attributes as numbers, so the program holds for these alone.
-void GradientInterpreter::apply_bound(const OpCall& call) {
-  for (const Patch& patch : call.patches->list) bound(patch.size, call.op->name);
-  OpCall numbers = call;
-  numbers.patches = nullptr;
-  apply_tracked(numbers);
-}
-
 void GradientInterpreter::apply_tracked(const OpCall& call) {
-  if (call.patches != nullptr) return apply_bound(call);
   Edges edges;
   edges.set_size(call.inputs.size());
   bool flows = false;

@@ -23,7 +23,6 @@ class TENON_API GradientInterpreter final : public Interpreter {
   Interpreter& below() const { return below_; }
 
  private:
-  void apply_bound(const OpCall& call);
   void apply_tracked(const OpCall& call);
 
   Interpreter& below_;
