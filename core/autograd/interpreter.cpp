@@ -7,6 +7,7 @@
 #include "core/autograd/op_node.h"
 #include "core/autograd/rows.h"
 #include "core/autograd/views.h"
+#include "core/ops/control.h"
 #include "core/ops/decompose/decompose.h"
 #include "core/ops/sizes.h"
 #include "core/ops/sym_call.h"
@@ -106,6 +107,15 @@ void GradientInterpreter::apply(const OpCall& call) {
   below_.apply(call);
 }
 
+// Kept control flow: an interpreter below records it.
+void GradientInterpreter::apply_control(const OpCall& call, bool flows) {
+  if (!flows) return below_.apply(call);
+  throw Error(Code::unsupported,
+              fmt::format("{}: an argument wants a gradient, which a recorded {} does not have yet.", call.op->name,
+                          call.op->name),
+              "Call the function without compile, or inside a NoGrad scope.");
+}
+
 void GradientInterpreter::apply_tracked(const OpCall& call) {
   Edges edges;
   edges.set_size(call.inputs.size());
@@ -115,6 +125,7 @@ void GradientInterpreter::apply_tracked(const OpCall& call) {
     edges[i] = edge_of(*call.inputs[i]);
     flows = flows || wants(edges[i]);
   }
+  if (control::is_control(*call.op)) return apply_control(call, flows);
   if (call.op->form == OpForm::composite && flows) return compose(call, *this);
   if (!call.epilogues.empty() && flows) {
     const InterpreterScope scope(*this);

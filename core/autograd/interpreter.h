@@ -23,6 +23,7 @@ class TENON_API GradientInterpreter final : public Interpreter {
   Interpreter& below() const { return below_; }
 
  private:
+  void apply_control(const OpCall& call, bool flows);
   void apply_tracked(const OpCall& call);
 
   Interpreter& below_;

@@ -22,6 +22,7 @@ struct Base {
   // Whether it shares memory with another base, or one of its views with it, was decided on the layout of the hints.
   bool layout_decided = false;
   bool outside = false;  // it is the memory of a tensor from outside, which may not be written
+  uint64_t frame = 0;    // whose value `value` is (Recorder::Frame)
   std::string_view written_by = {};
 };
 
@@ -50,6 +51,7 @@ struct RecordedTensor final : RecordedValue {
   std::vector<ViewStep> chain;  // from the base to this tensor
   ValueId value = 0;            // this tensor as it was at `generation`
   uint64_t generation = 0;
+  uint64_t frame = 0;      // whose value `value` is
   bool row_major = false;  // whatever the open sizes are
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/regions/regions.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
@@ -12,17 +13,25 @@ size_t Node::own_inputs() const {
   return count;
 }
 
-Graph::Graph(std::string name) : arena_(std::make_unique<symbolic::Arena>(std::move(name))), values_(1) {
-  labels_.add({});
-}
+Graph::Graph(std::string name) : Graph(std::make_shared<symbolic::Arena>(std::move(name))) {}
+
+Graph::Graph(std::shared_ptr<symbolic::Arena> arena) : arena_(std::move(arena)), values_(1) { labels_.add({}); }
 
 Graph::~Graph() = default;
 
-Graph Graph::copy() const {
-  Graph made(arena_->name());
-  made.arena_ = std::make_unique<symbolic::Arena>(*arena_);
+Graph Graph::copy() const { return copy_with(std::make_shared<symbolic::Arena>(*arena_)); }
+
+std::shared_ptr<Graph> Graph::new_region() const { return std::shared_ptr<Graph>(new Graph(arena_)); }
+
+Graph Graph::copy_with(const std::shared_ptr<symbolic::Arena>& arena) const {
+  Graph made(arena);
   made.values_ = values_;
   made.nodes_ = nodes_;
+  for (Linked& linked : made.nodes_) {
+    for (std::shared_ptr<Graph>& region : linked.node.regions) {
+      region = std::make_shared<Graph>(region->copy_with(arena));
+    }
+  }
   made.first_ = first_;
   made.last_ = last_;
   made.size_ = size_;
@@ -66,12 +75,11 @@ NodeId Graph::link(NodeId before, Node node) {
 }
 
 NodeId Graph::insert(NodeId before, Node node, size_t count) {
-  const std::vector<SymMeta> made = infer_results(*this, node, count);
-  DeviceState* device = device_of(*this, node);
+  const std::vector<Value> made = infer_values(*this, node, count);
   const auto id = static_cast<NodeId>(nodes_.size());
-  for (uint32_t i = 0; i < count; ++i) {
+  for (uint32_t i = 0; i < made.size(); ++i) {
     node.results.push_back(static_cast<ValueId>(values_.size()));
-    values_.push_back({made[i].dtype, made[i].dims, device, Tensor(), id, i});
+    values_.push_back({made[i].dtype, made[i].dims, made[i].device, Tensor(), id, i});
   }
   return link(before, std::move(node));
 }
@@ -142,6 +150,18 @@ std::vector<SymMeta> infer_results(Graph& graph, const Node& node, size_t count)
   std::vector<SymMeta> made(count);
   throw_if_error(node.op->infer_sizes(call, made.data()));
   for (SymMeta& meta : made) meta.dims = resolved(graph.arena(), meta.dims);
+  return made;
+}
+
+std::vector<Value> infer_values(Graph& graph, const Node& node, size_t count) {
+  if (control::is_control(*node.op)) {
+    std::vector<Value> made = infer_regions(graph, node);
+    for (Value& value : made) value.dims = resolved(graph.arena(), value.dims);
+    return made;
+  }
+  std::vector<Value> made;
+  DeviceState* device = device_of(graph, node);
+  for (const SymMeta& meta : infer_results(graph, node, count)) made.push_back({meta.dtype, meta.dims, device});
   return made;
 }
 

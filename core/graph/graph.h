@@ -33,6 +33,8 @@ struct Use {
   friend bool operator==(const Use&, const Use&) = default;
 };
 
+class Graph;
+
 // An input of the program, a constant, or a result of a node.
 struct Value {
   DType dtype = DType::none;
@@ -56,6 +58,8 @@ struct Node {
   Precision precision = Precision::stated;
   uint32_t label = 0;  // in Graph::labels
   std::vector<ValueId> results = {};
+  // Of control flow: the programs of its functions, which nobody else has (regions/regions.h).
+  std::vector<std::shared_ptr<Graph>> regions = {};
 
   // How many of the inputs are the op's own: those of epilogues stand behind them.
   size_t own_inputs() const;
@@ -74,6 +78,8 @@ class TENON_API Graph {
   ~Graph();
   // The same program again: sizes, values and nodes have the same names in both. Constants are shared.
   Graph copy() const;
+  // An empty graph that shares the arena of this one: a region of a node to come.
+  std::shared_ptr<Graph> new_region() const;
 
   symbolic::Arena& arena() { return *arena_; }
   const symbolic::Arena& arena() const { return *arena_; }
@@ -103,6 +109,7 @@ class TENON_API Graph {
 
   // Puts `node` before the node `before` (kNoNode: at the end) and makes its results, `count` of them, whose dtype,
   // dims and device follow from the op's rule. Throws the errors of the rule; symbolic::Undecided.
+  // A node with regions has as many results as they say; `count` does not matter.
   NodeId insert(NodeId before, Node node, size_t count = 1);
   NodeId append(Node node, size_t count = 1) { return insert(kNoNode, std::move(node), count); }
 
@@ -121,9 +128,11 @@ class TENON_API Graph {
     NodeId next = kNoNode;
   };
 
+  explicit Graph(std::shared_ptr<symbolic::Arena> arena);
+  Graph copy_with(const std::shared_ptr<symbolic::Arena>& arena) const;
   NodeId link(NodeId before, Node node);
 
-  std::unique_ptr<symbolic::Arena> arena_;
+  std::shared_ptr<symbolic::Arena> arena_;  // regions share it
   std::vector<Value> values_;
   std::vector<Linked> nodes_;
   NodeId first_ = kNoNode, last_ = kNoNode;
@@ -134,7 +143,9 @@ class TENON_API Graph {
 
 // What the rule of `node` says of its results; its inputs are values of `graph`. Throws as insert().
 std::vector<SymMeta> infer_results(Graph& graph, const Node& node, size_t count);
-// The device of the results of `node`.
+// Dtype, dims and device of the results of `node`, control flow included. Throws as insert().
+std::vector<Value> infer_values(Graph& graph, const Node& node, size_t count);
+// The device of the results of `node`, which has no regions.
 DeviceState* device_of(const Graph& graph, const Node& node);
 
 }  // namespace tenon::graph

@@ -18,6 +18,7 @@ std::string_view reader_of(SizeRead what) {
 
 Tensor Recorder::input(DType dtype, const Dims& hints, std::span<const std::string> symbols, std::string name,
                        Device device) {
+  const At program(*this, 0);
   if (name.empty()) name = fmt::format("{}", graph_->inputs().size());
   symbolic::Arena& arena = graph_->arena();
   SymDims dims;
@@ -45,15 +46,20 @@ Tensor Recorder::input(DType dtype, const Dims& hints, std::span<const std::stri
 
 Tensor Recorder::input_like(const Tensor& value) {
   const TensorImpl& impl = *value.impl();
-  const SymDims dims = sizes_of(value_of(value));
+  const At program(*this, 0);
+  const SymDims dims = sizes_of(*graph_, value_of(value));
   return new_tensor(graph_->add_input(impl.dtype, dims, impl.device),
                     {impl.dtype, impl.dims, contiguous_strides(impl.dims)});
 }
 
 void Recorder::keep_sizes() { recording_->at_hints = true; }
 
-SymDims Recorder::sizes_of(ValueId value) const {
-  SymDims dims = (*graph_)[value].dims;
+SymDims Recorder::sizes_of(const RecordedTensor& value) const {
+  return sizes_of(*graphs_.at(value.frame), value.value);
+}
+
+SymDims Recorder::sizes_of(const Graph& graph, ValueId value) const {
+  SymDims dims = graph[value].dims;
   for (SymDim& dim : dims) {
     if (!dim.is_number()) dim = graph_->arena().resolve(dim);
   }
@@ -69,7 +75,7 @@ void Recorder::bind_all_sizes(std::string_view reader) {
 void Recorder::read_sizes(const RecordedTensor& value, TensorImpl* tensor, SizeRead what, int64_t axis) {
   if (reading_hints_ > 0) return;
   const std::string_view reader = reader_of(what);
-  const SymDims dims = sizes_of(value.value);
+  const SymDims dims = sizes_of(value);
   if ((what == SizeRead::strides || what == SizeRead::contiguous) && !value.row_major) {
     bind_all_sizes(reader);
   } else if (what == SizeRead::dim) {
@@ -85,7 +91,7 @@ void Recorder::read_sizes(const RecordedTensor& value, TensorImpl* tensor, SizeR
 
 // Strides may follow from sizes that no dim shows.
 bool Recorder::is_open(const RecordedTensor& value) const {
-  const SymDims dims = sizes_of(value.value);
+  const SymDims dims = sizes_of(value);
   const bool numbers = std::all_of(dims.begin(), dims.end(), [](SymDim dim) { return dim.is_number(); });
   return !numbers || (!value.row_major && !graph_->arena().symbols().empty());
 }
@@ -104,8 +110,8 @@ void Recorder::check_hints(const OpInfo& op, ValueId value, const TensorMeta& me
 }
 
 void Recorder::require_sizes(const OpInfo& op, const Tensor& tensor, ValueId value) {
-  const SymDims have = sizes_of(recorded(tensor).value);
-  const SymDims made = sizes_of(value);
+  const SymDims have = sizes_of(recorded(tensor));
+  const SymDims made = sizes_of(*graph_, value);
   symbolic::Arena& arena = graph_->arena();
   arena.context(op.name);
   for (int32_t axis = 0; axis < have.rank(); ++axis) {
@@ -124,7 +130,7 @@ void RecordedTensor::read_sizes(TensorImpl& tensor, SizeRead what, int64_t axis)
 }
 
 SymDims RecordedTensor::sizes(const TensorImpl& tensor) const {
-  if (!recording->finished.load(std::memory_order_relaxed)) return recorder->sizes_of(value);
+  if (!recording->finished.load(std::memory_order_relaxed)) return recorder->sizes_of(*this);
   if (recording->at_hints) {
     SymDims numbers;
     for (int64_t dim : tensor.dims) numbers.push_back(dim);

@@ -5,6 +5,7 @@
 
 #include "core/device/device_state.h"
 #include "core/graph/record.h"
+#include "core/graph/regions/regions.h"
 #include "core/graph/text.h"
 #include "core/ops/dims_attribute.h"
 #include "core/ops/op_rows.h"
@@ -126,18 +127,16 @@ class Parser {
   Parser(std::string_view text, std::string_view constants) : text_(text), constants_(constants) {}
 
   Graph parse() {
-    size_t number = 1;
     try {
-      number = header();
-      for (; !text_.empty() && !returned_; ++number) line(next_line());
-      if (!returned_) throw Wrong{"the line with 'return' is missing"};
+      header();
+      body();
       if (text_.find_first_not_of(" \n") != std::string_view::npos) throw Wrong{"nothing may follow 'return'"};
     } catch (const Wrong& wrong) {
-      throw Error(Code::invalid_argument, fmt::format("The text is no graph: line {}: {}.", number, wrong.what));
+      throw Error(Code::invalid_argument, fmt::format("The text is no graph: line {}: {}.", lines_, wrong.what));
     } catch (const Error& error) {
-      throw Error(error.status().with_context(fmt::format("  in line {} of the graph", number)));
+      throw Error(error.status().with_context(fmt::format("  in line {} of the graph", lines_)));
     }
-    return std::move(*graph_);
+    return std::move(*program_);
   }
 
  private:
@@ -145,35 +144,43 @@ class Parser {
     const size_t end = std::min(text_.find('\n'), text_.size());
     const std::string_view line = text_.substr(0, end);
     text_.remove_prefix(std::min(end + 1, text_.size()));
+    ++lines_;
     return line;
   }
 
-  // The name and the arena. Returns the number of the line that follows.
-  size_t header() {
+  // The name and the arena.
+  void header() {
     Cursor cursor(next_line());
     cursor.expect("graph");
-    graph_.emplace(cursor.quoted());
+    graph_ = &program_.emplace(cursor.quoted());
     std::string_view arena = text_;
-    size_t lines = 0;
     while (!text_.empty() && text_[0] != '%' && !text_.starts_with("return")) {
       next_line();
-      ++lines;
     }
     arena.remove_suffix(text_.size());
     const std::string name = graph_->arena().name();
     graph_->arena_ = std::make_unique<symbolic::Arena>(value_or_throw(symbolic::parse_arena(arena, name)));
-    return lines + 2;
   }
 
-  void line(std::string_view text) {
+  // The lines up to `return`.
+  void body() {
+    for (bool returned = false; !returned;) {
+      if (text_.empty()) throw Wrong{"the line with 'return' is missing"};
+      returned = line(next_line());
+    }
+  }
+
+  // True for the line with `return`.
+  bool line(std::string_view text) {
     Cursor cursor(text);
-    if (cursor.take("return")) {
+    const bool returns = cursor.take("return");
+    if (returns) {
       graph_->set_outputs(cursor.done() ? std::vector<ValueId>() : values(cursor));
-      returned_ = true;
     } else {
       definition(cursor);
     }
     if (!cursor.done()) cursor.wrong("nothing more is expected");
+    return returns;
   }
 
   void definition(Cursor& cursor) {
@@ -291,6 +298,9 @@ class Parser {
     for (const OpInfo& op : op_table()) {
       if (op.name == name && op.form != OpForm::composite) made.op = &op;
     }
+    for (const control::Row& row : control::rows()) {
+      if (row.op.name == name) made.op = &row.op;
+    }
     if (made.op == nullptr) cursor.wrong(fmt::format("there is no op '{}'", name));
     made.attributes.resize((made.op->attribute_bytes + 7) / 8);
     cursor.expect("(");
@@ -298,7 +308,8 @@ class Parser {
       made.inputs = values(cursor);
       cursor.expect(")");
     }
-    const RecordShape shape = record_shape(*made.op);
+    const bool controls = control::is_control(*made.op);
+    const RecordShape shape = controls ? RecordShape{} : record_shape(*made.op);
     if (!shape.listed && made.inputs.size() < shape.most && made.inputs.size() >= shape.required) {
       made.inputs.resize(shape.most);  // the last ones may be left out
     }
@@ -315,10 +326,34 @@ class Parser {
       while (cursor.take(","));
     }
     if (cursor.take("label")) made.label = graph_->add_label(cursor.quoted());
-    check(cursor, made, names.size());
+    if (controls) {
+      if (!cursor.done()) cursor.wrong("nothing more is expected");
+      for (const std::string_view body : control::row_of(*made.op).bodies) {
+        if (!body.empty()) made.regions.push_back(region(body));
+      }
+    } else {
+      check(cursor, made, names.size());
+    }
     const NodeId id = graph_->append(std::move(made), names.size());
     check_types(cursor, id, stated);
     define(names, graph_->node(id).results, cursor);
+  }
+
+  // `region NAME` and its lines, which know no value from outside.
+  std::shared_ptr<Graph> region(std::string_view name) {
+    Cursor cursor(next_line());
+    cursor.expect("region");
+    cursor.expect(name);
+    if (!cursor.done()) cursor.wrong("nothing more is expected");
+    if (++depth_ > kMostRegionDepth) cursor.wrong("regions lie inside of each other too deep");
+    std::shared_ptr<Graph> made = graph_->new_region();
+    std::map<uint64_t, ValueId> outside = std::exchange(ids_, {});
+    Graph* around = std::exchange(graph_, made.get());
+    body();
+    graph_ = around;
+    ids_ = std::move(outside);
+    --depth_;
+    return made;
   }
 
   // What rules take for granted, since functors see to it.
@@ -369,7 +404,7 @@ class Parser {
     do {
       const std::string_view name = cursor.word();
       const AttributeField* field = nullptr;
-      for (const AttributeField& each : attribute_fields(*made->op)) {
+      for (const AttributeField& each : fields_of(*made->op)) {
         if (each.name == name) field = &each;
       }
       if (field == nullptr) cursor.wrong(fmt::format("{} has no attribute '{}'", made->op->name, name));
@@ -489,9 +524,11 @@ class Parser {
   }
 
   std::string_view text_, constants_;
-  std::optional<Graph> graph_;
+  std::optional<Graph> program_;
+  Graph* graph_ = nullptr;  // the program, or a region of it
   std::map<uint64_t, ValueId> ids_;
-  bool returned_ = false;
+  size_t depth_ = 0;  // of regions
+  size_t lines_ = 0;  // that were read
 };
 
 Graph parse(std::string_view text, std::string_view constants) { return Parser(text, constants).parse(); }

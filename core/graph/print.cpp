@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/device/device_state.h"
+#include "core/graph/regions/regions.h"
 #include "core/graph/text.h"
 #include "core/ops/dims_attribute.h"
 #include "core/ops/record_shape.h"
@@ -40,14 +41,21 @@ class Printer {
   Printer(const Graph& graph, const TextOptions& options) : graph_(graph), options_(options) {}
 
   std::string print() {
-    std::string text = fmt::format("graph {}\n{}", in_quotes(graph_.arena().name()), graph_.arena().text());
-    for (ValueId id : graph_.inputs()) text += fmt::format("%{} = input {}\n", id, typed(id));
+    return fmt::format("graph {}\n{}", in_quotes(graph_.arena().name()), graph_.arena().text()) + body("");
+  }
+
+  // The lines of values and nodes; those of regions stand behind their node, indented.
+  std::string body(const std::string& indent) {
+    std::string text;
+    for (ValueId id : graph_.inputs()) text += fmt::format("{}%{} = input {}\n", indent, id, typed(id));
     for (ValueId id = 1; id < graph_.value_count(); ++id) {
       const bool read = !graph_[id].uses.empty() || graph_.is_output(id);
-      if (graph_[id].constant.defined() && read) text += fmt::format("%{} = constant {}\n", id, constant(id));
+      if (graph_[id].constant.defined() && read) text += fmt::format("{}%{} = constant {}\n", indent, id, constant(id));
     }
-    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) text += line(graph_.node(id)) + "\n";
-    return text + fmt::format("return {}\n", list(graph_.outputs()));
+    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) {
+      text += indent + line(graph_.node(id)) + "\n" + regions(graph_.node(id), indent);
+    }
+    return text + fmt::format("{}return {}\n", indent, list(graph_.outputs()));
   }
 
  private:
@@ -94,6 +102,15 @@ class Printer {
     return text;
   }
 
+  std::string regions(const Node& node, const std::string& indent) const {
+    std::string text;
+    for (size_t i = 0; i < node.regions.size(); ++i) {
+      text += fmt::format("{}  region {}\n", indent, control::row_of(*node.op).bodies[i]);
+      text += Printer(*node.regions[i], options_).body(indent + "    ");
+    }
+    return text;
+  }
+
   std::string line(const Node& node) const {
     std::string text = fmt::format("{} = {}({})", list(node.results), node.op->name,
                                    list(std::span(node.inputs).first(node.own_inputs())));
@@ -127,7 +144,7 @@ class Printer {
 
   std::string attributes(const Node& node) const {
     std::string text;
-    for (const AttributeField& field : attribute_fields(*node.op)) {
+    for (const AttributeField& field : fields_of(*node.op)) {
       const std::string value = field_text(node, field);
       if (!value.empty()) text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", field.name, value);
     }

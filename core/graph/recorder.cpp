@@ -13,6 +13,7 @@
 #include "core/interpreter/inference.h"
 #include "core/interpreter/order.h"
 #include "core/interpreter/prepared.h"
+#include "core/ops/control.h"
 #include "core/ops/op_rows.h"
 #include "core/ops/ops.h"
 #include "core/tensor/factory.h"
@@ -93,9 +94,12 @@ void Recorder::begin() {
   recording_->name = fmt::format("recording {}", ++count);
   if (!options_.name.empty()) recording_->name += fmt::format(" ({})", options_.name);
   open_arena_.reset();
-  graph_ = std::make_unique<Graph>(recording_->name);
+  graph_ = std::make_shared<Graph>(recording_->name);
+  frames_.clear();
+  frames_.push_back({0, recording_->name, graph_});
+  at_ = 0;
+  graphs_ = {{0, graph_}};
   open_arena_ = std::make_unique<symbolic::RecordingArena>(graph_->arena());
-  constants_.clear();
   symbols_.clear();
   label_ = 0;
 }
@@ -110,6 +114,7 @@ Tensor Recorder::tensor_of(ValueId value, const TensorMeta& meta, std::shared_pt
   made->base = std::move(base);
   made->chain = std::move(chain);
   made->value = value;
+  made->frame = frames_[at_].id;
   Tensor tensor = make_meta((*graph_)[value].device, meta);
   tensor.impl()->recorded = made.release();
   tensor.impl()->open = is_open(recorded(tensor));
@@ -117,12 +122,15 @@ Tensor Recorder::tensor_of(ValueId value, const TensorMeta& meta, std::shared_pt
 }
 
 Tensor Recorder::new_tensor(ValueId value, const TensorMeta& meta, bool row_major) {
-  return tensor_of(value, meta, std::make_shared<Base>(Base{value, meta.strides, row_major}), {}, row_major);
+  auto base = std::make_shared<Base>(Base{value, meta.strides, row_major});
+  base->frame = frames_[at_].id;
+  return tensor_of(value, meta, std::move(base), {}, row_major);
 }
 
 Tensor Recorder::view_of(const OpCall& call, ValueId value, const TensorMeta& meta) {
   if (!is_value(*call.inputs[0])) {  // a view of open size of a tensor from outside
     auto base = std::make_shared<Base>(Base{value, meta.strides});
+    base->frame = frames_[at_].id;
     base->outside = true;
     return tensor_of(value, meta, std::move(base), {}, false);
   }
@@ -133,19 +141,21 @@ Tensor Recorder::view_of(const OpCall& call, ValueId value, const TensorMeta& me
 }
 
 Tensor Recorder::input(DType dtype, const Dims& dims, Device device) {
+  const At program(*this, 0);
   SymDims sizes;
   for (int64_t dim : dims) sizes.push_back(dim);
   return new_tensor(graph_->add_input(dtype, sizes, device.state()), {dtype, dims, contiguous_strides(dims)});
 }
 
 Tensor Recorder::variable(const Tensor& known) {
+  const At program(*this, 0);
   return new_tensor(graph_->add_constant(known), {known.dtype(), known.dims(), known.strides()}, known.contiguous());
 }
 
 void Recorder::label(std::string text) { label_ = graph_->add_label(std::move(text)); }
 
 Tensor Recorder::whole(const std::shared_ptr<Base>& base) {
-  const Value& value = (*graph_)[base->value];
+  const Value& value = (*graphs_.at(base->frame))[base->value];
   Dims dims;
   for (SymDim dim : value.dims) dims.push_back(graph_->arena().hint(dim).value());
   return tensor_of(base->value, {value.dtype, dims, base->strides}, base, {}, base->row_major);
@@ -183,16 +193,26 @@ ValueId Recorder::apply_view(const ViewStep& view, ValueId of) {
 ValueId Recorder::value_of(const Tensor& tensor) {
   if (!is_value(tensor)) {
     if (tensor.impl()->recorded != nullptr) tensor.impl()->recorded->read_elements(*tensor.impl());
-    ValueId& constant = constants_[tensor.impl()];
+    ValueId& constant = frames_[at_].constants[tensor.impl()];
     return constant != 0 ? constant : constant = graph_->add_constant(tensor);
   }
   RecordedTensor& self = recorded(tensor);
-  if (self.generation != self.base->generation) {
+  std::optional<size_t> at = open_frame(self.frame);
+  if (self.generation != self.base->generation || !at) {
+    at = open_frame(self.base->frame);
+    if (!at) {
+      throw Error(Code::invalid_argument,
+                  fmt::format("A tensor of shape {} of {} is used outside of it.", tensor.impl()->dims,
+                              "the function of a region that has ended"),
+                  "Return the tensor as a result of the function.");
+    }
+    const At there(*this, *at);
     self.value = self.base->value;
     for (const ViewStep& view : self.chain) self.value = apply_view(view, self.value);
     self.generation = self.base->generation;
+    self.frame = self.base->frame;
   }
-  return self.value;
+  return carried_in(self.value, *at);
 }
 
 Tensor Recorder::seen_through(const ViewStep& view, const Tensor& of) {
@@ -233,6 +253,7 @@ void Recorder::write(const Tensor& tensor, const Tensor& value, const OpInfo& op
   if (!same_layout(now.dims, now.strides, strides_like({view.dtype, view.dims, view.strides}, now.dims))) return;
   self.generation = base.generation;  // else the view is made anew at its next use
   self.value = value_of(value);
+  self.frame = base.frame;
 }
 
 void Recorder::infer(const OpCall& call, std::vector<TensorMeta>* outputs) const {
@@ -289,10 +310,12 @@ Node Recorder::node_of(const OpCall& call) {
 
 void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
   for (const Tensor& output : call.outputs) {
-    if (output.defined() && (!is_value(output) || recorded(output).base->outside)) {
+    if (!output.defined()) continue;
+    const bool outside = !is_value(output) || recorded(output).base->outside;
+    if (outside || recorded(output).base->frame != frames_[at_].id) {
       throw Error(Code::unsupported,
                   fmt::format("{}: a tensor of shape {} from outside {} cannot be written in it.", call.op->name,
-                              output.impl()->dims, recording_->name),
+                              output.impl()->dims, frames_[at_].name),
                   "Return the new elements as a result, and write them outside.");
     }
   }
@@ -315,6 +338,7 @@ void Recorder::record(const OpCall& call, std::span<const TensorMeta> outputs) {
 }
 
 void Recorder::apply(const OpCall& call) {
+  if (control::is_control(*call.op)) return record_regions(call);
   if (call.op->form == OpForm::composite) return compose(call, *this);
   check_values(call);
   std::vector<TensorMeta> outputs;
@@ -335,7 +359,7 @@ Graph Recorder::finish(std::span<const Tensor> outputs) {
     ids.push_back(value_of(outputs[i]));
   }
   graph_->set_outputs(std::move(ids));
-  remove_dead_code(graph_.get());
+  remove_dead_code_everywhere(graph_.get());
   Graph done = std::move(*graph_);
   recording_->finished.store(true, std::memory_order_relaxed);
   begin();

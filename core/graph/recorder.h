@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/device/export.h"
@@ -69,6 +71,10 @@ class TENON_API Recorder final : public Interpreter {
 
   std::string name() const override;
   void apply(const OpCall& call) override;
+  // Control flow, whose functions become regions.
+  bool keeps(const OpInfo& op) const override;
+  // True while the function of a region is recorded.
+  bool in_region() const { return frames_.size() > 1; }
   bool host_value_known(const Tensor& tensor) override;
 
   // The arena of the program, for code that makes sizes of its own.
@@ -82,6 +88,30 @@ class TENON_API Recorder final : public Interpreter {
 
  private:
   friend struct RecordedTensor;
+
+  // A graph that is being recorded: the program, or a region of a node to come, inside of the frame before.
+  struct Frame {
+    uint64_t id = 0;
+    std::string name = {};  // what errors call it
+    std::shared_ptr<Graph> graph;
+    std::unordered_map<const TensorImpl*, ValueId> constants = {};  // the graph keeps their tensors
+    std::vector<std::pair<ValueId, ValueId>> captures = {};         // values of the frame before, as inputs of this one
+    uint32_t label = 0;
+  };
+  // While one lives, nodes are recorded in the frame number `at`.
+  class At {
+   public:
+    At(Recorder& recorder, size_t at) : recorder_(recorder), before_(recorder.go_to(at)) {}
+    ~At() { recorder_.go_to(before_); }
+    At(const At&) = delete;
+    At& operator=(const At&) = delete;
+
+   private:
+    Recorder& recorder_;
+    size_t before_;
+  };
+  // Opens the frame of a region and records there while it lives.
+  class RegionScope;
 
   // While one lives the recorder itself looks at hints, which binds nobody.
   class HintScope {
@@ -100,7 +130,8 @@ class TENON_API Recorder final : public Interpreter {
   bool is_open(const RecordedTensor& value) const;
   void bind_all_sizes(std::string_view reader);
   // The sizes of `value`, as short as they are known.
-  SymDims sizes_of(ValueId value) const;
+  SymDims sizes_of(const RecordedTensor& value) const;
+  SymDims sizes_of(const Graph& graph, ValueId value) const;
   // Checks the result `value` of `op`, as its rule over expressions made it, against the one over hints.
   void check_hints(const OpInfo& op, ValueId value, const TensorMeta& meta) const;
 
@@ -118,6 +149,17 @@ class TENON_API Recorder final : public Interpreter {
   // Errors: invalid_argument, with both names, for a value of another recording: "relu: argument 0 of shape [2] is
   // ...".
   void check_value(std::string_view op, const char* role, size_t index, const Tensor& tensor) const;
+
+  // regions/record.cpp
+  size_t go_to(size_t at);
+  std::optional<size_t> open_frame(uint64_t id) const;
+  // `value`, of the frame number `from`, in the current one: an input of each region between.
+  ValueId carried_in(ValueId value, size_t from);
+  ValueId captured(size_t frame, ValueId outer);
+  void record_regions(const OpCall& call);
+  Frame record_region(const OpCall& call, size_t body, const Node& node);
+  TensorList region_inputs(const OpCall& call, const Node& node);
+  TensorMeta hinted(ValueId value) const;
 
   Node node_of(const OpCall& call);
   // The value that `tensor` holds where the recording has come to; of a tensor with data the constant.
@@ -137,10 +179,12 @@ class TENON_API Recorder final : public Interpreter {
   Options options_;
   Interpreter& known_;
   std::shared_ptr<Recording> recording_;
-  std::unique_ptr<Graph> graph_;
+  std::vector<Frame> frames_;                                    // those that are open, the program first
+  size_t at_ = 0;                                                // the one in which nodes are recorded
+  std::shared_ptr<Graph> graph_;                                 // its graph
+  std::unordered_map<uint64_t, std::shared_ptr<Graph>> graphs_;  // of all frames, by id
   std::unique_ptr<symbolic::RecordingArena> open_arena_;
-  std::unordered_map<const TensorImpl*, ValueId> constants_;  // the graph keeps their tensors
-  std::unordered_map<std::string, SymDim> symbols_;           // by name; as the inputs have them
+  std::unordered_map<std::string, SymDim> symbols_;  // by name; as the inputs have them
   mutable int32_t reading_hints_ = 0;
   uint32_t label_ = 0;
 };

@@ -6,7 +6,14 @@
 //   %2 = constant f32[8] on cpu:0 = 0000803f...                the elements' bytes in hex, row-major
 //   %3 = constant f32[768, 768] on cpu:0 = file 4096           or where they begin in the file of constants
 //   %4 = matmul(%1, %3) then add(%2), relu : f32[S0, 8] label "node 2 (/MatMul)"
-//   return %4
+//   %5 = cond(%4, %1, %2) : f32[S0, 8]                         control flow: the programs of its functions follow,
+//     region then                                              with names of their own; each ends with `return`
+//       %1 = input f32[S0, 8] on cpu:0
+//       ...
+//       return %1
+//     region else
+//       ...
+//   return %5
 //
 // After a node's arguments come, as far as it has them: `scalars (0.5, _)`, `{attributes}` that are not 0, `then` its
 // epilogues, `precision full`, `on` its device, `:` the types of its results, `label`.

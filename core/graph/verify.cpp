@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/graph/record.h"
+#include "core/graph/regions/regions.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
@@ -15,7 +16,7 @@ Status wrong(fmt::format_string<const Parts&...> text, const Parts&... parts) {
 
 class Verifier {
  public:
-  explicit Verifier(Graph& graph) : graph_(graph), made_(graph.value_count(), false) {}
+  Verifier(Graph& graph, size_t depth) : graph_(graph), depth_(depth), made_(graph.value_count(), false) {}
 
   Status run() {
     for (ValueId id = 1; id < graph_.value_count(); ++id)
@@ -46,9 +47,21 @@ class Verifier {
   Status visit(NodeId id) {
     const Node& node = graph_.node(id);
     if (node.op == nullptr) return wrong("it was erased, but is still in order");
-    TENON_RETURN_IF_ERROR(check_record(graph_, node, node.results.size()));
+    TENON_RETURN_IF_ERROR(control::is_control(*node.op) ? check_regions(node)
+                                                        : check_record(graph_, node, node.results.size()));
     for (uint32_t i = 0; i < node.inputs.size(); ++i) TENON_RETURN_IF_ERROR(check_input(id, i));
     return check_results(id);
+  }
+
+  Status check_regions(const Node& node) {
+    if (depth_ == kMostRegionDepth) return wrong("regions lie inside of each other more than {} deep", depth_);
+    for (const std::shared_ptr<Graph>& region : node.regions) {
+      if (region == nullptr || &region->arena() != &graph_.arena()) return wrong("a region has sizes of its own");
+      if (const Status status = Verifier(*region, depth_ + 1).run(); !status.ok()) {
+        return wrong("in a region: {}", status.message());
+      }
+    }
+    return {};
   }
 
   Status check_input(NodeId id, uint32_t i) {
@@ -62,12 +75,14 @@ class Verifier {
 
   Status check_results(NodeId id) {
     const Node& node = graph_.node(id);
-    std::vector<SymMeta> types;
+    std::vector<Value> types;
     try {
-      types = infer_results(graph_, node, node.results.size());
+      types = infer_values(graph_, node, node.results.size());
     } catch (const Error& error) {
       return error.status();
     }
+    if (types.size() != node.results.size())
+      return wrong("it has {} results, but gives {}", node.results.size(), types.size());
     for (uint32_t i = 0; i < node.results.size(); ++i) {
       const Value& value = graph_[node.results[i]];
       if (value.producer != id || value.result != i || made_[node.results[i]])
@@ -90,11 +105,12 @@ class Verifier {
   }
 
   Graph& graph_;
+  size_t depth_;            // regions around it
   std::vector<bool> made_;  // by value
 };
 
 }  // namespace
 
-Status verify(Graph& graph) { return Verifier(graph).run(); }
+Status verify(Graph& graph) { return Verifier(graph, 0).run(); }
 
 }  // namespace tenon::graph

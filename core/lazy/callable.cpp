@@ -82,6 +82,7 @@ std::shared_ptr<Programs> Entry::programs(const CallShape& shape) {
   graph::PrepareOptions options{.packed = !exact_};
   options.over.resize(recording_.forward.outputs().size(), graph::kNoInput);
   for (const Write& write : recording_.writes) options.over[write.output] = static_cast<uint32_t>(write.argument);
+  if (!order_.empty()) options.like = &programs_.at(order_.back())->forward;
   made->forward = graph::prepare(recording_.forward, &sizes, options);
   if (order_.size() == kMostExecutables) {
     programs_.erase(order_.front());

@@ -135,6 +135,10 @@ class Programs {
     if (a.device != b.device) return named("the device");
     if (a.results.size() != b.results.size() || a.inputs.size() != b.inputs.size())
       return named("the number of tensors");
+    if (a.regions.size() != b.regions.size()) return named("the number of functions");
+    for (size_t i = 0; i < a.regions.size(); ++i) {
+      if (std::string text = of_regions(*a.regions[i], *b.regions[i]); !text.empty()) return text;
+    }
     for (size_t i = 0; i < a.inputs.size(); ++i) {
       if (!same_value(a.inputs[i], b.inputs[i])) {
         return named(fmt::format("argument {}{}", i, origins(a.inputs[i], b.inputs[i])));
@@ -148,6 +152,16 @@ class Programs {
   }
 
  private:
+  static std::string of_regions(const Graph& a, const Graph& b) {
+    Programs regions(a, b);
+    if (!regions.same_inputs()) return "what a function reads, or its shape,";
+    regions.match_inputs();
+    if (std::string text = regions.nodes(); !text.empty()) return text;
+    bool same = a.outputs().size() == b.outputs().size();
+    for (size_t i = 0; same && i < a.outputs().size(); ++i) same = regions.same_value(a.outputs()[i], b.outputs()[i]);
+    return same ? "" : "a result of a function";
+  }
+
   const Graph& a_;
   const Graph& b_;
   std::unordered_map<ValueId, ValueId> values_;  // of the first program, in the second

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "core/autograd/history.h"
+#include "core/graph/regions/eager.h"
+#include "core/ops/control.h"
 #include "core/tensor/recording.h"
 #include "core/vm/storage.h"
 #include "primitives/text/format.h"
@@ -69,13 +71,20 @@ Tensor Tracer::look(std::string_view function, const Tensor& tensor) {
       return tensor;
     }
   }
-  if (parts_ == nullptr) refuse_look(function, tensor);
+  if (parts_ == nullptr || recorder_.in_region()) refuse_look(function, tensor);
   end_program();
   return real(tensor);
 }
 
 RandomRange Tracer::draw(uint64_t blocks) {
   if (ended()) return default_generator().reserve(blocks);
+  if (recorder_.in_region()) {
+    throw Error(Code::unsupported,
+                fmt::format("{}: random numbers are drawn in a function of cond, while_loop or scan, and a recording "
+                            "does not know how many of them a run takes.",
+                            function_),
+                "Draw the numbers before, and read them in the function.");
+  }
   next_draw_ = std::exchange(drawn_, drawn_ + blocks);
   return {};
 }
@@ -141,6 +150,7 @@ void Tracer::check_histories(const Tensor& tensor) const {
 }
 
 void Tracer::apply(const OpCall& call) {
+  if (control::is_control(*call.op) && !ended()) return apply_control(call);
   if (call.op->form == OpForm::composite) return compose(call, *this);
   ended() ? apply_eagerly(call) : apply_traced(call);
 }
@@ -168,10 +178,38 @@ void Tracer::apply_eagerly(const OpCall& call) {
   }
 }
 
+// What a region makes is nothing outside of it.
+void Tracer::note_base(const Tensor& value) {
+  if (parts_ == nullptr || recorder_.in_region() || value.impl()->storage != nullptr) return;
+  bases_.push_back(base_of(value));
+}
+
+// The functions of control flow may give tensors from outside as their results.
+void Tracer::apply_control(const OpCall& call) {
+  const auto& given = call.attributes_as<control::Call>();
+  std::vector<control::Body> bodies;
+  for (const control::Body& body : given.bodies) {
+    bodies.push_back([&](const TensorList& inputs) {
+      TensorList results = body(inputs);
+      if (given.interpreter != this) control::refuse_gradients(*call.op, results);
+      for (Tensor& result : results) {
+        if (result.defined()) result = value_of(result);
+      }
+      return results;
+    });
+  }
+  control::Call traced = given;
+  traced.bodies = bodies;
+  OpCall inner = call;
+  inner.attributes = &traced;
+  apply_traced(inner);
+  for (const Tensor& result : *given.results) note_base(result);
+}
+
 void Tracer::apply_traced(const OpCall& call) {
   if (const auto offset = std::exchange(next_draw_, std::nullopt)) {
     call.outputs[0] = captures_.add_random(call, *offset);
-    if (parts_ != nullptr) bases_.push_back(base_of(call.outputs[0]));
+    note_base(call.outputs[0]);
     return;
   }
   std::vector<Tensor> inputs(call.inputs.size());
@@ -204,7 +242,7 @@ void Tracer::apply_traced(const OpCall& call) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (call.outputs[i].defined()) continue;
     if (!is_recorded(outputs[i])) made(outputs[i], true);
-    if (outputs[i].impl()->storage == nullptr && parts_ != nullptr) bases_.push_back(base_of(outputs[i]));
+    note_base(outputs[i]);
     call.outputs[i] = outputs[i];
   }
 }

@@ -35,6 +35,7 @@ class Tracer final : public Interpreter, public HostWatch {
 
   std::string name() const override { return recorder_.name(); }
   void apply(const OpCall& call) override;
+  bool keeps(const OpInfo& op) const override { return !ended() && recorder_.keeps(op); }
   bool host_value_known(const Tensor& tensor) override;
 
   void made(const Tensor& tensor, bool filled) override;
@@ -75,6 +76,8 @@ class Tracer final : public Interpreter, public HostWatch {
   Made* find_made(const Tensor& tensor);
   bool is_frozen(const Tensor& tensor) const;
   void apply_traced(const OpCall& call);
+  void apply_control(const OpCall& call);
+  void note_base(const Tensor& value);
   void apply_eagerly(const OpCall& call);
   void end_program();
   [[noreturn]] void refuse_look(std::string_view function, const Tensor& tensor) const;

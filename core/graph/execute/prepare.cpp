@@ -3,6 +3,8 @@
 #include "core/graph/execute/executable.h"
 #include "core/graph/execute/islands.h"
 #include "core/graph/execute/liveness.h"
+#include "core/graph/execute/regions.h"
+#include "core/graph/execute/resize.h"
 #include "core/graph/execute/rungs.h"
 #include "core/graph/execute/schedule.h"
 #include "core/graph/execute/steps.h"
@@ -15,17 +17,19 @@ namespace {
 
 class Preparation {
  public:
-  Preparation(const Graph& graph, symbolic::Values* sizes) : graph_(graph), sizes_(sizes) {}
+  Preparation(const Graph& graph, symbolic::Values* sizes, const PrepareOptions& options)
+      : graph_(graph), sizes_(sizes), options_(options) {}
 
-  Executable run(const PrepareOptions& options) {
+  Executable run(std::span<const ValueId> outputs) {
+    made_.steps.reserve(graph_.size());
     made_.values.resize(graph_.value_count());
-    for (size_t i = 0; i < graph_.labels().size(); ++i) made_.labels.add(graph_.labels()[i]);
+    for (size_t i = 0; i < graph_.labels().size(); ++i) made_.labels->add(graph_.labels()[i]);
     made_.inputs.assign(graph_.inputs().begin(), graph_.inputs().end());
-    made_.outputs.assign(graph_.outputs().begin(), graph_.outputs().end());
-    made_.over = options.over;
+    made_.outputs.assign(outputs.begin(), outputs.end());
+    made_.over = options_.over;
     made_.over.resize(made_.outputs.size(), kNoInput);
     for (ValueId id = 1; id < graph_.value_count(); ++id) place(id);
-    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) add(graph_.node(id));
+    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) add(id, graph_.node(id));
     return std::move(made_);
   }
 
@@ -44,8 +48,9 @@ class Preparation {
     }
   }
 
-  Step step_of(const Node& node) {
+  Step step_of(NodeId id, const Node& node) {
     Step step;
+    step.node = id;
     step.op = node.op;
     step.inputs = node.inputs;
     step.scalars = node.scalars;
@@ -64,16 +69,17 @@ class Preparation {
     step.outputs = node.results;
     step.precision = node.precision;
     step.label = node.label;
+    if (!node.regions.empty()) step.regions = prepare_regions(graph_, node, sizes_, options_);
     return step;
   }
 
-  void add(const Node& node) {
+  void add(NodeId id, const Node& node) {
     std::vector<Dims> expected;  // before the rule over numbers looks: these errors name the symbols
-    for (uint32_t id : node.results) {
-      made_.values[id].device = graph_[id].device;
-      expected.push_back(value_or_throw(sizes_->of(node.op->name, graph_[id].dims)));
+    for (uint32_t result : node.results) {
+      made_.values[result].device = graph_[result].device;
+      expected.push_back(value_or_throw(sizes_->of(node.op->name, graph_[result].dims)));
     }
-    add_step(&made_, step_of(node));
+    add_step(&made_, step_of(id, node));
     if (node.op->form == OpForm::view) return;
     for (size_t i = 0; i < expected.size(); ++i) check(node, node.results[i], expected[i]);
   }
@@ -89,19 +95,28 @@ class Preparation {
 
   const Graph& graph_;
   symbolic::Values* sizes_;
+  const PrepareOptions& options_;
   Executable made_;
 };
 
 }  // namespace
 
 Executable prepare(const Graph& graph, symbolic::Values* sizes, const PrepareOptions& options) {
+  return prepare_outputs(graph, graph.outputs(), sizes, options);
+}
+
+Executable prepare_outputs(const Graph& graph, std::span<const ValueId> outputs, symbolic::Values* sizes,
+                           const PrepareOptions& options) {
   const InterpreterScope eager(eager_interpreter());
   throw_if_error(sizes->check());
-  Executable made = Preparation(graph, sizes).run(options);
+  if (options.like != nullptr) {
+    if (std::optional<Executable> made = resize(graph, sizes, *options.like, options.packed)) return *std::move(made);
+  }
+  Executable made = Preparation(graph, sizes, options).run(outputs);
   if (options.whole_graphs) take_islands(&made);
   if (options.scheduled) choose_rungs(&made, options.packed);
   find_last_uses(&made);
-  if (options.scheduled) made.schedule = make_schedule(made);
+  if (options.scheduled) made.schedule = make_schedule(made, Roots(made));
   return made;
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/graph/execute/regions.h"
 #include "core/interpreter/inference.h"
 #include "core/ops/attributes.h"
 #include "core/ops/op_rows.h"
@@ -47,6 +48,15 @@ void add_view(Executable* program, Step step) {
   program->steps.push_back(std::move(step));
 }
 
+void add_regions(Executable* program, Step step) {
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    Slot& slot = program->values[step.outputs[i]];
+    slot.device = step.regions->devices[i];
+    slot.meta = step.regions->results[i];
+  }
+  program->steps.push_back(std::move(step));
+}
+
 DeviceState* device_of_results(const Executable& program, const Step& step) {
   if (step.device != nullptr) return step.device;
   for (uint32_t id : step.inputs) {
@@ -77,12 +87,15 @@ Step copy_step(const Executable& program, uint32_t from, const Step& like, DType
   std::memcpy(copy.attributes.data(), &attributes, sizeof attributes);
   copy.precision = like.precision;
   copy.label = like.label;
+  copy.node = like.node;
+  copy.derived = true;
   copy.dense_copy = true;
   return copy;
 }
 
 void add_step(Executable* program, Step step) {
   if (is_view(step)) return add_view(program, std::move(step));
+  if (step.regions != nullptr) return add_regions(program, std::move(step));
   const StepCall call(*program, step);
   std::vector<TensorMeta> metas;
   throw_if_error(infer_outputs(call.call(), &metas));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/graph/execute/executable.h"
@@ -20,6 +21,10 @@ Step copy_step(const Executable& program, uint32_t from, const Step& like, DType
 // device. A view whose input has strides that do not allow it gets a row-major copy of the input first.
 // Throws: errors of the rule.
 void add_step(Executable* program, Step step);
+
+// prepare() for the results `outputs` of `graph`.
+Executable prepare_outputs(const Graph& graph, std::span<const ValueId> outputs, symbolic::Values* sizes,
+                           const PrepareOptions& options);
 
 // A new value of `program`.
 uint32_t add_value(Executable* program, Slot slot);

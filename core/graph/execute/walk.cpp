@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/device/device_state.h"
+#include "core/graph/execute/regions.h"
 #include "core/interpreter/device_graph.h"
 #include "core/tensor/factory.h"
 #include "primitives/text/format.h"
@@ -10,7 +11,7 @@
 namespace tenon::graph {
 
 TensorList StepRunner::run(const Step& step, std::span<const Tensor* const> inputs) {
-  const LabelScope label(program_.labels[step.label]);
+  const LabelScope label((*program_.labels)[step.label]);
   try {
     if (executions_ == nullptr) return apply(step, inputs);
     ExecutionScope scope;
@@ -24,7 +25,7 @@ TensorList StepRunner::run(const Step& step, std::span<const Tensor* const> inpu
   } catch (const Error& error) {
     // A fault inside an island has the label of its node.
     if (step.island != nullptr && error.code() == Code::invalid_argument) throw;
-    throw Error(with_label(error.status(), program_.labels[step.label], device_of(step, inputs)));
+    throw Error(with_label(error.status(), (*program_.labels)[step.label], device_of(step, inputs)));
   }
 }
 
@@ -36,6 +37,7 @@ std::string StepRunner::device_of(const Step& step, std::span<const Tensor* cons
 }
 
 TensorList StepRunner::apply(const Step& step, std::span<const Tensor* const> inputs) {
+  if (step.regions != nullptr) return run_regions(*step.regions, inputs);
   return step.island != nullptr ? launch(step, inputs) : apply_op(step, inputs);
 }
 

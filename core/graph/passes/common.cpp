@@ -35,6 +35,10 @@ void merge_common(Graph* graph, const PassOptions&) {
   std::map<std::vector<uint64_t>, NodeId> first;
   for (NodeId id = graph->first(); id != kNoNode;) {
     const NodeId after = graph->next(id);
+    if (!graph->node(id).regions.empty()) {  // equal ones would have to be found by their texts
+      id = after;
+      continue;
+    }
     const auto [same, fresh] = first.emplace(key_of(graph->node(id)), id);
     if (!fresh) {
       const std::vector<ValueId> results = graph->node(id).results;

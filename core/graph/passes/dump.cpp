@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/graph/regions/regions.h"
 #include "core/graph/text.h"
 #include "primitives/text/format.h"
 
@@ -64,14 +65,19 @@ Dump::Dump(const std::string& folder, const Graph& graph) {
   stage(0, "recorded", graph);
 }
 
+void Dump::keep_constants(const Graph& graph) {
+  for (ValueId id = 1; id < graph.value_count(); ++id) {
+    if (graph[id].constant.defined()) kept_.push_back(graph[id].constant);
+  }
+  for_each_region(graph, [&](const Graph& region) { keep_constants(region); });
+}
+
 void Dump::stage(size_t number, std::string_view name, const Graph& graph) {
   if (folder_.empty()) return;
   const size_t known = places_.size();
   std::string constants;
   const std::string text = print(graph, {.constants = &constants, .written = &places_, .file_bytes = bytes_});
-  for (ValueId id = 1; places_.size() != known && id < graph.value_count(); ++id) {
-    if (graph[id].constant.defined()) kept_.push_back(graph[id].constant);
-  }
+  if (places_.size() != known) keep_constants(graph);
   if (text == last_) return;
   last_ = text;
   if (!constants.empty()) append(folder_ + "/constants.bin", constants);

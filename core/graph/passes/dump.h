@@ -27,6 +27,8 @@ class TENON_API Dump {
   const std::string& folder() const { return folder_; }
 
  private:
+  void keep_constants(const Graph& graph);
+
   std::string folder_;
   std::string last_;                            // the text of the stage before
   std::map<const TensorImpl*, size_t> places_;  // of constants, in constants.bin

@@ -9,7 +9,8 @@ namespace {
 
 bool all_known(const Graph& graph, const Node& node) {
   const auto known = [&](ValueId id) { return id == 0 || graph[id].constant.defined(); };
-  return !node.inputs.empty() && node.patches.empty() && std::all_of(node.inputs.begin(), node.inputs.end(), known);
+  return !node.inputs.empty() && node.patches.empty() && node.regions.empty() &&
+         std::all_of(node.inputs.begin(), node.inputs.end(), known);
 }
 
 bool worth_its_memory(const Graph& graph, const Node& node) {

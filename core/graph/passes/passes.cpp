@@ -1,6 +1,7 @@
 #include "core/graph/passes/passes.h"
 
 #include "core/graph/passes/dump.h"
+#include "core/graph/regions/regions.h"
 #include "loader/settings/settings.h"
 #include "primitives/text/format.h"
 #include "primitives/text/nearest.h"
@@ -11,22 +12,38 @@ namespace {
 constexpr std::string_view kRounding = "a few roundings of the result's dtype";
 constexpr std::string_view kOrder = "kernels may add in another order: a few roundings of the result's dtype";
 
+// The pass in the regions of a graph, from inside, and then in the graph.
+template <auto run>
+void everywhere(Graph* graph, const PassOptions& options) {
+  for_each_region(*graph, [&](Graph& region) { everywhere<run>(&region, options); });
+  run(graph, options);
+}
+
 constexpr Pass kPasses[] = {
-    {"fold_constants", "computes nodes of constants alone", "", fold_constants},
-    {"groups", "multiplies keys and values that heads share without repeating them", kRounding, join_groups},
-    {"redundant", "removes nodes that change nothing, and joins views of views", "", remove_redundant},
-    {"common", "computes equal nodes once", "", merge_common},
-    {"layer_norm", "layer norms written in nine nodes", kRounding, find_layer_norms},
-    {"gelu", "gelu written in five nodes", kRounding, find_gelus},
-    {"cheaper", "squares, inverse roots and silu that are written in dearer ops", kRounding, find_cheaper_ops},
-    {"batch_norm", "puts batch norms into the weights of the convolution before", kRounding, fold_batch_norms},
-    {"merge", "makes products of one row by several constant matrices one product", kRounding, merge_products},
-    {"epilogues", "lets products add and activate before they store", kRounding, take_epilogues},
-    {"dead_code", "removes nodes that no output needs", "", remove_dead_code},
-    {"layout", "lets values lie with channels last where that costs least", kOrder, choose_orders},
+    {"fold_constants", "computes nodes of constants alone", "", everywhere<fold_constants>},
+    {"slices", "gathers of one known place, or of some in a row, as views", kOrder, everywhere<find_slices>},
+    {"groups", "multiplies keys and values that heads share without repeating them", kRounding,
+     everywhere<join_groups>},
+    {"redundant", "removes nodes that change nothing, and joins views of views", "", everywhere<remove_redundant>},
+    {"common", "computes equal nodes once", "", everywhere<merge_common>},
+    {"regions", "gives regions the constants and nothing that they do not read, and takes branches that are known", "",
+     simplify_regions},
+    {"layer_norm", "layer norms written in nine nodes", kRounding, everywhere<find_layer_norms>},
+    {"gelu", "gelu written in five nodes", kRounding, everywhere<find_gelus>},
+    {"cheaper", "squares, inverse roots and silu that are written in dearer ops", kRounding,
+     everywhere<find_cheaper_ops>},
+    {"batch_norm", "puts batch norms into the weights of the convolution before", kRounding,
+     everywhere<fold_batch_norms>},
+    {"merge", "makes products of one row by several constant matrices one product", kRounding,
+     everywhere<merge_products>},
+    {"epilogues", "lets products add and activate before they store", kRounding, everywhere<take_epilogues>},
+    {"dead_code", "removes nodes that no output needs", "", everywhere<remove_dead_code>},
+    {"layout", "lets values lie with channels last where that costs least", kOrder, everywhere<choose_orders>},
 };
 
 }  // namespace
+
+void remove_dead_code_everywhere(Graph* graph) { everywhere<remove_dead_code>(graph, {}); }
 
 std::span<const Pass> passes() { return kPasses; }
 

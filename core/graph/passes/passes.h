@@ -57,10 +57,15 @@ TENON_API const Pass& find_pass(std::string_view name);
 // Runs all passes that `options` allow.
 TENON_API void optimise(Graph* graph, const PassOptions& options = {});
 
-// The passes themselves.
+// remove_dead_code in `graph` and in all regions.
+void remove_dead_code_everywhere(Graph* graph);
+
+// The passes themselves: but for the first one, each looks at the nodes of one graph, not into their regions.
+void simplify_regions(Graph* graph, const PassOptions& options);
 void fold_constants(Graph* graph, const PassOptions& options);
 void remove_redundant(Graph* graph, const PassOptions& options);
 void merge_common(Graph* graph, const PassOptions& options);
+void find_slices(Graph* graph, const PassOptions& options);
 void find_layer_norms(Graph* graph, const PassOptions& options);
 void find_gelus(Graph* graph, const PassOptions& options);
 void find_cheaper_ops(Graph* graph, const PassOptions& options);

@@ -49,9 +49,10 @@ class Redundant {
       return std::all_of(node(id).inputs.begin(), node(id).inputs.end(),
                          [&](ValueId input) { return order_known(input) || (input < known.size() && known[input]); });
     };
+    const bool controls = !node(id).regions.empty();  // its results are row-major, whatever it reads
     for (ValueId made : node(id).results) {
-      row_major_[made] = dense && all(is_view ? row_major_ : in_order_);
-      in_order_[made] = ordered && all(in_order_);
+      row_major_[made] = controls || (dense && all(is_view ? row_major_ : in_order_));
+      in_order_[made] = controls || (ordered && all(in_order_));
     }
   }
   bool is_any(NodeId id, std::initializer_list<OpId> ops) const {

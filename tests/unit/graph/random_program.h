@@ -1,11 +1,12 @@
 // Random programs over the ops that passes look for: with writes through overlapping views, several outputs, constants,
-// and values of f32, f64, i32 and bool.
+// control flow inside of control flow, and values of f32, f64, i32 and bool.
 #pragma once
 
 #include <functional>
 #include <random>
 #include <vector>
 
+#include "core/graph/regions/control_flow.h"
 #include "core/ops/ops.h"
 
 namespace tenon::graph {
@@ -29,8 +30,9 @@ inline Tensor random_numbers(const Dims& dims, uint32_t seed) {
 class RandomProgram {
  public:
   // `smooth`: a small change of an input or of a rounding changes no result much. Takes three inputs: two of f32 and
-  // one of i32, of shape [4, 4].
-  RandomProgram(uint32_t seed, int size, bool smooth) : seed_(seed), smooth_(smooth) {
+  // one of i32, of shape [4, 4]. `control`: with control flow, which passes no gradient on where it is recorded.
+  RandomProgram(uint32_t seed, int size, bool smooth, bool control = true)
+      : seed_(seed), smooth_(smooth), control_(control) {
     for (int i = 0; i < size; ++i) steps_.push_back(static_cast<uint32_t>(i));
   }
 
@@ -62,12 +64,13 @@ class RandomProgram {
   Tensor constant(const Dims& dims) { return random_tensor(dims, below(5)); }
 
   void step() {
-    switch (below(5)) {
+    switch (below(control_ ? 6 : 5)) {
       case 0: return views();
       case 1: return writes();
       case 2: return patterns();
       case 3: return types();
-      default: return arithmetic();
+      case 4: return arithmetic();
+      default: return control(below(2));
     }
   }
 
@@ -87,6 +90,55 @@ class RandomProgram {
       case 8: return give(div(matmul(tanh(a), constant({4, 4})), Scalar(4.0)));
       default: return give(clamp(matmul(tanh(a), tanh(b)), Scalar(-0.5), Scalar(0.75)));
     }
+  }
+
+  // A function of a region: what it does was drawn before, since eager code calls one branch and a recorder both.
+  static Tensor inside(uint32_t what, const Tensor& a, const Tensor& b) {
+    switch (what) {
+      case 0: return add(mul(a, Scalar(0.5)), b);
+      case 1: return tanh(matmul(tanh(a), random_tensor({4, 4}, 3)));
+      case 2: return maximum(softmax(a, 1), add(neg(b), Scalar(0.0)));
+      default: return a;
+    }
+  }
+
+  // Control flow that reads values around it, `depth` more inside of it.
+  Tensor controlled(uint32_t kind, uint32_t what, const Tensor& a, const Tensor& b, const Tensor& truth,
+                    uint32_t depth) {
+    const auto body = [&, what, depth](const Tensor& x, const Tensor& y) {
+      return depth == 0 ? inside(what, x, y) : controlled((kind + 1) % 3, (what + 1) % 4, x, y, truth, depth - 1);
+    };
+    if (kind == 0) {
+      return cond(
+          any(truth),
+          [&](const TensorList& x) {
+            return TensorList{body(x[0], b), x[1], b};
+          },
+          [&](const TensorList& x) {
+            return TensorList{x[2], tanh(x[0]), a};
+          },
+          {a, b, a})[0];
+    }
+    if (kind == 1) {
+      return while_loop([](const TensorList& s) { return lt(s[1], Scalar(int64_t{3})); },
+                        [&](const TensorList& s) {
+                          return TensorList{tanh(body(s[0], a)), add(s[1], Scalar(int64_t{1}))};
+                        },
+                        {b, full({}, Scalar(static_cast<int64_t>(what)), DType::i64)})[0];
+    }
+    const Scanned made = scan(
+        [&](const TensorList& c, const TensorList& x) {
+          const Tensor next = tanh(body(add(c[0], x[0]), b));
+          return Scanned{{next}, {select(next, 0, 1), x[0]}};
+        },
+        {a}, {b});
+    return what == 0 ? made.carry[0] : made.ys[0];
+  }
+
+  void control(uint32_t depth) {
+    const Tensor a = pick(floats_), b = pick(floats_), truth = pick(truths_);
+    const uint32_t kind = below(3), what = below(4);
+    give(controlled(kind, what, a, b, truth, depth));
   }
 
   void views() {
@@ -188,6 +240,7 @@ class RandomProgram {
   std::mt19937 random_;
   uint32_t seed_;
   bool smooth_;
+  bool control_;
   std::vector<uint32_t> steps_;
   TensorList floats_, whole_, truths_;
 };

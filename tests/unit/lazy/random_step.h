@@ -40,7 +40,7 @@ class RandomStep {
  public:
   // `smooth` as in RandomProgram. Takes two inputs of shape [4, 4], of f32 and of i32.
   RandomStep(uint32_t seed, int size, bool smooth, World* world)
-      : seed_(seed), program_(seed, size, smooth), world_(world) {}
+      : seed_(seed), program_(seed, size, smooth, false), world_(world) {}
 
   RandomStep over(World* world) const {
     RandomStep same = *this;
