@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/autograd/node.h"
 #include "core/ops/op_call.h"
+#include "core/ops/sizes.h"
 #include "core/tensor/gradient_state.h"
 
 namespace tenon::autograd {
@@ -17,7 +19,8 @@ struct ViewStep {
   std::shared_ptr<const ViewStep> before;  // null: the first
   const OpInfo* op = nullptr;
   std::unique_ptr<std::byte[]> attributes;
-  TensorMeta input;  // of the op
+  TensorMeta input;               // of the op
+  std::vector<SymDim> open = {};  // sizes and attributes of a recording of which the numbers here are hints
 };
 
 // That a tensor is a view of one that has a history. A write through either gives both another one.

@@ -107,14 +107,6 @@ void GradientInterpreter::apply(const OpCall& call) {
   below_.apply(call);
 }
 
-// Backward reads attributes as numbers, so the program holds for these alone.
-void GradientInterpreter::apply_bound(const OpCall& call) {
-  for (const Patch& patch : call.patches->list) bound(patch.size, call.op->name);
-  OpCall numbers = call;
-  numbers.patches = nullptr;
-  apply_tracked(numbers);
-}
-
 // Kept control flow: an interpreter below records it.
 void GradientInterpreter::apply_control(const OpCall& call, bool flows) {
   if (!flows) return below_.apply(call);
@@ -125,7 +117,6 @@ void GradientInterpreter::apply_control(const OpCall& call, bool flows) {
 }
 
 void GradientInterpreter::apply_tracked(const OpCall& call) {
-  if (call.patches != nullptr) return apply_bound(call);
   Edges edges;
   edges.set_size(call.inputs.size());
   bool flows = false;

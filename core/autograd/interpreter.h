@@ -23,7 +23,6 @@ class TENON_API GradientInterpreter final : public Interpreter {
   Interpreter& below() const { return below_; }
 
  private:
-  void apply_bound(const OpCall& call);
   void apply_control(const OpCall& call, bool flows);
   void apply_tracked(const OpCall& call);
 

@@ -34,8 +34,6 @@ class NodeMemory {
 
 namespace {
 
-bool opens(const Tensor* input) { return input != nullptr && is_open(*input); }
-
 bool shares_output(const OpCall& call, const Tensor& tensor) {
   return std::any_of(call.outputs.begin(), call.outputs.end(), [&](const Tensor& output) {
     return output.defined() && output.impl()->storage == tensor.impl()->storage;
@@ -68,6 +66,7 @@ OpNode* OpNode::make(const OpCall& call, const GradientRow& row, std::span<const
   node->save_inputs(call, edges);
   if (row.attributes) node->keep_attributes(call.attributes);
   if (row.scalars) node->keep_scalars(call.scalars);
+  if (call.patches != nullptr) node->patches_ = std::make_unique<const std::vector<Patch>>(call.patches->list);
   node->edges_.set_size(edges.size());
   std::copy(edges.begin(), edges.end(), node->edges_.data());
   node->number_after_edges();
@@ -122,29 +121,24 @@ void OpNode::take_results(const OpCall& call) {
   keep_shapes(call);
 }
 
-// Shapes are kept as numbers. Those that are surely that of the result are not kept.
-void OpNode::bind_shapes(const OpCall& call) {
-  const SymDims result = sizes(call.outputs[0]);
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    if (call.inputs[i] == nullptr || !edges_[i].node || identical(sizes(*call.inputs[i]), result)) continue;
-    for (const Tensor* input : call.inputs) {
-      if (input != nullptr) (void)input->dims();
-    }
-    (void)call.outputs[0].dims();
-    return;
-  }
+namespace {
+
+// Whether `input` has other sizes than the result, as far as the program knows.
+bool other_sizes(const Tensor& input, const Tensor& result) {
+  if (!is_open(input) && !is_open(result)) return !(input.impl()->dims == result.impl()->dims);
+  return !identical(sizes(input), sizes(result));
 }
 
+}  // namespace
+
 void OpNode::keep_shapes(const OpCall& call) {
-  const bool recorded_open = is_open(call.outputs[0]) || std::any_of(call.inputs.begin(), call.inputs.end(), opens);
-  if (recorded_open) [[unlikely]]
-    bind_shapes(call);
   const TensorImpl& result = *call.outputs[0].impl();
   bool same = true;
   for (size_t i = 0; i < call.inputs.size() && same; ++i) {
     if (!edges_[i].node) continue;
     const TensorImpl& input = *call.inputs[i]->impl();
-    same = input.dtype == result.dtype && input.device == result.device && input.dims == result.dims;
+    same =
+        input.dtype == result.dtype && input.device == result.device && !other_sizes(*call.inputs[i], call.outputs[0]);
   }
   if (same) return;
   shapes_.resize(call.inputs.size());
@@ -152,6 +146,7 @@ void OpNode::keep_shapes(const OpCall& call) {
     if (call.inputs[i] == nullptr) continue;
     const TensorImpl& input = *call.inputs[i]->impl();
     shapes_[i] = {input.dims, input.dtype, input.device};
+    if (is_open(*call.inputs[i])) shapes_[i].open = std::make_shared<const SymDims>(sizes(*call.inputs[i]));
   }
 }
 

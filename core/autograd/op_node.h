@@ -12,6 +12,7 @@
 #include "core/autograd/inline_list.h"
 #include "core/autograd/node.h"
 #include "core/ops/op_call.h"
+#include "core/ops/sym_call.h"
 
 namespace tenon::autograd {
 
@@ -26,6 +27,7 @@ struct InputShape {
   Dims dims;
   DType dtype = DType::none;
   DeviceState* device = nullptr;
+  std::shared_ptr<const SymDims> open = {};  // of a recorded input: sizes of which some are expressions
 };
 
 class OpNode final : public Node {
@@ -50,6 +52,8 @@ class OpNode final : public Node {
   Tensor saved_input(size_t i) const;
   Tensor saved_result(size_t i) const;
   const void* attributes() const { return attributes_.data(); }
+  // What of the attributes and scalars are expressions of a recording; null: nothing.
+  const std::vector<Patch>* patches() const { return patches_.get(); }
   Scalar scalar(size_t slot) const { return scalars_[slot]; }
   // Null: as the first result.
   const InputShape* shape(size_t i) const { return shapes_.empty() ? nullptr : &shapes_[i]; }
@@ -58,7 +62,6 @@ class OpNode final : public Node {
   friend class NodeMemory;
   OpNode(const OpInfo& op, const GradientRow& row) : op_(&op), row_(&row) {}
   void destroy() override;
-  void bind_shapes(const OpCall& call);
   void keep_attributes(const void* attributes);
   void keep_scalars(std::span<const Scalar> scalars);
   void save_inputs(const OpCall& call, std::span<const Edge> edges);
@@ -76,6 +79,7 @@ class OpNode final : public Node {
   InlineList<uint64_t, 5> attributes_;
   InlineList<Scalar, 3> scalars_;
   std::vector<InputShape> shapes_;  // empty: all as the first result
+  std::unique_ptr<const std::vector<Patch>> patches_;
 };
 
 }  // namespace tenon::autograd

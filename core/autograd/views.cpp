@@ -8,20 +8,25 @@
 #include "core/ops/attributes.h"
 #include "core/ops/op_rows.h"
 #include "core/ops/ops.h"
+#include "core/ops/sizes.h"
+#include "core/ops/sym_call.h"
 
 namespace tenon::autograd {
 namespace {
 
 using Steps = std::vector<const ViewStep*>;
 
-// The steps from the base to the view, in order.
+// The steps from the base to the view, in order. They are read as numbers.
 Steps steps_to(const ViewStep* last) {
   Steps steps;
-  for (const ViewStep* step = last; step != nullptr; step = step->before.get()) steps.insert(steps.begin(), step);
+  for (const ViewStep* step = last; step != nullptr; step = step->before.get()) {
+    for (const SymDim size : step->open) bound(size, "a write through a view");
+    steps.insert(steps.begin(), step);
+  }
   return steps;
 }
 
-InputShape shape_of(const TensorMeta& meta, DeviceState* device) { return {meta.dims, meta.dtype, device}; }
+InputShape shape_of(const TensorMeta& meta, DeviceState* device) { return {meta.dims, meta.dtype, device, {}}; }
 
 // The view of one step over `tensor`, whose strides may differ from those of the base.
 Tensor viewed(const ViewStep& step, const Tensor& tensor) {
@@ -93,7 +98,14 @@ std::shared_ptr<const ViewStep> step_of(const OpCall& call, std::shared_ptr<cons
   step->attributes = std::make_unique<std::byte[]>(call.op->attribute_bytes);
   if (call.op->attribute_bytes != 0) std::memcpy(step->attributes.get(), call.attributes, call.op->attribute_bytes);
   const Tensor& input = *call.inputs[0];
-  step->input = {input.dtype(), input.dims(), input.strides()};
+  step->input = {input.dtype(), input.impl()->dims, input.impl()->strides};
+  if (is_open(input)) {
+    const SymDims dims = sizes(input);
+    step->open.assign(dims.begin(), dims.end());
+  }
+  if (call.patches != nullptr) {
+    for (const Patch& patch : call.patches->list) step->open.push_back(patch.size);
+  }
   return step;
 }
 

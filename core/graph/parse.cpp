@@ -11,6 +11,7 @@
 #include "core/ops/op_rows.h"
 #include "core/ops/record_shape.h"
 #include "core/ops/rules/epilogue.h"
+#include "core/ops/scalar_patch.h"
 #include "core/ops/text_attribute.h"
 #include "primitives/table/table.h"
 #include "primitives/text/format.h"
@@ -314,6 +315,7 @@ class Parser {
     }
     if (cursor.take("scalars")) made.scalars = scalars(cursor);
     if (made.scalars.size() > EP_MAX_SCALARS) cursor.wrong("there are too many scalars");
+    while (cursor.take("scalar")) open_scalar(cursor, &made);
     if (cursor.take("{")) attributes(cursor, &made);
     if (cursor.take("then")) epilogues(cursor, &made);
     if (cursor.take("precision")) made.precision = precision(cursor);
@@ -379,6 +381,17 @@ class Parser {
     } while (cursor.take(","));
     cursor.expect(")");
     return all;
+  }
+
+  void open_scalar(Cursor& cursor, Node* made) {
+    const uint64_t slot = cursor.number();
+    if (slot >= made->scalars.size()) cursor.wrong(fmt::format("there is no scalar {}", slot));
+    cursor.expect("is");
+    cursor.expect("{");
+    const SymDim expression = size(cursor, cursor.until("}"));
+    cursor.expect("}");
+    if (expression.is_number()) cursor.wrong("an expression is expected");
+    made->patches.push_back({kScalarPatch + static_cast<uint32_t>(slot), expression});
   }
 
   static Precision precision(Cursor& cursor) {

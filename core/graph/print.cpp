@@ -8,6 +8,7 @@
 #include "core/ops/dims_attribute.h"
 #include "core/ops/record_shape.h"
 #include "core/ops/rules/epilogue.h"
+#include "core/ops/scalar_patch.h"
 #include "core/ops/text_attribute.h"
 #include "primitives/text/format.h"
 #include "primitives/text/quoted.h"
@@ -116,6 +117,10 @@ class Printer {
     const size_t scalars = node.epilogues.empty() ? node.scalars.size() : 0;
     for (size_t i = 0; i < scalars; ++i) text += (i == 0 ? " scalars (" : ", ") + scalar_text(node.scalars[i]);
     if (scalars != 0) text += ")";
+    for (const Patch& patch : node.patches) {
+      if (patch.word < kScalarPatch) continue;
+      text += fmt::format(" scalar {} is {{{}}}", patch.word - kScalarPatch, graph_.arena().text(patch.size));
+    }
     text += attributes(node);
     for (size_t i = 0; i < node.epilogues.size(); ++i) {
       text += (i == 0 ? " then " : ", ") + epilogue(node, node.epilogues[i]);

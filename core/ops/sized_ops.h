@@ -23,6 +23,8 @@ Tensor select_scatter(const Tensor& input, const Tensor& src, int64_t dim, SymDi
 TensorList split(const Tensor& input, std::span<const SymDim> sizes, int64_t dim);
 // 0, 1, .. count - 1 in i64.
 Tensor positions(SymDim count, Device device);
+// input / divisor, of floats.
+Tensor div(const Tensor& input, SymDim divisor);
 // The elements of `input` repeated along each axis.
 Tensor tile(const Tensor& input, std::span<const SymDim> repeats);
 

@@ -2,6 +2,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
+#include "core/ops/sizes.h"
 
 namespace tenon::gradients {
 namespace {
@@ -26,21 +27,22 @@ struct Window {
 };
 
 // Without the elements of the spatial axes beyond those of `dims`, of which the first two are of no concern.
-Tensor cut_to(Tensor x, const Dims& dims) {
+Tensor cut_to(Tensor x, const SymDims& dims) {
   for (int32_t axis = 2; axis < dims.rank(); ++axis) {
-    if (x.dims()[axis] > dims[axis]) x = tenon::narrow(x, axis, 0, dims[axis]);
+    const int64_t size = bound(dims[axis], "a gradient of conv");
+    if (x.dim(axis) > size) x = tenon::narrow(x, axis, 0, size);
   }
   return x;
 }
 
-// The gradient of conv with respect to its input of `dims`.
-Tensor of_input(const Window& window, const Tensor& grad, const Tensor& weight, const Dims& dims) {
+// The gradient of conv with respect to its input of `dims`, of which the first two are of no concern.
+Tensor of_input(const Window& window, const Tensor& grad, const Tensor& weight, const SymDims& dims) {
   const int32_t spatial = window.stride.rank();
   Dims missing;
   for (int32_t i = 0; i < spatial; ++i) {
-    const int64_t reach = (grad.dims()[i + 2] - 1) * window.stride[i] - window.padding[i] -
-                          window.padding[spatial + i] + window.dilation[i] * (weight.dims()[i + 2] - 1) + 1;
-    missing.push_back(dims[i + 2] - reach);
+    const int64_t reach = (grad.dim(i + 2) - 1) * window.stride[i] - window.padding[i] - window.padding[spatial + i] +
+                          window.dilation[i] * (weight.dim(i + 2) - 1) + 1;
+    missing.push_back(bound(dims[i + 2], "a gradient of conv") - reach);
   }
   return tenon::conv_transpose(grad, weight, Tensor(), window.stride, window.padding, missing, window.groups,
                                window.dilation);
@@ -61,7 +63,7 @@ Tensor of_bias(const Tensor& grad) {
 void conv(const autograd::Backward& b) {
   const auto& attributes = b.attributes<ConvolutionAttributes>();
   const Window window(attributes.window);
-  if (b.wants(0)) b.give(0, of_input(window, b.grad(), b.input(1), b.dims(0)));
+  if (b.wants(0)) b.give(0, of_input(window, b.grad(), b.input(1), b.sizes(0)));
   if (b.wants(1)) b.give(1, of_weight(window, b.input(0), b.grad(), b.dims(1)));
   if (b.wants(2)) b.give(2, of_bias(b.grad()));
 }
@@ -72,7 +74,7 @@ void conv_transpose(const autograd::Backward& b) {
   if (b.wants(0)) {
     const Tensor whole =
         tenon::conv(b.grad(), b.input(1), Tensor(), window.stride, window.padding, window.dilation, window.groups);
-    b.give(0, cut_to(whole, b.dims(0)));
+    b.give(0, cut_to(whole, b.sizes(0)));
   }
   if (b.wants(1)) b.give(1, of_weight(window, b.grad(), b.input(0), b.dims(1)));
   if (b.wants(2)) b.give(2, of_bias(b.grad()));
@@ -81,11 +83,11 @@ void conv_transpose(const autograd::Backward& b) {
 // It is linear in both arguments.
 void conv_grad_weight(const autograd::Backward& b) {
   const Window window(b.attributes<ConvolutionWeightAttributes>().window);
-  if (b.wants(0)) b.give(0, of_input(window, b.input(1), b.grad(), b.dims(0)));
+  if (b.wants(0)) b.give(0, of_input(window, b.input(1), b.grad(), b.sizes(0)));
   if (b.wants(1)) {
     const Tensor whole =
         tenon::conv(b.input(0), b.grad(), Tensor(), window.stride, window.padding, window.dilation, window.groups);
-    b.give(1, cut_to(whole, b.dims(1)));
+    b.give(1, cut_to(whole, b.sizes(1)));
   }
 }
 

@@ -4,6 +4,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
+#include "core/ops/sized_ops.h"
 
 namespace tenon::gradients {
 namespace {
@@ -14,6 +15,11 @@ Tensor padded(const Tensor& x, int32_t axis, int64_t low, int64_t high) {
   pads[pads.rank() - 2] = low;
   pads[pads.rank() - 1] = high;
   return low == 0 && high == 0 ? x : tenon::pad(x, pads);
+}
+
+// Of the shape of input 0.
+Tensor zeros(const autograd::Backward& b) {
+  return b.general(0, [&](const IntList& dims) { return tenon::zeros(dims, b.grad().dtype(), b.grad().device()); });
 }
 
 // What reflected padding of one axis has repeated is added to where it came from: at the low end elements 1 .. low, at
@@ -49,17 +55,14 @@ Tensor of_repeated(const Tensor& grad, int32_t axis, int64_t low, int64_t high) 
 
 void gather_slices(const autograd::Backward& b) {
   const int32_t axis = b.attributes<AxisAttributes>().axis;
-  const Dims& dims = b.dims(0);
   const Tensor index = tenon::reshape(b.input(1), -1);
-  Dims slices = dims;
-  slices[axis] = index.elements();
-  const Tensor zeros = tenon::zeros(dims, b.grad().dtype(), b.grad().device());
-  b.give(0, tenon::index_add(zeros, axis, index, tenon::reshape(b.grad(), slices)));
+  SymDims slices = b.sizes(0);
+  slices[axis] = size_at(index, 0);
+  b.give(0, tenon::index_add(zeros(b), axis, index, tenon::reshape(b.grad(), SizeList(slices))));
 }
 
 void gather(const autograd::Backward& b) {
-  const Tensor zeros = tenon::zeros(b.dims(0), b.grad().dtype(), b.grad().device());
-  b.give(0, tenon::scatter_add(zeros, b.attributes<AxisAttributes>().axis, b.input(1), b.grad()));
+  b.give(0, tenon::scatter_add(zeros(b), b.attributes<AxisAttributes>().axis, b.input(1), b.grad()));
 }
 
 // The inputs of the record: what is written, index, updates. An update that another one has replaced has no part in the
@@ -93,6 +96,15 @@ void scatter(const autograd::Backward& b) {
 
 void concat(const autograd::Backward& b) {
   const int32_t axis = b.attributes<AxisAttributes>().axis;
+  if (tenon::is_open(b.grad())) {
+    SymDim start = 0;
+    for (size_t i = 0; i < b.input_count(); ++i) {
+      const SymDim length = b.sizes(i)[axis];
+      if (b.wants(i)) b.give(i, sized::narrow(b.grad(), axis, start, length));
+      start = start + length;
+    }
+    return;
+  }
   int64_t start = 0;
   for (size_t i = 0; i < b.input_count(); ++i) {
     const int64_t length = b.dims(i)[axis];
@@ -107,9 +119,9 @@ void split(const autograd::Backward& b) {
   TensorList parts(b.grads().begin(), b.grads().end());
   for (size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].defined()) continue;
-    Dims dims = known->dims();
-    dims[attributes.axis] = attributes.sizes[i];
-    parts[i] = tenon::zeros(dims, known->dtype(), known->device());
+    SymDims dims = sizes(*known);
+    dims[static_cast<int32_t>(attributes.axis)] = attributes.sizes[i];
+    parts[i] = tenon::zeros(SizeList(dims), known->dtype(), known->device());
   }
   b.give(0, tenon::concat(parts, attributes.axis));
 }

@@ -26,7 +26,8 @@ struct Windows {
   bool with_padding;  // counts in means
 };
 
-Tensor of_maxima(const PoolingAttributes& attributes, const Tensor& grad, const Tensor& positions, const Dims& dims) {
+Tensor of_maxima(const PoolingAttributes& attributes, const Tensor& grad, const Tensor& positions,
+                 const IntList& dims) {
   const Windows windows(attributes.window);
   return tenon::max_pool_with_indices_backward(grad, dims, windows.kernel, windows.stride, windows.padding,
                                                windows.dilation, attributes.ceil_mode != 0, positions);
@@ -40,11 +41,12 @@ void max_pool(const autograd::Backward& b) {
   const Tensor positions =
       std::get<1>(tenon::max_pool_with_indices(b.input(0).detach(), windows.kernel, windows.stride, windows.padding,
                                                windows.dilation, attributes.ceil_mode != 0));
-  b.give(0, of_maxima(attributes, b.grad(), positions, b.dims(0)));
+  b.give(0, b.general(0, [&](const IntList& dims) { return of_maxima(attributes, b.grad(), positions, dims); }));
 }
 
 void max_pool_with_indices(const autograd::Backward& b) {
-  b.give(0, of_maxima(b.attributes<PoolingAttributes>(), b.grad(), b.result(1), b.dims(0)));
+  const auto& attributes = b.attributes<PoolingAttributes>();
+  b.give(0, b.general(0, [&](const IntList& dims) { return of_maxima(attributes, b.grad(), b.result(1), dims); }));
 }
 
 // Each window takes what its maximum got.
@@ -58,8 +60,10 @@ void max_pool_with_indices_backward(const autograd::Backward& b) {
 void avg_pool(const autograd::Backward& b) {
   const auto& attributes = b.attributes<PoolingAttributes>();
   const Windows windows(attributes.window);
-  b.give(0, tenon::avg_pool_backward(b.grad(), b.dims(0), windows.kernel, windows.stride, windows.padding,
-                                     attributes.ceil_mode != 0, windows.with_padding, windows.dilation));
+  b.give(0, b.general(0, [&](const IntList& dims) {
+    return tenon::avg_pool_backward(b.grad(), dims, windows.kernel, windows.stride, windows.padding,
+                                    attributes.ceil_mode != 0, windows.with_padding, windows.dilation);
+  }));
 }
 
 void avg_pool_backward(const autograd::Backward& b) {

@@ -2,6 +2,8 @@
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/operators.h"
+#include "core/ops/sized_ops.h"
+#include "primitives/infer/size.h"
 
 namespace tenon::gradients {
 namespace {
@@ -12,7 +14,7 @@ bool reduced(const autograd::Backward& b, int32_t axis) {
 
 Dims axes_of(const autograd::Backward& b) {
   Dims axes;
-  for (int32_t axis = 0; axis < b.dims(0).rank(); ++axis) {
+  for (int32_t axis = 0; axis < b.sizes(0).rank(); ++axis) {
     if (reduced(b, axis)) axes.push_back(axis);
   }
   return axes;
@@ -20,6 +22,13 @@ Dims axes_of(const autograd::Backward& b) {
 
 // A tensor of the result's shape with its reduced axes as 1, so that it broadcasts against the input.
 Tensor kept(const autograd::Backward& b, const Tensor& of_result) {
+  if (b.is_open(0)) {
+    SymDims sizes = b.sizes(0);
+    for (int32_t axis = 0; axis < sizes.rank(); ++axis) {
+      if (reduced(b, axis)) sizes[axis] = 1;
+    }
+    return identical(tenon::sizes(of_result), sizes) ? of_result : tenon::reshape(of_result, SizeList(sizes));
+  }
   Dims dims = b.dims(0);
   for (int32_t axis = 0; axis < dims.rank(); ++axis) {
     if (reduced(b, axis)) dims[axis] = 1;
@@ -28,7 +37,7 @@ Tensor kept(const autograd::Backward& b, const Tensor& of_result) {
 }
 
 Tensor spread(const autograd::Backward& b, const Tensor& of_result) {
-  return tenon::expand(kept(b, of_result), b.dims(0));
+  return b.general(0, [&](const IntList& dims) { return tenon::expand(kept(b, of_result), dims); });
 }
 
 // The input's axes, those that are reduced last.
@@ -67,6 +76,14 @@ Tensor of_row_products(const Tensor& rows, Tensor gradient) {
 void sum(const autograd::Backward& b) { b.give(0, spread(b, b.grad())); }
 
 void mean(const autograd::Backward& b) {
+  if (b.is_open(0)) {
+    const SymDims sizes = b.sizes(0);
+    SymDim count = 1;
+    for (int32_t axis = 0; axis < sizes.rank(); ++axis) {
+      if (reduced(b, axis)) count = count * sizes[axis];
+    }
+    return b.give(0, spread(b, tenon::sized::div(b.grad(), count)));
+  }
   const auto count = static_cast<double>(element_count(b.dims(0)) / b.grad().elements());
   b.give(0, spread(b, b.grad() / count));
 }

@@ -2,6 +2,7 @@
 #include "core/ops/attributes.h"
 #include "core/ops/gradients.h"
 #include "core/ops/ops.h"
+#include "core/ops/sized_ops.h"
 #include "primitives/infer/view.h"
 
 namespace tenon::gradients {
@@ -33,7 +34,9 @@ Tensor of_slice(const Tensor& grad, const Dims& dims, int32_t axis, const infer:
 
 }  // namespace
 
-void reshaped(const autograd::Backward& b) { b.give(0, tenon::reshape(b.grad(), b.dims(0))); }
+void reshaped(const autograd::Backward& b) {
+  b.give(0, b.general(0, [&](const IntList& dims) { return tenon::reshape(b.grad(), dims); }));
+}
 
 void permute(const autograd::Backward& b) {
   const Dims axes = b.attributes<PermuteAttributes>().axes.dims();
@@ -42,7 +45,17 @@ void permute(const autograd::Backward& b) {
   b.give(0, tenon::permute(b.grad(), back));
 }
 
+// Where the sizes of a recording are open: zeros in which the part is written.
+static Tensor zeros(const autograd::Backward& b) {
+  return b.general(0, [&](const IntList& dims) { return tenon::zeros(dims, b.grad().dtype(), b.grad().device()); });
+}
+
 void slice(const autograd::Backward& b) {
+  if (b.is_open(0)) {
+    const auto& at = b.general_attributes<SliceAttributes>();
+    return b.give(0,
+                  sized::slice_scatter(zeros(b), b.grad(), at.axis, b.size_of(at.start), b.size_of(at.end), at.step));
+  }
   const auto& attributes = b.attributes<SliceAttributes>();
   const Dims& dims = b.dims(0);
   const infer::SliceRange range = value_or_throw(
@@ -51,6 +64,10 @@ void slice(const autograd::Backward& b) {
 }
 
 void select(const autograd::Backward& b) {
+  if (b.is_open(0)) {
+    const auto& at = b.general_attributes<SelectAttributes>();
+    return b.give(0, sized::select_scatter(zeros(b), b.grad(), at.axis, b.size_of(at.index)));
+  }
   const auto& attributes = b.attributes<SelectAttributes>();
   const Dims& dims = b.dims(0);
   const auto axis = static_cast<int32_t>(attributes.axis < 0 ? attributes.axis + dims.rank() : attributes.axis);

@@ -9,6 +9,7 @@
 #include "core/graph/execute/schedule.h"
 #include "core/graph/execute/steps.h"
 #include "core/ops/op_call.h"
+#include "core/ops/scalar_patch.h"
 #include "primitives/text/format.h"
 
 namespace tenon::graph {
@@ -55,7 +56,13 @@ class Preparation {
     step.scalars = node.scalars;
     step.attributes = node.attributes;
     for (const Patch& patch : node.patches) {
-      step.attributes[patch.word] = static_cast<uint64_t>(value_or_throw(sizes_->of(patch.size)));
+      const int64_t value = value_or_throw(sizes_->of(patch.size));
+      if (patch.word < kScalarPatch) {
+        step.attributes[patch.word] = static_cast<uint64_t>(value);
+      } else {
+        Scalar& scalar = step.scalars[patch.word - kScalarPatch];
+        scalar = is_floating(scalar.dtype()) ? Scalar(static_cast<double>(value)) : Scalar(value);
+      }
     }
     step.epilogues = node.epilogues;
     step.device = node.device;

@@ -1,9 +1,15 @@
 #include "core/graph/passes/match.h"
 
+#include <algorithm>
+
+#include "core/ops/scalar_patch.h"
+
 namespace tenon::graph {
 
 std::optional<double> number(const Graph& graph, NodeId node, size_t index) {
   const Node& of = graph.node(node);
+  const auto is_open = [&](const Patch& patch) { return patch.word == kScalarPatch + index; };
+  if (std::any_of(of.patches.begin(), of.patches.end(), is_open)) return std::nullopt;
   if (of.inputs[index] == 0)
     return index < of.scalars.size() ? std::optional(of.scalars[index].to_double()) : std::nullopt;
   const Tensor& constant = graph[of.inputs[index]].constant;

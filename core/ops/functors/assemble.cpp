@@ -3,6 +3,7 @@
 
 #include "core/ops/functors/apply.h"
 #include "core/ops/functors/sized.h"
+#include "core/ops/scalar_patch.h"
 #include "core/ops/sized_ops.h"
 #include "primitives/infer/assemble.h"
 #include "primitives/text/format.h"
@@ -255,6 +256,22 @@ Tensor tile(const Tensor& input, IntList dims) {
 }  // namespace tenon::functors
 
 namespace tenon::sized {
+
+Tensor div(const Tensor& input, SymDim divisor) {
+  const Scalar scalars[] = {Scalar(0), Scalar(static_cast<double>(hint_of(divisor)))};
+  if (divisor.is_number()) return tenon::div(input, scalars[1]);
+  const Tensor* inputs[] = {&input, nullptr};
+  const Patches patches{{Patch{kScalarPatch + 1, divisor}}};
+  Tensor result;
+  OpCall call;
+  call.op = &op_row(OpId::div);
+  call.inputs = inputs;
+  call.scalars = scalars;
+  call.patches = &patches;
+  call.outputs = {&result, 1};
+  submit(call);
+  return result;
+}
 
 TensorList split(const Tensor& input, std::span<const SymDim> sizes, int64_t dim) {
   const int32_t axis = functors::split_axis("split", input, dim);

@@ -68,18 +68,18 @@ Tensor avg_pool(const Tensor& input, IntList kernel_size, IntList stride, IntLis
 namespace {
 
 // The attributes of the gradient of a pooling of an input with dims `input_size`.
-PoolingBackwardAttributes backward_attributes(std::string_view op, int32_t kind, const Tensor& grad_output,
-                                              IntList input_size, const Window& window) {
+Sized<PoolingBackwardAttributes> backward_attributes(std::string_view op, int32_t kind, const Tensor& grad_output,
+                                                     IntList input_size, const Window& window) {
   const PoolingAttributes forward = attributes_of(op, kind, grad_output, window);
-  PoolingBackwardAttributes attributes{};
-  attributes.window = forward.window;
-  attributes.ceil_mode = forward.ceil_mode;
-  const Dims dims = value_or_throw(infer::checked(op, dims_of(op, input_size)));
+  Sized<PoolingBackwardAttributes> sized;
+  sized.attributes.window = forward.window;
+  sized.attributes.ceil_mode = forward.ceil_mode;
+  const SymDims dims = value_or_throw(checked(op, sym_dims_of(op, input_size)));
   if (dims.rank() != grad_output.rank()) {
-    refuse("{}: input_size {} must have the rank of grad_output {}.", op, dims, grad_output.dims());
+    refuse("{}: input_size {} must have the rank of grad_output {}.", op, dims, sizes(grad_output));
   }
-  attributes.dims = DimsAttribute::of({dims.data(), dims.size()});
-  return attributes;
+  sized.set(&sized.attributes.dims, std::span(dims.begin(), dims.end()));
+  return sized;
 }
 
 }  // namespace
@@ -92,9 +92,9 @@ Tensor max_pool_with_indices_backward(const Tensor& grad_output, IntList input_s
   require_defined(op, "indices", indices);
   const Tensor gradient = floating(grad_output);
   const Tensor positions = tenon::cast(indices, DType::i64);
-  const PoolingBackwardAttributes attributes = backward_attributes(op, EP_POOLING_MAX, gradient, input_size,
-                                                                   {kernel_size, stride, padding, dilation, ceil_mode});
-  return apply(OpId::max_pool_with_indices_backward, {&gradient, &positions}, &attributes);
+  return apply(OpId::max_pool_with_indices_backward, {&gradient, &positions},
+               backward_attributes(op, EP_POOLING_MAX, gradient, input_size,
+                                   {kernel_size, stride, padding, dilation, ceil_mode}));
 }
 
 Tensor avg_pool_backward(const Tensor& grad_output, IntList input_size, IntList kernel_size, IntList stride,
@@ -103,9 +103,9 @@ Tensor avg_pool_backward(const Tensor& grad_output, IntList input_size, IntList 
   require_defined(op, "grad_output", grad_output);
   const Tensor gradient = floating(grad_output);
   const int32_t kind = count_include_pad ? EP_POOLING_AVERAGE_INCLUDE_PAD : EP_POOLING_AVERAGE;
-  const PoolingBackwardAttributes attributes =
-      backward_attributes(op, kind, gradient, input_size, {kernel_size, stride, padding, dilation, ceil_mode});
-  return apply(OpId::avg_pool_backward, {&gradient}, &attributes);
+  return apply(
+      OpId::avg_pool_backward, {&gradient},
+      backward_attributes(op, kind, gradient, input_size, {kernel_size, stride, padding, dilation, ceil_mode}));
 }
 
 Tensor max_pool2d(const Tensor& input, IntList kernel_size, IntList stride, IntList padding, IntList dilation,
