@@ -12,7 +12,8 @@ memory: the peak resident memory of loading and ten runs, mapped pages included,
   loaded the library (Tenon: a graph of one op on the processor; peers: the import).
 decode: steps of the decoder with a growing cache, for tokens 129 to 256; --steps takes fewer. The logits of the last step
   must agree.
-record: milliseconds of recording, passes and preparing; the first time includes packing, later ones do not.
+record: milliseconds of recording, passes and preparing; the first time includes packing, later ones do not. Then for
+  eight further sizes the first run, which prepares, and a steady one.
 """
 
 import argparse
@@ -30,6 +31,8 @@ from compare import CASES, OpenVino, cache_values, openvino, peer_session
 
 FIRST_TOKEN = 128
 LAYERS = 16
+# What a step of the decoder reads: all but the embeddings of the other tokens (export.py).
+WEIGHT_BYTES = 4 * (LAYERS * (2 * 1024 * 1024 + 2 * 1024 * 256 + 3 * 1024 * 2816) + 1024 * 32000)
 
 
 def session_of(side, model, inputs, threads=2):
@@ -134,6 +137,7 @@ class Sides:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
         self.tenon = args.build / "bin" / "tenon"
+        self.read_gbs = 0.0  # two threads reading memory, the best that a turn of the decoder has met
         self.peers = ["onnxruntime"] + (["openvino"] if openvino is not None else [])
 
     def inputs(self, name):
@@ -174,7 +178,9 @@ class Sides:
             last = FIRST_TOKEN + steps - 1
             program = self.args.build / "bin" / "bench" / "bench_decode"
             command = [program, model, "--first", FIRST_TOKEN, "--last", last, "--logits", file]
-        return json.loads(checked(command)[0])["steps_ms"], np.fromfile(file, np.float32)
+        printed = json.loads(checked(command)[0])
+        self.read_gbs = max(self.read_gbs, printed.get("read_gbs", 0))
+        return printed["steps_ms"], np.fromfile(file, np.float32)
 
 
 def row_of(row, model, sides):
@@ -209,12 +215,13 @@ def measure_decoding(sides, args):
     row = row_of("decoding, ms per token", "llama", {side: [float(np.median(t)) for t in done] for side, done in steps.items()})
     row["worst step / median"] = {side: [round(max(t) / float(np.median(t)), 2) for t in done] for side, done in steps.items()}
     want = logits["onnxruntime"]
+    row["ms to read the weights"] = round(WEIGHT_BYTES / sides.read_gbs / 1e6, 2)
     row["error"] = float(np.abs(want - logits["tenon"]).max() / (want.max() - want.min()))
     yield row | {"agrees": row["error"] <= 1e-4}
 
 
 def measure_recording(sides, args, dims="1,128"):
-    command = [args.build / "bin" / "bench" / "bench_record", args.folder / "bert_base.onnx", "--dims", dims]
+    command = [args.build / "bin" / "bench" / "bench_record", args.folder / "bert_base.onnx", "--dims", dims, "--sizes", "8"]
     yield {"benchmark": "recording, passes and preparing", "model": "bert_base"} | json.loads(checked(command)[0])
 
 

@@ -1,9 +1,11 @@
-// How long it takes to record a model, to run the passes, and to prepare what runs.
+// How long it takes to record a model, to run the passes, and to prepare what runs; and the first run at a new size.
 //
-//   bench_record MODEL --dims 1,128 [--times 5]
+//   bench_record MODEL --dims 1,128 [--times 5] [--sizes 8]
 //
 // All inputs are ones; dims that the model leaves open come from --dims, in order. Later times share the constants that
-// passes made in the first one, and so the packed ones. Prints one JSON line, in milliseconds.
+// passes made in the first one, and so the packed ones. Prints one JSON line, in milliseconds: for each further size
+// the first run and the best of five more.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -32,25 +34,55 @@ tenon::onnx::Inputs ones(const tenon::onnx::Model& model, const std::vector<int6
   return inputs;
 }
 
-int run(const std::string& file, const std::vector<int64_t>& dims, int times) {
+double milliseconds(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+double run_once(const tenon::onnx::Model& model, const tenon::onnx::Inputs& inputs) {
+  const Clock::time_point begin = Clock::now();
+  for (const tenon::Tensor& output : model.run(inputs)) output.wait();
+  return milliseconds(begin);
+}
+
+// Each size has 8 less than the one before on the last open dim, and every other one has 1 more on the first.
+void run_sizes(const tenon::onnx::Model& model, const std::vector<int64_t>& dims, int count) {
+  run_once(model, ones(model, dims));
+  double worst = 0;
+  std::printf(", \"first_and_steady_ms\": [");
+  for (int i = 1; i <= count; ++i) {
+    std::vector<int64_t> other = dims;
+    other.back() = std::max<int64_t>(2, dims.back() - 8 * i);
+    if (dims.size() > 1) other.front() += i % 2;
+    const tenon::onnx::Inputs inputs = ones(model, other);
+    const double first = run_once(model, inputs);
+    double steady = first;
+    for (int k = 0; k < 5; ++k) steady = std::min(steady, run_once(model, inputs));
+    worst = std::max(worst, first / steady);
+    std::printf("%s[%.3f, %.3f]", i == 1 ? "" : ", ", first, steady);
+  }
+  std::printf("], \"worst_first_over_steady\": %.3f, \"recorded\": %llu", worst,
+              static_cast<unsigned long long>(model.recorded()));
+}
+
+int run(const std::string& file, const std::vector<int64_t>& dims, int times, int sizes) {
   const tenon::onnx::Model model = tenon::onnx::load(file);
   const tenon::onnx::Inputs inputs = ones(model, dims);
   tenon::graph::FoldedConstants folded;
   std::vector<tenon::graph::Executable> kept;  // so that packed constants stay
   std::printf("{\"record_passes_prepare_ms\": [");
   for (int i = 0; i < times; ++i) {
-    const auto since = [](Clock::time_point begin) {
-      return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-    };
     const Clock::time_point begin = Clock::now();
     tenon::graph::Graph graph = model.record(inputs);
-    const double recorded = since(begin);
+    const double recorded = milliseconds(begin);
     tenon::graph::optimise(&graph, {.folded = &folded});
-    const double optimised = since(begin);
+    const double optimised = milliseconds(begin);
     kept.push_back(tenon::graph::prepare(graph));
-    std::printf("%s[%.3f, %.3f, %.3f]", i == 0 ? "" : ", ", recorded, optimised - recorded, since(begin) - optimised);
+    std::printf("%s[%.3f, %.3f, %.3f]", i == 0 ? "" : ", ", recorded, optimised - recorded,
+                milliseconds(begin) - optimised);
   }
-  std::printf("]}\n");
+  std::printf("]");
+  if (sizes > 0) run_sizes(model, dims, sizes);
+  std::printf("}\n");
   return 0;
 }
 
@@ -59,7 +91,7 @@ int run(const std::string& file, const std::vector<int64_t>& dims, int times) {
 int main(int argc, char** argv) try {
   std::string file;
   std::vector<int64_t> dims;
-  int times = 5;
+  int times = 5, sizes = 0;
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
     if (name == "--dims" && i + 1 < argc) {
@@ -67,11 +99,13 @@ int main(int argc, char** argv) try {
       for (std::string one; std::getline(list, one, ',');) dims.push_back(std::stoll(one));
     } else if (name == "--times" && i + 1 < argc) {
       times = std::atoi(argv[++i]);
+    } else if (name == "--sizes" && i + 1 < argc) {
+      sizes = std::atoi(argv[++i]);
     } else {
       file = name;
     }
   }
-  return run(file, dims, times);
+  return run(file, dims, times, sizes);
 } catch (const tenon::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

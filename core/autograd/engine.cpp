@@ -96,7 +96,7 @@ void run_hooks(NodeExtras& extras, const Node& node, std::span<Tensor> gradients
 class Engine {
  public:
   Engine(std::span<const Root> roots, std::span<Capture> captures, const EngineOptions& options)
-      : captures_(captures), options_(options) {
+      : captures_(captures), options_(options), boundary_(boundary) {
     if (options.only_captures) needed_ = nodes_needed(roots, captures);
     for (Capture& capture : captures) captured_.emplace(capture.edge.node.get(), &capture);
     for (const Root& root : roots) pending_.add(root.edge, root.gradient);
@@ -125,12 +125,23 @@ class Engine {
     for (auto at = first; at != last; ++at) at->second->gradient = gradients[at->second->edge.index];
   }
 
+  // `node` is outside of the boundary.
+  void end_at(const Node& node) const {
+    if (captured_.count(&node) != 0) return;
+    throw Error(Code::invalid_argument,
+                fmt::format("backward: it reaches a tensor that {} made outside of the function that is recorded.",
+                            node.name()),
+                "Call backward outside of the function, or use detach() of the tensor inside.");
+  }
+
   void run_node(Turn& turn) {
     Node& node = *turn.node.get();
     const std::span<Tensor> gradients = turn.gradients();
     if (NodeExtras* extras = node.extras(); extras != nullptr) [[unlikely]]
       run_hooks(*extras, node, gradients);
     if (!captures_.empty()) capture(&node, gradients);
+    if (boundary_ != nullptr && boundary_->outside(node)) [[unlikely]]
+      return end_at(node);
     if (node.accumulates()) {
       if (!options_.only_captures) node.run(gradients, 0, {});
       return;
@@ -153,12 +164,22 @@ class Engine {
 
   std::span<Capture> captures_;
   EngineOptions options_;
+  const Boundary* boundary_;
   NodeSet needed_;
   std::unordered_multimap<const Node*, Capture*> captured_;
   Pending pending_;
 };
 
 }  // namespace
+
+std::vector<bool> reached(const Edge& from, std::span<const Capture> captures) {
+  const Root root{from, Tensor()};
+  const std::vector<Node*> behind = nodes_behind({&root, 1});
+  const NodeSet nodes(behind.begin(), behind.end());
+  std::vector<bool> reaches;
+  for (const Capture& capture : captures) reaches.push_back(nodes.count(capture.edge.node.get()) != 0);
+  return reaches;
+}
 
 bool creates_graph() { return creating_graph; }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/autograd/autograd.h"
 #include "core/autograd/interpreter.h"
 #include "core/graph/passes/passes.h"
 #include "core/tensor/recording.h"
@@ -26,6 +27,13 @@ void check_frozen(const CompileOptions& options, const Recording& recording) {
 }
 
 }  // namespace
+
+std::shared_ptr<Callable> locked(const std::weak_ptr<Callable>& callable, const std::string& name) {
+  if (std::shared_ptr<Callable> alive = callable.lock()) return alive;
+  throw Error(Code::invalid_argument,
+              fmt::format("backward: {}, whose gradient is to have a gradient of its own, is gone.", name),
+              "Keep the compiled function as long as create_graph is wanted of its results.");
+}
 
 bool Entry::serves(const CallShape& shape, const TensorList& inputs) const {
   if (recording_.shape.fixed != shape.fixed) return false;
@@ -74,6 +82,7 @@ std::shared_ptr<Programs> Entry::programs(const CallShape& shape) {
   graph::PrepareOptions options{.packed = !exact_};
   options.over.resize(recording_.forward.outputs().size(), graph::kNoInput);
   for (const Write& write : recording_.writes) options.over[write.output] = static_cast<uint32_t>(write.argument);
+  if (!order_.empty()) options.like = &programs_.at(order_.back())->forward;
   made->forward = graph::prepare(recording_.forward, &sizes, options);
   if (order_.size() == kMostExecutables) {
     programs_.erase(order_.front());
@@ -121,7 +130,7 @@ std::shared_ptr<Entry> Callable::find(const CallShape& shape, const TensorList& 
 std::optional<TensorList> Callable::check(const std::shared_ptr<Entry>& entry, const CallShape& shape,
                                           const TensorList& inputs) {
   throw_if_error(entry->differs);
-  Taken again = record(function_, options_, inputs, shape, parts());
+  Taken again = record(function_, options_, inputs, shape, parts(), writes_);
   if (!again.recording) {
     const std::lock_guard lock(mutex_);
     std::erase(entries_, entry);
@@ -147,50 +156,103 @@ void Callable::tell(const TensorList& inputs) {
                           options_.name, kMostRecordings, text_of(inputs)));
 }
 
-TensorList Callable::learn(const CallShape& shape, const TensorList& inputs) {
+TensorList Callable::learn(const CallShape& shape, const TensorList& inputs, const Replay* replay) {
   const std::lock_guard lock(recording_);
   std::shared_ptr<Entry> entry = find(shape, inputs);
   if (entry != nullptr) {
-    if (entry->checked.load(std::memory_order_acquire)) return run_entry(entry, shape, inputs);
+    if (entry->checked.load(std::memory_order_acquire)) return run_entry(entry, shape, inputs, replay);
     std::optional<TensorList> results = check(entry, shape, inputs);
-    return results ? *std::move(results) : run_entry(entry, shape, inputs);
+    return results ? *std::move(results) : run_entry(entry, shape, inputs, replay);
   }
   if (entries_.size() == kMostRecordings || parts_.full()) {
     tell(inputs);
     return call_eagerly(inputs);
   }
-  Taken taken = record(function_, options_, inputs, shape, parts());
+  Taken taken = record(function_, options_, inputs, shape, parts(), writes_);
   if (!taken.recording) {
     eager_.fetch_add(1, std::memory_order_relaxed);
     return std::move(taken.results);
   }
   entry = std::make_shared<Entry>(*std::move(taken.recording), options_.exact);
-  if (parts_.used()) return run_entry(entry, shape, inputs);  // a function in parts is called each time
+  if (parts_.used()) return run_entry(entry, shape, inputs, replay);  // a function in parts is called each time
   entry->checked.store(!options_.check, std::memory_order_relaxed);
   {
     const std::lock_guard entries_lock(mutex_);
     entries_.push_back(entry);
   }
-  return run_entry(entry, shape, inputs);
+  return run_entry(entry, shape, inputs, replay);
 }
 
-TensorList Callable::run_entry(const std::shared_ptr<Entry>& entry, const CallShape& shape, const TensorList& inputs) {
+TensorList Callable::run_entry(const std::shared_ptr<Entry>& entry, const CallShape& shape, const TensorList& inputs,
+                               const Replay* replay) {
   check_frozen(options_, entry->recording());
   runs_.fetch_add(1, std::memory_order_relaxed);
-  return run(entry, options_, shape, inputs);
+  return run(entry, shared_from_this(), shape, inputs, replay);
 }
 
 TensorList Callable::call_eagerly(const TensorList& inputs) {
+  if (writes_ == Writes::dropped) {  // what it writes would be written again
+    throw Error(Code::unsupported,
+                fmt::format("{}: it was asked for in more than {} ways, or inside another recording.", options_.name,
+                            kMostRecordings),
+                "Call the function without compile where create_graph is wanted.");
+  }
   eager_.fetch_add(1, std::memory_order_relaxed);
   return function_(inputs);
 }
 
-TensorList Callable::call(const TensorList& inputs) {
-  if (!computes()) return function_(inputs);
+TensorList Callable::call(const TensorList& inputs, const Replay* replay) {
+  if (!computes()) return writes_ == Writes::kept ? function_(inputs) : call_eagerly(inputs);
   const CallShape shape = shape_of(options_.name, inputs);
   const std::shared_ptr<Entry> entry = find(shape, inputs);
-  if (entry == nullptr || !entry->checked.load(std::memory_order_acquire)) return learn(shape, inputs);
-  return run_entry(entry, shape, inputs);
+  if (entry == nullptr || !entry->checked.load(std::memory_order_acquire)) return learn(shape, inputs, replay);
+  return run_entry(entry, shape, inputs, replay);
+}
+
+std::shared_ptr<GradientFunction> Callable::gradient_function(Entry* entry, const std::vector<bool>& comes) {
+  const auto made = std::make_shared<GradientFunction>();
+  // `entry` holds what is made here.
+  const auto function = [weak = weak_from_this(), name = options_.name, made = made.get(), entry,
+                         comes](const TensorList& given) {
+    const std::shared_ptr<Callable> self = locked(weak, name);
+    const BackwardPart& part = *entry->recording().backward;
+    const auto end = given.begin() + static_cast<ptrdiff_t>(entry->recording().argument_ranks.size());
+    const TensorList inputs(given.begin(), end);
+    const TensorList results = self->function_(inputs);
+    TensorList outputs, targets;
+    for (size_t i = 0; i < comes.size(); ++i) {
+      if (comes[i]) outputs.push_back(results[part.results[i].number]);
+    }
+    for (const BackwardPart::Target& target : part.targets) {
+      targets.push_back(target.capture.defined() ? target.capture : inputs[target.input]);
+    }
+    TensorList found =
+        grad(outputs, targets, TensorList(end, given.end()), {.create_graph = true, .allow_unused = true});
+    std::vector<bool> comes_to;
+    for (const Tensor& gradient : found) comes_to.push_back(gradient.defined());
+    std::erase_if(found, [](const Tensor& gradient) { return !gradient.defined(); });
+    const std::lock_guard lock(made->mutex);
+    made->comes_to = std::move(comes_to);
+    return found;
+  };
+  CompileOptions options = options_;
+  options.name = fmt::format("the gradient of {}", options_.name);
+  options.whole = true;
+  made->callable = std::make_shared<Callable>(function, std::move(options), Writes::dropped);
+  return made;
+}
+
+TensorList Callable::gradients(const std::shared_ptr<Entry>& entry, const std::vector<bool>& comes,
+                               const TensorList& inputs, const TensorList& gradients, const Replay& replay) {
+  const auto function = entry->gradient(comes, [&] { return gradient_function(entry.get(), comes); });
+  TensorList arguments = inputs;
+  arguments.insert(arguments.end(), gradients.begin(), gradients.end());
+  const TensorList found = function->callable->call(arguments, &replay);
+  const std::lock_guard lock(function->mutex);
+  TensorList all;
+  size_t next = 0;
+  for (const bool here : function->comes_to) all.push_back(here ? found[next++] : Tensor());
+  return all;
 }
 
 CompileStats Callable::stats() const {

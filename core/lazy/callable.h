@@ -32,6 +32,15 @@ struct Programs {
   std::map<std::vector<bool>, BackwardProgram> backward;  // mutex; by the results whose gradients come
 };
 
+class Callable;
+
+// Computes gradients as a function of arguments and gradients.
+struct GradientFunction {
+  std::shared_ptr<Callable> callable;  // gives those that come, in the order of BackwardPart::targets
+  std::mutex mutex;
+  std::vector<bool> comes_to;  // mutex; by target; known once the callable was recorded
+};
+
 // A recording and what was prepared from it.
 class Entry {
  public:
@@ -46,6 +55,14 @@ class Entry {
   // as long as `programs` is. Errors: as above.
   const BackwardProgram& backward(Programs* programs, const CallShape& shape, const std::vector<bool>& comes);
   size_t prepared() const;
+  // What make() gives for `comes`, or gave before.
+  template <class F>
+  std::shared_ptr<GradientFunction> gradient(const std::vector<bool>& comes, const F& make) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<GradientFunction>& known = gradients_[comes];
+    if (known == nullptr) known = make();
+    return known;
+  }
 
   std::atomic<bool> checked{false};  // a second recording was the same
   Status differs;                    // not ok: it was not, and whoever comes gets this error; Callable::recording_
@@ -56,33 +73,50 @@ class Entry {
   Recording recording_;
   const bool exact_;
   mutable std::mutex mutex_;
-  std::map<std::vector<int64_t>, std::shared_ptr<Programs>> programs_;  // mutex
-  std::vector<std::vector<int64_t>> order_;                             // mutex; the oldest first
-  std::map<std::vector<bool>, PartOfBackward> backward_;                // mutex; as Programs::backward
+  std::map<std::vector<int64_t>, std::shared_ptr<Programs>> programs_;        // mutex
+  std::vector<std::vector<int64_t>> order_;                                   // mutex; the oldest first
+  std::map<std::vector<bool>, PartOfBackward> backward_;                      // mutex; as Programs::backward
+  std::map<std::vector<bool>, std::shared_ptr<GradientFunction>> gradients_;  // mutex; as above
 };
 
-class Callable {
- public:
-  Callable(Function function, CompileOptions options)
-      : function_(std::move(function)), options_(std::move(options)), parts_(options_) {}
+// The call of forward that a gradient of gradients belongs to.
+struct Replay {
+  RandomRange drawn;                                // where its random numbers began
+  std::vector<std::pair<Tensor, uint64_t>> before;  // what it may have read, with the version that each had
+};
 
-  TensorList call(const TensorList& inputs);
+class Callable : public std::enable_shared_from_this<Callable> {
+ public:
+  Callable(Function function, CompileOptions options, Writes writes = Writes::kept)
+      : function_(std::move(function)), options_(std::move(options)), writes_(writes), parts_(options_) {}
+
+  // `replay`: the function runs as it ran there, for its gradients; null: by itself.
+  TensorList call(const TensorList& inputs, const Replay* replay = nullptr);
+  // The gradients that come to the targets of the backward of `entry`, a recording of this function, for the arguments
+  // `inputs` and for `gradients` of those results for which `comes` says so. They have gradients of their own: what
+  // computes them is compiled too. An undefined tensor: nothing comes to that target.
+  TensorList gradients(const std::shared_ptr<Entry>& entry, const std::vector<bool>& comes, const TensorList& inputs,
+                       const TensorList& gradients, const Replay& replay);
+  const std::string& name() const { return options_.name; }
   CompileStats stats() const;
 
  private:
   std::shared_ptr<Entry> find(const CallShape& shape, const TensorList& inputs) const;
   // Records the call, or records it again and compares, and runs what was recorded; or runs it in parts, or eagerly.
-  TensorList learn(const CallShape& shape, const TensorList& inputs);
+  TensorList learn(const CallShape& shape, const TensorList& inputs, const Replay* replay);
   // Records again, for the comparison. The results, if this call went on eagerly.
   std::optional<TensorList> check(const std::shared_ptr<Entry>& entry, const CallShape& shape,
                                   const TensorList& inputs);
-  TensorList run_entry(const std::shared_ptr<Entry>& entry, const CallShape& shape, const TensorList& inputs);
+  TensorList run_entry(const std::shared_ptr<Entry>& entry, const CallShape& shape, const TensorList& inputs,
+                       const Replay* replay);
+  std::shared_ptr<GradientFunction> gradient_function(Entry* entry, const std::vector<bool>& comes);
   TensorList call_eagerly(const TensorList& inputs);
   void tell(const TensorList& inputs);
   Parts* parts() { return options_.whole ? nullptr : &parts_; }
 
   Function function_;
   CompileOptions options_;
+  const Writes writes_;
   Parts parts_;
   std::mutex recording_;  // one thread records at a time
   mutable std::shared_mutex mutex_;
@@ -91,8 +125,11 @@ class Callable {
   std::atomic<size_t> runs_{0}, eager_{0};
 };
 
-// Runs the program: reads its arguments, writes what it writes, gives the results.
-TensorList run(const std::shared_ptr<Entry>& entry, const CompileOptions& options, const CallShape& shape,
-               const TensorList& inputs);
+// Errors: invalid_argument (it was destroyed; errors call it `name`).
+std::shared_ptr<Callable> locked(const std::weak_ptr<Callable>& callable, const std::string& name);
+
+// Runs the program of `entry`, one of `owner`: reads its arguments, writes what it writes, gives the results.
+TensorList run(const std::shared_ptr<Entry>& entry, const std::shared_ptr<Callable>& owner, const CallShape& shape,
+               const TensorList& inputs, const Replay* replay);
 
 }  // namespace tenon::lazy

@@ -123,18 +123,19 @@ Tensor Draw::numbers(RandomRange begin) const {
   return result;
 }
 
-void Captures::note_leaf(const Tensor& tensor) {
+void Captures::note_wanting(const Tensor& tensor) {
   const autograd::Edge& edge = autograd::edge_of(tensor);
   if (!edge.node) return;
-  if (!tensor.is_leaf()) {
-    throw Error(Code::invalid_argument,
-                fmt::format("a tensor of shape {} from outside, which {} made, wants a gradient; only leaves among the "
-                            "tensors from outside may.",
-                            tensor.dims(), edge.node->name()),
-                "Give the tensor as an argument, or compute it inside the function.");
-  }
-  const auto same = [&](const CapturedLeaf& leaf) { return leaf.edge.node.get() == edge.node.get(); };
-  if (std::none_of(leaves_.begin(), leaves_.end(), same)) leaves_.push_back({tensor, edge});
+  const auto same = [&](const WantingCapture& other) {
+    return other.edge.node.get() == edge.node.get() && other.edge.index == edge.index;
+  };
+  if (std::none_of(wanting_.begin(), wanting_.end(), same)) wanting_.push_back({tensor, edge});
+}
+
+bool Captures::outside(const autograd::Node& node) const {
+  return !node.accumulates() && std::any_of(wanting_.begin(), wanting_.end(), [&](const WantingCapture& capture) {
+    return capture.edge.node.get() == &node;
+  });
 }
 
 Tensor Captures::find(const Tensor& tensor) {
@@ -159,7 +160,7 @@ Tensor Captures::find(const Tensor& tensor) {
 Tensor Captures::stand_in(const Tensor& tensor) {
   if (gradients_) {
     if (is_floating(tensor.dtype()) && met_.insert(tensor.impl()).second) handles_.push_back(tensor);
-    if (tensor.impl()->gradient != nullptr) note_leaf(tensor);
+    if (tensor.impl()->gradient != nullptr) note_wanting(tensor);
   }
   const Tensor value = find(tensor);
   const Root& root = roots_[by_storage_.find(storage_of(tensor))->second];

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/autograd/node.h"
+#include "core/autograd/engine.h"
 #include "core/graph/recorder.h"
 #include "core/tensor/generator.h"
 #include "core/tensor/tensor.h"
@@ -48,13 +48,13 @@ struct Root {
   bool outlives() const { return of == RootOf::input || of == RootOf::capture; }
 };
 
-// A captured leaf that wants a gradient.
-struct CapturedLeaf {
+// A captured tensor that wants a gradient: a leaf, or what ops outside of the function have made.
+struct WantingCapture {
   Tensor tensor;
   autograd::Edge edge;
 };
 
-class Captures {
+class Captures final : public autograd::Boundary {
  public:
   // `gradients`: ops are remembered, so captures that want one matter.
   Captures(graph::Recorder& recorder, bool gradients) : recorder_(recorder), gradients_(gradients) {}
@@ -66,7 +66,6 @@ class Captures {
   // The result of `call`, which makes random numbers; those of a run begin `offset` blocks after its first ones.
   Tensor add_random(const OpCall& call, uint64_t offset);
   // The value that `tensor`, which has data, stands for. A tensor that was not met before is a capture from now on.
-  // Errors: invalid_argument (it wants a gradient and is no leaf).
   Tensor stand_in(const Tensor& tensor);
   // The same without a look at gradients.
   Tensor find(const Tensor& tensor);
@@ -80,7 +79,8 @@ class Captures {
 
   // In the order in which they were met; those of inputs and captures are the inputs of the graph, in this order.
   const std::vector<Root>& roots() const { return roots_; }
-  const std::vector<CapturedLeaf>& leaves() const { return leaves_; }
+  const std::vector<WantingCapture>& wanting() const { return wanting_; }
+  bool outside(const autograd::Node& node) const override;
   // The captured tensors of floats, each handle once.
   const TensorList& handles() const { return handles_; }
   // Captured tensors that are views of an argument, with its number.
@@ -90,14 +90,14 @@ class Captures {
   using Geometry = std::vector<int64_t>;
 
   void add_root(Root root);
-  void note_leaf(const Tensor& tensor);
+  void note_wanting(const Tensor& tensor);
 
   graph::Recorder& recorder_;
   bool gradients_;
   std::vector<Root> roots_;
   std::multimap<const void*, size_t> by_storage_;
-  std::map<Geometry, Tensor> known_;  // the value of each tensor that was met
-  std::vector<CapturedLeaf> leaves_;
+  std::map<Geometry, Tensor> known_;     // the value of each tensor that was met
+  std::vector<WantingCapture> wanting_;  // each edge once
   TensorList handles_;
   std::set<const TensorImpl*> met_;
   std::vector<std::pair<size_t, Tensor>> views_of_inputs_;

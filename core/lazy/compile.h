@@ -18,7 +18,8 @@
 // Tensors from outside are state: each run reads what they hold then, and ops inside may write them in place. A run
 // writes them at its end, and counts as one write of each. Results own their elements; a result that is an argument
 // or a tensor from outside, unchanged as a handle, is that tensor. If results want gradients, they carry the gradient
-// of the whole function; it has no second order.
+// of the whole function. A backward that creates a graph records the function again, with its gradient, as a function
+// of its own, so gradients have gradients of every order; the state that it reads must be as it was before the call.
 //
 // What a recording cannot see would make later calls silently wrong: a C++ variable that changes, a handle that is
 // assigned to, an element that the host reads. So the second call is recorded too, and an error says where it differs

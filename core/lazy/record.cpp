@@ -65,10 +65,11 @@ class LostNode final : public autograd::Node {
 
 class Take {
  public:
-  Take(const Function& function, const CompileOptions& options, const TensorList& inputs, Parts* parts)
+  Take(const Function& function, const CompileOptions& options, const TensorList& inputs, Parts* parts, Writes writes)
       : function_(function),
         options_(options),
         inputs_(inputs),
+        writes_(writes),
         tracer_(Device::current(), options, gradients_on(), parts),
         over_(tracer_),
         interpreter_(gradients_on() ? static_cast<Interpreter&>(over_) : tracer_) {
@@ -116,6 +117,7 @@ class Take {
     }
     Slots slots;
     const HostWatchScope watch(&tracer_);
+    const autograd::BoundaryScope boundary(&tracer_.captures());
     const InterpreterScope scope(interpreter_);
     results_ = function_(values_);
     if (tracer_.ended()) {
@@ -178,6 +180,13 @@ class Take {
   }
 
   void sort_slots() {
+    if (writes_ == Writes::dropped && !slots_.empty()) {
+      throw Error(Code::unsupported,
+                  fmt::format("{}: the function leaves gradients on leaves, so its gradient has no "
+                              "gradient of its own.",
+                              options_.name),
+                  "Use grad() inside the function in place of backward().");
+    }
     for (const SlotState& state : slots_) {
       SlotUpdate update{ref_of(state.slot)};
       if (!state.after.defined()) {
@@ -220,9 +229,9 @@ class Take {
       Argument argument{root.of, root.input, root.whole, root.tensor};
       argument.draw = root.draw;
       if (root.of == RootOf::capture) take_from_slot(&argument);
-      if (root.written() && root.outlives())
-        made_.writes.push_back({made_.arguments.size(), add_output(root.recorded)});
-      written_.push_back(root.written());
+      const bool written = root.written() && writes_ == Writes::kept;
+      if (written && root.outlives()) made_.writes.push_back({made_.arguments.size(), add_output(root.recorded)});
+      written_.push_back(written);
       made_.arguments.push_back(std::move(argument));
     }
   }
@@ -255,7 +264,7 @@ class Take {
     made_.guards.push_back({kind, input, tensor, geometry_of(inputs_[input])});
   }
 
-  // Where gradients leave the recording: arguments and captured leaves, each once.
+  // Where gradients leave the recording: arguments and captures, each once.
   std::vector<autograd::Capture> leaving(std::vector<BackwardPart::Target>* targets) {
     std::vector<autograd::Capture> edges;
     const auto add = [&](const Edge& edge, BackwardPart::Target target) {
@@ -267,7 +276,7 @@ class Take {
       targets->push_back(std::move(target));
     };
     for (size_t i = 0; i < values_.size(); ++i) add(edge_of(values_[i]), {{}, i});
-    for (const CapturedLeaf& leaf : tracer_.captures().leaves()) add(leaf.edge, {leaf.tensor});
+    for (const WantingCapture& capture : tracer_.captures().wanting()) add(capture.edge, {capture.tensor});
     return edges;
   }
 
@@ -276,6 +285,7 @@ class Take {
     try {
       const InterpreterScope scope(over_);
       const HostWatchScope watch(&tracer_);
+      const autograd::BoundaryScope boundary(&tracer_.captures());
       autograd::run_backward(roots, *leaves, {true, false, true});
     } catch (const Error& error) {
       return error.status();
@@ -302,7 +312,11 @@ class Take {
       for (size_t i = 0; i < roots.size(); ++i) {
         leaves = leaving_here;
         part.results[i].refused = record_backward({roots[i]}, &leaves);
-        if (part.results[i].refused.ok()) right.push_back(roots[i]);
+        if (part.results[i].refused.ok()) {
+          right.push_back(roots[i]);
+        } else {
+          part.results[i].reaches = autograd::reached(roots[i].edge, leaving_here);
+        }
       }
       leaves = leaving_here;
       throw_if_error(record_backward(right, &leaves));
@@ -345,6 +359,7 @@ class Take {
   const Function& function_;
   const CompileOptions& options_;
   const TensorList& inputs_;
+  const Writes writes_;
   Tracer tracer_;
   autograd::GradientInterpreter over_;
   Interpreter& interpreter_;
@@ -361,8 +376,8 @@ class Take {
 }  // namespace
 
 Taken record(const Function& function, const CompileOptions& options, const TensorList& inputs, const CallShape& shape,
-             Parts* parts) {
-  Taken taken = Take(function, options, inputs, parts).run();
+             Parts* parts, Writes writes) {
+  Taken taken = Take(function, options, inputs, parts, writes).run();
   if (taken.recording) taken.recording->shape = shape;
   return taken;
 }

@@ -61,16 +61,17 @@ struct BackwardPart {
     bool argument = false;
     size_t index = 0;
   };
-  // Where a gradient goes: to argument `input` of the function, or to a captured leaf.
+  // Where a gradient goes: to argument `input` of the function, or to a captured tensor.
   struct Target {
-    Tensor leaf = {};
+    Tensor capture = {};
     size_t input = 0;
     std::optional<size_t> output = {};  // of `graph`; none: only results that are refused lead there
   };
   // A result that wants a gradient.
   struct OfResult {
     size_t number = 0;
-    Status refused = {};  // not ok: it has none, and whoever asks for it gets this error
+    Status refused = {};             // not ok: it has none, and whoever asks for it gets this error
+    std::vector<bool> reaches = {};  // if refused: the targets whose gradients it would be part of
   };
   graph::Graph graph;        // before all passes
   std::vector<Saved> saved;  // the first inputs of `graph`; then come the gradients of `results`
@@ -99,10 +100,13 @@ struct Taken {
   TensorList results;                  // without it: the call is over, its program has run in part
 };
 
+// What becomes of what the function writes outside: state, and gradients of leaves.
+enum class Writes : uint8_t { kept, dropped };
+
 // Calls `function` once and gives what it did. Nothing is computed, unless `parts` is given and the host reads an
 // element. Errors: those of the function; what a recording cannot see.
 Taken record(const Function& function, const CompileOptions& options, const TensorList& inputs, const CallShape& shape,
-             Parts* parts);
+             Parts* parts, Writes writes = Writes::kept);
 
 // In what `second` differs from `first`, as the end of a sentence; empty: in nothing.
 std::string difference(const Recording& first, const Recording& second);

@@ -21,16 +21,26 @@ class CompiledNode final : public autograd::Node {
     Tensor tensor;
     uint64_t version = 0;
   };
+  // The call that made the node, and what it kept.
+  struct Call {
+    std::shared_ptr<Entry> entry;
+    std::shared_ptr<Programs> programs;
+    std::weak_ptr<Callable> function;
+    CallShape shape;
+    std::vector<Saved> saved;
+    TensorList inputs;  // of the function
+    Replay replay;
+  };
 
-  CompiledNode(std::shared_ptr<Entry> entry, std::shared_ptr<Programs> programs, CallShape shape, std::string name,
-               std::vector<Saved> saved, const TensorList& inputs)
-      : entry_(std::move(entry)),
-        programs_(std::move(programs)),
-        shape_(std::move(shape)),
-        name_(std::move(name)),
-        saved_(std::move(saved)) {
+  CompiledNode(Call call, std::string name) : call_(std::move(call)), name_(std::move(name)) {
     for (const BackwardPart::Target& target : part().targets) {
-      edges_.push_back(autograd::edge_of(target.leaf.defined() ? target.leaf : inputs[target.input]));
+      edges_.push_back(autograd::edge_of(target.capture.defined() ? target.capture : call_.inputs[target.input]));
+    }
+    for (Tensor& input : call_.inputs) {
+      const Edge edge = autograd::edge_of(input);
+      const autograd::History* history = autograd::history_of(input);
+      input = autograd::with_edge(input, edge);  // the tensor itself may lead to this node, once it is written
+      if (edge.node) autograd::need_history(input).slot = history->slot;
     }
     number_after_edges();
   }
@@ -39,47 +49,57 @@ class CompiledNode final : public autograd::Node {
   size_t result_count() const override { return part().results.size(); }
   std::span<const Edge> edges() const override { return edges_; }
   void drop_saved() override {
-    saved_.clear();
+    call_.saved.clear();
+    call_.inputs.clear();
+    call_.replay.before.clear();
     dropped_ = true;
   }
 
-  void run(std::span<const Tensor> of_results, uint64_t, std::span<Tensor> of_inputs) override {
+  void run(std::span<const Tensor> of_results, uint64_t wanted, std::span<Tensor> of_inputs) override {
     std::vector<bool> comes;
+    TensorList gradients;
     for (size_t i = 0; i < of_results.size(); ++i) {
-      comes.push_back(of_results[i].defined());
-      if (comes[i]) throw_if_error(part().results[i].refused);
+      const BackwardPart::OfResult& result = part().results[i];
+      for (size_t target = 0; of_results[i].defined() && target < result.reaches.size(); ++target) {
+        if (result.reaches[target] && (wanted & autograd::wanted_bit(target)) != 0) throw_if_error(result.refused);
+      }
+      comes.push_back(of_results[i].defined() && result.refused.ok());
+      if (comes[i]) gradients.push_back(of_results[i]);
     }
     check();
-    TensorList arguments;
-    for (const Saved& saved : saved_) arguments.push_back(saved.tensor);
-    for (const Tensor& gradient : of_results) {
-      if (gradient.defined()) arguments.push_back(gradient);
-    }
-    const BackwardProgram& backward = entry_->backward(programs_.get(), shape_, comes);
-    const TensorList gradients = graph::run(backward.program, arguments);
-    for (size_t i = 0; i < of_inputs.size(); ++i) {
-      const auto output = part().targets[i].output;
-      if (output && backward.outputs[*output]) of_inputs[i] = gradients[*backward.outputs[*output]];
+    if (autograd::creates_graph()) {
+      const TensorList found =
+          locked(call_.function, name_)->gradients(call_.entry, comes, call_.inputs, gradients, call_.replay);
+      std::copy(found.begin(), found.end(), of_inputs.begin());
+    } else {
+      run_backward(comes, gradients, of_inputs);
     }
   }
 
  private:
   void destroy() override { delete this; }
-  const BackwardPart& part() const { return *entry_->recording().backward; }
+  const BackwardPart& part() const { return *call_.entry->recording().backward; }
+
+  void run_backward(const std::vector<bool>& comes, const TensorList& gradients, std::span<Tensor> of_inputs) {
+    TensorList arguments;
+    for (const Saved& saved : call_.saved) arguments.push_back(saved.tensor);
+    arguments.insert(arguments.end(), gradients.begin(), gradients.end());
+    const BackwardProgram& backward = call_.entry->backward(call_.programs.get(), call_.shape, comes);
+    const TensorList found = graph::run(backward.program, arguments);
+    for (size_t i = 0; i < of_inputs.size(); ++i) {
+      const auto output = part().targets[i].output;
+      if (output && backward.outputs[*output]) of_inputs[i] = found[*backward.outputs[*output]];
+    }
+  }
 
   void check() const {
-    if (autograd::creates_graph()) {
-      throw Error(Code::unsupported,
-                  fmt::format("backward: the gradient of {}, which is compiled, has no gradient of its own.", name_),
-                  "Call the function without compile where create_graph is wanted.");
-    }
     if (dropped_) {
       throw Error(
           Code::invalid_argument,
           fmt::format("backward: what {} saved for its gradient is gone, since a backward has run through it.", name_),
           "Call the first backward with retain_graph.");
     }
-    for (const Saved& saved : saved_) {
+    for (const Saved& saved : call_.saved) {
       if (write_count(saved.tensor) == saved.version) continue;
       throw Error(Code::invalid_argument,
                   fmt::format("backward: {} saved a tensor of shape {} for its gradient, and {} has written into that "
@@ -89,25 +109,24 @@ class CompiledNode final : public autograd::Node {
     }
   }
 
-  std::shared_ptr<Entry> entry_;
-  std::shared_ptr<Programs> programs_;
-  CallShape shape_;
+  Call call_;
   std::string name_;
-  std::vector<Saved> saved_;
   std::vector<Edge> edges_;
   bool dropped_ = false;
 };
 
 class Run {
  public:
-  Run(const std::shared_ptr<Entry>& entry, const CompileOptions& options, const CallShape& shape,
-      const TensorList& inputs)
-      : entry_(entry), recording_(entry->recording()), options_(options), shape_(shape), inputs_(inputs) {}
+  Run(const std::shared_ptr<Entry>& entry, const std::shared_ptr<Callable>& owner, const CallShape& shape,
+      const TensorList& inputs, const Replay* replay)
+      : entry_(entry), recording_(entry->recording()), owner_(owner), shape_(shape), inputs_(inputs), replay_(replay) {}
 
   TensorList run() {
     programs_ = entry_->programs(shape_);
-    const RandomRange begin = recording_.drawn == 0 ? RandomRange() : default_generator().reserve(recording_.drawn);
+    const RandomRange begin = drawn();
     for (const Argument& argument : recording_.arguments) arguments_.push_back(argument.of_call(inputs_, begin));
+    if (replay_ != nullptr) check_state();
+    const Replay now = recording_.backward ? replay_of(begin) : Replay();
     std::vector<Tensor> bound(recording_.writes.empty() ? 0 : programs_->forward.outputs.size());
     for (const Write& write : recording_.writes) bound[write.output] = arguments_[write.argument];
     {
@@ -117,11 +136,41 @@ class Run {
     for (const SlotUpdate& update : recording_.slots) apply(update);
     TensorList results;
     for (const ResultSource& source : recording_.results) results.push_back(result_of(source));
-    if (recording_.backward) add_gradient(&results);
+    if (recording_.backward) add_gradient(now, &results);
     return results;
   }
 
  private:
+  RandomRange drawn() const {
+    if (recording_.drawn == 0) return {};
+    return replay_ != nullptr ? replay_->drawn : default_generator().reserve(recording_.drawn);
+  }
+
+  Replay replay_of(RandomRange begin) const {
+    Replay replay{begin, {}};
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      if (recording_.arguments[i].of == RootOf::random) continue;
+      replay.before.emplace_back(autograd::without_history(arguments_[i]), write_count(arguments_[i]));
+    }
+    return replay;
+  }
+
+  // Errors: invalid_argument, if what the program reads was written since the call that is replayed has begun.
+  void check_state() const {
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      const graph::Value& value = recording_.forward[recording_.forward.inputs()[i]];
+      if (value.uses.empty() && !recording_.forward.is_output(recording_.forward.inputs()[i])) continue;
+      for (const auto& [tensor, version] : replay_->before) {
+        if (!(tensor.impl()->storage == arguments_[i].impl()->storage) || write_count(tensor) == version) continue;
+        throw Error(Code::invalid_argument,
+                    fmt::format("backward: {} needs a tensor of shape {} as it was before the call, and {} has written "
+                                "into that tensor since.",
+                                owner_->name(), arguments_[i].dims(), last_writer(tensor)),
+                    "Write into a clone() of the tensor, or call the function without compile.");
+      }
+    }
+  }
+
   void apply(const SlotUpdate& update) {
     if (update.kind == SlotUpdate::keep) return;
     const auto slot = update.slot.of(inputs_);
@@ -138,14 +187,15 @@ class Run {
     return outputs_[source.index];
   }
 
-  void add_gradient(TensorList* results) {
+  void add_gradient(const Replay& replay, TensorList* results) {
     const BackwardPart& part = *recording_.backward;
     std::vector<CompiledNode::Saved> saved;
     for (const BackwardPart::Saved& from : part.saved) {
       const Tensor& tensor = from.argument ? arguments_[from.index] : outputs_[from.index];
       saved.push_back({autograd::without_history(tensor), write_count(tensor)});
     }
-    const autograd::NodeRef node(new CompiledNode(entry_, programs_, shape_, options_.name, std::move(saved), inputs_));
+    const autograd::NodeRef node(
+        new CompiledNode({entry_, programs_, owner_, shape_, std::move(saved), inputs_, replay}, owner_->name()));
     for (size_t i = 0; i < part.results.size(); ++i) {
       Tensor& result = (*results)[part.results[i].number];
       result = autograd::with_edge(result, {node, static_cast<uint32_t>(i)});
@@ -154,9 +204,10 @@ class Run {
 
   const std::shared_ptr<Entry>& entry_;
   const Recording& recording_;
-  const CompileOptions& options_;
+  const std::shared_ptr<Callable>& owner_;
   const CallShape& shape_;
   const TensorList& inputs_;
+  const Replay* replay_;
   std::shared_ptr<Programs> programs_;
   TensorList arguments_, outputs_;
 };
@@ -171,9 +222,9 @@ Tensor Argument::of_call(const TensorList& inputs, RandomRange begin) const {
   return whole_gradient ? whole_storage(gradient) : gradient;
 }
 
-TensorList run(const std::shared_ptr<Entry>& entry, const CompileOptions& options, const CallShape& shape,
-               const TensorList& inputs) {
-  return Run(entry, options, shape, inputs).run();
+TensorList run(const std::shared_ptr<Entry>& entry, const std::shared_ptr<Callable>& owner, const CallShape& shape,
+               const TensorList& inputs, const Replay* replay) {
+  return Run(entry, owner, shape, inputs, replay).run();
 }
 
 }  // namespace tenon::lazy

@@ -22,6 +22,7 @@ constexpr Implementation matmul[] = {{"simd", SmallMatmul::why_not, SmallMatmul:
                                      {"plain", PlainMatmul::why_not, PlainMatmul::make}};
 constexpr Implementation convolution[] = {
     {"channels_last", ChannelsLastConvolution::why_not, ChannelsLastConvolution::make},
+    {"transposed", TransposedConvolution::why_not, TransposedConvolution::make},
     {"depthwise", DepthwiseConvolution::why_not, DepthwiseConvolution::make},
     {"onednn", OneDnnConvolution::why_not, OneDnnConvolution::make},
     {"plain", PlainConvolution::why_not, PlainConvolution::make}};

@@ -14,6 +14,7 @@ struct Shape {
   ep_convolution_attributes attributes;
   bool bias;
   Dims output_padding;
+  bool constant = false;  // the weight of all cases with epilogues never changes
 };
 
 ep_convolution_attributes window(int32_t rank, int64_t groups, int64_t stride, int64_t dilation, int64_t pad_low,
@@ -46,12 +47,13 @@ std::vector<Shape> shapes() {
       {"depthwise", {1, 8, 10, 10}, {8, 1, 3, 3}, window(2, 8, 1, 1, 1, 1), true, {}},
       {"1x1_panels", {2, 40, 15, 15}, {72, 40, 1, 1}, window(2, 1, 1, 1, 0, 0), true, {}},
       {"depthwise_stride_2", {2, 40, 13, 17}, {40, 1, 3, 3}, window(2, 40, 2, 1, 1, 1), true, {}},
-      {"3x3_squares", {2, 20, 9, 14}, {37, 20, 3, 3}, window(2, 1, 1, 1, 1, 1), true, {}},
+      {"3x3_squares", {2, 20, 9, 14}, {37, 20, 3, 3}, window(2, 1, 1, 1, 1, 1), true, {}, true},
       {"wide_channels", {1, 64, 5, 5}, {32, 64, 3, 3}, window(2, 1, 1, 1, 1, 1), true, {}},
       uneven,
       {"1d", {2, 4, 37}, {6, 4, 5}, window(1, 1, 2, 1, 2, 2), true, {}},
       {"3d", {1, 3, 5, 6, 7}, {4, 3, 2, 3, 3}, window(3, 1, 1, 1, 1, 0), true, {}},
       {"transposed", {1, 4, 7, 7}, {4, 6, 3, 3}, window(2, 1, 2, 1, 1, 1, true), true, {1, 1}},
+      {"transposed_apart", {2, 20, 5, 17}, {20, 41, 2, 2}, window(2, 1, 2, 1, 0, 0, true), true, {}, true},
       {"transposed_grouped", {1, 4, 5, 5}, {4, 3, 2, 2}, window(2, 2, 2, 1, 0, 0, true), false, {}},
       {"transposed_1d", {2, 3, 11}, {3, 5, 4}, window(1, 1, 3, 1, 1, 2, true), true, {}},
   };
@@ -86,11 +88,16 @@ Case convolution_case(const Shape& shape, DType in, DType out, bool channels_las
 // Convolutions with epilogues, and with a weight that never changes.
 void add_fused_cases(const Shape& shape, bool channels_last, std::vector<Case>* cases) {
   const std::string order = channels_last ? "_nhwc" : "";
-  Case relu = convolution_case(shape, DType::f32, DType::f32, channels_last, "_relu" + order);
+  const auto made = [&](const char* suffix) {
+    Case made = convolution_case(shape, DType::f32, DType::f32, channels_last, suffix + order);
+    if (shape.constant) made.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
+    return made;
+  };
+  Case relu = made("_relu");
   relu.desc.epilogues[relu.desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
   cases->push_back(relu);
 
-  Case residual = convolution_case(shape, DType::f32, DType::f32, channels_last, "_add_relu" + order);
+  Case residual = made("_add_relu");
   residual.desc.epilogues[residual.desc.epilogue_count++] = {2, EP_BINARY_add, EP_ROLE_EPILOGUE_0, 0};
   residual.desc.epilogues[residual.desc.epilogue_count++] = {1, EP_UNARY_relu, 0, 0};
   const ep_operand_desc dst = residual.desc.operands[0];
@@ -99,7 +106,7 @@ void add_fused_cases(const Shape& shape, bool channels_last, std::vector<Case>* 
   residual.values.push_back({});
   cases->push_back(residual);
 
-  Case clamped = convolution_case(shape, DType::f32, DType::f32, channels_last, "_clamp" + order);
+  Case clamped = made("_clamp");
   clamped.desc.epilogues[clamped.desc.epilogue_count++] = {2, EP_BINARY_maximum, 0, 4};
   clamped.desc.epilogues[clamped.desc.epilogue_count++] = {2, EP_BINARY_minimum, 0, 5};
   clamped.scalars = std::vector<ep_scalar>(4, make_scalar(DType::f32, 0));
@@ -107,7 +114,7 @@ void add_fused_cases(const Shape& shape, bool channels_last, std::vector<Case>* 
   clamped.scalars.push_back(make_scalar(DType::f32, 0.5));
   cases->push_back(clamped);
 
-  Case constant = convolution_case(shape, DType::f32, DType::f32, channels_last, "_constant_weight" + order);
+  Case constant = made("_constant_weight");
   constant.desc.operands[2].flags = EP_OPERAND_FLAG_CONSTANT;
   cases->push_back(constant);
 }
@@ -118,8 +125,7 @@ void add_convolution_cases(std::vector<Case>* cases) {
   for (const Shape& shape : shapes()) {
     cases->push_back(convolution_case(shape, DType::f32, DType::f32, false, ""));
     if (shape.src.rank() == 4) cases->push_back(convolution_case(shape, DType::f32, DType::f32, true, "_nhwc"));
-    const bool fused =
-        shape.name == "1x1_panels" || shape.name == "3x3" || shape.name == "3x3_squares" || shape.name == "depthwise";
+    const bool fused = shape.name == "1x1_panels" || shape.name == "3x3" || shape.name == "depthwise" || shape.constant;
     if (fused) add_fused_cases(shape, true, cases);
     if (shape.name != "3x3" && shape.name != "depthwise" && shape.name != "transposed") continue;
     for (DType dtype : {DType::f64, DType::f16, DType::bf16}) {

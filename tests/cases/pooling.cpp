@@ -39,6 +39,7 @@ std::vector<Shape> shapes() {
       {"ceil", {1, 4, 9, 8}, window(2, 2, 2, 1, 0, 0), true},
       {"ceil_padded", {1, 4, 10, 10}, window(2, 3, 2, 1, 1, 1), true},
       {"dilated", {1, 3, 11, 11}, window(2, 3, 1, 2, 1, 1), false},
+      {"3x3_channels", {2, 71, 7, 9}, window(2, 3, 2, 1, 1, 1), false},
       {"global", {2, 7, 7, 7}, window(2, 7, 1, 1, 0, 0), false},
       uneven,
       {"1d", {2, 3, 31}, window(1, 4, 3, 1, 1, 2), false},
@@ -87,6 +88,9 @@ void add_pooling_cases(std::vector<Case>* cases) {
     for (const Shape& shape : shapes()) {
       cases->push_back(pooling_case(shape, op, DType::f32, false, Fill::RANDOM, ""));
       if (shape.src.rank() == 4) cases->push_back(pooling_case(shape, op, DType::f32, true, Fill::RANDOM, "_nhwc"));
+      if (shape.name == "3x3_channels" && op.op == EP_POOLING_MAX) {
+        cases->push_back(pooling_case(shape, op, DType::f32, true, Fill::SPECIAL, "_special_nhwc"));
+      }
       if (shape.name != "3x3_stride_2") continue;
       for (DType dtype : {DType::f64, DType::f16, DType::bf16, DType::i8, DType::i32}) {
         if (op.op != EP_POOLING_MAX && !is_floating(dtype)) continue;

@@ -58,6 +58,8 @@ struct Step {
   bool dense_copy = false;                   // a copy that the program did not ask for
   std::shared_ptr<const Prepared> prepared;  // its one launch; null: it runs by itself, through the interpreter
   std::shared_ptr<const PartWrite> part;     // it writes a part of its first input (part_write.h)
+  NodeId node = kNoNode;                     // that it computes, or is a part of
+  bool derived = false;                      // it is a part of its node, or a copy for it
   std::vector<ExecutionEntry> ends;          // records that were taken apart, and whose last part this step is
 };
 
@@ -69,7 +71,8 @@ struct Executable {
   std::vector<uint32_t> inputs;
   std::vector<uint32_t> outputs;
   std::vector<uint32_t> over;  // PrepareOptions::over
-  Labels labels;               // "node 14 (/encoder/MatMul)", by Step::label; those of the graph come first
+  // "node 14 (/encoder/MatMul)", by Step::label; those of the graph come first. Executables of one graph share them.
+  std::shared_ptr<Labels> labels = std::make_shared<Labels>();
   std::shared_ptr<const Schedule> schedule;  // null: every step runs by itself
 };
 
@@ -109,6 +112,9 @@ struct PrepareOptions {
   // kNoInput, or no element: it is none. Where every step that leads from the input to the result may write over what
   // it reads, the state stays where it is: a run writes what changes, and copies nothing.
   std::vector<uint32_t> over = {};
+  // Prepared from the same graph with the same options, for other sizes; or null. What the sizes do not change is taken
+  // from it.
+  const Executable* like = nullptr;
 };
 
 // The steps that compute `graph` where its symbols have `sizes`, its inputs being row-major.

@@ -145,13 +145,13 @@ class Islands {
 
   // "graph of 12 nodes, node 3 (/first/Gather) to node 14 (/last/Add)"
   uint32_t label(const std::vector<uint32_t>& part) {
-    const std::string& first = program_.labels[program_.steps[part.front()].label];
-    const std::string& last = program_.labels[program_.steps[part.back()].label];
+    const std::string& first = (*program_.labels)[program_.steps[part.front()].label];
+    const std::string& last = (*program_.labels)[program_.steps[part.back()].label];
     std::string text = fmt::format("the graph of {}", nodes_text(part.size()));
     if (!first.empty()) text += fmt::format(", {}", first);
     if (!last.empty() && last != first) text += fmt::format(" to {}", last);
-    program_.labels.add(std::move(text));
-    return static_cast<uint32_t>(program_.labels.size() - 1);
+    program_.labels->add(std::move(text));
+    return static_cast<uint32_t>(program_.labels->size() - 1);
   }
 
   // Puts the islands in place of their steps, in an order in which each step follows those it depends on.

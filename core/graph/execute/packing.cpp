@@ -5,6 +5,7 @@
 #include <exception>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "core/device/device_state.h"
 #include "core/interpreter/prepared.h"
@@ -67,8 +68,11 @@ size_t helpers_for(const std::vector<Work*>& shared) {
   return threads == 0 ? 0 : threads - 1;
 }
 
-// Reading and packing wait for memory, and each constant is work of its own; so a thread takes one after the other.
-void run_shared(const std::vector<Work*>& shared) {
+// Reading and packing wait for memory, and each constant is work of its own; so a thread takes one after the other, the
+// largest first.
+void run_shared(std::vector<Work*> shared) {
+  std::stable_sort(shared.begin(), shared.end(),
+                   [](const Work* a, const Work* b) { return a->tensor.bytes() > b->tensor.bytes(); });
   std::atomic<size_t> next{0};
   const auto take = [&] {
     for (size_t i = next++; i < shared.size(); i = next++) shared[i]->run();
@@ -92,7 +96,7 @@ std::vector<std::shared_ptr<Constant>> ready_constants(const Executable& program
   for (Work& work : all) {
     if (work.may_be_shared()) shared.push_back(&work);
   }
-  run_shared(shared);
+  run_shared(std::move(shared));
   std::vector<std::shared_ptr<Constant>> packed;
   for (Work& work : all) {
     if (!work.may_be_shared()) work.run();

@@ -34,7 +34,7 @@ bool prepare_copy(const Executable& program, DeviceState* device, Step* step) {
 
 }  // namespace
 
-void prepare_part_write(Executable* program) {
+void prepare_part_write(Executable* program, uint32_t seen) {
   if (program->steps.empty()) return;
   const Step& step = program->steps.back();
   const OpInfo* view = view_of(step.op);
@@ -44,11 +44,11 @@ void prepare_part_write(Executable* program) {
   const auto elsewhere = [&](uint32_t id) { return program->values[id].device != device; };
   if (std::any_of(step.inputs.begin(), step.inputs.end(), elsewhere)) return;
   if (!is_contiguous(result.meta.dims, result.meta.strides)) return;
-  Step seen = step;
-  seen.op = view;
-  seen.inputs = step.outputs;
+  Step sees = step;
+  sees.op = view;
+  sees.inputs = step.outputs;
   TensorImpl part;
-  if (!view->view(StepCall(*program, seen).call(), &part).ok()) return;
+  if (!view->view(StepCall(*program, sees).call(), &part).ok()) return;
   auto made = std::make_shared<PartWrite>();
   made->offset = static_cast<uint64_t>(dtype_bytes(result.meta.dtype, part.offset));
   made->whole = copy_step(*program, step.inputs[0], step);
@@ -56,7 +56,9 @@ void prepare_part_write(Executable* program) {
   made->part = copy_step(*program, step.inputs[1], step, result.meta.dtype);
   made->part.stated_order = true;
   made->part.dense_copy = false;
-  made->part.outputs = {add_value(program, {{part.dtype, part.dims, part.strides}, device, Tensor()})};
+  if (seen == 0) seen = add_value(program, {});
+  program->values[seen] = {{part.dtype, part.dims, part.strides}, device, Tensor()};
+  made->part.outputs = {seen};
   if (!prepare_copy(*program, device, &made->whole) || !prepare_copy(*program, device, &made->part)) return;
   Step& writes = program->steps.back();
   writes.prepared = made->part.prepared;

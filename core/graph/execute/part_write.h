@@ -14,7 +14,7 @@ struct PartWrite {
 };
 
 // Prepares the last step of `program` if it writes a part and its device can do that by two copies of one launch each.
-// Else the step runs by itself.
-void prepare_part_write(Executable* program);
+// Else the step runs by itself. `seen`: the value that stands for the part; 0: a new one.
+void prepare_part_write(Executable* program, uint32_t seen = 0);
 
 }  // namespace tenon::graph

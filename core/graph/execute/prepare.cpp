@@ -4,6 +4,7 @@
 #include "core/graph/execute/islands.h"
 #include "core/graph/execute/liveness.h"
 #include "core/graph/execute/regions.h"
+#include "core/graph/execute/resize.h"
 #include "core/graph/execute/rungs.h"
 #include "core/graph/execute/schedule.h"
 #include "core/graph/execute/steps.h"
@@ -19,14 +20,15 @@ class Preparation {
       : graph_(graph), sizes_(sizes), options_(options) {}
 
   Executable run(std::span<const ValueId> outputs) {
+    made_.steps.reserve(graph_.size());
     made_.values.resize(graph_.value_count());
-    for (size_t i = 0; i < graph_.labels().size(); ++i) made_.labels.add(graph_.labels()[i]);
+    for (size_t i = 0; i < graph_.labels().size(); ++i) made_.labels->add(graph_.labels()[i]);
     made_.inputs.assign(graph_.inputs().begin(), graph_.inputs().end());
     made_.outputs.assign(outputs.begin(), outputs.end());
     made_.over = options_.over;
     made_.over.resize(made_.outputs.size(), kNoInput);
     for (ValueId id = 1; id < graph_.value_count(); ++id) place(id);
-    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) add(graph_.node(id));
+    for (NodeId id = graph_.first(); id != kNoNode; id = graph_.next(id)) add(id, graph_.node(id));
     return std::move(made_);
   }
 
@@ -45,8 +47,9 @@ class Preparation {
     }
   }
 
-  Step step_of(const Node& node) {
+  Step step_of(NodeId id, const Node& node) {
     Step step;
+    step.node = id;
     step.op = node.op;
     step.inputs = node.inputs;
     step.scalars = node.scalars;
@@ -63,13 +66,13 @@ class Preparation {
     return step;
   }
 
-  void add(const Node& node) {
+  void add(NodeId id, const Node& node) {
     std::vector<Dims> expected;  // before the rule over numbers looks: these errors name the symbols
-    for (uint32_t id : node.results) {
-      made_.values[id].device = graph_[id].device;
-      expected.push_back(value_or_throw(sizes_->of(node.op->name, graph_[id].dims)));
+    for (uint32_t result : node.results) {
+      made_.values[result].device = graph_[result].device;
+      expected.push_back(value_or_throw(sizes_->of(node.op->name, graph_[result].dims)));
     }
-    add_step(&made_, step_of(node));
+    add_step(&made_, step_of(id, node));
     if (node.op->form == OpForm::view) return;
     for (size_t i = 0; i < expected.size(); ++i) check(node, node.results[i], expected[i]);
   }
@@ -99,11 +102,14 @@ Executable prepare_outputs(const Graph& graph, std::span<const ValueId> outputs,
                            const PrepareOptions& options) {
   const InterpreterScope eager(eager_interpreter());
   throw_if_error(sizes->check());
+  if (options.like != nullptr) {
+    if (std::optional<Executable> made = resize(graph, sizes, *options.like, options.packed)) return *std::move(made);
+  }
   Executable made = Preparation(graph, sizes, options).run(outputs);
   if (options.whole_graphs) take_islands(&made);
   if (options.scheduled) choose_rungs(&made, options.packed);
   find_last_uses(&made);
-  if (options.scheduled) made.schedule = make_schedule(made);
+  if (options.scheduled) made.schedule = make_schedule(made, Roots(made));
   return made;
 }
 

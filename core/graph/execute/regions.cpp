@@ -142,6 +142,7 @@ std::shared_ptr<const RegionStep> prepare_regions(const Graph& graph, const Node
   made->attributes = node.attributes_as<control::Attributes>();
   made->carried = carried_count(node);
   PrepareOptions inside = options;
+  inside.like = nullptr;
   inside.over.clear();  // it says which results of the program lie in the memory of inputs
   for (const std::shared_ptr<Graph>& region : node.regions) {
     PreparedRegion& prepared = made->regions.emplace_back();

@@ -22,6 +22,11 @@ class Roots {
   // Takes in the values and steps that came at the end of `program` since the last call.
   void follow(const Executable& program);
 
+  // `view`, a value that has been taken in, is a view that begins at `offset` of `source`.
+  void set(uint32_t view, uint32_t source, int64_t offset) {
+    roots_[view] = {roots_[source].root, roots_[source].offset + offset};
+  }
+
   const RootView& operator[](uint32_t value) const { return roots_[value]; }
   uint32_t root(uint32_t value) const { return roots_[value].root; }
 

@@ -189,7 +189,7 @@ class Run {
 
   void run_alone(const Step& step) {
     if (CancellationScope::cancelled_here()) {
-      throw Error(with_label(Status(Code::cancelled, "The program cancelled this run."), program_.labels[step.label],
+      throw Error(with_label(Status(Code::cancelled, "The program cancelled this run."), (*program_.labels)[step.label],
                              program_.values[step.outputs[0]].device->opened->spelling));
     }
     TensorList inputs(step.inputs.size());
@@ -213,7 +213,8 @@ class Run {
     const Home& home = schedule_.homes[view.root];
     if (home.of == Home::Of::block) return in_block(slot, home, view.offset);
     const Tensor& base = home.of == Home::Of::output ? outputs_[home.index] : tensors_[home.index];
-    if (view.root == value && home.of == Home::Of::tensor) return base;
+    const bool itself = view.root == value && home.of == Home::Of::tensor;  // or state of other dims in its memory
+    if (itself && base.dims() == slot.meta.dims) return base;
     return make_view(base, slot.meta.dtype, slot.meta.dims, slot.meta.strides, base.impl()->offset + view.offset);
   }
 

@@ -20,12 +20,22 @@
 namespace tenon::graph {
 namespace {
 
+DeviceState* device_of_step(const Executable& program, const Step& step) {
+  for (uint32_t id : step.inputs) {
+    if (id != 0) return program.values[id].device;
+  }
+  return step.device != nullptr ? step.device : program.values[step.outputs[0]].device;
+}
+
 class Rungs {
  public:
   Rungs(Executable* program, bool packed) : program_(*program), packed_(packed) {}
 
   void run() {
-    for (Step& step : std::exchange(program_.steps, {})) take(std::move(step));
+    std::vector<Step> steps;
+    steps.reserve(program_.steps.size());
+    program_.steps.swap(steps);
+    for (Step& step : steps) take(std::move(step));
     for (uint32_t& output : program_.outputs) output = own(output);
   }
 
@@ -40,17 +50,11 @@ class Rungs {
     try {
       prepare_step(std::move(step));
     } catch (const Error& error) {
-      throw Error(with_label(error.status(), program_.labels[label], device));
+      throw Error(with_label(error.status(), (*program_.labels)[label], device));
     }
   }
 
-  std::string device_spelling(const Step& step) const { return device_of_step(step)->opened->spelling; }
-  DeviceState* device_of_step(const Step& step) const {
-    for (uint32_t id : step.inputs) {
-      if (id != 0) return program_.values[id].device;
-    }
-    return step.device != nullptr ? step.device : program_.values[step.outputs[0]].device;
-  }
+  std::string device_spelling(const Step& step) const { return device_of_step(program_, step)->opened->spelling; }
 
   // A step without a launch of its own.
   void add(Step step) {
@@ -61,23 +65,8 @@ class Rungs {
     program_.steps.push_back(std::move(step));
   }
 
-  // With open sizes, so that executables for other sizes share the kernel, unless its shapes have limits.
-  std::shared_ptr<const Prepared> ask(const Step& step) const {
-    const StepCall call(program_, step);
-    uint32_t constants = 0;
-    for (size_t i = 0; packed_ && i < step.inputs.size(); ++i) {
-      constants |= uint32_t{program_.values[step.inputs[i]].constant.defined()} << i;
-    }
-    std::shared_ptr<const Prepared> prepared;
-    for (const Sizes sizes : {Sizes::open, Sizes::numbers}) {
-      prepared = value_or_throw(tenon::prepare(call.call(), device_of_step(step), Reach::setting, sizes, constants));
-      if (!prepared->limited) break;
-    }
-    return prepared;
-  }
-
   void prepare_step(Step step) {
-    const std::shared_ptr<const Prepared> prepared = ask(step);
+    const std::shared_ptr<const Prepared> prepared = prepare_launch(program_, step, packed_);
     if (prepared->rung == Rung::decomposed) return decompose(step, *prepared);
     if (prepared->rung == Rung::native && prepared->kernel != nullptr) {
       if (replace_inputs(&step, *prepared)) return prepare_step(std::move(step));
@@ -207,6 +196,8 @@ class Rungs {
     for (ValueId id : node.results) step.outputs.push_back(of[id]);
     step.precision = node.precision;
     step.label = whole.label;
+    step.node = whole.node;
+    step.derived = true;
     return step;
   }
 
@@ -244,6 +235,21 @@ class Rungs {
 };
 
 }  // namespace
+
+std::shared_ptr<const Prepared> prepare_launch(const Executable& program, const Step& step, bool packed) {
+  const StepCall call(program, step);
+  uint32_t constants = 0;
+  for (size_t i = 0; packed && i < step.inputs.size(); ++i) {
+    constants |= uint32_t{program.values[step.inputs[i]].constant.defined()} << i;
+  }
+  std::shared_ptr<const Prepared> prepared;
+  for (const Sizes sizes : {Sizes::open, Sizes::numbers}) {
+    prepared =
+        value_or_throw(tenon::prepare(call.call(), device_of_step(program, step), Reach::setting, sizes, constants));
+    if (!prepared->limited) break;
+  }
+  return prepared;
+}
 
 void choose_rungs(Executable* program, bool packed) { Rungs(program, packed).run(); }
 

@@ -13,4 +13,8 @@ namespace tenon::graph {
 // `packed`: kernels may take constants packed.
 void choose_rungs(Executable* program, bool packed);
 
+// Asks for the launch of `step`, which computes; with open sizes, so that executables for other sizes share the kernel,
+// unless its shapes have limits. Errors: those of the ladder.
+std::shared_ptr<const Prepared> prepare_launch(const Executable& program, const Step& step, bool packed);
+
 }  // namespace tenon::graph

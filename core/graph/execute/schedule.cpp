@@ -24,7 +24,8 @@ constexpr uint32_t kNobody = UINT32_MAX - 1;
 
 class Scheduling {
  public:
-  explicit Scheduling(const Executable& program) : program_(program), made_(std::make_shared<Schedule>(program)) {}
+  Scheduling(const Executable& program, Roots roots)
+      : program_(program), made_(std::make_shared<Schedule>(std::move(roots))) {}
 
   std::shared_ptr<const Schedule> run() {
     find_pieces();
@@ -343,7 +344,7 @@ class Scheduling {
 
   void add(vm::SegmentBuilder* builder, const Step& step, const CallAddresses& addresses) {
     const StepCall call(program_, step);
-    throw_if_error(add_launch(builder, call.call(), *step.prepared, addresses, program_.labels[step.label]));
+    throw_if_error(add_launch(builder, call.call(), *step.prepared, addresses, (*program_.labels)[step.label]));
   }
 
   void add_part_write(vm::SegmentBuilder* builder, const Step& step, const Addresses& addresses) {
@@ -483,7 +484,9 @@ class Scheduling {
 
 }  // namespace
 
-std::shared_ptr<const Schedule> make_schedule(const Executable& program) { return Scheduling(program).run(); }
+std::shared_ptr<const Schedule> make_schedule(const Executable& program, Roots roots) {
+  return Scheduling(program, std::move(roots)).run();
+}
 
 PlannedMemory planned_memory(const Executable& executable) {
   return executable.schedule != nullptr ? executable.schedule->memory : PlannedMemory();

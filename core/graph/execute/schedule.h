@@ -58,7 +58,7 @@ struct Block {
 };
 
 struct Schedule {
-  explicit Schedule(const Executable& program) : roots(program) {}
+  explicit Schedule(Roots roots) : roots(std::move(roots)) {}
 
   Roots roots;
   std::vector<Home> homes;                // by root
@@ -73,7 +73,7 @@ struct Schedule {
   PlannedMemory memory;
 };
 
-// The schedule of `program`, whose rungs were chosen. Packs constants.
-std::shared_ptr<const Schedule> make_schedule(const Executable& program);
+// The schedule of `program`, whose rungs were chosen, and whose values have these roots. Packs constants.
+std::shared_ptr<const Schedule> make_schedule(const Executable& program, Roots roots);
 
 }  // namespace tenon::graph

@@ -87,6 +87,8 @@ Step copy_step(const Executable& program, uint32_t from, const Step& like, DType
   std::memcpy(copy.attributes.data(), &attributes, sizeof attributes);
   copy.precision = like.precision;
   copy.label = like.label;
+  copy.node = like.node;
+  copy.derived = true;
   copy.dense_copy = true;
   return copy;
 }

@@ -102,7 +102,7 @@ Result<TableNode> make_node(const Executable& program, const Roots& roots, Devic
   for (uint32_t i = 0; i < node.desc.operand_count; ++i) {
     TENON_RETURN_IF_ERROR(locate_operand(program, roots, step, lowered.lowering, i, &node));
   }
-  node.name = {step.op->named, lowered.operand_inputs, {}, program.labels[step.label]};
+  node.name = {step.op->named, lowered.operand_inputs, {}, (*program.labels)[step.label]};
   note_call(&call.call(), &node.name.inputs);
   return node;
 }

@@ -11,7 +11,7 @@
 namespace tenon::graph {
 
 TensorList StepRunner::run(const Step& step, std::span<const Tensor* const> inputs) {
-  const LabelScope label(program_.labels[step.label]);
+  const LabelScope label((*program_.labels)[step.label]);
   try {
     if (executions_ == nullptr) return apply(step, inputs);
     ExecutionScope scope;
@@ -25,7 +25,7 @@ TensorList StepRunner::run(const Step& step, std::span<const Tensor* const> inpu
   } catch (const Error& error) {
     // A fault inside an island has the label of its node.
     if (step.island != nullptr && error.code() == Code::invalid_argument) throw;
-    throw Error(with_label(error.status(), program_.labels[step.label], device_of(step, inputs)));
+    throw Error(with_label(error.status(), (*program_.labels)[step.label], device_of(step, inputs)));
   }
 }
 

@@ -21,6 +21,7 @@ void everywhere(Graph* graph, const PassOptions& options) {
 
 constexpr Pass kPasses[] = {
     {"fold_constants", "computes nodes of constants alone", "", everywhere<fold_constants>},
+    {"slices", "gathers of one known place, or of some in a row, as views", kOrder, everywhere<find_slices>},
     {"groups", "multiplies keys and values that heads share without repeating them", kRounding,
      everywhere<join_groups>},
     {"redundant", "removes nodes that change nothing, and joins views of views", "", everywhere<remove_redundant>},

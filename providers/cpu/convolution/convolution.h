@@ -17,6 +17,12 @@ struct PackedMatmul {
   static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
 };
 
+// One group, 1 or 2 spatial dims, the stride that of the kernel, and weights that never change.
+struct TransposedConvolution {
+  static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);
+  static Refusal make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info& info);
+};
+
 // As many groups as channels, each with one result, 1 or 2 spatial dims.
 struct DepthwiseConvolution {
   static Refusal why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info& info);

@@ -52,14 +52,19 @@ HWY_INLINE void transform_taps(V g0, V g1, V g2, V (&out)[4]) {
 void run_weights(const WinogradWeights& weights) {
   const D d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t i = 0; i < weights.floats; i += lanes) {
-    const auto at = [&](int y, int x) { return hn::LoadU(d, weights.src + (3 * y + x) * weights.tap + i); };
+  const int64_t tap = weights.tap, position = weights.position, floats = weights.floats;
+  const float* src = weights.src;
+  float* dst = weights.dst;
+  for (int64_t i = 0; i < floats; i += lanes, src += lanes, dst += lanes) {
     V columns[3][4];
-    for (int x = 0; x < 3; ++x) transform_taps(at(0, x), at(1, x), at(2, x), columns[x]);
+    for (int x = 0; x < 3; ++x) {
+      const auto at = [&](int y) { return hn::LoadU(d, src + (3 * y + x) * tap); };
+      transform_taps(at(0), at(1), at(2), columns[x]);
+    }
     for (int y = 0; y < 4; ++y) {
       V row[4];
       transform_taps(columns[0][y], columns[1][y], columns[2][y], row);
-      for (int x = 0; x < 4; ++x) hn::StoreU(row[x], d, weights.dst + (4 * y + x) * weights.position + i);
+      for (int x = 0; x < 4; ++x) hn::StoreU(row[x], d, dst + (4 * y + x) * position);
     }
   }
 }

@@ -114,7 +114,6 @@ Refusal why_no_images(const ep_device& device, const ep_primitive_desc& desc) {
   const ep_operand_desc* bias = operand(desc, EP_ROLE_BIAS);
   if (src == nullptr || weight == nullptr || desc.operands[0].role != EP_ROLE_DST)
     return Refusal::because("an operand is missing");
-  if (attributes.transposed != 0) return Refusal::because("a transposed convolution");
   if (attributes.spatial_rank < 1 || attributes.spatial_rank > 2 || src->rank != attributes.spatial_rank + 2) {
     return Refusal::because("%d spatial dims of rank %d", attributes.spatial_rank, src->rank);
   }

@@ -17,7 +17,8 @@ struct Images {
   int64_t count = 1, in = 1, out = 1;  // images, channels of SRC, channels of DST
   int64_t src_size[2] = {1, 1}, dst_size[2] = {1, 1};
   int64_t kernel[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1}, pad[2] = {0, 0};
-  int64_t weight_strides[4] = {0, 0, 0, 0};  // of result channel, channel, and the taps of rows and columns
+  // Of result channel, channel, and the taps of rows and columns; of a transposed one, of channel and result channel.
+  int64_t weight_strides[4] = {0, 0, 0, 0};
   int32_t src = -1, weight = -1, bias = -1;  // numbers of the operands; bias: -1 if there is none
 
   int64_t taps() const { return kernel[0] * kernel[1]; }

@@ -94,17 +94,15 @@ class ProductPrimitive final : public ep_primitive {
     return reinterpret_cast<const float*>(address_of(launch.operands[operand]));
   }
 
-  // Writes [panel, tap, channel, column].
+  // Writes [panel, tap, channel, column]. It waits for memory that nobody has touched, for times that no lease can
+  // foresee; so it runs on its caller, and callers pack several constants at once.
   void pack_panels(float* dst, const float* src) const {
-    const int64_t floats = static_cast<int64_t>(cut_.packed_bytes() / sizeof(float));
-    parallel(device->threads, floats / 2, [&](int32_t part, int32_t parts) {
-      std::vector<float> room;
-      for (int64_t panel = cut_.panels * part / parts; panel < cut_.panels * (part + 1) / parts; ++panel) {
-        const int64_t first = panel * cut_.kernels.columns;
-        pack_panel(dst + panel * cut_.panel_floats(), src + first * cut_.images.weight_strides[0], cut_.width(panel),
-                   std::min(cut_.width(panel), cut_.images.out - first), &room);
-      }
-    });
+    std::vector<float> room;
+    for (int64_t panel = 0; panel < cut_.panels; ++panel) {
+      const int64_t first = panel * cut_.kernels.columns;
+      pack_panel(dst + panel * cut_.panel_floats(), src + first * cut_.images.weight_strides[0], cut_.width(panel),
+                 std::min(cut_.width(panel), cut_.images.out - first), &room);
+    }
   }
 
   // The offset in WEIGHT of tap and channel number `i`, taps counted first.
@@ -341,6 +339,7 @@ Images rows_as_images(const ep_primitive_desc& desc) {
 }  // namespace
 
 Refusal ChannelsLastConvolution::why_not(const ep_device& device, const ep_primitive_desc& desc, ep_support_info&) {
+  if (desc.attributes.convolution.transposed != 0) return Refusal::because("a transposed convolution");
   if (Refusal refusal = why_no_images(device, desc)) return refusal;
   if (desc.attributes.convolution.groups != 1) {
     return Refusal::because("%lld groups", static_cast<long long>(desc.attributes.convolution.groups));

@@ -202,9 +202,10 @@ void Winograd::multiply_chunk(const Chunk& chunk, const Squares& squares, float*
         rows[i - first] = squares.values + position * squares.position + i * row_ + chunk.begin;
       }
       tile.dst = sums + position * sums_ + first * tile.dst_row;
-      if (position < 9)
-        ask_for(chunk.next + position * tap, chunk.next_floats * block / blocks,
-                chunk.next_floats * (block + 1) / blocks);
+      if (position < 9 && chunk.next_floats > 0) {
+        const int64_t floats = chunk.next_floats;
+        ask_for(chunk.next + position * tap, floats * block / blocks, floats * (block + 1) / blocks);
+      }
       cut_.kernels.run(tile);
     }
   }

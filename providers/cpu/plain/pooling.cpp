@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "providers/cpu/plain/plain.h"
 #include "providers/cpu/plain/plane.h"
+#include "providers/cpu/plain/window.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
 #include "sdk/provider/prelude.h"
@@ -104,24 +106,41 @@ void pool_row(const Plane& p, int32_t op, const T* src, int64_t z, int64_t y, T*
     row[x] = static_cast<T>(row[x] / static_cast<T>(window_size(p, op, {z, y, x})));
 }
 
-// Pools the result at `at` for `channels` neighbouring planes.
-template <class T>
-void pool_channels(const Plane& p, int32_t op, const T* src, const Position& at, T* result, int64_t channels) {
-  std::fill_n(result, channels, op == EP_POOLING_MAX ? lowest<T>() : T{0});
-  const Taps taps[3] = {taps_at(p, 0, at[0]), taps_at(p, 1, at[1]), taps_at(p, 2, at[2])};
-  const auto offset = [&](int axis, int64_t k) {
-    return (at[static_cast<size_t>(axis)] * p.stride[axis] - p.pad[axis] + k * p.dilation[axis]) * p.src_strides[axis];
-  };
-  for (int64_t kz = taps[0].first; kz < taps[0].last; ++kz) {
-    for (int64_t ky = taps[1].first; ky < taps[1].last; ++ky) {
-      for (int64_t kx = taps[2].first; kx < taps[2].last; ++kx) {
-        const T* from = src + offset(0, kz) + offset(1, ky) + offset(2, kx);
-        op == EP_POOLING_MAX ? max_tap(result, from, 1, channels) : add_tap(result, from, 1, channels);
+// The window of a result. Those of a line whose taps all lie within it have the same offsets.
+struct Window {
+  std::vector<int64_t> offsets;  // of the taps that lie within SRC, from where the result is in its line
+  int64_t count = 1;             // by which a sum is divided
+  bool whole = false;            // no tap lies beside the line
+
+  void find(const Plane& p, int32_t op, const Position& at) {
+    const int64_t left = at[2] * p.stride[2] - p.pad[2];
+    const bool inside = left >= 0 && left + (p.kernel[2] - 1) * p.dilation[2] < p.src[2];
+    if (inside && whole && at[2] != 0) return;
+    whole = inside;
+    offsets.clear();
+    const Taps taps[3] = {taps_at(p, 0, at[0]), taps_at(p, 1, at[1]), taps_at(p, 2, at[2])};
+    for (int64_t kz = taps[0].first; kz < taps[0].last; ++kz) {
+      const int64_t z = (at[0] * p.stride[0] - p.pad[0] + kz * p.dilation[0]) * p.src_strides[0];
+      for (int64_t ky = taps[1].first; ky < taps[1].last; ++ky) {
+        const int64_t y = (at[1] * p.stride[1] - p.pad[1] + ky * p.dilation[1]) * p.src_strides[1];
+        for (int64_t kx = taps[2].first; kx < taps[2].last; ++kx) {
+          offsets.push_back(z + y + (kx * p.dilation[2] - p.pad[2]) * p.src_strides[2]);
+        }
       }
     }
+    if (op != EP_POOLING_MAX) count = window_size(p, op, at);
+  }
+};
+
+// Pools a result, whose taps are at `offsets`, for `channels` neighbouring planes.
+template <class T>
+void pool_channels(int32_t op, T count, const T* src, const std::vector<int64_t>& offsets, T* result,
+                   int64_t channels) {
+  std::fill_n(result, channels, op == EP_POOLING_MAX ? lowest<T>() : T{0});
+  for (int64_t offset : offsets) {
+    op == EP_POOLING_MAX ? max_tap(result, src + offset, 1, channels) : add_tap(result, src + offset, 1, channels);
   }
   if (op == EP_POOLING_MAX) return;
-  const T count = static_cast<T>(window_size(p, op, at));
   for (int64_t c = 0; c < channels; ++c) result[c] = static_cast<T>(result[c] / count);
 }
 
@@ -133,8 +152,9 @@ bool has_channels_innermost(const RowFormat& format, const OperandShape& dst, co
 template <class T>
 class PoolingPrimitive final : public ep_primitive {
  public:
-  explicit PoolingPrimitive(const ep_primitive_desc& desc)
+  PoolingPrimitive(const ep_device& on, const ep_primitive_desc& desc)
       : desc_(desc),
+        window_(window_kernel(on.simd)),
         format_(desc.operands[0].dtype),
         src_(find_operand(desc, EP_ROLE_SRC)),
         indices_(find_operand(desc, EP_ROLE_DST_INDICES)) {}
@@ -149,8 +169,9 @@ class PoolingPrimitive final : public ep_primitive {
     if (has_channels_innermost(format_, dst, src, indices_ >= 0)) {
       const int64_t images = dst.dims[0] * results;
       parallel(device->threads, planes * results * taps / 2, [&](int32_t part, int32_t parts) {
+        Window window;
         for (int64_t i = images * part / parts; i < images * (part + 1) / parts; ++i) {
-          pool_position(launch, plane, dst, src, i / results, i % results);
+          pool_position(launch, plane, dst, src, i / results, i % results, &window);
         }
       });
       return EP_STATUS_OK;
@@ -197,12 +218,22 @@ class PoolingPrimitive final : public ep_primitive {
 
   // Pools result `i` of every channel of image `n`.
   void pool_position(const ep_launch& launch, const Plane& p, const OperandShape& dst, const OperandShape& src,
-                     int64_t n, int64_t i) const {
+                     int64_t n, int64_t i, Window* window) const {
     const Position at = {i / p.dst[2] / p.dst[1], i / p.dst[2] % p.dst[1], i % p.dst[2]};
-    const auto* from = reinterpret_cast<const T*>(address_of(launch.operands[src_])) + n * src.strides[0];
+    const auto* from = reinterpret_cast<const T*>(address_of(launch.operands[src_])) + n * src.strides[0] +
+                       at[2] * p.stride[2] * p.src_strides[2];
     auto* to = reinterpret_cast<T*>(address_of(launch.operands[0])) + n * dst.strides[0] + at[0] * p.dst_strides[0] +
                at[1] * p.dst_strides[1] + at[2] * p.dst_strides[2];
-    pool_channels(p, desc_.attributes.pooling.op, from, at, to, dst.dims[1]);
+    const int32_t op = desc_.attributes.pooling.op;
+    window->find(p, op, at);
+    const T count = static_cast<T>(window->count);
+    if constexpr (std::is_same_v<T, float>) {
+      if (dst.dims[1] >= window_.lanes) {
+        const auto taps = static_cast<int64_t>(window->offsets.size());
+        return window_.run({from, window->offsets.data(), taps, to, dst.dims[1], op != EP_POOLING_MAX, count});
+      }
+    }
+    pool_channels(op, count, from, window->offsets, to, dst.dims[1]);
   }
 
   void pool_plane(const ep_launch& launch, Plane p, const char* from, int64_t n, int64_t c, std::vector<T>* dense,
@@ -237,6 +268,7 @@ class PoolingPrimitive final : public ep_primitive {
   }
 
   ep_primitive_desc desc_;
+  WindowKernel window_;
   RowFormat format_;
   int32_t src_;
   int32_t indices_;
@@ -294,10 +326,10 @@ Refusal Pooling::simd_why_not(const ep_device& device, const ep_primitive_desc& 
 
 Refusal Pooling::make(ep_device& device, const ep_primitive_desc& desc, ep_primitive** out, ep_primitive_info&) {
   switch (wide_dtype(desc.operands[0].dtype)) {
-    case EP_DTYPE_f32: *out = make_primitive<PoolingPrimitive<float>>(device, desc); break;
-    case EP_DTYPE_f64: *out = make_primitive<PoolingPrimitive<double>>(device, desc); break;
-    case EP_DTYPE_u64: *out = make_primitive<PoolingPrimitive<uint64_t>>(device, desc); break;
-    default: *out = make_primitive<PoolingPrimitive<int64_t>>(device, desc); break;
+    case EP_DTYPE_f32: *out = make_primitive<PoolingPrimitive<float>>(device, device, desc); break;
+    case EP_DTYPE_f64: *out = make_primitive<PoolingPrimitive<double>>(device, device, desc); break;
+    case EP_DTYPE_u64: *out = make_primitive<PoolingPrimitive<uint64_t>>(device, device, desc); break;
+    default: *out = make_primitive<PoolingPrimitive<int64_t>>(device, device, desc); break;
   }
   return {};
 }

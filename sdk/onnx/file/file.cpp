@@ -18,6 +18,8 @@ namespace {
 
 // At most so many external files are open at a time.
 constexpr size_t kMaxOpenFiles = 256;
+// So many may stay open as long as the model, for weights that are read later.
+constexpr size_t kMaxKeptFiles = 64;
 
 std::string why(int error) { return std::strerror(error); }
 
@@ -78,18 +80,24 @@ Result<std::shared_ptr<const OpenFile>> OpenFile::open(const std::string& path, 
     return Status(errno == ENOENT ? Code::not_found : Code::invalid_argument,
                   fmt::format("'{}' cannot be opened: {}.", path, why(errno)));
   }
+  TENON_ASSIGN_OR_RETURN(const std::shared_ptr<const OpenFile> made, of(std::move(file), path));
+  if (made->size_ > limit) {
+    return Status(Code::invalid_argument,
+                  fmt::format("'{}' has {} bytes; at most {} are read.", path, made->size_, limit));
+  }
+  return made;
+}
+
+Result<std::shared_ptr<const OpenFile>> OpenFile::of(Descriptor file, const std::string& path) {
   struct stat info {};
   if (fstat(file.get(), &info) != 0)
     return Status(Code::internal, fmt::format("'{}' cannot be examined: {}.", path, why(errno)));
   if (!S_ISREG(info.st_mode)) return Status(Code::invalid_argument, fmt::format("'{}' is not a regular file.", path));
-  const auto size = static_cast<uint64_t>(info.st_size);
-  if (size > limit) {
-    return Status(Code::invalid_argument, fmt::format("'{}' has {} bytes; at most {} are read.", path, size, limit));
-  }
   std::shared_ptr<OpenFile> made(new OpenFile);
   made->path_ = path;
   made->file_ = std::move(file);
-  made->size_ = size;
+  made->size_ = static_cast<uint64_t>(info.st_size);
+  made->links_ = static_cast<uint64_t>(info.st_nlink);
   made->written_[0] = info.st_mtim.tv_sec;
   made->written_[1] = info.st_mtim.tv_nsec;
   return std::shared_ptr<const OpenFile>(std::move(made));
@@ -110,8 +118,8 @@ Status OpenFile::check_unchanged() const {
                 "Load the model again. To replace the file of a model in use, write another one and rename it.");
 }
 
-Result<const ExternalFiles::Opened*> ExternalFiles::open(std::string_view location) {
-  if (const auto found = opened_.find(location); found != opened_.end()) return &found->second;
+Result<std::shared_ptr<const OpenFile>> ExternalFiles::open(std::string_view location) {
+  if (const auto found = opened_.find(location); found != opened_.end()) return found->second;
   const std::string name(location);
   const auto refuse = [&](std::string_view what, std::string remedy = {}) {
     return Status(Code::invalid_argument, fmt::format("External data '{}' {}.", name, what), std::move(remedy));
@@ -127,9 +135,8 @@ Result<const ExternalFiles::Opened*> ExternalFiles::open(std::string_view locati
       return Status(Code::not_found,
                     fmt::format("The folder '{}' for external data cannot be opened: {}.", root_, why(errno)));
   }
-  Opened opened;
-  opened.descriptor = Descriptor(open_beneath(folder_.get(), name));
-  if (!opened.descriptor) {
+  Descriptor descriptor(open_beneath(folder_.get(), name));
+  if (!descriptor) {
     if (errno == ENOENT)
       return Status(Code::not_found, fmt::format("External data '{}' does not exist in '{}'.", name, root_));
     if (errno == ELOOP || errno == EXDEV) {
@@ -138,28 +145,34 @@ Result<const ExternalFiles::Opened*> ExternalFiles::open(std::string_view locati
     return refuse(fmt::format("cannot be opened in '{}': {}", root_, why(errno)));
   }
   struct stat info {};
-  if (fstat(opened.descriptor.get(), &info) != 0) return refuse(fmt::format("cannot be examined: {}", why(errno)));
+  if (fstat(descriptor.get(), &info) != 0) return refuse(fmt::format("cannot be examined: {}", why(errno)));
   if (!S_ISREG(info.st_mode)) return refuse("is not a regular file");
-  if (info.st_nlink != 1) return refuse("is a hard link: the same file has another name", "Copy the file itself.");
-  opened.size = static_cast<uint64_t>(info.st_size);
+  TENON_ASSIGN_OR_RETURN(std::shared_ptr<const OpenFile> opened, OpenFile::of(std::move(descriptor), name));
+  if (opened->links() != 1) return refuse("is a hard link: the same file has another name", "Copy the file itself.");
   if (opened_.size() >= kMaxOpenFiles) opened_.erase(opened_.begin());
-  return &opened_.emplace(name, std::move(opened)).first->second;
+  return opened_.emplace(name, std::move(opened)).first->second;
 }
 
 Result<uint64_t> ExternalFiles::size(std::string_view location) {
-  TENON_ASSIGN_OR_RETURN(const Opened* file, open(location));
-  return file->size;
+  TENON_ASSIGN_OR_RETURN(const std::shared_ptr<const OpenFile> file, open(location));
+  return file->size();
+}
+
+std::function<Status(void* out)> ExternalFiles::reader(std::string_view location, uint64_t offset, uint64_t length) {
+  const Result<std::shared_ptr<const OpenFile>> file = open(location);
+  if (!file.ok() || opened_.size() > kMaxKeptFiles) return {};
+  if (offset > file.value()->size() || length > file.value()->size() - offset) return {};
+  return [file = file.value(), offset, length](void* out) { return file->read(offset, length, out); };
 }
 
 Status ExternalFiles::read(std::string_view location, uint64_t offset, uint64_t length, void* data) {
-  TENON_ASSIGN_OR_RETURN(const Opened* file, open(location));
-  if (offset > file->size || length > file->size - offset) {
+  TENON_ASSIGN_OR_RETURN(const std::shared_ptr<const OpenFile> file, open(location));
+  if (offset > file->size() || length > file->size() - offset) {
     return Status(Code::invalid_argument,
                   fmt::format("External data '{}' has {} bytes; a tensor wants {} bytes at offset {}.", location,
-                              file->size, length, offset));
+                              file->size(), length, offset));
   }
-  return read_exactly(file->descriptor.get(), offset, length, data)
-      .with_context(fmt::format("  while reading external data '{}'", location));
+  return file->read(offset, length, data);
 }
 
 }  // namespace tenon::onnx

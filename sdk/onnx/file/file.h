@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,8 +35,11 @@ class OpenFile {
  public:
   // Opens the regular file at `path`. Errors: not_found; invalid_argument (not a regular file, larger than `limit`).
   static Result<std::shared_ptr<const OpenFile>> open(const std::string& path, uint64_t limit);
+  // Takes over `file`, which is open as `path`. Errors: invalid_argument (not a regular file).
+  static Result<std::shared_ptr<const OpenFile>> of(Descriptor file, const std::string& path);
 
   uint64_t size() const { return size_; }
+  uint64_t links() const { return links_; }  // how many names the file has
   // Reads `length` bytes at `offset`. Errors: the file has changed since it was opened; it became shorter; reading
   // failed. They name the file.
   Status read(uint64_t offset, uint64_t length, void* out) const;
@@ -46,7 +50,7 @@ class OpenFile {
 
   std::string path_;
   Descriptor file_;
-  uint64_t size_ = 0;
+  uint64_t size_ = 0, links_ = 0;
   int64_t written_[2] = {};  // when the file was written last: seconds and nanoseconds
 };
 
@@ -63,19 +67,18 @@ class ExternalFiles {
   // Reads `length` bytes at `offset` of the file `location` into `data`. The caller has checked the range against
   // size().
   Status read(std::string_view location, uint64_t offset, uint64_t length, void* data);
+  // The same as a function that outlives this object; none if so many files are open that this one may have to be
+  // closed, or if the range is not in the file.
+  std::function<Status(void* out)> reader(std::string_view location, uint64_t offset, uint64_t length);
   // The size of the file. Opens and checks the file first.
   Result<uint64_t> size(std::string_view location);
 
  private:
-  struct Opened {
-    Descriptor descriptor;
-    uint64_t size = 0;
-  };
-  Result<const Opened*> open(std::string_view location);
+  Result<std::shared_ptr<const OpenFile>> open(std::string_view location);
 
   std::string root_;
   Descriptor folder_;
-  std::map<std::string, Opened, std::less<>> opened_;
+  std::map<std::string, std::shared_ptr<const OpenFile>, std::less<>> opened_;
 };
 
 }  // namespace tenon::onnx

@@ -13,8 +13,7 @@
 namespace tenon::onnx {
 namespace {
 
-constexpr uint64_t kLargeWeight = 64 << 10;  // bytes
-constexpr uint64_t kWindow = 4096;           // bytes read at once while fields are walked
+constexpr uint64_t kWindow = 4096;  // bytes read at once while fields are walked
 
 // The fields that lead to the elements of a weight, from the model down (onnx.proto).
 constexpr uint32_t kPath[] = {7, 5, 9};  // ModelProto.graph, GraphProto.initializer, TensorProto.raw_data

@@ -15,6 +15,9 @@
 
 namespace tenon::onnx {
 
+// Elements of so many bytes are left out, and read when they are wanted.
+constexpr uint64_t kLargeWeight = 64 << 10;
+
 class ModelFile {
  public:
   // Reads the regular file at `path`. Errors: not_found; invalid_argument (not a regular file, larger than `limit`).

@@ -161,8 +161,17 @@ std::optional<RecordedModel> Model::Impl::from_recordings(std::span<const Tensor
   }
   for (const auto& recording : all) {
     if (!same_values(*recording, inputs)) continue;
-    std::optional<RecordedModel> model = prepare_model(*recording, inputs, options.passes == Passes::exact);
+    std::shared_ptr<const RecordedModel> before;  // the last one that was prepared from this recording
+    {
+      const std::lock_guard lock(mutex);
+      const auto from = [&](const auto& model) { return model->from == recording; };
+      const auto last = std::find_if(recorded_models.begin(), recorded_models.end(), from);
+      if (last != recorded_models.end()) before = *last;
+    }
+    std::optional<RecordedModel> model = prepare_model(*recording, inputs, options.passes == Passes::exact,
+                                                       before == nullptr ? nullptr : before->graph.get());
     if (!model) continue;
+    model->from = recording;
     const std::lock_guard lock(mutex);
     const auto found = std::find(recordings.begin(), recordings.end(), recording);
     if (found != recordings.end()) recordings.splice(recordings.begin(), recordings, found);
@@ -179,6 +188,7 @@ std::optional<RecordedModel> Model::Impl::record_open(std::span<const Tensor> in
       graph::optimise(&recording->graph, {options.passes == Passes::exact, &folded});
       std::optional<RecordedModel> model = prepare_model(*recording, inputs, options.passes == Passes::exact);
       if (!model) continue;
+      model->from = recording;
       const std::lock_guard lock(mutex);
       ++recorded;
       recordings.push_front(std::move(recording));
@@ -294,7 +304,7 @@ TensorList Model::Impl::run_recorded(const RecordedModel& recorded, std::span<co
   TensorList outputs = graph::run(*recorded.graph, taken, bound, &steps);
   for (graph::StepExecution& step : steps) {
     NodeExecution& made = executions->emplace_back(execution(recorded.nodes[step.label], std::move(step.entry)));
-    if (made.node < 0) made.node_name = recorded.graph->labels[step.label];
+    if (made.node < 0) made.node_name = (*recorded.graph->labels)[step.label];
   }
   return outputs;
 }

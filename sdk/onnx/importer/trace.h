@@ -13,12 +13,15 @@
 
 namespace tenon::onnx {
 
+struct RecordedGraph;
+
 // The way to run one signature: a recorded graph that was prepared for it, or (without a graph) node after node.
 struct RecordedModel {
   std::vector<int64_t> signature;
   std::shared_ptr<const graph::Executable> graph;
-  std::vector<uint32_t> graph_inputs;  // the model's inputs that are inputs of the graph
-  std::vector<int32_t> nodes;          // by label of the graph: index into ParsedModel::nodes; -1: many, or none
+  std::vector<uint32_t> graph_inputs;         // the model's inputs that are inputs of the graph
+  std::vector<int32_t> nodes;                 // by label of the graph: index into ParsedModel::nodes; -1: many, or none
+  std::shared_ptr<const RecordedGraph> from;  // what it was prepared from
 };
 
 // Applies the translator of `node` to `values` and stores the results there.
@@ -51,7 +54,9 @@ enum class DynamicDims : uint8_t { open, numbers };
 RecordedGraph record_graph(const ParsedModel& parsed, std::span<const Tensor> inputs, const std::vector<bool>& by_value,
                            DynamicDims dims, bool one_size);
 // The steps of `recorded` for `inputs`, if its guards allow them; else nothing. `exact`: with the bits of eager runs.
-std::optional<RecordedModel> prepare_model(const RecordedGraph& recorded, std::span<const Tensor> inputs, bool exact);
+// `like`: what was prepared from it for other sizes, or null.
+std::optional<RecordedModel> prepare_model(const RecordedGraph& recorded, std::span<const Tensor> inputs, bool exact,
+                                           const graph::Executable* like = nullptr);
 
 // Finds what cannot run, without running it: records every node and asks the device about its ops. Dynamic dims get one
 // number and then another; a failure with only one of them is not judged. Adds a line per refused node. Errors: a node

@@ -108,6 +108,14 @@ void read_typed(const Proto& proto, DType dtype, void* out) {
   narrow<uint8_t>(proto.int32_data, out);
 }
 
+// What reads the elements of a large tensor from a file, as they are there; else none.
+std::function<Status(void* out)> reader_of(const Proto& proto, const TensorHeader& header, TensorFiles& files) {
+  if (header.dtype == DType::boolean || static_cast<uint64_t>(header.bytes) < kLargeWeight) return {};
+  if (header.external)
+    return files.external.reader(header.location, header.offset, static_cast<uint64_t>(header.bytes));
+  return files.model != nullptr && proto.has(Proto::k_raw_data) ? files.model->reader(proto.raw_data) : nullptr;
+}
+
 void normalise_bools(void* data, int64_t count) {
   auto* bytes = static_cast<uint8_t*>(data);
   for (int64_t i = 0; i < count; ++i) bytes[i] = bytes[i] != 0;
@@ -189,11 +197,8 @@ Status read_elements(const Proto& proto, const TensorHeader& header, TensorFiles
 
 Result<Tensor> read_tensor(const Proto& proto, TensorFiles& files, Device device) {
   TENON_ASSIGN_OR_RETURN(const TensorHeader header, check_tensor(proto, files));
-  const bool in_file = files.model != nullptr && !header.external && header.dtype != DType::boolean;
-  if (in_file && proto.has(Proto::k_raw_data)) {
-    if (auto reader = files.model->reader(proto.raw_data)) {
-      return unread_tensor(header.dims, header.dtype, device, std::move(reader));
-    }
+  if (auto reader = reader_of(proto, header, files)) {
+    return unread_tensor(header.dims, header.dtype, device, std::move(reader));
   }
   Tensor tensor = Tensor::empty(header.dims, header.dtype, device);
   if (header.elements == 0) return tensor;

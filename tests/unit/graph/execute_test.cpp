@@ -534,6 +534,28 @@ TEST_F(FakeExecute, ADeviceWithoutAPrimitiveRunsItsDecompositionInTheSegment) {
   EXPECT_EQ(planned, eager);
 }
 
+// State of other dims than the input in whose memory it lies, read by a step by itself.
+TEST_F(FakeExecute, TheHostReadsStateWhereItLies) {
+  async_control().reference = false;
+  loader::register_provider("scarce", fakes::async_query);
+  const Device scarce("scarce:0");
+  async_control().reference = true;
+  const TensorList x{random_tensor({24}, 1, scarce), random_tensor({1, 6}, 2, scarce),
+                     random_tensor({4, 6}, 3, scarce)};
+  const Program code = [](const TensorList& in) -> TensorList {
+    const Tensor next = slice_scatter(reshape(in[0], {4, 6}), in[1], 0, 3, 4);
+    return {maximum(next, in[2]), reshape(next, {24})};
+  };
+  const Executable program = prepare(record(x, code), {.over = {kNoInput, 0}});
+  ASSERT_EQ(program.schedule->in_place[1], 0u);
+  ASSERT_EQ(program.schedule->pieces.back().segment, nullptr) << "the device has no maximum";
+  const auto expected = values_of(code(x));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(values_of(run(program, x, TensorList{Tensor(), x[0]})), expected);
+    EXPECT_EQ(x[0].to_host<float>(), expected[1]);
+  }
+}
+
 // The host reads the constant in a step by itself, after the result that is bound to the constant's tensor is made.
 TEST_F(FakeExecute, AResultKeepsOffAConstantThatOnlyAStepByItselfReads) {
   async_control().reference = false;

@@ -241,6 +241,7 @@ std::string check(const Case& row, std::set<std::string>* met) {
   std::mt19937 random(17);
   int runs = 0;
   std::vector<Dims> shapes = row.shapes;
+  std::optional<Executable> before;  // for the sizes of the run before
   for (int attempt = 0; attempt < 2000 && runs <= kOtherSizes; ++attempt) {
     if (attempt > 0) {
       std::optional<std::vector<Dims>> others = other_shapes(graph, row.shapes, &random);
@@ -249,7 +250,10 @@ std::string check(const Case& row, std::set<std::string>* met) {
     const TensorList values = values_of(row, shapes);
     symbolic::Values sizes(graph.arena());
     if (why_not(graph, values, &sizes).empty()) {
-      const auto recorded = [&] { return run(prepare(graph, &sizes, {.whole_graphs = false}), values); };
+      const auto recorded = [&] {
+        before = prepare(graph, &sizes, {.whole_graphs = false, .like = before ? &*before : nullptr});
+        return run(*before, values);
+      };
       TensorList expected;
       try {
         expected = row.call(values);

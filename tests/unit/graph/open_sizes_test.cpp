@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "core/autograd/autograd.h"
 #include "core/autograd/interpreter.h"
@@ -197,6 +198,53 @@ TEST(OpenSizes, ATensorOfSizesIsNotWritten) {
     return {in[0]};
   };
   EXPECT_THROW((void)record_open({{3, 4}}, code), Error);
+}
+
+// A step of a decoder: x is [1, 4], the cache [2, n, 4]; what follows the attention does not see n.
+TensorList decode(const TensorList& in, const Tensor& weight) {
+  const Tensor x = matmul(tanh(in[0]), weight);
+  const Tensor cache = concat(TensorList{in[1], expand(unsqueeze(x, 0), {2, 1, 4})}, 1);
+  const Tensor scores = softmax(matmul(expand(unsqueeze(x, 0), {2, 1, 4}), permute(cache, {0, 2, 1})), -1);
+  const Tensor mixed = sum(matmul(scores, cache), {0});
+  Tensor marked = clone(cache);
+  Tensor last = slice(marked, 1, -1);
+  mul_(last, Scalar(0.5));
+  return {add(matmul(mixed, weight), x), marked, permute(cache, {1, 0, 2})};
+}
+
+// Only what sees the size is prepared anew; results have the bits of eager runs, whatever the size before was.
+TEST(OpenSizes, AnExecutableForOtherSizesTakesWhatTheyDoNotChange) {
+  const Tensor weight = random_input({4, 4}, 9);
+  const OpenCode code = [&](const TensorList& in) { return decode(in, weight); };
+  Recorder recorder(Device::current());
+  const std::vector<std::string> open{"", "n", ""};
+  const Graph graph = [&] {
+    const InterpreterScope scope(recorder);
+    const TensorList in{recorder.input(DType::f32, {1, 4}), recorder.input(DType::f32, {2, 5, 4}, open, "cache")};
+    return recorder.finish(code(in));
+  }();
+  std::optional<Executable> before;
+  for (const int64_t n : {5, 6, 7, 31, 2, 8, 8}) {
+    const TensorList inputs{random_input({1, 4}, 1), random_input({2, n, 4}, 2)};
+    symbolic::Values sizes(graph.arena());
+    ASSERT_EQ(why_not(graph, inputs, &sizes), "");
+    Executable now = prepare(graph, &sizes, {.whole_graphs = false, .like = before ? &*before : nullptr});
+    if (before) {
+      ASSERT_EQ(now.steps.size(), before->steps.size());
+      EXPECT_EQ(now.values.size(), before->values.size());
+      size_t shared = 0, launches = 0;
+      for (size_t i = 0; i < now.steps.size(); ++i) {
+        if (now.steps[i].prepared == nullptr) continue;
+        ++launches;
+        shared += now.steps[i].prepared == before->steps[i].prepared ? 1 : 0;
+      }
+      EXPECT_GE(shared, 4u) << "of " << launches;
+      EXPECT_EQ(now.labels, before->labels);
+    }
+    const TensorList results = run(now, inputs), expected = code(inputs);
+    for (size_t i = 0; i < results.size(); ++i) expect_bits(results[i], expected[i]);
+    before = std::move(now);
+  }
 }
 
 std::string error_of_prepare(const Graph& graph, const std::vector<int64_t>& symbols) {

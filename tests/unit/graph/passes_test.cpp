@@ -203,6 +203,19 @@ TEST(Passes, SquaresInverseRootsAndSiluAreOneOp) {
       "square add sqrt rsqrt silu sigmoid mul pow div");
 }
 
+// The query, the key and the value in one tensor. Places out of order, from the end or outside stay gathers.
+TEST(Passes, GathersOfKnownPlacesInARowAreViews) {
+  const auto places = [](std::vector<int64_t> all, const Dims& dims) { return Tensor::from<int64_t>(all, dims); };
+  expect_pass(
+      "slices", {random_tensor({3, 2, 5}, 1), cast(random_tensor({2}, 2), DType::i64)},
+      [&](const TensorList& x) -> TensorList {
+        return {gather_slices(x[0], 0, places({2}, {})),        gather_slices(x[0], -1, places({1, 2, 3}, {3})),
+                gather_slices(x[0], 0, places({0, 2}, {2})),    gather_slices(x[0], 0, places({-1}, {})),
+                gather_slices(x[0], 1, places({0, 1}, {1, 2})), gather_slices(x[0], 1, mul(x[1], Scalar(int64_t{0})))};
+      },
+      "select slice gather_slices gather_slices gather_slices mul gather_slices");
+}
+
 TEST(Passes, ProductsTakeWhatFollows) {
   const TensorList in{random_tensor({4, 6}, 1), random_tensor({6, 5}, 2), random_tensor({5}, 3),
                       random_tensor({4, 5}, 4)};

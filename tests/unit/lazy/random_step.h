@@ -20,17 +20,21 @@ struct World {
     for (const Dims& dims : {Dims{4, 4}, Dims{4}, Dims{4, 1}}) {
       weights.push_back(graph::random_tensor(dims, number++).requires_grad_());
     }
+    weights.push_back(graph::random_tensor({4, 4}, number).requires_grad_());
+    made = tanh(weights[3]);
   }
 
   Tensor memory;
   Tensor upper, lower;  // rows of `memory`, of which both have the middle ones
   Tensor counter;
   TensorList weights;
+  Tensor made;  // by an op outside, of the last weight
 };
 
 // Who asks for gradients.
-enum class Asks : uint8_t { nobody, caller, backward, grad, second_order };
-constexpr uint32_t kAsks = 5;
+enum class Asks : uint8_t { nobody, caller, caller_second_order, backward, grad, second_order };
+constexpr uint32_t kAsks = 6;
+inline bool caller_asks(Asks asks) { return asks == Asks::caller || asks == Asks::caller_second_order; }
 
 class RandomStep {
  public:
@@ -60,9 +64,10 @@ class RandomStep {
     RandomProgram program = program_;
     TensorList results = program({inputs[0] * factor, state + world_->weights[1], inputs[1] + world_->counter});
     results[0] = results[0] * world_->weights[2];
+    if (caller_asks(asks()) && below(2) == 0) results[1] = results[1] + world_->made;
     if (asks() == Asks::nobody) {
       for (Tensor& result : results) result = result.detach();
-    } else if (asks() == Asks::caller) {
+    } else if (caller_asks(asks())) {
       // Gradients that come to one tensor as several results are added in the order of the results, not of their uses.
       for (Tensor& result : results) result = is_floating(result.dtype()) ? result * 0.75 : result;
     } else {
@@ -78,6 +83,7 @@ class RandomStep {
   uint32_t below(uint32_t end) { return static_cast<uint32_t>(random_() % end); }
 
   void write_state(const Tensor& from) {
+    if (asks() == Asks::caller_second_order) return;  // its gradient reads the state as it was before the call
     const NoGrad scope;
     switch (below(5)) {
       case 0: add_(world_->upper, tanh(from)); break;
@@ -102,7 +108,7 @@ class RandomStep {
 
   void learn(TensorList* results) {
     const Tensor loss = loss_of(*results);
-    const TensorList& weights = world_->weights;
+    const TensorList weights(world_->weights.begin(), world_->weights.begin() + 3);
     switch (asks()) {
       case Asks::backward: loss.backward(); break;
       case Asks::grad: {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/graph/execute/executable.h"
+#include "core/ops/ops.h"
 #include "core/tensor/tensor.h"
 #include "sdk/onnx/onnx.h"
 #include "tests/unit/onnx/model_builder.h"
@@ -110,6 +111,30 @@ TEST_F(WeightsOfAFile, ThatWasChangedAreAnErrorThatNamesIt) {
     EXPECT_LE(live(), before);
     EXPECT_EQ(packed(), 0u);
   }
+}
+
+// y = x * w, of 512 columns; w in a file of its own.
+TEST_F(WeightsOfAFile, ThatIsBesideTheModelAreReadWhenTheyArePacked) {
+  ModelBuilder builder;
+  builder.input("x", kFloat, {"16", "512"});
+  builder.output("y", kFloat, {"16", "512"});
+  const std::vector<float> floats = random_floats(kWidth * kWidth, 4);
+  const std::string elements(reinterpret_cast<const char*>(floats.data()), kMatrix);
+  const std::string data = scratch_.write("w.bin", elements);
+  builder.external(builder.weight<float>("w", kFloat, {kWidth, kWidth}, {}), {{"location", "w.bin"}});
+  builder.node("MatMul", {"x", "w"}, {"y"});
+  const std::string path = scratch_.write("external.onnx", builder.bytes());
+  const Tensor x = Tensor::from<float>(random_floats(16 * kWidth, 5), {16, kWidth});
+  const uint64_t before = live();
+  const Model model = load(path), stale = load(path);
+  EXPECT_LT(live(), before + kMatrix / 2);
+  const Tensor w = Tensor::from<float>(floats, {kWidth, kWidth});
+  const std::vector<float> found = model.run({{"x", x}}).at(0).to_host<float>(), wanted = matmul(x, w).to_host<float>();
+  for (size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(found[i], wanted[i], 1e-4f) << i;
+  EXPECT_EQ(packed(), kMatrix);
+  std::filesystem::resize_file(data, 8);
+  EXPECT_EQ(model.run({{"x", x}}).at(0).to_host<float>(), found);
+  EXPECT_THROW(stale.run({{"x", x}}), Error);
 }
 
 TEST_F(WeightsOfAFile, ServeExactAndPackedProgramsBesideEachOther) {

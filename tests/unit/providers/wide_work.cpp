@@ -95,6 +95,19 @@ Work packed(Work work) {
   return work;
 }
 
+// Each pixel gives 2 x 2 results.
+Work transposed(int64_t channels, int64_t size) {
+  Work work = convolution(channels, size, 2);
+  work.desc.operands[0] = dense(EP_ROLE_DST, EP_DTYPE_f32, {1, channels, 2 * size, 2 * size});
+  ep_convolution_attributes& attributes = work.desc.attributes.convolution;
+  attributes.transposed = 1;
+  for (int i = 0; i < 2; ++i) {
+    attributes.stride[i] = 2;
+    attributes.pad_low[i] = attributes.pad_high[i] = 0;
+  }
+  return packed(work);
+}
+
 // An epilogue that runs over the finished result, on several threads.
 Work with_gelu(Work work) {
   work.name = "gelu after " + std::string(work.name);
@@ -124,7 +137,8 @@ std::vector<Work> wide_work() {
           with_gelu(convolution(64, 28, 3)),
           packed(convolution(64, 28, 3)),
           packed(convolution(256, 14, 3)),
-          packed(convolution(320, 30, 3))};
+          packed(convolution(320, 30, 3)),
+          transposed(128, 17)};
 }
 
 std::vector<std::vector<float>> operands_of(const Work& work) {
