@@ -7,6 +7,7 @@
 #include "core/graph/recorder.h"
 #include "core/graph/regions/eager.h"
 #include "core/graph/regions/regions.h"
+#include "core/ops/sizes.h"
 #include "core/tensor/factory.h"
 #include "primitives/text/format.h"
 
@@ -53,7 +54,7 @@ ValueId Recorder::captured(size_t frame, ValueId outer) {
 TensorMeta Recorder::hinted(ValueId value) const {
   const Value& of = (*graph_)[value];
   Dims dims;
-  for (SymDim dim : of.dims) dims.push_back(graph_->arena().hint(dim).value());
+  for (SymDim dim : of.dims) dims.push_back(hint_of(dim));
   return {of.dtype, dims, contiguous_strides(dims)};
 }
 
