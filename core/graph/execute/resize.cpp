@@ -9,6 +9,7 @@
 #include "core/graph/execute/steps.h"
 #include "core/interpreter/inference.h"
 #include "core/interpreter/segment_launch.h"
+#include "core/ops/scalar_patch.h"
 
 namespace tenon::graph {
 namespace {
@@ -63,6 +64,7 @@ class Resizing {
       const Node& node = graph_.node(step.node);
       if (step.derived && !step.dense_copy && !node.patches.empty()) return false;  // its numbers came from these
       for (size_t i = 0; !step.derived && i < node.patches.size(); ++i) {
+        if (node.patches[i].word >= kScalarPatch) return false;  // a scalar, which belongs to the prepared launch
         const auto value = static_cast<uint64_t>(value_or_throw(sizes_->of(node.patches[i].size)));
         uint64_t& word = next.attributes[node.patches[i].word];
         changes = changes || word != value;
