@@ -26,14 +26,74 @@ void check_frozen(const CompileOptions& options, const Recording& recording) {
   }
 }
 
+std::vector<ArgumentDims> dims_of(const Recording& recording) {
+  std::vector<size_t> begins{0};  // of the dims of each argument of the function
+  for (const size_t rank : recording.argument_ranks) begins.push_back(begins.back() + rank);
+  std::vector<ArgumentDims> all;
+  for (size_t i = 0; i < recording.arguments.size(); ++i) {
+    const Argument& argument = recording.arguments[i];
+    if (argument.of != RootOf::input || argument.whole) continue;
+    all.push_back({recording.recorded[recording.recorded.inputs()[i]].dims, begins[argument.input]});
+  }
+  return all;
+}
+
+// The sizes of a call. Errors: invalid_argument (a size is another number, or one that its symbol excludes).
+symbolic::Values values_of(const std::vector<ArgumentDims>& arguments, const graph::Graph& graph,
+                           const CallShape& shape) {
+  symbolic::Values values(graph.arena());
+  for (const ArgumentDims& argument : arguments) {
+    const SymDims& dims = argument.dims;
+    for (int32_t axis = 0; axis < dims.rank(); ++axis) {
+      const int64_t given = shape.sizes[argument.begin + static_cast<size_t>(axis)];
+      if (dims[axis].is_number()) {
+        if (dims[axis].number() != given) throw Error(Code::invalid_argument, "a size is fixed");
+      } else if (const symbolic::Node& node = graph.arena().node(dims[axis]); node.kind == symbolic::Kind::symbol) {
+        throw_if_error(values.bind(node.symbol, given));
+      }
+    }
+  }
+  return values;
+}
+
+std::shared_ptr<Backward> backward_of(const Recording& recording, const std::vector<ArgumentDims>& dims, bool exact) {
+  return recording.backward == nullptr ? nullptr : std::make_shared<Backward>(recording.backward, dims, exact);
+}
+
 }  // namespace
 
-std::shared_ptr<Callable> locked(const std::weak_ptr<Callable>& callable, const std::string& name) {
-  if (std::shared_ptr<Callable> alive = callable.lock()) return alive;
+void refuse_gone(const std::string& name) {
   throw Error(Code::invalid_argument,
               fmt::format("backward: {}, whose gradient is to have a gradient of its own, is gone.", name),
               "Keep the compiled function as long as create_graph is wanted of its results.");
 }
+
+const BackwardProgram& Backward::program(Programs* programs, const CallShape& shape, const std::vector<bool>& comes) {
+  const std::lock_guard lock(programs->mutex);
+  const auto found = programs->backward.find(comes);
+  if (found != programs->backward.end()) return found->second;
+  const PartOfBackward* part = nullptr;
+  {
+    const std::lock_guard own_lock(mutex_);
+    const auto [known, is_new] = parts_.try_emplace(comes, PartOfBackward{graph::Graph(""), {}});
+    if (is_new) {
+      known->second = part_of(part_->graph, part_->saved.size(), comes);
+      graph::PassOptions options;
+      options.exact = exact_;
+      graph::optimise(&known->second.graph, options);
+    }
+    part = &known->second;
+  }
+  symbolic::Values sizes = values_of(dims_, part->graph, shape);
+  BackwardProgram made{graph::prepare(part->graph, &sizes, {.packed = !exact_}), part->outputs};
+  return programs->backward.emplace(comes, std::move(made)).first->second;
+}
+
+Entry::Entry(Recording recording, bool exact)
+    : recording_(std::move(recording)),
+      exact_(exact),
+      dims_(dims_of(recording_)),
+      backward_(backward_of(recording_, dims_, exact)) {}
 
 bool Entry::serves(const CallShape& shape, const TensorList& inputs) const {
   if (recording_.shape.fixed != shape.fixed) return false;
@@ -46,39 +106,17 @@ bool Entry::serves(const CallShape& shape, const TensorList& inputs) const {
     if (programs_.count(shape.sizes) != 0) return true;
   }
   try {
-    return values(recording_.recorded, shape).broken_guard() == nullptr;
+    return values_of(dims_, recording_.recorded, shape).broken_guard() == nullptr;
   } catch (const Error&) {
     return false;  // a size that the declarations exclude
   }
-}
-
-symbolic::Values Entry::values(const graph::Graph& graph, const CallShape& shape) const {
-  symbolic::Values values(graph.arena());
-  std::vector<size_t> begins{0};  // of the dims of each argument of the function
-  for (size_t at = 0, i = 0; i < recording_.argument_ranks.size(); ++i) {
-    begins.push_back(at += recording_.argument_ranks[i]);
-  }
-  for (size_t i = 0; i < recording_.arguments.size(); ++i) {
-    const Argument& argument = recording_.arguments[i];
-    if (argument.of != RootOf::input || argument.whole) continue;
-    const SymDims& dims = recording_.recorded[recording_.recorded.inputs()[i]].dims;
-    for (int32_t axis = 0; axis < dims.rank(); ++axis) {
-      const int64_t given = shape.sizes[begins[argument.input] + static_cast<size_t>(axis)];
-      if (dims[axis].is_number()) {
-        if (dims[axis].number() != given) throw Error(Code::invalid_argument, "a size is fixed");
-      } else if (const symbolic::Node& node = graph.arena().node(dims[axis]); node.kind == symbolic::Kind::symbol) {
-        throw_if_error(values.bind(node.symbol, given));
-      }
-    }
-  }
-  return values;
 }
 
 std::shared_ptr<Programs> Entry::programs(const CallShape& shape) {
   const std::lock_guard lock(mutex_);
   if (const auto found = programs_.find(shape.sizes); found != programs_.end()) return found->second;
   auto made = std::make_shared<Programs>();
-  symbolic::Values sizes = values(recording_.forward, shape);
+  symbolic::Values sizes = values_of(dims_, recording_.forward, shape);
   graph::PrepareOptions options{.packed = !exact_};
   options.over.resize(recording_.forward.outputs().size(), graph::kNoInput);
   for (const Write& write : recording_.writes) options.over[write.output] = static_cast<uint32_t>(write.argument);
@@ -90,28 +128,6 @@ std::shared_ptr<Programs> Entry::programs(const CallShape& shape) {
   }
   order_.push_back(shape.sizes);
   return programs_[shape.sizes] = made;
-}
-
-const BackwardProgram& Entry::backward(Programs* programs, const CallShape& shape, const std::vector<bool>& comes) {
-  const std::lock_guard lock(programs->mutex);
-  const auto found = programs->backward.find(comes);
-  if (found != programs->backward.end()) return found->second;
-  const PartOfBackward* part = nullptr;
-  {
-    const std::lock_guard entry_lock(mutex_);
-    const auto [known, is_new] = backward_.try_emplace(comes, PartOfBackward{graph::Graph(""), {}});
-    if (is_new) {
-      const BackwardPart& whole = *recording_.backward;
-      known->second = part_of(whole.graph, whole.saved.size(), comes);
-      graph::PassOptions options;
-      options.exact = exact_;
-      graph::optimise(&known->second.graph, options);
-    }
-    part = &known->second;
-  }
-  symbolic::Values sizes = values(part->graph, shape);
-  BackwardProgram made{graph::prepare(part->graph, &sizes, {.packed = !exact_}), part->outputs};
-  return programs->backward.emplace(comes, std::move(made)).first->second;
 }
 
 size_t Entry::prepared() const {
@@ -215,7 +231,7 @@ std::shared_ptr<GradientFunction> Callable::gradient_function(Entry* entry, cons
   const auto function = [weak = weak_from_this(), name = options_.name, made = made.get(), entry,
                          comes](const TensorList& given) {
     const std::shared_ptr<Callable> self = locked(weak, name);
-    const BackwardPart& part = *entry->recording().backward;
+    const BackwardPart& part = entry->backward()->part();
     const auto end = given.begin() + static_cast<ptrdiff_t>(entry->recording().argument_ranks.size());
     const TensorList inputs(given.begin(), end);
     const TensorList results = self->function_(inputs);
@@ -224,7 +240,7 @@ std::shared_ptr<GradientFunction> Callable::gradient_function(Entry* entry, cons
       if (comes[i]) outputs.push_back(results[part.results[i].number]);
     }
     for (const BackwardPart::Target& target : part.targets) {
-      targets.push_back(target.capture.defined() ? target.capture : inputs[target.input]);
+      targets.push_back(target.of(inputs, entry->recording().wanting));
     }
     TensorList found =
         grad(outputs, targets, TensorList(end, given.end()), {.create_graph = true, .allow_unused = true});

@@ -32,6 +32,31 @@ struct Programs {
   std::map<std::vector<bool>, BackwardProgram> backward;  // mutex; by the results whose gradients come
 };
 
+// The dims of one argument of a function in its recording, and where CallShape::sizes has those of a call.
+struct ArgumentDims {
+  SymDims dims;
+  size_t begin = 0;
+};
+
+// Backward of one recording. Results hold it, so it holds no captured tensor: state that is written leads to results.
+class Backward {
+ public:
+  Backward(std::shared_ptr<const BackwardPart> part, std::vector<ArgumentDims> dims, bool exact)
+      : part_(std::move(part)), dims_(std::move(dims)), exact_(exact) {}
+
+  const BackwardPart& part() const { return *part_; }
+  // The program where gradients come for those results of BackwardPart::results for which `comes` says so. Valid as
+  // long as `programs` is. Errors: those of graph::prepare.
+  const BackwardProgram& program(Programs* programs, const CallShape& shape, const std::vector<bool>& comes);
+
+ private:
+  const std::shared_ptr<const BackwardPart> part_;
+  const std::vector<ArgumentDims> dims_;
+  const bool exact_;
+  std::mutex mutex_;
+  std::map<std::vector<bool>, PartOfBackward> parts_;  // mutex; as Programs::backward
+};
+
 class Callable;
 
 // Computes gradients as a function of arguments and gradients.
@@ -45,15 +70,13 @@ struct GradientFunction {
 class Entry {
  public:
   // `exact`: its programs have the bits of eager runs.
-  Entry(Recording recording, bool exact) : recording_(std::move(recording)), exact_(exact) {}
+  Entry(Recording recording, bool exact);
 
   const Recording& recording() const { return recording_; }
   bool serves(const CallShape& shape, const TensorList& inputs) const;
   // Errors: those of graph::prepare.
   std::shared_ptr<Programs> programs(const CallShape& shape);
-  // The second half where gradients come for those results of BackwardPart::results for which `comes` says so. Valid
-  // as long as `programs` is. Errors: as above.
-  const BackwardProgram& backward(Programs* programs, const CallShape& shape, const std::vector<bool>& comes);
+  const std::shared_ptr<Backward>& backward() const { return backward_; }  // null: no result wants a gradient
   size_t prepared() const;
   // What make() gives for `comes`, or gave before.
   template <class F>
@@ -68,15 +91,14 @@ class Entry {
   Status differs;                    // not ok: it was not, and whoever comes gets this error; Callable::recording_
 
  private:
-  symbolic::Values values(const graph::Graph& graph, const CallShape& shape) const;
-
   Recording recording_;
   const bool exact_;
+  const std::vector<ArgumentDims> dims_;
+  const std::shared_ptr<Backward> backward_;
   mutable std::mutex mutex_;
   std::map<std::vector<int64_t>, std::shared_ptr<Programs>> programs_;        // mutex
   std::vector<std::vector<int64_t>> order_;                                   // mutex; the oldest first
-  std::map<std::vector<bool>, PartOfBackward> backward_;                      // mutex; as Programs::backward
-  std::map<std::vector<bool>, std::shared_ptr<GradientFunction>> gradients_;  // mutex; as above
+  std::map<std::vector<bool>, std::shared_ptr<GradientFunction>> gradients_;  // mutex; as Programs::backward
 };
 
 // The call of forward that a gradient of gradients belongs to.
@@ -125,8 +147,13 @@ class Callable : public std::enable_shared_from_this<Callable> {
   std::atomic<size_t> runs_{0}, eager_{0};
 };
 
-// Errors: invalid_argument (it was destroyed; errors call it `name`).
-std::shared_ptr<Callable> locked(const std::weak_ptr<Callable>& callable, const std::string& name);
+// Errors: invalid_argument (the compiled function `name`, or the recording of it, was destroyed).
+[[noreturn]] void refuse_gone(const std::string& name);
+template <class T>
+std::shared_ptr<T> locked(const std::weak_ptr<T>& weak, const std::string& name) {
+  if (std::shared_ptr<T> alive = weak.lock()) return alive;
+  refuse_gone(name);
+}
 
 // Runs the program of `entry`, one of `owner`: reads its arguments, writes what it writes, gives the results.
 TensorList run(const std::shared_ptr<Entry>& entry, const std::shared_ptr<Callable>& owner, const CallShape& shape,

@@ -275,8 +275,11 @@ class Take {
       edges.push_back({edge, Tensor()});
       targets->push_back(std::move(target));
     };
-    for (size_t i = 0; i < values_.size(); ++i) add(edge_of(values_[i]), {{}, i});
-    for (const WantingCapture& capture : tracer_.captures().wanting()) add(capture.edge, {capture.tensor});
+    for (size_t i = 0; i < values_.size(); ++i) add(edge_of(values_[i]), {false, i});
+    for (const WantingCapture& capture : tracer_.captures().wanting()) {
+      add(capture.edge, {true, made_.wanting.size()});
+      made_.wanting.push_back(capture.tensor);
+    }
     return edges;
   }
 
@@ -329,7 +332,7 @@ class Take {
       }
       part.targets.push_back(targets[i]);
     }
-    made_.backward = std::move(part);
+    made_.backward = std::make_shared<BackwardPart>(std::move(part));
   }
 
   void optimise(graph::Graph* graph) const {
@@ -346,7 +349,7 @@ class Take {
     Halves halves = split(program, forward_outputs_, begin, gradients, written_);
     made_.forward = std::move(halves.forward);
     optimise(&made_.forward);
-    if (!made_.backward) return;
+    if (made_.backward == nullptr) return;
     made_.backward->graph = std::move(halves.backward);
     size_t output = forward_outputs_;
     for (size_t i = 0; i < halves.read.size(); ++i) {

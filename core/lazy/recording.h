@@ -61,11 +61,15 @@ struct BackwardPart {
     bool argument = false;
     size_t index = 0;
   };
-  // Where a gradient goes: to argument `input` of the function, or to a captured tensor.
+  // Where a gradient goes: to an argument of the function, or to one of Recording::wanting.
   struct Target {
-    Tensor capture = {};
-    size_t input = 0;
+    bool captured = false;
+    size_t index = 0;
     std::optional<size_t> output = {};  // of `graph`; none: only results that are refused lead there
+
+    const Tensor& of(const TensorList& inputs, const TensorList& captures) const {
+      return captured ? captures[index] : inputs[index];
+    }
   };
   // A result that wants a gradient.
   struct OfResult {
@@ -91,7 +95,8 @@ struct Recording {
   std::vector<std::pair<Tensor, uint64_t>> frozen;  // with the version that each had
   graph::Graph recorded{""};                        // before all passes, forward and backward in one
   graph::Graph forward{""};
-  std::optional<BackwardPart> backward;
+  TensorList wanting;  // captured tensors that gradients go to
+  std::shared_ptr<BackwardPart> backward;
 };
 
 // What a call under the recorder gave.

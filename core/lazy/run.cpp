@@ -23,7 +23,8 @@ class CompiledNode final : public autograd::Node {
   };
   // The call that made the node, and what it kept.
   struct Call {
-    std::shared_ptr<Entry> entry;
+    std::shared_ptr<Backward> backward;
+    std::weak_ptr<Entry> entry;  // it holds state, which leads to this node once it is written
     std::shared_ptr<Programs> programs;
     std::weak_ptr<Callable> function;
     CallShape shape;
@@ -32,9 +33,10 @@ class CompiledNode final : public autograd::Node {
     Replay replay;
   };
 
-  CompiledNode(Call call, std::string name) : call_(std::move(call)), name_(std::move(name)) {
+  CompiledNode(Call call, const TensorList& captures, std::string name)
+      : call_(std::move(call)), name_(std::move(name)) {
     for (const BackwardPart::Target& target : part().targets) {
-      edges_.push_back(autograd::edge_of(target.capture.defined() ? target.capture : call_.inputs[target.input]));
+      edges_.push_back(autograd::edge_of(target.of(call_.inputs, captures)));
     }
     for (Tensor& input : call_.inputs) {
       const Edge edge = autograd::edge_of(input);
@@ -68,8 +70,9 @@ class CompiledNode final : public autograd::Node {
     }
     check();
     if (autograd::creates_graph()) {
+      const std::shared_ptr<Callable> function = locked(call_.function, name_);
       const TensorList found =
-          locked(call_.function, name_)->gradients(call_.entry, comes, call_.inputs, gradients, call_.replay);
+          function->gradients(locked(call_.entry, name_), comes, call_.inputs, gradients, call_.replay);
       std::copy(found.begin(), found.end(), of_inputs.begin());
     } else {
       run_backward(comes, gradients, of_inputs);
@@ -78,13 +81,13 @@ class CompiledNode final : public autograd::Node {
 
  private:
   void destroy() override { delete this; }
-  const BackwardPart& part() const { return *call_.entry->recording().backward; }
+  const BackwardPart& part() const { return call_.backward->part(); }
 
   void run_backward(const std::vector<bool>& comes, const TensorList& gradients, std::span<Tensor> of_inputs) {
     TensorList arguments;
     for (const Saved& saved : call_.saved) arguments.push_back(saved.tensor);
     arguments.insert(arguments.end(), gradients.begin(), gradients.end());
-    const BackwardProgram& backward = call_.entry->backward(call_.programs.get(), call_.shape, comes);
+    const BackwardProgram& backward = call_.backward->program(call_.programs.get(), call_.shape, comes);
     const TensorList found = graph::run(backward.program, arguments);
     for (size_t i = 0; i < of_inputs.size(); ++i) {
       const auto output = part().targets[i].output;
@@ -126,7 +129,7 @@ class Run {
     const RandomRange begin = drawn();
     for (const Argument& argument : recording_.arguments) arguments_.push_back(argument.of_call(inputs_, begin));
     if (replay_ != nullptr) check_state();
-    const Replay now = recording_.backward ? replay_of(begin) : Replay();
+    const Replay now = entry_->backward() ? replay_of(begin) : Replay();
     std::vector<Tensor> bound(recording_.writes.empty() ? 0 : programs_->forward.outputs.size());
     for (const Write& write : recording_.writes) bound[write.output] = arguments_[write.argument];
     {
@@ -136,7 +139,7 @@ class Run {
     for (const SlotUpdate& update : recording_.slots) apply(update);
     TensorList results;
     for (const ResultSource& source : recording_.results) results.push_back(result_of(source));
-    if (recording_.backward) add_gradient(now, &results);
+    if (entry_->backward()) add_gradient(now, &results);
     return results;
   }
 
@@ -188,14 +191,15 @@ class Run {
   }
 
   void add_gradient(const Replay& replay, TensorList* results) {
-    const BackwardPart& part = *recording_.backward;
+    const BackwardPart& part = entry_->backward()->part();
     std::vector<CompiledNode::Saved> saved;
     for (const BackwardPart::Saved& from : part.saved) {
       const Tensor& tensor = from.argument ? arguments_[from.index] : outputs_[from.index];
       saved.push_back({autograd::without_history(tensor), write_count(tensor)});
     }
     const autograd::NodeRef node(
-        new CompiledNode({entry_, programs_, owner_, shape_, std::move(saved), inputs_, replay}, owner_->name()));
+        new CompiledNode({entry_->backward(), entry_, programs_, owner_, shape_, std::move(saved), inputs_, replay},
+                         recording_.wanting, owner_->name()));
     for (size_t i = 0; i < part.results.size(); ++i) {
       Tensor& result = (*results)[part.results[i].number];
       result = autograd::with_edge(result, {node, static_cast<uint32_t>(i)});

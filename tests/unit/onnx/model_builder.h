@@ -75,7 +75,7 @@ class ModelBuilder {
     tensor.data_type = type;
     tensor.dims = dims;
     std::string bytes(values.size() * sizeof(T), '\0');
-    std::memcpy(bytes.data(), values.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
     tensor.raw_data = keep(bytes);
     mark(tensor, proto::TensorProto::k_name);
     mark(tensor, proto::TensorProto::k_data_type);
