@@ -21,8 +21,8 @@ Cut::Cut(const Images& images, const TileKernels& kernels) : images(images), ker
   }
   block = most_rows();
   blocks = (images.pixels() + block - 1) / block;
-  // A last tile of few pixels takes as long as one of many: then all have about as many.
-  if (images.pixels() % block * 4 < block && blocks > 0) block = (images.pixels() + blocks - 1) / blocks;
+  // A tile of few pixels waits for its weights as long as one of many, so all have about as many.
+  if (blocks > 0) block = (images.pixels() + blocks - 1) / blocks;
   panels = (images.out + kernels.columns - 1) / kernels.columns;
   whole_panels = images.out / kernels.columns;
   const int64_t tap_bytes = depth * kernels.columns * static_cast<int64_t>(sizeof(float));

@@ -26,6 +26,8 @@ struct Cut {
     const int64_t left = images.out - panel * kernels.columns;
     return left <= kernels.lanes ? kernels.lanes : kernels.columns;
   }
+  // Where tile `number` begins among all pixels.
+  int64_t first_pixel(int64_t number) const { return number * images.pixels() / blocks; }
   int64_t panel_floats() const { return rows * depth * kernels.columns; }
   uint64_t packed_bytes() const {
     const int64_t floats = (panels - 1) * panel_floats() + rows * depth * width(panels - 1);
@@ -42,7 +44,7 @@ struct Cut {
   bool joined;          // pixels of SRC lie as those of DST, one tap each
   int64_t rows, depth;  // taps, and channels of each, as the kernel sees them
   int64_t frame[2];
-  int64_t block, blocks;         // pixels of a tile, and tiles of all pixels
+  int64_t block, blocks;         // pixels of the largest tile, and tiles of all pixels
   int64_t panels, whole_panels;  // of columns
   int64_t group;                 // taps of one pass
   int64_t chunk;                 // blocks that all panels take before the next ones

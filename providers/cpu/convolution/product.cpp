@@ -224,8 +224,8 @@ class ProductPrimitive final : public ep_primitive {
 
   void run_tile(const Sources& from, float* dst, const Group& group, int64_t block, int64_t tap,
                 const float** taps) const {
-    const int64_t pixel = block * cut_.block;
-    const auto rows = static_cast<int32_t>(std::min(cut_.block, cut_.images.pixels() - pixel));
+    const int64_t pixel = cut_.first_pixel(block);
+    const auto rows = static_cast<int32_t>(cut_.first_pixel(block + 1) - pixel);
     Tile tile = tile_at(from, dst, group.panel, pixel, rows);
     tile.panels = group.panels;
     tile.taps = std::min(cut_.group, cut_.rows - tap);
