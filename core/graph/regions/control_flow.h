@@ -2,15 +2,14 @@
 // as through the ops that they call. While a program is recorded (tenon::compile), each function is recorded once, and
 // the program decides when it runs:
 //
-//   Tensor y = tenon::cond(tenon::gt(tenon::sum(x), 0), [&] { return TensorList{x * w}; }, [&] { return TensorList{x};
-//   })[0];
+//   TensorList y = tenon::cond(tenon::gt(tenon::sum(x), 0), [&] { return TensorList{x * w}; },
+//                              [&] { return TensorList{x}; });
 //
 // Results are row-major tensors of their own, even where a function gives back what it was given. The functions may
 // read any tensor of the code around them. They are called in an order that nobody may count on, and both branches of a
 // recorded cond are. In a recorded function these are errors: writing a tensor from outside of it, random numbers,
 // reading elements on the host, keeping a tensor for the code outside, and an argument or a tensor that wants a
-// gradient
-// (`gradient: none` until a recorded backward has loops; call it outside of compile, or under NoGrad).
+// gradient (`gradient: none` until a recorded backward has loops; call it outside of compile, or under NoGrad).
 #pragma once
 
 #include <cstdint>
