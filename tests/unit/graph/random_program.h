@@ -11,6 +11,13 @@
 
 namespace tenon::graph {
 
+#if defined(__has_feature)
+#define TENON_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define TENON_SANITIZED 0
+#endif
+constexpr bool kSanitized = TENON_SANITIZED;  // each op takes much longer: tests make fewer programs
+
 using Program = std::function<TensorList(const TensorList&)>;
 
 // Magnitudes from 0.5 to 1.5, of both signs.

@@ -13,12 +13,7 @@
 namespace tenon::graph {
 namespace {
 
-#ifdef __has_feature
-#define TENON_SLOW (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define TENON_SLOW 0
-#endif
-constexpr uint32_t kGraphs = TENON_SLOW ? 100 : 2000;
+constexpr uint32_t kGraphs = kSanitized ? 100 : 2000;
 constexpr int kOps = 16;
 
 TensorList inputs_of(uint32_t seed) {

@@ -17,12 +17,7 @@
 namespace tenon {
 namespace {
 
-#ifdef __has_feature
-#define TENON_SLOW (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define TENON_SLOW 0
-#endif
-constexpr uint32_t kSteps = TENON_SLOW ? 60 : 1000;
+constexpr uint32_t kSteps = graph::kSanitized ? 60 : 1000;
 constexpr int kOps = 12;
 constexpr uint32_t kCalls = 3;
 constexpr float kRounding = 4e-3f;  // some steps compute in f16

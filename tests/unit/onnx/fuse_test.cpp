@@ -3,21 +3,12 @@
 
 #include <cmath>
 #include <functional>
-#include <random>
 
 #include "sdk/onnx/onnx.h"
 #include "tests/unit/onnx/model_builder.h"
 
 namespace tenon::onnx {
 namespace {
-
-std::vector<float> random_floats(size_t count, uint32_t seed, float low = -1.0f, float high = 1.0f) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> values(low, high);
-  std::vector<float> data(count);
-  for (float& value : data) value = values(random);
-  return data;
-}
 
 // Runs the model twice, the second time with all values as outputs. The first outputs must agree, and the first run
 // must launch `ops`.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 #include <initializer_list>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,14 @@
 #include "sdk/onnx/proto/wire.h"
 
 namespace tenon::onnx {
+
+inline std::vector<float> random_floats(size_t count, uint32_t seed, float low = -1.0f, float high = 1.0f) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> values(low, high);
+  std::vector<float> floats(count);
+  for (float& value : floats) value = values(random);
+  return floats;
+}
 
 namespace proto = onnx_proto;
 

@@ -16,14 +16,6 @@ namespace {
 
 constexpr int32_t kFloat = 1;
 
-std::vector<float> random_floats(size_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> values(-1.0f, 1.0f);
-  std::vector<float> floats(count);
-  for (float& value : floats) value = values(random);
-  return floats;
-}
-
 // y = (x * large + small) * large2; the large weights have 80,000 and 65,536 bytes.
 std::string model_bytes() {
   ModelBuilder builder;

@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <filesystem>
-#include <random>
 #include <thread>
 
 #include "core/graph/execute/executable.h"
@@ -19,14 +18,6 @@ namespace {
 constexpr int32_t kFloat = 1;
 constexpr int64_t kWidth = 512, kRows = 1000;
 constexpr uint64_t kMatrix = kWidth * kWidth * sizeof(float), kTable = kRows * kWidth * sizeof(float);
-
-std::vector<float> random_floats(size_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> values(-1.0f, 1.0f);
-  std::vector<float> floats(count);
-  for (float& value : floats) value = values(random);
-  return floats;
-}
 
 // y = relu(table[ids] * first) * second
 std::string model_bytes() {
