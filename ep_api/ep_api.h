@@ -362,6 +362,7 @@ typedef struct ep_device_info {
 #define EP_ROLE_INDICES 12
 #define EP_ROLE_DST_INDICES 13
 #define EP_ROLE_GRADIENT 14    // an input: the gradient of the result of the forward kind
+#define EP_ROLE_DST_COUNT 15   // an output: how many results there are, where that depends on the values
 #define EP_ROLE_EPILOGUE_0 16  // + i, the tensor operand of epilogue i
 #define EP_ROLE_SRC_SCALE 20   // these six: "Quantisation" below
 #define EP_ROLE_SRC_ZERO_POINT 21
@@ -371,6 +372,8 @@ typedef struct ep_device_info {
 #define EP_ROLE_DST_ZERO_POINT 25
 #define EP_ROLE_SCALE_GRADIENT 26  // an output, as the next one: the gradients of SCALE and SHIFT
 #define EP_ROLE_SHIFT_GRADIENT 27
+#define EP_ROLE_DST_INVERSE 28  // an output, as the next one: of `unique`
+#define EP_ROLE_DST_COUNTS 29
 #define EP_ROLE_SRC_0 32  // + i, of concat
 #define EP_ROLE_DST_0 64  // + i, of split
 
@@ -561,6 +564,11 @@ typedef struct ep_batch_norm_attributes {
 #define EP_GATHER_SLICES 1    // DST dims: SRC's with `axis` replaced by all dims of INDICES; whole slices are taken
 #define EP_GATHER_ELEMENTS 2  // DST dims: INDICES'; DST[i..] = SRC[i.. with INDICES[i..] at `axis`]
 
+// The last axis of INDICES holds c >= 1 coordinates, of the c axes of SRC after the first b axes, which are the same in
+// SRC, INDICES and DST; here `axis` is b. DST dims: INDICES' but the last, then SRC's from b + c on. So
+// DST[i.., j.., k..] = SRC[i.., INDICES[i.., j.., 0], .., INDICES[i.., j.., c - 1], k..].
+#define EP_GATHER_COORDINATES 3
+
 // INDICES is i32 or i64; a negative index counts from the end; one outside [-n, n) is EP_FAULT_INDEX_OUT_OF_RANGE.
 typedef struct ep_gather_attributes {
   int32_t axis;
@@ -644,6 +652,7 @@ typedef struct ep_batch_norm_backward_attributes {
 //   * EP_GATHER_SLICES: SRC_B has SRC's dims with `axis` replaced by all dims of INDICES.
 //   * EP_GATHER_ELEMENTS: SRC_B has the dims of INDICES, which along the other axes are at most SRC's. SRC_B[i..] goes
 //     to DST[i.. with INDICES[i..] at `axis`].
+//   * EP_GATHER_COORDINATES: SRC_B has the dims that gather would give DST.
 // SRC, SRC_B and DST have one dtype; all but EP_SCATTER_ASSIGN not bool. INDICES as in gather; the update of a bad
 // index is left out. Updates of one element may be summed or multiplied in any order; f16 and bf16 accumulate in f32.
 typedef struct ep_scatter_attributes {
@@ -682,6 +691,75 @@ typedef struct ep_random_attributes {
   int32_t distribution;  // EP_RANDOM_*
   int32_t reserved;
 } ep_random_attributes;
+
+#define EP_SCAN_SUM 1
+#define EP_SCAN_PROD 2
+#define EP_SCAN_MAX 3          // NaN wins, as in EP_BINARY_maximum
+#define EP_SCAN_MIN 4          // NaN wins
+#define EP_SCAN_LOG_SUM_EXP 5  // log(sum of exp), without overflow; on floating-point types alone
+
+// Along `axis`, element i of DST is the combination by `op` of the elements 0 to i of SRC; if `exclusive`, of the
+// elements 0 to i - 1, and of no element the neutral one: 0, 1, the least value (-inf), the greatest (inf), -inf. If
+// `reverse`, the elements are i to n - 1, or i + 1 to n - 1. SRC and DST have one dtype and the same dims. On bool only
+// MAX (any) and MIN (all) are defined. Integers wrap. Sums and products may be made in any order; f16 and bf16
+// accumulate in f32.
+// Optional DST_INDICES (i64, dims of SRC), of MAX and MIN that are not exclusive: the position along `axis` of the
+// element of SRC that stands in DST. Of equal elements, and of several NaN, it is the one met last.
+typedef struct ep_scan_attributes {
+  int32_t axis;
+  int32_t op;         // EP_SCAN_*
+  int32_t exclusive;  // 0 or 1
+  int32_t reverse;    // 0 or 1
+} ep_scan_attributes;
+
+// The order of elements, for the next three kinds: -0 equals 0; NaN is greater than every number, and NaN equals NaN;
+// false is less than true. Elements keep their bits.
+//
+// The elements of SRC in order along `axis`: DST (dtype and dims of SRC) the elements, DST_INDICES (i64, dims of SRC)
+// their positions in SRC along `axis`; one of both may be absent. Equal elements keep the order of their positions,
+// also if `descending`.
+typedef struct ep_sort_attributes {
+  int32_t axis;
+  int32_t descending;  // 0 or 1
+} ep_sort_attributes;
+
+// The first k elements along `axis` of what a sort gives that is descending if `largest`. k, the length of DST and
+// DST_INDICES along `axis`, is at most SRC's; other dims are SRC's. Either output may be absent, as in sort.
+typedef struct ep_top_k_attributes {
+  int32_t axis;
+  int32_t largest;  // 0 or 1
+} ep_top_k_attributes;
+
+#define EP_UNIQUE_SORTED 1       // ascending; of two slices the first elements that differ decide, in row-major order
+#define EP_UNIQUE_FIRST 2        // as they first stand in SRC
+#define EP_UNIQUE_CONSECUTIVE 3  // as they stand in SRC; each is compared with the one before it alone
+
+// The different ones among the n elements of SRC in row-major order (axis -1), or among its n slices along `axis`. Here
+// NaN equals nothing, so each NaN is different, and a slice with a NaN. The first of equal ones stands for them. m, the
+// number of different ones, is known at run time alone: outputs are as long as if all were different, and what is left
+// of DST, DST_INDICES and DST_COUNTS is 0.
+//   * DST, of SRC's dtype: [n], or the dims of SRC: the m different ones.
+//   * DST_COUNT, i64 [1]: m.
+//   * DST_INDICES, optional, i64 [n]: the position in SRC of each of the m.
+//   * DST_INVERSE, optional, i64 [n]: for each element or slice of SRC the position of its like in DST.
+//   * DST_COUNTS, optional, i64 [n]: how often each of the m occurs.
+typedef struct ep_unique_attributes {
+  int32_t axis;   // -1: elements
+  int32_t order;  // EP_UNIQUE_*
+} ep_unique_attributes;
+
+// nonzero has no attributes. It gives the positions of the elements of SRC that are not 0 (NaN is not), in row-major
+// order. DST (i64, [m, rank of SRC], m any number): row i is the index of the i-th of them. If there are more than m,
+// the first m; if there are fewer, the rows that are left are 0. DST_COUNT (i64 [1]): how many there are, be it more
+// than m.
+
+// DST, of any dtype, has SRC's dims with one more axis, of any length n, put in at `axis`. It is launch scalar 1 where
+// the position along `axis` is the element of SRC (i32 or i64), else launch scalar 0. A negative element counts from
+// the end; where it is outside [-n, n), all n are launch scalar 0.
+typedef struct ep_one_hot_attributes {
+  int32_t axis;
+  int32_t reserved;
+} ep_one_hot_attributes;
 
 // The attributes of one kind, the rest zero. The member is named after the kind: attributes.softmax.axis.
 typedef union ep_attributes {

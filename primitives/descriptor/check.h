@@ -74,6 +74,15 @@ Status check_layer_norm_backward(const Desc& desc);
 Status check_batch_norm_training(const Desc& desc);
 Status check_batch_norm_backward(const Desc& desc);
 
+// --- kinds that put elements in order, or find them (order.cpp) ---
+
+Status check_scan(const Desc& desc);
+Status check_sort(const Desc& desc);
+Status check_top_k(const Desc& desc);
+Status check_unique(const Desc& desc);
+Status check_nonzero(const Desc& desc);
+Status check_one_hot(const Desc& desc);
+
 // Ok if `operand`, a bias or an operand of an epilogue, has the dtype of the result: DST's, or f32 where DST is
 // quantised.
 Status has_result_type(const Desc& desc, const Operand& operand);

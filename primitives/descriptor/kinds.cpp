@@ -57,11 +57,27 @@ Status axis_in_rank(const Desc& desc, int32_t axis, int32_t rank) {
   return wrong(desc, "axis {} is not within rank {}.", axis, rank);
 }
 
+// check_taken of EP_GATHER_COORDINATES. The ranks tell how many coordinates there are.
+static Status check_taken_at_coordinates(const Desc& desc, int32_t batch, const Operand& src, const Operand& taken) {
+  const Operand& indices = get(desc, EP_ROLE_INDICES);
+  const int32_t places = indices.rank - 1;
+  const int32_t count = src.rank - batch + places - taken.rank;
+  bool fits = count >= 1 && batch + count <= src.rank && batch <= places && agree(indices.dims[places], count);
+  for (int32_t i = 0; fits && i < taken.rank; ++i) {
+    fits = agree(taken.dims[i], i < places ? indices.dims[i] : src.dims[i - places + batch + count]) &&
+           (i >= batch || agree(taken.dims[i], src.dims[i]));
+  }
+  if (fits) return {};
+  return wrong(desc, "'src' {} taken at coordinates 'indices' {} after {} batch axes does not give '{}' {}.",
+               dims_of(src), dims_of(indices), batch, table::role_name(taken.role), dims_of(taken));
+}
+
 Status check_taken(const Desc& desc, int32_t axis, int32_t mode, const Operand& src, const Operand& taken) {
   const Operand& indices = get(desc, EP_ROLE_INDICES);
   TENON_RETURN_IF_ERROR(axis_in_rank(desc, axis, src.rank));
   if (type_of(indices) != DType::i32 && type_of(indices) != DType::i64)
     return wrong(desc, "'indices' must be i32 or i64, not {}.", dtype_name(type_of(indices)));
+  if (mode == EP_GATHER_COORDINATES) return check_taken_at_coordinates(desc, axis, src, taken);
   const bool slices = mode == EP_GATHER_SLICES;
   const int32_t rank = slices ? src.rank - 1 + indices.rank : src.rank;
   bool fits = taken.rank == rank && (slices || indices.rank == rank);

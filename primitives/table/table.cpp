@@ -100,6 +100,9 @@ constexpr RoleRow roles[] = {
     {EP_ROLE_INDICES, 1, "indices"},
     {EP_ROLE_DST_INDICES, 1, "dst_indices"},
     {EP_ROLE_GRADIENT, 1, "gradient"},
+    {EP_ROLE_DST_COUNT, 1, "dst_count"},
+    {EP_ROLE_DST_INVERSE, 1, "dst_inverse"},
+    {EP_ROLE_DST_COUNTS, 1, "dst_counts"},
     {EP_ROLE_EPILOGUE_0, EP_MAX_EPILOGUES, "epilogue_"},
     {EP_ROLE_SRC_SCALE, 1, "src_scale"},
     {EP_ROLE_SRC_ZERO_POINT, 1, "src_zero_point"},
@@ -191,6 +194,7 @@ std::optional<int32_t> role_from_name(std::string_view name) {
 bool is_output(int32_t kind, int32_t role) {
   const bool measures = kind == EP_PRIMITIVE_layer_norm || kind == EP_PRIMITIVE_batch_norm_training;
   if (measures && (role == EP_ROLE_MEAN || role == EP_ROLE_INV_STD)) return true;
+  if (role == EP_ROLE_DST_COUNT || role == EP_ROLE_DST_INVERSE || role == EP_ROLE_DST_COUNTS) return true;
   return role == EP_ROLE_DST || role == EP_ROLE_DST_INDICES || role == EP_ROLE_SCALE_GRADIENT ||
          role == EP_ROLE_SHIFT_GRADIENT || (role >= EP_ROLE_DST_0 && role < EP_ROLE_DST_0 + EP_MAX_OPERANDS);
 }

@@ -118,6 +118,7 @@ void add_pooling_cases(std::vector<Case>* cases);
 void add_norm_cases(std::vector<Case>* cases);
 void add_move_cases(std::vector<Case>* cases);
 void add_gradient_cases(std::vector<Case>* cases);
+void add_order_cases(std::vector<Case>* cases);
 void add_scatter_cases(std::vector<Case>* cases);
 void add_random_cases(std::vector<Case>* cases);
 void add_quantisation_cases(std::vector<Case>* cases);

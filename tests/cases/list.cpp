@@ -30,6 +30,7 @@ std::vector<Case> all_cases() {
   add_move_cases(&cases);
   add_quantisation_cases(&cases);
   add_gradient_cases(&cases);
+  add_order_cases(&cases);
   add_scatter_cases(&cases);
   add_random_cases(&cases);
   return cases;
