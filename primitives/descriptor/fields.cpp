@@ -81,6 +81,12 @@ constexpr Field rows[] = {
     FIELD(scatter, mode, GATHER),
     FIELD(scatter, op, SCATTER),
     FIELD(random, distribution, RANDOM),
+    FIELD(rms_norm, axis, I32),
+    FIELD(group_norm, groups, I64),
+    FIELD(attention, align, ATTENTION),
+    FIELD(attention, before, I64),
+    FIELD(attention, after, I64),
+    FIELD(rotary, mode, ROTARY),
     QUANTISATION(quantise, dst),
     QUANTISATION(dequantise, src),
 };
@@ -110,6 +116,10 @@ constexpr Name names[] = {
     {FieldType::SCATTER, EP_SCATTER_MAX, "max"},
     {FieldType::RANDOM, EP_RANDOM_UNIFORM, "uniform"},
     {FieldType::RANDOM, EP_RANDOM_NORMAL, "normal"},
+    {FieldType::ATTENTION, EP_ATTENTION_START, "start"},
+    {FieldType::ATTENTION, EP_ATTENTION_END, "end"},
+    {FieldType::ROTARY, EP_ROTARY_HALVES, "halves"},
+    {FieldType::ROTARY, EP_ROTARY_INTERLEAVED, "interleaved"},
 };
 
 bool is_number(FieldType type) { return type == FieldType::I32 || type == FieldType::MASK || type == FieldType::I64; }

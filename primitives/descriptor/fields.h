@@ -26,7 +26,9 @@ enum class FieldType : uint8_t {
   GATHER,
   PAD,
   SCATTER,
-  RANDOM
+  RANDOM,
+  ATTENTION,
+  ROTARY,
 };
 
 struct Field {

@@ -120,6 +120,7 @@ void add_move_cases(std::vector<Case>* cases);
 void add_gradient_cases(std::vector<Case>* cases);
 void add_scatter_cases(std::vector<Case>* cases);
 void add_random_cases(std::vector<Case>* cases);
+void add_attention_cases(std::vector<Case>* cases);
 void add_quantisation_cases(std::vector<Case>* cases);
 
 }  // namespace tenon::cases

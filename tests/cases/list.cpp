@@ -32,6 +32,7 @@ std::vector<Case> all_cases() {
   add_gradient_cases(&cases);
   add_scatter_cases(&cases);
   add_random_cases(&cases);
+  add_attention_cases(&cases);
   return cases;
 }
 
