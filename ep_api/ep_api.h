@@ -374,8 +374,10 @@ typedef struct ep_device_info {
 #define EP_ROLE_SHIFT_GRADIENT 27
 #define EP_ROLE_DST_INVERSE 28  // an output, as the next one: of `unique`
 #define EP_ROLE_DST_COUNTS 29
-#define EP_ROLE_SRC_0 32  // + i, of concat
-#define EP_ROLE_DST_0 64  // + i, of split
+#define EP_ROLE_LENGTHS 30
+#define EP_ROLE_LOG_SUM 31  // an output: the logarithm of the sum of exponentials
+#define EP_ROLE_SRC_0 32    // + i, of concat
+#define EP_ROLE_DST_0 64    // + i, of split
 
 // The operand has no memory: its value is launch scalar number i, i = 0 for SRC, 1 for SRC_B, 2 for SRC_C.
 #define EP_OPERAND_FLAG_SCALAR UINT64_C(1)
@@ -760,6 +762,62 @@ typedef struct ep_one_hot_attributes {
   int32_t axis;
   int32_t reserved;
 } ep_one_hot_attributes;
+
+// Over the dims from `axis` on: DST = SRC / sqrt(mean(SRC * SRC) + eps) * SCALE, eps = launch scalar 0. Optional SCALE
+// of the normalised dims; optional output INV_STD = 1 / sqrt(mean(SRC * SRC) + eps), dims of SRC with 1 from `axis` on,
+// f64 where SRC is f64, else f32.
+typedef struct ep_rms_norm_attributes {
+  int32_t axis;
+  int32_t reserved;
+} ep_rms_norm_attributes;
+
+// SRC [n, c, d...]; c is a multiple of `groups`, and a group is c / groups consecutive channels. DST = (SRC - mean) /
+// sqrt(variance + eps) * SCALE + SHIFT, where mean and biased variance are those of each n over a group and all d, and
+// eps = launch scalar 0. Optional SCALE and SHIFT [c]; optional outputs MEAN and INV_STD [n, groups], f64 where SRC is
+// f64, else f32.
+typedef struct ep_group_norm_attributes {
+  int64_t groups;
+} ep_group_norm_attributes;
+
+// Where the queries stand among the keys. Query i has position i, or, aligned to the end, i + length - q, where q is
+// the number of queries and length that of the keys (LENGTHS, or the dim).
+#define EP_ATTENTION_START 1
+#define EP_ATTENTION_END 2
+
+// Scaled dot product attention. SRC holds the queries [b, h, q, w], SRC_B the keys [b, g, k, w], SRC_C the values [b,
+// g, k, v], DST [b, h, q, v]; all of one floating dtype. h is a multiple of g: head i reads the keys and values of head
+// i / (h / g). For each query:
+//   * Score of a key: s = scale * (sum over w of SRC * SRC_B), scale = launch scalar 0. Where the softcap, launch
+//     scalar 1, is above 0, s = softcap * tanh(s / softcap). Then s + BIAS, if BIAS is a float.
+//   * BIAS is optional, [b, h, q, k] (stride 0 where it broadcasts), of SRC's dtype, or bool: false leaves the key out.
+//   * A key at position j takes part in a query at position p if p - before <= j <= p + after; a `before` or `after` of
+//     -1 is no bound. So causal attention has after = 0, a sliding window of n keys before = n - 1.
+//   * LENGTHS is optional, i32 or i64 [b]: only keys below it take part. Below 0 it counts as 0, above k as k. Keys and
+//     values from there on are not read. What another key holds that is left out may reach DST if it is not finite.
+//   * DST = sum of exp(s - m) * SRC_C / sum of exp(s - m), m the greatest score, over the keys that take part. A key of
+//     score -inf takes no part. Where no key does, DST is 0.
+// Optional output LOG_SUM [b, h, q, 1] = m + log(sum of exp(s - m)), -inf where no key takes part; f64 where SRC is
+// f64, else f32. f16 and bf16 compute in f32.
+typedef struct ep_attention_attributes {
+  int32_t align;  // EP_ATTENTION_*
+  int32_t reserved;
+  int64_t before;
+  int64_t after;
+} ep_attention_attributes;
+
+#define EP_ROTARY_HALVES 1       // pair i of a row is elements i and i + r
+#define EP_ROTARY_INTERLEAVED 2  // pair i is elements 2i and 2i + 1
+
+// Rotary position embedding (Su et al., "RoFormer", 2021). SRC and DST [b, h, s, w]; SRC_B (cosines) and SRC_C (sines)
+// have r columns, 2r <= w. The first 2r elements of each row are r pairs (x, y); DST = (x * cos - y * sin, x * sin + y
+// * cos), column i for pair i. The other elements are SRC's. SRC_B and SRC_C are of one floating dtype, f32 or SRC's:
+//   * without INDICES [b, h, s, r] (stride 0 where they broadcast);
+//   * with INDICES (i32 or i64, [b, s]) tables [m, r], of which each position takes the row that INDICES says; negative
+//     and bad indices as in gather, the rows of DST of a bad index are 0.
+typedef struct ep_rotary_attributes {
+  int32_t mode;  // EP_ROTARY_*
+  int32_t reserved;
+} ep_rotary_attributes;
 
 // The attributes of one kind, the rest zero. The member is named after the kind: attributes.softmax.axis.
 typedef union ep_attributes {

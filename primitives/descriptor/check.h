@@ -1,6 +1,8 @@
 // What the checks of this folder share. Nobody else includes this file.
 #pragma once
 
+#include <initializer_list>
+
 #include "primitives/descriptor/descriptor.h"
 #include "primitives/dtype/dtype.h"
 #include "primitives/shape/shape.h"
@@ -46,6 +48,23 @@ DType statistics_type(const Operand& src);
 
 // Ok if `taken` is what a gather from `src` with INDICES gives.
 Status check_taken(const Desc& desc, int32_t axis, int32_t mode, const Operand& src, const Operand& taken);
+
+// --- norms (norms.cpp) ---
+
+// `role`, if it is there, is a list of floats, one for each index of `axis` of `src`.
+Status is_list(const Desc& desc, int32_t role, const Operand& src, int32_t axis);
+// `role`, if it is there, is a tensor of floats with the dims of `src` from `axis` on.
+Status is_normalised(const Desc& desc, int32_t role, const Operand& src, int32_t axis);
+// SRC is of floats, and the operands of `roles` have its dtype and dims.
+Status are_like_source(const Desc& desc, int32_t axis, std::initializer_list<int32_t> roles);
+
+Status check_rms_norm(const Desc& desc);
+Status check_group_norm(const Desc& desc);
+
+// --- attention (attention.cpp) ---
+
+Status check_attention(const Desc& desc);
+Status check_rotary(const Desc& desc);
 
 // --- windows, of convolutions and poolings (windows.cpp) ---
 

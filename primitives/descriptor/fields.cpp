@@ -92,6 +92,12 @@ constexpr Field rows[] = {
     FIELD(unique, axis, I32),
     FIELD(unique, order, UNIQUE),
     FIELD(one_hot, axis, I32),
+    FIELD(rms_norm, axis, I32),
+    FIELD(group_norm, groups, I64),
+    FIELD(attention, align, ATTENTION),
+    FIELD(attention, before, I64),
+    FIELD(attention, after, I64),
+    FIELD(rotary, mode, ROTARY),
     QUANTISATION(quantise, dst),
     QUANTISATION(dequantise, src),
 };
@@ -130,6 +136,10 @@ constexpr Name names[] = {
     {FieldType::UNIQUE, EP_UNIQUE_SORTED, "sorted"},
     {FieldType::UNIQUE, EP_UNIQUE_FIRST, "first"},
     {FieldType::UNIQUE, EP_UNIQUE_CONSECUTIVE, "consecutive"},
+    {FieldType::ATTENTION, EP_ATTENTION_START, "start"},
+    {FieldType::ATTENTION, EP_ATTENTION_END, "end"},
+    {FieldType::ROTARY, EP_ROTARY_HALVES, "halves"},
+    {FieldType::ROTARY, EP_ROTARY_INTERLEAVED, "interleaved"},
 };
 
 bool is_number(FieldType type) { return type == FieldType::I32 || type == FieldType::MASK || type == FieldType::I64; }

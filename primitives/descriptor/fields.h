@@ -28,7 +28,9 @@ enum class FieldType : uint8_t {
   SCATTER,
   RANDOM,
   SCAN,
-  UNIQUE
+  UNIQUE,
+  ATTENTION,
+  ROTARY,
 };
 
 struct Field {

@@ -103,5 +103,9 @@ void run_nonzero(Call& call);
 void run_one_hot(Call& call);
 void run_quantise(Call& call);
 void run_dequantise(Call& call);
+void run_rms_norm(Call& call);
+void run_group_norm(Call& call);
+void run_attention(Call& call);
+void run_rotary(Call& call);
 
 }  // namespace tenon::reference

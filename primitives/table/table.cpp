@@ -112,6 +112,8 @@ constexpr RoleRow roles[] = {
     {EP_ROLE_DST_ZERO_POINT, 1, "dst_zero_point"},
     {EP_ROLE_SCALE_GRADIENT, 1, "scale_gradient"},
     {EP_ROLE_SHIFT_GRADIENT, 1, "shift_gradient"},
+    {EP_ROLE_LENGTHS, 1, "lengths"},
+    {EP_ROLE_LOG_SUM, 1, "log_sum"},
     {EP_ROLE_SRC_0, EP_MAX_OPERANDS, "src_"},
     {EP_ROLE_DST_0, EP_MAX_OPERANDS, "dst_"},
 };
@@ -192,11 +194,13 @@ std::optional<int32_t> role_from_name(std::string_view name) {
 }
 
 bool is_output(int32_t kind, int32_t role) {
-  const bool measures = kind == EP_PRIMITIVE_layer_norm || kind == EP_PRIMITIVE_batch_norm_training;
+  const bool measures = kind == EP_PRIMITIVE_layer_norm || kind == EP_PRIMITIVE_batch_norm_training ||
+                        kind == EP_PRIMITIVE_rms_norm || kind == EP_PRIMITIVE_group_norm;
   if (measures && (role == EP_ROLE_MEAN || role == EP_ROLE_INV_STD)) return true;
   if (role == EP_ROLE_DST_COUNT || role == EP_ROLE_DST_INVERSE || role == EP_ROLE_DST_COUNTS) return true;
   return role == EP_ROLE_DST || role == EP_ROLE_DST_INDICES || role == EP_ROLE_SCALE_GRADIENT ||
-         role == EP_ROLE_SHIFT_GRADIENT || (role >= EP_ROLE_DST_0 && role < EP_ROLE_DST_0 + EP_MAX_OPERANDS);
+         role == EP_ROLE_SHIFT_GRADIENT || role == EP_ROLE_LOG_SUM ||
+         (role >= EP_ROLE_DST_0 && role < EP_ROLE_DST_0 + EP_MAX_OPERANDS);
 }
 
 }  // namespace tenon::table

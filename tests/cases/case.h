@@ -121,6 +121,7 @@ void add_gradient_cases(std::vector<Case>* cases);
 void add_order_cases(std::vector<Case>* cases);
 void add_scatter_cases(std::vector<Case>* cases);
 void add_random_cases(std::vector<Case>* cases);
+void add_attention_cases(std::vector<Case>* cases);
 void add_quantisation_cases(std::vector<Case>* cases);
 
 }  // namespace tenon::cases

@@ -33,6 +33,7 @@ std::vector<Case> all_cases() {
   add_order_cases(&cases);
   add_scatter_cases(&cases);
   add_random_cases(&cases);
+  add_attention_cases(&cases);
   return cases;
 }
 

@@ -230,6 +230,40 @@ TEST(Descriptor, ChecksSayWhatIsWrong) {
       {"one_hot axis=1 : dst f32[3,4]{4,1} src f32[3]{1}", Code::invalid_argument, "i32 or i64, not f32"},
       {"one_hot axis=0 : dst f32[3,4]{4,1} src i64[3]{1}", Code::invalid_argument,
        "'dst' has shape [3, 4], which is not that of 'src' [3] with one more axis at 0"},
+      {"rms_norm axis=1 : dst f32[2,3]{3,1} src f32[2,3]{3,1} scale f32[2]{1}", Code::invalid_argument,
+       "must have the dims of [2, 3] from axis 1"},
+      {"rms_norm axis=1 : dst f32[2,3]{3,1} inv_std f32[2,3]{3,1} src f32[2,3]{3,1}", Code::invalid_argument,
+       "'inv_std' has shape [2, 3]"},
+      {"group_norm groups=2 : dst f32[2,3]{3,1} src f32[2,3]{3,1}", Code::invalid_argument,
+       "3 channels are not a multiple of groups (2)"},
+      {"group_norm groups=1 : dst f32[2,3]{3,1} mean f32[2]{1} src f32[2,3]{3,1}", Code::invalid_argument,
+       "'mean' has shape [2] but must have shape [2, 1]"},
+      {"attention align=start before=-1 after=-1 : dst f32[1,3,2,4]{24,8,4,1} src f32[1,3,2,5]{30,10,5,1} src_b "
+       "f32[1,2,6,5]{60,30,5,1} src_c f32[1,2,6,4]{48,24,4,1}",
+       Code::invalid_argument, "3 heads of 'src' are not a multiple of 2 heads of 'src_b'"},
+      {"attention align=start before=-1 after=-1 : dst f32[1,1,2,4]{8,8,4,1} src f32[1,1,2,5]{10,10,5,1} src_b "
+       "f32[1,1,6,4]{24,24,4,1} src_c f32[1,1,6,4]{24,24,4,1}",
+       Code::invalid_argument, "'src_b' has shape [1, 1, 6, 4] but must have shape"},
+      {"attention align=start before=-2 after=-1 : dst f32[1,1,2,4]{8,8,4,1} src f32[1,1,2,5]{10,10,5,1} src_b "
+       "f32[1,1,6,5]{30,30,5,1} src_c f32[1,1,6,4]{24,24,4,1}",
+       Code::invalid_argument, "before (-2) and after (-1) must be at least -1"},
+      {"attention align=7 : dst f32[1,1,2,4]{8,8,4,1} src f32[1,1,2,5]{10,10,5,1} src_b f32[1,1,6,5]{30,30,5,1} src_c "
+       "f32[1,1,6,4]{24,24,4,1}",
+       Code::unsupported, "align 7 is unknown"},
+      {"attention align=end : dst f32[1,1,2,4]{8,8,4,1} src f32[1,1,2,5]{10,10,5,1} src_b f32[1,1,6,5]{30,30,5,1} "
+       "src_c "
+       "f32[1,1,6,4]{24,24,4,1} bias f16[1,1,2,6]{12,12,6,1}",
+       Code::invalid_argument, "'bias' is f16 but 'src' is f32"},
+      {"attention align=end : dst f32[1,1,2,4]{8,8,4,1} src f32[1,1,2,5]{10,10,5,1} src_b f32[1,1,6,5]{30,30,5,1} "
+       "src_c "
+       "f32[1,1,6,4]{24,24,4,1} lengths f32[1]{1}",
+       Code::invalid_argument, "'lengths' must be i32 or i64, not f32"},
+      {"rotary mode=halves : dst f32[1,1,2,4]{8,8,4,1} src f32[1,1,2,4]{8,8,4,1} src_b f32[1,1,2,3]{6,6,3,1} src_c "
+       "f32[1,1,2,3]{6,6,3,1}",
+       Code::invalid_argument, "3 pairs do not fit in rows of 4 elements"},
+      {"rotary mode=interleaved : dst f32[1,1,2,4]{8,8,4,1} src f32[1,1,2,4]{8,8,4,1} src_b f32[9,2]{2,1} src_c "
+       "f32[9,2]{2,1} indices i64[2,1]{1,1}",
+       Code::invalid_argument, "'indices' has shape [2, 1] but must have shape [1, 2]"},
       {"random distribution=normal : dst f64[3]{1}", Code::invalid_argument, "normal numbers are f32, f16, bf16."},
       {"random distribution=uniform : dst f32[3]{1} src i64[3]{1}", Code::invalid_argument, "must be [2]"},
       {"batch_norm axis=1 : dst f32[2,3]{3,1} src f32[2,3]{3,1} scale f32[2]{1} shift f32[3]{1} mean f32[3]{1} "
