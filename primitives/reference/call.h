@@ -95,6 +95,10 @@ void run_batch_norm_training(Call& call);
 void run_batch_norm_backward(Call& call);
 void run_scatter(Call& call);
 void run_random(Call& call);
+void run_resize(Call& call);
+void run_recurrent(Call& call);
+void run_fft(Call& call);
+void run_linear_algebra(Call& call);
 void run_quantise(Call& call);
 void run_dequantise(Call& call);
 
