@@ -166,6 +166,7 @@ typedef struct ep_scalar {
 #define EP_FAULT_INDEX_OUT_OF_RANGE 1
 #define EP_FAULT_DIVISION_BY_ZERO 2
 #define EP_FAULT_INTEGER_OVERFLOW 3
+#define EP_FAULT_BAD_MATRIX 4  // singular, not positive definite, or not finite: see ep_linear_algebra_attributes
 
 // Bad data that a kernel met. The kernel dropped its write for that element (or wrote 0), and later work ran. A launch
 // that met bad data has at least one fault and may have one for each bad element; the host reports the first.
@@ -375,9 +376,21 @@ typedef struct ep_device_info {
 #define EP_ROLE_DST_INVERSE 28  // an output, as the next one: of `unique`
 #define EP_ROLE_DST_COUNTS 29
 #define EP_ROLE_LENGTHS 30
-#define EP_ROLE_LOG_SUM 31  // an output: the logarithm of the sum of exponentials
-#define EP_ROLE_SRC_0 32    // + i, of concat
-#define EP_ROLE_DST_0 64    // + i, of split
+#define EP_ROLE_LOG_SUM 31           // an output: the logarithm of the sum of exponentials
+#define EP_ROLE_SRC_0 32             // + i, of concat
+#define EP_ROLE_DST_0 64             // + i, of split
+#define EP_ROLE_RECURRENT_WEIGHT 80  // these seven: of `recurrent`
+#define EP_ROLE_RECURRENT_BIAS 81
+#define EP_ROLE_PEEPHOLE 82
+#define EP_ROLE_HIDDEN 83
+#define EP_ROLE_CELL 84
+#define EP_ROLE_DST_HIDDEN 85
+#define EP_ROLE_DST_CELL 86
+#define EP_ROLE_DST_R 100  // these five: of `linear_algebra`
+#define EP_ROLE_DST_VECTORS 101
+#define EP_ROLE_DST_VECTORS_H 102
+#define EP_ROLE_DST_PIVOTS 103
+#define EP_ROLE_DST_LOG 104
 
 // The operand has no memory: its value is launch scalar number i, i = 0 for SRC, 1 for SRC_B, 2 for SRC_C.
 #define EP_OPERAND_FLAG_SCALAR UINT64_C(1)
@@ -405,9 +418,9 @@ typedef struct ep_operand_desc {
 // The operands DST, SRC and WEIGHT (of a matmul: SRC_B) of `quantise`, `dequantise`, `matmul` and `convolution` may be
 // quantised. An operand is quantised if the descriptor has its scale, its zero point or both, as operands with the
 // roles above. Without a scale the scale is 1, without a zero point the zero point is 0.
-//   * Types. A quantised operand is an i4, u4, i8, u8, i16, u16, i32, f8e4m3fn or f8e5m2. Its scale is an f32, f16 or
-//     bf16, in whose place the same number in f32 is used. Its zero point has its dtype, and is there only with
-//     integers.
+//   * Types. A quantised operand is an i2, u2, i4, u4, i8, u8, i16, u16, i32, or one of the f8, f6 and f4 types that
+//     have a sign. Its scale is an f32, f16 or bf16, in whose place the same number in f32 is used. Its zero point has
+//     its dtype, and is there only with integers.
 //   * Dims. Scale and zero point have the rank of their operand, and the attributes say along which axes they differ
 //     (ep_quantisation). Along such an axis they have the operand's dim, or one element for each block of elements;
 //     along the others 1.
@@ -416,8 +429,9 @@ typedef struct ep_operand_desc {
 //   * Writing a number x to integers: round(x / scale) + zero point, saturated to the dtype. The quotient is rounded to
 //     f32, round() goes to the nearest integer and of two to the even one, the sum is exact. NaN gives the zero point.
 //     A scale that is 0, negative or not finite follows from the same arithmetic.
-//   * Writing a number x to an f8 type: x / scale in f32, then the nearest number of the dtype, of two the even one;
-//     beyond the greatest finite number, infinities included, it is that number with the sign of x. NaN stays NaN.
+//   * Writing a number x to an f8, f6 or f4 type: x / scale in f32, then the nearest number of the dtype, of two the
+//     even one; beyond the greatest finite number, infinities included, it is that number with the sign of x. NaN stays
+//     NaN, where the type has one.
 // The formulas are those of ONNX (QuantizeLinear and DequantizeLinear 23 with `saturate`, QLinearMatMul, QLinearConv,
 // MatMulInteger, ConvInteger); scales and blocks by axis are those of oneDNN's masks and groups.
 //
@@ -527,6 +541,7 @@ typedef struct ep_convolution_attributes {
 #define EP_POOLING_MAX 1
 #define EP_POOLING_AVERAGE 2              // divided by the number of elements inside SRC
 #define EP_POOLING_AVERAGE_INCLUDE_PAD 3  // divided by the number of elements inside SRC and its padding
+#define EP_POOLING_LP 4                   // (sum over the elements inside SRC of |x|^p)^(1/p)
 
 // SRC [n, c, d...], DST [n, c, e...], optional DST_INDICES i64 (max only): position of the maximum in its [d...] plane,
 // row-major. Windows as in convolution; max ignores padding; NaN wins a maximum. Ceil mode shows in DST's dims alone.
@@ -538,6 +553,7 @@ typedef struct ep_pooling_attributes {
   int64_t dilation[3];
   int64_t pad_low[3];
   int64_t pad_high[3];
+  double p;  // of EP_POOLING_LP, > 0; of the others 0
 } ep_pooling_attributes;
 
 // pooling_backward, whose attributes are those of pooling: DST [n, c, d...] is the gradient of a pooling with respect
@@ -546,7 +562,7 @@ typedef struct ep_pooling_attributes {
 //     element of its [d...] plane that its index names. An index outside [0, product of d...) is
 //     EP_FAULT_INDEX_OUT_OF_RANGE and its element is left out. The windows may be used or not.
 //   * Average: each element of GRADIENT, divided as the pooling divides, is added to all elements of its window.
-// What no window holds is 0. f16 and bf16 accumulate in f32.
+// What no window holds is 0. f16 and bf16 accumulate in f32. EP_POOLING_LP has no backward kind.
 
 // Over the dims from `axis` on: DST = (SRC - mean) / sqrt(variance + eps) * SCALE + SHIFT, biased variance, eps =
 // launch scalar 0. Optional SCALE, SHIFT of the normalised dims; optional outputs MEAN and INV_STD, dims of SRC with 1
@@ -666,6 +682,7 @@ typedef struct ep_scatter_attributes {
 
 #define EP_RANDOM_UNIFORM 1  // in [0, 1)
 #define EP_RANDOM_NORMAL 2   // mean 0, variance 1; not of f64
+#define EP_RANDOM_BITS 3     // the words themselves, of i32, u32, i64 and u64
 
 // DST = random numbers, a function of seed and offset: launch scalars 0 and 1 (u64), or, where there is a SRC (i64
 // [2]), its elements 0 and 1, taken as u64. The numbers come from Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel
@@ -687,6 +704,7 @@ typedef struct ep_scatter_attributes {
 //     where each fraction is the f32 nearest to it. v >> 30 = 0, 1, 2, 3 turns {cosine, sine} to {cosine, sine},
 //     {-sine, cosine}, {-cosine, -sine}, {sine, -cosine}; element 2j is the first times r, 2j + 1 the second. f16 and
 //     bf16: the same, rounded once.
+//   * bits: of 32 bits the word; of 64 bits, of words w and v read as for f64, w * 2^32 + v.
 // So the same seed and offset give the same bits on every device; but normal on a device that states less than tier
 // full for f32, where sums, products, quotients and the root are as far off as the tier allows.
 typedef struct ep_random_attributes {
@@ -818,6 +836,124 @@ typedef struct ep_rotary_attributes {
   int32_t mode;  // EP_ROTARY_*
   int32_t reserved;
 } ep_rotary_attributes;
+
+#define EP_RESIZE_NEAREST 1
+#define EP_RESIZE_LINEAR 2
+#define EP_RESIZE_CUBIC 3
+
+#define EP_RESIZE_FLOOR 1  // how EP_RESIZE_NEAREST takes a position to an element
+#define EP_RESIZE_CEIL 2
+#define EP_RESIZE_PREFER_FLOOR 3  // to the nearest; halves down
+#define EP_RESIZE_PREFER_CEIL 4   // to the nearest; halves up
+
+#define EP_RESIZE_FLAG_HALF 1             // positions begin in the middle of an element: h below is 0.5, else 0
+#define EP_RESIZE_FLAG_ANTIALIAS 2        // of linear and cubic
+#define EP_RESIZE_FLAG_EXCLUDE_OUTSIDE 4  // of linear and cubic
+#define EP_RESIZE_FLAG_EXTRAPOLATE 8
+
+// DST = SRC sampled on another grid; same rank and dtype. Index i of DST along an axis lies at position
+// x = (i + h) / scale + offset of SRC, in f64; where the scale is 0, at x = offset. Axes are taken one by one:
+//   * nearest takes the element that `round` makes of x, or the one at the edge if there is none.
+//   * linear weighs the elements at floor(x) and after it by their distance t from x: w(t) = max(0, 1 - |t|).
+//   * cubic weighs the two elements before x and the two after it. With a = `cubic`, w(t) = (a+2)|t|^3 - (a+3)|t|^2 + 1
+//     up to |t| = 1, and a|t|^3 - 5a|t|^2 + 8a|t| - 4a from there up to 2.
+//   * ANTIALIAS where 0 < scale < 1: each element weighs w(t * scale), so more elements have a weight; the weights are
+//     divided by their sum.
+//   * A position outside SRC stands for the element at the edge. With EXCLUDE_OUTSIDE such positions weigh nothing, and
+//     the weights are divided by their sum.
+// EXTRAPOLATE: where x is outside [0, length - 1] along any axis, DST is launch scalar 0. linear and cubic take
+// floating dtypes, f16 and bf16 compute in f32.
+typedef struct ep_resize_attributes {
+  int32_t mode;   // EP_RESIZE_NEAREST, ...
+  int32_t round;  // EP_RESIZE_FLOOR, ..., of nearest; else 0
+  int32_t flags;  // EP_RESIZE_FLAG_*
+  int32_t reserved;
+  double cubic;  // of cubic; else 0
+  double scale[EP_MAX_RANK];
+  double offset[EP_MAX_RANK];
+} ep_resize_attributes;
+
+#define EP_CELL_TANH 1  // g = 1 gate
+#define EP_CELL_RELU 2  // g = 1
+#define EP_CELL_LSTM 3  // g = 4
+#define EP_CELL_GRU 4   // g = 3
+
+#define EP_RECURRENT_FLAG_REVERSE 1              // from the last step to the first
+#define EP_RECURRENT_FLAG_LINEAR_BEFORE_RESET 2  // of GRU
+#define EP_RECURRENT_FLAG_COUPLED 4              // of LSTM: f = 1 - i
+#define EP_RECURRENT_FLAG_TORCH 8                // gates stand in the order of PyTorch; else in ONNX's
+
+// One layer of a recurrent network in one direction. SRC [t, n, k], WEIGHT [g * h, k], RECURRENT_WEIGHT [g * h, h],
+// optional BIAS and RECURRENT_BIAS [g * h], optional HIDDEN [n, h], and CELL [n, h] of LSTM (the state before the first
+// step; 0 where there is none), optional PEEPHOLE [3 * h] of LSTM (for i, o, f), optional LENGTHS [n], i32 or i64.
+// DST [t, n, h] is the hidden state after each step; optional DST_HIDDEN [n, h], and DST_CELL [n, h] of LSTM, the state
+// after the last one. Gate q of a step is a_q = WEIGHT_q x + BIAS_q + RECURRENT_WEIGHT_q H + RECURRENT_BIAS_q, where _q
+// is the q-th of g parts of h rows, s() is the logistic function, and C and H are the state before the step:
+//   * TANH and RELU: H' = tanh(a) or max(a, 0).
+//   * LSTM, gates i o f c (PyTorch: i f c o): i = s(a_i + P_i C), f = s(a_f + P_f C), C' = f C + i tanh(a_c),
+//     o = s(a_o + P_o C'), H' = o tanh(C').
+//   * GRU, gates z r h (PyTorch: r z h): z = s(a_z), r = s(a_r), H' = (1 - z) tanh(b) + z H with b = WEIGHT_h x +
+//     BIAS_h + RECURRENT_WEIGHT_h (r H) + RECURRENT_BIAS_h, or, with LINEAR_BEFORE_RESET, b = WEIGHT_h x + BIAS_h +
+//     r (RECURRENT_WEIGHT_h H + RECURRENT_BIAS_h).
+// With `clip` > 0 each argument of s, tanh and max, but not of tanh(C'), is limited to [-clip, clip] first.
+// An element of the batch has LENGTHS[n] steps (t where there are none): its steps from there on leave the state as it
+// is and give 0 in DST, and REVERSE begins at its last step. A length outside [0, t] is EP_FAULT_INDEX_OUT_OF_RANGE;
+// the nearest length inside counts. All but LENGTHS are of one floating dtype; f16 and bf16 compute in f32, the state
+// too.
+typedef struct ep_recurrent_attributes {
+  int32_t cell;   // EP_CELL_*
+  int32_t flags;  // EP_RECURRENT_FLAG_*
+  double clip;    // 0: none
+} ep_recurrent_attributes;
+
+#define EP_FFT_COMPLEX 1       // SRC and DST [..., 2], same dims
+#define EP_FFT_REAL_TO_HALF 2  // SRC real, n long along the axis; DST [..., 2], n / 2 + 1 long
+#define EP_FFT_HALF_TO_REAL 3  // SRC [..., 2], n / 2 + 1 long along the axis; DST real, n long
+
+// The discrete Fourier transform along `axis` (of the real operand, or of both): DST[k] = scalar 0 * sum over j of
+// SRC[j] * exp(-2 pi i j k / n), where n is DST's length (REAL_TO_HALF: SRC's); `inverse` has +2 pi i. Complex numbers
+// are pairs (real, imaginary) along a last axis of 2. HALF_TO_REAL takes the other half of SRC to be the conjugate of
+// the first, and the imaginary parts at 0 and n / 2 to be 0. SRC and DST are of one floating dtype; f16 and bf16
+// compute in f32. REAL_TO_HALF is forward, HALF_TO_REAL inverse or forward.
+typedef struct ep_fft_attributes {
+  int32_t form;  // EP_FFT_*
+  int32_t axis;
+  int32_t inverse;
+  int32_t reserved;
+} ep_fft_attributes;
+
+#define EP_LINEAR_SOLVE 1             // SRC [n, n], SRC_B [n, k]: DST [n, k] = X with SRC X = SRC_B
+#define EP_LINEAR_TRIANGULAR_SOLVE 2  // the same, of which one triangle of SRC is read
+#define EP_LINEAR_LEAST_SQUARES 3     // SRC [m, n], SRC_B [m, k]: DST [n, k], the least X with the least residual
+#define EP_LINEAR_CHOLESKY 4          // SRC [n, n], of which one triangle is read: DST = L with SRC = L L^T, 0 above
+#define EP_LINEAR_INVERSE 5           // SRC and DST [n, n]
+#define EP_LINEAR_DETERMINANT 6       // SRC [n, n]: DST []
+#define EP_LINEAR_LOG_DETERMINANT 7   // SRC [n, n]: DST [] the sign, or 0; DST_LOG [] the logarithm of its magnitude
+#define EP_LINEAR_LU 8                // SRC [m, n]: DST [m, n] L below the diagonal, U from it on; DST_PIVOTS [k] i32
+#define EP_LINEAR_QR 9                // SRC [m, n]: DST Q [m, k or m], DST_R [k or m, n]
+#define EP_LINEAR_SVD 10              // SRC [m, n]: DST [k]; both or none of DST_VECTORS [m, k], DST_VECTORS_H [k, n]
+#define EP_LINEAR_EIGEN 11  // SRC [n, n] symmetric, one triangle is read: DST [n]; optional DST_VECTORS [n, n]
+
+#define EP_LINEAR_FLAG_UPPER 1  // the upper triangle is read; CHOLESKY gives U with SRC = U^T U, 0 below
+#define EP_LINEAR_FLAG_UNIT 2   // of TRIANGULAR_SOLVE: the diagonal counts as 1
+
+// Matrices are the last two axes; the dims before them, the batch, are those of all operands. [] above is the batch
+// itself, or [1] where there is none; k = min(m, n). All but the pivots are of one floating dtype; f16 and bf16 compute
+// in f32.
+//   * LEAST_SQUARES takes singular values of at most max(m, n) * epsilon of the greatest for 0.
+//   * LU swaps rows for the greatest element of each column in turn: row i, from 1 on, with row DST_PIVOTS[i].
+//   * QR is by Householder's reflections: of each column, the diagonal of R has the opposite sign of the element that
+//     the reflection finds there (of 0: a negative one); where no element is left below, the element stays.
+//   * Singular values come from the greatest to the least, eigenvalues from the least to the greatest. The sign of each
+//     column of DST_VECTORS (with it that of the row of DST_VECTORS_H) is such that the first of its elements whose
+//     magnitude is above half of the greatest is positive.
+// A matrix that is singular (SOLVE, TRIANGULAR_SOLVE, INVERSE) or not positive definite (CHOLESKY), and one with NaN or
+// infinity (LEAST_SQUARES, SVD, EIGEN), is EP_FAULT_BAD_MATRIX: `value` is its number in the batch, row-major; what
+// DST then holds for it is not defined.
+typedef struct ep_linear_algebra_attributes {
+  int32_t op;     // EP_LINEAR_*
+  int32_t flags;  // EP_LINEAR_FLAG_*
+} ep_linear_algebra_attributes;
 
 // The attributes of one kind, the rest zero. The member is named after the kind: attributes.softmax.axis.
 typedef union ep_attributes {

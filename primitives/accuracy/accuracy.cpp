@@ -86,8 +86,12 @@ uint64_t least_normal(DType dtype) {
     case DType::f32: return uint64_t{1} << 23;
     case DType::f16: return uint64_t{1} << 10;
     case DType::bf16: return uint64_t{1} << 7;
-    case DType::f8e4m3fn: return uint64_t{1} << 3;
-    default: return uint64_t{1} << 2;  // f8e5m2
+    case DType::f8e4m3fn:
+    case DType::f8e4m3fnuz:
+    case DType::f6e2m3: return uint64_t{1} << 3;
+    case DType::f4e2m1: return uint64_t{1} << 1;
+    case DType::f8e8m0: return 0;
+    default: return uint64_t{1} << 2;  // f8e5m2, f8e5m2fnuz, f6e3m2
   }
 }
 

@@ -102,6 +102,16 @@ Status check_unique(const Desc& desc);
 Status check_nonzero(const Desc& desc);
 Status check_one_hot(const Desc& desc);
 
+// --- kinds with a file of their own ---
+
+Status check_resize(const Desc& desc);
+Status check_recurrent(const Desc& desc);
+Status check_fft(const Desc& desc);
+Status check_linear_algebra(const Desc& desc);
+
+// Ok if `operand` has these dims; EP_ANY equals every dim.
+Status has_dims(const Desc& desc, const Operand& operand, const Dims& dims);
+
 // Ok if `operand`, a bias or an operand of an epilogue, has the dtype of the result: DST's, or f32 where DST is
 // quantised.
 Status has_result_type(const Desc& desc, const Operand& operand);

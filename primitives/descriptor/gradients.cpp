@@ -34,6 +34,8 @@ Status check_pooling_backward(const Desc& desc) {
   TENON_RETURN_IF_ERROR(check_pooling_windows(desc, at, dst, gradient));
   TENON_RETURN_IF_ERROR(is_float(desc, dst));
   TENON_RETURN_IF_ERROR(same_type(desc, gradient, dst));
+  if (at.op == EP_POOLING_LP) return unsupported(desc, "lp pooling has no backward kind.");
+  if (at.p != 0) return wrong(desc, "p is {}; it must be 0.", at.p);
   if ((at.op == EP_POOLING_MAX) != (indices != nullptr)) {
     return wrong(desc, "max pooling, and no other, has 'indices'.");
   }

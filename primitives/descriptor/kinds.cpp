@@ -1,4 +1,6 @@
 // check_kind: one function per kind checks what ep_api.h says above the attributes of the kind.
+#include <cmath>
+
 #include "primitives/descriptor/check.h"
 #include "primitives/descriptor/fields.h"
 #include "primitives/descriptor/quantisation.h"
@@ -36,6 +38,13 @@ Status same_dims_but_one(const Desc& desc, const Operand& a, const Operand& b, u
   if (same) return {};
   return wrong(desc, "'{}' has shape {}, which is not that of '{}' {} with 1 at the axes concerned.",
                table::role_name(a.role), dims_of(a), table::role_name(b.role), dims_of(b));
+}
+
+Status has_dims(const Desc& desc, const Operand& operand, const Dims& dims) {
+  bool same = operand.rank == dims.rank();
+  for (int32_t axis = 0; same && axis < operand.rank; ++axis) same = agree(operand.dims[axis], dims[axis]);
+  if (same) return {};
+  return wrong(desc, "'{}' has shape {} but must have {}.", table::role_name(operand.role), dims_of(operand), dims);
 }
 
 Status is_type(const Desc& desc, const Operand& operand, DType type) {
@@ -297,6 +306,9 @@ Status check_pooling(const Desc& desc) {
   TENON_RETURN_IF_ERROR(check_pooling_windows(desc, at, src, dst));
   TENON_RETURN_IF_ERROR(same_type(desc, dst, src));
   if (at.op != EP_POOLING_MAX) TENON_RETURN_IF_ERROR(is_float(desc, src));
+  if (at.op == EP_POOLING_LP ? !(at.p > 0 && std::isfinite(at.p)) : at.p != 0) {
+    return wrong(desc, "p is {}; it must be above 0 and finite for lp pooling, and 0 for others.", at.p);
+  }
   if (!table::in_domain(table::Domain::NUMERIC, type_of(src))) return wrong(desc, "is not defined on bool.");
   if (indices == nullptr) return {};
   if (at.op != EP_POOLING_MAX) return wrong(desc, "'dst_indices' is for max pooling only.");
@@ -374,7 +386,11 @@ Status check_scatter(const Desc& desc) {
 Status check_random(const Desc& desc) {
   const Operand& dst = get(desc, EP_ROLE_DST);
   const bool normal = desc.attributes.random.distribution == EP_RANDOM_NORMAL;
-  if (!is_real(dst) && (normal || type_of(dst) != DType::f64)) {
+  const bool bits = desc.attributes.random.distribution == EP_RANDOM_BITS;
+  if (bits && !(is_integer(type_of(dst)) && dtype_size(type_of(dst)) >= 4)) {
+    return wrong(desc, "'dst' is {}, but random bits are i32, u32, i64 or u64.", dtype_name(type_of(dst)));
+  }
+  if (!bits && !is_real(dst) && (normal || type_of(dst) != DType::f64)) {
     return wrong(desc, "'dst' is {}, but {} numbers are f32, f16, bf16{}.", dtype_name(type_of(dst)),
                  normal ? "normal" : "uniform", normal ? "" : " or f64");
   }
