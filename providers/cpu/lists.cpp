@@ -1,5 +1,6 @@
 #include "providers/cpu/lists.h"
 
+#include "providers/cpu/attention/attention.h"
 #include "providers/cpu/convolution/convolution.h"
 #include "providers/cpu/elementwise/elementwise.h"
 #include "providers/cpu/gradients/gradients.h"
@@ -47,6 +48,11 @@ constexpr Implementation convolution_weight[] = {
 constexpr Implementation pooling_backward[] = {{"rows", PoolingBackward::why_not, PoolingBackward::make}};
 constexpr Implementation layer_norm_backward[] = {{"rows", LayerNormBackward::why_not, LayerNormBackward::make}};
 constexpr Implementation batch_norm_training[] = {{"channels", BatchNormTraining::why_not, BatchNormTraining::make}};
+constexpr Implementation group_norm[] = {{"simd", GroupNorm::simd_why_not, GroupNorm::make},
+                                         {"plain", GroupNorm::why_not, GroupNorm::make}};
+constexpr Implementation attention[] = {{"blocks", Attention::simd_why_not, Attention::simd_make},
+                                        {"plain", Attention::why_not, Attention::make}};
+constexpr Implementation rotary[] = {{"rows", Rotary::why_not, Rotary::make}};
 constexpr Implementation random[] = {{"philox", Random::why_not, Random::make}};
 
 constexpr ImplementationList lists[] = {
@@ -74,6 +80,10 @@ constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_batch_norm_training, batch_norm_training},
     {EP_PRIMITIVE_batch_norm_backward, batch_norm_training},
     {EP_PRIMITIVE_random, random},
+    {EP_PRIMITIVE_rms_norm, layer_norm},
+    {EP_PRIMITIVE_group_norm, group_norm},
+    {EP_PRIMITIVE_attention, attention},
+    {EP_PRIMITIVE_rotary, rotary},
 };
 
 }  // namespace

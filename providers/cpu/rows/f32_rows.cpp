@@ -176,30 +176,45 @@ HWY_INLINE double sum_of(const float* src, int64_t n, bool ahead, F f) {
   return total;
 }
 
-void layer_norm(float* dst, const float* src, const float* scale, const float* shift, int64_t n, double eps,
-                bool stream, float* out_mean, float* out_inv_std) {
-  const D d;
+void moments(const float* src, int64_t n, double eps, float* out_mean, float* out_inv_std) {
   const auto count = static_cast<double>(n);
   const auto mean = static_cast<float>(sum_of(src, n, false, [](V x) HWY_ATTR { return x; }) / count);
-  const V center = hn::Set(d, mean);
+  const V center = hn::Set(D(), mean);
   const double squares = sum_of(src, n, true, [center](V x) HWY_ATTR {
     const V off = hn::Sub(x, center);
     return hn::Mul(off, off);
   });
-  const auto inv_std = static_cast<float>(1.0 / std::sqrt(squares / count + eps));
-  const V factor = hn::Set(d, inv_std);
-  const int64_t whole = n - lane_count();
-  // The elements at both ends read their scale and shift one by one.
-  const auto parameter = [whole, d](const float* from, int64_t i, float none) HWY_ATTR {
-    if (from == nullptr) return hn::Set(d, none);
-    return i <= whole ? hn::LoadU(d, from + i) : hn::Set(d, from[i]);
-  };
+  *out_mean = mean;
+  *out_inv_std = static_cast<float>(1.0 / std::sqrt(squares / count + eps));
+}
+
+// Elements i and following of a row of n parameters, `none` where there are none. The elements at both ends of a row
+// are read one by one.
+HWY_INLINE V parameter(const float* from, int64_t i, int64_t n, float none) {
+  const D d;
+  if (from == nullptr) return hn::Set(d, none);
+  return i <= n - lane_count() ? hn::LoadU(d, from + i) : hn::Set(d, from[i]);
+}
+
+void layer_norm(float* dst, const float* src, const float* scale, const float* shift, int64_t n, double eps,
+                bool stream, float* out_mean, float* out_inv_std) {
+  const D d;
+  moments(src, n, eps, out_mean, out_inv_std);
+  const V center = hn::Set(d, *out_mean);
+  const V factor = hn::Set(d, *out_inv_std);
   transform(dst, src, n, stream, [&](V x, int64_t i) HWY_ATTR {
     const V y = hn::Mul(hn::Sub(x, center), factor);
-    return hn::MulAdd(y, parameter(scale, i, 1), parameter(shift, i, 0));
+    return hn::MulAdd(y, parameter(scale, i, n, 1), parameter(shift, i, n, 0));
   });
-  *out_mean = mean;
-  *out_inv_std = inv_std;
+}
+
+float rms_norm(float* dst, const float* src, const float* scale, int64_t n, double eps, bool stream) {
+  const double squares = sum_of(src, n, true, [](V x) HWY_ATTR { return hn::Mul(x, x); });
+  const auto inv_std = static_cast<float>(1.0 / std::sqrt(squares / static_cast<double>(n) + eps));
+  const V factor = hn::Set(D(), inv_std);
+  transform(dst, src, n, stream,
+            [&](V x, int64_t i) HWY_ATTR { return hn::Mul(hn::Mul(x, factor), parameter(scale, i, n, 1)); });
+  return inv_std;
 }
 
 void normalize(float* dst, const float* src, const float* mean, const float* factor, const float* shift, int64_t step,
@@ -298,7 +313,7 @@ void reduce_merge(float* values, const float* others, int64_t n) {
 
 }  // namespace
 
-RowKernels row_table() { return {softmax, softmax_rows, layer_norm, normalize, stream_copy}; }
+RowKernels row_table() { return {softmax, softmax_rows, layer_norm, rms_norm, moments, normalize, stream_copy}; }
 
 ReduceKernels reduce_table(int32_t op) {
   switch (op) {

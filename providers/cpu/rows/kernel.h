@@ -25,6 +25,10 @@ struct RowKernels {
   // dst = (src - mean) * inv_std * scale + shift. `scale` and `shift` may be NULL. Returns mean and inv_std.
   void (*layer_norm)(float* dst, const float* src, const float* scale, const float* shift, int64_t n, double eps,
                      bool stream, float* out_mean, float* out_inv_std);
+  // dst = src * inv_std * scale, inv_std = 1 / sqrt(mean(src * src) + eps). `scale` may be NULL. Returns inv_std.
+  float (*rms_norm)(float* dst, const float* src, const float* scale, int64_t n, double eps, bool stream);
+  // The mean of a row, and 1 / sqrt(variance + eps).
+  void (*moments)(const float* src, int64_t n, double eps, float* out_mean, float* out_inv_std);
   // dst = (src - mean) * factor + shift. mean, factor and shift are vectors of n values (step 1) or single values (step
   // 0).
   void (*normalize)(float* dst, const float* src, const float* mean, const float* factor, const float* shift,
