@@ -7,6 +7,7 @@
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/normalization/normalization.h"
 #include "providers/cpu/onednn/onednn.h"
+#include "providers/cpu/order/order.h"
 #include "providers/cpu/plain/plain.h"
 #include "providers/cpu/random/random.h"
 #include "providers/cpu/reduction/reduction.h"
@@ -53,6 +54,12 @@ constexpr Implementation group_norm[] = {{"simd", GroupNorm::simd_why_not, Group
 constexpr Implementation attention[] = {{"blocks", Attention::simd_why_not, Attention::simd_make},
                                         {"plain", Attention::why_not, Attention::make}};
 constexpr Implementation rotary[] = {{"rows", Rotary::why_not, Rotary::make}};
+constexpr Implementation scan[] = {{"lines", Scan::why_not, Scan::make}};
+constexpr Implementation sort[] = {{"radix", Sort::why_not, Sort::make}};
+constexpr Implementation top_k[] = {{"candidates", TopK::why_not, TopK::make}};
+constexpr Implementation unique[] = {{"sorted", Unique::why_not, Unique::make}};
+constexpr Implementation nonzero[] = {{"chunks", Nonzero::why_not, Nonzero::make}};
+constexpr Implementation one_hot[] = {{"lines", OneHot::why_not, OneHot::make}};
 constexpr Implementation random[] = {{"philox", Random::why_not, Random::make}};
 
 constexpr ImplementationList lists[] = {
@@ -79,6 +86,12 @@ constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_layer_norm_backward, layer_norm_backward},
     {EP_PRIMITIVE_batch_norm_training, batch_norm_training},
     {EP_PRIMITIVE_batch_norm_backward, batch_norm_training},
+    {EP_PRIMITIVE_scan, scan},
+    {EP_PRIMITIVE_sort, sort},
+    {EP_PRIMITIVE_top_k, top_k},
+    {EP_PRIMITIVE_unique, unique},
+    {EP_PRIMITIVE_nonzero, nonzero},
+    {EP_PRIMITIVE_one_hot, one_hot},
     {EP_PRIMITIVE_random, random},
     {EP_PRIMITIVE_rms_norm, layer_norm},
     {EP_PRIMITIVE_group_norm, group_norm},

@@ -1,9 +1,10 @@
-// gather of whole slices and of single elements. An index out of range is a fault, and its place in the result stays
-// unwritten.
+// gather of whole slices, of single elements, and by coordinates. An index out of range is a fault, and its place in
+// the result stays unwritten.
 #include <cstring>
 
 #include "providers/cpu/elementwise/convert.h"
 #include "providers/cpu/movement/bad_index.h"
+#include "providers/cpu/movement/coordinates.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/rows/row.h"
 #include "providers/cpu/threads/lease.h"
@@ -23,11 +24,12 @@ class GatherPrimitive final : public ep_primitive {
 
   ep_status launch(const ep_launch& launch, ep_fault* out_fault, ep_error**) override {
     BadIndex bad;
-    if (desc_.attributes.gather.mode == EP_GATHER_SLICES)
-      slices(launch, &bad);
-    else
-      elements(launch, &bad);
-    return bad.answer(launch, indices_, shape(launch.shapes, src_).dims[axis_], out_fault);
+    switch (desc_.attributes.gather.mode) {
+      case EP_GATHER_SLICES: slices(launch, &bad); break;
+      case EP_GATHER_ELEMENTS: elements(launch, &bad); break;
+      default: coordinates(launch, &bad);
+    }
+    return bad.answer(launch, indices_, out_fault);
   }
 
  private:
@@ -109,6 +111,38 @@ class GatherPrimitive final : public ep_primitive {
     });
   }
 
+  // One slice of SRC for each place.
+  void coordinates(const ep_launch& launch, BadIndex* bad) const {
+    const OperandShape src = shape(launch.shapes, src_);
+    const OperandShape dst = shape(launch.shapes, 0);
+    const OperandShape indices = shape(launch.shapes, indices_);
+    const Coordinates named(src, indices, axis_);
+    const int32_t places = indices.rank - 1;
+    const Axes outer = axes_before(dst, places);
+    const Axes inner_dst = axes_from(dst, places);
+    const Axes inner_src = axes_from(src, src.rank - inner_dst.rank);
+    const int64_t slice = inner_src.count();
+    const bool run = inner_src.contiguous() && inner_dst.contiguous();
+    const char* from = address_of(launch.operands[src_]);
+    const char* index_base = address_of(launch.operands[indices_]);
+    char* to = address_of(launch.operands[0]);
+    const ConvertFunction move = move_elements(size_);
+    const int64_t count = named.places();
+    parallel(device->threads, count * (10 + slice * size_ / 8), [&](int32_t part, int32_t parts) {
+      for (int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
+        int64_t first = 0;
+        const int64_t offset = named.offset(index_base, wide_indices_, i, bad, &first);
+        if (offset < 0) continue;
+        const char* source = from + offset * size_;
+        char* target = to + outer.offset(i) * size_;
+        if (run)
+          std::memcpy(target, source, static_cast<size_t>(slice * size_));
+        else
+          move_slice(move, inner_dst, inner_src, target, source);
+      }
+    });
+  }
+
   ep_primitive_desc desc_;
   int32_t axis_;
   int32_t src_;
@@ -132,6 +166,11 @@ Refusal Gather::why_not(const ep_device&, const ep_primitive_desc& desc, ep_supp
     return Refusal::because("a source of %s", dtype_name(src->dtype));
   if (attributes.axis < 0 || attributes.axis >= src->rank)
     return Refusal::because("axis %d of rank %d", attributes.axis, src->rank);
+  if (attributes.mode == EP_GATHER_COORDINATES) {
+    if (Refusal refusal = why_no_coordinates(*src, *indices, desc.operands[0], attributes.axis)) return refusal;
+    info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+    return {};
+  }
   const bool slices = attributes.mode == EP_GATHER_SLICES;
   if (!slices && attributes.mode != EP_GATHER_ELEMENTS) return Refusal::because("mode %d", attributes.mode);
   const int32_t rank = slices ? src->rank - 1 + indices->rank : indices->rank;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "providers/cpu/movement/bad_index.h"
+#include "providers/cpu/movement/coordinates.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/movement/strided_copy.h"
 #include "providers/cpu/rows/row.h"
@@ -76,19 +77,18 @@ class ScatterPrimitive final : public ep_primitive {
     }
     char* const to = staged_ ? address_of(launch.workspace) : address_of(launch.operands[0]);
     BadIndex bad;
-    const Walk walk = walk_of(launch, places);
     if (moves_) {
       scatter(
-          launch, walk, &bad,
+          launch, places, &bad,
           [&](char* place, const char* update, int64_t n) {
             std::memcpy(place, update, static_cast<size_t>(n * size_));
           },
           to, size_);
     } else {
-      combine(launch, walk, &bad, to);
+      combine(launch, places, &bad, to);
     }
     if (staged_) convert(launch, dst, address_of(launch.operands[0]), false);
-    return bad.answer(launch, indices_, dst.dims[at_.axis], out_fault);
+    return bad.answer(launch, indices_, out_fault);
   }
 
  private:
@@ -157,8 +157,10 @@ class ScatterPrimitive final : public ep_primitive {
   // Calls apply(place, update, n) for every n updates that go to n places side by side, those of one place in order.
   // Elements of `to` have `place_size` bytes.
   template <class Apply>
-  void scatter(const ep_launch& launch, const Walk& walk, BadIndex* bad, const Apply& apply, char* to,
+  void scatter(const ep_launch& launch, const OperandShape& places, BadIndex* bad, const Apply& apply, char* to,
                int64_t place_size) const {
+    if (at_.mode == EP_GATHER_COORDINATES) return by_coordinates(launch, places, bad, apply, to, place_size);
+    const Walk walk = walk_of(launch, places);
     const int64_t outer = walk.outer_updates.count();
     const int64_t along = walk.along_updates.count();
     const int64_t inner = walk.inner_updates.count();
@@ -205,19 +207,57 @@ class ScatterPrimitive final : public ep_primitive {
     });
   }
 
-  void combine(const ep_launch& launch, const Walk& walk, BadIndex* bad, char* to) const {
+  // The same by coordinates. Lanes are cut among threads where there are many, else ranges of the first coordinate.
+  template <class Apply>
+  void by_coordinates(const ep_launch& launch, const OperandShape& whole, BadIndex* bad, const Apply& apply, char* to,
+                      int64_t place_size) const {
+    const OperandShape updates = shape(launch.shapes, updates_);
+    const OperandShape indices = shape(launch.shapes, indices_);
+    const Coordinates named(whole, indices, at_.axis);
+    const Axes outer = axes_before(updates, indices.rank - 1);
+    const Axes inner_updates = axes_from(updates, indices.rank - 1);
+    const Axes inner_dst = axes_from(whole, whole.rank - inner_updates.rank);
+    const bool rows = inner_updates.contiguous() && inner_dst.contiguous();
+    const int64_t inner = inner_updates.count();
+    const bool by_lane = inner >= 64;
+    const char* const from = address_of(launch.operands[updates_]);
+    const char* const index_base = address_of(launch.operands[indices_]);
+    const int64_t count = named.places();
+    parallel(device->threads, count * (10 + inner), [&](int32_t part, int32_t parts) {
+      const int64_t begin = by_lane ? inner * part / parts : 0;
+      const int64_t end = by_lane ? inner * (part + 1) / parts : inner;
+      const int64_t low = by_lane ? 0 : named.first_length() * part / parts;
+      const int64_t high = by_lane ? named.first_length() : named.first_length() * (part + 1) / parts;
+      for (int64_t i = 0; i < count; ++i) {
+        int64_t first = 0;
+        const int64_t offset = named.offset(index_base, wide_indices_, i, bad, &first);
+        if (offset < 0 || first < low || first >= high) continue;
+        char* const place = to + offset * place_size;
+        const char* const line = from + outer.offset(i) * size_;
+        if (rows) {
+          apply(place + begin * place_size, line + begin * size_, end - begin);
+          continue;
+        }
+        for (int64_t j = begin; j < end; ++j) {
+          apply(place + inner_dst.offset(j) * place_size, line + inner_updates.offset(j) * size_, 1);
+        }
+      }
+    });
+  }
+
+  void combine(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
     switch (format_.compute) {
-      case EP_DTYPE_f32: return combine_as<float>(launch, walk, bad, to);
-      case EP_DTYPE_f64: return combine_as<double>(launch, walk, bad, to);
-      case EP_DTYPE_u64: return combine_as<uint64_t>(launch, walk, bad, to);
-      default: return combine_as<int64_t>(launch, walk, bad, to);
+      case EP_DTYPE_f32: return combine_as<float>(launch, places, bad, to);
+      case EP_DTYPE_f64: return combine_as<double>(launch, places, bad, to);
+      case EP_DTYPE_u64: return combine_as<uint64_t>(launch, places, bad, to);
+      default: return combine_as<int64_t>(launch, places, bad, to);
     }
   }
 
   template <class T>
-  void combine_as(const ep_launch& launch, const Walk& walk, BadIndex* bad, char* to) const {
+  void combine_as(const ep_launch& launch, const OperandShape& places, BadIndex* bad, char* to) const {
     scatter(
-        launch, walk, bad,
+        launch, places, bad,
         [&](char* place, const char* update, int64_t n) {
           T* const sums = reinterpret_cast<T*>(place);
           if (format_.same) return combine_row(at_.op, sums, reinterpret_cast<const T*>(update), n);
@@ -260,6 +300,12 @@ Refusal Scatter::why_not(const ep_device&, const ep_primitive_desc& desc, ep_sup
   if (at.op != EP_SCATTER_ASSIGN && (dtype == EP_DTYPE_bool || wide_dtype(dtype) == 0))
     return Refusal::because("op %d on %s", at.op, dtype_name(dtype));
   if (at.axis < 0 || at.axis >= src->rank) return Refusal::because("axis %d of rank %d", at.axis, src->rank);
+  if (at.mode == EP_GATHER_COORDINATES) {
+    if (Refusal refusal = why_no_coordinates(*src, *indices, *updates, at.axis)) return refusal;
+    if (desc.operands[0].rank != src->rank) return Refusal::because("a result of rank %d", desc.operands[0].rank);
+    info.flags = EP_SUPPORT_FLAG_ANY_DIMS | EP_SUPPORT_FLAG_ANY_STRIDES;
+    return {};
+  }
   if (at.mode != EP_GATHER_SLICES && at.mode != EP_GATHER_ELEMENTS) return Refusal::because("mode %d", at.mode);
   const int32_t rank = at.mode == EP_GATHER_SLICES ? src->rank - 1 + indices->rank : src->rank;
   if (updates->rank != rank || desc.operands[0].rank != src->rank ||
