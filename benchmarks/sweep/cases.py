@@ -229,8 +229,11 @@ def matmul(op, size, dtype):
     if op == "linear" or dtype != "f32":
         return
     if size >= 1 << 10:
-        case = Case(op, size, dtype, f"1 x {n} x {n}")
-        case.args = [case.tensor([1, n], low=-1, high=1), case.tensor([n, n], low=-1, high=1)]
+        case = Case(op, size, dtype, f"1 x {4 * n} x {4 * n}")
+        case.args = [case.tensor([1, 4 * n], low=-1, high=1), case.tensor([4 * n, 4 * n], low=-1, high=1)]
+        yield case
+        case = Case(op, size, dtype, f"1 x {4 * n} x {4 * n} transposed")
+        case.args = [case.tensor([1, 4 * n], low=-1, high=1), case.tensor([4 * n, 4 * n], low=-1, high=1, order=[1, 0])]
         yield case
         case = Case(op, size, dtype, "by a vector")
         case.args = [case.tensor([m, n], low=-1, high=1), case.tensor([n], low=-1, high=1)]
