@@ -3,6 +3,7 @@
 #include "providers/cpu/attention/attention.h"
 #include "providers/cpu/convolution/convolution.h"
 #include "providers/cpu/elementwise/elementwise.h"
+#include "providers/cpu/f64_matmul/f64_matmul.h"
 #include "providers/cpu/gradients/gradients.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/normalization/normalization.h"
@@ -12,16 +13,17 @@
 #include "providers/cpu/random/random.h"
 #include "providers/cpu/reduction/reduction.h"
 #include "providers/cpu/small_matmul/small_matmul.h"
+#include "providers/cpu/vector_matmul/vector_matmul.h"
 
 namespace tenon::provider::cpu {
 namespace {
 
 constexpr Implementation elementwise[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
                                           {"plain", Elementwise::why_not, Elementwise::make}};
-constexpr Implementation matmul[] = {{"simd", SmallMatmul::why_not, SmallMatmul::make},
-                                     {"packed", PackedMatmul::why_not, PackedMatmul::make},
-                                     {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
-                                     {"plain", PlainMatmul::why_not, PlainMatmul::make}};
+constexpr Implementation matmul[] = {
+    {"vector", VectorMatmul::why_not, VectorMatmul::make}, {"simd", SmallMatmul::why_not, SmallMatmul::make},
+    {"packed", PackedMatmul::why_not, PackedMatmul::make}, {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
+    {"f64", F64Matmul::why_not, F64Matmul::make},          {"plain", PlainMatmul::why_not, PlainMatmul::make}};
 constexpr Implementation convolution[] = {
     {"channels_last", ChannelsLastConvolution::why_not, ChannelsLastConvolution::make},
     {"transposed", TransposedConvolution::why_not, TransposedConvolution::make},

@@ -240,91 +240,9 @@ void stream_copy(float* dst, const float* src, int64_t n) {
   transform(dst, src, n, true, [](V x, int64_t) HWY_ATTR { return x; });
 }
 
-template <int32_t id>
-using Op = std::integral_constant<int32_t, id>;
-
-// The reductions of scalar_ops.def over vectors. Reductions of bool have no vector form.
-#define EP_REDUCE(name, id, domain, init, map, combine, finish)                               \
-  HWY_INLINE float reduce_init(Op<id>) {                                                      \
-    [[maybe_unused]] auto ep_lit = [](double v) { return static_cast<float>(v); };            \
-    [[maybe_unused]] auto ep_lowest = [] { return -std::numeric_limits<float>::infinity(); }; \
-    [[maybe_unused]] auto ep_highest = [] { return std::numeric_limits<float>::infinity(); }; \
-    return init;                                                                              \
-  }                                                                                           \
-  HWY_INLINE V reduce_map(Op<id>, V x) { return map; }                                        \
-  HWY_INLINE V reduce_combine(Op<id>, V x, V y) { return TENON_COMBINE_##domain(combine); }
-#define TENON_COMBINE_NUMERIC(combine) combine
-#define TENON_COMBINE_FLOAT(combine) combine
-#define TENON_COMBINE_BOOL(combine) ep_max(x, y)
-#include "ep_api/scalar_ops.def"
-#undef EP_REDUCE
-#undef TENON_COMBINE_NUMERIC
-#undef TENON_COMBINE_FLOAT
-#undef TENON_COMBINE_BOOL
-
-template <int32_t op>
-float reduce_block(const float* src, int64_t n) {
-  const D d;
-  const int64_t lanes = lane_count();
-  const Op<op> row;
-  V values = hn::Set(d, reduce_init(row));
-  V values_2 = values;
-  int64_t i = 0;
-  for (; i + 2 * lanes <= n; i += 2 * lanes) {
-    values = reduce_combine(row, values, reduce_map(row, hn::LoadU(d, src + i)));
-    values_2 = reduce_combine(row, values_2, reduce_map(row, hn::LoadU(d, src + i + lanes)));
-  }
-  values = reduce_combine(row, values, values_2);
-  HWY_ALIGN float parts[hn::MaxLanes(D())];
-  hn::Store(values, d, parts);
-  V result = hn::Set(d, parts[0]);
-  for (int64_t lane = 1; lane < lanes; ++lane) result = reduce_combine(row, result, hn::Set(d, parts[lane]));
-  for (; i < n; ++i) result = reduce_combine(row, result, reduce_map(row, hn::Set(d, src[i])));
-  return hn::GetLane(result);
-}
-
-template <int32_t op>
-void reduce_accumulate(float* values, const float* src, int64_t n) {
-  const D d;
-  const Op<op> row;
-  over(
-      0, n,
-      [&](int64_t i) HWY_ATTR {
-        hn::StoreU(reduce_combine(row, hn::LoadU(d, values + i), reduce_map(row, hn::LoadU(d, src + i))), d,
-                   values + i);
-      },
-      [&](int64_t i) HWY_ATTR {
-        values[i] = hn::GetLane(reduce_combine(row, hn::Set(d, values[i]), reduce_map(row, hn::Set(d, src[i]))));
-      });
-}
-
-template <int32_t op>
-void reduce_merge(float* values, const float* others, int64_t n) {
-  const D d;
-  const Op<op> row;
-  over(
-      0, n,
-      [&](int64_t i) HWY_ATTR {
-        hn::StoreU(reduce_combine(row, hn::LoadU(d, values + i), hn::LoadU(d, others + i)), d, values + i);
-      },
-      [&](int64_t i)
-          HWY_ATTR { values[i] = hn::GetLane(reduce_combine(row, hn::Set(d, values[i]), hn::Set(d, others[i]))); });
-}
-
 }  // namespace
 
 RowKernels row_table() { return {softmax, softmax_rows, layer_norm, rms_norm, moments, normalize, stream_copy}; }
-
-ReduceKernels reduce_table(int32_t op) {
-  switch (op) {
-#define EP_REDUCE(name, id, domain, init, map, combine, finish) \
-  case id:                                                      \
-    return {reduce_block<id>, reduce_accumulate<id>, reduce_merge<id>};
-#include "ep_api/scalar_ops.def"
-#undef EP_REDUCE
-    default: return {};
-  }
-}
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -342,8 +260,6 @@ const RowKernels& row_kernels(SimdLevel level) {
 }
 
 void store_fence() { hwy::FlushStream(); }
-
-ReduceKernels reduce_kernels(SimdLevel level, int32_t op) { return TENON_CPU_DISPATCH(level, reduce_table)(op); }
 
 }  // namespace tenon::provider::cpu
 #endif

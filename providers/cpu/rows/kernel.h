@@ -1,4 +1,4 @@
-// Kernels over one contiguous row of f32, per dispatch target. softmax, the norms and the reductions use them.
+// Kernels over one contiguous row of f32, per dispatch target. softmax and the norms use them.
 #pragma once
 
 #include <cstdint>
@@ -37,15 +37,5 @@ struct RowKernels {
 };
 
 const RowKernels& row_kernels(SimdLevel level);
-
-// Reduction `op` over f32. The values are mapped and combined but not finished. `block` reduces at most 4096 elements
-// to one value; `accumulate` and `merge` combine rows element by element.
-struct ReduceKernels {
-  float (*block)(const float* src, int64_t n) = nullptr;
-  void (*accumulate)(float* values, const float* src, int64_t n) = nullptr;  // values = combine(values, map(src))
-  void (*merge)(float* values, const float* others, int64_t n) = nullptr;    // values = combine(values, others)
-};
-
-ReduceKernels reduce_kernels(SimdLevel level, int32_t op);
 
 }  // namespace tenon::provider::cpu
