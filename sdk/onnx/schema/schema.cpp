@@ -255,6 +255,7 @@ std::string broken_types(const Schema& schema, const Node& node, std::span<const
     if (inputs[i] == 0) continue;
     const ParameterRule& rule = schema.inputs[std::min(i, schema.inputs.size() - 1)];
     const std::string given = fmt::format("its input {}, {}, is of {}", i, quoted(rule.name), type_name(inputs[i]));
+    if ((rule.types & set_of(kOptionalType)) != 0) continue;  // what an optional holds is the optional
     if ((rule.types & set_of(inputs[i])) == 0)
       return fmt::format("{}; {} takes {}{}", given, node.op_type, type_list(rule.types), in_version(schema));
     for (size_t j = 0; j < i && !rule.letter.empty() && !rule.mixed; ++j) {
