@@ -1,5 +1,6 @@
 #include "sdk/onnx/importer/node_context.h"
 
+#include "core/graph/recorder.h"
 #include "core/ops/known_sizes.h"
 #include "core/ops/op_call.h"
 #include "core/ops/ops.h"
@@ -31,6 +32,10 @@ NodeContext::NodeContext(const ParsedModel& parsed, const Node& node, std::vecto
 }
 
 bool NodeContext::is_known(const Tensor& tensor) { return current_interpreter().host_value_known(tensor); }
+
+void NodeContext::require_eager() {
+  if (dynamic_cast<graph::Recorder*>(&current_interpreter()) != nullptr) throw UnknownValue(-1);
+}
 
 const Value& NodeContext::value(size_t i) const {
   if (!has(i)) invalid(fmt::format("input {} is missing", i));
@@ -116,6 +121,14 @@ std::vector<double> NodeContext::numbers(size_t i) const {
   }
   return cast(tensor.to(Device::host()), DType::f64).to_host<double>();
 }
+
+template <class T>
+std::vector<T> NodeContext::elements(size_t i) const {
+  return cast(contiguous(known(i).to(Device::host())), dtype_of<T>()).template to_host<T>();
+}
+template std::vector<float> NodeContext::elements<float>(size_t i) const;
+template std::vector<double> NodeContext::elements<double>(size_t i) const;
+template std::vector<int64_t> NodeContext::elements<int64_t>(size_t i) const;
 
 std::vector<int64_t> NodeContext::ints(size_t i) const {
   const Tensor& tensor = known(i);

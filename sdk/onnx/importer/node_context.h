@@ -57,6 +57,9 @@ class NodeContext {
   // Whether the elements of a tensor are known while the model is recorded.
   static bool is_known(const Tensor& tensor);
 
+  // Throws UnknownValue while the model is recorded: the node computes on the host, when the model runs.
+  static void require_eager();
+
   // Runs a graph of an attribute on `inputs`, one for each of its own. It reads values of the graphs around it.
   ValueList run(const Subgraph& graph, const ValueList& inputs);
   const Subgraph& graph(std::string_view name) const;
@@ -75,6 +78,9 @@ class NodeContext {
   // The single element of an input.
   Scalar scalar(size_t i) const;
   std::vector<double> numbers(size_t i) const;
+  // All elements of input i as T, for operators that compute on the host. Throws UnknownValue if they are not known.
+  template <class T>
+  std::vector<T> elements(size_t i) const;
 
   // Attributes. Errors: the attribute has another kind.
   int64_t integer(std::string_view name, int64_t initial) const;

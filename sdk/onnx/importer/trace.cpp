@@ -7,6 +7,7 @@
 #include "core/graph/signature.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
+#include "sdk/onnx/importer/text_nodes.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -120,9 +121,15 @@ Probe probe(const ParsedModel& parsed, int64_t dynamic) {
   return result;
 }
 
-ValueList translated(const Translator& translator, NodeContext& context) {
-  if (translator.translate_values != nullptr) return translator.translate_values(context);
-  TensorList tensors = translator.translate(context);
+ValueList translated(const ParsedModel& parsed, NodeContext& context, const std::vector<Value>& values) {
+  const Node& node = context.node();
+  if (has_text(node, values)) {
+    const Translator* of_text = find_text_translator(node);
+    if (of_text != nullptr) return of_text->translate_values(context);
+    if (node.translator->translate_values == nullptr) return move_text(parsed, node, values);
+  }
+  if (node.translator->translate_values != nullptr) return node.translator->translate_values(context);
+  TensorList tensors = node.translator->translate(context);
   return {std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end())};
 }
 
@@ -137,7 +144,7 @@ void apply_node(const ParsedModel& parsed, const Node& node, std::vector<Value>*
   try {
     NodeContext context(parsed, node, values);
     context.check_types();
-    ValueList results = translated(*node.translator, context);
+    ValueList results = translated(parsed, context, *values);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] < 0) continue;
       if (i >= results.size() || !results[i].defined())

@@ -16,6 +16,8 @@ namespace tenon::onnx {
 DType dtype_of_onnx(int32_t data_type);
 // The TensorProto.DataType of a dtype; 0 if ONNX has none.
 int32_t onnx_type_of(DType dtype);
+// TensorProto.DataType of strings, which are no dtype.
+constexpr int32_t kOnnxString = 8;
 // "float", "string", "type 99"
 std::string onnx_type_name(int32_t data_type);
 

@@ -13,16 +13,28 @@ using Rows = std::span<const Translator>;
 
 const std::vector<Rows>& families() {
   static const std::vector<Rows> all = {
-      elementwise_translators(), reduce_translators(),  shape_translators(),    index_translators(),
-      layer_translators(),       loss_translators(),    quantize_translators(), resize_translators(),
-      window_translators(),      control_translators(), sequence_translators(),
+      elementwise_translators(), reduce_translators(),   shape_translators(),    index_translators(),
+      layer_translators(),       loss_translators(),     quantize_translators(), resize_translators(),
+      window_translators(),      control_translators(),  sequence_translators(), text_translators(),
+      ml_translators(),          training_translators(), tree_translators(),
   };
   return all;
 }
 
 }  // namespace
 
+const Translator* find_text_translator(const Node& node) {
+  for (const Translator& row : text_forms()) {
+    if (row.name == node.op_type && row.domain == node.domain && node.version >= row.since && node.version <= row.until)
+      return &row;
+  }
+  return nullptr;
+}
+
 const Translator* find_translator(const Node& node, std::string* reason) {
+  const auto to = node.attributes.find("to");
+  if (node.op_type == "Cast" && node.domain.empty() && to != node.attributes.end() && to->second.i == kOnnxString)
+    return find_text_translator(node);
   std::string versions;
   bool domain_known = false;
   for (Rows rows : families()) {

@@ -55,10 +55,18 @@ std::span<const Translator> index_translators();
 std::span<const Translator> layer_translators();
 std::span<const Translator> loss_translators();
 std::span<const Translator> quantize_translators();
+std::span<const Translator> ml_translators();
 std::span<const Translator> resize_translators();
+std::span<const Translator> text_translators();
+std::span<const Translator> training_translators();
+std::span<const Translator> tree_translators();
 std::span<const Translator> window_translators();
+// Operators that also have a row of another list, which takes numbers: the form for nodes with strings.
+std::span<const Translator> text_forms();
 
 // The translator for `node`, or NULL and a sentence about what is missing.
 const Translator* find_translator(const Node& node, std::string* reason);
+// The form of text_forms() for `node`; null: it has none.
+const Translator* find_text_translator(const Node& node);
 
 }  // namespace tenon::onnx
