@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/device/export.h"
@@ -57,6 +58,42 @@ struct Options {
   Precision precision = current_precision();
 };
 
+// What models take, give and compute: a tensor of numbers, a tensor of strings, a sequence of values, or an optional
+// that holds nothing. (An optional that holds a value is that value.) A cheap handle; its strings and elements never
+// change.
+class TENON_API Value {
+ public:
+  enum class Kind : uint8_t { none, tensor, strings, sequence, optional };
+
+  Value() = default;
+  Value(Tensor tensor) : tensor_(std::move(tensor)) {}
+  // A tensor of strings: elements in row-major order. Errors: invalid_argument (another number of elements).
+  static Value strings(Dims dims, std::vector<std::string> elements);
+  static Value sequence(std::vector<Value> elements);
+  // An optional that holds nothing.
+  static Value nothing();
+
+  Kind kind() const;
+  bool defined() const { return kind() != Kind::none; }
+  bool is_tensor() const { return kind() == Kind::tensor; }
+  // Errors of the following: invalid_argument (the value is of another kind).
+  const Tensor& tensor() const;
+  const std::vector<std::string>& strings() const;
+  const std::vector<Value>& elements() const;
+  // Of tensors, of numbers and of strings.
+  const Dims& dims() const;
+
+ private:
+  struct Host;
+  Tensor tensor_;
+  std::shared_ptr<const Host> host_;
+};
+
+using ValueList = std::vector<Value>;
+
+// "f32[2, 3]", "string[2]", "a sequence of 3", "an optional without a value", "nothing"
+TENON_API std::string to_string(const Value& value);
+
 // One dim of an input or output.
 struct Dim {
   int64_t value = -1;  // -1: dynamic
@@ -65,12 +102,14 @@ struct Dim {
 
 struct ValueInfo {
   std::string name;
-  DType dtype = DType::none;
-  bool has_shape = false;  // false: any rank
+  Value::Kind kind = Value::Kind::tensor;  // of an optional: what it may hold
+  bool optional = false;                   // it may hold nothing
+  DType dtype = DType::none;               // of a tensor of numbers
+  bool has_shape = false;                  // false: any rank
   std::vector<Dim> dims;
 };
 
-// "f32[batch, 3, 224, 224]"
+// "f32[batch, 3, 224, 224]", "string[2]", "a sequence", "an optional tensor"
 TENON_API std::string to_string(const ValueInfo& info);
 
 // One launch of a run.
@@ -91,6 +130,7 @@ struct ModelInfo {
 };
 
 using Inputs = std::map<std::string, Tensor>;
+using Values = std::map<std::string, Value>;
 
 // A loaded model; a cheap handle. Threads: any number may call run() on one model at once; equal inputs give equal
 // bits.
@@ -122,6 +162,9 @@ class TENON_API Model {
   TensorList run(const Inputs& inputs, const Inputs& bound) const;
   // Runs, and says where each launch ran.
   TensorList run(const Inputs& inputs, std::vector<NodeExecution>* executions) const;
+  // Runs a model whose inputs or outputs are strings, sequences or optionals; such a model runs node after node. A
+  // missing input that is an optional holds nothing. The forms above refuse outputs that are no tensors of numbers.
+  ValueList run_values(const Values& inputs, std::vector<NodeExecution>* executions = nullptr) const;
 
   // The graph (core/graph) that runs on inputs of these shapes are recorded as, before any pass; its inputs are those
   // of the model whose elements no shape depends on. `open`: dynamic dims are symbols, whose hints the inputs give;
@@ -141,7 +184,7 @@ struct NodeResult {
   std::string name, op_type;
   bool known = false;               // it follows from weights alone, and load() computed it
   std::vector<std::string> values;  // names of `tensors`
-  TensorList tensors;               // its outputs, without those that nobody wants
+  TensorList tensors;               // its outputs, without those that nobody wants, and those that are no tensors
   std::vector<NodeExecution> executions;
 };
 
@@ -171,6 +214,8 @@ TENON_API Model load_bytes(std::string_view bytes, const Options& options = {});
 
 // Reads one tensor in ONNX's format, such as the input_0.pb of a test case. `name` may be NULL.
 TENON_API Tensor tensor_from_bytes(std::string_view bytes, Device device = {}, std::string* name = nullptr);
+// The same for any value: a TensorProto, SequenceProto or OptionalProto, as `info` says.
+TENON_API Value value_from_bytes(std::string_view bytes, const ValueInfo& info, Device device = {});
 TENON_API std::string tensor_to_bytes(const Tensor& tensor, std::string_view name);
 
 // One line per operator that the importer translates: {domain, name, first and last opset version}.
