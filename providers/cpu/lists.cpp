@@ -2,13 +2,17 @@
 
 #include "providers/cpu/convolution/convolution.h"
 #include "providers/cpu/elementwise/elementwise.h"
+#include "providers/cpu/fft/fft.h"
 #include "providers/cpu/gradients/gradients.h"
+#include "providers/cpu/linear_algebra/linear_algebra.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/normalization/normalization.h"
 #include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/plain/plain.h"
 #include "providers/cpu/random/random.h"
+#include "providers/cpu/recurrent/recurrent.h"
 #include "providers/cpu/reduction/reduction.h"
+#include "providers/cpu/resize/resize.h"
 #include "providers/cpu/small_matmul/small_matmul.h"
 
 namespace tenon::provider::cpu {
@@ -48,6 +52,11 @@ constexpr Implementation pooling_backward[] = {{"rows", PoolingBackward::why_not
 constexpr Implementation layer_norm_backward[] = {{"rows", LayerNormBackward::why_not, LayerNormBackward::make}};
 constexpr Implementation batch_norm_training[] = {{"channels", BatchNormTraining::why_not, BatchNormTraining::make}};
 constexpr Implementation random[] = {{"philox", Random::why_not, Random::make}};
+constexpr Implementation resize[] = {{"axes", Resize::why_not, Resize::make}};
+constexpr Implementation recurrent[] = {{"simd", Recurrent::simd_why_not, Recurrent::make},
+                                        {"plain", Recurrent::why_not, Recurrent::make}};
+constexpr Implementation fft[] = {{"kissfft", Fft::why_not, Fft::make}};
+constexpr Implementation linear_algebra[] = {{"lapack", LinearAlgebra::why_not, LinearAlgebra::make}};
 
 constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_fill, elementwise},
@@ -74,6 +83,10 @@ constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_batch_norm_training, batch_norm_training},
     {EP_PRIMITIVE_batch_norm_backward, batch_norm_training},
     {EP_PRIMITIVE_random, random},
+    {EP_PRIMITIVE_resize, resize},
+    {EP_PRIMITIVE_recurrent, recurrent},
+    {EP_PRIMITIVE_fft, fft},
+    {EP_PRIMITIVE_linear_algebra, linear_algebra},
 };
 
 }  // namespace
