@@ -948,8 +948,8 @@ typedef struct ep_fft_attributes {
 //     column of DST_VECTORS (with it that of the row of DST_VECTORS_H) is such that the first of its elements whose
 //     magnitude is above half of the greatest is positive.
 // A matrix that is singular (SOLVE, TRIANGULAR_SOLVE, INVERSE) or not positive definite (CHOLESKY), and one with NaN or
-// infinity (LEAST_SQUARES, SVD, EIGEN), is EP_FAULT_BAD_MATRIX: `value` is its number in the batch, row-major; what
-// DST then holds for it is not defined.
+// infinity (LEAST_SQUARES, SVD, EIGEN), is EP_FAULT_BAD_MATRIX: `value` is its number in the batch, row-major; its
+// results are 0.
 typedef struct ep_linear_algebra_attributes {
   int32_t op;     // EP_LINEAR_*
   int32_t flags;  // EP_LINEAR_FLAG_*

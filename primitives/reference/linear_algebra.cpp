@@ -324,6 +324,20 @@ struct Item {
     }
   }
 
+  // Writes 0 to all results.
+  void clear() const {
+    for (uint32_t i = 0; call.desc.operands[i].role != EP_ROLE_SRC; ++i) {
+      const Operand operand = call[call.desc.operands[i].role];
+      const auto sides = operand.dims().subspan(static_cast<size_t>(std::min(batch_rank, operand.rank())));
+      for_each_index(sides, [&](const int64_t* side) {
+        int64_t at[EP_MAX_RANK] = {};
+        std::copy_n(batch, std::min(batch_rank, operand.rank()), at);
+        std::copy_n(side, sides.size(), at + batch_rank);
+        operand.set(at, 0.0);
+      });
+    }
+  }
+
  private:
   template <class Visit>
   void each(const Operand& operand, Matrix& a, Visit&& visit) const {
@@ -440,7 +454,11 @@ void run_linear_algebra(Call& call) {
   const int32_t batch_rank = src.rank() - 2;
   int64_t number = 0;
   for_each_index(src.dims().first(static_cast<size_t>(batch_rank)), [&](const int64_t* batch) {
-    if (!run_item({call, batch_rank, batch})) call.report(EP_FAULT_BAD_MATRIX, EP_ROLE_SRC, number, 0);
+    const Item item = {call, batch_rank, batch};
+    if (!run_item(item)) {
+      call.report(EP_FAULT_BAD_MATRIX, EP_ROLE_SRC, number, 0);
+      item.clear();
+    }
     ++number;
   });
 }

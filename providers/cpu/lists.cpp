@@ -4,14 +4,18 @@
 #include "providers/cpu/convolution/convolution.h"
 #include "providers/cpu/elementwise/elementwise.h"
 #include "providers/cpu/f64_matmul/f64_matmul.h"
+#include "providers/cpu/fft/fft.h"
 #include "providers/cpu/gradients/gradients.h"
+#include "providers/cpu/linear_algebra/linear_algebra.h"
 #include "providers/cpu/movement/movement.h"
 #include "providers/cpu/normalization/normalization.h"
 #include "providers/cpu/onednn/onednn.h"
 #include "providers/cpu/order/order.h"
 #include "providers/cpu/plain/plain.h"
 #include "providers/cpu/random/random.h"
+#include "providers/cpu/recurrent/recurrent.h"
 #include "providers/cpu/reduction/reduction.h"
+#include "providers/cpu/resize/resize.h"
 #include "providers/cpu/small_matmul/small_matmul.h"
 #include "providers/cpu/vector_matmul/vector_matmul.h"
 
@@ -63,6 +67,11 @@ constexpr Implementation unique[] = {{"sorted", Unique::why_not, Unique::make}};
 constexpr Implementation nonzero[] = {{"chunks", Nonzero::why_not, Nonzero::make}};
 constexpr Implementation one_hot[] = {{"lines", OneHot::why_not, OneHot::make}};
 constexpr Implementation random[] = {{"philox", Random::why_not, Random::make}};
+constexpr Implementation resize[] = {{"axes", Resize::why_not, Resize::make}};
+constexpr Implementation recurrent[] = {{"simd", Recurrent::simd_why_not, Recurrent::make},
+                                        {"plain", Recurrent::why_not, Recurrent::make}};
+constexpr Implementation fft[] = {{"kissfft", Fft::why_not, Fft::make}};
+constexpr Implementation linear_algebra[] = {{"lapack", LinearAlgebra::why_not, LinearAlgebra::make}};
 
 constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_fill, elementwise},
@@ -99,6 +108,10 @@ constexpr ImplementationList lists[] = {
     {EP_PRIMITIVE_group_norm, group_norm},
     {EP_PRIMITIVE_attention, attention},
     {EP_PRIMITIVE_rotary, rotary},
+    {EP_PRIMITIVE_resize, resize},
+    {EP_PRIMITIVE_recurrent, recurrent},
+    {EP_PRIMITIVE_fft, fft},
+    {EP_PRIMITIVE_linear_algebra, linear_algebra},
 };
 
 }  // namespace
