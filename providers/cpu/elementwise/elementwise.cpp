@@ -18,7 +18,8 @@ struct Planned {
 
 // An operand whose blocks have type `block_dtype`; `convert` converts between storage and block. Two types of one size
 // count as equal bits: no caller passes two different types of one size.
-MapOperand map_operand(const ep_operand_desc& desc, int32_t block_dtype, ConvertFunction convert) {
+MapOperand map_operand(const ep_device& device, const ep_operand_desc& desc, int32_t block_dtype,
+                       ConvertFunction convert) {
   MapOperand operand;
   operand.dtype = desc.dtype;
   operand.block_dtype = block_dtype;
@@ -27,6 +28,7 @@ MapOperand map_operand(const ep_operand_desc& desc, int32_t block_dtype, Convert
   operand.scalar = is_scalar(desc);
   operand.direct = operand.size == operand.block_size;
   operand.convert = operand.direct ? move_elements(operand.size) : convert;
+  operand.fill = operand.direct ? vector_fill(device.simd, operand.size) : nullptr;
   return operand;
 }
 
@@ -38,8 +40,8 @@ Planned plan_copy(const ep_device& device, const ep_operand_desc& dst, const ep_
   plan.picoseconds = 300;
   const bool one_step = dst.dtype == src.dtype || narrow(src.dtype, dst.dtype, device.simd) != nullptr;
   const int32_t wide = one_step ? src.dtype : wide_dtype(src.dtype);
-  plan.operands[1] = map_operand(src, wide, widen(src.dtype, device.simd));
-  plan.operands[0] = map_operand(dst, wide, nullptr);
+  plan.operands[1] = map_operand(device, src, wide, widen(src.dtype, device.simd));
+  plan.operands[0] = map_operand(device, dst, wide, nullptr);
   if (dst.dtype != wide) {
     plan.operands[0].direct = false;
     plan.operands[0].convert = narrow(wide, dst.dtype, device.simd);
@@ -65,11 +67,11 @@ Planned plan_rows(const ep_device& device, const ep_primitive_desc& desc, const 
   plan.streams = kernel.streams;
   plan.picoseconds = kernel.picoseconds;
   plan.count = static_cast<int32_t>(desc.operand_count);
-  plan.operands[0] =
-      map_operand(desc.operands[0], kernel.dst_dtype, narrow(kernel.dst_dtype, desc.operands[0].dtype, device.simd));
+  plan.operands[0] = map_operand(device, desc.operands[0], kernel.dst_dtype,
+                                 narrow(kernel.dst_dtype, desc.operands[0].dtype, device.simd));
   for (int32_t i = 1; i < plan.count; ++i) {
     const ep_operand_desc& src = desc.operands[i];
-    plan.operands[i] = map_operand(src, i == 1 ? first_compute : compute, widen(src.dtype, device.simd));
+    plan.operands[i] = map_operand(device, src, i == 1 ? first_compute : compute, widen(src.dtype, device.simd));
     plan.picoseconds += plan.operands[i].direct ? 0 : 200;
   }
   return planned;

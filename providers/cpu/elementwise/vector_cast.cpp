@@ -129,13 +129,37 @@ ConvertFunction chosen(int32_t from, int32_t to) {
     default: return nullptr;
   }
 }
+
+template <class T>
+void fill(void* dst, const void* value, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  T* out = static_cast<T*>(dst);
+  const T one = *static_cast<const T*>(value);
+  const auto all = hn::Set(d, one);
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) hn::StoreU(all, d, out + i);
+  for (; i < n; ++i) out[i] = one;
+}
+
+FillFunction fill_of(int32_t size) {
+  switch (size) {
+    case 1: return fill<uint8_t>;
+    case 2: return fill<uint16_t>;
+    case 4: return fill<uint32_t>;
+    case 8: return fill<uint64_t>;
+    default: return nullptr;
+  }
+}
 #else
 ConvertFunction chosen(int32_t, int32_t) { return nullptr; }
+FillFunction fill_of(int32_t) { return nullptr; }
 #endif
 
 }  // namespace
 
 ConvertFunction chosen_cast(int32_t from, int32_t to) { return chosen(from, to); }
+FillFunction chosen_fill(int32_t size) { return fill_of(size); }
 
 }  // namespace tenon::provider::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -148,6 +172,8 @@ namespace tenon::provider::cpu {
 ConvertFunction vector_cast(SimdLevel level, int32_t from, int32_t to) {
   return TENON_CPU_DISPATCH(level, chosen_cast)(from, to);
 }
+
+FillFunction vector_fill(SimdLevel level, int32_t size) { return TENON_CPU_DISPATCH(level, chosen_fill)(size); }
 
 }  // namespace tenon::provider::cpu
 #endif

@@ -106,7 +106,7 @@ class ScatterPrimitive final : public ep_primitive {
       copy.dst_strides[k] = dst.strides[k];
       copy.src_strides[k] = src.strides[k];
     }
-    strided_copy(copy, to, from, device->threads);
+    strided_copy(copy, to, from, device->simd, device->threads);
   }
 
   // Reads an operand into the workspace, in the compute type, or writes the workspace into it.
