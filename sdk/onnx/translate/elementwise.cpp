@@ -54,7 +54,7 @@ TensorList translate_pow(NodeContext& n) {
 
 TensorList translate_mod(NodeContext& n) {
   if (n.flag("fmod", false)) return {tenon::fmod(n.input(0), n.input(1))};
-  if (is_floating(n.dtype(0))) n.invalid("floats need the attribute fmod to be 1");
+  if (is_floating(n.dtype(0)) && n.version() < 28) n.invalid("floats need the attribute fmod to be 1");
   return {remainder(n.input(0), n.input(1))};
 }
 

@@ -7,6 +7,7 @@
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
 #include "sdk/onnx/tensors/tensor_data.h"
+#include "sdk/onnx/translate/layers.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
@@ -117,11 +118,7 @@ bool rounds_up(NodeContext& n, const Window& w) { return w.auto_pad == "NOTSET" 
 
 Ints spatial_dims(const Tensor& x) { return Ints(x.dims().begin() + std::min(2, x.rank()), x.dims().end()); }
 
-TensorList translate_conv(NodeContext& n) {
-  Window w = read_window(n, spatial_dims(n.input(1)));
-  resolve_same(n, &w);
-  return {conv(n.input(0), n.input(1), n.optional(2), w.strides, w.pads, w.dilations, n.integer("group", 1))};
-}
+TensorList translate_conv(NodeContext& n) { return {conv_of_node(n, n.input(0), n.input(1), n.optional(2))}; }
 
 TensorList translate_conv_transpose(NodeContext& n) {
   Window w = read_window(n, spatial_dims(n.input(1)));
@@ -289,7 +286,8 @@ TensorList local_response_normalization(NodeContext& n) {
 TensorList lp_normalization(NodeContext& n) {
   const Tensor& x = n.input(0);
   const int64_t axis = n.axis(-1, x.rank());
-  return {div(x, n.integer("p", 2) == 1 ? l1_norm(x, axis, true) : l2_norm(x, axis, true))};
+  const Tensor norm = n.integer("p", 2) == 1 ? l1_norm(x, axis, true) : l2_norm(x, axis, true);
+  return {where(eq(norm, Scalar(0.0)), Scalar(0.0), div(x, norm))};  // a row of zeros stays one
 }
 
 constexpr Translator kRows[] = {
@@ -310,6 +308,12 @@ constexpr Translator kRows[] = {
 };
 
 }  // namespace
+
+Tensor conv_of_node(NodeContext& n, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  Window w = read_window(n, spatial_dims(weight));
+  resolve_same(n, &w);
+  return conv(x, weight, bias, w.strides, w.pads, w.dilations, n.integer("group", 1));
+}
 
 std::span<const Translator> layer_translators() { return kRows; }
 

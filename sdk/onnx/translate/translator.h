@@ -49,6 +49,7 @@ constexpr Translator of_domain(std::string_view domain, std::string_view name, i
 std::span<const Translator> control_translators();
 std::span<const Translator> elementwise_translators();
 std::span<const Translator> reduce_translators();
+std::span<const Translator> sequence_model_translators();
 std::span<const Translator> sequence_translators();
 std::span<const Translator> shape_translators();
 std::span<const Translator> index_translators();
@@ -60,6 +61,7 @@ std::span<const Translator> resize_translators();
 std::span<const Translator> text_translators();
 std::span<const Translator> training_translators();
 std::span<const Translator> tree_translators();
+std::span<const Translator> vision_translators();
 std::span<const Translator> window_translators();
 // Operators that also have a row of another list, which takes numbers: the form for nodes with strings.
 std::span<const Translator> text_forms();
