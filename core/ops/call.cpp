@@ -103,8 +103,17 @@ std::string first_failure(const Signature& signature, std::span<const Value> arg
 }  // namespace
 
 uint16_t Value::kind() const {
-  constexpr uint16_t kinds[] = {kAcceptsNone, kAcceptsTensor,  kAcceptsBool,  kAcceptsInt,    kAcceptsFloat,
-                                kAcceptsInts, kAcceptsTensors, kAcceptsDtype, kAcceptsDevice, kAcceptsString};
+  constexpr uint16_t kinds[] = {kAcceptsNone,
+                                kAcceptsTensor,
+                                kAcceptsBool,
+                                kAcceptsInt,
+                                kAcceptsFloat,
+                                kAcceptsInts,
+                                kAcceptsTensors,
+                                kAcceptsDtype,
+                                kAcceptsDevice,
+                                kAcceptsString,
+                                0};
   if (const Ints* ints = get<Ints>(); ints != nullptr && ints->empty()) return kAcceptsEmpty;
   if (const TensorList* list = get<TensorList>(); list != nullptr && list->empty()) return kAcceptsEmpty;
   return kinds[held_.index()];
@@ -113,7 +122,8 @@ uint16_t Value::kind() const {
 std::string_view Value::type_name() const {
   constexpr std::string_view names[] = {"None",         "Tensor",          "bool",  "int",    "float",
                                         "list of ints", "list of Tensors", "dtype", "device", "str"};
-  return names[held_.index()];
+  const Foreign* foreign = get<Foreign>();
+  return foreign == nullptr ? names[held_.index()] : foreign->type;
 }
 
 Scalar ArgumentList::scalar(size_t i) const {

@@ -27,6 +27,10 @@ namespace tenon {
 class TENON_API Value {
  public:
   using Ints = std::vector<int64_t>;
+  // An object of the caller's language that stands for no kind below. No parameter takes it; errors call it by `type`.
+  struct Foreign {
+    std::string type;
+  };
 
   Value() = default;  // None
   Value(Tensor tensor) : held_(std::move(tensor)) {}
@@ -41,8 +45,9 @@ class TENON_API Value {
   Value(Device device) : held_(device) {}
   Value(std::string text) : held_(std::move(text)) {}
   Value(const char* text) : held_(std::string(text)) {}
+  Value(Foreign object) : held_(std::move(object)) {}
 
-  // The kAccepts... bit of its kind.
+  // The kAccepts... bit of its kind; none of a foreign object.
   uint16_t kind() const;
   // The name of its type in Python: "Tensor", "int", "list".
   std::string_view type_name() const;
@@ -55,7 +60,8 @@ class TENON_API Value {
 
  private:
   // mutable, since in-place ops write through the handle of a constant argument.
-  mutable std::variant<std::monostate, Tensor, bool, int64_t, double, Ints, TensorList, DType, Device, std::string>
+  mutable std::variant<std::monostate, Tensor, bool, int64_t, double, Ints, TensorList, DType, Device, std::string,
+                       Foreign>
       held_;
 };
 

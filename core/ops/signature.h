@@ -37,6 +37,7 @@ struct Parameter {
 struct Signature {
   std::string_view text;  // "pow(Tensor input, Tensor exponent)"
   std::span<const Parameter> parameters;
+  bool several;  // its result is a tuple or a list, of one tensor too
   TensorList (*invoke)(const ArgumentList& arguments);
 };
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 FILES = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "dev", ".clang-format", ".clang-tidy", ".gitignore",
-         ".gitattributes"}
+         ".gitattributes", "pyproject.toml"}
 HIDDEN = {".ci"}
 LONGEST_README = 40
 WIDEST_README = 120

@@ -90,6 +90,11 @@ class Runner:
             raise Refused(answer["error"])
         return [np.frombuffer(bytes.fromhex(o["data"]), DTYPES[o["dtype"]]).reshape(o["dims"]) for o in answer["outputs"]]
 
+    def list(self):
+        """The names of all ops."""
+        listed = subprocess.run([RUNNER, "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
+        return {line.split("\t")[0] for line in listed}
+
     def note(self, op, args, kwargs):
         self.used.add(op)
         for value in itertools.chain(args, kwargs.values()):
@@ -97,7 +102,46 @@ class Runner:
                 self.note(*value.call)
 
 
-run = Runner()
+class PythonRunner:
+    """The same calls through the Python package, in this process."""
+
+    def __init__(self):
+        import tenon
+        self.tenon, self.used, self.kept = tenon, set(), {}
+
+    def value(self, value):
+        if isinstance(value, (np.ndarray, np.generic)):
+            return self.tenon.tensor(value)
+        if isinstance(value, Dtype):
+            return getattr(self.tenon, value.name)
+        if isinstance(value, Device):
+            return self.tenon.Device("cpu" if value.spelling == "host" else value.spelling)
+        if isinstance(value, Call):
+            result = self.call(*value.call)
+            return result[0] if isinstance(result, tuple) else result
+        if isinstance(value, Keep):
+            self.kept[value.number] = self.value(value.value)
+            return self.kept[value.number]
+        if isinstance(value, Ref):
+            return self.kept[value.number]
+        return tuple(map(self.value, value)) if isinstance(value, tuple) else value
+
+    def call(self, op, args, kwargs):
+        self.used.add(op)
+        return getattr(self.tenon, op)(*map(self.value, args), **{key: self.value(value) for key, value in kwargs.items()})
+
+    def __call__(self, op, *args, **kwargs):
+        try:
+            result = self.call(op, args, kwargs)
+        except self.tenon.Error as error:
+            raise Refused(str(error))
+        return [np.array(each) for each in (result if isinstance(result, tuple) else [result])]
+
+    def list(self):
+        return {name for name, value in vars(self.tenon).items() if isinstance(value, self.tenon.Op)}
+
+
+run = PythonRunner() if RUNNER == "--python" else Runner()
 random = np.random.default_rng(20261121)
 
 

@@ -1,0 +1,101 @@
+// Python objects as arguments of ops. Which kinds a parameter takes, and what it converts, is decided by the dynamic
+// call (core/ops/call.h); here an object only becomes the Value that it is.
+#include <cstring>
+
+#include "primitives/text/format.h"
+#include "sdk/python/objects.h"
+
+namespace tenon::python {
+namespace {
+
+std::string type_of(PyObject* object) { return Py_TYPE(object)->tp_name; }
+
+// True for NumPy's bool, which is no bool of Python.
+bool is_numpy_bool(PyObject* object) {
+  const char* name = Py_TYPE(object)->tp_name;
+  return std::strcmp(name, "numpy.bool_") == 0 || std::strcmp(name, "numpy.bool") == 0;
+}
+
+// True for numbers of any library, such as those of NumPy; false for arrays, which can be made numbers too.
+bool has_slot(PyObject* object, unaryfunc PyNumberMethods::*slot) {
+  const PyNumberMethods* number = Py_TYPE(object)->tp_as_number;
+  return number != nullptr && number->*slot != nullptr && !PySequence_Check(object);
+}
+
+Value integer(PyObject* object) {
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (value == -1 && overflow == 0 && PyErr_Occurred() != nullptr) throw nb::python_error();
+  if (overflow != 0) return Value::Foreign{"int beyond 64 bits"};
+  return Value(value);
+}
+
+Value index(PyObject* object) {
+  const nb::object number = nb::steal(PyNumber_Index(object));
+  if (!number.is_valid()) throw nb::python_error();
+  return integer(number.ptr());
+}
+
+Value list(PyObject* object) {
+  PyObject** items = PySequence_Fast_ITEMS(object);  // of a list or a tuple
+  const auto count = static_cast<size_t>(PySequence_Fast_GET_SIZE(object));
+  if (count > 0 && tensor_in(items[0]) != nullptr) {
+    TensorList tensors;
+    tensors.reserve(count);
+    for (size_t i = 0; i < count; ++i) {
+      const Tensor* tensor = tensor_in(items[i]);
+      if (tensor == nullptr) return Value::Foreign{fmt::format("list of Tensors and {}", type_of(items[i]))};
+      tensors.push_back(*tensor);
+    }
+    return Value(std::move(tensors));
+  }
+  Value::Ints ints;
+  ints.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    const Value item = value_of(items[i]);
+    const int64_t* number = item.get<int64_t>();
+    if (number == nullptr) return Value::Foreign{fmt::format("list with {}", item.type_name())};
+    ints.push_back(*number);
+  }
+  return Value(std::move(ints));
+}
+
+}  // namespace
+
+Value value_of(PyObject* object) {
+  if (const Tensor* tensor = tensor_in(object)) return Value(*tensor);
+  if (object == Py_None) return Value();
+  if (PyBool_Check(object)) return Value(object == Py_True);
+  if (PyLong_Check(object)) return integer(object);
+  if (PyFloat_Check(object)) return Value(PyFloat_AS_DOUBLE(object));
+  if (PyTuple_Check(object) || PyList_Check(object)) return list(object);
+  if (PyUnicode_Check(object)) {
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(object, &size);
+    if (text == nullptr) throw nb::python_error();
+    return Value(std::string(text, static_cast<size_t>(size)));
+  }
+  if (nb::isinstance<Device>(object)) return Value(*nb::inst_ptr<Device>(object));
+  if (const std::optional<DType> dtype = dtype_in(object)) return Value(*dtype);
+  if (PyType_Check(object)) return Value::Foreign{"type"};
+  if (is_numpy_bool(object)) return Value(PyObject_IsTrue(object) == 1);
+  if (has_slot(object, &PyNumberMethods::nb_index)) return index(object);
+  if (has_slot(object, &PyNumberMethods::nb_float)) {
+    const double number = PyFloat_AsDouble(object);
+    if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+    return Value(number);
+  }
+  return Value::Foreign{type_of(object)};
+}
+
+Device require_device(PyObject* object, std::string_view what) {
+  if (object == Py_None) return {};
+  if (nb::isinstance<Device>(object)) return *nb::inst_ptr<Device>(object);
+  const Value value = value_of(object);
+  const auto* text = value.get<std::string>();
+  if (text == nullptr)
+    refuse(PyExc_TypeError, fmt::format("{}: device must be a device or its name, not {}.", what, value.type_name()));
+  return Device(*text);
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,34 @@
+// tenon.Device, and what concerns all devices.
+#include <nanobind/stl/string.h>
+
+#include "loader/loader.h"
+#include "primitives/text/format.h"
+#include "sdk/python/objects.h"
+
+namespace tenon::python {
+
+void add_devices(nb::module_& m) {
+  nb::class_<Device>(m, "Device", "One open device. It opens when it is first named.")
+      .def(
+          "__init__", [](Device* self, const std::string& spelling) { new (self) Device(std::string_view(spelling)); },
+          nb::arg("spelling"), nb::call_guard<Unlocked>())
+      .def_static("current", &Device::current, "The device on which tensors are made that name none.")
+      .def_prop_ro("name", &Device::name)
+      .def_prop_ro("synchronous", &Device::synchronous)
+      .def("synchronize", &Device::synchronize, nb::call_guard<Unlocked>())
+      .def("__repr__", [](const Device& d) { return fmt::format("tenon.Device('{}')", d.spelling()); })
+      .def("__str__", [](const Device& d) { return d.spelling(); })
+      .def("__eq__",
+           [](const Device& d, nb::handle other) {
+             return nb::isinstance<Device>(other) && *nb::inst_ptr<Device>(other) == d;
+           })
+      .def("__hash__", [](const Device& d) { return reinterpret_cast<uintptr_t>(d.state()) >> 4; });
+  m.attr("device") = m.attr("Device");
+  m.def(
+      "set_device", [](nb::handle device) { Device::set_current(require_device(device.ptr(), "set_device()")); },
+      nb::arg("device").none(), "The device on which this thread makes tensors; None: the process's.");
+  m.def(
+      "synchronize", [] { tenon::synchronize(); }, nb::call_guard<Unlocked>(), "Waits for all work of all devices.");
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,120 @@
+// Tensors from Python: tenon.tensor copies, tenon.from_numpy and tenon.from_dlpack share memory.
+#include "core/ops/ops.h"
+#include "core/tensor/generator.h"
+#include "primitives/text/format.h"
+#include "sdk/python/objects.h"
+
+namespace tenon::python {
+namespace {
+
+// The numbers of a nested list, row-major, and what they are.
+struct Numbers {
+  std::vector<int64_t> dims;
+  std::vector<double> floats;  // every number
+  std::vector<int64_t> ints;   // every number but floats
+  bool any_float = false, any_int = false;
+
+  DType dtype() const { return any_float || floats.empty() ? DType::f32 : any_int ? DType::i64 : DType::boolean; }
+};
+
+void add_number(PyObject* object, Numbers* numbers) {
+  const Value value = value_of(object);
+  if (const bool* flag = value.get<bool>()) {
+    numbers->floats.push_back(*flag);
+    numbers->ints.push_back(*flag);
+  } else if (const int64_t* integer = value.get<int64_t>()) {
+    numbers->any_int = true;
+    numbers->floats.push_back(static_cast<double>(*integer));
+    numbers->ints.push_back(*integer);
+  } else if (const double* number = value.get<double>()) {
+    numbers->any_float = true;
+    numbers->floats.push_back(*number);
+  } else {
+    refuse(PyExc_TypeError, fmt::format("tensor(): {} is no number, list of numbers or array.", value.type_name()));
+  }
+}
+
+void add_list(PyObject* object, size_t depth, Numbers* numbers) {
+  const bool is_list = PyList_Check(object) || PyTuple_Check(object);
+  const bool first_here = numbers->floats.empty() && depth >= numbers->dims.size();
+  if (!is_list) {
+    if (!first_here && depth != numbers->dims.size())
+      refuse(PyExc_ValueError, "tensor(): a number stands where other rows have lists.");
+    return add_number(object, numbers);
+  }
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(object);
+  if (depth == numbers->dims.size() && numbers->floats.empty()) {
+    if (depth == EP_MAX_RANK)
+      refuse(PyExc_ValueError, fmt::format("tensor(): lists are nested deeper than {}.", EP_MAX_RANK));
+    numbers->dims.push_back(size);
+  }
+  if (depth >= numbers->dims.size()) refuse(PyExc_ValueError, "tensor(): a list stands where other rows have numbers.");
+  if (numbers->dims[depth] != size) {
+    refuse(PyExc_ValueError, fmt::format("tensor(): a list on axis {} has {} elements and another one {}.", depth,
+                                         numbers->dims[depth], size));
+  }
+  for (Py_ssize_t i = 0; i < size; ++i) add_list(PySequence_Fast_ITEMS(object)[i], depth + 1, numbers);
+}
+
+// `dtype` none: bool, i64 or f32, as the numbers are.
+Tensor from_list(PyObject* object, DType dtype, Device device) {
+  Numbers numbers;
+  add_list(object, 0, &numbers);
+  const Dims dims{std::span<const int64_t>(numbers.dims)};
+  if (dtype == DType::none) dtype = numbers.dtype();
+  // Floats come as f64, so that none loses digits before it is cast.
+  return cast(numbers.any_float || numbers.floats.empty() ? Tensor::from<double>(numbers.floats, dims, device)
+                                                          : Tensor::from<int64_t>(numbers.ints, dims, device),
+              dtype);
+}
+
+nb::object wrap(Tensor tensor) {
+  PyObject* object = new_tensor(std::move(tensor));
+  if (object == nullptr) throw nb::python_error();
+  return nb::steal(object);
+}
+
+nb::object make(nb::handle data, nb::handle dtype, nb::handle device, bool requires_grad) {
+  const Device where = require_device(device.ptr(), "tensor()");
+  const DType wanted = dtype.is_none() ? DType::none : require_dtype(dtype.ptr(), "tensor()");
+  std::optional<Tensor> made;
+  if (const Tensor* tensor = tensor_in(data.ptr())) {
+    made = clone(device.is_none() ? *tensor : tensor->to(where));
+  } else if (!(made = copy_buffer(data.ptr(), where))) {
+    if (const std::optional<Tensor> shared = borrow_dlpack(data.ptr()))
+      made = clone(where ? shared->to(where) : *shared);
+  }
+  if (!made) made = from_list(data.ptr(), wanted, where);
+  if (wanted != DType::none) made = cast(*made, wanted);
+  if (requires_grad) made->requires_grad_();
+  return wrap(std::move(*made));
+}
+
+nb::object from_numpy(nb::handle array) {
+  std::optional<Tensor> tensor = borrow_buffer(array.ptr());
+  if (!tensor)
+    refuse(PyExc_TypeError, fmt::format("from_numpy(): expected an array, not {}.", Py_TYPE(array.ptr())->tp_name));
+  return wrap(std::move(*tensor));
+}
+
+nb::object from_any(nb::handle object) {
+  std::optional<Tensor> tensor = borrow_dlpack(object.ptr());
+  if (!tensor)
+    refuse(PyExc_TypeError, fmt::format("from_dlpack(): {} has no __dlpack__.", Py_TYPE(object.ptr())->tp_name));
+  return wrap(std::move(*tensor));
+}
+
+}  // namespace
+
+void add_factories(nb::module_& m) {
+  m.def("tensor", &make, nb::arg("data"), nb::kw_only(), nb::arg("dtype") = nb::none(), nb::arg("device") = nb::none(),
+        nb::arg("requires_grad") = false,
+        "A tensor with a copy of `data`: a number, nested lists, a NumPy array, anything with DLPack, a tensor.");
+  m.def("from_numpy", &from_numpy, nb::arg("array"), "A tensor over the memory of a NumPy array, without a copy.");
+  m.def("from_dlpack", &from_any, nb::arg("object"),
+        "A tensor over the memory of anything with DLPack, without a copy.");
+  m.def(
+      "manual_seed", [](uint64_t seed) { manual_seed(seed); }, nb::arg("seed"), "Seeds the random numbers of all ops.");
+}
+
+}  // namespace tenon::python

@@ -1,0 +1,15 @@
+// The extension module tenon._tenon. The package tenon (tenon/__init__.py) gives its names.
+#include "core/tensor/version.h"
+#include "sdk/python/objects.h"
+
+NB_MODULE(_tenon, m) {
+  using namespace tenon::python;
+  nanobind::set_leak_warnings(false);  // a daemon thread that still computes keeps what it has
+  add_errors(m);
+  add_dtypes(m);
+  add_devices(m);
+  add_tensor(m);
+  add_factories(m);
+  add_ops(m);
+  m.attr("__version__") = tenon::version();
+}

@@ -1,0 +1,100 @@
+// Tenon's objects in Python: how each is wrapped, and what a Python object means to Tenon. Everything here is called
+// with the interpreter lock.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/ops/call.h"
+#include "core/tensor/device.h"
+#include "core/tensor/tensor.h"
+
+namespace tenon::python {
+
+namespace nb = nanobind;
+
+// A dtype in Python. There is one object per row of dtypes.def.
+struct DTypeObject {
+  DType value;
+};
+nb::object dtype_object(DType dtype);
+
+// ---- Tensors (tensor.cpp) ----
+
+// The tensor in `object`, or null.
+Tensor* tensor_in(PyObject* object);
+// A new Python object for `tensor`; None for an undefined one. Null, with the error set, if memory ran out.
+PyObject* new_tensor(Tensor tensor);
+
+// ---- Arguments of ops (argument.cpp) ----
+
+// `object` as an argument of the dynamic call; a Value::Foreign where it means nothing to Tenon.
+Value value_of(PyObject* object);
+// The dtype that `object` names: a tenon.DType, a NumPy dtype or scalar type, float, int, bool, or text.
+std::optional<DType> dtype_in(PyObject* object);
+// The same, or an error of Python that says what was given. `what` begins it: "tensor()".
+DType require_dtype(PyObject* object, std::string_view what);
+// The name of a dtype in PyTorch and NumPy: "float32".
+std::string long_name(DType dtype);
+// The device that `object`, a tenon.Device or text, names; no device for None.
+Device require_device(PyObject* object, std::string_view what);
+
+// ---- Memory (memory.cpp, dlpack.cpp, release.cpp) ----
+
+// A tensor over the memory of `object`, which has Python's buffer protocol. No tensor if it has not; an error of Python
+// if its elements have no dtype, or if it is read-only.
+std::optional<Tensor> borrow_buffer(PyObject* object);
+// The same as a copy on `device`.
+std::optional<Tensor> copy_buffer(PyObject* object, Device device);
+// A tensor over the memory of an object with __dlpack__. No tensor if it has none.
+std::optional<Tensor> borrow_dlpack(PyObject* object);
+// How the type Tensor gives its memory to others: the host's memory itself, or a copy that is read-only.
+int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept;
+void release_buffer(PyObject* self, Py_buffer* view) noexcept;
+
+// Drops one reference to `object`: now if the calling thread holds the interpreter lock, else when Python next runs
+// pending calls. After the interpreter's end the object is left alone.
+void release(PyObject* object) noexcept;
+
+// ---- Errors (errors.cpp) ----
+
+// Sets Python's error from the C++ exception that is being handled.
+void set_error() noexcept;
+[[noreturn]] void refuse(PyObject* type, const std::string& sentence);
+
+// Gives up the interpreter lock for its life if `wanted`. Once the interpreter ends, a daemon thread that wants the
+// lock back stops here for ever, as from Python 3.14 on: older ones would end the thread by unwinding its stack.
+class Unlocked {
+ public:
+  explicit Unlocked(bool wanted = true) : state_(wanted ? PyEval_SaveThread() : nullptr) {}
+  ~Unlocked() {
+    if (state_ != nullptr) take_back();
+  }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  void take_back();  // release.cpp
+
+  PyThreadState* state_;
+};
+
+// ---- Ops (op.cpp) ----
+
+// Calls `op` with `args`, of which the last ones go by the names in `names` (a tuple, or null).
+PyObject* call_op(const DynamicOp& op, PyObject* const* args, size_t count, PyObject* names) noexcept;
+
+// ---- What each file adds to the module ----
+
+void add_errors(nb::module_& m);
+void add_dtypes(nb::module_& m);
+void add_devices(nb::module_& m);
+void add_tensor(nb::module_& m);
+void add_factories(nb::module_& m);
+void add_dlpack(nb::class_<Tensor>& tensor);
+void add_ops(nb::module_& m);
+
+}  // namespace tenon::python

@@ -1,0 +1,221 @@
+"""Calls of ops: one resolution for Python and the dynamic call, objects as arguments, results as objects, errors.
+
+usage: calls_test.py OP_RUNNER (a program that makes dynamic calls from C++)"""
+
+import copy
+import json
+import pathlib
+import pickle
+import resource
+import subprocess
+import sys
+import unittest
+
+import numpy as np
+import tenon
+
+RUNNER = sys.argv.pop(1)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+import unittest_report
+
+
+class Cpp:
+    """Dynamic calls from C++."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([RUNNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def error(self, op, args, kwargs):
+        self.process.stdin.write(json.dumps({"op": op, "args": args, "kwargs": kwargs}) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline()).get("error")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+
+def ops():
+    return {name: op for name, op in vars(tenon).items() if isinstance(op, tenon.Op)}
+
+
+def error_of(op, args, kwargs):
+    try:
+        op(*args, **kwargs)
+    except tenon.Error as error:
+        return str(error)
+    return None
+
+
+class OneResolution(unittest.TestCase):
+    def test_every_op_of_the_tool_is_a_function(self):
+        listed = subprocess.run([RUNNER, "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
+        self.assertEqual({line.split("\t")[0] for line in listed}, set(ops()))
+        self.assertGreater(len(listed), 180)
+
+    def test_refused_calls_have_the_text_of_the_dynamic_call(self):
+        cpp = Cpp()
+        self.addCleanup(cpp.end)
+        calls = [([], {}), ([None], {}), (["text"], {}), ([[1, 2]], {}), ([1.5, 2, True], {}), (list(range(13)), {}),
+                 ([], {"no_such_argument": 1}), ([True], {"input": 2})]
+        compared = 0
+        for name, op in ops().items():
+            for args, kwargs in calls:
+                theirs = cpp.error(name, args, kwargs)
+                if theirs is not None:
+                    with self.subTest(op=name, args=args, kwargs=kwargs):
+                        self.assertEqual(error_of(op, args, kwargs), theirs)
+                        compared += 1
+        self.assertGreater(compared, 1000)
+
+    def test_objects_that_mean_nothing_are_named_in_the_same_text(self):
+        for given, name in ((object(), "object"), ({}, "dict"), (1j, "complex"), (np.zeros(2), "numpy.ndarray"), (b"", "bytes"),
+                            ([1, "a"], "list with str"), (2**70, "int beyond 64 bits"), (int, "dtype"), (dict, "type")):
+            self.assertEqual(error_of(tenon.relu, (given,), {}), f"relu(): argument 'input' must be Tensor, not {name}")
+
+    def test_errors_carry_code_and_remedy(self):
+        with self.assertRaises(tenon.InvalidArgument) as raised:
+            tenon.relu()
+        error = raised.exception
+        self.assertIsInstance(error, (tenon.Error, ValueError, RuntimeError))
+        self.assertEqual(error.code, "invalid argument")
+        self.assertIn("The signature is relu(Tensor input", error.remedy)
+        with self.assertRaises(LookupError):
+            tenon.Device("no_such_device")
+
+    def test_an_op_says_what_it_is(self):
+        self.assertEqual((tenon.softmax.__name__, tenon.softmax.__module__, repr(tenon.softmax)), ("softmax", "tenon", "<op softmax>"))
+        self.assertEqual(len(tenon.add.signatures), 3)
+        self.assertIn(tenon.add.signatures[0], tenon.add.__doc__)
+        self.assertIs(copy.copy(tenon.add), tenon.add)
+        self.assertIs(pickle.loads(pickle.dumps(tenon.add)), tenon.add)
+
+
+class Arguments(unittest.TestCase):
+    x = tenon.tensor([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]])
+
+    def same(self, actual, expected):
+        np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
+
+    def test_numbers_of_numpy_are_numbers(self):
+        expected = np.asarray(self.x) * 2
+        for two in (2, 2.0, np.float32(2), np.float64(2), np.int8(2), np.uint64(2), np.float16(2)):
+            self.same(tenon.mul(self.x, two), expected)
+        self.same(tenon.sum(self.x, np.int64(1), np.bool_(True)), np.asarray(self.x).sum(1, keepdims=True))
+
+    def test_lists_and_tuples_are_lists(self):
+        self.assertEqual(tenon.reshape(self.x, (3, 2)).shape, (3, 2))
+        self.assertEqual(tenon.reshape(self.x, [np.int32(3), 2]).shape, (3, 2))
+        self.assertEqual(tenon.concat((self.x, self.x), 0).shape, (4, 3))
+
+    def test_dtypes_and_devices(self):
+        for dtype in (tenon.f64, tenon.float64, np.float64, np.dtype("f8"), float):
+            self.assertEqual(tenon.cast(self.x, dtype).dtype, tenon.f64)
+        self.assertEqual(tenon.zeros((2,), dtype=tenon.i8, device=tenon.Device("cpu")).device, tenon.Device("cpu"))
+        self.assertEqual(tenon.Device("cpu"), self.x.device)
+        self.assertEqual({tenon.f32: 1}[tenon.float32], 1)
+
+    def test_keywords_and_defaults(self):
+        self.same(tenon.softmax(self.x, dim=-1), tenon.softmax(self.x, -1))
+        self.same(tenon.add(self.x, 1, alpha=3), np.asarray(self.x) + 3)
+        self.same(tenon.sum(input=self.x), np.asarray(self.x).sum())
+
+    def test_results_are_the_argument_itself_where_it_was_written(self):
+        y = tenon.clone(self.x)
+        self.assertIs(tenon.add_(y, 1), y)
+        out = tenon.empty_like(y)
+        self.assertIs(tenon.add(y, 1, out=out), out)
+        self.same(out, np.asarray(self.x) + 2)
+        before = y
+        y += 1
+        self.assertIs(y, before)
+        self.assertIs(tenon.contiguous(y), y)
+
+    def test_several_results_are_a_tuple(self):
+        parts = tenon.split(self.x, 1, 1)
+        self.assertIsInstance(parts, tuple)
+        self.assertEqual([p.shape for p in parts], [(2, 1)] * 3)
+        self.assertEqual(len(tenon.split(self.x, 3, 1)), 1)
+        self.assertEqual(tenon.max(self.x).item(), 5)
+        self.same(tenon.max(self.x, 1)[1], [2, 1])
+
+    def test_operators_are_the_ops(self):
+        x, a = self.x, np.asarray(self.x)
+        for actual, expected in ((x + 1, a + 1), (1 - x, 1 - a), (x * x, a * a), (1 / x, 1 / a), (-x, -a), (abs(x), abs(a)), (x ** 2, a ** 2),
+                                 (x @ tenon.transpose(x, 0, 1), a @ a.T), (x > 0, a > 0), (x == x, a == a), (x != 1, a != 1),
+                                 (x <= 1, a <= 1), (np.float32(2) * x, 2 * a), (x % 2, a % 2), (~(x > 0), ~(a > 0)),
+                                 ((x > 0) & (x < 4), (a > 0) & (a < 4))):
+            np.testing.assert_allclose(np.asarray(actual), expected, rtol=1e-6)
+        with self.assertRaises(TypeError):
+            x + object()
+        self.assertEqual(hash(x), hash(x))
+        self.assertNotEqual(hash(x), hash(tenon.clone(x)))
+
+    def test_an_op_in_a_class_is_a_method(self):
+        class Holder:
+            name = tenon.relu
+
+        with self.assertRaisesRegex(tenon.Error, "must be Tensor, not Holder"):
+            Holder().name()
+
+    def test_repr_is_numpy_like(self):
+        self.assertEqual(repr(tenon.tensor([1.5, 2])), "[1.5 2. ]\nf32 [2] cpu:0")
+
+
+class Gradients(unittest.TestCase):
+    def test_backward_reaches_leaves(self):
+        w = tenon.tensor([2.0, 3.0], requires_grad=True)
+        self.assertIsNone(w.grad)
+        tenon.sum(w * w).backward()
+        np.testing.assert_array_equal(np.asarray(w.grad), [4, 6])
+        with tenon.no_grad():
+            w -= 0.5 * w.grad
+        np.testing.assert_array_equal(np.asarray(w.detach()), [0, 0])
+        w.grad = None
+        self.assertIsNone(w.grad)
+        self.assertFalse((w.detach() * 2).requires_grad)
+
+
+class Leaks(unittest.TestCase):
+    def resident(self):
+        return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+
+    def calls(self, count):
+        x, out = tenon.tensor([1.0, 2.0, 3.0, 4.0]), tenon.tensor([0.0] * 4)
+        for _ in range(count // 10):
+            y = tenon.relu(x)
+            tenon.add(y, 1, alpha=2, out=out)
+            tenon.sum(x, [0], True)
+            tenon.concat([x, y], 0)
+            tenon.split(x, 2, 0)
+            y += 1
+            y * 2
+            tenon.cast(y, np.float64)
+            np.asarray(y)
+            try:
+                tenon.relu("text")
+            except tenon.Error:
+                pass
+
+    def test_a_million_calls_leave_no_memory_behind(self):
+        self.calls(100_000)
+        before = self.resident()
+        self.calls(1_000_000)
+        self.assertLess(self.resident() - before, 4 << 20)
+
+    def test_arguments_and_results_have_the_references_they_had(self):
+        x, name, dims = tenon.tensor([[1.0, 2.0]]), "".join(["mean", "!"])[:-1], [0, 1]
+        before = [sys.getrefcount(each) for each in (x, name, dims, tenon.f32, None)]
+        for _ in range(1000):
+            tenon.permute(x, dims)
+            tenon.cast(x, tenon.f32)
+            tenon.add_(x, 1)
+            error_of(tenon.gelu, (x,), {"approximate": name})
+            error_of(tenon.sum, (x, None, None, None), {})
+        after = [sys.getrefcount(each) for each in (x, name, dims, tenon.f32, None)]
+        self.assertTrue(all(b <= a + 10 for a, b in zip(before, after)), (before, after))
+
+
+if __name__ == "__main__":
+    unittest_report.main()
