@@ -57,7 +57,7 @@ void Walk::State::drop_after_last() {
 Walk::Walk(const Model& model, const Inputs& inputs) : state_(std::make_unique<State>()) {
   at_border([&] {
     state_->model = model.impl_;
-    state_->values = initial_values(model.impl_->parsed, model.impl_->bind(inputs));
+    state_->values = initial_values(model.impl().parsed, model.impl().bind(inputs));
   });
 }
 
