@@ -12,6 +12,7 @@
 
 #include "primitives/dtype/dtype.h"
 
+#pragma GCC visibility push(default)  // exported by libtenon.so
 namespace tenon {
 
 // The number that the low dtype_info(dtype).bits bits of `bits` stand for; every floating dtype.
@@ -28,3 +29,4 @@ float f16_to_f32(uint16_t bits);
 uint16_t f32_to_f16(float value);
 
 }  // namespace tenon
+#pragma GCC visibility pop

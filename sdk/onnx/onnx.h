@@ -8,10 +8,12 @@
 // function of this header throws tenon::Error and no other exception.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -122,10 +124,12 @@ struct NodeExecution {
   std::string tier;  // of a native rung: the tier of accuracy of the results
 };
 
-// Statistics of load(), for reports.
+// What a file says of itself, and statistics of load(), for reports.
 struct ModelInfo {
   std::string producer, domain;
-  int64_t ir_version = 0, opset = 0;
+  std::string graph, description;                  // the name of the graph; what the file says of itself
+  std::map<std::string, std::string> metadata;     // what its makers attached, such as the labels of classes
+  int64_t ir_version = 0, opset = 0, version = 0;  // version: of the model, as its makers count
   uint64_t nodes = 0, weights = 0, weight_bytes = 0;
 };
 
@@ -142,7 +146,10 @@ using Values = std::map<std::string, Value>;
 class TENON_API Model {
  public:
   struct Impl;
+  // No model: every function but this refuses it. For members and containers.
+  Model() = default;
   explicit Model(std::shared_ptr<Impl> impl);
+  explicit operator bool() const { return impl_ != nullptr; }
 
   const std::vector<ValueInfo>& inputs() const;  // without inputs that have an initialiser
   const std::vector<ValueInfo>& outputs() const;
@@ -166,6 +173,15 @@ class TENON_API Model {
   // missing input that is an optional holds nothing. The forms above refuse outputs that are no tensors of numbers.
   ValueList run_values(const Values& inputs, std::vector<NodeExecution>* executions = nullptr) const;
 
+  // Runs with the inputs in the order of inputs(), also as model(x, y). Errors: as above, and another number of inputs.
+  TensorList run_in_order(const TensorList& inputs) const;
+  template <std::same_as<Tensor>... Inputs>
+  TensorList operator()(const Inputs&... inputs) const {
+    return run_in_order({inputs...});
+  }
+  // As run, with the outputs by their names: model.run_named({{"x", x}}).at("y").
+  Inputs run_named(const Inputs& inputs) const;
+
   // The graph (core/graph) that runs on inputs of these shapes are recorded as, before any pass; its inputs are those
   // of the model whose elements no shape depends on. `open`: dynamic dims are symbols, whose hints the inputs give;
   // else they are numbers. For tools. Errors: as run(); unsupported if a shape depends on data.
@@ -175,6 +191,7 @@ class TENON_API Model {
 
  private:
   friend class Walk;
+  Impl& impl() const;
   std::shared_ptr<Impl> impl_;
 };
 
@@ -211,6 +228,9 @@ class TENON_API Walk {
 // that cannot run; the message has a line per node concerned).
 TENON_API Model load(const std::string& path, const Options& options = {});
 TENON_API Model load_bytes(std::string_view bytes, const Options& options = {});
+inline Model load_bytes(std::span<const uint8_t> bytes, const Options& options = {}) {
+  return load_bytes(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), options);
+}
 
 // Reads one tensor in ONNX's format, such as the input_0.pb of a test case. `name` may be NULL.
 TENON_API Tensor tensor_from_bytes(std::string_view bytes, Device device = {}, std::string* name = nullptr);

@@ -449,33 +449,53 @@ Model load_checked(std::string_view bytes, const ModelFile* file, const Options&
 }  // namespace
 
 Model::Model(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-const std::vector<ValueInfo>& Model::inputs() const { return impl_->parsed.inputs; }
-const std::vector<ValueInfo>& Model::outputs() const { return impl_->parsed.outputs; }
-const ModelInfo& Model::info() const { return impl_->parsed.info; }
-Device Model::device() const { return impl_->parsed.device; }
+Model::Impl& Model::impl() const {
+  if (impl_ == nullptr) throw Error(Code::invalid_argument, "The model is none: load() gives one.");
+  return *impl_;
+}
+const std::vector<ValueInfo>& Model::inputs() const { return impl().parsed.inputs; }
+const std::vector<ValueInfo>& Model::outputs() const { return impl().parsed.outputs; }
+const ModelInfo& Model::info() const { return impl().parsed.info; }
+Device Model::device() const { return impl().parsed.device; }
 void Model::check_names(const std::set<std::string>& names) const {
-  at_border([&] { check_input_names(names, impl_->parsed.inputs); });
+  at_border([&] { check_input_names(names, impl().parsed.inputs); });
 }
 TensorList Model::run(const Inputs& inputs) const {
-  return at_border([&] { return impl_->run(inputs, {}, nullptr); });
+  return at_border([&] { return impl().run(inputs, {}, nullptr); });
 }
 TensorList Model::run(const Inputs& inputs, const Inputs& bound) const {
-  return at_border([&] { return impl_->run(inputs, bound, nullptr); });
+  return at_border([&] { return impl().run(inputs, bound, nullptr); });
 }
 TensorList Model::run(const Inputs& inputs, std::vector<NodeExecution>* executions) const {
-  return at_border([&] { return impl_->run(inputs, {}, executions); });
+  return at_border([&] { return impl().run(inputs, {}, executions); });
+}
+TensorList Model::run_in_order(const TensorList& inputs) const {
+  const std::vector<ValueInfo>& infos = this->inputs();
+  if (inputs.size() != infos.size()) {
+    throw Error(Code::invalid_argument,
+                fmt::format("The model has {} inputs, but {} are given.", infos.size(), inputs.size()));
+  }
+  Inputs named;
+  for (size_t i = 0; i < inputs.size(); ++i) named[infos[i].name] = inputs[i];
+  return run(named);
+}
+Inputs Model::run_named(const Inputs& inputs) const {
+  TensorList results = run(inputs);
+  Inputs named;
+  for (size_t i = 0; i < results.size(); ++i) named[outputs()[i].name] = std::move(results[i]);
+  return named;
 }
 ValueList Model::run_values(const Values& inputs, std::vector<NodeExecution>* executions) const {
-  return at_border([&] { return impl_->run_values(inputs, executions); });
+  return at_border([&] { return impl().run_values(inputs, executions); });
 }
 graph::Graph Model::record(const Inputs& inputs, bool open) const {
   const DynamicDims dims = open ? DynamicDims::open : DynamicDims::numbers;
-  return at_border([&] { return impl_->record_for(impl_->bind(inputs), dims); });
+  return at_border([&] { return impl().record_for(impl().bind(inputs), dims); });
 }
 
 uint64_t Model::recorded() const {
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->recorded;
+  const std::lock_guard lock(impl().mutex);
+  return impl().recorded;
 }
 
 Model load_bytes(std::string_view bytes, const Options& options) {

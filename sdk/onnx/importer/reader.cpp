@@ -107,6 +107,12 @@ class Reader {
     parsed_.info.producer = std::string(model_.producer_name);
     if (!model_.producer_version.empty()) parsed_.info.producer += fmt::format(" {}", model_.producer_version);
     parsed_.info.domain = std::string(model_.domain);
+    parsed_.info.graph = std::string(graph_.name);
+    parsed_.info.description = std::string(model_.doc_string);
+    parsed_.info.version = model_.model_version;
+    for (const proto::StringStringEntryProto& entry : model_.metadata_props) {
+      parsed_.info.metadata.emplace(entry.key, entry.value);
+    }
     parsed_.info.ir_version = model_.ir_version;
     if (model_.ir_version < 1) malformed(fmt::format("its IR version is {}; the first is 1", model_.ir_version));
     if (model_.ir_version > kNewestIrVersion) {

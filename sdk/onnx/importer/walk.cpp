@@ -60,8 +60,8 @@ void Walk::State::drop_after_last() {
 Walk::Walk(const Model& model, const Inputs& inputs) : state_(std::make_unique<State>()) {
   at_border([&] {
     state_->model = model.impl_;
-    const TensorList bound = model.impl_->bind(inputs);
-    state_->values = initial_values(model.impl_->parsed, ValueList(bound.begin(), bound.end()));
+    const TensorList bound = model.impl().bind(inputs);
+    state_->values = initial_values(model.impl().parsed, ValueList(bound.begin(), bound.end()));
   });
 }
 

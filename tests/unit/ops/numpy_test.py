@@ -12,6 +12,7 @@ import sys
 import unittest
 
 from numpy_binary import Binary, Ternary
+from numpy_composites import Composites
 from numpy_gradients import Backward, Random, Scatter
 from numpy_movement import Assembling, Copies, Factories, Indexing, Views
 from numpy_pooling import Pooling

@@ -88,7 +88,9 @@ UNARY = {
     "thresholded_relu": lambda x: np.where(np.isnan(x) | (x > A), x, 0),
     "shrink": None,  # its parameters are integers on integers: tested by itself
     "logical_not": np.logical_not, "bitwise_not": np.invert,
-    "isnan": np.isnan, "isinf": np.isinf,
+    "isnan": np.isnan, "isinf": np.isinf, "exp2": np.exp2, "erfc": special.erfc, "frac": lambda x: x - np.trunc(x),
+    "log_sigmoid": lambda x: -softplus(-x), "signbit": lambda x: np.signbit(x) & ~np.isnan(x), "sinc": np.sinc,
+    "tanhshrink": lambda x: x - np.tanh(x), "threshold": lambda x: np.where(np.isnan(x) | (x > A), x, B),
 }
 
 BINARY = {
@@ -99,11 +101,14 @@ BINARY = {
     "gt": np.greater, "ge": np.greater_equal, "logical_and": np.logical_and, "logical_or": np.logical_or,
     "logical_xor": np.logical_xor, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor, "shift_left": shift(True), "shift_right": shift(False),
-    "prelu": lambda x, y: np.where(x >= 0, x, y * x),
+    "prelu": lambda x, y: np.where(x >= 0, x, y * x), "atan2": np.arctan2, "hypot": np.hypot, "logaddexp": np.logaddexp,
+    "logaddexp2": np.logaddexp2, "xlogy": special.xlogy, "copysign": lambda x, y: np.where(np.isnan(y), np.abs(x), np.copysign(x, y)),
+    "heaviside": lambda x, y: np.where(x == 0, y, x > 0), "fmax": np.fmax, "fmin": np.fmin,
 }
 
 TERNARY = {
     "where": np.where, "clamp": lambda x, y, z: np.minimum(np.maximum(x, y), z), "fma": lambda x, y, z: x * y + z,
+    "lerp": lambda x, y, z: np.where(np.abs(z) < 0.5, x + z * (y - x), y - (y - x) * (1 - z)),
 }
 
 REDUCE = {
