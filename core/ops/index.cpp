@@ -39,7 +39,7 @@ TensorList positions_of(const Tensor& mask) {
     }
   }
   TensorList lists;
-  for (const std::vector<int64_t>& each : found) lists.push_back(Tensor::from(each, mask.device()));
+  for (const std::vector<int64_t>& each : found) lists.push_back(Tensor::from(each, Dims{each.size()}, mask.device()));
   return lists;
 }
 

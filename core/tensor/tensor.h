@@ -108,8 +108,8 @@ class TENON_API Tensor {
   }
   // A list as a tensor of rank 1.
   template <class T>
-  static Tensor from(const std::vector<T>& values, Device device = {}) {
-    return from<T>(std::span<const T>(values), Dims{values.size()}, device);
+  static Tensor from(const std::vector<T>& values) {
+    return from<T>(std::span<const T>(values), Dims{values.size()});
   }
   // A number, a braced list of numbers, or lists of lists of one length: Tensor::from({{1, 2}, {3, 4}}). Without dtype
   // it is f32, i64 or bool, as the numbers are. Errors: invalid_argument (lists of several lengths).
