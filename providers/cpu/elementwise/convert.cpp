@@ -26,6 +26,24 @@ struct F8E5M2Bits {
   uint8_t bits;
 };
 
+// A format of one byte as a storage type.
+template <class Format>
+struct ByteBits {
+  uint8_t bits;
+};
+using F8E4M3FNUZBits = ByteBits<F8E4M3FNUZ>;
+using F8E5M2FNUZBits = ByteBits<F8E5M2FNUZ>;
+using F8E8M0Bits = ByteBits<F8E8M0>;
+
+template <class Format>
+void from_f32(float value, ByteBits<Format>* result) {
+  result->bits = static_cast<uint8_t>(Format::from_f32(value));
+}
+template <class Format>
+float to_f32(ByteBits<Format> value) {
+  return Format::to_f32(value.bits);
+}
+
 template <class T>
 T from_f32(float value) {
   if constexpr (std::is_same_v<T, F16Bits>)
@@ -34,8 +52,13 @@ T from_f32(float value) {
     return {bf16_from_f32(value)};
   else if constexpr (std::is_same_v<T, F8E4M3FNBits>)
     return {static_cast<uint8_t>(F8E4M3FN::from_f32(value))};
-  else
+  else if constexpr (std::is_same_v<T, F8E5M2Bits>)
     return {static_cast<uint8_t>(F8E5M2::from_f32(value))};
+  else {
+    T result;
+    from_f32(value, &result);
+    return result;
+  }
 }
 float to_f32(F16Bits value) { return F16::to_f32(value.bits); }
 float to_f32(Bf16Bits value) { return bf16_to_f32(value.bits); }
@@ -155,6 +178,9 @@ ConvertFunction narrow_from(int32_t dtype) {
     case EP_DTYPE_f64: return convert<double, From>;
     case EP_DTYPE_f8e4m3fn: return convert<F8E4M3FNBits, From>;
     case EP_DTYPE_f8e5m2: return convert<F8E5M2Bits, From>;
+    case EP_DTYPE_f8e4m3fnuz: return convert<F8E4M3FNUZBits, From>;
+    case EP_DTYPE_f8e5m2fnuz: return convert<F8E5M2FNUZBits, From>;
+    case EP_DTYPE_f8e8m0: return convert<F8E8M0Bits, From>;
     default: return nullptr;
   }
 }
@@ -187,7 +213,10 @@ int32_t wide_dtype(int32_t dtype) {
     case EP_DTYPE_bf16:
     case EP_DTYPE_f32:
     case EP_DTYPE_f8e4m3fn:
-    case EP_DTYPE_f8e5m2: return EP_DTYPE_f32;
+    case EP_DTYPE_f8e5m2:
+    case EP_DTYPE_f8e4m3fnuz:
+    case EP_DTYPE_f8e5m2fnuz:
+    case EP_DTYPE_f8e8m0: return EP_DTYPE_f32;
     default: return 0;
   }
 }
@@ -205,6 +234,9 @@ ConvertFunction widen(int32_t dtype) {
     case EP_DTYPE_bf16: return to_wide<Bf16Bits>;
     case EP_DTYPE_f8e4m3fn: return to_wide<F8E4M3FNBits>;
     case EP_DTYPE_f8e5m2: return to_wide<F8E5M2Bits>;
+    case EP_DTYPE_f8e4m3fnuz: return to_wide<F8E4M3FNUZBits>;
+    case EP_DTYPE_f8e5m2fnuz: return to_wide<F8E5M2FNUZBits>;
+    case EP_DTYPE_f8e8m0: return to_wide<F8E8M0Bits>;
     case EP_DTYPE_i64:
     case EP_DTYPE_u64:
     case EP_DTYPE_f64: return move<uint64_t>;
@@ -228,7 +260,10 @@ int32_t compute_dtype(int32_t dtype) {
     case EP_DTYPE_f16:
     case EP_DTYPE_bf16:
     case EP_DTYPE_f8e4m3fn:
-    case EP_DTYPE_f8e5m2: return EP_DTYPE_f32;
+    case EP_DTYPE_f8e5m2:
+    case EP_DTYPE_f8e4m3fnuz:
+    case EP_DTYPE_f8e5m2fnuz:
+    case EP_DTYPE_f8e8m0: return EP_DTYPE_f32;
     default: return dtype;
   }
 }

@@ -13,7 +13,8 @@ using Rows = std::span<const Translator>;
 const std::vector<Rows>& families() {
   static const std::vector<Rows> all = {elementwise_translators(), reduce_translators(), shape_translators(),
                                         index_translators(),       layer_translators(),  loss_translators(),
-                                        quantize_translators(),    resize_translators(), window_translators()};
+                                        quantize_translators(),    resize_translators(), window_translators(),
+                                        recurrent_translators(),   signal_translators(), random_translators()};
   return all;
 }
 

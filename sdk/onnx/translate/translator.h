@@ -39,6 +39,9 @@ std::span<const Translator> layer_translators();
 std::span<const Translator> loss_translators();
 std::span<const Translator> quantize_translators();
 std::span<const Translator> resize_translators();
+std::span<const Translator> recurrent_translators();
+std::span<const Translator> signal_translators();
+std::span<const Translator> random_translators();
 std::span<const Translator> window_translators();
 
 // The translator for `node`, or NULL and a sentence about what is missing.
