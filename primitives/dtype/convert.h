@@ -4,7 +4,8 @@
 // no infinity, and the greatest finite number in f6e2m3, f6e3m2 and f4e2m1, which have no NaN either: there NaN becomes
 // -0. In f8e4m3fnuz and f8e5m2fnuz there is no -0, and NaN no sign. f8e8m0 has powers of two alone: a number rounds to
 // the nearest, of two the greater one, but never below 2^-127; 0 and what is negative become NaN. These are the rules
-// of ml_dtypes, which ONNX follows where it does not saturate.
+// of ml_dtypes (but for NaN in types without one, and f8e8m0 below 2^-126), which ONNX follows where it does not
+// saturate.
 #pragma once
 
 #include <bit>

@@ -3,6 +3,7 @@
 #include "providers/cpu/attention/attention.h"
 #include "providers/cpu/convolution/convolution.h"
 #include "providers/cpu/elementwise/elementwise.h"
+#include "providers/cpu/elementwise/packed.h"
 #include "providers/cpu/f64_matmul/f64_matmul.h"
 #include "providers/cpu/fft/fft.h"
 #include "providers/cpu/gradients/gradients.h"
@@ -24,6 +25,9 @@ namespace {
 
 constexpr Implementation elementwise[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
                                           {"plain", Elementwise::why_not, Elementwise::make}};
+constexpr Implementation copy[] = {{"simd", Elementwise::simd_why_not, Elementwise::make},
+                                   {"plain", Elementwise::why_not, Elementwise::make},
+                                   {"packed", PackedCopy::why_not, PackedCopy::make}};
 constexpr Implementation matmul[] = {
     {"vector", VectorMatmul::why_not, VectorMatmul::make}, {"simd", SmallMatmul::why_not, SmallMatmul::make},
     {"packed", PackedMatmul::why_not, PackedMatmul::make}, {"onednn", OneDnnMatmul::why_not, OneDnnMatmul::make},
@@ -74,8 +78,8 @@ constexpr Implementation fft[] = {{"kissfft", Fft::why_not, Fft::make}};
 constexpr Implementation linear_algebra[] = {{"lapack", LinearAlgebra::why_not, LinearAlgebra::make}};
 
 constexpr ImplementationList lists[] = {
-    {EP_PRIMITIVE_fill, elementwise},
-    {EP_PRIMITIVE_copy, elementwise},
+    {EP_PRIMITIVE_fill, copy},
+    {EP_PRIMITIVE_copy, copy},
     {EP_PRIMITIVE_unary, elementwise},
     {EP_PRIMITIVE_binary, elementwise},
     {EP_PRIMITIVE_ternary, elementwise},

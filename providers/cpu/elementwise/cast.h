@@ -18,12 +18,17 @@ struct F16Bits {
 struct Bf16Bits {
   uint16_t bits;
 };
-struct F8E4M3FNBits {
+// A format of one byte.
+template <class Format>
+struct ByteBits {
   uint8_t bits;
+  static ByteBits from(float value) { return {static_cast<uint8_t>(Format::from_f32(value))}; }
 };
-struct F8E5M2Bits {
-  uint8_t bits;
-};
+using F8E4M3FNBits = ByteBits<F8E4M3FN>;
+using F8E5M2Bits = ByteBits<F8E5M2>;
+using F8E4M3FNUZBits = ByteBits<F8E4M3FNUZ>;
+using F8E5M2FNUZBits = ByteBits<F8E5M2FNUZ>;
+using F8E8M0Bits = ByteBits<F8E8M0>;
 
 template <class T>
 inline T from_f32(float value) {
@@ -31,15 +36,15 @@ inline T from_f32(float value) {
     return {static_cast<uint16_t>(F16::from_f32(value))};
   else if constexpr (std::is_same_v<T, Bf16Bits>)
     return {bf16_from_f32(value)};
-  else if constexpr (std::is_same_v<T, F8E4M3FNBits>)
-    return {static_cast<uint8_t>(F8E4M3FN::from_f32(value))};
   else
-    return {static_cast<uint8_t>(F8E5M2::from_f32(value))};
+    return T::from(value);
 }
 inline float to_f32(F16Bits value) { return F16::to_f32(value.bits); }
 inline float to_f32(Bf16Bits value) { return bf16_to_f32(value.bits); }
-inline float to_f32(F8E4M3FNBits value) { return F8E4M3FN::to_f32(value.bits); }
-inline float to_f32(F8E5M2Bits value) { return F8E5M2::to_f32(value.bits); }
+template <class Format>
+inline float to_f32(ByteBits<Format> value) {
+  return Format::to_f32(value.bits);
+}
 
 template <class T>
 inline constexpr bool is_narrow_float = std::is_class_v<T>;

@@ -68,6 +68,9 @@ ConvertFunction narrow_from(int32_t dtype) {
     case EP_DTYPE_f64: return convert<double, From>;
     case EP_DTYPE_f8e4m3fn: return convert<F8E4M3FNBits, From>;
     case EP_DTYPE_f8e5m2: return convert<F8E5M2Bits, From>;
+    case EP_DTYPE_f8e4m3fnuz: return convert<F8E4M3FNUZBits, From>;
+    case EP_DTYPE_f8e5m2fnuz: return convert<F8E5M2FNUZBits, From>;
+    case EP_DTYPE_f8e8m0: return convert<F8E8M0Bits, From>;
     default: return nullptr;
   }
 }
@@ -100,7 +103,10 @@ int32_t wide_dtype(int32_t dtype) {
     case EP_DTYPE_bf16:
     case EP_DTYPE_f32:
     case EP_DTYPE_f8e4m3fn:
-    case EP_DTYPE_f8e5m2: return EP_DTYPE_f32;
+    case EP_DTYPE_f8e5m2:
+    case EP_DTYPE_f8e4m3fnuz:
+    case EP_DTYPE_f8e5m2fnuz:
+    case EP_DTYPE_f8e8m0: return EP_DTYPE_f32;
     default: return 0;
   }
 }
@@ -120,6 +126,9 @@ ConvertFunction scalar_widen(int32_t dtype) {
     case EP_DTYPE_bf16: return to_wide<Bf16Bits>;
     case EP_DTYPE_f8e4m3fn: return to_wide<F8E4M3FNBits>;
     case EP_DTYPE_f8e5m2: return to_wide<F8E5M2Bits>;
+    case EP_DTYPE_f8e4m3fnuz: return to_wide<F8E4M3FNUZBits>;
+    case EP_DTYPE_f8e5m2fnuz: return to_wide<F8E5M2FNUZBits>;
+    case EP_DTYPE_f8e8m0: return to_wide<F8E8M0Bits>;
     case EP_DTYPE_i64:
     case EP_DTYPE_u64:
     case EP_DTYPE_f64: return move<uint64_t>;
@@ -159,7 +168,10 @@ int32_t compute_dtype(int32_t dtype) {
     case EP_DTYPE_f16:
     case EP_DTYPE_bf16:
     case EP_DTYPE_f8e4m3fn:
-    case EP_DTYPE_f8e5m2: return EP_DTYPE_f32;
+    case EP_DTYPE_f8e5m2:
+    case EP_DTYPE_f8e4m3fnuz:
+    case EP_DTYPE_f8e5m2fnuz:
+    case EP_DTYPE_f8e8m0: return EP_DTYPE_f32;
     default: return dtype;
   }
 }

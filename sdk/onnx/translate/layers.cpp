@@ -184,6 +184,14 @@ TensorList translate_max_pool(NodeContext& n) {
   return {values, whole_positions(n, positions, x, n.integer("storage_order", 0) == 1)};
 }
 
+TensorList translate_lp_pool(NodeContext& n) {
+  Window w = read_window(n, {});
+  resolve_same(n, &w);
+  const bool ceil = rounds_up(n, w);
+  const double p = n.version() < 2 ? n.number("p", 2) : static_cast<double>(n.integer("p", 2));
+  return {lp_pool(n.input(0), p, w.kernel, w.strides, ceil, w.pads, w.dilations)};
+}
+
 Ints spatial_axes(NodeContext& n) {
   if (n.rank(0) < 3) n.invalid(fmt::format("its input has shape {}, without spatial axes", n.dims(0)));
   Ints axes(static_cast<size_t>(n.rank(0)) - 2);
@@ -303,6 +311,7 @@ constexpr Translator kRows[] = {
     {"LRN", 1, local_response_normalization},
     {"LayerNormalization", 17, layer_normalization},
     {"LpNormalization", 1, lp_normalization},
+    {"LpPool", 2, translate_lp_pool},
     {"MatMul", 1, translate_matmul},
     {"MaxPool", 1, translate_max_pool},
 };

@@ -62,6 +62,9 @@ std::span<const Translator> text_translators();
 std::span<const Translator> training_translators();
 std::span<const Translator> tree_translators();
 std::span<const Translator> vision_translators();
+std::span<const Translator> recurrent_translators();
+std::span<const Translator> signal_translators();
+std::span<const Translator> random_translators();
 std::span<const Translator> window_translators();
 // Operators that also have a row of another list, which takes numbers: the form for nodes with strings.
 std::span<const Translator> text_forms();
