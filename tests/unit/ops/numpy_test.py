@@ -14,6 +14,7 @@ import unittest
 from numpy_binary import Binary, Ternary
 from numpy_gradients import Backward, Random, Scatter
 from numpy_movement import Assembling, Copies, Factories, Indexing, Views
+from numpy_order import Coordinates, Order, Searches, Which
 from numpy_pooling import Pooling
 from numpy_products import Products
 from numpy_reductions import Norms, Reductions
