@@ -143,4 +143,13 @@ Result<BasicDims<T>> gather_elements(std::string_view op, const BasicDims<T>& di
   return checked(op, indices);
 }
 
+// EP_GATHER_COORDINATES: the dims of `indices` but the last, then those of `dims` after `batch` and `count` axes.
+template <class T>
+BasicDims<T> gather_coordinates(const BasicDims<T>& dims, const BasicDims<T>& indices, int32_t batch, int32_t count) {
+  BasicDims<T> result;
+  for (int32_t i = 0; i + 1 < indices.rank(); ++i) result.push_back(indices[i]);
+  for (int32_t i = batch + count; i < dims.rank(); ++i) result.push_back(dims[i]);
+  return result;
+}
+
 }  // namespace tenon::infer

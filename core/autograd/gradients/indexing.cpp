@@ -65,13 +65,30 @@ void gather(const autograd::Backward& b) {
   b.give(0, tenon::scatter_add(zeros(b), b.attributes<AxisAttributes>().axis, b.input(1), b.grad()));
 }
 
+void gather_nd(const autograd::Backward& b) {
+  b.give(0, tenon::scatter_nd(zeros(b), b.input(1), b.grad(), "sum", b.attributes<CoordinatesAttributes>().batch));
+}
+
+// Elements that were taken along an axis at positions, which are result 1.
+void scan_positions(const autograd::Backward& b) {
+  b.give(0, tenon::scatter_add(zeros(b), b.attributes<ScanAttributes>().scan.axis, b.result(1), b.grad()));
+}
+void sort(const autograd::Backward& b) {
+  b.give(0, tenon::scatter_add(zeros(b), b.attributes<SortAttributes>().sort.axis, b.result(1), b.grad()));
+}
+void topk(const autograd::Backward& b) {
+  b.give(0, tenon::scatter_add(zeros(b), b.attributes<TopKAttributes>().top_k.axis, b.result(1), b.grad()));
+}
+
 // The inputs of the record: what is written, index, updates. An update that another one has replaced has no part in the
 // result; which one stayed shows in the numbers of the updates, scattered and gathered.
 void scatter(const autograd::Backward& b) {
   const ep_scatter_attributes& how = b.attributes<ScatterAttributes>().scatter;
   const Tensor index = b.input(1);
   const bool slices = how.mode == EP_GATHER_SLICES;
+  const bool coordinates = how.mode == EP_GATHER_COORDINATES;
   const auto gathered = [&](const Tensor& x) {
+    if (coordinates) return tenon::gather_nd(x, index, how.axis);
     return slices ? tenon::gather_slices(x, how.axis, index) : tenon::gather(x, how.axis, index);
   };
   if (how.op == EP_SCATTER_ADD) {
@@ -88,8 +105,9 @@ void scatter(const autograd::Backward& b) {
   const Tensor before = tenon::full(grad.dims(), Scalar(-1), DType::i64, grad.device());
   const Tensor like = gathered(before);
   const Tensor numbers = tenon::reshape(tenon::arange(like.elements(), DType::i64, grad.device()), like.dims());
-  const Tensor last =
-      slices ? tenon::index_copy(before, how.axis, index, numbers) : tenon::scatter(before, how.axis, index, numbers);
+  const Tensor last = coordinates ? tenon::scatter_nd(before, index, numbers, "none", how.axis)
+                      : slices    ? tenon::index_copy(before, how.axis, index, numbers)
+                                  : tenon::scatter(before, how.axis, index, numbers);
   if (b.wants(0)) b.give(0, tenon::where(tenon::lt(last, 0), grad, 0));
   if (b.wants(2)) b.give(2, tenon::where(tenon::eq(gathered(last), numbers), gathered(grad), 0));
 }

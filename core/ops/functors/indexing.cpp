@@ -74,6 +74,33 @@ Tensor gather(const Tensor& input, int64_t dim, const Tensor& index) {
   return elements(kGather, input, dim, index);
 }
 
+Tensor gather_nd(const Tensor& input, const Tensor& indices, int64_t batch_dims) {
+  constexpr std::string_view op = "gather_nd";
+  require_defined(op, "input", input);
+  const Tensor places = as_index({op, {"input", "indices"}}, indices);
+  if (places.rank() == 0) refuse("{}: indices has rank 0; its last axis must hold coordinates.", op);
+  const int64_t count = places.dim(-1);
+  if (batch_dims < 0 || batch_dims >= places.rank() || count < 1 || batch_dims + count > input.rank()) {
+    refuse("{}: {} coordinates after {} batch axes do not fit input of shape {} and indices of shape {}.", op, count,
+           batch_dims, input.dims(), places.dims());
+  }
+  const int64_t rank = places.rank() - 1 + input.rank() - batch_dims - count;
+  if (rank > EP_MAX_RANK) refuse("{}: the result would have rank {}; at most {} is possible.", op, rank, EP_MAX_RANK);
+  CoordinatesAttributes attributes{};
+  attributes.batch = static_cast<int32_t>(batch_dims);
+  attributes.count = static_cast<int32_t>(count);
+  if (rank == 0) {
+    const Tensor one = tenon::unsqueeze(places, 0);
+    return tenon::reshape(apply(OpId::gather_nd, {&input, &one}, &attributes), IntList());
+  }
+  for (int32_t k = 0; k < attributes.count; ++k) {
+    if (size_at(input, batch_dims + k) == 0 && !is_empty(places)) {
+      refuse("{}: axis {} of input has length 0, so every index is out of range.", op, batch_dims + k);
+    }
+  }
+  return apply(OpId::gather_nd, {&input, &places}, &attributes);
+}
+
 Tensor index_select(const Tensor& input, int64_t dim, const Tensor& index) {
   require_defined(kIndexSelect.op, "index", index);
   if (index.rank() > 1) refuse("index_select: index has rank {}; it must be a list.", index.rank());

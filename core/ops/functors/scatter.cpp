@@ -27,7 +27,7 @@ struct Scatter {
 Tensor scattered(const Scatter& what, const Tensor& input, int32_t axis, const Tensor& index, const Tensor& src) {
   ScatterAttributes attributes{};
   attributes.scatter = {axis, what.mode, what.how, 0};
-  if (size_at(input, axis) == 0 && !is_empty(index)) {
+  if (!is_empty(index) && size_at(input, axis) == 0) {
     refuse("{}: axis {} of input has length 0, so every index is out of range.", what.op, axis);
   }
   if (is_empty(src)) return tenon::clone(input);
@@ -149,6 +149,59 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
       tenon::scatter_add(include_self ? tenon::ones_like(input) : tenon::zeros_like(input), dim, index, ones);
   if (!include_self) counts = tenon::clamp(counts, Scalar(1), std::nullopt);
   return is_floating(input.dtype()) ? tenon::div(sums, counts) : tenon::floor_divide(sums, counts);
+}
+
+Tensor scatter_nd(const Tensor& input, const Tensor& indices, const Tensor& updates, std::string_view reduce,
+                  int64_t batch_dims) {
+  constexpr std::string_view op = "scatter_nd";
+  require_defined(op, "input", input);
+  require_defined(op, "updates", updates);
+  const Tensor places = as_index(op, indices);
+  const Reduction* found = std::find_if(std::begin(kReductions), std::end(kReductions),
+                                        [&](const Reduction& one) { return one.name == reduce; });
+  const bool known = found != std::end(kReductions) && reduce != "mean";
+  if (!known && reduce != "none") {
+    refuse("{}: reduce is '{}'; it may be 'none', 'sum', 'prod', 'amax' or 'amin'.", op, reduce);
+  }
+  const int64_t count = places.rank() == 0 ? 0 : places.dim(-1);
+  if (count < 1 || batch_dims < 0 || batch_dims >= places.rank() || batch_dims + count > input.rank()) {
+    refuse("{}: {} coordinates after {} batch axes do not fit input of shape {} and indices of shape {}.", op, count,
+           batch_dims, input.dims(), places.dims());
+  }
+  const int64_t rank = places.rank() - 1 + input.rank() - batch_dims - count;
+  if (updates.rank() != rank) refuse("{}: updates has rank {}; it must be {}.", op, updates.rank(), rank);
+  const Tensor source = tenon::cast(updates, input.dtype());
+  const int32_t how = known ? found->how : EP_SCATTER_ASSIGN;
+  if (rank == 0) {
+    return scattered({op, EP_GATHER_COORDINATES, how}, input, static_cast<int32_t>(batch_dims),
+                     tenon::unsqueeze(places, 0), tenon::reshape(source, 1));
+  }
+  return scattered({op, EP_GATHER_COORDINATES, how}, input, static_cast<int32_t>(batch_dims), places, source);
+}
+
+Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, Scalar value) {
+  constexpr std::string_view op = "index_fill";
+  require_defined(op, "input", input);
+  require_defined(op, "index", index);
+  if (input.rank() == 0) refuse("{}: a tensor of rank 0 has no axis.", op);
+  const int32_t axis = axis_of(op, dim, input.rank());
+  SymDims dims = sizes(input);
+  dims[axis] = index.rank() == 0 ? SymDim(1) : size_at(index, 0);
+  const Tensor one = tenon::full(IntList(), value, input.dtype(), input.device());
+  return scatter_slices(op, EP_SCATTER_ASSIGN, input, dim, index, tenon::expand(one, SizeList(dims)));
+}
+
+Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate) {
+  constexpr std::string_view op = "put";
+  require_defined(op, "input", input);
+  require_defined(op, "index", index);
+  require_defined(op, "source", source);
+  if (index.elements() != source.elements()) {
+    refuse("{}: source has {} elements, but index has {}.", op, source.elements(), index.elements());
+  }
+  const Tensor flat = scatter_slices(op, accumulate ? EP_SCATTER_ADD : EP_SCATTER_ASSIGN, tenon::reshape(input, -1), 0,
+                                     tenon::reshape(index, -1), tenon::reshape(source, -1));
+  return tenon::reshape(flat, ShapeOf(input).list());
 }
 
 Tensor index_add(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source, Scalar alpha) {

@@ -74,7 +74,31 @@ Status infer_gather_elements(const Call& call, typename Call::Meta* outputs) {
   return {};
 }
 
+template <class Call>
+Status infer_gather_nd(const Call& call, typename Call::Meta* outputs) {
+  const auto [batch, count] = call.template attributes_as<CoordinatesAttributes>();
+  const auto& input = call.inputs[0]->dims();
+  const auto& indices = call.inputs[1]->dims();
+  for (int32_t axis = 0; axis < batch; ++axis) {
+    if (expect(input[axis] == indices[axis])) continue;
+    return infer::wrong(call.op->name, "axis {} of input and of indices is a batch axis, but they are {} and {} long.",
+                        axis, input[axis], indices[axis]);
+  }
+  outputs->dtype = call.inputs[0]->dtype();
+  outputs->dims = infer::gather_coordinates<typename Call::Size>(input, indices, batch, count);
+  return {};
+}
+
 Status lower_gather(const OpCall& call, std::span<const TensorMeta> outputs, Lowering* lowering) {
+  if (call.op->infer == infer_gather_nd<OpCall>) {
+    const Tensor& src = *call.inputs[0];
+    const Tensor& indices = *call.inputs[1];
+    lowering->desc.attributes.gather = {call.attributes_as<CoordinatesAttributes>().batch, EP_GATHER_COORDINATES};
+    lowering->output(EP_ROLE_DST, 0, src.dtype(), outputs[0].dims, outputs[0].strides);
+    lowering->input(EP_ROLE_SRC, 0, src.dtype(), src.dims(), src.strides());
+    lowering->input(EP_ROLE_INDICES, 1, indices.dtype(), indices.dims(), indices.strides());
+    return {};
+  }
   const int32_t axis = call.attributes_as<AxisAttributes>().axis;
   if (call.op->infer == infer_gather_slices<OpCall>) {
     lower_slices(call, outputs[0], axis, lowering);
@@ -187,6 +211,8 @@ template Status infer_concat(const OpCall&, TensorMeta*);
 template Status infer_concat(const SymCall&, SymMeta*);
 template Status infer_gather_elements(const OpCall&, TensorMeta*);
 template Status infer_gather_elements(const SymCall&, SymMeta*);
+template Status infer_gather_nd(const OpCall&, TensorMeta*);
+template Status infer_gather_nd(const SymCall&, SymMeta*);
 template Status infer_gather_slices(const OpCall&, TensorMeta*);
 template Status infer_gather_slices(const SymCall&, SymMeta*);
 template Status infer_pad(const OpCall&, TensorMeta*);

@@ -9,11 +9,11 @@
 namespace tenon::ops {
 namespace {
 
-// The result, which is like the input, if inputs 1 has the dims of the part.
+// The result, which is like the input, if the source, an input, has the dims of the part.
 template <class Call, class Dims>
-Status give_whole(const Call& call, const Dims& part, typename Call::Meta* outputs) {
+Status give_whole(const Call& call, const Dims& part, typename Call::Meta* outputs, size_t source = 1) {
   const auto& input = *call.inputs[0];
-  const auto& src = *call.inputs[1];
+  const auto& src = *call.inputs[source];
   if (src.dtype() != input.dtype()) {
     return infer::wrong(call.op->name, "src is {} but input is {}.", dtype_name(src.dtype()),
                         dtype_name(input.dtype()));
@@ -43,6 +43,10 @@ Status infer_scatter(const Call& call, typename Call::Meta* outputs) {
   const auto& input = *call.inputs[0];
   const auto& index = call.inputs[1]->dims();
   const bool slices = at.mode == EP_GATHER_SLICES;
+  if (at.mode == EP_GATHER_COORDINATES) {
+    const int32_t count = input.rank() - at.axis + index.rank() - 1 - call.inputs[2]->rank();
+    return give_whole(call, infer::gather_coordinates<Size>(input.dims(), index, at.axis, count), outputs, 2);
+  }
   TENON_ASSIGN_OR_RETURN(const auto taken,
                          slices ? infer::gather_slices<Size>(call.op->name, input.dims(), at.axis, index)
                                 : infer::gather_elements<Size>(call.op->name, input.dims(), at.axis, index));
@@ -67,7 +71,8 @@ Status lower_scatter(const OpCall& call, std::span<const TensorMeta> outputs, Lo
   const bool slices = at.mode == EP_GATHER_SLICES;
   const DType dtype = outputs[0].dtype;
   lowering->desc.attributes.scatter = at;
-  if (!fills_lanes(input.dims(), src.dims(), at.axis) || (slices && index.rank() != 1)) {
+  const bool coordinates = at.mode == EP_GATHER_COORDINATES;
+  if (coordinates || !fills_lanes(input.dims(), src.dims(), at.axis) || (slices && index.rank() != 1)) {
     lowering->output(EP_ROLE_DST, 0, dtype, outputs[0].dims, outputs[0].strides);
     lowering->input(EP_ROLE_SRC, 0, dtype, input.dims(), input.strides());
     lowering->input(EP_ROLE_SRC_B, 2, dtype, src.dims(), src.strides());

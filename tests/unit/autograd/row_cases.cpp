@@ -238,6 +238,49 @@ const std::vector<RowCase> kIndexing = {
      [](X x) {
        return square(scatter_add(x[0], 1, index({0, -1, 2, 2}, {2, 2}), x[1]));
      }},
+    {"gather_nd",
+     {{2, 3, 2}},
+     [](X x) {
+       return square(gather_nd(x[0], index({0, -1, 1, 2, 0, 2}, {3, 2})));
+     }},
+    {"scatter_nd",
+     {{2, 3}, {3}},
+     [](X x) {
+       return square(scatter_nd(x[0], index({0, -1, 1, 2, 0, 2}, {3, 2}), x[1]));
+     }},
+    {"scatter_nd, sum",
+     {{2, 3}, {3}},
+     [](X x) {
+       return square(scatter_nd(x[0], index({0, -1, 1, 2, 0, 2}, {3, 2}), x[1], "sum"));
+     }},
+    {"index_fill",
+     {{2, 3}},
+     [](X x) {
+       return square(index_fill(x[0], 1, index({2, 0}, {2}), 5));
+     }},
+    {"put",
+     {{2, 3}, {2}},
+     [](X x) {
+       return square(put(x[0], index({4, -1}, {2}), x[1], true));
+     }},
+    {"masked_scatter", {{2, 3}, {6}}, [](X x) { return square(masked_scatter(x[0], gt(x[0].detach(), 0), x[1])); }},
+    {"cumsum", {{2, 4, 2}}, [](X x) { return square(cumsum(x[0], 1)); }},
+    {"cumsum, exclusive from the end", {{2, 4}}, [](X x) { return square(cumsum(x[0], 1, DType::none, true, true)); }},
+    {"cumprod", {{2, 5, 2}}, [](X x) { return cumprod(x[0], 1); }},
+    {"cumprod, exclusive from the end", {{2, 5}}, [](X x) { return cumprod(x[0], 1, DType::none, true, true); }},
+    {"cumprod, zeros",
+     {{4}},
+     [](X x) {
+       return cumprod(x[0] * Tensor::from<double>(std::vector<double>{1, 0, 1, 1}, {4}), 0);
+     }},
+    {"logcumsumexp", {{2, 4}}, [](X x) { return square(logcumsumexp(x[0], 1)); }},
+    {"cummax", {{2, 5}}, [](X x) { return square(std::get<0>(cummax(x[0], 1))); }},
+    {"cummin", {{5, 2}}, [](X x) { return square(std::get<0>(cummin(x[0], 0))); }},
+    {"sort", {{3, 4}}, [](X x) { return cumsum(square(std::get<0>(sort(x[0], 0, true))), 0); }},
+    {"topk", {{3, 4}}, [](X x) { return square(std::get<0>(topk(x[0], 2, 1))); }},
+    {"median", {{3, 4}}, [](X x) { return square(std::get<0>(median(x[0], 1))); }},
+    {"diff", {{3, 4}}, [](X x) { return square(diff(x[0], 2)); }},
+    {"trapezoid", {{3, 4}, {4}}, [](X x) { return square(trapezoid(x[0], x[1])); }},
     {"index_add",
      {{3, 4}, {3, 2}},
      [](X x) {

@@ -274,6 +274,48 @@ std::vector<RuleCase> scatters() {
           {"other", {"S0, S1, 4", "S3", "S0, S2, 4"}, words(slices)}};
 }
 
+std::vector<RuleCase> coordinates() {
+  CoordinatesAttributes rows{}, batches{};
+  rows.count = 1;
+  batches.batch = batches.count = 1;
+  return {{"rows", {"S0, S1", "S2, 1"}, words(rows)}, {"batches", {"S0, S1, 4", "S0, S2, 1"}, words(batches)}};
+}
+
+std::vector<RuleCase> firsts() {
+  TopKAttributes some{};
+  some.top_k = {1, 1};
+  some.k = 3;
+  RuleCase given{"number", {"S0, S1"}, words(some), {}, 2}, open = given;
+  open.name = "open";
+  open.patches = {{word_of(some, some.k), "S2"}};
+  return {given, open};
+}
+
+std::vector<RuleCase> different() {
+  UniqueListsAttributes elements{}, slices{};
+  elements.unique = {-1, EP_UNIQUE_SORTED};
+  slices.unique = {1, EP_UNIQUE_FIRST};
+  slices.index = slices.inverse = slices.counts = 1;
+  return {{"elements", {"S0, S1"}, words(elements), {}, 2}, {"slices", {"S0, S1"}, words(slices), {}, 5}};
+}
+
+std::vector<RuleCase> found() {
+  RowCountAttributes rows{};
+  rows.size = 3;
+  RuleCase given{"number", {"S0, S1"}, words(rows), {}, 2}, open = given;
+  open.name = "open";
+  open.patches = {{word_of(rows, rows.size), "S0*S1"}};
+  return {given, open};
+}
+
+std::vector<RuleCase> hot() {
+  DepthAttributes depth{};
+  depth.axis = 1;
+  depth.dtype = DType::f32;
+  depth.depth = 5;
+  return {{"alone", {"S0, S1"}, words(depth)}};
+}
+
 // The ops that norms need for training, by the number of their inputs.
 std::vector<RuleCase> norms(const OpInfo& op) {
   const auto second = words(AxisAttributes{.axis = 1, .reserved = 0});
@@ -322,6 +364,15 @@ std::vector<RuleCase> rule_cases(const OpInfo& op) {
   if (rule == ops::infer_convolution_weight<SymCall>) return weight_gradients();
   if (rule == ops::infer_pooling_backward<SymCall>) return pooling_gradients();
   if (rule == ops::infer_scatter<SymCall>) return scatters();
+  if (rule == ops::infer_gather_nd<SymCall>) return coordinates();
+  if (rule == ops::infer_scan<SymCall>) return {{"alone", {"S0, S1"}, words(ScanAttributes{})}};
+  if (rule == ops::infer_scan_with_positions<SymCall>) return {{"alone", {"S0, S1"}, words(ScanAttributes{}), {}, 2}};
+  if (rule == ops::infer_sort<SymCall>) return {{"alone", {"S0, S1"}, words(SortAttributes{}), {}, 2}};
+  if (rule == ops::infer_argsort<SymCall>) return {{"alone", {"S0, S1"}, words(SortAttributes{})}};
+  if (rule == ops::infer_top_k<SymCall>) return firsts();
+  if (rule == ops::infer_unique<SymCall>) return different();
+  if (rule == ops::infer_nonzero<SymCall>) return found();
+  if (rule == ops::infer_one_hot<SymCall>) return hot();
   if (rule == ops::infer_layer_norm_with_statistics<SymCall> || rule == ops::infer_layer_norm_backward<SymCall> ||
       rule == ops::infer_batch_norm_training<SymCall> || rule == ops::infer_batch_norm_backward<SymCall>) {
     return norms(op);

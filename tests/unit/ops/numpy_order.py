@@ -1,0 +1,227 @@
+"""Scans, sorts, coordinates, and ops that count and find."""
+
+import numpy as np
+
+from numpy_runner import Dtype, OpTest, random, run, some, strided
+
+
+def few(*shape, dtype=np.float32):
+    """Few different numbers, so that some are equal."""
+    return random.integers(-4, 5, shape).astype(dtype)
+
+
+def odd(*shape):
+    """The same with NaN, infinities and both zeros."""
+    return random.choice(np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5], np.float32), shape)
+
+
+def sorted_stably(x, axis, descending):
+    if not descending:
+        positions = np.argsort(x, axis=axis, kind="stable")
+    else:
+        turned = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+        positions = np.flip(x.shape[axis] - 1 - turned, axis)
+    return np.take_along_axis(x, positions, axis), positions
+
+
+class Order(OpTest):
+    def test_scans(self):
+        x = some(3, 5, 4)
+        for axis in (0, 1, -1):
+            self.check(np.cumsum(x, axis), "cumsum", x, axis)
+            self.check(np.cumprod(x, axis), "cumprod", x, axis, rtol=1e-4)
+            self.check(np.logaddexp.accumulate(x.astype(np.float64), axis).astype(np.float32), "logcumsumexp", x, axis)
+        turned = np.flip(np.cumsum(np.flip(x, 1), 1), 1)
+        self.check(turned, "cumsum", x, 1, reverse=True)
+        self.check(turned - x, "cumsum", x, 1, reverse=True, exclusive=True, atol=1e-5)
+        self.check(np.cumsum(few(7, dtype=np.int32) * 0 + 3, dtype=np.int64), "cumsum", np.full(7, 3, np.int32), 0)
+        self.check(np.cumsum(np.array([True, False, True])), "cumsum", np.array([True, False, True]), 0)
+        self.close(run("cumsum", x, 0, dtype=Dtype("f64"))[0], np.cumsum(x, 0, dtype=np.float64))
+        self.check(np.float32(2), "cumsum", np.float32(2), 0)
+        self.assertEqual(run("cumsum", np.zeros((2, 0), np.float32), 1)[0].shape, (2, 0))
+        long = some(200001)
+        self.check(np.cumsum(long, dtype=np.float64).astype(np.float32), "cumsum", long, 0, atol=1e-3)
+
+    def test_scans_of_extremes(self):
+        x = few(5, 9)
+        for op, function, best in (("cummax", np.maximum, np.greater_equal), ("cummin", np.minimum, np.less_equal)):
+            values = function.accumulate(x, 1)
+            places = np.maximum.accumulate(np.where(best(x, values), np.arange(9), -1), 1)
+            self.check([values, places], op, x, 1)
+        got = run("cummax", np.array([1, np.nan, 2, np.nan], np.float32), 0)
+        np.testing.assert_array_equal(got[0], [1, np.nan, np.nan, np.nan])
+        np.testing.assert_array_equal(got[1], [0, 1, 1, 3])
+
+    def test_sorts(self):
+        for x in (few(4, 9), odd(5, 7), few(3, 4, 5, dtype=np.int64), some(2, 70001)):
+            for axis in range(-1, x.ndim - 1):
+                for descending in (False, True):
+                    values, positions = sorted_stably(x, axis, descending)
+                    self.check([values, positions], "sort", x, axis, descending)
+                    self.check(positions, "argsort", x, axis, descending)
+        x = few(6, 3)
+        self.check(np.sort(x, 0), "msort", x)
+        self.check([np.float32(2), np.int64(0)], "sort", np.float32(2))
+        self.assertEqual([each.shape for each in run("sort", np.zeros((0, 3), np.float32), 0)], [(0, 3)] * 2)
+
+    def test_top_k(self):
+        for x in (few(4, 30), odd(5, 17), some(1, 100001)):
+            for k in (0, 1, 5, x.shape[1]):
+                if k > 50:
+                    continue
+                for largest in (True, False):
+                    values, positions = sorted_stably(x, 1, largest)
+                    self.check([values[:, :k], positions[:, :k]], "topk", x, k, 1, largest)
+        self.refused("topk: k is 4, but the axis has 3 elements.", "topk", some(2, 3), 4)
+
+    def test_middle_elements(self):
+        x = few(5, 8)
+        values, positions = sorted_stably(x, 1, False)
+        self.check([values[:, 2], positions[:, 2]], "kthvalue", x, 3, 1)
+        self.check([values[:, 2:3], positions[:, 2:3]], "kthvalue", x, 3, 1, True)
+        self.check([values[:, 3], positions[:, 3]], "median", x, 1)
+        self.check(np.sort(x.ravel())[19], "median", x)
+        broken = x.copy()
+        broken[2, 4] = np.nan
+        got = run("median", broken, 1)
+        self.assertTrue(np.isnan(got[0][2]) and got[1][2] == 4 and not np.isnan(got[0][1]))
+        self.refused("kthvalue: k is 9, but the axis has 8 elements.", "kthvalue", x, 9)
+
+    def test_unique(self):
+        for x in (few(7, 6), few(40, dtype=np.int64), few(9, dtype=np.int32) > 0):
+            values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+            got = run("unique", x, True, True, True)
+            for array, want in zip(got, (values, inverse.reshape(x.shape), counts)):
+                self.close(array, want)
+            got = run("unique", strided(x) if x.ndim > 1 else x)
+            self.close(got[0], values)
+            self.assertEqual([each.shape for each in got[1:]], [(0,), (0,)])
+        rows = np.repeat(few(4, 2, dtype=np.int64), 3, 0)
+        values, inverse, counts = np.unique(rows, return_inverse=True, return_counts=True, axis=0)
+        for array, want in zip(run("unique", rows, True, True, True, 0), (values, inverse.ravel(), counts)):
+            self.close(array, want)
+        self.close(run("unique", np.array([np.nan, 1, np.nan], np.float32))[0], np.array([1, np.nan, np.nan], np.float32))
+        self.assertEqual(run("unique", np.zeros(0, np.float32))[0].shape, (0,))
+        x = np.array([3, 3, 1, 1, 1, 3], np.int64)
+        for array, want in zip(run("unique_consecutive", x, True, True), ([3, 1, 3], [0, 0, 1, 1, 1, 2], [2, 3, 1])):
+            self.close(array, np.array(want))
+        got = run("unique_padded", x, order="first", return_index=True)
+        for array, want in zip(got, ([3, 1, 0, 0, 0, 0], [2], [0, 2, 0, 0, 0, 0])):
+            self.close(array, np.array(want))
+        self.refused("unique_padded: order is 'last'; it may be 'sorted', 'first' or 'consecutive'.", "unique_padded", x, order="last")
+
+
+class Searches(OpTest):
+    def test_searchsorted(self):
+        sequence = np.sort(few(13))
+        x = some(4, 5, low=-6, high=6).round(0)
+        for right in (False, True):
+            want = np.searchsorted(sequence, x, "right" if right else "left")
+            self.check(want, "searchsorted", sequence, x, right=right)
+            self.check(want, "bucketize", x, sequence, right=right)
+        self.check(np.searchsorted(sequence, x).astype(np.int32), "searchsorted", sequence, x, out_int32=True)
+        rows = np.sort(few(3, 6), 1)
+        values = few(3, 4)
+        self.check(np.stack([np.searchsorted(a, b) for a, b in zip(rows, values)]), "searchsorted", rows, values)
+        self.check(np.zeros((4, 5), np.int64), "searchsorted", np.zeros(0, np.float32), x)
+        self.refused("bucketize: boundaries has rank 2; it must be a list.", "bucketize", x, rows)
+
+    def test_isin(self):
+        x, tests = few(6, 7), few(3)
+        self.check(np.isin(x, tests), "isin", x, tests)
+        self.check(np.isin(x, tests, invert=True), "isin", x, tests, invert=True)
+        self.check(np.zeros(x.shape, bool), "isin", x, np.zeros(0, np.float32))
+
+    def test_differences(self):
+        x = some(4, 6)
+        for n in (0, 1, 2, 7):
+            self.check(np.diff(x, n) if n < 6 else x[:, :0], "diff", x, n)
+        self.check(np.diff(x, axis=0), "diff", x, 1, 0)
+        self.check(np.diff(x > 0), "diff", x > 0)
+        places = np.sort(some(6))
+        self.check(np.trapz(x, places, axis=1), "trapezoid", x, places, atol=1e-5)
+        self.check(np.trapz(x, dx=0.5, axis=0), "trapezoid", x, dx=0.5, dim=0, atol=1e-5)
+
+
+class Which(OpTest):
+    def test_nonzero(self):
+        for x in (few(6, 7), few(9, dtype=np.int64), few(3, 4, 5) > 0, few(300, 40)):
+            want = np.argwhere(x)
+            self.check(want, "nonzero", x)
+            self.check(want, "argwhere", x)
+            self.check(np.int64(len(want)), "count_nonzero", x)
+        self.check(np.count_nonzero(few(6, 7) * 0 + 1, 1), "count_nonzero", np.ones((6, 7), np.float32), 1)
+        self.assertEqual(run("nonzero", np.float32(2))[0].shape, (1, 0))
+        self.assertEqual(run("nonzero", np.zeros((0, 3), np.float32))[0].shape, (0, 2))
+        got = run("nonzero_padded", np.array([0, 5, 0, -1.0], np.float32), 3)
+        self.close(got[0], np.array([[1], [3], [0]]))
+        self.close(got[1], np.array([2]))
+
+    def test_masks(self):
+        x, mask = some(4, 5), some(4, 5) > 0
+        self.check(x[mask], "masked_select", x, mask)
+        row = some(5) > 0
+        self.check(x[np.broadcast_to(row, x.shape)], "masked_select", x, row)
+        source = some(30)
+        want = x.copy()
+        want[mask] = source[: mask.sum()]
+        self.check(want, "masked_scatter", x, mask, source)
+        self.refused("masked_select: mask is f32 but must be bool.", "masked_select", x, x)
+
+    def test_counts(self):
+        x = random.integers(0, 9, 50)
+        weights = some(50, dtype=np.float64)
+        self.check(np.bincount(x), "bincount", x)
+        self.check(np.bincount(x, minlength=20), "bincount", x, None, 20)
+        self.check(np.bincount(x, weights), "bincount", x, weights)
+        self.refused("bincount: input has the element -1; none may be negative.", "bincount", np.array([3, -1]))
+        y = some(300)
+        self.check(np.histogram(y, 10)[0].astype(np.float32), "histc", y, 10)
+        self.check(np.histogram(y, 7, (-1, 2))[0].astype(np.float32), "histc", y, 7, -1.0, 2.0)
+
+    def test_one_hot_values(self):
+        x = random.integers(-4, 6, (3, 5))
+        eye = np.where((x >= -4)[..., None] & (x < 4)[..., None] & (np.eye(4)[x % 4] == 1), 2, 7)
+        for axis in (0, 1, 2, -1):
+            self.check(np.moveaxis(eye, -1, axis).astype(np.float32), "one_hot_values", x, 4, axis, off=7, on=2)
+        self.check(np.array([0, 0, 1], np.float32), "one_hot_values", np.int64(2), 3)
+
+
+class Coordinates(OpTest):
+    def test_gather_nd(self):
+        x = some(3, 4, 5)
+        for batch, count in ((0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (2, 1)):
+            ends = np.array(x.shape[batch:batch + count])
+            index = random.integers(-ends, ends, x.shape[:batch] + (6, count))
+            grid = np.ix_(*[np.arange(n) for n in index.shape[:-1]])
+            want = x[tuple(grid[:batch]) + tuple(np.moveaxis(index, -1, 0))]
+            self.check(want, "gather_nd", x, index, batch)
+        self.check(x[1, 2, 3], "gather_nd", x, np.array([1, 2, 3]))
+        self.refused("gather_nd: 4 coordinates after 0 batch axes do not fit input of shape [3, 4, 5] and indices of shape [2, 4].",
+                     "gather_nd", x, np.zeros((2, 4), np.int64))
+
+    def test_scatter_nd(self):
+        x = some(3, 4, 5)
+        combine = {"none": lambda x, y: y, "sum": np.add, "prod": np.multiply, "amin": np.minimum, "amax": np.maximum}
+        for reduce, function in combine.items():
+            index = random.integers(0, 3, (6, 2))
+            updates = some(6, 5)
+            want = x.copy()
+            for at, row in zip(index, updates):
+                want[tuple(at)] = function(want[tuple(at)], row)
+            self.check(want, "scatter_nd", x, index, updates, reduce=reduce, rtol=1e-4)
+        self.refused("scatter_nd: reduce is 'mean'; it may be 'none', 'sum', 'prod', 'amax' or 'amin'.", "scatter_nd", x,
+                     index, updates, reduce="mean")
+
+    def test_writes_by_index(self):
+        x = some(4, 6)
+        want = x.copy()
+        want[:, [1, -1]] = 9
+        self.check(want, "index_fill", x, 1, np.array([1, -1]), 9)
+        index, source = np.array([[3, -2], [7, 0]]), some(2, 2)
+        want = x.copy()
+        np.put(want, index, source)
+        self.check(want, "put", x, index, source)
+        want = x.copy().ravel()
+        np.add.at(want, index.ravel(), source.ravel())
+        self.check(want.reshape(x.shape), "put", x, index, source, True)
