@@ -31,7 +31,7 @@ uint32_t unpack(const uint8_t* bytes, int64_t i, int32_t bits) {
   return (high << 8 | low) >> shift & ((1U << bits) - 1);
 }
 
-void pack(uint8_t* bytes, int64_t i, int32_t bits, uint32_t code) {
+void put_code(uint8_t* bytes, int64_t i, int32_t bits, uint32_t code) {
   const int64_t first = i * bits;
   const auto shift = static_cast<int32_t>(first % 8);
   const uint32_t mask = (1U << bits) - 1;
@@ -99,7 +99,7 @@ class PackedCopyPrimitive final : public ep_primitive {
     const auto real = static_cast<float>(scalar.value.f64);
     const uint32_t code = is_floating(to_) ? from_float(to_, real) : static_cast<uint32_t>(scalar.value.u64);
     auto* const bytes = reinterpret_cast<uint8_t*>(address_of(launch.operands[0]));
-    for (int64_t i = 0; i < count; ++i) pack(bytes, i, bits, code);
+    for (int64_t i = 0; i < count; ++i) put_code(bytes, i, bits, code);
     return EP_STATUS_OK;
   }
 
@@ -139,7 +139,7 @@ class PackedCopyPrimitive final : public ep_primitive {
       return;
     }
     auto* const bytes = reinterpret_cast<uint8_t*>(to);
-    for (int64_t i = 0; i < n; ++i) pack(bytes, first + i, bits, code_of(wide, values, i, bits));
+    for (int64_t i = 0; i < n; ++i) put_code(bytes, first + i, bits, code_of(wide, values, i, bits));
   }
 
   uint32_t code_of(int32_t wide, const void* values, int64_t i, int32_t bits) const {

@@ -247,6 +247,10 @@ class Kinds(unittest.TestCase):
         self.same(got, total / inside)
         got = REFERENCE.run("pooling", "op=average_include_pad " + attributes, [("dst", "f64", shape)], [("src", "f64", x)])
         self.same(got, total / np.prod(kernel))
+        for p in (1, 2, 3.5):
+            got = REFERENCE.run("pooling", f"op=lp p={p} " + attributes, [("dst", "f64", shape)], [("src", "f64", x)])
+            want = (np.abs(windows(x, 0)) ** p).sum((-1, -2)) ** (1 / p)
+            np.testing.assert_allclose(got, want, rtol=1e-12)
 
     def test_pooling_windows_of_ceil_mode_stick_out(self):
         x = np.arange(1.0, 6.0).reshape(1, 1, 5)

@@ -35,6 +35,16 @@ class Random(unittest.TestCase):
             got = generate("uniform", dtype, (3, 7), seed, offset)
             np.testing.assert_array_equal(np.float64(got).ravel(), philox.uniform(dtype, seed, offset, 21))
 
+    def test_bits_are_the_words_of_philox(self):
+        for seed, offset in STARTS:
+            words = np.array(philox.words(seed, offset, 24), np.uint64)
+            for dtype in ("i32", "u32"):
+                got = generate("bits", dtype, (3, 7), seed, offset)
+                self.assertEqual(got.astype(np.uint32).ravel().tolist(), words[:21].tolist())
+            for dtype in ("i64", "u64"):
+                got = generate("bits", dtype, (11,), seed, offset)
+                self.assertEqual(got.astype(np.uint64).tolist(), (words[0:22:2] << np.uint64(32) | words[1:22:2]).tolist())
+
     def test_normal_numbers_have_the_bits_of_the_formula(self):
         for (seed, offset), dtype in itertools.product(STARTS, ("f32", "f16", "bf16")):
             want = philox.normal(seed, offset, 4003)
