@@ -65,6 +65,7 @@ Planned plan_rows(const ep_device& device, const ep_primitive_desc& desc, const 
   plan.function = kernel.function;
   plan.implementation = kernel.implementation;
   plan.streams = kernel.streams;
+  plan.takes_single = kernel.takes_single;
   plan.picoseconds = kernel.picoseconds;
   plan.count = static_cast<int32_t>(desc.operand_count);
   plan.operands[0] = map_operand(device, desc.operands[0], kernel.dst_dtype,

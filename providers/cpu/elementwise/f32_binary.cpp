@@ -44,7 +44,7 @@ MapKernel f32_binary_kernel(SimdLevel level, int32_t op) {
   const scalar::RowFacts facts = scalar::binary_facts(op);
   if (!facts.known || !scalar::defined_on(facts.domain, EP_DTYPE_f32)) return {};
   MapFunction function = TENON_CPU_DISPATCH(level, binary_function)(op);
-  return {function, facts.bool_result ? EP_DTYPE_bool : EP_DTYPE_f32, 400, "simd", !facts.bool_result};
+  return {function, facts.bool_result ? EP_DTYPE_bool : EP_DTYPE_f32, 400, "simd", !facts.bool_result, true};
 }
 
 MapKernel f32_ternary_kernel(SimdLevel level, int32_t op) {

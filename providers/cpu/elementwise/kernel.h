@@ -16,6 +16,7 @@ struct MapContext {
   alignas(8) unsigned char b[8] = {};
   int32_t fault_code = 0;
   bool stream = false;  // the kernel should write past the cache if it can
+  uint8_t single = 0;   // bit i: source i is one element, which stands for all n
   int64_t fault_value = 0;
 };
 
@@ -28,7 +29,8 @@ struct MapKernel {
   int32_t dst_dtype = 0;           // type of the result: the compute type, or bool
   int32_t picoseconds = 0;         // rough cost per element, from which the number of threads follows
   const char* implementation = nullptr;
-  bool streams = false;  // the function obeys MapContext::stream
+  bool streams = false;       // the function obeys MapContext::stream
+  bool takes_single = false;  // the function obeys MapContext::single
 };
 
 // The kernel of scalar function `op` on elements of compute type `dtype`: bool, an integer type, f32 or f64.

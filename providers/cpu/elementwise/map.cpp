@@ -28,6 +28,12 @@ class Walk {
       inner_strides_[i] = operand.scalar ? 0 : shape.strides[i][shape.rank - 1];
       base_[i] = operand.scalar ? nullptr : address_of(launch.operands[i]);
       direct_[i] = operand.direct && (inner_strides_[i] == 1 || (inner_ == 1 && !operand.scalar));
+      // One source that repeats an element; of two the second goes through a block.
+      if (i > 0 && plan.takes_single && context_.single == 0 && operand.direct && !direct_[i] &&
+          inner_strides_[i] == 0) {
+        context_.single = static_cast<uint8_t>(1 << (i - 1));
+        direct_[i] = true;
+      }
       direct = direct && direct_[i];
       block = std::min<int64_t>(block, block_bytes / operand.block_size);
     }
@@ -72,14 +78,14 @@ class Walk {
   void fill_scalar(int32_t i, const ep_scalar& scalar) {
     const MapOperand& operand = plan_.operands[i];
     write_scalar(scalar, operand.direct ? operand.dtype : operand.block_dtype, blocks_[i]);
-    move_elements(operand.block_size)(blocks_[i], 1, blocks_[i], 0, length_);
+    if (!direct_[i]) move_elements(operand.block_size)(blocks_[i], 1, blocks_[i], 0, length_);
   }
 
   // True if source i is the first source again, as in mul(x, x). Then its elements are converted once.
   bool repeats_first(int32_t i) const {
     const MapOperand& first = plan_.operands[1];
     const MapOperand& other = plan_.operands[i];
-    if (first.scalar || other.scalar || base_[1] != base_[i]) return false;
+    if (first.scalar || other.scalar || direct_[1] || base_[1] != base_[i]) return false;
     if (first.dtype != other.dtype || first.block_dtype != other.block_dtype) return false;
     return std::equal(shape_.strides[1], shape_.strides[1] + shape_.rank, shape_.strides[i]);
   }

@@ -176,6 +176,16 @@ void unary_loop(void* dst, const void* const* src, int64_t n, MapContext& contex
 }
 template <int32_t op>
 void binary_loop(void* dst, const void* const* src, int64_t n, MapContext& context) {
+  if (context.single != 0) {
+    const bool first = context.single == 1;
+    const VecF32 one = hn::Set(F32(), *static_cast<const float*>(src[first ? 0 : 1]));
+    if (first) {
+      return for_each_vector<1>(dst, src + 1, n, context.stream,
+                                [one](VecF32 y) HWY_ATTR { return binary_row(Op<op>(), one, y); });
+    }
+    return for_each_vector<1>(dst, src, n, context.stream,
+                              [one](VecF32 x) HWY_ATTR { return binary_row(Op<op>(), x, one); });
+  }
   for_each_vector<2>(dst, src, n, context.stream,
                      [](VecF32 x, VecF32 y) HWY_ATTR { return binary_row(Op<op>(), x, y); });
 }

@@ -9,6 +9,8 @@
 namespace tenon::provider::cpu {
 namespace {
 
+constexpr int64_t few = 2048;  // elements of a matrix that small_matmul takes
+
 // y = matrix * x. The elements of y belong to the rows of the matrix; `row` and `column` are its strides.
 struct Problem {
   int32_t y = 0, matrix = 0, x = 0, bias = -1;  // numbers of operands
@@ -123,6 +125,7 @@ Refusal VectorMatmul::why_not(const ep_device& device, const ep_primitive_desc& 
   if ((desc.operands[problem.matrix].flags & EP_OPERAND_FLAG_CONSTANT) != 0 && dst.dtype == EP_DTYPE_f32)
     return Refusal::because("the matrix never changes");
   if (problem.length < 2 || problem.rows < 2) return Refusal::because("the matrix is a vector too");
+  if (dst.dtype == EP_DTYPE_f32 && problem.rows * problem.length < few) return Refusal::because("a small matrix");
   const bool by_rows = problem.column == 1;
   const bool by_columns = problem.row == 1 && problem.column > 0 && problem.y_step == 1;
   if (!by_rows && !by_columns) return Refusal::because("neither rows nor columns of the matrix are contiguous");

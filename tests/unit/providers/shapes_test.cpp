@@ -1,0 +1,263 @@
+// Shapes for which the cpu provider has kernels of their own, on every dispatch target, compared with the
+// double-precision reference: reductions and softmax of columns, of short rows and of many rows; positions of the
+// greatest; gathers of single elements; products with a vector, over f64 and over bf16; transposed copies.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "primitives/dtype/dtype.h"
+#include "primitives/reference/element.h"
+#include "primitives/reference/reference.h"
+#include "primitives/text/format.h"
+#include "sdk/provider/descriptor.h"
+#include "sdk/provider/scalar_rows.h"
+#include "tests/unit/providers/provider_fixture.h"
+
+namespace tenon::provider {
+namespace {
+
+constexpr uint32_t kNaNsOneIn = 400;
+
+// Half a unit in the last place, relative.
+double epsilon(int32_t dtype) {
+  switch (dtype) {
+    case EP_DTYPE_f64: return 1.2e-16;
+    case EP_DTYPE_f32: return 6e-8;
+    case EP_DTYPE_f16: return 5e-4;
+    case EP_DTYPE_bf16: return 4e-3;
+    default: return 0;
+  }
+}
+
+class Shapes : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    provider_ = open_on_target(GetParam());
+    if (provider_ == nullptr) GTEST_SKIP() << "this processor has no " << GetParam();
+  }
+
+  std::vector<unsigned char> random(const ep_operand_desc& operand, bool nan) {
+    std::vector<unsigned char> bytes(static_cast<size_t>(extent(operand) * dtype_size(operand.dtype)));
+    std::uniform_real_distribution<double> values(0.5, 4.0);
+    for (int64_t i = 0; i < extent(operand); ++i) {
+      const double sign = engine_() % 2 == 0 ? 1 : -1;
+      const double value = nan && engine_() % kNaNsOneIn == 0 ? NAN : std::round(values(engine_) * 64) / 64;
+      reference::store<double>(static_cast<DType>(operand.dtype), bytes.data(), i, sign * value);
+    }
+    return bytes;
+  }
+
+  std::vector<unsigned char> indices(const ep_operand_desc& operand, int64_t length) {
+    std::vector<unsigned char> bytes(static_cast<size_t>(extent(operand) * dtype_size(operand.dtype)));
+    for (int64_t i = 0; i < extent(operand); ++i) {
+      reference::store<int64_t>(static_cast<DType>(operand.dtype), bytes.data(), i,
+                                static_cast<int64_t>(engine_() % static_cast<uint64_t>(2 * length)) - length);
+    }
+    return bytes;
+  }
+
+  // `sources` holds the bytes of all operands but the result. Sums of `terms` numbers may differ by their roundings.
+  void check(const ep_primitive_desc& desc, std::vector<std::vector<unsigned char>> sources, double terms,
+             const std::string& what, const std::string& implementation = "") {
+    const ep_operand_desc& dst = desc.operands[0];
+    std::vector<unsigned char> actual(static_cast<size_t>(extent(dst) * dtype_size(dst.dtype)), 0xa5);
+    std::vector<unsigned char> expected = actual;
+    std::vector<void*> operands = {expected.data()};
+    for (auto& source : sources) operands.push_back(source.data());
+    ASSERT_TRUE(reference::run(desc, operands.data(), nullptr, 0, nullptr).ok()) << what;
+    operands[0] = actual.data();
+    const LaunchResult result = run_once(*provider_, desc, operands);
+    ASSERT_EQ(result.status, EP_STATUS_OK) << what << ": " << provider_->host.sentence();
+    if (!implementation.empty()) {
+      EXPECT_EQ(result.implementation, implementation) << what;
+    }
+    const auto type = static_cast<DType>(dst.dtype);
+    for (int64_t i = 0; i < extent(dst); ++i) {
+      if (!is_floating(dst.dtype)) {
+        ASSERT_EQ(reference::load<int64_t>(type, actual.data(), i), reference::load<int64_t>(type, expected.data(), i))
+            << what << ", element " << i;
+        continue;
+      }
+      const double a = reference::load<double>(type, actual.data(), i);
+      const double e = reference::load<double>(type, expected.data(), i);
+      if ((std::isnan(a) && std::isnan(e)) || a == e) continue;
+      const double wide = dst.dtype == EP_DTYPE_f64 ? epsilon(EP_DTYPE_f64) : epsilon(EP_DTYPE_f32);
+      ASSERT_LE(std::fabs(a - e), 4 * epsilon(dst.dtype) * std::fabs(e) + wide * 16 * terms)
+          << what << ", element " << i << ": " << a << ", not " << e;
+    }
+  }
+
+  std::unique_ptr<OpenProvider> provider_;
+  std::mt19937 engine_{7};
+};
+
+struct Layout {
+  std::vector<int64_t> dims;
+  std::vector<int64_t> strides;  // empty: dense
+  uint32_t axes;
+};
+
+const Layout reduced_layouts[] = {
+    {{7, 5, 16}, {}, 2},        {{3, 300, 21}, {}, 2},  {{200, 3}, {}, 2},      {{37, 15}, {}, 2},
+    {{40, 333}, {}, 1},         {{9000, 5}, {}, 1},     {{2, 5000}, {}, 2},     {{1, 70000}, {}, 2},
+    {{300, 700}, {}, 1},        {{60, 61}, {1, 60}, 1}, {{60, 61}, {1, 60}, 2}, {{4, 6, 5}, {30, 5, 1}, 5},
+    {{4, 6, 5}, {1, 20, 4}, 6}, {{50, 20}, {40, 2}, 2}, {{50, 20}, {40, 2}, 1}, {{1, 1}, {}, 2},
+    {{600, 17}, {17, 1}, 3},    {{30, 4}, {0, 1}, 2}};
+
+ep_operand_desc source(int32_t dtype, const Layout& layout) {
+  return layout.strides.empty() ? dense(EP_ROLE_SRC, dtype, layout.dims)
+                                : strided(EP_ROLE_SRC, dtype, layout.dims, layout.strides);
+}
+
+TEST_P(Shapes, ReductionsEqualTheReference) {
+  for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f64, EP_DTYPE_f16, EP_DTYPE_bf16, EP_DTYPE_i32, EP_DTYPE_u8}) {
+    for (const Layout& layout : reduced_layouts) {
+      std::vector<int64_t> dims = layout.dims;
+      double terms = 1;
+      for (size_t axis = 0; axis < dims.size(); ++axis) {
+        if (((layout.axes >> axis) & 1U) == 0) continue;
+        terms *= static_cast<double>(dims[axis]);
+        dims[axis] = 1;
+      }
+      for (const int32_t op : {EP_REDUCE_sum, EP_REDUCE_mean, EP_REDUCE_max, EP_REDUCE_min, EP_REDUCE_sum_square}) {
+        if (!scalar::defined_on(scalar::reduce_facts(op).domain, dtype)) continue;
+        ep_primitive_desc desc =
+            descriptor(EP_PRIMITIVE_reduce, {dense(EP_ROLE_DST, dtype, dims), source(dtype, layout)});
+        desc.attributes.reduce.op = op;
+        desc.attributes.reduce.axes = layout.axes;
+        const bool sums = op != EP_REDUCE_max && op != EP_REDUCE_min;
+        check(desc, {random(desc.operands[1], is_floating(dtype) && !sums)}, sums ? terms : 0,
+              fmt::format("op {} of dtype {}, {} rows", op, dtype, layout.dims[0]));
+      }
+    }
+  }
+}
+
+TEST_P(Shapes, PositionsEqualTheReference) {
+  for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f64, EP_DTYPE_f16, EP_DTYPE_i32}) {
+    for (const Layout& layout : reduced_layouts) {
+      for (int32_t axis = 0; axis < static_cast<int32_t>(layout.dims.size()); ++axis) {
+        std::vector<int64_t> dims = layout.dims;
+        dims[static_cast<size_t>(axis)] = 1;
+        for (int32_t variant = 0; variant < 4; ++variant) {
+          ep_primitive_desc desc =
+              descriptor(EP_PRIMITIVE_arg_reduce, {dense(EP_ROLE_DST, EP_DTYPE_i64, dims), source(dtype, layout)});
+          desc.attributes.arg_reduce.op = variant % 2 == 0 ? EP_REDUCE_max : EP_REDUCE_min;
+          desc.attributes.arg_reduce.axis = axis;
+          desc.attributes.arg_reduce.last = variant / 2;
+          check(desc, {random(desc.operands[1], is_floating(dtype))}, 0, fmt::format("dtype {}", dtype));
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Shapes, SoftmaxAlongAnyAxisEqualsTheReference) {
+  const Layout layouts[] = {{{7, 5, 16}, {}, 1},    {{300, 70}, {}, 0},     {{3, 9, 130}, {}, 1}, {{2, 3}, {}, 0},
+                            {{40, 50}, {1, 40}, 1}, {{5, 64}, {100, 1}, 0}, {{700, 1}, {}, 0}};
+  for (const int32_t dtype : {EP_DTYPE_f32, EP_DTYPE_f16, EP_DTYPE_bf16, EP_DTYPE_f64}) {
+    for (const Layout& layout : layouts) {
+      for (const int32_t log : {0, 1}) {
+        ep_primitive_desc desc =
+            descriptor(EP_PRIMITIVE_softmax, {dense(EP_ROLE_DST, dtype, layout.dims), source(dtype, layout)});
+        desc.attributes.softmax.axis = static_cast<int32_t>(layout.axes);
+        desc.attributes.softmax.log = log;
+        check(desc, {random(desc.operands[1], true)}, log != 0 ? 8 : 1, fmt::format("dtype {}", dtype));
+      }
+    }
+  }
+}
+
+TEST_P(Shapes, GathersOfElementsEqualTheReference) {
+  for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
+    for (const int32_t index_dtype : {EP_DTYPE_i32, EP_DTYPE_i64}) {
+      for (const int32_t axis : {0, 1}) {
+        const std::vector<int64_t> dims = {37, 45};
+        for (const int64_t count : {1, 7, 100}) {
+          std::vector<int64_t> result = dims;
+          result[static_cast<size_t>(axis)] = count;
+          ep_primitive_desc desc =
+              descriptor(EP_PRIMITIVE_gather, {dense(EP_ROLE_DST, dtype, result), dense(EP_ROLE_SRC, dtype, dims),
+                                               dense(EP_ROLE_INDICES, index_dtype, {count})});
+          desc.attributes.gather.axis = axis;
+          desc.attributes.gather.mode = EP_GATHER_SLICES;
+          const int64_t length = dims[static_cast<size_t>(axis)];
+          check(desc, {random(desc.operands[1], false), indices(desc.operands[2], length)}, 0, "slices");
+          desc.operands[2] = dense(EP_ROLE_INDICES, index_dtype, result);
+          desc.attributes.gather.mode = EP_GATHER_ELEMENTS;
+          check(desc, {random(desc.operands[1], false), indices(desc.operands[2], length)}, 0, "elements");
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Shapes, ReversedGathersEqualTheReference) {
+  for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
+    for (const int64_t n : {2, 33, 20000}) {
+      ep_primitive_desc desc =
+          descriptor(EP_PRIMITIVE_gather, {dense(EP_ROLE_DST, dtype, {5, n}), dense(EP_ROLE_SRC, dtype, {5, n}),
+                                           dense(EP_ROLE_INDICES, EP_DTYPE_i64, {n})});
+      desc.attributes.gather.axis = 1;
+      desc.attributes.gather.mode = EP_GATHER_SLICES;
+      std::vector<unsigned char> reversed(static_cast<size_t>(n) * 8);
+      for (int64_t i = 0; i < n; ++i) reference::store<int64_t>(DType::i64, reversed.data(), i, n - 1 - i);
+      check(desc, {random(desc.operands[1], false), reversed}, 0, "reversed");
+    }
+  }
+}
+
+TEST_P(Shapes, ProductsEqualTheReference) {
+  struct Product {
+    int32_t dtype;
+    int64_t m, k, n;
+    bool a_turned, b_turned, bias;
+    const char* implementation;
+  };
+  const Product products[] = {{EP_DTYPE_f32, 1, 70, 130, false, false, false, "vector"},
+                              {EP_DTYPE_f32, 1, 5000, 67, false, false, true, "vector"},
+                              {EP_DTYPE_f32, 1, 333, 65, false, true, false, "vector"},
+                              {EP_DTYPE_f32, 131, 77, 1, false, false, true, "vector"},
+                              {EP_DTYPE_f32, 5, 9000, 1, true, false, false, "vector"},
+                              {EP_DTYPE_f64, 1, 600, 33, false, false, true, "vector"},
+                              {EP_DTYPE_f64, 70, 33, 1, false, false, false, "vector"},
+                              {EP_DTYPE_f64, 1, 1, 1, false, false, false, "f64"},
+                              {EP_DTYPE_f64, 200, 210, 270, false, false, true, "f64"},
+                              {EP_DTYPE_f64, 17, 400, 19, true, false, false, "f64"},
+                              {EP_DTYPE_f64, 31, 5, 530, false, true, false, "f64"},
+                              {EP_DTYPE_bf16, 33, 70, 41, false, false, false, ""},
+                              {EP_DTYPE_bf16, 64, 128, 32, true, true, true, ""}};
+  for (const Product& p : products) {
+    const auto matrix = [&](int32_t role, int64_t rows, int64_t columns, bool turned) {
+      return turned ? strided(role, p.dtype, {rows, columns}, {1, rows}) : dense(role, p.dtype, {rows, columns});
+    };
+    std::vector<ep_operand_desc> operands = {dense(EP_ROLE_DST, p.dtype, {p.m, p.n}),
+                                             matrix(EP_ROLE_SRC, p.m, p.k, p.a_turned),
+                                             matrix(EP_ROLE_SRC_B, p.k, p.n, p.b_turned)};
+    if (p.bias) operands.push_back(strided(EP_ROLE_BIAS, p.dtype, {p.m, p.n}, {0, 1}));
+    const ep_primitive_desc desc = descriptor(EP_PRIMITIVE_matmul, operands);
+    std::vector<std::vector<unsigned char>> sources;
+    for (size_t i = 1; i < operands.size(); ++i) sources.push_back(random(operands[i], false));
+    check(desc, sources, 8.0 * static_cast<double>(p.k), fmt::format("{} x {} x {}", p.m, p.k, p.n), p.implementation);
+  }
+}
+
+TEST_P(Shapes, TransposedCopiesEqualTheReference) {
+  for (const int32_t dtype : {EP_DTYPE_u8, EP_DTYPE_f16, EP_DTYPE_f32, EP_DTYPE_f64}) {
+    for (const int64_t rows : {3, 32, 65}) {
+      for (const int64_t columns : {4, 31, 96}) {
+        const ep_primitive_desc desc =
+            descriptor(EP_PRIMITIVE_copy, {dense(EP_ROLE_DST, dtype, {2, rows, columns}),
+                                           strided(EP_ROLE_SRC, dtype, {2, rows, columns}, {rows * columns, 1, rows})});
+        check(desc, {random(desc.operands[1], false)}, 0, "transposed");
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Target, Shapes, testing::Values("baseline", "avx2", "avx3"),
+                         [](const testing::TestParamInfo<const char*>& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tenon::provider
