@@ -232,6 +232,19 @@ NpyHeader read_npy_header(std::string_view text) {
   return header;
 }
 
+// `data`, whose first axis is the innermost, with the last one as the innermost.
+std::string by_row(const std::string& data, const Dims& dims, size_t size) {
+  std::string rows(data.size(), '\0');
+  Dims at = Dims::filled(dims.rank(), 0);
+  for (size_t to = 0; to < data.size(); to += size) {
+    int64_t from = 0;
+    for (int32_t axis = dims.rank() - 1; axis >= 0; --axis) from = from * dims[axis] + at[axis];
+    std::memcpy(&rows[to], &data[static_cast<size_t>(from) * size], size);
+    for (int32_t axis = dims.rank() - 1; axis >= 0 && ++at[axis] == dims[axis]; --axis) at[axis] = 0;
+  }
+  return rows;
+}
+
 // --- safetensors ---
 
 std::string quoted(std::string_view text) {
@@ -369,16 +382,7 @@ Tensor npy_from_bytes(std::string_view bytes, Device device) {
   for (size_t i = 0; header.swapped && i < data.size(); i += size) std::reverse(&data[i], &data[i] + size);
   const Dims dims = checked_dims("npy", header.dims);
   if (!header.by_column) return Tensor::copy_from_host(data.data(), dims, header.dtype, device);
-  // By columns: the row-major elements are those at the strides of a tensor whose first axis is the innermost.
-  Dims strides = dims;
-  int64_t step = 1;
-  for (int32_t axis = 0; axis < dims.rank(); ++axis) {
-    strides[axis] = step;
-    step *= dims[axis];
-  }
-  const Tensor lent = Tensor::borrow(data.data(), dims, strides, header.dtype, [] {});
-  std::string rows(data.size(), '\0');
-  if (!rows.empty()) lent.copy_to_host(rows.data());
+  const std::string rows = by_row(data, dims, size);
   return Tensor::copy_from_host(rows.data(), dims, header.dtype, device);
 }
 

@@ -82,7 +82,9 @@ TEST(Npy, RefusesBrokenFiles) {
     expect_error(Code::invalid_argument, std::string(text), [&] { (void)npy_from_bytes(bytes); });
   };
   refused("does not begin", "NUMPY");
-  refused("ends beyond the file", npy("{}", "").substr(0, 11) + std::string(1, '\x7f'));
+  std::string longer = npy("{}", "");
+  longer[8] = '\x7f';
+  refused("ends beyond the file", longer);
   refused("lacks descr or shape", npy("{}", "12"));
   refused("none of Tenon's", npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1,)}", "12345678"));
   refused("has the key 'x'", npy("{'x': 1}", ""));

@@ -208,7 +208,7 @@ TEST_F(Print, StreamsTheSameText) {
   EXPECT_EQ(out.str(), fmt::format("x = {};", tensor));
 }
 
-TEST(Print, ShowsDimsDTypesDevicesAndNumbers) {
+TEST_F(Print, ShowsDimsDTypesDevicesAndNumbers) {
   std::ostringstream out;
   out << Dims{2, 3} << ' ' << DType::bf16 << ' ' << Scalar(2) << ' ' << Scalar(0.5) << ' ' << Scalar(true);
   EXPECT_EQ(out.str(), "[2, 3] bf16 2 0.5 true");
