@@ -164,16 +164,20 @@ std::string dropout_why_not(const Node& node) {
   return test != node.attributes.end() && test->second.i != 0 ? std::string() : "it drops at random (training mode).";
 }
 
+// Whether the node drops elements: in training mode, with a ratio above 0.
+bool drops(NodeContext& n) {
+  if (n.version() < 12 || !n.has(2)) return false;
+  try {
+    if (n.scalar(2).to_int() == 0) return false;
+    return !n.has(1) || n.scalar(1).to_double() != 0;
+  } catch (const UnknownValue&) {
+    return true;
+  }
+}
+
 // Inference only: y = x, with a mask of ones.
 TensorList dropout(NodeContext& n) {
-  if (n.version() >= 12 && n.has(2)) {
-    const char* training = "it may drop at random (training mode), which Tenon does not do yet";
-    try {
-      if (n.scalar(2).to_int() != 0) n.unsupported(training);
-    } catch (const UnknownValue&) {
-      n.unsupported(training);
-    }
-  }
+  if (drops(n)) n.unsupported("it may drop at random (training mode), which Tenon does not do yet");
   TensorList results = {n.input(0)};
   if (n.wants(1))
     results.push_back(full(n.dims(0), n.version() >= 10 ? Scalar(true) : Scalar(1),

@@ -60,7 +60,7 @@ TEST(Rules, AnAttributeHoldsWhatItsTagSays) {
   expect_refusal(twofold, "the attribute 'alpha' with both a float and a list of ints");
   ModelBuilder foreign = with_node("LeakyRelu");
   foreign.attribute(first(foreign), "alpha", 99).f = 1;
-  expect_refusal(foreign, "its attribute 'alpha' must be a float, not a graph, type or sparse tensor");
+  expect_refusal(foreign, "its attribute 'alpha' must be a float, not a type or a list of tensors or graphs");
 }
 
 TEST(Rules, AnAttributeThatIsZeroNeedsNoField) {
