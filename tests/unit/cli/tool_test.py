@@ -100,6 +100,8 @@ def main():
             done = run(*arguments, code=code)
             claim(all(word in done.stderr for word in words), f"{arguments}: should say {words}, said: {done.stderr}")
 
+        claim("It can run on cpu:0." in run("check", model).stdout, "check should say that the model can run")
+        claim('"refusals": []' in run("check", model, "--json").stdout, "check should say so in JSON")
         refused(["Input 'x', f32[batch, 3], is missing", "--input x=random"], "run", model)
         refused(["must be f32[batch, 3], but f32[3, 4] was given"], "run", model, "--input", "x=random:3x4")
         refused(["The model has no input 'q'; its inputs are 'x'. Input 'x', f32[batch, 3], is missing.", "--input x=random"],

@@ -44,13 +44,14 @@ TEST(Load, RefusesBytesThatAreNoModel) {
 
 TEST(Load, NamesEveryNodeThatCannotRunAtOnce) {
   ModelBuilder builder = with_node("Relu", 20);
-  builder.attribute(builder.node("ImageDecoder", {"y"}, {"a"}, "photo"), "pixel_format",
+  builder.input("bytes", kUint8, {"9"});
+  builder.attribute(builder.node("ImageDecoder", {"bytes"}, {"a"}, "photo"), "pixel_format",
                     proto::AttributeProto::AttributeType_STRING);
   builder.node("Quux", {"y"}, {"b"}, "own");
   const Refusal refusal = refusal_of(builder.bytes());
   EXPECT_EQ(refusal.code, Code::unsupported);
   EXPECT_TRUE(refusal.says("for 2 reasons")) << refusal.text;
-  EXPECT_TRUE(refusal.says("node 1 (photo): ImageDecoder (version 20) of f32: it decodes images")) << refusal.text;
+  EXPECT_TRUE(refusal.says("node 1 (photo): ImageDecoder (version 20) of u8: it decodes images")) << refusal.text;
   EXPECT_TRUE(refusal.says("node 2 (own): Quux (version 20) of f32: there is no translation")) << refusal.text;
 }
 

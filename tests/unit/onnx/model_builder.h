@@ -159,6 +159,6 @@ class ModelBuilder {
   proto::ModelProto model_;
 };
 
-constexpr int32_t kFloat = 1, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9, kComplex64 = 14;
+constexpr int32_t kFloat = 1, kUint8 = 2, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9, kComplex64 = 14;
 
 }  // namespace tenon::onnx

@@ -161,7 +161,8 @@ TEST(Rules, AConstantHoldsOneValue) {
   proto::NodeProto& node = builder.node("Constant", {}, {"y"}, "both");
   number(builder, node, "value_float", 1.5f);
   builder.integer(node, "value_int", 3);
-  expect_refusal(builder, "node 0 (both): Constant: it holds 2 values, value_float and value_int among them");
+  expect_refusal(builder,
+                 "node 0 (both): Constant (version 17): it holds 2 values, value_float and value_int among them");
 }
 
 TEST(Rules, ANodeHasAsManyInputsAndOutputsAsItsOperator) {
