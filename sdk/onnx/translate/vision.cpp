@@ -357,10 +357,7 @@ TensorList max_roi_pool(NodeContext& n) {
   return {cast(pooled, n.dtype(0))};
 }
 
-std::string image_why_not(const Node&) {
-  return "it decodes images; Tenon reads tensors. Decode the image before, for example with the `image` option of the "
-         "application.";
-}
+std::string image_why_not(const Node&) { return "it decodes images; Tenon reads tensors. Decode the image before."; }
 TensorList image_decoder(NodeContext& n) { n.unsupported(image_why_not(n.node())); }
 
 constexpr Translator kRows[] = {
