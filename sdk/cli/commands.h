@@ -47,6 +47,13 @@ struct GraphOptions {
 // Prints the graph of a model after some passes, or reads one and runs it.
 int show_graph(const GraphOptions& options);
 
+struct CheckOptions {
+  std::string model, device;
+  bool json = false;
+};
+// Says whether a model can run, and prints all that cannot. Returns 1 if something cannot.
+int check_model(const CheckOptions& options);
+
 struct ReportOptions {
   bool json = false;
   bool probe = false;  // a child process loads every plug-in first

@@ -20,6 +20,7 @@ struct CommandLine {
   CLI::App app{"Runs tensor programs on any device a plug-in describes.", "tenon"};
   RunOptions run;
   CompareOptions compare;
+  CheckOptions check;
   GraphOptions graph;
   ReportOptions devices, doctor;
   OpsOptions ops;
@@ -37,6 +38,7 @@ struct CommandLine {
         "Version, commit, libraries and providers");
     add_run();
     add_compare();
+    add_check();
     add_graph();
     add_reports();
     add_onnx_test();
@@ -115,6 +117,14 @@ struct CommandLine {
     command->add_flag("--eager", run.eager, "Run node after node instead of a recorded program");
     command->add_flag("--json", run.json, "Print JSON");
     command->callback([this] { chosen = [this] { return run_model(run); }; });
+  }
+
+  void add_check() {
+    CLI::App* command = app.add_subcommand("check", "Say what of an ONNX model cannot run, without its external data");
+    command->add_option("MODEL", check.model, "The model.onnx")->required();
+    command->add_option("--device,-d", check.device, "As for run");
+    command->add_flag("--json", check.json, "Print JSON");
+    command->callback([this] { chosen = [this] { return check_model(check); }; });
   }
 
   void add_graph() {

@@ -232,6 +232,16 @@ inline Model load_bytes(std::span<const uint8_t> bytes, const Options& options =
   return load_bytes(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()), options);
 }
 
+// What check() finds in a model file.
+struct Checked {
+  ModelInfo info;
+  std::vector<ValueInfo> inputs, outputs;
+  std::vector<std::string> refusals;  // a sentence for each thing that cannot run, with the node; empty: it loads
+};
+// Says what load() would refuse, without external data, which need not be there. Errors: not_found, invalid_argument,
+// as load().
+TENON_API Checked check(const std::string& path, const Options& options = {});
+
 // Reads one tensor in ONNX's format, such as the input_0.pb of a test case. `name` may be NULL.
 TENON_API Tensor tensor_from_bytes(std::string_view bytes, Device device = {}, std::string* name = nullptr);
 // The same for any value: a TensorProto, SequenceProto or OptionalProto, as `info` says.

@@ -10,7 +10,8 @@
 namespace tenon::cli {
 
 // Empty if `actual` equals `expected`: dtype and shape are the same, integers and bools are equal, floats are within
-// atol + rtol * |expected| (NaN equals NaN, infinities are equal), bf16 is within two units in the last place.
+// atol + rtol * |expected| (NaN equals NaN, infinities are equal) or, f16, within two units in the last place; bf16 is
+// within two such units.
 // Otherwise a sentence about the first difference.
 std::string difference(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance);
 

@@ -418,19 +418,26 @@ ValueList Model::Impl::run_values(const Values& inputs, std::vector<NodeExecutio
 
 namespace {
 
+// Parses `bytes`, which are from `file` if that is given, and finds what cannot run.
+ParsedModel parse_and_check(std::string_view bytes, TensorFiles files, const Options& options,
+                            std::vector<std::string>* refusals) {
+  const Device device = options.device ? options.device : Device::current();
+  ParsedModel parsed = parse_model(bytes, std::move(files), device, refusals);
+  parsed.precision = options.precision;
+  check_types(parsed);
+  name_nodes(&parsed);
+  settle_constants(&parsed);
+  find_last_uses(&parsed);
+  find_refusals(parsed, refusals);
+  return parsed;
+}
+
 // `file`: what `bytes` are from, or null.
 Model load_checked(std::string_view bytes, const ModelFile* file, const Options& options) {
   auto impl = std::make_shared<Model::Impl>();
   impl->options = options;
   std::vector<std::string> refusals;
-  const Device device = options.device ? options.device : Device::current();
-  impl->parsed = parse_model(bytes, {ExternalFiles(options.external_data_root), file}, device, &refusals);
-  impl->parsed.precision = options.precision;
-  check_types(impl->parsed);
-  name_nodes(&impl->parsed);
-  settle_constants(&impl->parsed);
-  find_last_uses(&impl->parsed);
-  find_refusals(impl->parsed, &refusals);
+  impl->parsed = parse_and_check(bytes, {ExternalFiles(options.external_data_root), file}, options, &refusals);
   if (!refusals.empty()) {
     std::string text =
         fmt::format("The model cannot run for {}{}", refusals.size(), refusals.size() == 1 ? " reason:" : " reasons:");
@@ -515,6 +522,23 @@ Model load(const std::string& path, const Options& options) {
     } catch (const Error& error) {
       throw Error(error.status().with_context(fmt::format("  while loading '{}'", path)));
     }
+  });
+}
+
+Checked check(const std::string& path, const Options& options) {
+  return at_border([&] {
+    const ModelFile file = value_or_throw(ModelFile::open(path, kLargestFile));
+    Checked checked;
+    try {
+      TensorFiles files{ExternalFiles(std::string()), &file, true};
+      const ParsedModel parsed = parse_and_check(file.bytes(), std::move(files), options, &checked.refusals);
+      checked.info = parsed.info;
+      checked.inputs = parsed.inputs;
+      checked.outputs = parsed.outputs;
+    } catch (const Error& error) {
+      throw Error(error.status().with_context(fmt::format("  while checking '{}'", path)));
+    }
+    return checked;
   });
 }
 

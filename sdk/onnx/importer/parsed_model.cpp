@@ -15,17 +15,17 @@ TypeId type_of_kind(Value::Kind kind) {
   return kind == Value::Kind::sequence ? kSequenceType : kind == Value::Kind::optional ? kOptionalType : 0;
 }
 
-TypeId type_of(const ValueInfo& info) {
-  if (info.optional) return kOptionalType;
-  return info.kind == Value::Kind::tensor ? type_id(info.dtype) : type_of_kind(info.kind);
-}
-
 void declare_inputs(const Subgraph& graph, std::vector<TypeId>* types) {
   for (size_t i = 0; i < graph.inputs.size(); ++i)
     (*types)[static_cast<size_t>(graph.inputs[i])] = type_of(graph.input_infos[i]);
 }
 
 }  // namespace
+
+int32_t type_of(const ValueInfo& info) {
+  if (info.optional) return kOptionalType;
+  return info.kind == Value::Kind::tensor ? type_id(info.dtype) : type_of_kind(info.kind);
+}
 
 int32_t type_of(const Value& value) {
   return value.is_tensor() ? type_id(value.tensor().dtype()) : type_of_kind(value.kind());

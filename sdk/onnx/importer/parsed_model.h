@@ -120,6 +120,7 @@ void check_types(const ParsedModel& parsed);
 
 // What the value is, as a TypeId of schema/; 0: not known.
 int32_t type_of(const Value& value);
+int32_t type_of(const ValueInfo& info);
 // Checks that output i of the parsed model has the declared type. `made` is its type as a TypeId; 0: not known.
 void check_output_type(const ParsedModel& parsed, size_t i, int32_t made);
 

@@ -26,7 +26,29 @@ constexpr int kMostDepth = 32;
 // Nodes of all graphs, after functions are expanded. A few functions that call each other can make any number of nodes.
 constexpr size_t kMostNodes = size_t{1} << 18;
 
+// Bytes of what a few bytes of a file can stand for: sparse tensors with their zeros, and what expanded functions copy.
+constexpr uint64_t kMostUnfolded = uint64_t{1} << 30;
+
 std::string quoted(std::string_view text) { return fmt::format("'{}'", text); }
+
+// The bytes of a sparse tensor with its zeros; 0 for a shape that the reader of tensors refuses.
+uint64_t unfolded(const proto::SparseTensorProto& tensor) {
+  constexpr int64_t kWidest = 8;
+  if (tensor.dims.size() > EP_MAX_RANK) return 0;
+  return static_cast<uint64_t>(checked_count(Dims(tensor.dims), kWidest).value_or(0)) * kWidest;
+}
+
+// The bytes that a copy of the attribute takes, about.
+uint64_t size_of(const AttributeProto& attribute) {
+  uint64_t size = attribute.s.size() + 8 * (attribute.ints.size() + attribute.floats.size());
+  for (std::string_view text : attribute.strings) size += sizeof(std::string) + text.size();
+  if (!attribute.t) return size;
+  const proto::TensorProto& t = *attribute.t;
+  for (std::string_view text : t.string_data) size += sizeof(std::string) + text.size();
+  return size + t.raw_data.size() +
+         8 * (t.float_data.size() + t.int32_data.size() + t.int64_data.size() + t.double_data.size() +
+              t.uint64_data.size());
+}
 
 std::string domain_of(std::string_view name) { return name == "ai.onnx" ? std::string() : std::string(name); }
 
@@ -76,6 +98,7 @@ class Reader {
     bind(scope, name, id, by);
     parsed_.names.push_back((scope->call != nullptr ? scope->call->prefix : std::string()) + std::string(name));
     parsed_.constants.emplace_back();
+    types_.push_back(0);
     return id;
   }
 
@@ -90,6 +113,15 @@ class Reader {
       if (found != at->values.end()) return &found->second;
     }
     return nullptr;
+  }
+
+  void spend(uint64_t bytes) {
+    if (bytes > budget_)
+      malformed(
+          fmt::format("its sparse tensors with their zeros, and copies of what its functions hold, take more than "
+                      "{} bytes",
+                      kMostUnfolded));
+    budget_ -= bytes;
   }
 
   void refuse(std::string line) { refusals_.push_back(std::move(line)); }
@@ -152,6 +184,7 @@ class Reader {
     for (const proto::SparseTensorProto& tensor : graph.sparse_initializer) {
       if (!tensor.values) malformed("a sparse weight has no values");
       const int32_t id = define(scope, tensor.values->name, "a sparse weight");
+      spend(unfolded(tensor));
       keep_weight(id, read_sparse_tensor(tensor, files_, parsed_.device));
     }
   }
@@ -167,8 +200,10 @@ class Reader {
     ++parsed_.info.weights;
     if (!value.ok() && value.status().code() == Code::unsupported) return refuse(value.status().message());
     throw_if_error(value.status());
-    if (value->is_tensor()) parsed_.info.weight_bytes += static_cast<uint64_t>(value->tensor().bytes());
-    parsed_.constants[static_cast<size_t>(id)] = std::move(value).value();
+    Value weight = std::move(value).value();
+    if (weight.is_tensor()) parsed_.info.weight_bytes += static_cast<uint64_t>(weight.tensor().bytes());
+    types_[static_cast<size_t>(id)] = type_of(weight);
+    parsed_.constants[static_cast<size_t>(id)] = std::move(weight);
   }
 
   void read_inputs() {
@@ -184,11 +219,33 @@ class Reader {
       const int32_t id = define(&scope_, input.name, "an input");
       parsed_.input_values.push_back(id);
       parsed_.inputs.push_back(info);
-      if (refused.empty()) parsed_.declared[id] = info;
+      if (!refused.empty()) continue;
+      types_[static_cast<size_t>(id)] = type_of(info);
+      parsed_.declared[id] = info;
     }
   }
 
-  static std::string describe_node(const Node& node) { return fmt::format("{}: {}: ", label(node), node.op_type); }
+  // "node 3 (/x): Quux (version 17) of f32, ?: "
+  std::string describe_node(const Node& node) const {
+    std::string types;
+    for (int32_t value : node.inputs) {
+      const TypeId type = value < 0 ? 0 : types_[static_cast<size_t>(value)];
+      types += fmt::format("{}{}", types.empty() ? " of " : ", ", value < 0 ? "-" : type == 0 ? "?" : type_name(type));
+    }
+    const std::string domain = node.domain.empty() ? std::string() : node.domain + ".";
+    return fmt::format("{}: {}{} (version {}){}: ", label(node), domain, node.op_type, node.version, types);
+  }
+
+  // Notes the types of the outputs, as far as they follow from the rules.
+  void note_types(const Node& node) {
+    if (node.schema == nullptr) return;
+    std::vector<TypeId> inputs;
+    for (int32_t value : node.inputs) inputs.push_back(value < 0 ? 0 : types_[static_cast<size_t>(value)]);
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] >= 0)
+        types_[static_cast<size_t>(node.outputs[i])] = output_type(*node.schema, node, inputs, i);
+    }
+  }
 
   const Opsets& opsets_of(const Scope& scope) const {
     return scope.call != nullptr && !scope.call->opsets.empty() ? scope.call->opsets : opsets_;
@@ -210,6 +267,8 @@ class Reader {
       const auto [to, fresh] = node->attributes.emplace(std::string(attribute.name), Attribute());
       if (!fresh)
         malformed(fmt::format("{} has two attributes with the name {}", label(*node), quoted(attribute.name)));
+      if (content->sparse_tensor) spend(unfolded(*content->sparse_tensor));
+      if (scope->call != nullptr) spend(size_of(*content));
       to->second = read_attribute(*node, *content, files_, &refusals_);
       if (to->second.kind == Attribute::Kind::graph)
         to->second.graph = read_subgraph(*content->g, *scope, fmt::format("{} of {}", attribute.name, label(*node)));
@@ -228,6 +287,7 @@ class Reader {
       if (input.type) read_value_info(input, "input", &info);
       graph->inputs.push_back(define(&scope, input.name, "an input of " + scope.inside));
       graph->input_infos.push_back(info);
+      types_.back() = type_of(info);
     }
     read_nodes(from.node, &scope, &graph->nodes);
     for (const proto::ValueInfoProto& output : from.output) {
@@ -313,6 +373,7 @@ class Reader {
       Node node = read_node(from[i], i, scope);
       if (++node_count_ > kMostNodes)
         malformed(fmt::format("it has more than {} nodes, with those of its functions", kMostNodes));
+      if (scope->call != nullptr) spend(node.name.size() + 4 * node.inside.size());
       const auto function = functions_.find(key_of(from[i].domain, from[i].op_type, from[i].overload));
       if (function != functions_.end()) {
         expand(from[i], *function->second, node, scope, nodes);
@@ -330,6 +391,7 @@ class Reader {
       std::string reason;
       node.translator = find_translator(node, &reason);
       if (node.translator == nullptr) refuse(describe_node(node) + reason);
+      note_types(node);
       nodes->push_back(std::move(node));
     }
   }
@@ -378,6 +440,8 @@ class Reader {
   std::map<std::string, const proto::FunctionProto*> functions_;
   Scope scope_;
   size_t node_count_ = 0;
+  uint64_t budget_ = kMostUnfolded;
+  std::vector<TypeId> types_;  // by value; 0: not known
   ParsedModel parsed_;
 };
 

@@ -21,6 +21,7 @@ constexpr Row kRows[] = {
   {"", #op_type, since, inputs, outputs, types, attributes},
 #define OPERATOR_OF(domain, op_type, since, inputs, outputs, types, attributes) \
   {domain, #op_type, since, inputs, outputs, types, attributes},
+#include "sdk/onnx/schema/microsoft.def"
 #include "sdk/onnx/schema/operators.def"
 #undef OPERATOR
 #undef OPERATOR_OF
@@ -154,6 +155,9 @@ const std::vector<Schema>& schemas() {
   static const std::vector<Schema> all = [] {
     std::vector<Schema> list;
     for (const Row& row : kRows) list.push_back(read_row(row));
+    std::stable_sort(list.begin(), list.end(), [](const Schema& a, const Schema& b) {
+      return std::tie(a.domain, a.op_type, a.since) < std::tie(b.domain, b.op_type, b.since);
+    });
     return list;
   }();
   return all;

@@ -1,5 +1,5 @@
 // Schema: ONNX's rules for one operator from one version on: its inputs, outputs, element types and attributes. The
-// rows are in operators.def, which generate.py writes from the package onnx.
+// rows are in operators.def, which generate.py writes from the package onnx, and in microsoft.def.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,7 @@ bool parse_number(std::string_view text, uint64_t* value) {
   return result.ec == std::errc() && result.ptr == text.data() + text.size();
 }
 
-Status check_external(const Proto& proto, ExternalFiles& files, TensorHeader* header) {
+Status check_external(const Proto& proto, TensorFiles& files, TensorHeader* header) {
   uint64_t length = static_cast<uint64_t>(header->bytes);
   for (const onnx_proto::StringStringEntryProto& entry : proto.external_data) {
     if (entry.key == "location") {
@@ -68,7 +68,8 @@ Status check_external(const Proto& proto, ExternalFiles& files, TensorHeader* he
     return bad(proto, fmt::format("of shape {} needs {} bytes, but its external data has length {}", header->dims,
                                   header->bytes, length));
   }
-  TENON_ASSIGN_OR_RETURN(const uint64_t size, files.size(header->location));
+  if (files.without_external) return {};
+  TENON_ASSIGN_OR_RETURN(const uint64_t size, files.external.size(header->location));
   if (header->offset > size || length > size - header->offset) {
     return bad(proto, fmt::format("wants {} bytes at offset {} of '{}', which has {} bytes", length, header->offset,
                                   header->location, size));
@@ -110,6 +111,8 @@ void read_typed(const Proto& proto, DType dtype, void* out) {
 
 // What reads the elements of a large tensor from a file, as they are there; else none.
 std::function<Status(void* out)> reader_of(const Proto& proto, const TensorHeader& header, TensorFiles& files) {
+  if (header.external && files.without_external)
+    return [](void*) { return Status(Code::not_found, "External data are left out of a check."); };
   if (header.dtype == DType::boolean || static_cast<uint64_t>(header.bytes) < kLargeWeight) return {};
   if (header.external)
     return files.external.reader(header.location, header.offset, static_cast<uint64_t>(header.bytes));
@@ -164,7 +167,7 @@ Result<TensorHeader> check_tensor(const Proto& proto, TensorFiles& files) {
   header.bytes = *count * size;
   header.external = proto.data_location == Proto::DataLocation_EXTERNAL;
   if (header.external) {
-    TENON_RETURN_IF_ERROR(check_external(proto, files.external, &header));
+    TENON_RETURN_IF_ERROR(check_external(proto, files, &header));
     return header;
   }
   const bool raw = proto.has(Proto::k_raw_data);

@@ -25,6 +25,7 @@ std::string onnx_type_name(int32_t data_type);
 struct TensorFiles {
   ExternalFiles external;
   const ModelFile* model = nullptr;  // the file that the messages are from; null: they are in memory, and whole
+  bool without_external = false;     // external data are not looked at, and reading them is an error
 };
 
 // The checked header of a TensorProto: a supported dtype, at most 8 dims, none negative, no overflow, and as much data

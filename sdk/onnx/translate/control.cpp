@@ -2,7 +2,9 @@
 // functions become regions of the graph (core/graph/regions). A loop that is no region runs node after node.
 #include <algorithm>
 
+#include "core/graph/recorder.h"
 #include "core/graph/regions/control_flow.h"
+#include "core/ops/op_call.h"
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
@@ -16,6 +18,27 @@ namespace {
 constexpr int64_t kMostUnrolled = 1024;
 // A loop of so few steps is unrolled at once.
 constexpr int64_t kFewSteps = 4;
+
+bool recording() { return dynamic_cast<graph::Recorder*>(&current_interpreter()) != nullptr; }
+
+// While it lives, the steps of a recorded loop are recorded one by one. Loops inside of loops multiply. Throws
+// UnknownValue if they are too many.
+class Unrolling {
+ public:
+  explicit Unrolling(int64_t steps) : before_(unrolled_) {
+    if (!recording()) return;
+    if (steps > kMostUnrolled / before_) throw UnknownValue(-1);
+    unrolled_ *= std::max<int64_t>(1, steps);
+  }
+  ~Unrolling() { unrolled_ = before_; }
+  Unrolling(const Unrolling&) = delete;
+  Unrolling& operator=(const Unrolling&) = delete;
+
+ private:
+  static thread_local int64_t unrolled_;
+  int64_t before_;
+};
+thread_local int64_t Unrolling::unrolled_ = 1;
 
 Tensor host_bool(bool value) { return Tensor::copy_from_host(&value, Dims(), DType::boolean, Device::host()); }
 Tensor host_int(int64_t value) { return Tensor::copy_from_host(&value, Dims(), DType::i64, Device::host()); }
@@ -108,7 +131,9 @@ class Loop {
   ValueList run() {
     if (start_known_ && n_.has(1) && !is_true(n_, n_.value(1))) most_ = 0, most_known_ = true;
     const bool counted = start_known_ && goes_on();
-    if (start_known_ && most_known_ && (all_known(inputs()) || (counted && most_ <= kFewSteps))) return steps();
+    if (!n_.has(0) && counted) n_.invalid("nothing ends it: it has no number of steps, and its condition stays true");
+    if (!recording()) return steps();
+    if (start_known_ && most_known_ && (counted ? most_ <= kFewSteps : all_known(inputs()))) return steps();
     if (counted && most_known_ && n_.has(0)) return scanned();
     if (scans() != 0) throw UnknownValue(-1);  // how many results there will be is not known
     return recorded_or_unknown(n_.has(0) ? n_.node().inputs[0] : -1, [&] { return looped(); });
@@ -138,6 +163,7 @@ class Loop {
 
   // Step after step, as eager code does it.
   ValueList steps() {
+    const Unrolling unrolling(most_);
     ValueList state = state_;
     std::vector<ValueList> results(scans());
     Value condition = n_.has(1) ? n_.value(1) : Value(host_bool(true));
@@ -288,6 +314,7 @@ class ScanNode {
     } catch (const UnknownValue&) {
       if (!length.is_number() || length.number() > kMostUnrolled || length.number() == 0) throw;
     }
+    const Unrolling unrolling(length.number());
     Scanned all{init, {}};
     std::vector<ValueList> ys(body_.outputs.size() - states_);
     for (int64_t at = 0; at < length.number(); ++at) {

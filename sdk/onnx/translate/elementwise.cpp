@@ -149,14 +149,19 @@ std::string cast_why_not(const Node& node) {
   return fmt::format("it casts to {}, an element type that Tenon does not have.", onnx_type_name(type));
 }
 
-// A cast to bool asks whether the element is not 0.
-Tensor convert(const Tensor& x, DType dtype) {
+// A cast to bool asks whether the element is not 0. A cast to f8 gives the greatest number for what is beyond it,
+// unless the node says otherwise.
+Tensor convert(NodeContext& n, DType dtype) {
+  const Tensor& x = n.input(0);
   if (dtype == DType::boolean && x.dtype() != DType::boolean) return ne(x, Scalar(0));
-  return cast(x, dtype);
+  const double most = dtype == DType::f8e4m3fn ? 448.0 : dtype == DType::f8e5m2 ? 57344.0 : 0.0;
+  const bool saturates = most != 0 && is_floating(x.dtype()) && x.dtype() != dtype && n.flag("saturate", true);
+  if (!saturates) return cast(x, dtype);
+  return cast(clamp(x.dtype() == DType::f64 ? x : cast(x, DType::f32), Scalar(-most), Scalar(most)), dtype);
 }
 
-TensorList translate_cast(NodeContext& n) { return {convert(n.input(0), target_type(n))}; }
-TensorList cast_like(NodeContext& n) { return {convert(n.input(0), n.dtype(1))}; }
+TensorList translate_cast(NodeContext& n) { return {convert(n, target_type(n))}; }
+TensorList cast_like(NodeContext& n) { return {convert(n, n.dtype(1))}; }
 
 std::string dropout_why_not(const Node& node) {
   if (node.version >= 12 || node.version >= 7) return {};
@@ -164,16 +169,20 @@ std::string dropout_why_not(const Node& node) {
   return test != node.attributes.end() && test->second.i != 0 ? std::string() : "it drops at random (training mode).";
 }
 
+// Whether the node drops elements: in training mode, with a ratio above 0.
+bool drops(NodeContext& n) {
+  if (n.version() < 12 || !n.has(2)) return false;
+  try {
+    if (n.scalar(2).to_int() == 0) return false;
+    return !n.has(1) || n.scalar(1).to_double() != 0;
+  } catch (const UnknownValue&) {
+    return true;
+  }
+}
+
 // Inference only: y = x, with a mask of ones.
 TensorList dropout(NodeContext& n) {
-  if (n.version() >= 12 && n.has(2)) {
-    const char* training = "it may drop at random (training mode), which Tenon does not do yet";
-    try {
-      if (n.scalar(2).to_int() != 0) n.unsupported(training);
-    } catch (const UnknownValue&) {
-      n.unsupported(training);
-    }
-  }
+  if (drops(n)) n.unsupported("it may drop at random (training mode), which Tenon does not do yet");
   TensorList results = {n.input(0)};
   if (n.wants(1))
     results.push_back(full(n.dims(0), n.version() >= 10 ? Scalar(true) : Scalar(1),

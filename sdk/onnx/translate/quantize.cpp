@@ -2,15 +2,26 @@
 #include "core/ops/ops.h"
 #include "primitives/text/format.h"
 #include "sdk/onnx/importer/node_context.h"
+#include "sdk/onnx/tensors/tensor_data.h"
 #include "sdk/onnx/translate/layers.h"
 #include "sdk/onnx/translate/translator.h"
 
 namespace tenon::onnx {
 namespace {
 
-// A scale or zero point: one number, or one per index along the attribute `axis`.
+// A scale or zero point: one number, one per index along the attribute `axis`, or one per block of indices.
 Tensor along_axis(NodeContext& n, const Tensor& value) {
   if (value.elements() == 1) return reshape(value, Dims());
+  const int64_t block = n.integer("block_size", 0);
+  if (block > 0 && value.rank() == n.rank(0)) {
+    const int64_t blocked = n.axis(1, n.rank(0)), length = n.dims(0)[blocked];
+    Dims wanted = n.dims(0);
+    wanted[blocked] = (length + block - 1) / block;
+    if (value.dims() != wanted)
+      n.invalid(fmt::format("a scale or zero point of shape {} is not {}, one for each block of {}", value.dims(),
+                            wanted, block));
+    return gather_slices(value, blocked, floor_divide(n.positions(length), Scalar(block)));
+  }
   const int64_t axis = n.axis(1, n.rank(0));
   Dims shape = Dims::filled(n.rank(0), 1);
   if (value.rank() != 1 || !(n.sizes(0)[axis] == value.elements())) {
@@ -21,23 +32,41 @@ Tensor along_axis(NodeContext& n, const Tensor& value) {
   return reshape(value, shape);
 }
 
+// The integers that a quantised type holds.
+struct Range {
+  DType dtype;
+  int64_t low, high;
+};
+constexpr Range kRanges[] = {
+    {DType::i8, -128, 127}, {DType::u8, 0, 255}, {DType::i16, -32768, 32767}, {DType::u16, 0, 65535}};
+
+const Range* range_of(DType dtype) {
+  for (const Range& range : kRanges) {
+    if (range.dtype == dtype) return &range;
+  }
+  return nullptr;
+}
+
+// Of a dtype that check_quantized lets pass.
 Tensor quantize(const Tensor& x, const Tensor& scale, const Tensor& zero, DType dtype) {
-  const bool is_signed = dtype == DType::i8;
+  const Range& range = *range_of(dtype);
   const Tensor steps = round(div(x, scale));
   const Tensor moved = zero.defined() ? add(steps, cast(zero, x.dtype())) : steps;
-  return cast(clamp(moved, Scalar(is_signed ? -128 : 0), Scalar(is_signed ? 127 : 255)), dtype);
+  return cast(clamp(moved, Scalar(range.low), Scalar(range.high)), dtype);
 }
 
 void check_quantized(NodeContext& n, DType dtype) {
-  if (dtype != DType::i8 && dtype != DType::u8)
-    n.unsupported(fmt::format("it quantises to {}; i8 and u8 are translated", dtype_name(dtype)));
+  if (range_of(dtype) == nullptr)
+    n.unsupported(fmt::format("it quantises to {}; i8, u8, i16 and u16 are translated", dtype_name(dtype)));
 }
 
 TensorList quantize_linear(NodeContext& n) {
   const Tensor zero = n.has(2) ? along_axis(n, n.input(2)) : Tensor();
-  const DType dtype = n.has(2) ? n.dtype(2) : DType::u8;
+  const auto named = static_cast<int32_t>(n.integer("output_dtype", 0));
+  const DType dtype = n.has(2) ? n.dtype(2) : named != 0 ? dtype_of_onnx(named) : DType::u8;
   check_quantized(n, dtype);
-  return {quantize(cast(n.input(0), DType::f32), along_axis(n, n.input(1)), zero, dtype)};
+  const Tensor scale = cast(along_axis(n, n.input(1)), DType::f32);
+  return {quantize(cast(n.input(0), DType::f32), scale, zero, dtype)};
 }
 
 // x - zero point, in f32.
@@ -48,7 +77,11 @@ Tensor centred(const Tensor& x, const Tensor& zero) {
 
 TensorList dequantize_linear(NodeContext& n) {
   const Tensor zero = n.has(2) ? along_axis(n, n.input(2)) : Tensor();
-  return {mul(centred(n.input(0), zero), along_axis(n, n.input(1)))};
+  const Tensor scale = along_axis(n, n.input(1));
+  const auto named = static_cast<int32_t>(n.integer("output_dtype", 0));
+  const DType dtype = named != 0 ? dtype_of_onnx(named) : scale.dtype();
+  if (!is_floating(dtype)) n.invalid(fmt::format("its output_dtype is {}", onnx_type_name(named)));
+  return {cast(mul(centred(n.input(0), zero), cast(scale, DType::f32)), dtype)};
 }
 
 // u8 over the range of x, extended to include 0.

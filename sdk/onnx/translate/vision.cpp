@@ -161,22 +161,28 @@ TensorList max_unpool(NodeContext& n) {
   const Ints pads = n.integers("pads").value_or(Ints(2 * static_cast<size_t>(axes), 0));
   if (kernel.size() != static_cast<size_t>(axes) || strides.size() != kernel.size() || pads.size() != 2 * kernel.size())
     n.invalid(fmt::format("its kernel, strides and pads do not fit {} axes", axes));
-  // The positions count in the image that the numbers of the node give; output_shape puts it into a larger one.
+  // The positions count in the image that the numbers of the node give; output_shape puts it into a larger one, at the
+  // low ends.
   Dims image{x.dim(0), x.dim(1)};
   for (int32_t i = 0; i < axes; ++i) {
     const auto at = static_cast<size_t>(i);
     image.push_back((x.dim(i + 2) - 1) * strides[at] + kernel[at] - pads[at] - pads[at + static_cast<size_t>(axes)]);
   }
-  if (n.has(2)) {
-    const Ints wanted = n.ints(2);
-    if (wanted.size() != static_cast<size_t>(x.rank()))
-      n.invalid("its output_shape does not fit the rank of its input");
-    image = Dims(wanted);
-  }
   if (!checked_count(image) || element_count(image) < 1)
     n.invalid(fmt::format("its result would have shape {}", image));
   const Tensor flat = zeros(element_count(image), x.dtype(), n.device());
-  return {reshape(scatter(flat, 0, reshape(cast(positions, DType::i64), {-1}), reshape(x, {-1})), image)};
+  Tensor y = reshape(scatter(flat, 0, reshape(cast(positions, DType::i64), {-1}), reshape(x, {-1})), image);
+  if (!n.has(2)) return {y};
+  const Ints wanted = n.ints(2);
+  if (wanted.size() != static_cast<size_t>(x.rank())) n.invalid("its output_shape does not fit the rank of its input");
+  Ints padding;
+  for (int32_t i = x.rank(); i-- > 0;) {
+    const int64_t more = wanted[static_cast<size_t>(i)] - image[i];
+    if (more < 0 || more > 1 << 24 || (i < 2 && more != 0))
+      n.invalid(fmt::format("its output_shape {} does not fit {}", wanted[static_cast<size_t>(i)], image[i]));
+    padding.insert(padding.end(), {0, more});
+  }
+  return {pad(y, padding)};
 }
 
 TensorList deform_conv(NodeContext& n) {
@@ -351,10 +357,7 @@ TensorList max_roi_pool(NodeContext& n) {
   return {cast(pooled, n.dtype(0))};
 }
 
-std::string image_why_not(const Node&) {
-  return "it decodes images; Tenon reads tensors. Decode the image before, for example with the `image` option of the "
-         "application.";
-}
+std::string image_why_not(const Node&) { return "it decodes images; Tenon reads tensors. Decode the image before."; }
 TensorList image_decoder(NodeContext& n) { n.unsupported(image_why_not(n.node())); }
 
 constexpr Translator kRows[] = {

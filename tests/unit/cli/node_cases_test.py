@@ -1,4 +1,4 @@
-"""ONNX's own node cases: the pinned number passes, none fails, crashes or hangs, and the pinned number is skipped.
+"""ONNX's own node cases: the pinned number passes, only wrong cases fail, none crashes or hangs, and the rest is skipped.
 
 Usage: node_cases_test.py TENON CASES [OPTION...]      the options go to `tenon onnx-test`
 
@@ -10,7 +10,9 @@ import pathlib
 import subprocess
 import sys
 
-PINNED = {"passed": 791, "failed": 0, "skipped": 141}
+PINNED = {"passed": 862, "failed": 1, "skipped": 69}
+# Cases that are wrong themselves: {case: why}. They fail, and no other does.
+WRONG = {"test_adam_multiple": "the expected values are of an epsilon that the model does not have"}
 
 
 def differences(counts, pinned):
@@ -24,7 +26,8 @@ def run_cases(command):
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     if not rows or "passed" not in rows[-1]:
         sys.exit(f"{' '.join(command)}: exit code {done.returncode}, no counts\n{done.stdout[-2000:]}")
-    failed = [f"{row['case']}: {row['sentence']}" for row in rows[:-1] if row["verdict"] == "failed"]
+    failed = [f"{row['case']}: {row['sentence']}" for row in rows[:-1]
+              if row["verdict"] == "failed" and row["case"] not in WRONG]
     told = {verdict: sum(row["verdict"] == verdict for row in rows[:-1]) for verdict in PINNED}
     counts = {verdict: rows[-1][verdict] for verdict in PINNED}
     if told != counts or (done.returncode == 0) != (counts["failed"] == 0):
@@ -35,7 +38,7 @@ def run_cases(command):
 def main():
     tenon, cases, options = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
     # The pins must notice four lost families of operators when everything else passes.
-    if not differences({"passed": 662, "failed": 0, "skipped": 270}, PINNED):
+    if not differences({"passed": 733, "failed": 1, "skipped": 198}, PINNED):
         sys.exit("129 cases fewer would go unnoticed")
     counts, failed = run_cases([tenon, "onnx-test", "--json", *options, str(cases)])
     for line in failed:

@@ -100,6 +100,8 @@ def main():
             done = run(*arguments, code=code)
             claim(all(word in done.stderr for word in words), f"{arguments}: should say {words}, said: {done.stderr}")
 
+        claim("It can run on cpu:0." in run("check", model).stdout, "check should say that the model can run")
+        claim('"refusals": []' in run("check", model, "--json").stdout, "check should say so in JSON")
         refused(["Input 'x', f32[batch, 3], is missing", "--input x=random"], "run", model)
         refused(["must be f32[batch, 3], but f32[3, 4] was given"], "run", model, "--input", "x=random:3x4")
         refused(["The model has no input 'q'; its inputs are 'x'. Input 'x', f32[batch, 3], is missing.", "--input x=random"],
@@ -149,7 +151,7 @@ def main():
         (folder / "wrong.txt").write_text('graph "g"\n%1 = input f32[2] on cpu:0\n%2 = relo(%1)\nreturn %2\n')
         refused(["The text is no graph: line 3: at position 9 there is no op 'relo'."], "graph", folder / "wrong.txt")
         refused(["no.txt' cannot be read"], "graph", folder / "no.txt")
-        refused(["tenon: there is no command 'runn'; did you mean run?\nThe commands are run, compare, graph, devices, "], "runn", model, code=2)
+        refused(["tenon: there is no command 'runn'; did you mean run?\nThe commands are run, compare, check, graph, devices, "], "runn", model, code=2)
         refused(["tenon: there is no command 'frobnicate'.\n"], "frobnicate", code=2)
         refused(["tenon run: the argument 'b.onnx' is one too many.\n  `tenon help run` says what it takes."],
                 "run", model, "b.onnx", "c.onnx", code=2)

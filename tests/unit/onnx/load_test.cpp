@@ -28,8 +28,8 @@ Refusal refusal_of(const std::string& bytes, const Options& options = {}) {
   return {Code::ok, "(loaded)"};
 }
 
-ModelBuilder with_node(const std::string& op) {
-  ModelBuilder builder;
+ModelBuilder with_node(const std::string& op, int64_t opset = 17) {
+  ModelBuilder builder(opset);
   builder.input("x", kFloat, {"2", "3"});
   builder.output("y", kFloat, {"2", "3"});
   builder.node(op, {"x"}, {"y"}, "first");
@@ -43,15 +43,16 @@ TEST(Load, RefusesBytesThatAreNoModel) {
 }
 
 TEST(Load, NamesEveryNodeThatCannotRunAtOnce) {
-  ModelBuilder builder = with_node("Relu");
-  builder.node("NonMaxSuppression", {"y"}, {"a"}, "boxes");
+  ModelBuilder builder = with_node("Relu", 20);
+  builder.input("bytes", kUint8, {"9"});
+  builder.attribute(builder.node("ImageDecoder", {"bytes"}, {"a"}, "photo"), "pixel_format",
+                    proto::AttributeProto::AttributeType_STRING);
   builder.node("Quux", {"y"}, {"b"}, "own");
   const Refusal refusal = refusal_of(builder.bytes());
   EXPECT_EQ(refusal.code, Code::unsupported);
   EXPECT_TRUE(refusal.says("for 2 reasons")) << refusal.text;
-  EXPECT_TRUE(refusal.says("node 1 (boxes): NonMaxSuppression: there is no translation of this operator."))
-      << refusal.text;
-  EXPECT_TRUE(refusal.says("node 2 (own): Quux")) << refusal.text;
+  EXPECT_TRUE(refusal.says("node 1 (photo): ImageDecoder (version 20) of u8: it decodes images")) << refusal.text;
+  EXPECT_TRUE(refusal.says("node 2 (own): Quux (version 20) of f32: there is no translation")) << refusal.text;
 }
 
 TEST(Load, SaysWhatToDoWithAModelOfANewerVersion) {
@@ -92,12 +93,12 @@ TEST(Load, RefusesVersionsItDoesNotKnow) {
 
 TEST(Load, RefusesTypesThatTenonDoesNotHave) {
   ModelBuilder builder;
-  builder.input("x", kString, {"2"});
-  builder.output("y", kString, {"2"});
+  builder.input("x", kComplex64, {"2"});
+  builder.output("y", kComplex64, {"2"});
   builder.node("Identity", {"x"}, {"y"});
   const Refusal refusal = refusal_of(builder.bytes());
   EXPECT_EQ(refusal.code, Code::unsupported);
-  EXPECT_TRUE(refusal.says("input 'x' holds string, an element type that Tenon does not have.")) << refusal.text;
+  EXPECT_TRUE(refusal.says("input 'x' holds complex64, an element type that Tenon does not have.")) << refusal.text;
 }
 
 TEST(Load, RefusesGraphsThatAreNotOrdered) {

@@ -76,6 +76,20 @@ class ModelBuilder {
     attribute(node, name, proto::AttributeProto::AttributeType_INTS).ints = values;
   }
 
+  // Gives the node the graph that `body` has built.
+  void graph(proto::NodeProto& node, const std::string& name, ModelBuilder body) {
+    proto::AttributeProto& a = attribute(node, name, proto::AttributeProto::AttributeType_GRAPH);
+    a.g = std::move(body.model_.graph);
+    mark(a, proto::AttributeProto::k_g);
+    texts_of_graphs_.push_back(std::move(body.texts_));
+    for (auto& texts : body.texts_of_graphs_) texts_of_graphs_.push_back(std::move(texts));
+  }
+  void text(proto::NodeProto& node, const std::string& name, const std::string& value) {
+    proto::AttributeProto& a = attribute(node, name, proto::AttributeProto::AttributeType_STRING);
+    a.s = keep(value);
+    mark(a, proto::AttributeProto::k_s);
+  }
+
   template <class T>
   proto::TensorProto& weight(const std::string& name, int32_t type, const std::vector<int64_t>& dims,
                              const std::vector<T>& values) {
@@ -141,9 +155,10 @@ class ModelBuilder {
   }
 
   std::deque<std::string> texts_;
+  std::vector<std::deque<std::string>> texts_of_graphs_;
   proto::ModelProto model_;
 };
 
-constexpr int32_t kFloat = 1, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9;
+constexpr int32_t kFloat = 1, kUint8 = 2, kInt32 = 6, kInt64 = 7, kString = 8, kBool = 9, kComplex64 = 14;
 
 }  // namespace tenon::onnx
